@@ -1,0 +1,182 @@
+/* Files and paths: whole-file reads and mappings, atomic writes, folders.
+ *
+ * Every failure names the path and gives the operating system's reason. Writing goes to a new file
+ * beside the target, which is then renamed over it: two processes that share a cache folder never
+ * see half a file, and a full disk leaves the old file as it was.
+ */
+#include "base/base_internal.h"
+
+#include <stdio.h>
+
+static smg_status fail_os(smg_context *ctx, int error, const char *verb, const char *path) {
+    char reason[128];
+    return smg_fail(ctx, smg_os_error_status(error), "cannot %s '%s': %s", verb, path,
+                    smg_os_error_text(error, reason, sizeof(reason)));
+}
+
+bool smg_file_exists(const char *path) {
+    return smg_os_path_kind(path) == SMG_OS_FILE;
+}
+
+bool smg_path_is_dir(const char *path) {
+    return smg_os_path_kind(path) == SMG_OS_DIR;
+}
+
+smg_status smg_file_map(smg_context *ctx, const char *path, smg_mapped_file *out_file) {
+    memset(out_file, 0, sizeof(*out_file));
+    int file;
+    int error = smg_os_open_read(path, &file);
+    if (error != 0) return fail_os(ctx, error, "open", path);
+    smg_os_kind kind = SMG_OS_OTHER;
+    uint64_t size = 0;
+    smg_status status = SMG_OK;
+    error = smg_os_file_size(file, &kind, &size);
+    if (error != 0) {
+        status = fail_os(ctx, error, "open", path);
+    } else if (kind != SMG_OS_FILE) {
+        status = smg_fail(ctx, SMG_INVALID, "'%s' is %s, not a file", path,
+                          kind == SMG_OS_DIR ? "a folder" : "a device or pipe");
+    } else if (size > PTRDIFF_MAX) {
+        status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is too large to map on this machine", path);
+    } else if (size != 0) {
+        error = smg_os_map(file, (size_t)size, &out_file->data);
+        if (error != 0) {
+            status = fail_os(ctx, error, "map", path);
+        } else {
+            out_file->size = (size_t)size;
+        }
+    }
+    smg_os_close(file);
+    return status;
+}
+
+void smg_file_unmap(smg_mapped_file *file) {
+    if (file->data != NULL) smg_os_unmap(file->data, file->size);
+    memset(file, 0, sizeof(*file));
+}
+
+void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t bytes) {
+    if (file->data == NULL || offset >= file->size) return;
+    if (bytes > file->size - offset) bytes = file->size - offset;
+    smg_os_drop_pages(file->data, file->size, offset, bytes);
+}
+
+/* Reads to the end: the size the system reports is only a first guess (0 in /proc). */
+static smg_status read_all(smg_context *ctx, const char *path, int file, size_t guess,
+                           char **out_data, size_t *out_size) {
+    size_t capacity = guess + 1;
+    size_t size = 0;
+    char *data = smg_memory_raw(ctx, capacity);
+    if (data == NULL) return SMG_MEMORY;
+    for (;;) {
+        if (size == capacity) {
+            size_t larger = capacity < 4096 ? 8192 : capacity + capacity / 2;
+            char *grown = smg_realloc(ctx, data, capacity, larger);
+            if (grown == NULL) {
+                smg_free(ctx, data, capacity);
+                return SMG_MEMORY;
+            }
+            data = grown;
+            capacity = larger;
+        }
+        size_t got = 0;
+        int error = smg_os_read(file, data + size, capacity - size, &got);
+        if (error != 0) {
+            smg_free(ctx, data, capacity);
+            return fail_os(ctx, error, "read", path);
+        }
+        if (got == 0) break;
+        size += got;
+    }
+    if (capacity != size + 1) {
+        char *exact = smg_realloc(ctx, data, capacity, size + 1);
+        if (exact == NULL) {
+            smg_free(ctx, data, capacity);
+            return SMG_MEMORY;
+        }
+        data = exact;
+    }
+    data[size] = '\0';
+    *out_data = data;
+    *out_size = size;
+    return SMG_OK;
+}
+
+smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, size_t *out_size) {
+    *out_data = NULL;
+    *out_size = 0;
+    int file;
+    int error = smg_os_open_read(path, &file);
+    if (error != 0) return fail_os(ctx, error, "open", path);
+    smg_os_kind kind = SMG_OS_OTHER;
+    uint64_t size = 0;
+    smg_status status = SMG_OK;
+    error = smg_os_file_size(file, &kind, &size);
+    if (error != 0) {
+        status = fail_os(ctx, error, "open", path);
+    } else if (kind == SMG_OS_DIR) {
+        status = smg_fail(ctx, SMG_INVALID, "'%s' is a folder, not a file", path);
+    } else if (size >= PTRDIFF_MAX) {
+        status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is too large to read", path);
+    } else {
+        status = read_all(ctx, path, file, (size_t)size, out_data, out_size);
+    }
+    smg_os_close(file);
+    return status;
+}
+
+#define WRITE_ATTEMPTS 16
+
+smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data,
+                                 size_t size) {
+    size_t name_bytes = strlen(path) + 32;
+    char *name = smg_alloc(ctx, name_bytes, 1);
+    if (name == NULL) return SMG_MEMORY;
+    int file = -1;
+    int error = 0;
+    for (int attempt = 0; attempt < WRITE_ATTEMPTS; attempt++) {
+        uint64_t unique = smg_hash_u64(smg_os_unique(), (uint64_t)attempt);
+        snprintf(name, name_bytes, "%s.%016llx.tmp", path, (unsigned long long)unique);
+        error = smg_os_create_new(name, &file);
+        if (error == 0 || !smg_os_error_is_exists(error)) break;
+    }
+    if (error == 0) {
+        error = smg_os_write_all(file, data, size);
+        if (error == 0) error = smg_os_sync(file);
+        int close_error = smg_os_close(file);
+        if (error == 0) error = close_error;
+        if (error == 0) error = smg_os_rename(name, path);
+        if (error != 0) smg_os_remove(name);
+    }
+    smg_free(ctx, name, name_bytes);
+    return error == 0 ? SMG_OK : fail_os(ctx, error, "write", path);
+}
+
+smg_status smg_path_make_dirs(smg_context *ctx, const char *path) {
+    size_t bytes = strlen(path) + 1;
+    if (bytes == 1) return smg_fail(ctx, SMG_INVALID, "cannot create a folder with an empty name");
+    char *part = smg_alloc(ctx, bytes, 1);
+    if (part == NULL) return SMG_MEMORY;
+    memcpy(part, path, bytes);
+    smg_status status = SMG_OK;
+    for (size_t i = 1; i < bytes && status == SMG_OK; i++) {
+        if (part[i] != '/' && part[i] != '\0') continue;
+        if (part[i - 1] == '/') continue;
+        char end = part[i];
+        part[i] = '\0';
+        /* An existing parent may be one that this process must not write to: look first. */
+        if (smg_os_path_kind(part) != SMG_OS_DIR) {
+            int error = smg_os_make_dir(part);
+            if (error != 0) status = fail_os(ctx, error, "create the folder", part);
+        }
+        part[i] = end;
+    }
+    smg_free(ctx, part, bytes);
+    return status;
+}
+
+char *smg_path_join(smg_arena *arena, const char *a, const char *b) {
+    size_t length = strlen(a);
+    const char *between = length == 0 || a[length - 1] == '/' ? "" : "/";
+    return smg_arena_format(arena, "%s%s%s", a, between, b);
+}
