@@ -1,0 +1,210 @@
+/* What a size is worth: constants, intervals from the symbols' bounds, the value for given symbols,
+ * and the table of symbols. Intervals saturate at the ends of 64 bits, values are checked. */
+#include "base/size_private.h"
+
+typedef struct interval {
+    int64_t low, high;
+} interval;
+
+bool smg_size_checked_add(int64_t a, int64_t b, int64_t *out) {
+    if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < -INT64_MAX - b)) return false;
+    *out = a + b;
+    return true;
+}
+
+bool smg_size_checked_mul(int64_t a, int64_t b, int64_t *out) {
+    if (a == 0 || b == 0) {
+        *out = 0;
+        return true;
+    }
+    if (a == INT64_MIN || b == INT64_MIN) return false;
+    int64_t x = a < 0 ? -a : a, y = b < 0 ? -b : b;
+    if (x > INT64_MAX / y) return false;
+    *out = a * b;
+    return true;
+}
+
+int64_t smg_size_floor_div(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static bool valid(const smg_sizes *s, smg_size a) {
+    return s != NULL && a >= 0 && a < s->nodes.count;
+}
+
+bool smg_size_is_const(const smg_sizes *s, smg_size a, int64_t *out_value) {
+    if (!valid(s, a)) return false;
+    const size_node *node = &s->nodes.items[a];
+    if (node->count > 1 || (node->count == 1 && node->terms[0].degree > 0)) return false;
+    if (out_value) *out_value = node->count ? node->terms[0].coefficient : 0;
+    return true;
+}
+
+/* ---- intervals ------------------------------------------------------------------------------ */
+
+static int64_t sat_add(int64_t a, int64_t b) {
+    int64_t sum;
+    if (smg_size_checked_add(a, b, &sum)) return sum < -INT64_MAX ? -INT64_MAX : sum;
+    return a > 0 ? INT64_MAX : -INT64_MAX;
+}
+
+static int64_t sat_mul(int64_t a, int64_t b) {
+    int64_t product;
+    if (smg_size_checked_mul(a, b, &product)) return product < -INT64_MAX ? -INT64_MAX : product;
+    return (a < 0) == (b < 0) ? INT64_MAX : -INT64_MAX;
+}
+
+static interval of_corners(int64_t p, int64_t q, int64_t r, int64_t t) {
+    interval x = {p < q ? p : q, p > q ? p : q}, y = {r < t ? r : t, r > t ? r : t};
+    return (interval){x.low < y.low ? x.low : y.low, x.high > y.high ? x.high : y.high};
+}
+
+static interval times(interval a, interval b) {
+    return of_corners(sat_mul(a.low, b.low), sat_mul(a.low, b.high), sat_mul(a.high, b.low),
+                      sat_mul(a.high, b.high));
+}
+
+static interval bounds_of(const smg_sizes *s, smg_size a);
+
+static interval bounds_of_atom(const smg_sizes *s, int32_t id) {
+    const size_atom *atom = &s->atoms.items[id];
+    if (atom->is_symbol) return (interval){1, s->symbols.items[atom->symbol].max};
+    interval a = bounds_of(s, atom->a), b = bounds_of(s, atom->b);
+    interval all = {-INT64_MAX, INT64_MAX};
+    switch (atom->op) {
+    case SMG_SIZE_DIV:
+        if (b.low < 1) return all;
+        return of_corners(smg_size_floor_div(a.low, b.low), smg_size_floor_div(a.low, b.high),
+                          smg_size_floor_div(a.high, b.low), smg_size_floor_div(a.high, b.high));
+    case SMG_SIZE_MOD:
+        if (b.low < 1) return all;
+        return (interval){0, a.low >= 0 && a.high < b.high - 1 ? a.high : b.high - 1};
+    case SMG_SIZE_MIN:
+        return (interval){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+    case SMG_SIZE_MAX:
+        return (interval){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    }
+    return all;
+}
+
+static interval bounds_of(const smg_sizes *s, smg_size a) {
+    const size_node *node = &s->nodes.items[a];
+    interval sum = {0, 0};
+    for (int i = 0; i < node->count; i++) {
+        const size_term *term = &node->terms[i];
+        interval product = {term->coefficient, term->coefficient};
+        for (int k = 0; k < term->degree; k++)
+            product = times(product, bounds_of_atom(s, term->atom[k]));
+        sum = (interval){sat_add(sum.low, product.low), sat_add(sum.high, product.high)};
+    }
+    return sum;
+}
+
+void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high) {
+    interval bounds = {-INT64_MAX, INT64_MAX};
+    if (valid(s, a)) bounds = bounds_of(s, a);
+    if (out_low) *out_low = bounds.low;
+    if (out_high) *out_high = bounds.high;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+static bool eval_atom(const smg_sizes *s, int32_t id, const int64_t *values, int64_t *out_value) {
+    const size_atom *atom = &s->atoms.items[id];
+    if (atom->is_symbol) {
+        *out_value = values[atom->symbol];
+        return true;
+    }
+    int64_t a = 0, b = 0;
+    if (!smg_size_eval(s, atom->a, values, &a) || !smg_size_eval(s, atom->b, values, &b)) return false;
+    bool division = atom->op == SMG_SIZE_DIV || atom->op == SMG_SIZE_MOD;
+    if (division && (b == 0 || (a == INT64_MIN && b == -1))) return false;
+    switch (atom->op) {
+    case SMG_SIZE_DIV: *out_value = smg_size_floor_div(a, b); break;
+    case SMG_SIZE_MOD: *out_value = a - b * smg_size_floor_div(a, b); break;
+    case SMG_SIZE_MIN: *out_value = a < b ? a : b; break;
+    case SMG_SIZE_MAX: *out_value = a > b ? a : b; break;
+    }
+    return true;
+}
+
+bool smg_size_eval(const smg_sizes *s, smg_size a, const int64_t *values, int64_t *out_value) {
+    if (!valid(s, a)) return false;
+    const size_node *node = &s->nodes.items[a];
+    int64_t sum = 0;
+    for (int i = 0; i < node->count; i++) {
+        const size_term *term = &node->terms[i];
+        int64_t product = term->coefficient;
+        for (int k = 0; k < term->degree; k++) {
+            int64_t factor = 0;
+            if (!eval_atom(s, term->atom[k], values, &factor)) return false;
+            if (!smg_size_checked_mul(product, factor, &product)) return false;
+        }
+        if (!smg_size_checked_add(sum, product, &sum)) return false;
+    }
+    *out_value = sum;
+    return true;
+}
+
+/* ---- symbols -------------------------------------------------------------------------------- */
+
+int smg_size_symbol_count(const smg_sizes *s) {
+    return s->symbols.count;
+}
+
+const char *smg_size_symbol_name(const smg_sizes *s, int symbol) {
+    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].name : "";
+}
+
+int smg_size_symbol_find(const smg_sizes *s, const char *name) {
+    for (int i = 0; i < s->symbols.count; i++)
+        if (strcmp(s->symbols.items[i].name, name) == 0) return i;
+    return -1;
+}
+
+void smg_size_symbol_set_max(smg_sizes *s, int symbol, int64_t max) {
+    if (symbol < 0 || symbol >= s->symbols.count) return;
+    if (max > SMG_SIZE_UNBOUNDED) max = SMG_SIZE_UNBOUNDED;
+    s->symbols.items[symbol].max = max < 1 ? 1 : max;
+}
+
+int64_t smg_size_symbol_max(const smg_sizes *s, int symbol) {
+    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].max : SMG_SIZE_UNBOUNDED;
+}
+
+/* ---- from another pool ---------------------------------------------------------------------- */
+
+static smg_size import_atom(smg_sizes *to, const smg_sizes *from, int32_t id) {
+    const size_atom *atom = &from->atoms.items[id];
+    if (atom->is_symbol) {
+        const size_symbol *symbol = &from->symbols.items[atom->symbol];
+        bool known = smg_size_symbol_find(to, symbol->name) >= 0;
+        smg_size size = smg_size_symbol(to, symbol->name);
+        if (!known && size >= 0)
+            smg_size_symbol_set_max(to, smg_size_symbol_find(to, symbol->name), symbol->max);
+        return size;
+    }
+    smg_size a = smg_size_import(to, from, atom->a), b = smg_size_import(to, from, atom->b);
+    switch (atom->op) {
+    case SMG_SIZE_DIV: return smg_size_div(to, a, b);
+    case SMG_SIZE_MOD: return smg_size_mod(to, a, b);
+    case SMG_SIZE_MIN: return smg_size_min(to, a, b);
+    case SMG_SIZE_MAX: return smg_size_max(to, a, b);
+    }
+    return SMG_SIZE_NONE;
+}
+
+smg_size smg_size_import(smg_sizes *to, const smg_sizes *from, smg_size a) {
+    if (!valid(from, a) || !to) return SMG_SIZE_NONE;
+    if (to == from) return a;
+    const size_node *node = &from->nodes.items[a];
+    smg_size sum = smg_size_const(to, 0);
+    for (int i = 0; i < node->count; i++) {
+        smg_size product = smg_size_const(to, node->terms[i].coefficient);
+        for (int k = 0; k < node->terms[i].degree; k++)
+            product = smg_size_mul(to, product, import_atom(to, from, node->terms[i].atom[k]));
+        sum = smg_size_add(to, sum, product);
+    }
+    return sum;
+}
