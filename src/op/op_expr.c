@@ -1,0 +1,239 @@
+/* Scalar expressions: nodes in an arena, looked up in an open-addressing table so that equal trees
+ * have equal ids. Operands are made before their users, hence ids ascend from leaves to roots and
+ * every walk is a loop over ids instead of a recursion. */
+#include "op/op_private.h"
+
+typedef SMG_ARRAY(smg_expr_node) expr_array;
+
+struct smg_exprs {
+    smg_arena *arena;
+    expr_array nodes;
+    int32_t *table; /* open addressing, id + 1 */
+    int table_size;
+};
+
+smg_status smg_exprs_create(smg_arena *arena, smg_exprs **out_exprs) {
+    *out_exprs = NULL;
+    smg_exprs *pool = SMG_ARENA_NEW(arena, smg_exprs);
+    if (!pool) return SMG_MEMORY;
+    pool->arena = arena;
+    pool->table_size = 64;
+    pool->table = SMG_ARENA_ARRAY(arena, int32_t, (size_t)pool->table_size);
+    if (!pool->table) return SMG_MEMORY;
+    *out_exprs = pool;
+    return SMG_OK;
+}
+
+static bool valid(const smg_exprs *pool, smg_expr e) {
+    return pool != NULL && e >= 0 && e < pool->nodes.count;
+}
+
+const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr) {
+    return valid(pool, expr) ? &pool->nodes.items[expr] : NULL;
+}
+
+int smg_expr_count(const smg_exprs *pool) {
+    return pool->nodes.count;
+}
+
+/* ---- hash-consing --------------------------------------------------------------------------- */
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t hash_node(const smg_expr_node *n) {
+    uint64_t hash = smg_hash_u64(SMG_HASH_SEED, (uint64_t)n->prim * 4u + (uint64_t)n->kind);
+    for (int i = 0; i < 3; i++) hash = smg_hash_u64(hash, (uint64_t)n->arg[i]);
+    return smg_hash_u64(smg_hash_u64(hash, bits_of(n->value)), (uint64_t)n->leaf);
+}
+
+static bool same_node(const smg_expr_node *a, const smg_expr_node *b) {
+    return a->prim == b->prim && a->kind == b->kind && a->arg[0] == b->arg[0] &&
+           a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2] && a->leaf == b->leaf &&
+           bits_of(a->value) == bits_of(b->value);
+}
+
+static bool grow_table(smg_exprs *pool) {
+    int size = pool->table_size * 2;
+    int32_t *table = SMG_ARENA_ARRAY(pool->arena, int32_t, (size_t)size);
+    if (!table) return false;
+    uint64_t mask = (uint64_t)(size - 1);
+    for (int i = 0; i < pool->nodes.count; i++) {
+        uint64_t slot = hash_node(&pool->nodes.items[i]) & mask;
+        while (table[slot]) slot = (slot + 1) & mask;
+        table[slot] = i + 1;
+    }
+    pool->table = table;
+    pool->table_size = size;
+    return true;
+}
+
+static smg_expr intern(smg_exprs *pool, const smg_expr_node *node) {
+    if (pool->nodes.count * 2 >= pool->table_size && !grow_table(pool)) return SMG_EXPR_NONE;
+    uint64_t mask = (uint64_t)(pool->table_size - 1), slot = hash_node(node) & mask;
+    for (; pool->table[slot]; slot = (slot + 1) & mask)
+        if (same_node(&pool->nodes.items[pool->table[slot] - 1], node)) return pool->table[slot] - 1;
+    smg_expr_node *stored = SMG_ARRAY_PUSH(pool->arena, &pool->nodes);
+    if (!stored) return SMG_EXPR_NONE;
+    *stored = *node;
+    pool->table[slot] = pool->nodes.count;
+    return pool->nodes.count - 1;
+}
+
+smg_expr smg_expr_const(smg_exprs *pool, smg_kind kind, double value) {
+    if (!pool) return SMG_EXPR_NONE;
+    smg_expr_node node = {SMG_PRIM_CONST, kind, {-1, -1, -1}, value, 0};
+    return intern(pool, &node);
+}
+
+smg_expr smg_expr_leaf(smg_exprs *pool, smg_kind kind, int leaf) {
+    if (!pool) return SMG_EXPR_NONE;
+    smg_expr_node node = {SMG_PRIM_LEAF, kind, {-1, -1, -1}, 0.0, leaf};
+    return intern(pool, &node);
+}
+
+/* ---- making, with the simplifications that are exact ---------------------------------------- */
+
+static bool is_const(const smg_exprs *pool, smg_expr e, double value) {
+    const smg_expr_node *n = &pool->nodes.items[e];
+    return n->prim == SMG_PRIM_CONST && n->value >= value && n->value <= value;
+}
+
+static smg_kind result_kind(const smg_exprs *pool, smg_prim prim, smg_expr last) {
+    switch (smg_prim_result(prim)) {
+    case PRIM_RESULT_FLOAT: return SMG_KIND_FLOAT;
+    case PRIM_RESULT_INT: return SMG_KIND_INT;
+    case PRIM_RESULT_BOOL: return SMG_KIND_BOOL;
+    case PRIM_RESULT_SAME:
+    case PRIM_RESULT_NONE: break;
+    }
+    return pool->nodes.items[last].kind;
+}
+
+/* The operand of e when e is `prim` of something. */
+static smg_expr operand_of(const smg_exprs *pool, smg_expr e, smg_prim prim) {
+    const smg_expr_node *n = &pool->nodes.items[e];
+    return n->prim == prim ? n->arg[0] : SMG_EXPR_NONE;
+}
+
+/* An existing expression that equals the one to be made, or SMG_EXPR_NONE. */
+static smg_expr simplify(const smg_exprs *pool, smg_prim prim, const smg_expr arg[3]) {
+    const smg_expr_node *nodes = pool->nodes.items;
+    switch (prim) {
+    case SMG_PRIM_ADD:
+        if (is_const(pool, arg[0], 0.0)) return arg[1];
+        return is_const(pool, arg[1], 0.0) ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_SUB: return is_const(pool, arg[1], 0.0) ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_MUL:
+        if (is_const(pool, arg[0], 1.0)) return arg[1];
+        return is_const(pool, arg[1], 1.0) ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_DIV: return is_const(pool, arg[1], 1.0) ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_NEG:
+    case SMG_PRIM_NOT: return operand_of(pool, arg[0], prim);
+    case SMG_PRIM_SELECT:
+        if (arg[1] == arg[2]) return arg[1];
+        if (nodes[arg[0]].prim != SMG_PRIM_CONST) return SMG_EXPR_NONE;
+        return is_const(pool, arg[0], 0.0) ? arg[2] : arg[1];
+    case SMG_PRIM_TO_FLOAT: return nodes[arg[0]].kind == SMG_KIND_FLOAT ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_TO_INT: return nodes[arg[0]].kind == SMG_KIND_INT ? arg[0] : SMG_EXPR_NONE;
+    case SMG_PRIM_TO_BOOL: return nodes[arg[0]].kind == SMG_KIND_BOOL ? arg[0] : SMG_EXPR_NONE;
+    default: return SMG_EXPR_NONE;
+    }
+}
+
+smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, smg_expr c) {
+    int arity = smg_prim_arity(prim);
+    smg_expr arg[3] = {a, arity > 1 ? b : -1, arity > 2 ? c : -1};
+    if (!pool || arity == 0) return SMG_EXPR_NONE;
+    bool constant = true;
+    for (int i = 0; i < arity; i++) {
+        if (!valid(pool, arg[i])) return SMG_EXPR_NONE;
+        constant = constant && pool->nodes.items[arg[i]].prim == SMG_PRIM_CONST;
+    }
+    smg_expr_node node = {prim, result_kind(pool, prim, arg[arity - 1]), {arg[0], arg[1], arg[2]}, 0.0, 0};
+    if (constant) {
+        double value[3] = {0.0, 0.0, 0.0};
+        for (int i = 0; i < arity; i++) value[i] = pool->nodes.items[arg[i]].value;
+        return smg_expr_const(pool, node.kind,
+                              smg_prim_eval(prim, node.kind, value[0], value[1], value[2]));
+    }
+    smg_expr same = simplify(pool, prim, arg);
+    return same != SMG_EXPR_NONE ? same : intern(pool, &node);
+}
+
+/* ---- walks ---------------------------------------------------------------------------------- */
+
+/* One byte per id up to `expr`: 1 where reachable. Free with expr + 1 bytes; NULL when memory is out. */
+static uint8_t *reachable(const smg_exprs *pool, smg_expr expr) {
+    uint8_t *mark = smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, 1);
+    if (!mark) return NULL;
+    mark[expr] = 1;
+    for (smg_expr e = expr; e >= 0; e--) {
+        const smg_expr_node *n = &pool->nodes.items[e];
+        for (int i = 0; mark[e] && i < smg_prim_arity(n->prim); i++) mark[n->arg[i]] = 1;
+    }
+    return mark;
+}
+
+static void release(const smg_exprs *pool, void *memory, size_t bytes) {
+    smg_free(smg_arena_context(pool->arena), memory, bytes);
+}
+
+smg_expr smg_expr_substitute(smg_exprs *pool, smg_expr expr, const smg_expr *with, int count) {
+    if (!valid(pool, expr)) return SMG_EXPR_NONE;
+    uint8_t *mark = reachable(pool, expr);
+    size_t bytes = ((size_t)expr + 1) * sizeof(smg_expr);
+    smg_expr *now = mark ? smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, sizeof *now) : NULL;
+    smg_expr result = SMG_EXPR_NONE;
+    for (smg_expr e = 0; now && e <= expr; e++) {
+        if (!mark[e]) continue;
+        smg_expr_node n = pool->nodes.items[e];
+        int arity = smg_prim_arity(n.prim);
+        now[e] = e;
+        if (n.prim == SMG_PRIM_LEAF && n.leaf >= 0 && n.leaf < count && with[n.leaf] != SMG_EXPR_NONE)
+            now[e] = with[n.leaf];
+        if (arity > 0)
+            now[e] = smg_expr_make(pool, n.prim, now[n.arg[0]], arity > 1 ? now[n.arg[1]] : -1,
+                                   arity > 2 ? now[n.arg[2]] : -1);
+        if (now[e] == SMG_EXPR_NONE) break;
+        if (e == expr) result = now[e];
+    }
+    if (now) release(pool, now, bytes);
+    if (mark) release(pool, mark, (size_t)expr + 1);
+    return result;
+}
+
+double smg_expr_eval(const smg_exprs *pool, smg_expr expr, const double *leaves) {
+    const smg_expr_node *n = smg_expr_get(pool, expr);
+    if (!n) return 0.0;
+    if (n->prim == SMG_PRIM_CONST) return n->value;
+    if (n->prim == SMG_PRIM_LEAF) return leaves[n->leaf];
+    double value[3] = {0.0, 0.0, 0.0};
+    int arity = smg_prim_arity(n->prim);
+    for (int i = 0; i < arity; i++) value[i] = smg_expr_eval(pool, n->arg[i], leaves);
+    /* the kind of the operation decides how it divides; a comparison has none of its own */
+    return smg_prim_eval(n->prim, n->kind, value[0], value[1], value[2]);
+}
+
+double smg_expr_cost(const smg_exprs *pool, smg_expr expr) {
+    if (!valid(pool, expr)) return 0.0;
+    uint8_t *mark = reachable(pool, expr);
+    if (!mark) return 0.0;
+    double cost = 0.0;
+    for (smg_expr e = 0; e <= expr; e++)
+        if (mark[e]) cost += smg_prim_cost(pool->nodes.items[e].prim);
+    release(pool, mark, (size_t)expr + 1);
+    return cost;
+}
+
+void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
+    if (!valid(pool, expr)) return;
+    uint8_t *mark = reachable(pool, expr);
+    if (!mark) return;
+    for (smg_expr e = 0; e <= expr; e++)
+        if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF) visit(user, pool->nodes.items[e].leaf);
+    release(pool, mark, (size_t)expr + 1);
+}
