@@ -1,0 +1,164 @@
+/* base: memory, status, text, maps, hashes, files, threads, clocks.
+ *
+ * Takes:    the caller's allocator, log and cache hooks (smg_context_desc).
+ * Gives:    arenas, growable arrays, a sticky text writer, hash maps, hashes, files, a thread loop.
+ * Promises: every allocation goes through the context's hook and may fail; a failure is recorded in
+ *           the context with one sentence. Platform calls (mmap, threads, clocks, paths) are only here.
+ * Does not: know what a tensor is.
+ */
+#ifndef SMG_BASE_H
+#define SMG_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "smg/context.h"
+#include "smg/status.h"
+
+#if defined(__GNUC__) || defined(__clang__)
+#define SMG_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define SMG_PRINTF(f, a)
+#endif
+
+#define SMG_TRY(call)                                                                              \
+    do {                                                                                           \
+        smg_status try_status_ = (call);                                                           \
+        if (try_status_ != SMG_OK) return try_status_;                                             \
+    } while (0)
+
+#define SMG_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- status ------------------------------------------------------------------------------- */
+
+/* Records the first failure and returns `code`. Later failures keep the first sentence. */
+smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) SMG_PRINTF(3, 4);
+/* Like smg_fail, prefixed: "<where>: <old sentence>". Use where a caller knows the subject's name. */
+smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...)
+    SMG_PRINTF(3, 4);
+/* The code of the recorded failure, SMG_OK if none. Lets builders and arenas be sticky. */
+smg_status smg_context_status(const smg_context *ctx);
+void smg_log(smg_context *ctx, smg_log_level level, const char *format, ...) SMG_PRINTF(3, 4);
+void smg_progress(smg_context *ctx, const char *phase, size_t done, size_t total, const char *unit);
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* Raw memory through the hook; zeroed. NULL on failure (recorded) or when count * size overflows. */
+void *smg_alloc(smg_context *ctx, size_t count, size_t size);
+/* Grows or shrinks; new bytes are zeroed; on failure returns NULL and the old block stays. */
+void *smg_realloc(smg_context *ctx, void *pointer, size_t old_bytes, size_t new_bytes);
+void smg_free(smg_context *ctx, void *pointer, size_t bytes);
+
+/* An arena: everything allocated from it dies with it. All memory is zeroed and 16-byte aligned. */
+typedef struct smg_arena smg_arena;
+smg_status smg_arena_create(smg_context *ctx, smg_arena **out_arena);
+void smg_arena_destroy(smg_arena *arena); /* NULL is fine */
+smg_context *smg_arena_context(const smg_arena *arena);
+void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size);
+char *smg_arena_string(smg_arena *arena, const char *text); /* copies */
+char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length);
+char *smg_arena_format(smg_arena *arena, const char *format, ...) SMG_PRINTF(2, 3);
+size_t smg_arena_bytes(const smg_arena *arena); /* total reserved, for tests and --profile */
+
+#define SMG_ARENA_NEW(arena, type) ((type *)smg_arena_alloc((arena), 1, sizeof(type)))
+#define SMG_ARENA_ARRAY(arena, type, count) ((type *)smg_arena_alloc((arena), (count), sizeof(type)))
+
+/* Growable arrays in an arena: declare `SMG_ARRAY(int) v;` zero-initialised, then
+ * SMG_ARRAY_PUSH(arena, &v) gives a zeroed new element's pointer or NULL when memory is out. */
+#define SMG_ARRAY(type)                                                                            \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        int count;                                                                                 \
+        int capacity;                                                                              \
+    }
+bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size);
+#define SMG_ARRAY_PUSH(arena, array)                                                               \
+    (smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity, (array)->count,         \
+                    sizeof(*(array)->items))                                                       \
+         ? &(array)->items[(array)->count++]                                                       \
+         : NULL)
+
+/* ---- checked sizes ------------------------------------------------------------------------ */
+
+/* false on overflow, *out untouched. Operands are nonnegative. */
+bool smg_mul_i64(int64_t a, int64_t b, int64_t *out);
+bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+/* Growable text with a sticky failure: once memory is out, appends do nothing. Lives in the hook's
+ * memory until smg_text_free. `data` is always NUL-terminated after the first successful append;
+ * use smg_text_cstr, which never returns NULL. */
+typedef struct smg_text {
+    smg_context *ctx;
+    char *data;
+    size_t length;
+    size_t capacity;
+    bool failed;
+} smg_text;
+void smg_text_init(smg_text *text, smg_context *ctx);
+void smg_text_free(smg_text *text);
+void smg_text_add(smg_text *text, const char *string);
+void smg_text_add_n(smg_text *text, const char *string, size_t length);
+void smg_text_addf(smg_text *text, const char *format, ...) SMG_PRINTF(2, 3);
+/* Shortest decimal that reads back as the same float / double ("0.5", "1e-05", "inf", "nan"). */
+void smg_text_add_f32(smg_text *text, float value);
+void smg_text_add_f64(smg_text *text, double value);
+/* A JSON string literal with quotes and escapes (bytes that are not UTF-8 become U+FFFD). */
+void smg_text_add_json(smg_text *text, const char *string);
+const char *smg_text_cstr(const smg_text *text);
+smg_status smg_text_status(const smg_text *text);
+
+/* ---- hash and map ------------------------------------------------------------------------- */
+
+#define SMG_HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
+uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count);
+uint64_t smg_hash_u64(uint64_t seed, uint64_t value);
+uint64_t smg_hash_text(uint64_t seed, const char *text);
+
+/* Map from byte strings to a pointer; keys are copied into the arena. */
+typedef struct smg_map smg_map;
+smg_status smg_map_create(smg_arena *arena, smg_map **out_map);
+/* Sets or replaces. */
+smg_status smg_map_set(smg_map *map, const void *key, size_t key_bytes, void *value);
+bool smg_map_get(const smg_map *map, const void *key, size_t key_bytes, void **out_value);
+size_t smg_map_count(const smg_map *map);
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+/* A read-only mapping of a whole regular file; an empty file gives data == NULL, size 0. */
+typedef struct smg_mapped_file {
+    const uint8_t *data;
+    size_t size;
+    void *handle; /* platform's own */
+} smg_mapped_file;
+smg_status smg_file_map(smg_context *ctx, const char *path, smg_mapped_file *out_file);
+void smg_file_unmap(smg_mapped_file *file); /* zeroed file is fine */
+/* Hint: pages [offset, offset+bytes) are no longer needed (weights already uploaded). */
+void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t bytes);
+bool smg_file_exists(const char *path);
+bool smg_path_is_dir(const char *path);
+/* Reads a whole file into hook memory (NUL added after the end). Free with smg_free(size + 1). */
+smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, size_t *out_size);
+/* Writes beside `path` and renames: readers and a second process see the old or the new, whole.
+ * Nothing half-written is left behind on failure. */
+smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size);
+smg_status smg_path_make_dirs(smg_context *ctx, const char *path);
+/* "a" + "b" -> "a/b" in the arena. */
+char *smg_path_join(smg_arena *arena, const char *a, const char *b);
+/* The cache folder by the rule of smg_context_desc.cache_dir; "" when caching is off. */
+const char *smg_context_cache_dir(const smg_context *ctx);
+
+/* ---- threads and clocks -------------------------------------------------------------------- */
+
+/* Calls body(user, begin, end) on disjoint parts of [0, count) over the machine's cores; returns
+ * when all are done. body must not fail. Falls back to the calling thread. */
+void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
+                      void *user);
+double smg_clock_seconds(void);     /* monotonic */
+size_t smg_peak_resident_bytes(void); /* 0 when unknown */
+
+#endif

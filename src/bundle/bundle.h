@@ -1,0 +1,89 @@
+/* bundle: the flat plan format that the runtime takes: no graph, no op, no kernel in it.
+ *
+ * Takes:    nothing; plan/ fills it in, program/ reads it.
+ * Gives:    buffers with size expressions, a prepare list, a run list with grids and modules.
+ * Promises: plain data in one arena; every index in range after smg_bundle_verify.
+ * Does not: interpret itself. (Writing it to a file comes with ahead-of-time bundles.)
+ */
+#ifndef SMG_BUNDLE_H
+#define SMG_BUNDLE_H
+
+#include "base/base.h"
+#include "base/size.h"
+
+#define SMG_BUNDLE_RANK 8
+
+typedef enum smg_buffer_kind {
+    SMG_BUFFER_INPUT,     /* the caller writes it before a run */
+    SMG_BUFFER_OUTPUT,    /* the caller reads it after a run */
+    SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
+    SMG_BUFFER_DERIVED,   /* written once by the prepare list, read ever after */
+    SMG_BUFFER_TEMPORARY  /* lives from step `first` to step `last` of the run list; may share memory */
+} smg_buffer_kind;
+
+/* How elements lie in host memory and on the device: i64 and bool are 4-byte words on the device. */
+typedef enum smg_storage {
+    SMG_STORE_F32,
+    SMG_STORE_F16,
+    SMG_STORE_I32,
+    SMG_STORE_I64_AS_I32, /* range-checked at upload */
+    SMG_STORE_BOOL_AS_U32 /* host: one byte */
+} smg_storage;
+int64_t smg_storage_host_bytes(smg_storage storage);
+int64_t smg_storage_device_bytes(smg_storage storage);
+const char *smg_storage_word(smg_storage storage); /* host word: "f32", "i64", ... */
+
+typedef struct smg_bbuffer {
+    const char *name; /* unique among inputs, among outputs */
+    smg_buffer_kind kind;
+    smg_storage storage;
+    int rank;
+    smg_size dims[SMG_BUNDLE_RANK];
+    smg_size elements;
+    const void *data; /* CONSTANT: host bytes, borrowed until the program is made */
+    int first, last;  /* TEMPORARY: run steps that write and last read it */
+} smg_bbuffer;
+
+typedef struct smg_bbinding {
+    int buffer;
+    bool written;
+} smg_bbinding;
+
+/* One dispatch. workgroups = product over grid of ceil(extent / tile), spread over x and y. */
+typedef struct smg_bstep {
+    const char *name;
+    int module;
+    int binding_count;
+    smg_bbinding *bindings;      /* binding i of the module */
+    bool diagnostics;            /* one more binding behind them: the diagnostics buffer */
+    int push_count;
+    int *push_symbols;           /* each pushed as one 4-byte int, in order */
+    int grid_count;
+    smg_size *grid_extent;
+    int64_t *grid_tile;
+    double estimate;             /* seconds at the nominal sizes, by the cost model */
+    smg_size bytes;              /* modelled global traffic */
+    smg_size flops;
+} smg_bstep;
+
+typedef struct smg_bmodule {
+    const char *name;
+    const uint32_t *words; /* SPIR-V 1.3 */
+    size_t word_count;
+    int local_size;        /* invocations, in x */
+    int subgroup;          /* required size with full subgroups; 1: any */
+    uint64_t hash;
+} smg_bmodule;
+
+typedef struct smg_bundle {
+    smg_arena *arena;
+    smg_sizes *sizes;
+    SMG_ARRAY(smg_bbuffer) buffers;
+    SMG_ARRAY(smg_bmodule) modules;
+    SMG_ARRAY(smg_bstep) prepare;
+    SMG_ARRAY(smg_bstep) run;
+} smg_bundle;
+
+smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+
+#endif

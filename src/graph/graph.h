@@ -1,0 +1,104 @@
+/* graph: tensors and operations before any decision.
+ *
+ * Takes:    builder calls (include/smg/graph.h) or text.
+ * Gives:    a verified graph in topological order; rewrites of it; its value in double.
+ * Promises: one result per node; operands come before their users; shapes and types are inferred and
+ *           checked; after smg_graph_finish a graph is immutable and rewrites make a new one.
+ * Does not: know devices, tiles or kernels.
+ */
+#ifndef SMG_GRAPH_H
+#define SMG_GRAPH_H
+
+#include "base/base.h"
+#include "base/size.h"
+#include "op/op.h"
+#include "smg/graph.h"
+
+#define SMG_MAX_RANK 8
+#define SMG_MAX_OPERANDS 3
+
+typedef int32_t smg_node_id; /* index into graph->nodes; an smg_value's id is this + 1 */
+
+typedef struct smg_node {
+    smg_op op;
+    smg_type type;
+    int rank;
+    smg_size dims[SMG_MAX_RANK];
+    int operand_count;
+    smg_node_id operand[SMG_MAX_OPERANDS];
+    const char *name; /* "" when nobody gave one */
+    /* attributes; which are used depends on the row's class */
+    int axis;                   /* IOTA, SLICE; reduced axis of a REDUCE */
+    bool keep;                  /* REDUCE: the reduced axis stays with extent 1 */
+    int perm[SMG_MAX_RANK];     /* TRANSPOSE */
+    smg_size begin;             /* SLICE */
+    int64_t step;               /* SLICE, not 0 */
+    smg_size size;              /* SIZE */
+    double value;               /* FILL */
+    /* CONTRACT: a letter per axis of a, of b and of the result. A letter of the result is in a, in b
+     * or in both (batch); a letter of a and b that the result lacks is contracted. */
+    char label[3][SMG_MAX_RANK + 1];
+    const void *data;           /* CONSTANT: borrowed, host bytes; NULL: shape only */
+} smg_node;
+
+typedef struct smg_graph_output_row {
+    const char *name;
+    smg_node_id node;
+} smg_graph_output_row;
+
+struct smg_graph {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_sizes *sizes;
+    const char *name;
+    SMG_ARRAY(smg_node) nodes;
+    SMG_ARRAY(smg_graph_output_row) outputs;
+    smg_status status; /* of the builders */
+    bool finished;
+};
+
+const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id);
+smg_op_class smg_node_class(const smg_node *node);
+/* "name" or "%12 (add)": for sentences. In the arena of the graph. */
+const char *smg_graph_describe(const smg_graph *g, smg_node_id id);
+smg_size smg_node_elements(const smg_graph *g, smg_node_id id);
+/* For each map operand axis aligned from the right: -1 when the operand is broadcast along result axis
+ * `axis` (extent 1 or absent), else the operand's axis. */
+int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int axis);
+
+void smg_graph_print(const smg_graph *g, smg_text *text);
+uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */
+
+/* ---- rewrites (graph_rewrite*.c) ---------------------------------------------------------------- */
+
+typedef struct smg_rewrite_count {
+    const char *rule;
+    int applied;
+} smg_rewrite_count;
+typedef struct smg_rewrite_report {
+    SMG_ARRAY(smg_rewrite_count) rules; /* in the order they ran */
+    int nodes_before, nodes_after;
+} smg_rewrite_report;
+/* Canonicalise, fold small constants, algebra, common subexpressions, dead code; to a fixed point.
+ * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
+smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
+
+/* ---- reference (graph_eval.c) --------------------------------------------------------------------- */
+
+/* Row-major values in double (integers and bools exactly too). */
+typedef struct smg_array {
+    smg_type type;
+    int rank;
+    int64_t dims[SMG_MAX_RANK];
+    double *data;
+} smg_array;
+int64_t smg_array_elements(const smg_array *array);
+/* Defines what a graph means. symbols: a value per symbol of g->sizes. inputs[i] belongs to the i-th
+ * INPUT node in node order; out_outputs[i] to the i-th output row, data in the arena. Intermediates are
+ * freed as soon as they are dead. Contractions run on all cores. Index out of range is INVALID with the numbers. */
+smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs,
+                          smg_arena *arena, smg_array *out_outputs);
+/* Multiply-adds x 2 of the whole graph at these sizes. */
+double smg_graph_flops(const smg_graph *g, const int64_t *symbols);
+
+#endif

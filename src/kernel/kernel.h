@@ -1,0 +1,178 @@
+/* kernel: one fused kernel as a short program over tiles (the kernel IR).
+ *
+ * Takes:    a schedule of one space (kernel_lower.c), or nothing (the makers below).
+ * Gives:    a tile program with text form, verifier and CPU interpreter.
+ * Promises: the program says everything that decides the result: bounds, barriers, validity of every
+ *           lane; the interpreter runs exactly what glsl/ writes out.
+ * Does not: know GLSL; choose tiles.
+ *
+ * The model. A workgroup has lane_rows x lane_cols invocations; local index = row_lane * lane_cols +
+ * col_lane. A tile spans axes of the kernel, each with its own static tile extent. A REGISTER tile is
+ * distributed: its row axis (kernel->row_axis, if it has it) over the row lanes, all its other axes,
+ * flattened in the tile's order (last fastest), over the column lanes:
+ *     row r  belongs to row lane r % lane_rows, register i = r / lane_rows
+ *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec
+ * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
+ * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
+ * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup.
+ *
+ * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
+ * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
+ * Element i of the tile of axis a is valid when base + i < extent.
+ */
+#ifndef SMG_KERNEL_H
+#define SMG_KERNEL_H
+
+#include "base/base.h"
+#include "base/size.h"
+#include "op/op.h"
+
+#define SMG_TILE_AXES 6
+#define SMG_ACCESS_AXES 8
+
+typedef struct smg_kaxis {
+    const char *name;
+    smg_size extent;
+    int64_t tile;   /* static elements a tile spans; 1 for plain grid coordinates */
+    bool grid;      /* cut over workgroups: ceil(extent / tile) of them */
+} smg_kaxis;
+
+typedef enum smg_residence { SMG_REGISTER, SMG_SHARED } smg_residence;
+
+typedef struct smg_tile {
+    const char *name;
+    smg_kind kind;            /* FLOAT is f32 */
+    smg_residence residence;
+    int axis_count;
+    int axis[SMG_TILE_AXES];  /* indices of kernel->axes */
+    int pad;                  /* SHARED: elements behind each run of the last axis */
+} smg_tile;
+
+/* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
+ * index(axis) = base + i, the element's coordinate in the whole axis. */
+typedef struct smg_access {
+    int buffer;
+    smg_size offset;
+    int axis_count;
+    int axis[SMG_ACCESS_AXES];
+    smg_size stride[SMG_ACCESS_AXES];
+    smg_expr index;          /* Indirect: an INT expression over leaves; SMG_EXPR_NONE when there is none */
+    smg_size index_stride;
+    smg_size index_limit;    /* valid indices are [0, limit): others are clamped and reported */
+} smg_access;
+
+typedef enum smg_kleaf_kind {
+    SMG_KLEAF_TILE,   /* element of a tile at the same coordinates (axes it lacks: broadcast) */
+    SMG_KLEAF_LOAD,   /* element of an access; 0 where any axis of the ACCESS is invalid */
+    SMG_KLEAF_IOTA,   /* offset + sum(index(axis) * stride) as INT: accesses[] gives the form */
+    SMG_KLEAF_SIZE    /* a size as FLOAT or INT */
+} smg_kleaf_kind;
+typedef struct smg_kleaf {
+    smg_kleaf_kind what;
+    smg_kind kind;   /* of the value */
+    int index;       /* tile or access */
+    smg_size size;   /* SIZE */
+} smg_kleaf;
+
+typedef struct smg_kbuffer {
+    const char *name;
+    smg_type type;
+    smg_size elements;
+    bool written;
+    int value;       /* the graph's node id behind it (plan binds it) */
+} smg_kbuffer;
+
+typedef enum smg_instr_kind {
+    SMG_I_SET,      /* dst (register) = expr, for every element owned */
+    SMG_I_REDUCE,   /* dst (register, no columns) = [dst (+)] combine over `axes` of expr. The operand
+                       ranges over dst's axes and `axes`; invalid elements of `axes` count as the
+                       combine's identity */
+    SMG_I_STAGE,    /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
+                       invocations together; elements with an invalid coordinate become 0. `axes`:
+                       the order in which consecutive invocations walk (last fastest); a permutation
+                       of dst's axes */
+    SMG_I_SPILL,    /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
+                       axis become 0 */
+    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared, axes {row axis?, k...};
+                       b: shared, axes {k..., columns of dst}; k spans the tile of axes[0] */
+    SMG_I_STORE,    /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
+                       them, the others flattened in order); invalid elements are not stored. Elements
+                       replicated over lanes are stored once */
+    SMG_I_LOOP,     /* for steps of axes[0]: ... up to the matching END */
+    SMG_I_END,
+    SMG_I_BARRIER   /* all shared writes before are seen after */
+} smg_instr_kind;
+
+typedef struct smg_instr {
+    smg_instr_kind kind;
+    int dst;               /* tile; -1 */
+    int a, b;              /* tiles (MMA, SPILL) or access (STORE); -1 */
+    smg_expr expr;
+    smg_combine combine;
+    bool accumulate;       /* REDUCE: starts from dst's old value */
+    int axis_count;
+    int axes[SMG_TILE_AXES];
+    const char *note;      /* why it is there; printed as a comment */
+} smg_instr;
+
+typedef struct smg_kernel {
+    const char *name;
+    smg_arena *arena;
+    smg_sizes *sizes;
+    smg_exprs *exprs;
+    int lane_rows, lane_cols, vec;
+    int subgroup;          /* subgroup size the program relies on; 1: none (tree reductions) */
+    int row_axis;          /* axis distributed over row lanes, -1: none (lane_rows == 1) */
+    SMG_ARRAY(smg_kaxis) axes;
+    SMG_ARRAY(int) grid;   /* GRID axes, slowest first */
+    SMG_ARRAY(smg_tile) tiles;
+    SMG_ARRAY(smg_access) accesses;
+    SMG_ARRAY(smg_kleaf) leaves;
+    SMG_ARRAY(smg_kbuffer) buffers; /* index = binding */
+    SMG_ARRAY(smg_instr) code;
+} smg_kernel;
+
+/* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */
+
+int smg_kernel_invocations(const smg_kernel *k);
+int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile);    /* 1 without row axis */
+int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile); /* 1 without columns */
+int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane; 0 for shared */
+int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
+int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
+int64_t smg_kernel_shared_bytes(const smg_kernel *k); /* tiles + the scratch of wide reductions */
+int64_t smg_kernel_registers(const smg_kernel *k);
+/* Bytes of scratch that REDUCE needs when a row's column lanes span more than one subgroup: one 4-byte
+ * word for each subgroup, or for each invocation when subgroup is 1. 0 when no reduction crosses. */
+int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
+/* Is axis bound by an open loop at instruction `at`? */
+bool smg_kernel_axis_looped(const smg_kernel *k, int axis, int at);
+/* Number of workgroups for symbol values. false on overflow. */
+bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
+
+/* ---- text, verifier, interpreter ------------------------------------------------------------------ */
+
+/* Readable and complete: header (name, lanes, subgroup), axes, buffers, accesses, tiles, code indented by loops. */
+void smg_kernel_print(const smg_kernel *k, smg_text *text);
+/* Reads what smg_kernel_print wrote (golden tests, hand-written kernels). */
+smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text, smg_kernel **out_kernel);
+
+/* INTERNAL with the instruction's number and the rule when the program is wrong: tile and axis indices,
+ * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes with tile >= upper bound of
+ * extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, a shared tile read without a BARRIER after
+ * its last write or written without a BARRIER after its last read (loops wrap around), STORE covering its
+ * axes once, REDUCE over column axes only, kinds of expressions, lanes a power of two in columns. */
+smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
+
+/* One host array per buffer, in double; elements is checked against the kernel's size expression. */
+typedef struct smg_karray {
+    double *data;
+    int64_t elements;
+} smg_karray;
+/* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to f32
+ * after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID ("index 30600
+ * outside [0, 30522)"). Register tiles are kept once per element (not per lane). */
+smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
+                                smg_karray *buffers, bool single);
+
+#endif

@@ -1,0 +1,147 @@
+/* op: what operations mean, as data.
+ *
+ * Takes:    nothing; two tables (prim.def, op.def).
+ * Gives:    scalar expressions (hash-consed trees over primitives) with evaluation, simplification,
+ *           algebra and printing; element types; combines; one row per graph operation.
+ * Promises: whoever needs to know something of an operation asks its row or its expression.
+ * Does not: see graph nodes, axes or devices.
+ */
+#ifndef SMG_OP_H
+#define SMG_OP_H
+
+#include "base/base.h"
+
+/* ---- element types -------------------------------------------------------------------------- */
+
+/* ID, word, bytes in files and host arrays, bytes on the device, kind */
+#define SMG_TYPE_MAP(X)                                                                            \
+    X(F32, "f32", 4, 4, FLOAT)                                                                     \
+    X(F16, "f16", 2, 2, FLOAT)                                                                     \
+    X(I32, "i32", 4, 4, INT)                                                                       \
+    X(I64, "i64", 8, 4, INT)                                                                       \
+    X(BOOL, "bool", 1, 4, BOOL)
+typedef enum smg_type {
+#define SMG_TYPE_ROW(id, word, host, device, kind) SMG_TYPE_##id,
+    SMG_TYPE_MAP(SMG_TYPE_ROW)
+#undef SMG_TYPE_ROW
+    SMG_TYPE_COUNT
+} smg_type;
+typedef enum smg_kind { SMG_KIND_FLOAT, SMG_KIND_INT, SMG_KIND_BOOL } smg_kind;
+const char *smg_type_word(smg_type type);
+bool smg_type_find(const char *word, smg_type *out_type);
+int64_t smg_type_host_bytes(smg_type type);
+int64_t smg_type_device_bytes(smg_type type);
+smg_kind smg_type_kind(smg_type type);
+
+/* ---- primitives and expressions --------------------------------------------------------------- */
+
+typedef enum smg_prim {
+#define PRIM(id, word, arity, result, cost, c, glsl) SMG_PRIM_##id,
+#include "op/prim.def"
+#undef PRIM
+    SMG_PRIM_COUNT
+} smg_prim;
+int smg_prim_arity(smg_prim prim);
+const char *smg_prim_word(smg_prim prim);
+const char *smg_prim_glsl(smg_prim prim);
+double smg_prim_cost(smg_prim prim);
+double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);
+
+/* An expression is an id in a pool; equal trees have equal ids. A LEAF carries an integer that only
+ * the owner of the expression gives a meaning. */
+typedef int32_t smg_expr;
+#define SMG_EXPR_NONE (-1)
+typedef struct smg_expr_node {
+    smg_prim prim;
+    smg_kind kind;
+    smg_expr arg[3];
+    double value; /* CONST */
+    int leaf;     /* LEAF */
+} smg_expr_node;
+typedef struct smg_exprs smg_exprs;
+
+smg_status smg_exprs_create(smg_arena *arena, smg_exprs **out_exprs);
+const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr); /* until the next make */
+int smg_expr_count(const smg_exprs *pool);
+smg_context *smg_exprs_context(const smg_exprs *pool);
+/* Sticky: SMG_EXPR_NONE in, SMG_EXPR_NONE out. Constants fold and neutral elements vanish where that
+ * is exact (x*1, x+0 with 0 as -0 caution left out, x/1, neg neg, select of a constant). */
+smg_expr smg_expr_const(smg_exprs *pool, smg_kind kind, double value);
+smg_expr smg_expr_leaf(smg_exprs *pool, smg_kind kind, int leaf);
+smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, smg_expr c);
+/* Replaces every leaf: with[leaf] when leaf < count and with[leaf] != SMG_EXPR_NONE. */
+smg_expr smg_expr_substitute(smg_exprs *pool, smg_expr expr, const smg_expr *with, int count);
+/* Prefix text over a, b, c -> expression over the three given ones (kinds follow the operands). */
+smg_expr smg_expr_parse(smg_exprs *pool, const char *prefix, const smg_expr operand[3]);
+/* leaves[leaf] for every leaf; memo-free recursion, for tests and small trees. */
+double smg_expr_eval(const smg_exprs *pool, smg_expr expr, const double *leaves);
+double smg_expr_cost(const smg_exprs *pool, smg_expr expr); /* multiply-adds, shared parts once */
+/* Calls visit for every distinct leaf. */
+void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
+/* Infix, for people; leaf_name writes a leaf. */
+void smg_expr_print(const smg_exprs *pool, smg_expr expr, smg_text *text,
+                    void (*leaf_name)(void *user, int leaf, smg_text *text), void *user);
+
+/* ---- combines --------------------------------------------------------------------------------- */
+
+/* Associative, commutative folds of a reduction. */
+typedef enum smg_combine {
+    SMG_COMBINE_ADD,
+    SMG_COMBINE_MAX,
+    SMG_COMBINE_MIN,
+    SMG_COMBINE_MUL,
+    SMG_COMBINE_COUNT
+} smg_combine;
+const char *smg_combine_word(smg_combine combine);
+smg_prim smg_combine_prim(smg_combine combine);
+double smg_combine_identity(smg_combine combine); /* the true one: -inf for max */
+
+/* ---- operations ------------------------------------------------------------------------------- */
+
+typedef enum smg_op {
+#define OP(id, word, class_, arity, expr, doc) SMG_OP_##id,
+#include "op/op.def"
+#undef OP
+    SMG_OP_COUNT
+} smg_op;
+typedef enum smg_op_class {
+    SMG_CLASS_LEAF,
+    SMG_CLASS_MAP,
+    SMG_CLASS_REDUCE,
+    SMG_CLASS_CONTRACT,
+    SMG_CLASS_GATHER,
+    SMG_CLASS_VIEW
+} smg_op_class;
+typedef struct smg_op_row {
+    const char *word;
+    smg_op_class class_;
+    int arity;
+    const char *expression;
+    const char *doc;
+} smg_op_row;
+const smg_op_row *smg_op_get(smg_op op);
+bool smg_op_find(const char *word, smg_op *out_op);
+smg_combine smg_op_combine(smg_op op); /* of a REDUCE row; ADD for CONTRACT */
+/* What a VIEW relabels and what a LEAF holds, so that nobody outside op/ names a row. */
+typedef enum smg_view_kind {
+    SMG_VIEW_NONE,
+    SMG_VIEW_RESHAPE,
+    SMG_VIEW_TRANSPOSE,
+    SMG_VIEW_BROADCAST,
+    SMG_VIEW_SLICE
+} smg_view_kind;
+smg_view_kind smg_op_view(smg_op op);
+typedef enum smg_leaf_kind {
+    SMG_LEAF_NONE,
+    SMG_LEAF_TENSOR, /* has a buffer: input or constant */
+    SMG_LEAF_NUMBER, /* one literal everywhere */
+    SMG_LEAF_SIZE,   /* a size expression as a number */
+    SMG_LEAF_INDEX   /* the index along an axis */
+} smg_leaf_kind;
+smg_leaf_kind smg_op_leaf(smg_op op);
+/* The expression of a MAP with operands `operand` and result type `type` (CAST needs it). */
+smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr operand[3]);
+/* Element type of the result of a MAP from its operands' types; false when they do not match. */
+bool smg_op_infer_type(smg_op op, const smg_type *operand, int count, smg_type *out_type);
+
+#endif

@@ -1,0 +1,53 @@
+/* plan: which nodes share a kernel, and in which order kernels run.
+ *
+ * Takes:    a rewritten graph, a target, options.
+ * Gives:    smg_plan: steps with their kernels, the reasons for every cut, prices on both sides.
+ * Promises: deterministic for the same input; every value a step reads is written by an earlier one; a
+ *           value read outside its step is stored once.
+ * Does not: write GLSL, compile or run.
+ */
+#ifndef SMG_PLAN_H
+#define SMG_PLAN_H
+
+#include "graph/graph.h"
+#include "kernel/kernel.h"
+#include "target/target.h"
+
+typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_objective;
+
+typedef struct smg_plan_options {
+    smg_objective objective;
+    bool unfused;           /* every non-view node its own kernel (the yardstick) */
+    const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
+} smg_plan_options;
+
+typedef struct smg_price {
+    double seconds;
+    double bytes;      /* global traffic at the nominal sizes */
+    double flops;
+    double workgroups;
+    int64_t shared_bytes, registers;
+} smg_price;
+
+typedef struct smg_pstep {
+    const char *name;
+    smg_kernel *kernel;
+    int node_count;
+    const smg_node_id *nodes;
+    smg_price price;
+    const char *because;   /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+} smg_pstep;
+
+typedef struct smg_plan {
+    const smg_graph *graph;
+    smg_arena *arena;
+    SMG_ARRAY(smg_pstep) steps;
+} smg_plan;
+
+smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
+                         smg_arena *arena, smg_plan **out_plan);
+/* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1. */
+void smg_plan_nominal(const smg_graph *g, int64_t *out_values);
+void smg_plan_print(const smg_plan *plan, smg_text *text);
+
+#endif

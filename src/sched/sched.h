@@ -1,0 +1,42 @@
+/* sched: the ways to cut one space for one target.
+ *
+ * Takes:    a space, a target, nominal sizes (for preferences only, never for legality).
+ * Gives:    schedules: which axis goes to the grid, which is tiled over row lanes and column lanes, which
+ *           is cut temporally, which contraction axes are staged, and all tile sizes.
+ * Promises: deterministic order; every schedule is legal by the slicers; whether it fits the target's limits
+ *           is decided after lowering, when registers and shared bytes are known.
+ * Does not: emit code or price it.
+ */
+#ifndef SMG_SCHED_H
+#define SMG_SCHED_H
+
+#include "slice/slice.h"
+#include "space/space.h"
+#include "target/target.h"
+
+#define SMG_SPACE_NODES 96
+
+typedef struct smg_schedule {
+    const smg_space *space;
+    smg_axis_set grid;    /* spatial axes: workgroups */
+    int row_axis;         /* the spatial axis tiled over row lanes; -1 */
+    int col_axis;         /* a spatial axis tiled over column lanes; -1 */
+    int temporal;         /* the axis cut into serial slices; -1 */
+    smg_axis_set inner;   /* contraction axes that only staged operands have */
+    smg_axis_set columns; /* axes of values held in the block that are not spatial */
+    int64_t tile[SMG_SPACE_AXES];
+    int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
+    int lane_rows, lane_cols, vec, subgroup;
+} smg_schedule;
+
+typedef struct smg_schedules {
+    SMG_ARRAY(smg_schedule) items;
+    const char *refused; /* why there is none */
+} smg_schedules;
+
+/* nominal[axis of space]: the extent to prefer for; at least 1. */
+smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
+                                smg_arena *arena, smg_schedules *out_schedules);
+void smg_sched_print(const smg_schedule *schedule, smg_text *text);
+
+#endif

@@ -1,0 +1,178 @@
+/* Enumeration. Three shapes of block cover everything: plain maps, rows with reductions, and tiles with
+ * contractions. They differ in which lane grids and tile sizes are worth trying, not in how they are lowered. */
+#include "sched/sched_internal.h"
+
+typedef struct enumerator {
+    const smg_space *space;
+    const smg_target *target;
+    const int64_t *nominal;
+    smg_arena *arena;
+    smg_schedules *out;
+    smg_roles roles;
+} enumerator;
+
+typedef struct lane_shape {
+    int rows, cols; /* lanes */
+    int row_registers, col_registers;
+    int inner;      /* contraction slice */
+} lane_shape;
+
+static const lane_shape product_shapes[] = {
+    { 16, 16, 4, 4, 16 }, { 16, 16, 8, 4, 16 }, { 16, 16, 8, 8, 16 }, { 16, 16, 2, 4, 16 },
+    { 8, 16, 4, 4, 16 },  { 8, 16, 2, 4, 32 },  { 8, 8, 4, 4, 16 },   { 8, 8, 2, 4, 32 },
+    { 16, 8, 2, 4, 16 },  { 16, 8, 1, 4, 16 },  { 8, 32, 2, 4, 16 },  { 8, 32, 1, 4, 16 },
+    { 4, 32, 4, 4, 16 },  { 4, 32, 2, 4, 16 },  { 4, 64, 2, 4, 8 },   { 16, 4, 1, 4, 16 },
+};
+static const lane_shape row_shapes[] = {
+    { 1, 512, 1, 8, 1 }, { 1, 256, 1, 8, 1 }, { 1, 128, 1, 8, 1 }, { 1, 64, 1, 8, 1 }, { 4, 64, 1, 8, 1 },
+    { 4, 32, 1, 8, 1 },  { 8, 16, 1, 8, 1 },  { 16, 8, 1, 8, 1 },  { 64, 4, 1, 8, 1 },
+};
+static const lane_shape map_shapes[] = { { 1, 256, 1, 4, 1 }, { 4, 64, 4, 1, 1 }, { 8, 32, 4, 1, 1 },
+                                         { 16, 8, 4, 1, 1 } };
+
+static bool constant(const enumerator *e, int axis, int64_t *out) {
+    return smg_size_is_const(e->space->graph->sizes, e->space->axes.items[axis].extent, out);
+}
+
+static int subgroup_of(const smg_target *t) {
+    return t->subgroup_arithmetic && t->subgroup_shuffle ? (int)t->subgroup_size : 1;
+}
+
+/* Sizes of every axis for one lane shape; false when a held axis has no static bound. */
+static bool set_tiles(const enumerator *e, const lane_shape *shape, smg_schedule *s) {
+    int innermost = -1;
+    for (int a = 0; a < e->space->axes.count; a++) {
+        smg_axis_set bit = SMG_AXIS_BIT(a);
+        int64_t extent;
+        s->tile[a] = 1;
+        if (a == s->row_axis) s->tile[a] = (int64_t)shape->rows * shape->row_registers;
+        else if (a == s->col_axis) s->tile[a] = (int64_t)shape->cols * shape->col_registers;
+        else if (a == s->temporal) s->tile[a] = (int64_t)shape->cols * shape->col_registers;
+        else if (s->columns & bit) {
+            if (!constant(e, a, &extent) || extent > 16384) return false;
+            s->tile[a] = extent;
+        } else if (s->inner & bit) {
+            if (innermost < 0 || e->nominal[a] > e->nominal[innermost]) innermost = a;
+        }
+    }
+    if (innermost >= 0) {
+        int64_t extent, tile = shape->inner;
+        if (constant(e, innermost, &extent) && extent < tile) tile = extent;
+        s->tile[innermost] = tile;
+    }
+    return true;
+}
+
+static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base) {
+    const smg_target *t = e->target;
+    if ((int64_t)shape->rows * shape->cols > t->max_invocations) return SMG_OK;
+    if ((int64_t)shape->rows * shape->cols > t->max_size_x) return SMG_OK;
+    if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
+    base.lane_rows = shape->rows;
+    base.lane_cols = shape->cols;
+    base.vec = e->roles.contractions > 0 && shape->col_registers >= 4 ? 4 : 1;
+    base.subgroup = subgroup_of(t);
+    if (!set_tiles(e, shape, &base)) return SMG_OK;
+    smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+    if (s == NULL) return SMG_MEMORY;
+    *s = base;
+    return SMG_OK;
+}
+
+static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
+    const lane_shape *shapes = e->roles.contractions > 0 ? product_shapes
+                               : e->roles.reductions > 0 ? row_shapes
+                                                         : map_shapes;
+    size_t count = e->roles.contractions > 0 ? SMG_COUNT_OF(product_shapes)
+                   : e->roles.reductions > 0 ? SMG_COUNT_OF(row_shapes)
+                                             : SMG_COUNT_OF(map_shapes);
+    for (size_t i = 0; i < count; i++) {
+        lane_shape shape = shapes[i];
+        if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
+        SMG_TRY(add(e, &shape, *base));
+    }
+    return SMG_OK;
+}
+
+/* With the grid fixed: nothing temporal when every held axis is static, else each held axis in turn. */
+static smg_status add_temporal(enumerator *e, smg_schedule base) {
+    bool all_static = true;
+    for (int a = 0; a < e->space->axes.count; a++) {
+        int64_t extent;
+        if ((base.columns & SMG_AXIS_BIT(a)) && !constant(e, a, &extent)) all_static = false;
+    }
+    base.temporal = -1;
+    if (all_static) SMG_TRY(add_shapes(e, &base));
+    for (int a = 0; a < e->space->axes.count; a++) {
+        if (!(base.columns & SMG_AXIS_BIT(a))) continue;
+        base.temporal = a;
+        SMG_TRY(add_shapes(e, &base));
+    }
+    return SMG_OK;
+}
+
+static smg_status add_grid(enumerator *e, int row, int col) {
+    smg_schedule base = { .space = e->space, .row_axis = row, .col_axis = col, .temporal = -1 };
+    base.grid = e->roles.spatial;
+    base.inner = e->roles.inner;
+    base.columns = e->roles.columns;
+    if (!smg_sched_sides(e->space, &e->roles, row, col, base.left)) return SMG_OK;
+    return add_temporal(e, base);
+}
+
+static smg_status add_products(enumerator *e) {
+    smg_axis_set free_axes = e->roles.spatial;
+    bool found = false;
+    int unit = smg_sched_unit_axis(e->space, free_axes);
+    for (int pass = 0; pass < 2 && !found; pass++) {
+        for (int row = e->space->axes.count - 1; row >= -1; row--) {
+            if (row >= 0 && !(free_axes & SMG_AXIS_BIT(row))) continue;
+            if (row < 0 && found) continue;
+            for (int col = -1; col < e->space->axes.count; col++) {
+                if (col == row && row >= 0) continue;
+                if (col >= 0 && !(free_axes & SMG_AXIS_BIT(col))) continue;
+                if (e->roles.columns == 0 && (pass == 0 ? col != unit || unit < 0 : col < 0)) continue;
+                if (e->roles.columns != 0 && col >= 0) continue;
+                int before = e->out->items.count;
+                SMG_TRY(add_grid(e, row, col));
+                found = found || e->out->items.count > before;
+            }
+        }
+    }
+    return found ? SMG_OK : add_grid(e, -1, -1);
+}
+
+static smg_status add_rows(enumerator *e) {
+    int row = smg_sched_largest(e->roles.spatial, e->nominal);
+    return add_grid(e, row, -1);
+}
+
+static smg_status add_maps(enumerator *e) {
+    int col = smg_sched_unit_axis(e->space, e->roles.spatial);
+    if (col < 0) col = smg_sched_largest(e->roles.spatial, e->nominal);
+    smg_axis_set rest = col >= 0 ? e->roles.spatial & ~SMG_AXIS_BIT(col) : e->roles.spatial;
+    return add_grid(e, smg_sched_largest(rest, e->nominal), col);
+}
+
+smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
+                                smg_arena *arena, smg_schedules *out_schedules) {
+    enumerator e = { .space = space, .target = target, .nominal = nominal, .arena = arena,
+                     .out = out_schedules };
+    *out_schedules = (smg_schedules){ 0 };
+    if (space->nodes.count > SMG_SPACE_NODES) {
+        out_schedules->refused = "too many nodes for one kernel";
+        return SMG_OK;
+    }
+    smg_sched_classify(space, &e.roles);
+    if (e.roles.loose != 0) {
+        out_schedules->refused = "a result has an axis that the grid cannot cut";
+        return SMG_OK;
+    }
+    if (e.roles.contractions > 0) SMG_TRY(add_products(&e));
+    else if (e.roles.reductions > 0) SMG_TRY(add_rows(&e));
+    else SMG_TRY(add_maps(&e));
+    if (out_schedules->items.count == 0) {
+        out_schedules->refused = "no spatial axis serves as rows of every product, or two held axes have no bound";
+    }
+    return SMG_OK;
+}

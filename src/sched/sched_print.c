@@ -1,0 +1,19 @@
+/* A schedule as text, for explain. */
+#include "sched/sched.h"
+
+void smg_sched_print(const smg_schedule *s, smg_text *text) {
+    for (int a = 0; a < s->space->axes.count; a++) {
+        smg_axis_set bit = SMG_AXIS_BIT(a);
+        const char *role = a == s->row_axis   ? "spatial, rows"
+                           : a == s->col_axis ? "spatial, columns"
+                           : a == s->temporal ? "temporal"
+                           : s->grid & bit    ? "spatial"
+                           : s->columns & bit ? "whole"
+                           : s->inner & bit   ? "contraction, staged"
+                                              : "unused";
+        smg_text_addf(text, "  %s = ", s->space->axes.items[a].name);
+        smg_size_print(s->space->graph->sizes, s->space->axes.items[a].extent, text);
+        smg_text_addf(text, ": %s, tile %lld\n", role, (long long)s->tile[a]);
+    }
+    smg_text_addf(text, "  lanes %d x %d, subgroup %d\n", s->lane_rows, s->lane_cols, s->subgroup);
+}

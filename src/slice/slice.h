@@ -1,0 +1,50 @@
+/* slice: what may be cut, and what it takes to cut it (SpaceFusion, EuroSys '25, sections 4 and 5).
+ *
+ * Takes:    a space; scalar expressions with a role for every leaf.
+ * Gives:    the spatial axes with reasons; the algebra of dependent reductions: factors that may be
+ *           postponed past a reduction, and update functions that correct a running result.
+ * Promises: everything is derived from the primitives' algebra, and every update passes a numeric gate
+ *           before it is used: a mismatch is an internal error that prints the expressions.
+ * Does not: search, choose sizes, or know tiles.
+ */
+#ifndef SMG_SLICE_H
+#define SMG_SLICE_H
+
+#include "op/op.h"
+#include "space/space.h"
+
+/* Spatial slicer: axes along which no block needs another. An axis is spatial iff every value that is
+ * not streamed, and every result, has it: then no All-to-One runs along it and no One-to-All along it starts at an
+ * intermediate. Appends one line per axis that is not ("i2 is not cut: sum reduces it") to `why`, may be NULL. */
+smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why);
+
+/* Role of a leaf while one axis is cut temporally. */
+typedef enum smg_leaf_role {
+    SMG_ROLE_FIXED = 0,  /* the same in all slices */
+    SMG_ROLE_VARIES,     /* differs along the cut axis (c in the paper) */
+    SMG_ROLE_AGGREGATE   /* running result of a reduction over the cut axis (r) */
+} smg_leaf_role;
+
+typedef struct smg_slice_roles {
+    smg_exprs *pool;
+    const smg_leaf_role *role; /* per leaf number */
+    const smg_expr *old;       /* per leaf number: the leaf of an AGGREGATE's previous value */
+    int count;
+} smg_slice_roles;
+
+bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr);     /* has a VARIES leaf */
+bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr); /* has an AGGREGATE leaf */
+
+/* Broadcast postposition: expr = core * factor, where factor does not vary and moves behind a sum.
+ * factor is SMG_EXPR_NONE when nothing can be taken out. A factor under an exp stays (stabiliser). Only factors
+ * with AGGREGATE leaves are taken. */
+smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_expr *out_core,
+                              smg_expr *out_factor);
+
+/* Update function of t = combine over the cut axis of expr(c, r), when r moves from its old to its new value:
+ * out_update is an expression over leaf `t`, old and new aggregates; SMG_EXPR_NONE when none exists, with the reason in
+ * out_why (static text). sum: t * H(r')/H(r); max and min: t + (H(r') - H(r)). */
+smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
+                            smg_expr *out_update, const char **out_why);
+
+#endif

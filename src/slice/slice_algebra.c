@@ -1,0 +1,207 @@
+/* Factors and updates, derived by structural induction over scalar expressions.
+ *
+ * ratio(e) = e(c, r') / e(c, r) and difference(e) = e(c, r') - e(c, r), each only when free of c.
+ * exp turns a difference into a ratio *before* anything is evaluated, so that the update of a stabilised
+ * exponential is exp(r - r'), never exp(-r') / exp(-r), which would be inf / inf. */
+#include <math.h>
+
+#include "slice/slice.h"
+
+typedef struct seek {
+    const smg_slice_roles *roles;
+    smg_leaf_role role;
+    bool found;
+} seek;
+
+static void seek_leaf(void *user, int leaf) {
+    seek *s = user;
+    if (leaf < s->roles->count && s->roles->role[leaf] == s->role) s->found = true;
+}
+
+static bool has(const smg_slice_roles *r, smg_expr expr, smg_leaf_role role) {
+    seek s = { .roles = r, .role = role };
+    smg_expr_leaves(r->pool, expr, seek_leaf, &s);
+    return s.found;
+}
+
+bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr) { return has(r, expr, SMG_ROLE_VARIES); }
+bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr) {
+    return has(r, expr, SMG_ROLE_AGGREGATE);
+}
+
+static smg_expr one(const smg_slice_roles *r) { return smg_expr_const(r->pool, SMG_KIND_FLOAT, 1.0); }
+static smg_expr zero(const smg_slice_roles *r) { return smg_expr_const(r->pool, SMG_KIND_FLOAT, 0.0); }
+
+static smg_expr make2(const smg_slice_roles *r, smg_prim prim, smg_expr a, smg_expr b) {
+    if (a == SMG_EXPR_NONE || b == SMG_EXPR_NONE) return SMG_EXPR_NONE;
+    return smg_expr_make(r->pool, prim, a, b, SMG_EXPR_NONE);
+}
+
+static smg_expr make1(const smg_slice_roles *r, smg_prim prim, smg_expr a) {
+    if (a == SMG_EXPR_NONE) return SMG_EXPR_NONE;
+    return smg_expr_make(r->pool, prim, a, SMG_EXPR_NONE, SMG_EXPR_NONE);
+}
+
+static bool is_const(const smg_slice_roles *r, smg_expr e, double value) {
+    const smg_expr_node *n = smg_expr_get(r->pool, e);
+    return n->prim == SMG_PRIM_CONST && n->value == value;
+}
+
+/* The expression with every aggregate at its old value. */
+static smg_expr at_old(const smg_slice_roles *r, smg_expr e) {
+    return smg_expr_substitute(r->pool, e, r->old, r->count);
+}
+
+static smg_expr difference(const smg_slice_roles *r, smg_expr e);
+
+static smg_expr ratio(const smg_slice_roles *r, smg_expr e) {
+    if (!smg_slice_aggregates(r, e)) return one(r);
+    if (!smg_slice_varies(r, e)) return make2(r, SMG_PRIM_DIV, e, at_old(r, e));
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    switch (n.prim) {
+    case SMG_PRIM_MUL: return make2(r, SMG_PRIM_MUL, ratio(r, n.arg[0]), ratio(r, n.arg[1]));
+    case SMG_PRIM_DIV: return make2(r, SMG_PRIM_DIV, ratio(r, n.arg[0]), ratio(r, n.arg[1]));
+    case SMG_PRIM_NEG: return ratio(r, n.arg[0]);
+    case SMG_PRIM_EXP: return make1(r, SMG_PRIM_EXP, difference(r, n.arg[0]));
+    case SMG_PRIM_SQRT:
+    case SMG_PRIM_RSQRT:
+    case SMG_PRIM_ABS: return make1(r, n.prim, ratio(r, n.arg[0]));
+    case SMG_PRIM_POW:
+        if (smg_slice_aggregates(r, n.arg[1]) || smg_slice_varies(r, n.arg[1])) return SMG_EXPR_NONE;
+        return make2(r, SMG_PRIM_POW, ratio(r, n.arg[0]), n.arg[1]);
+    case SMG_PRIM_SELECT: /* a mask that does not move with r, and 0 where it is off */
+        if (smg_slice_aggregates(r, n.arg[0])) return SMG_EXPR_NONE;
+        if (is_const(r, n.arg[2], 0.0)) return ratio(r, n.arg[1]);
+        if (is_const(r, n.arg[1], 0.0)) return ratio(r, n.arg[2]);
+        return SMG_EXPR_NONE;
+    default: return SMG_EXPR_NONE;
+    }
+}
+
+static smg_expr scaled_difference(const smg_slice_roles *r, smg_expr a, smg_expr b, smg_prim prim) {
+    if (smg_slice_varies(r, b) || smg_slice_aggregates(r, b)) return SMG_EXPR_NONE;
+    return make2(r, prim, difference(r, a), b);
+}
+
+static smg_expr difference(const smg_slice_roles *r, smg_expr e) {
+    if (!smg_slice_aggregates(r, e)) return zero(r);
+    if (!smg_slice_varies(r, e)) return make2(r, SMG_PRIM_SUB, e, at_old(r, e));
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    switch (n.prim) {
+    case SMG_PRIM_ADD:
+    case SMG_PRIM_SUB: return make2(r, n.prim, difference(r, n.arg[0]), difference(r, n.arg[1]));
+    case SMG_PRIM_NEG: return make1(r, SMG_PRIM_NEG, difference(r, n.arg[0]));
+    case SMG_PRIM_MUL: {
+        smg_expr left = scaled_difference(r, n.arg[0], n.arg[1], SMG_PRIM_MUL);
+        return left != SMG_EXPR_NONE ? left : scaled_difference(r, n.arg[1], n.arg[0], SMG_PRIM_MUL);
+    }
+    case SMG_PRIM_DIV: return scaled_difference(r, n.arg[0], n.arg[1], SMG_PRIM_DIV);
+    default: return SMG_EXPR_NONE;
+    }
+}
+
+/* Splits multiplicative factors: *core keeps what varies. */
+static void split_factors(const smg_slice_roles *r, smg_expr e, smg_expr *core, smg_expr *factor) {
+    smg_expr ca, fa, cb, fb;
+    *core = e;
+    *factor = one(r);
+    if (!smg_slice_aggregates(r, e)) return;
+    if (!smg_slice_varies(r, e)) {
+        *core = one(r);
+        *factor = e;
+        return;
+    }
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    if (n.prim == SMG_PRIM_NEG) {
+        split_factors(r, n.arg[0], &ca, factor);
+        *core = make1(r, SMG_PRIM_NEG, ca);
+    } else if (n.prim == SMG_PRIM_MUL || n.prim == SMG_PRIM_DIV) {
+        split_factors(r, n.arg[0], &ca, &fa);
+        split_factors(r, n.arg[1], &cb, &fb);
+        *core = make2(r, n.prim, ca, cb);
+        *factor = make2(r, n.prim, fa, fb);
+    }
+}
+
+smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_expr *out_core,
+                              smg_expr *out_factor) {
+    split_factors(r, expr, out_core, out_factor);
+    if (*out_core == SMG_EXPR_NONE || *out_factor == SMG_EXPR_NONE) return SMG_MEMORY;
+    if (is_const(r, *out_factor, 1.0)) {
+        *out_core = expr;
+        *out_factor = SMG_EXPR_NONE;
+    }
+    return SMG_OK;
+}
+
+/* ---- the numeric gate ------------------------------------------------------------------------ */
+
+static double draw(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return 0.25 + 2.0 * (double)(*state >> 40) / (double)(1 << 24);
+}
+
+/* t over a few slices' elements at r, corrected, must equal t at r'. */
+static bool gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
+                 smg_expr update, double *leaves, int leaf_count) {
+    uint64_t state = SMG_HASH_SEED;
+    int t_leaf = smg_expr_get(r->pool, t)->leaf;
+    for (int trial = 0; trial < 32; trial++) {
+        double sum_old = smg_combine_identity(combine), sum_new = sum_old;
+        for (int i = 0; i < leaf_count; i++) leaves[i] = draw(&state);
+        for (int c = 0; c < 3; c++) {
+            for (int i = 0; i < r->count; i++) {
+                if (r->role[i] == SMG_ROLE_VARIES) leaves[i] = draw(&state);
+            }
+            double before = smg_expr_eval(r->pool, at_old(r, expr), leaves);
+            double after = smg_expr_eval(r->pool, expr, leaves);
+            sum_old = smg_prim_eval(smg_combine_prim(combine), SMG_KIND_FLOAT, sum_old, before, 0);
+            sum_new = smg_prim_eval(smg_combine_prim(combine), SMG_KIND_FLOAT, sum_new, after, 0);
+        }
+        leaves[t_leaf] = sum_old;
+        double corrected = smg_expr_eval(r->pool, update, leaves);
+        if (isnan(sum_new) && isnan(corrected)) continue;
+        if (!(fabs(corrected - sum_new) <= 1e-9 * (fabs(sum_new) + 1e-3))) return false;
+    }
+    return true;
+}
+
+static int largest_leaf(const smg_slice_roles *r, smg_expr t) {
+    int largest = r->count - 1, leaf = smg_expr_get(r->pool, t)->leaf;
+    if (leaf > largest) largest = leaf;
+    for (int i = 0; i < r->count; i++) {
+        if (r->old[i] == SMG_EXPR_NONE) continue;
+        leaf = smg_expr_get(r->pool, r->old[i])->leaf;
+        if (leaf > largest) largest = leaf;
+    }
+    return largest;
+}
+
+static smg_status check(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
+                        smg_expr update, smg_context *ctx) {
+    int count = largest_leaf(r, t) + 1;
+    double *leaves = smg_alloc(ctx, (size_t)count, sizeof(double));
+    if (leaves == NULL) return SMG_MEMORY;
+    bool good = gate(r, combine, expr, t, update, leaves, count);
+    smg_free(ctx, leaves, (size_t)count * sizeof(double));
+    if (good) return SMG_OK;
+    return smg_fail(ctx, SMG_INTERNAL, "slice: a derived update of a %s disagrees with recomputation",
+                    smg_combine_word(combine));
+}
+
+smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
+                            smg_expr *out_update, const char **out_why) {
+    *out_why = "";
+    *out_update = SMG_EXPR_NONE;
+    if (combine == SMG_COMBINE_ADD) {
+        *out_update = make2(r, SMG_PRIM_MUL, t, ratio(r, expr));
+        *out_why = "the summand is not a product of a part that varies and a part of the aggregate";
+    } else if (combine == SMG_COMBINE_MAX || combine == SMG_COMBINE_MIN) {
+        *out_update = make2(r, SMG_PRIM_ADD, t, difference(r, expr));
+        *out_why = "the operand is not a sum of a part that varies and a part of the aggregate";
+    } else {
+        *out_why = "no update is known for a product over the axis";
+    }
+    if (*out_update == SMG_EXPR_NONE) return SMG_OK;
+    return check(r, combine, expr, t, *out_update, smg_exprs_context(r->pool));
+}

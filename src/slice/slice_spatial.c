@@ -1,0 +1,26 @@
+/* The spatial slicer. With mappings derived from index maps the table of the paper reduces to one test
+ * per axis: a value that is not streamed and lacks the axis is either an All-to-One result along it or the source
+ * of a One-to-All along it, and both forbid the cut. */
+#include "slice/slice.h"
+
+static void explain(const smg_space *space, const smg_snode *n, smg_axis_set lost, smg_text *why) {
+    if (why == NULL) return;
+    for (int a = 0; a < space->axes.count; a++) {
+        if (!(lost & SMG_AXIS_BIT(a))) continue;
+        bool reduced = (n->iterates & SMG_AXIS_BIT(a)) != 0;
+        smg_text_addf(why, "%s is not cut: %s %s\n", space->axes.items[a].name,
+                      smg_graph_describe(space->graph, n->node),
+                      reduced ? "is all-to-one along it" : "is needed over the whole of it");
+    }
+}
+
+smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
+    smg_axis_set spatial = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->streamed && !n->output) continue;
+        explain(space, n, spatial & ~n->result, why);
+        spatial &= n->result;
+    }
+    return spatial;
+}

@@ -1,0 +1,81 @@
+/* space: a set of graph nodes as one Space-Mapping Graph (SpaceFusion, EuroSys '25, section 3).
+ *
+ * Takes:    a graph and some of its nodes (views are never listed: they are relabelings).
+ * Gives:    smg_space: the common axes of all the nodes, after refinement (reshapes split axes) and
+ *           coalescing (neighbours that are one run of memory in every operand merge); for each node its
+ *           iteration axes; for each operand either the producing node in the set or a global view.
+ * Promises: mappings are derived from index maps only: an operand that lacks an iteration axis is
+ *           One-to-All along it; an iteration axis that the result lacks is All-to-One along it.
+ * Does not: choose tile sizes or decide what is cut.
+ */
+#ifndef SMG_SPACE_H
+#define SMG_SPACE_H
+
+#include "graph/graph.h"
+
+#define SMG_SPACE_AXES 32
+typedef uint32_t smg_axis_set; /* bit i: axis i */
+#define SMG_AXIS_BIT(i) ((smg_axis_set)1u << (i))
+
+typedef struct smg_saxis {
+    const char *name;
+    smg_size extent;
+} smg_saxis;
+
+/* address = offset + sum(index(axis) * stride), in elements of `source` (row-major). For an IOTA source
+ * the sum itself is the value; FILL and SIZE sources have no axes. */
+typedef struct smg_sview {
+    smg_node_id source;
+    smg_size offset;
+    int axis_count;
+    int axis[SMG_MAX_RANK * 2];
+    smg_size stride[SMG_MAX_RANK * 2];
+    /* Gathered tables: operand 1 of the node is the index; 0 otherwise. */
+    bool indirect;
+    smg_size index_stride, index_limit;
+} smg_sview;
+
+typedef struct smg_soperand {
+    int producer; /* index in space->nodes, or -1 */
+    int view;     /* index in space->views when producer is -1 */
+} smg_soperand;
+
+typedef struct smg_snode {
+    smg_node_id node;
+    smg_op op;
+    smg_op_class class_;
+    smg_type type;
+    smg_axis_set iterates; /* axes of the iteration space */
+    smg_axis_set result;   /* axes of the value; iterates minus result is All-to-One */
+    smg_soperand operand[SMG_MAX_OPERANDS];
+    int operand_count;
+    /* Made of maps over inputs only: recomputing it costs a few operations per element, so it counts as
+     * an input of the space and never restricts a cut. */
+    bool streamed;
+    bool output;    /* read outside the set, or a graph output */
+    int store;      /* view for the result when output; else -1 */
+} smg_snode;
+
+typedef struct smg_space {
+    const smg_graph *graph;
+    smg_arena *arena;
+    SMG_ARRAY(smg_saxis) axes;
+    SMG_ARRAY(smg_snode) nodes; /* topological */
+    SMG_ARRAY(smg_sview) views;
+    const char *refused; /* why no common space exists; NULL when it does */
+} smg_space;
+
+/* Builds the space of nodes[0..count) (ascending ids). needed[id] tells whether a node's value is read
+ * outside. A set that has no common space is not an error: out_space->refused says why. */
+smg_status smg_space_build(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
+                           const bool *needed, smg_space **out_space);
+
+/* Axes of an operand: of the producer's result, or of the view. */
+smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand);
+smg_axis_set smg_space_view_axes(const smg_sview *view);
+/* The first non-view node behind `id` (its data is what a view of it reads). */
+smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
+/* Axes, nodes with their mappings by type, views. */
+void smg_space_print(const smg_space *space, smg_text *text);
+
+#endif

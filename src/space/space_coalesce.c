@@ -1,0 +1,97 @@
+/* Coalescing: (batch, sequence) -> one axis of extent b*s when no operand can tell the difference.
+ * Without it batch 32 x sequence 7 in tiles of 64 rows would waste nine tenths of every tile. */
+#include "space/space_internal.h"
+
+smg_axis_set smg_space_view_axes(const smg_sview *view) {
+    smg_axis_set set = 0;
+    for (int i = 0; i < view->axis_count; i++) set |= SMG_AXIS_BIT(view->axis[i]);
+    return set;
+}
+
+smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand) {
+    if (operand->producer >= 0) return space->nodes.items[operand->producer].result;
+    return smg_space_view_axes(&space->views.items[operand->view]);
+}
+
+smg_node_id smg_space_source(const smg_graph *g, smg_node_id id) {
+    while (smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(g, id)->operand[0];
+    return id;
+}
+
+static int find(const smg_sview *view, int axis) {
+    for (int i = 0; i < view->axis_count; i++) {
+        if (view->axis[i] == axis) return i;
+    }
+    return -1;
+}
+
+static bool both_or_none(smg_axis_set set, smg_axis_set pair) {
+    return (set & pair) == 0 || (set & pair) == pair;
+}
+
+static bool mergeable(const smg_space *space, int outer, int inner) {
+    smg_sizes *s = space->graph->sizes;
+    smg_axis_set pair = SMG_AXIS_BIT(outer) | SMG_AXIS_BIT(inner);
+    bool seen = false;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (!both_or_none(n->iterates, pair) || !both_or_none(n->result, pair)) return false;
+        seen = seen || (n->iterates & pair) != 0;
+    }
+    if (!seen) return false;
+    for (int v = 0; v < space->views.count; v++) {
+        const smg_sview *view = &space->views.items[v];
+        int o = find(view, outer), i = find(view, inner);
+        if ((o < 0) != (i < 0)) return false;
+        if (o >= 0 && view->stride[o] != smg_size_mul(s, view->stride[i], space->axes.items[inner].extent)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static smg_axis_set without(smg_axis_set set, int axis) {
+    smg_axis_set low = set & (SMG_AXIS_BIT(axis) - 1u);
+    smg_axis_set high = axis + 1 < 32 ? (set >> (axis + 1)) << axis : 0;
+    return low | high;
+}
+
+/* `outer` takes the product, `inner` goes; higher axes move down by one. */
+static void merge(smg_space *space, int outer, int inner) {
+    smg_sizes *s = space->graph->sizes;
+    for (int v = 0; v < space->views.count; v++) {
+        smg_sview *view = &space->views.items[v];
+        int o = find(view, outer), i = find(view, inner);
+        if (o >= 0) {
+            view->stride[o] = view->stride[i];
+            view->axis_count--;
+            view->axis[i] = view->axis[view->axis_count];
+            view->stride[i] = view->stride[view->axis_count];
+        }
+        for (int a = 0; a < view->axis_count; a++) view->axis[a] -= view->axis[a] > inner;
+    }
+    space->axes.items[outer].extent =
+        smg_size_mul(s, space->axes.items[outer].extent, space->axes.items[inner].extent);
+    for (int a = inner; a + 1 < space->axes.count; a++) space->axes.items[a] = space->axes.items[a + 1];
+    space->axes.count--;
+    for (int i = 0; i < space->nodes.count; i++) {
+        smg_snode *n = &space->nodes.items[i];
+        n->iterates = without(n->iterates, inner);
+        n->result = without(n->result, inner);
+    }
+}
+
+static bool merge_one(smg_space *space) {
+    for (int outer = 0; outer < space->axes.count; outer++) {
+        for (int inner = 0; inner < space->axes.count; inner++) {
+            if (inner == outer || !mergeable(space, outer, inner)) continue;
+            merge(space, outer, inner);
+            return true;
+        }
+    }
+    return false;
+}
+
+void smg_space_coalesce(smg_space *space) {
+    while (merge_one(space)) continue;
+}

@@ -1,0 +1,108 @@
+/* target: what the compiler may know about a device.
+ *
+ * Takes:    a text file (key = value lines), or facts queried and measured by vulkan/.
+ * Gives:    smg_target, plain data with the origin of every fact.
+ * Promises: planning with the same target gives the same plan, with or without the device.
+ * Does not: call Vulkan.
+ */
+#ifndef SMG_TARGET_H
+#define SMG_TARGET_H
+
+#include "base/base.h"
+
+/* Where a fact comes from; unknown means the careful value was assumed. */
+typedef enum smg_fact_origin {
+    SMG_FACT_ASSUMED = 0,
+    SMG_FACT_TABLE,
+    SMG_FACT_QUERIED,
+    SMG_FACT_MEASURED
+} smg_fact_origin;
+
+typedef enum smg_device_type {
+    SMG_DEVICE_OTHER = 0,
+    SMG_DEVICE_INTEGRATED,
+    SMG_DEVICE_DISCRETE,
+    SMG_DEVICE_VIRTUAL,
+    SMG_DEVICE_CPU
+} smg_device_type;
+
+/* One matrix shape of the cooperative-matrix tiers (types as smg words: "f16", "f32", "i8"...). */
+typedef struct smg_matrix_shape {
+    int m, n, k;
+    char a[8], b[8], c[8], result[8];
+} smg_matrix_shape;
+
+#define SMG_MAX_MATRIX_SHAPES 64
+
+/* X(type, field, careful value, unit, what): integer and real facts, in the order they are printed. */
+#define SMG_TARGET_FACTS(X)                                                                        \
+    X(int64_t, shared_bytes, 16384, "B", "shared memory of one workgroup")                         \
+    X(int64_t, max_invocations, 128, "", "invocations of one workgroup")                           \
+    X(int64_t, max_size_x, 128, "", "workgroup size in x")                                         \
+    X(int64_t, max_grid_x, 65535, "", "workgroups in x")                                           \
+    X(int64_t, max_grid_y, 65535, "", "workgroups in y")                                           \
+    X(int64_t, max_grid_z, 65535, "", "workgroups in z")                                           \
+    X(int64_t, subgroup_min, 1, "", "smallest subgroup size")                                      \
+    X(int64_t, subgroup_max, 128, "", "largest subgroup size")                                     \
+    X(int64_t, subgroup_size, 1, "", "subgroup size kernels are built for; 1: not relied on")      \
+    X(int64_t, subgroup_selectable, 0, "", "1: a required size and full subgroups can be set")     \
+    X(int64_t, subgroup_arithmetic, 0, "", "1: reductions in subgroups of compute shaders")        \
+    X(int64_t, subgroup_clustered, 0, "", "1: clustered reductions")                               \
+    X(int64_t, subgroup_shuffle, 0, "", "1: shuffles, xor shuffles")                               \
+    X(int64_t, max_bindings, 4, "", "storage buffers of one stage")                                \
+    X(int64_t, max_buffer_range, 134217728, "B", "one storage-buffer binding")                     \
+    X(int64_t, max_allocation, 1073741824, "B", "one memory allocation")                           \
+    X(int64_t, buffer_alignment, 256, "B", "alignment of a storage-buffer offset")                 \
+    X(int64_t, max_push_bytes, 128, "B", "push constants")                                         \
+    X(int64_t, fp16, 0, "", "1: 16-bit float arithmetic")                                          \
+    X(int64_t, storage16, 0, "", "1: 16-bit storage buffers")                                      \
+    X(int64_t, storage8, 0, "", "1: 8-bit storage buffers")                                        \
+    X(int64_t, int8, 0, "", "1: 8-bit integer arithmetic")                                         \
+    X(int64_t, nan_preserve, 0, "", "1: signed zero, inf and nan are preserved for 32-bit floats") \
+    X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")          \
+    X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")       \
+    X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                       \
+    X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                      \
+    X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                          \
+    X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                 \
+    X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")              \
+    X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                   \
+    X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                    \
+    X(double, max_dispatch_time, 0.5, "s", "budget of one dispatch (watchdogs end at about 2 s)")
+
+typedef struct smg_target {
+    char name[128];    /* the device's own name, or the file's */
+    char driver[128];  /* driver name and version */
+    uint8_t uuid[16];  /* driver/pipeline-cache UUID; zero when made from a file */
+    smg_device_type type;
+#define SMG_TARGET_FIELD(ctype, field, careful, unit, what) ctype field;
+    SMG_TARGET_FACTS(SMG_TARGET_FIELD)
+#undef SMG_TARGET_FIELD
+#define SMG_TARGET_FIELD(ctype, field, careful, unit, what) smg_fact_origin field##_from;
+    SMG_TARGET_FACTS(SMG_TARGET_FIELD)
+#undef SMG_TARGET_FIELD
+    int matrix_count;
+    smg_matrix_shape matrix[SMG_MAX_MATRIX_SHAPES];
+} smg_target;
+
+/* Every fact at its careful value, origin ASSUMED. */
+void smg_target_init(smg_target *target);
+/* Text form: one `key = value  # origin` line a fact, `name`, `type`, `matrix = 16x16x16 f16 f16 f32 f32`
+ * lines; unknown keys, nonsense limits (zero, negative, subgroup_size > max...) are FORMAT. */
+smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target);
+void smg_target_print(const smg_target *target, smg_text *text);
+/* Built-in targets by name ("careful", "lavapipe", "h200", "navi31", "dg2", "adreno740", "m1", ...);
+ * NOT_FOUND lists the names. */
+smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_target);
+/* Assumed facts take the values of the built-in row whose `match` is part of the target's name (core
+ * counts, registers, caches: what no driver tells), then the rows of quirks.def that match the name
+ * and the driver correct what a driver is known to report or do wrongly. */
+smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
+/* "assumed", "table", "queried", "measured". */
+const char *smg_target_origin_word(smg_fact_origin origin);
+/* Refuses impossible limits with the numbers. */
+smg_status smg_target_verify(smg_context *ctx, const smg_target *target);
+/* Hash over everything that changes a plan. */
+uint64_t smg_target_hash(const smg_target *target);
+
+#endif
