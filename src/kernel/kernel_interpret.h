@@ -1,0 +1,116 @@
+/* Private to the interpreter: a kernel bound to symbol values (machine), one thread's memory (worker),
+ * and the flat form of expressions (tape). Everything a worker touches is plain data made beforehand,
+ * because pools and contexts belong to one thread. */
+#ifndef SMG_KERNEL_INTERPRET_H
+#define SMG_KERNEL_INTERPRET_H
+
+#include "kernel/kernel.h"
+
+#define KERNEL_BLOCK 256                    /* elements evaluated at a time */
+#define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES) /* REDUCE: axes of dst and the reduced ones */
+
+typedef enum kernel_step_kind {
+    KERNEL_STEP_CONST, /* constants and sizes */
+    KERNEL_STEP_TILE,
+    KERNEL_STEP_LOAD,
+    KERNEL_STEP_IOTA,
+    KERNEL_STEP_PRIM
+} kernel_step_kind;
+
+typedef struct kernel_step {
+    kernel_step_kind what;
+    smg_prim prim;
+    smg_kind kind;
+    int arg[3]; /* steps; LOAD: arg[0] is the index or -1 */
+    int index;  /* tile or access */
+    double value;
+} kernel_step;
+
+/* Steps in an order in which operands come first; a step's result is the slot of its number. */
+typedef struct kernel_tape {
+    SMG_ARRAY(kernel_step) steps;
+    int result;
+    int index; /* STORE with an indirect access: the step that gives its index, else -1 */
+} kernel_tape;
+
+/* The elements an instruction ranges over: row-major, the last axis fastest. */
+typedef struct kernel_space {
+    int axis_count;
+    int axis[KERNEL_SPACE_AXES];
+    int64_t elements;
+} kernel_space;
+
+typedef struct kernel_view { /* an access with numbers for sizes */
+    int buffer;
+    int axis_count;
+    int axis[SMG_ACCESS_AXES];
+    int64_t stride[SMG_ACCESS_AXES];
+    int64_t offset;
+    bool indexed;
+    int64_t index_stride;
+    int64_t index_limit;
+} kernel_view;
+
+typedef enum kernel_fault_kind { KERNEL_FAULT_NONE, KERNEL_FAULT_ADDRESS, KERNEL_FAULT_INDEX } kernel_fault_kind;
+
+typedef struct kernel_fault {
+    kernel_fault_kind what;
+    int64_t group;
+    int instr;
+    int access;
+    int64_t address;
+    double index;
+} kernel_fault;
+
+typedef struct kernel_worker {
+    double **tile;                     /* by tile: its elements, row-major without padding */
+    int64_t *base;                     /* by axis */
+    double *slots;                     /* KERNEL_BLOCK values a step */
+    double *fold;                      /* results of a REDUCE before they are written */
+    int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
+    int64_t address[KERNEL_BLOCK];
+    bool valid[KERNEL_BLOCK];          /* of the access at hand */
+    bool inside[KERNEL_BLOCK];         /* every coordinate of the space is valid */
+    kernel_fault fault;
+} kernel_worker;
+
+typedef struct kernel_machine {
+    smg_context *ctx;
+    smg_arena *arena;
+    const smg_kernel *k;
+    const int64_t *symbols;
+    smg_karray *buffers;
+    bool single;
+    int64_t *extent;     /* by axis */
+    kernel_view *views;  /* by access */
+    kernel_tape *tapes;  /* by instruction */
+    int *match;          /* by instruction: LOOP -> END, END -> LOOP */
+    int most_steps;
+    int64_t most_results; /* of a REDUCE */
+    int64_t groups;
+    int workers;
+    kernel_worker *worker;
+} kernel_machine;
+
+/* Evaluates a size, or fails with INVALID naming `what`. */
+smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *what, int64_t *out_value);
+
+/* ---- tapes (kernel_interpret_tape.c) ---- */
+smg_status kernel_tapes_compile(kernel_machine *m);
+/* Coordinates and `inside` of the n elements from `first` on. */
+void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int64_t first, int n);
+/* Clears mask[i] where a coordinate of the space's axes [from, to) is outside the axis. */
+void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from,
+                       int to, int n, bool *mask);
+/* Runs a tape over the block; NULL after a fault. */
+const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const kernel_tape *tape,
+                              const kernel_space *s, int n);
+/* address[] and valid[] of an access, with bounds checked; `index` may be NULL. */
+bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access, const kernel_space *s,
+                          const double *index, int n);
+
+/* ---- instructions (kernel_interpret_run.c) ---- */
+/* Runs the whole program for one workgroup; stops at a fault. */
+void kernel_group_run(const kernel_machine *m, kernel_worker *w, int64_t group);
+
+#endif

@@ -1,0 +1,191 @@
+/* The instructions of the interpreter, one workgroup at a time. A tile is one array of its elements,
+ * whoever owns them on the device; NaN fills all tiles at the start, so that an element that is used
+ * before it is written shows in the result. A loop's step is the base of its axis. */
+#include "kernel/kernel_interpret.h"
+
+#include <math.h>
+
+static void space_add(const smg_kernel *k, kernel_space *s, int count, const int *axes) {
+    if (s->axis_count == 0) s->elements = 1;
+    for (int i = 0; i < count; i++) {
+        s->axis[s->axis_count++] = axes[i];
+        s->elements *= k->axes.items[axes[i]].tile;
+    }
+}
+
+static int block_size(const kernel_space *s, int64_t first) {
+    return s->elements - first < KERNEL_BLOCK ? (int)(s->elements - first) : KERNEL_BLOCK;
+}
+
+static double rounded(const kernel_machine *m, smg_kind kind, double value) {
+    return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
+}
+
+/* SET, and STAGE whose elements outside an axis are 0. */
+static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
+                    const kernel_tape *tape) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    kernel_space s = {0};
+    space_add(m->k, &s, dst->axis_count, dst->axis);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value) return;
+        double *out = w->tile[instr->dst] + first;
+        for (int i = 0; i < n; i++)
+            out[i] = instr->kind == SMG_I_STAGE && !w->inside[i] ? 0.0 : rounded(m, dst->kind, value[i]);
+    }
+}
+
+static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
+                       const kernel_tape *tape) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    kernel_space s = {0};
+    space_add(m->k, &s, dst->axis_count, dst->axis);
+    int64_t results = s.elements;
+    space_add(m->k, &s, instr->axis_count, instr->axes);
+    int64_t run = s.elements / results;
+    smg_prim prim = smg_combine_prim(instr->combine);
+    double *old = w->tile[instr->dst];
+    for (int64_t i = 0; i < results; i++)
+        w->fold[i] = instr->accumulate ? old[i] : smg_combine_identity(instr->combine);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value) return;
+        bool counts[KERNEL_BLOCK];
+        for (int i = 0; i < n; i++) counts[i] = true;
+        kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
+        for (int i = 0; i < n; i++) {
+            double *fold = &w->fold[(first + i) / run];
+            if (counts[i]) *fold = smg_prim_eval(prim, dst->kind, *fold, value[i], 0.0);
+        }
+    }
+    for (int64_t i = 0; i < results; i++) old[i] = rounded(m, dst->kind, w->fold[i]);
+}
+
+/* The stride in `tile` of each axis of the space (0 where the tile lacks it). */
+static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s,
+                         int64_t *out_stride) {
+    for (int slot = 0; slot < s->axis_count; slot++) {
+        int64_t stride = 1, found = 0;
+        for (int a = tile->axis_count - 1; a >= 0; a--) {
+            if (tile->axis[a] == s->axis[slot]) found = stride;
+            stride *= k->axes.items[tile->axis[a]].tile;
+        }
+        out_stride[slot] = found;
+    }
+}
+
+static int64_t element_of(const kernel_worker *w, const kernel_space *s, const int64_t *stride, int i) {
+    int64_t element = 0;
+    for (int slot = 0; slot < s->axis_count; slot++) element += w->coordinate[slot][i] * stride[slot];
+    return element;
+}
+
+static void run_spill(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    kernel_space s = {0};
+    int64_t stride[KERNEL_SPACE_AXES];
+    space_add(m->k, &s, dst->axis_count, dst->axis);
+    tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        for (int i = 0; i < n; i++)
+            w->tile[instr->dst][first + i] =
+                w->inside[i] ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
+    }
+}
+
+static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_kernel *k = m->k;
+    const smg_tile *dst = &k->tiles.items[instr->dst];
+    kernel_space s = {0}, inner = {0};
+    int64_t a_stride[KERNEL_SPACE_AXES], b_stride[KERNEL_SPACE_AXES], a_step, b_step;
+    space_add(k, &s, dst->axis_count, dst->axis);
+    space_add(k, &inner, 1, instr->axes);
+    tile_strides(k, &k->tiles.items[instr->a], &s, a_stride);
+    tile_strides(k, &k->tiles.items[instr->b], &s, b_stride);
+    tile_strides(k, &k->tiles.items[instr->a], &inner, &a_step);
+    tile_strides(k, &k->tiles.items[instr->b], &inner, &b_step);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        for (int i = 0; i < n; i++) {
+            const double *a = w->tile[instr->a] + element_of(w, &s, a_stride, i);
+            const double *b = w->tile[instr->b] + element_of(w, &s, b_stride, i);
+            double sum = w->tile[instr->dst][first + i];
+            for (int64_t x = 0; x < inner.elements; x++) sum += a[x * a_step] * b[x * b_step];
+            w->tile[instr->dst][first + i] = rounded(m, dst->kind, sum);
+        }
+    }
+}
+
+static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
+                      const kernel_tape *tape) {
+    const smg_kbuffer *buffer = &m->k->buffers.items[m->views[instr->a].buffer];
+    smg_kind kind = smg_type_kind(buffer->type);
+    double *data = m->buffers[m->views[instr->a].buffer].data;
+    kernel_space s = {.elements = 1};
+    space_add(m->k, &s, instr->axis_count, instr->axes);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value) return;
+        const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
+        if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
+        for (int i = 0; i < n; i++)
+            if (w->valid[i] && w->inside[i]) data[w->address[i]] = rounded(m, kind, value[i]);
+    }
+}
+
+/* Runs the instruction at `at`; returns the next one. */
+static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
+    const smg_instr *instr = &m->k->code.items[at];
+    int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
+    switch (instr->kind) {
+    case SMG_I_SET:
+    case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;
+    case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
+    case SMG_I_SPILL: run_spill(m, w, instr); break;
+    case SMG_I_MMA: run_mma(m, w, instr); break;
+    case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
+    case SMG_I_LOOP:
+        w->base[axis] = 0;
+        if (m->extent[axis] <= 0) return m->match[at] + 1;
+        break;
+    case SMG_I_END:
+        w->base[axis] += m->k->axes.items[axis].tile;
+        if (w->base[axis] < m->extent[axis]) return m->match[at] + 1;
+        w->base[axis] = 0;
+        break;
+    case SMG_I_BARRIER: break;
+    }
+    return at + 1;
+}
+
+void kernel_group_run(const kernel_machine *m, kernel_worker *w, int64_t group) {
+    const smg_kernel *k = m->k;
+    int64_t rest = group;
+    for (int i = 0; i < k->axes.count; i++) w->base[i] = 0;
+    for (int i = k->grid.count - 1; i >= 0; i--) {
+        int axis = k->grid.items[i];
+        int64_t tile = k->axes.items[axis].tile;
+        int64_t steps = m->extent[axis] / tile + (m->extent[axis] % tile != 0);
+        w->base[axis] = rest % steps * tile;
+        rest /= steps;
+    }
+    for (int t = 0; t < k->tiles.count; t++) {
+        int64_t elements = smg_tile_elements(k, &k->tiles.items[t]);
+        for (int64_t i = 0; i < elements; i++) w->tile[t][i] = (double)NAN;
+    }
+    for (int at = 0; at < k->code.count && w->fault.what == KERNEL_FAULT_NONE;) {
+        w->fault.instr = at;
+        w->fault.group = group;
+        at = run_instr(m, w, at);
+    }
+}
