@@ -22,5 +22,7 @@ set(pc_libs_private "-lstdc++ -lm -pthread")
 if(CMAKE_DL_LIBS)
     string(APPEND pc_libs_private " -l${CMAKE_DL_LIBS}")
 endif()
+# Relative to the file itself, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_prefix "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
 configure_file(cmake/smg.pc.in smg.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/smg.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

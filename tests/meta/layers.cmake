@@ -1,0 +1,31 @@
+# CheckLayers.cmake accepts the tree, and refuses what it must refuse.
+cmake_minimum_required(VERSION 3.21)
+set(check "${SMG_SOURCE_DIR}/cmake/CheckLayers.cmake")
+set(tree "${SMG_BINARY_DIR}/test-output/layers")
+
+function(expect good text)
+    file(REMOVE_RECURSE "${tree}")
+    file(WRITE "${tree}/src/LAYERS" "# comment\nbase:\nop: base\ncli: base op\n")
+    file(WRITE "${tree}/src/base/base.h" "#include \"smg/status.h\"\n")
+    file(WRITE "${tree}/src/op/op.c" "${text}\n")
+    execute_process(COMMAND "${CMAKE_COMMAND}" -DSMG_SOURCE_DIR=${tree} -P "${check}"
+        RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+    if(good AND NOT result EQUAL 0)
+        message(SEND_ERROR "refused: ${text}")
+    elseif(NOT good AND result EQUAL 0)
+        message(SEND_ERROR "accepted: ${text}")
+    endif()
+endfunction()
+
+execute_process(COMMAND "${CMAKE_COMMAND}" -DSMG_SOURCE_DIR=${SMG_SOURCE_DIR} -P "${check}"
+    RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+    message(SEND_ERROR "the tree itself breaks src/LAYERS")
+endif()
+expect(TRUE "#include \"base/base.h\"")
+expect(TRUE "#include \"op/op.h\"")
+expect(TRUE "#include \"op/op_internal.h\"")
+expect(TRUE "#include \"op.def\"")
+expect(FALSE "#include \"cli/cli.h\"")
+expect(FALSE "  #  include \"unknown/x.h\"")
+expect(FALSE "#include \"base/base_internal.h\"")

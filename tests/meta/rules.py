@@ -1,0 +1,95 @@
+"""The rules of CONTRIBUTING.md that a script can check. Prints one line per breach.
+
+Comments and string literals are taken out before words are looked for, except where the rule is
+about the words themselves.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.environ.get("SMG_SOURCE_DIR", os.getcwd())
+breaches = []
+
+
+def breach(path, line, why):
+    breaches.append(f"{path}:{line}: {why}" if line else f"{path}: {why}")
+
+
+def files_of(*folders, ends):
+    for folder in folders:
+        for base, folders_below, names in os.walk(os.path.join(ROOT, folder)):
+            folders_below.sort()
+            for name in sorted(names):
+                if name.endswith(ends):
+                    yield os.path.relpath(os.path.join(base, name), ROOT)
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+TOKENS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def code_of(path):
+    """The text with comments and literals blanked, line numbers kept."""
+
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group(0))
+
+    return TOKENS.sub(blank, text_of(path))
+
+
+def look(path, text, pattern, why):
+    for match in re.finditer(pattern, text):
+        breach(path, text.count("\n", 0, match.start()) + 1, f"{why} ({match.group(0).strip()})")
+
+
+C = (".c", ".h", ".def")
+ENDS_THE_HOST = r"(?<![\w.>])(?:f|v|vf|d)?(?:printf|puts|putchar|putc|fputs|perror)\s*\(|(?<![\w.>])(?:exit|_exit|_Exit|quick_exit|abort|assert|raise|signal|sigaction|atexit)\s*\("
+MACHINE_PATH = r"(?<![\w./$}])/(?:home|root|work|Users|mnt|workspace)/[\w.-]+"
+
+for path in files_of("src", ends=C):
+    code, text = code_of(path), text_of(path)
+    folder = path.split(os.sep)[1]
+    if folder != "cli":
+        look(path, code, ENDS_THE_HOST, "the library never prints, exits, aborts or takes signals")
+    if folder != "op":
+        look(path, code, r"\bcase\s+SMG_OP_\w+", "asking which op it is belongs to src/op alone")
+    if folder in ("space", "slice", "sched", "kernel", "glsl"):
+        look(path, text, r"(?i)softmax|attention|bert", "fusion is derived, not recognised by name")
+    lines = text.count("\n")
+    if lines > 800 and path.endswith((".c", ".h")):
+        breach(path, 0, f"{lines} lines; 800 at most")
+    if path.endswith((".c", ".h")) and not re.match(r"(?:#define _\w+.*\n|#if.*\n|#endif.*\n)*\s*/\*", text):
+        breach(path, 1, "opens without the paragraph a reader needs first")
+
+# Statics that change. Constant tables are fine; function-local statics are as bad as file-scope ones.
+for path in files_of("src", ends=(".c", ".h")):
+    look(path, code_of(path),
+         r"(?m)^\s*static\s+(?!inline\b|const\b|_Noreturn\b)(?!.*\bconst\b)[^(){};=]*(?:\[[^\]]*\]\s*)*(?:=[^;]*)?;",
+         "state that outlives the context")
+
+tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False)
+names = [n for n in tracked.stdout.decode().split("\0") if n]
+if not names:
+    names = list(files_of("include", "src", "tests", "cmake", "scripts", ends=("",)))
+for path in names:
+    full = os.path.join(ROOT, path)
+    if not os.path.isfile(full) or os.path.islink(full):
+        continue
+    if os.path.getsize(full) > 2 << 20:
+        breach(path, 0, f"{os.path.getsize(full) >> 20} MiB: no large files in the repository")
+        continue
+    with open(full, "rb") as file:
+        if b"\0" in file.read(8192):
+            continue
+    look(path, text_of(path), MACHINE_PATH, "a path of one machine")
+
+for line in breaches:
+    print(line)
+print(f"{len(breaches)} breaches")
+sys.exit(1 if breaches else 0)
