@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Everything a change must pass: packages, gcc build with all tests, sanitizers on the unit tests,
+# clang, the compiler without Vulkan, the release build. Goes on after a failure and says at the end
+# what failed; the last line counts the tests.
+#
+#   scripts/test.sh            all of it (what CI runs)
+#   scripts/test.sh --quick    only the gcc build and its tests
+#   scripts/test.sh -R <name>  only tests whose name matches, gcc build
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+quick=no
+selection=()
+case "${1:-}" in
+    --quick) quick=yes ;;
+    -R) quick=yes selection=(-R "${2:?a name}") ;;
+    "") ;;
+    *) echo "usage: scripts/test.sh [--quick | -R name]" >&2; exit 2 ;;
+esac
+
+jobs="$(nproc 2>/dev/null || echo 2)"
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+failures=()
+passed=0
+total=0
+
+# Runs kernels on the CPU driver, the same on every machine; a test that finds no device must fail
+# here instead of being skipped.
+lavapipe=(/usr/share/vulkan/icd.d/lvp_icd*.json)
+if [ -z "${VK_DRIVER_FILES:-}" ] && [ -f "${lavapipe[0]}" ]; then
+    export VK_DRIVER_FILES="${lavapipe[0]}"
+fi
+export SMG_REQUIRE_DEVICE="${SMG_REQUIRE_DEVICE:-1}"
+
+stage() { # name, command...
+    local name="$1" start=$SECONDS
+    shift
+    printf '== %s\n' "$name"
+    if "$@"; then
+        printf '== %s: ok, %d s\n' "$name" $((SECONDS - start))
+    else
+        printf '== %s: FAILED, %d s\n' "$name" $((SECONDS - start))
+        failures+=("$name")
+        return 1
+    fi
+}
+
+build() { # preset
+    cmake --preset "$1" >"$logs/configure" || { cat "$logs/configure"; return 1; }
+    cmake --build --preset "$1" --parallel "$jobs" -- -k 0 >"$logs/build" 2>&1 || {
+        grep -v '^\[' "$logs/build" | tail -n 200
+        return 1
+    }
+}
+
+tests() { # preset, ctest options...
+    local preset="$1" result counts
+    shift
+    ctest --preset "$preset" --parallel "$jobs" "$@" | tee "$logs/tests"
+    result=${PIPESTATUS[0]}
+    counts="$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$logs/tests")"
+    if [ -n "$counts" ]; then
+        total=$((total + ${counts#* }))
+        passed=$((passed + ${counts#* } - ${counts% *}))
+    fi
+    return "$result"
+}
+
+stage "packages" scripts/setup.sh
+stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
+if [ "$quick" = no ]; then
+    stage "build with sanitizers" build asan && stage "unit tests with sanitizers" tests asan -L unit
+    stage "build with clang" build clang
+    stage "build without Vulkan" build no-vulkan
+    stage "release build" scripts/build.sh
+fi
+
+echo
+for name in "${failures[@]}"; do printf 'FAILED: %s\n' "$name"; done
+printf '%d tests passed, %d failed out of %d, %d s\n' "$passed" $((total - passed)) "$total" "$SECONDS"
+[ "${#failures[@]}" -eq 0 ]
