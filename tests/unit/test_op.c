@@ -1,0 +1,176 @@
+/* Operations: types, rows, inference, and expressions (sharing, folding, evaluation, text). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "op/op.h"
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_exprs *pool;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    assert_int_equal(smg_exprs_create(f.arena, &f.pool), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static void types_are_a_table(void **state) {
+    (void)state;
+    smg_type type;
+    assert_true(smg_type_find("f16", &type));
+    assert_int_equal(type, SMG_TYPE_F16);
+    assert_int_equal(smg_type_host_bytes(SMG_TYPE_I64), 8);
+    assert_int_equal(smg_type_device_bytes(SMG_TYPE_I64), 4);
+    assert_int_equal(smg_type_kind(SMG_TYPE_BOOL), SMG_KIND_BOOL);
+    assert_false(smg_type_find("f8", &type));
+    assert_string_equal(smg_type_word(SMG_TYPE_I32), "i32");
+}
+
+static void rows_are_found_and_combines_known(void **state) {
+    (void)state;
+    smg_op op;
+    for (int i = 0; i < SMG_OP_COUNT; i++) {
+        assert_true(smg_op_find(smg_op_get((smg_op)i)->word, &op));
+        assert_int_equal(op, i);
+        assert_string_not_equal(smg_op_get((smg_op)i)->doc, "");
+    }
+    assert_false(smg_op_find("softmax", &op));
+    assert_int_equal(smg_op_combine(SMG_OP_REDUCE_MAX), SMG_COMBINE_MAX);
+    assert_int_equal(smg_op_combine(SMG_OP_CONTRACT), SMG_COMBINE_ADD);
+    assert_true(isinf(smg_combine_identity(SMG_COMBINE_MAX)));
+}
+
+static void result_types_follow_from_expressions(void **state) {
+    (void)state;
+    const smg_type f = SMG_TYPE_F32, i = SMG_TYPE_I32, b = SMG_TYPE_BOOL;
+    smg_type t;
+    assert_true(smg_op_infer_type(SMG_OP_ADD, (smg_type[]){f, f}, 2, &t) && t == f);
+    assert_true(smg_op_infer_type(SMG_OP_ADD, (smg_type[]){i, i}, 2, &t) && t == i);
+    assert_true(smg_op_infer_type(SMG_OP_GT, (smg_type[]){i, i}, 2, &t) && t == b);
+    assert_true(smg_op_infer_type(SMG_OP_NE, (smg_type[]){b, b}, 2, &t) && t == b);
+    assert_true(smg_op_infer_type(SMG_OP_RELU, &i, 1, &t) && t == i);
+    assert_true(smg_op_infer_type(SMG_OP_SIGMOID, &f, 1, &t) && t == f);
+    assert_true(smg_op_infer_type(SMG_OP_SELECT, (smg_type[]){b, i, i}, 3, &t) && t == i);
+    assert_false(smg_op_infer_type(SMG_OP_ADD, (smg_type[]){f, i}, 2, &t));
+    assert_false(smg_op_infer_type(SMG_OP_ADD, (smg_type[]){f, SMG_TYPE_F16}, 2, &t));
+    assert_false(smg_op_infer_type(SMG_OP_ADD, (smg_type[]){b, b}, 2, &t));
+    assert_false(smg_op_infer_type(SMG_OP_EXP, &i, 1, &t));
+    assert_false(smg_op_infer_type(SMG_OP_SIGMOID, &i, 1, &t));
+    assert_false(smg_op_infer_type(SMG_OP_AND, (smg_type[]){i, i}, 2, &t));
+    assert_false(smg_op_infer_type(SMG_OP_SELECT, (smg_type[]){f, f, f}, 3, &t));
+    assert_false(smg_op_infer_type(SMG_OP_ADD, &f, 1, &t));
+    assert_false(smg_op_infer_type(SMG_OP_SUM, &f, 1, &t));
+}
+
+static void every_map_row_has_an_expression(void **state) {
+    fixture *f = *state;
+    for (int i = 0; i < SMG_OP_COUNT; i++) {
+        const smg_op_row *row = smg_op_get((smg_op)i);
+        if (row->class_ != SMG_CLASS_MAP) continue;
+        smg_kind kind = SMG_KIND_FLOAT;
+        if (i == SMG_OP_AND || i == SMG_OP_OR || i == SMG_OP_NOT) kind = SMG_KIND_BOOL;
+        smg_expr leaf[3];
+        for (int k = 0; k < 3; k++) leaf[k] = smg_expr_leaf(f->pool, kind, k);
+        if (i == SMG_OP_SELECT) leaf[0] = smg_expr_leaf(f->pool, SMG_KIND_BOOL, 0);
+        smg_expr e = smg_op_expr(f->pool, (smg_op)i, SMG_TYPE_I32, leaf);
+        assert_int_not_equal(e, SMG_EXPR_NONE);
+        assert_true(i == SMG_OP_NEG || smg_expr_cost(f->pool, e) >= 1.0);
+    }
+}
+
+static void expressions_share_and_fold(void **state) {
+    fixture *f = *state;
+    smg_exprs *p = f->pool;
+    smg_expr x = smg_expr_leaf(p, SMG_KIND_FLOAT, 0), y = smg_expr_leaf(p, SMG_KIND_FLOAT, 1);
+    smg_expr one = smg_expr_const(p, SMG_KIND_FLOAT, 1.0), zero = smg_expr_const(p, SMG_KIND_FLOAT, 0.0);
+    smg_expr sum = smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE), sum);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, x, one, SMG_EXPR_NONE), x);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_ADD, zero, x, SMG_EXPR_NONE), x);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_DIV, x, one, SMG_EXPR_NONE), x);
+    smg_expr neg = smg_expr_make(p, SMG_PRIM_NEG, x, SMG_EXPR_NONE, SMG_EXPR_NONE);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_NEG, neg, SMG_EXPR_NONE, SMG_EXPR_NONE), x);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, SMG_EXPR_NONE, x, SMG_EXPR_NONE), SMG_EXPR_NONE);
+    assert_int_not_equal(smg_expr_const(p, SMG_KIND_FLOAT, -0.0), zero);
+    smg_expr square = smg_expr_make(p, SMG_PRIM_MUL, sum, sum, SMG_EXPR_NONE);
+    assert_true(smg_expr_cost(p, square) == 2.0);
+    smg_expr moved = smg_expr_substitute(p, square, (smg_expr[]){y, SMG_EXPR_NONE}, 2);
+    double leaves[2] = {3.0, 4.0};
+    assert_true(smg_expr_eval(p, square, leaves) == 49.0);
+    assert_true(smg_expr_eval(p, moved, leaves) == 64.0);
+    for (int i = 0; i < 500; i++) smg_expr_leaf(p, SMG_KIND_INT, i);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE), sum);
+}
+
+static void count_leaf(void *user, int leaf) {
+    *(int *)user += 1 + 100 * leaf;
+}
+
+static void name_leaf(void *user, int leaf, smg_text *text) {
+    (void)user;
+    smg_text_addf(text, "x%d", leaf);
+}
+
+static void prefix_text_is_read_and_infix_written(void **state) {
+    fixture *f = *state;
+    smg_expr operand[3];
+    for (int k = 0; k < 3; k++) operand[k] = smg_expr_leaf(f->pool, SMG_KIND_FLOAT, k);
+    smg_expr e = smg_expr_parse(f->pool, "(div 1 (add 1 (exp (neg (sub a (sub b c))))))", operand);
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_expr_print(f->pool, e, &text, name_leaf, NULL);
+    assert_string_equal(smg_text_cstr(&text), "1 / (1 + exp(-(x0 - (x1 - x2))))");
+    smg_text_free(&text);
+    int seen = 0;
+    smg_expr_leaves(f->pool, e, count_leaf, &seen);
+    assert_int_equal(seen, 303);
+    smg_expr i = smg_expr_leaf(f->pool, SMG_KIND_INT, 0);
+    smg_expr relu = smg_expr_parse(f->pool, "(max a 0)", (smg_expr[]){i, -1, -1});
+    assert_int_equal(smg_expr_get(f->pool, smg_expr_get(f->pool, relu)->arg[1])->kind, SMG_KIND_INT);
+    static const char *const bad[] = {"", "(", "(exp", "(exp a", "(exp a b)", "(huh a)", "(exp a) b", "(leaf)"};
+    for (size_t k = 0; k < SMG_COUNT_OF(bad); k++)
+        assert_int_equal(smg_expr_parse(f->pool, bad[k], operand), SMG_EXPR_NONE);
+}
+
+static void values_of_primitives(void **state) {
+    (void)state;
+    assert_true(smg_prim_eval(SMG_PRIM_DIV, SMG_KIND_INT, -7, 2, 0) == -3.0);
+    assert_true(smg_prim_eval(SMG_PRIM_DIV, SMG_KIND_INT, 7, 0, 0) == 0.0);
+    assert_true(smg_prim_eval(SMG_PRIM_MOD, SMG_KIND_INT, -7, 3, 0) == 2.0);
+    assert_true(smg_prim_eval(SMG_PRIM_TO_INT, SMG_KIND_INT, -1.9, 0, 0) == -1.0);
+    assert_true(smg_prim_eval(SMG_PRIM_TO_INT, SMG_KIND_INT, NAN, 0, 0) == 0.0);
+    assert_true(isnan(smg_prim_eval(SMG_PRIM_MAX, SMG_KIND_FLOAT, 1.0, NAN, 0)));
+    assert_true(isnan(smg_prim_eval(SMG_PRIM_MIN, SMG_KIND_FLOAT, NAN, 1.0, 0)));
+    assert_true(smg_prim_eval(SMG_PRIM_ROUND, SMG_KIND_FLOAT, 2.5, 0, 0) == 2.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_are_a_table),
+        cmocka_unit_test(rows_are_found_and_combines_known),
+        cmocka_unit_test(result_types_follow_from_expressions),
+        cmocka_unit_test_setup_teardown(every_map_row_has_an_expression, setup, teardown),
+        cmocka_unit_test_setup_teardown(expressions_share_and_fold, setup, teardown),
+        cmocka_unit_test_setup_teardown(prefix_text_is_read_and_infix_written, setup, teardown),
+        cmocka_unit_test(values_of_primitives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

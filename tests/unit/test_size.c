@@ -1,0 +1,210 @@
+/* Sizes: equal polynomials share an id, exact division, floor division and its bounds, text that parses
+ * back, import into another pool, and random expressions against direct arithmetic. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/size.h"
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_sizes *s;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    assert_int_equal(smg_sizes_create(f.arena, &f.s), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static smg_size parse(fixture *f, const char *text) {
+    smg_size size = SMG_SIZE_NONE;
+    const char *cursor = text;
+    assert_int_equal(smg_size_parse(f->s, &cursor, &size), SMG_OK);
+    assert_string_equal(cursor, "");
+    return size;
+}
+
+static void assert_prints(fixture *f, smg_size size, const char *expected) {
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_size_print(f->s, size, &text);
+    assert_string_equal(smg_text_cstr(&text), expected);
+    assert_int_equal(parse(f, smg_text_cstr(&text)), size);
+    smg_text_free(&text);
+}
+
+static void equal_polynomials_share_an_id(void **state) {
+    fixture *f = *state;
+    assert_int_equal(parse(f, "b*s"), parse(f, "s*b"));
+    assert_int_equal(parse(f, "2*(s+1)"), parse(f, "s + 2 + s"));
+    assert_int_equal(parse(f, "(a+b)*(a-b)"), parse(f, "a*a - b*b"));
+    assert_int_equal(parse(f, "s-s"), parse(f, "0"));
+    assert_int_equal(parse(f, "max(s,t)"), parse(f, "max(t,s)"));
+    assert_int_equal(parse(f, "max(s,1)"), parse(f, "s"));
+    assert_int_equal(parse(f, "min(s+3,s+1)"), parse(f, "s+1"));
+    assert_int_not_equal(parse(f, "b*s"), parse(f, "b+s"));
+}
+
+static void division_takes_out_what_divides(void **state) {
+    fixture *f = *state;
+    assert_int_equal(parse(f, "12*s/4"), parse(f, "3*s"));
+    assert_int_equal(parse(f, "(4*s+5)/4"), parse(f, "s+1"));
+    assert_int_equal(parse(f, "mod(4*s+5,4)"), parse(f, "1"));
+    assert_int_equal(parse(f, "mod(6*s,4)"), parse(f, "mod(2*s,4)"));
+    assert_int_equal(parse(f, "-1/4"), parse(f, "-1"));
+    assert_int_equal(smg_size_ceil_div(f->s, parse(f, "b*s"), parse(f, "s")), parse(f, "b"));
+    assert_int_equal(smg_size_ceil_div(f->s, parse(f, "65"), parse(f, "64")), parse(f, "2"));
+    smg_size q = SMG_SIZE_NONE;
+    assert_true(smg_size_divide_exact(f->s, parse(f, "a*a+2*a*b+b*b"), parse(f, "a+b"), &q));
+    assert_int_equal(q, parse(f, "a+b"));
+    assert_true(smg_size_divide_exact(f->s, parse(f, "12*b*s"), parse(f, "4*s"), &q));
+    assert_int_equal(q, parse(f, "3*b"));
+    assert_false(smg_size_divide_exact(f->s, parse(f, "s"), parse(f, "2"), &q));
+    assert_false(smg_size_divide_exact(f->s, parse(f, "s*(s-1)"), parse(f, "s-1"), &q)); /* 0 at s = 1 */
+    assert_string_equal(smg_context_error(f->ctx), "");
+}
+
+static void text_round_trips(void **state) {
+    fixture *f = *state;
+    assert_prints(f, parse(f, "1+2*s"), "2*s+1");
+    assert_prints(f, parse(f, "s / 2"), "floor(s/2)");
+    assert_prints(f, parse(f, "floor((s+1)/2)*b"), "floor((s+1)/2)*b");
+    assert_prints(f, parse(f, "s/(b+1)-3"), "floor(s/(b+1))-3");
+    assert_prints(f, parse(f, "mod(s,4)+min(s,t*b)"), "mod(s,4)+min(s,b*t)");
+    assert_prints(f, parse(f, "0"), "0");
+    assert_prints(f, parse(f, "-s-1"), "-s-1");
+}
+
+static void bad_text_is_refused(void **state) {
+    fixture *f = *state;
+    static const char *const bad[] = {"", "+", "s+", "(s", "floor(s/2", "mod(s)", "gcd(s,2)", "s/0", "s/-2",
+                                      "99999999999999999999", "4611686018427387904*4",
+                                      "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((s"};
+    for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) {
+        const char *cursor = bad[i];
+        smg_size size = 0;
+        assert_int_not_equal(smg_size_parse(f->s, &cursor, &size), SMG_OK);
+        assert_int_equal(size, SMG_SIZE_NONE);
+        assert_string_not_equal(smg_context_error(f->ctx), "");
+        smg_context_clear_error(f->ctx);
+    }
+    const char *cursor = "s + 1, 4";
+    smg_size size = 0;
+    assert_int_equal(smg_size_parse(f->s, &cursor, &size), SMG_OK);
+    assert_string_equal(cursor, ", 4");
+    assert_int_equal(smg_size_add(f->s, SMG_SIZE_NONE, size), SMG_SIZE_NONE);
+}
+
+static void bounds_and_symbols(void **state) {
+    fixture *f = *state;
+    int64_t low, high;
+    smg_size e = parse(f, "2*s+b");
+    smg_size_symbol_set_max(f->s, smg_size_symbol_find(f->s, "s"), 10);
+    smg_size_symbol_set_max(f->s, smg_size_symbol_find(f->s, "b"), 4);
+    smg_size_bounds(f->s, e, &low, &high);
+    assert_int_equal(low, 3);
+    assert_int_equal(high, 24);
+    smg_size_bounds(f->s, parse(f, "floor(s/3)-b"), &low, &high);
+    assert_int_equal(low, -4);
+    assert_int_equal(high, 2);
+    assert_int_equal(parse(f, "floor(s/16)"), parse(f, "0"));
+    assert_int_equal(smg_size_symbol_find(f->s, "nothing"), -1);
+    smg_sizes *other = NULL;
+    assert_int_equal(smg_sizes_create(f->arena, &other), SMG_OK);
+    smg_size_symbol(other, "z");
+    smg_size moved = smg_size_import(other, f->s, parse(f, "floor((s+b)/3)*2"));
+    int64_t values[3] = {0}, value = 0;
+    values[smg_size_symbol_find(other, "s")] = 9;
+    values[smg_size_symbol_find(other, "b")] = 2;
+    assert_true(smg_size_eval(other, moved, values, &value));
+    assert_int_equal(value, 6);
+    assert_int_equal(smg_size_symbol_max(other, smg_size_symbol_find(other, "s")), 10);
+}
+
+static uint32_t next(uint32_t *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* The size and, beside it, its value at x. */
+static smg_size random_size(smg_sizes *s, uint32_t *seed, int depth, const int64_t *x, int64_t *out_value) {
+    static const char *const names[] = {"a", "b", "c"};
+    uint32_t pick = depth == 0 ? next(seed) % 2 : next(seed) % 8;
+    if (pick == 0) {
+        *out_value = (int64_t)(next(seed) % 9) - 2;
+        return smg_size_const(s, *out_value);
+    }
+    if (pick == 1) {
+        uint32_t which = next(seed) % 3;
+        *out_value = x[which];
+        return smg_size_symbol(s, names[which]);
+    }
+    int64_t p = 0, q = 0, divisor = 1 + (int64_t)(next(seed) % 5);
+    smg_size a = random_size(s, seed, depth - 1, x, &p);
+    if (pick == 5 || pick == 6) {
+        smg_size d = smg_size_const(s, divisor);
+        *out_value = pick == 5 ? floor_div(p, divisor) : p - divisor * floor_div(p, divisor);
+        return pick == 5 ? smg_size_div(s, a, d) : smg_size_mod(s, a, d);
+    }
+    smg_size b = random_size(s, seed, depth - 1, x, &q);
+    if (pick == 2) return *out_value = p + q, smg_size_add(s, a, b);
+    if (pick == 3) return *out_value = p - q, smg_size_sub(s, a, b);
+    if (pick == 4) return *out_value = p * q, smg_size_mul(s, a, b);
+    return *out_value = p > q ? p : q, smg_size_max(s, a, b);
+}
+
+static void random_expressions_have_the_right_value(void **state) {
+    fixture *f = *state;
+    smg_size_symbol(f->s, "a");
+    smg_size_symbol(f->s, "b");
+    smg_size_symbol(f->s, "c");
+    uint32_t seed = 7;
+    for (int i = 0; i < 3000; i++) {
+        int64_t x[3], expected = 0, value = 0, low, high;
+        for (int k = 0; k < 3; k++) x[k] = 1 + (int64_t)(next(&seed) % 7);
+        smg_size size = random_size(f->s, &seed, 3, x, &expected);
+        assert_int_not_equal(size, SMG_SIZE_NONE);
+        assert_true(smg_size_eval(f->s, size, x, &value));
+        assert_int_equal(value, expected);
+        smg_size_bounds(f->s, size, &low, &high);
+        assert_true(low <= value && value <= high);
+        smg_text text;
+        smg_text_init(&text, f->ctx);
+        smg_size_print(f->s, size, &text);
+        smg_size again = parse(f, smg_text_cstr(&text));
+        smg_text_free(&text);
+        assert_true(smg_size_eval(f->s, again, x, &value));
+        assert_int_equal(value, expected);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_polynomials_share_an_id, setup, teardown),
+        cmocka_unit_test_setup_teardown(division_takes_out_what_divides, setup, teardown),
+        cmocka_unit_test_setup_teardown(text_round_trips, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
