@@ -1,0 +1,181 @@
+/* One compilation: cache, shaderc, validator, cache. A kernel's compile error can be thousands of
+ * lines, so only its first lines go into the sentence. */
+#include "spirv/spirv_private.h"
+
+#include <shaderc/shaderc.h>
+#include <spirv-tools/libspirv.h>
+
+enum { MESSAGE_BYTES = 400, DEFAULT_VERSION = 13 };
+
+struct smg_spirv_compiler {
+    smg_context *ctx;
+    shaderc_compiler_t shaderc;
+};
+
+typedef struct environment {
+    int version;
+    shaderc_env_version vulkan;
+    shaderc_spirv_version spirv;
+    spv_target_env validator;
+} environment;
+
+static const environment environments[] = {
+    {13, shaderc_env_version_vulkan_1_1, shaderc_spirv_version_1_3, SPV_ENV_VULKAN_1_1},
+    {14, shaderc_env_version_vulkan_1_2, shaderc_spirv_version_1_4, SPV_ENV_VULKAN_1_1_SPIRV_1_4},
+    {15, shaderc_env_version_vulkan_1_2, shaderc_spirv_version_1_5, SPV_ENV_VULKAN_1_2},
+    {16, shaderc_env_version_vulkan_1_3, shaderc_spirv_version_1_6, SPV_ENV_VULKAN_1_3},
+};
+
+const char *smg_spirv_tools_version(void) { return spvSoftwareVersionDetailsString(); }
+
+static smg_status find_environment(smg_context *ctx, const char *name, int version,
+                                   const environment **out_environment) {
+    for (size_t i = 0; i < SMG_COUNT_OF(environments); i++) {
+        if (environments[i].version != (version ? version : DEFAULT_VERSION)) continue;
+        *out_environment = &environments[i];
+        return SMG_OK;
+    }
+    return smg_fail(ctx, SMG_INVALID, "kernel '%s': SPIR-V version %d is not 13, 14, 15 or 16", name,
+                    version);
+}
+
+smg_status smg_spirv_compiler_create(smg_context *ctx, smg_spirv_compiler **out_compiler) {
+    *out_compiler = NULL;
+    smg_spirv_compiler *compiler = smg_alloc(ctx, 1, sizeof *compiler);
+    if (!compiler) return SMG_MEMORY;
+    compiler->ctx = ctx;
+    compiler->shaderc = shaderc_compiler_initialize();
+    if (!compiler->shaderc) {
+        smg_free(ctx, compiler, sizeof *compiler);
+        return smg_fail(ctx, SMG_MEMORY, "shaderc could not be initialised");
+    }
+    *out_compiler = compiler;
+    return SMG_OK;
+}
+
+void smg_spirv_compiler_destroy(smg_spirv_compiler *compiler) {
+    if (!compiler) return;
+    shaderc_compiler_release(compiler->shaderc);
+    smg_free(compiler->ctx, compiler, sizeof *compiler);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* The first MESSAGE_BYTES of a message at most, on one line, cut where a line ends if possible. */
+static void trim_message(const char *message, char out[MESSAGE_BYTES + 8]) {
+    size_t length = 0, line_end = 0;
+    while (message[length] && length < MESSAGE_BYTES) {
+        out[length] = message[length] == '\n' ? ' ' : message[length];
+        if (message[length] == '\n') line_end = length;
+        length++;
+    }
+    bool cut = message[length] != 0;
+    if (cut && line_end > 0) length = line_end;
+    while (length > 0 && out[length - 1] == ' ') length--;
+    memcpy(out + length, cut ? " ..." : "", cut ? 5 : 1);
+}
+
+/* ---- validation and listing ------------------------------------------------------------------ */
+
+static smg_status validate(smg_context *ctx, const char *name, const uint32_t *words,
+                           size_t word_count, spv_target_env target) {
+    spv_context tools = spvContextCreate(target);
+    if (!tools) return smg_fail(ctx, SMG_MEMORY, "SPIRV-Tools could not be initialised");
+    spv_const_binary_t binary = {words, word_count};
+    spv_diagnostic diagnostic = NULL;
+    smg_status status = SMG_OK;
+    if (spvValidate(tools, &binary, &diagnostic) != SPV_SUCCESS) {
+        char message[MESSAGE_BYTES + 8];
+        trim_message(diagnostic && diagnostic->error ? diagnostic->error : "no reason given", message);
+        status = smg_fail(ctx, SMG_INTERNAL, "kernel '%s': invalid SPIR-V: %s", name, message);
+    }
+    spvDiagnosticDestroy(diagnostic);
+    spvContextDestroy(tools);
+    return status;
+}
+
+smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words,
+                              size_t word_count, int version) {
+    const environment *target = NULL;
+    SMG_TRY(find_environment(compiler->ctx, name, version, &target));
+    return validate(compiler->ctx, name, words, word_count, target->validator);
+}
+
+smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words,
+                                 size_t word_count, smg_text *text) {
+    spv_context tools = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
+    if (!tools) return smg_fail(compiler->ctx, SMG_MEMORY, "SPIRV-Tools could not be initialised");
+    spv_text listing = NULL;
+    spv_diagnostic diagnostic = NULL;
+    const uint32_t options =
+        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    smg_status status = SMG_OK;
+    if (spvBinaryToText(tools, words, word_count, options, &listing, &diagnostic) == SPV_SUCCESS)
+        smg_text_add_n(text, listing->str, listing->length);
+    else
+        status = smg_fail(compiler->ctx, SMG_FORMAT, "these %zu words are not SPIR-V", word_count);
+    spvTextDestroy(listing);
+    spvDiagnosticDestroy(diagnostic);
+    spvContextDestroy(tools);
+    return status == SMG_OK ? smg_text_status(text) : status;
+}
+
+/* ---- compilation ----------------------------------------------------------------------------- */
+
+static smg_status take_result(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
+                              shaderc_compilation_result_t result, smg_spirv_module *out_module) {
+    shaderc_compilation_status status = shaderc_result_get_compilation_status(result);
+    if (status != shaderc_compilation_status_success) {
+        char message[MESSAGE_BYTES + 8];
+        trim_message(shaderc_result_get_error_message(result), message);
+        return smg_fail(compiler->ctx,
+                        status == shaderc_compilation_status_compilation_error ? SMG_FORMAT
+                                                                               : SMG_INTERNAL,
+                        "kernel '%s' does not compile: %s", name, message);
+    }
+    size_t bytes = shaderc_result_get_length(result);
+    uint32_t *words = SMG_ARENA_ARRAY(arena, uint32_t, bytes / 4);
+    if (!words) return SMG_MEMORY;
+    memcpy(words, shaderc_result_get_bytes(result), bytes / 4 * 4);
+    *out_module = (smg_spirv_module){words, bytes / 4, false};
+    return SMG_OK;
+}
+
+static smg_status run_shaderc(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
+                              const char *text, const environment *target, bool keep,
+                              smg_spirv_module *out_module) {
+    shaderc_compile_options_t options = shaderc_compile_options_initialize();
+    if (!options) return smg_fail(compiler->ctx, SMG_MEMORY, "shaderc options");
+    shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, target->vulkan);
+    shaderc_compile_options_set_target_spirv(options, target->spirv);
+    shaderc_compile_options_set_optimization_level(
+        options, keep ? shaderc_optimization_level_zero : shaderc_optimization_level_performance);
+    if (keep) shaderc_compile_options_set_generate_debug_info(options);
+    shaderc_compilation_result_t result =
+        shaderc_compile_into_spv(compiler->shaderc, text, strlen(text), shaderc_compute_shader, name,
+                                 "main", options);
+    smg_status status = result
+                            ? take_result(compiler, arena, name, result, out_module)
+                            : smg_fail(compiler->ctx, SMG_MEMORY, "kernel '%s': shaderc gave nothing",
+                                       name);
+    shaderc_result_release(result);
+    shaderc_compile_options_release(options);
+    return status;
+}
+
+smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
+                             const char *text, const smg_spirv_options *options,
+                             smg_spirv_module *out_module) {
+    const smg_spirv_options defaults = {0};
+    if (!options) options = &defaults;
+    *out_module = (smg_spirv_module){0};
+    const environment *target = NULL;
+    SMG_TRY(find_environment(compiler->ctx, name, options->version, &target));
+    smg_spirv_key key = smg_spirv_key_of(text, target->version, options);
+    if (smg_spirv_cache_read(compiler->ctx, arena, key, name, out_module)) return SMG_OK;
+    SMG_TRY(run_shaderc(compiler, arena, name, text, target, options->keep, out_module));
+    SMG_TRY(validate(compiler->ctx, name, out_module->words, out_module->word_count,
+                     target->validator));
+    smg_spirv_cache_write(compiler->ctx, arena, key, out_module);
+    return SMG_OK;
+}

@@ -1,0 +1,205 @@
+/* What a target is: its facts as a table of offsets, their careful values, the checks that refuse
+ * impossible limits, and the hash that names a plan's device. The text form is in target_text.c,
+ * the built-in devices are in target_table.c. */
+#include "target/target_private.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Tells the two field types of SMG_TARGET_FACTS apart without naming a variable. */
+#define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double: true, default: false))
+
+const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT] = {
+#define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                        \
+    {#field,                                                                                       \
+     FIELD_IS_REAL(ctype),                                                                         \
+     offsetof(smg_target, field),                                                                  \
+     offsetof(smg_target, field##_from),                                                           \
+     (double)(careful),                                                                            \
+     unit,                                                                                         \
+     what},
+    SMG_TARGET_FACTS(SMG_TARGET_FIELD)
+#undef SMG_TARGET_FIELD
+};
+
+int64_t smg_fact_int(const smg_target *target, const smg_fact_row *row) {
+    int64_t value = 0;
+    memcpy(&value, (const char *)target + row->value_offset, sizeof value);
+    return value;
+}
+
+double smg_fact_real(const smg_target *target, const smg_fact_row *row) {
+    double value = 0;
+    memcpy(&value, (const char *)target + row->value_offset, sizeof value);
+    return value;
+}
+
+smg_fact_origin smg_fact_from(const smg_target *target, const smg_fact_row *row) {
+    smg_fact_origin origin = SMG_FACT_ASSUMED;
+    memcpy(&origin, (const char *)target + row->origin_offset, sizeof origin);
+    return origin;
+}
+
+void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real,
+                  smg_fact_origin origin) {
+    char *value = (char *)target + row->value_offset;
+    if (row->is_real)
+        memcpy(value, &real, sizeof real);
+    else
+        memcpy(value, &integer, sizeof integer);
+    memcpy((char *)target + row->origin_offset, &origin, sizeof origin);
+}
+
+const smg_fact_row *smg_fact_find(const char *key, size_t length) {
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const char *name = smg_fact_rows[i].key;
+        if (strlen(name) == length && memcmp(name, key, length) == 0) return &smg_fact_rows[i];
+    }
+    return NULL;
+}
+
+void smg_target_init(smg_target *target) {
+    memset(target, 0, sizeof *target);
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const smg_fact_row *row = &smg_fact_rows[i];
+        smg_fact_set(target, row, (int64_t)row->careful, row->careful, SMG_FACT_ASSUMED);
+    }
+}
+
+const char *smg_target_origin_word(smg_fact_origin origin) {
+    switch (origin) {
+    case SMG_FACT_TABLE: return "table";
+    case SMG_FACT_QUERIED: return "queried";
+    case SMG_FACT_MEASURED: return "measured";
+    case SMG_FACT_ASSUMED: break;
+    }
+    return "assumed";
+}
+
+const char *smg_device_type_word(smg_device_type type) {
+    switch (type) {
+    case SMG_DEVICE_INTEGRATED: return "integrated";
+    case SMG_DEVICE_DISCRETE: return "discrete";
+    case SMG_DEVICE_VIRTUAL: return "virtual";
+    case SMG_DEVICE_CPU: return "cpu";
+    case SMG_DEVICE_OTHER: break;
+    }
+    return "other";
+}
+
+/* ---- verify -------------------------------------------------------------------------------- */
+
+static bool is_flag(const char *key) {
+    static const char *const flags[] = {
+        "subgroup_selectable", "subgroup_arithmetic", "subgroup_clustered", "subgroup_shuffle",
+        "fp16", "storage16", "storage8", "int8", "nan_preserve"};
+    for (size_t i = 0; i < SMG_COUNT_OF(flags); i++)
+        if (strcmp(flags[i], key) == 0) return true;
+    return false;
+}
+
+static bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+static smg_status verify_row(smg_context *ctx, const smg_target *target, const smg_fact_row *row) {
+    if (row->is_real) {
+        double value = smg_fact_real(target, row);
+        if (isfinite(value) && value > 0) return SMG_OK;
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be positive and finite",
+                        target->name, row->key, value);
+    }
+    int64_t value = smg_fact_int(target, row);
+    if (is_flag(row->key)) {
+        if (value == 0 || value == 1) return SMG_OK;
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be 0 or 1", target->name,
+                        row->key, (long long)value);
+    }
+    if (value > 0) return SMG_OK;
+    return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be positive", target->name,
+                    row->key, (long long)value);
+}
+
+static smg_status verify_powers(smg_context *ctx, const smg_target *target) {
+    static const char *const powers[] = {"subgroup_min", "subgroup_max", "subgroup_size",
+                                         "buffer_alignment"};
+    for (size_t i = 0; i < SMG_COUNT_OF(powers); i++) {
+        const smg_fact_row *row = smg_fact_find(powers[i], strlen(powers[i]));
+        int64_t value = smg_fact_int(target, row);
+        if (!is_power_of_two(value))
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be a power of two",
+                            target->name, row->key, (long long)value);
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_relations(smg_context *ctx, const smg_target *target) {
+    long long low = (long long)target->subgroup_min, high = (long long)target->subgroup_max;
+    long long size = (long long)target->subgroup_size;
+    if (low > high)
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_min %lld is above subgroup_max %lld",
+                        target->name, low, high);
+    if (size > high || (size != 1 && size < low))
+        return smg_fail(ctx, SMG_FORMAT,
+                        "target '%s': subgroup_size %lld is outside subgroup_min %lld .. subgroup_max %lld",
+                        target->name, size, low, high);
+    if (size > target->max_invocations)
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_size %lld is above max_invocations %lld",
+                        target->name, size, (long long)target->max_invocations);
+    if (target->shared_core < target->shared_bytes)
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': shared_core %lld is below shared_bytes %lld",
+                        target->name, (long long)target->shared_core,
+                        (long long)target->shared_bytes);
+    if (target->buffer_alignment > target->max_buffer_range)
+        return smg_fail(ctx, SMG_FORMAT,
+                        "target '%s': buffer_alignment %lld is above max_buffer_range %lld",
+                        target->name, (long long)target->buffer_alignment,
+                        (long long)target->max_buffer_range);
+    return SMG_OK;
+}
+
+static smg_status verify_matrices(smg_context *ctx, const smg_target *target) {
+    if (target->matrix_count < 0 || target->matrix_count > SMG_MAX_MATRIX_SHAPES)
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %d matrix shapes, at most %d", target->name,
+                        target->matrix_count, SMG_MAX_MATRIX_SHAPES);
+    for (int i = 0; i < target->matrix_count; i++) {
+        const smg_matrix_shape *shape = &target->matrix[i];
+        if (shape->m <= 0 || shape->n <= 0 || shape->k <= 0)
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d is %dx%dx%d", target->name,
+                            i, shape->m, shape->n, shape->k);
+        if (!shape->a[0] || !shape->b[0] || !shape->c[0] || !shape->result[0])
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d lacks an element type",
+                            target->name, i);
+    }
+    return SMG_OK;
+}
+
+smg_status smg_target_verify(smg_context *ctx, const smg_target *target) {
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++)
+        SMG_TRY(verify_row(ctx, target, &smg_fact_rows[i]));
+    SMG_TRY(verify_powers(ctx, target));
+    SMG_TRY(verify_relations(ctx, target));
+    return verify_matrices(ctx, target);
+}
+
+/* ---- hash ---------------------------------------------------------------------------------- */
+
+uint64_t smg_target_hash(const smg_target *target) {
+    uint64_t hash = smg_hash_text(SMG_HASH_SEED, "smg target 1");
+    hash = smg_hash_u64(hash, (uint64_t)target->type);
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const smg_fact_row *row = &smg_fact_rows[i];
+        uint64_t bits = 0;
+        memcpy(&bits, (const char *)target + row->value_offset, sizeof bits);
+        hash = smg_hash_u64(hash, bits);
+    }
+    hash = smg_hash_u64(hash, (uint64_t)target->matrix_count);
+    for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
+        const smg_matrix_shape *shape = &target->matrix[i];
+        const int sizes[3] = {shape->m, shape->n, shape->k};
+        hash = smg_hash_bytes(hash, sizes, sizeof sizes);
+        hash = smg_hash_text(hash, shape->a);
+        hash = smg_hash_text(hash, shape->b);
+        hash = smg_hash_text(hash, shape->c);
+        hash = smg_hash_text(hash, shape->result);
+    }
+    return hash;
+}

@@ -1,0 +1,96 @@
+/* Built-in devices and driver quirks, from targets.def and quirks.def. A row's text is a target file;
+ * its facts are used whole (smg_target_named: planning for a device that is not here) or only where
+ * a real device of that name does not answer (smg_target_apply_tables). */
+#include "target/target_private.h"
+
+typedef struct target_row {
+    const char *name;
+    const char *match; /* part of the device's own name, any case; "" matches nothing */
+    const char *text;
+} target_row;
+
+static const target_row target_rows[] = {
+#define SMG_TARGET_ROW(name, match, text) {name, match, text},
+#include "target/targets.def"
+#undef SMG_TARGET_ROW
+};
+
+typedef struct quirk_row {
+    const char *device; /* part of the name, any case; "" is every device */
+    const char *driver; /* part of the driver text, any case; "" is every driver */
+    const char *key;
+    int64_t value;
+    const char *why;
+} quirk_row;
+
+static const quirk_row quirk_rows[] = {
+#define SMG_QUIRK_ROW(device, driver, key, value, why) {device, driver, key, value, why},
+#include "target/quirks.def"
+#undef SMG_QUIRK_ROW
+    {NULL, NULL, NULL, 0, NULL},
+};
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+static bool contains(const char *text, const char *part) {
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && lower(text[i]) == lower(part[i])) i++;
+        if (!part[i]) return true;
+    }
+    return *part == 0;
+}
+
+smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_target) {
+    smg_text names;
+    smg_text_init(&names, ctx);
+    for (size_t i = 0; i < SMG_COUNT_OF(target_rows); i++) {
+        if (strcmp(target_rows[i].name, name) == 0) {
+            smg_text_free(&names);
+            return smg_target_parse(ctx, target_rows[i].text, target_rows[i].name, out_target);
+        }
+        smg_text_addf(&names, "%s%s", i ? ", " : "", target_rows[i].name);
+    }
+    smg_status status = smg_fail(ctx, SMG_NOT_FOUND, "no built-in target '%s'; there are %s", name,
+                                 smg_text_cstr(&names));
+    smg_text_free(&names);
+    return status;
+}
+
+static void take_assumed(smg_target *target, const smg_target *from) {
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const smg_fact_row *row = &smg_fact_rows[i];
+        if (smg_fact_from(target, row) != SMG_FACT_ASSUMED) continue;
+        if (smg_fact_from(from, row) == SMG_FACT_ASSUMED) continue;
+        int64_t integer = row->is_real ? 0 : smg_fact_int(from, row);
+        double real = row->is_real ? smg_fact_real(from, row) : 0;
+        smg_fact_set(target, row, integer, real, SMG_FACT_TABLE);
+    }
+}
+
+static void apply_quirk(smg_context *ctx, smg_target *target, const quirk_row *quirk) {
+    if (strcmp(quirk->key, "matrix") == 0) { /* value: how many shapes to believe */
+        if (target->matrix_count > quirk->value) target->matrix_count = (int)quirk->value;
+    } else {
+        const smg_fact_row *row = smg_fact_find(quirk->key, strlen(quirk->key));
+        if (!row || row->is_real) return;
+        smg_fact_set(target, row, quirk->value, 0, SMG_FACT_TABLE);
+    }
+    smg_log(ctx, SMG_LOG_INFO, "target '%s': %s set to %lld: %s", target->name, quirk->key,
+            (long long)quirk->value, quirk->why);
+}
+
+smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
+    for (size_t i = 0; i < SMG_COUNT_OF(target_rows); i++) {
+        const target_row *row = &target_rows[i];
+        if (!row->match[0] || !contains(target->name, row->match)) continue;
+        smg_target known;
+        SMG_TRY(smg_target_parse(ctx, row->text, row->name, &known));
+        take_assumed(target, &known);
+        break;
+    }
+    for (const quirk_row *quirk = quirk_rows; quirk->key; quirk++)
+        if (contains(target->name, quirk->device) && contains(target->driver, quirk->driver))
+            apply_quirk(ctx, target, quirk);
+    return SMG_OK;
+}

@@ -1,0 +1,278 @@
+/* The text form of a target: one `key = value  # origin` line a fact, in the order of the table, and
+ * one `matrix = 16x16x16 f16 f16 f32 f32` line a matrix shape. A line's comment is its origin when it
+ * is one of the four words; otherwise the fact was written by a person and counts as "table". Facts
+ * that a text leaves out keep their careful value. Parsing what was printed gives the same target. */
+#include "target/target_private.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+
+typedef struct line_reader {
+    smg_context *ctx;
+    const char *where;
+    int number;
+    smg_target *target;
+    bool *seen; /* by row */
+} line_reader;
+
+typedef struct span {
+    const char *text;
+    size_t length;
+} span;
+
+static span trim(const char *begin, const char *end) {
+    while (begin < end && (*begin == ' ' || *begin == '\t' || *begin == '\r')) begin++;
+    while (end > begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    return (span){begin, (size_t)(end - begin)};
+}
+
+static bool span_is(span s, const char *word) {
+    return strlen(word) == s.length && memcmp(s.text, word, s.length) == 0;
+}
+
+static smg_status copy_text(const line_reader *reader, span value, const char *key, char *out,
+                            size_t capacity) {
+    if (value.length == 0 || value.length >= capacity)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s has %zu bytes, must have 1 to %zu",
+                        reader->where, reader->number, key, value.length, capacity - 1);
+    memset(out, 0, capacity);
+    memcpy(out, value.text, value.length);
+    return SMG_OK;
+}
+
+/* strtod reads the decimal point of the process's locale; a target file always has '.'. */
+static bool read_real(span value, double *out_value) {
+    char buffer[64];
+    if (value.length == 0 || value.length >= sizeof buffer - 8) return false;
+    const char *point = localeconv()->decimal_point;
+    size_t used = 0;
+    for (size_t i = 0; i < value.length && used < sizeof buffer - 8; i++) {
+        char c = value.text[i];
+        bool numeric = (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e' || c == 'E';
+        if (c == '.') {
+            for (const char *p = point; *p && used < sizeof buffer - 8; p++) buffer[used++] = *p;
+        } else if (numeric) {
+            buffer[used++] = c;
+        } else {
+            return false;
+        }
+    }
+    buffer[used] = 0;
+    char *end = NULL;
+    *out_value = strtod(buffer, &end);
+    return *end == 0;
+}
+
+static bool read_integer(span value, int64_t *out_value) {
+    char buffer[32];
+    if (value.length == 0 || value.length >= sizeof buffer) return false;
+    memcpy(buffer, value.text, value.length);
+    buffer[value.length] = 0;
+    if (buffer[0] != '-' && (buffer[0] < '0' || buffer[0] > '9')) return false;
+    char *end = NULL;
+    errno = 0;
+    long long number = strtoll(buffer, &end, 10);
+    *out_value = (int64_t)number;
+    return *end == 0 && errno == 0;
+}
+
+static smg_fact_origin read_origin(span comment) {
+    for (int i = SMG_FACT_ASSUMED; i <= SMG_FACT_MEASURED; i++)
+        if (span_is(comment, smg_target_origin_word((smg_fact_origin)i))) return (smg_fact_origin)i;
+    return SMG_FACT_TABLE;
+}
+
+/* ---- one line ------------------------------------------------------------------------------ */
+
+static bool next_word(span *rest, char *out, size_t capacity) {
+    span all = trim(rest->text, rest->text + rest->length);
+    size_t length = 0;
+    while (length < all.length && all.text[length] != ' ' && all.text[length] != '\t') length++;
+    if (length == 0 || length >= capacity) return false;
+    memcpy(out, all.text, length);
+    out[length] = 0;
+    *rest = (span){all.text + length, all.length - length};
+    return true;
+}
+
+static bool read_extents(const char *word, int extents[3]) {
+    for (int i = 0; i < 3; i++) {
+        int value = 0, digits = 0;
+        for (; *word >= '0' && *word <= '9' && digits < 6; word++, digits++)
+            value = value * 10 + (*word - '0');
+        if (digits == 0 || *word != (i < 2 ? 'x' : 0)) return false;
+        extents[i] = value;
+        word++;
+    }
+    return true;
+}
+
+static bool type_word_known(const char *word) {
+    static const char *const known[] = {"f16", "f32", "f64", "bf16", "i8", "i16", "i32", "i64",
+                                        "u8",  "u16", "u32", "u64",  "e4m3", "e5m2"};
+    for (size_t i = 0; i < SMG_COUNT_OF(known); i++)
+        if (strcmp(known[i], word) == 0) return true;
+    return false;
+}
+
+static smg_status parse_matrix(line_reader *reader, span value) {
+    smg_target *target = reader->target;
+    if (target->matrix_count >= SMG_MAX_MATRIX_SHAPES)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: more than %d matrix shapes", reader->where,
+                        reader->number, SMG_MAX_MATRIX_SHAPES);
+    smg_matrix_shape shape;
+    memset(&shape, 0, sizeof shape);
+    char word[32];
+    int extents[3] = {0, 0, 0};
+    span rest = value;
+    char *types[4] = {shape.a, shape.b, shape.c, shape.result};
+    bool good = next_word(&rest, word, sizeof word) && read_extents(word, extents);
+    for (int i = 0; i < 4 && good; i++)
+        good = next_word(&rest, types[i], sizeof shape.a) && type_word_known(types[i]);
+    if (!good || trim(rest.text, rest.text + rest.length).length != 0)
+        return smg_fail(reader->ctx, SMG_FORMAT,
+                        "%s:%d: matrix '%.*s' is not of the form 16x16x16 f16 f16 f32 f32",
+                        reader->where, reader->number, (int)value.length, value.text);
+    shape.m = extents[0];
+    shape.n = extents[1];
+    shape.k = extents[2];
+    target->matrix[target->matrix_count++] = shape;
+    return SMG_OK;
+}
+
+static smg_status parse_type(line_reader *reader, span value) {
+    for (int i = SMG_DEVICE_OTHER; i <= SMG_DEVICE_CPU; i++) {
+        if (span_is(value, smg_device_type_word((smg_device_type)i))) {
+            reader->target->type = (smg_device_type)i;
+            return SMG_OK;
+        }
+    }
+    return smg_fail(reader->ctx, SMG_FORMAT,
+                    "%s:%d: type '%.*s' is not cpu, discrete, integrated, virtual or other",
+                    reader->where, reader->number, (int)value.length, value.text);
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+}
+
+static smg_status parse_uuid(line_reader *reader, span value) {
+    uint8_t uuid[16];
+    bool good = value.length == 32;
+    for (size_t i = 0; i < 16 && good; i++) {
+        int high = hex_digit(value.text[2 * i]), low = hex_digit(value.text[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        uuid[i] = good ? (uint8_t)(high * 16 + low) : 0;
+    }
+    if (!good)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: uuid '%.*s' is not 32 hexadecimal digits",
+                        reader->where, reader->number, (int)value.length, value.text);
+    memcpy(reader->target->uuid, uuid, sizeof uuid);
+    return SMG_OK;
+}
+
+static smg_status parse_fact(line_reader *reader, span key, span value, span comment) {
+    const smg_fact_row *row = smg_fact_find(key.text, key.length);
+    if (!row)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not a fact of a target",
+                        reader->where, reader->number, (int)key.length, key.text);
+    if (reader->seen[row - smg_fact_rows])
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%s' is given twice", reader->where,
+                        reader->number, row->key);
+    reader->seen[row - smg_fact_rows] = true;
+    int64_t integer = 0;
+    double real = 0;
+    bool good = row->is_real ? read_real(value, &real) : read_integer(value, &integer);
+    if (!good)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s = '%.*s' is not %s", reader->where,
+                        reader->number, row->key, (int)value.length, value.text,
+                        row->is_real ? "a number" : "an integer");
+    smg_fact_set(reader->target, row, integer, real, read_origin(comment));
+    return SMG_OK;
+}
+
+static smg_status parse_line(line_reader *reader, const char *begin, const char *end) {
+    const char *hash = memchr(begin, '#', (size_t)(end - begin));
+    span comment = hash ? trim(hash + 1, end) : (span){end, 0};
+    span line = trim(begin, hash ? hash : end);
+    if (line.length == 0) return SMG_OK;
+    const char *equals = memchr(line.text, '=', line.length);
+    if (!equals)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not of the form key = value",
+                        reader->where, reader->number, (int)(line.length > 60 ? 60 : line.length),
+                        line.text);
+    span key = trim(line.text, equals);
+    span value = trim(equals + 1, line.text + line.length);
+    if (span_is(key, "name"))
+        return copy_text(reader, value, "name", reader->target->name, sizeof reader->target->name);
+    if (span_is(key, "driver"))
+        return copy_text(reader, value, "driver", reader->target->driver,
+                         sizeof reader->target->driver);
+    if (span_is(key, "type")) return parse_type(reader, value);
+    if (span_is(key, "uuid")) return parse_uuid(reader, value);
+    if (span_is(key, "matrix")) return parse_matrix(reader, value);
+    return parse_fact(reader, key, value, comment);
+}
+
+/* Assumed facts that cannot be below a given one follow it. */
+static void settle_assumed(smg_target *target) {
+    if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < target->shared_bytes)
+        target->shared_core = target->shared_bytes;
+    if (target->subgroup_max_from == SMG_FACT_ASSUMED &&
+        target->subgroup_max < target->subgroup_size)
+        target->subgroup_max = target->subgroup_size;
+}
+
+smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where,
+                            smg_target *out_target) {
+    smg_target target;
+    bool seen[SMG_TARGET_FACT_COUNT] = {false};
+    smg_target_init(&target);
+    line_reader reader = {ctx, where, 0, &target, seen};
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        if (!end) end = text + strlen(text);
+        reader.number++;
+        SMG_TRY(parse_line(&reader, text, end));
+        text = *end ? end + 1 : end;
+    }
+    if (!target.name[0]) {
+        size_t length = strlen(where);
+        memcpy(target.name, where, length < sizeof target.name ? length : sizeof target.name - 1);
+    }
+    settle_assumed(&target);
+    SMG_TRY(smg_target_verify(ctx, &target));
+    *out_target = target;
+    return SMG_OK;
+}
+
+/* ---- print --------------------------------------------------------------------------------- */
+
+void smg_target_print(const smg_target *target, smg_text *text) {
+    smg_text_addf(text, "name = %s\n", target->name);
+    if (target->driver[0]) smg_text_addf(text, "driver = %s\n", target->driver);
+    smg_text_addf(text, "type = %s\n", smg_device_type_word(target->type));
+    static const uint8_t no_uuid[16];
+    if (memcmp(target->uuid, no_uuid, sizeof no_uuid) != 0) {
+        smg_text_add(text, "uuid = ");
+        for (int i = 0; i < 16; i++) smg_text_addf(text, "%02x", (unsigned)target->uuid[i]);
+        smg_text_add(text, "\n");
+    }
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
+        const smg_fact_row *row = &smg_fact_rows[i];
+        smg_text_addf(text, "%s = ", row->key);
+        if (row->is_real)
+            smg_text_add_f64(text, smg_fact_real(target, row));
+        else
+            smg_text_addf(text, "%lld", (long long)smg_fact_int(target, row));
+        smg_text_addf(text, "  # %s\n", smg_target_origin_word(smg_fact_from(target, row)));
+    }
+    for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
+        const smg_matrix_shape *shape = &target->matrix[i];
+        smg_text_addf(text, "matrix = %dx%dx%d %s %s %s %s\n", shape->m, shape->n, shape->k, shape->a,
+                      shape->b, shape->c, shape->result);
+    }
+}

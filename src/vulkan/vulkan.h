@@ -1,0 +1,156 @@
+/* vulkan: devices, memory, pipelines, recordings, time.
+ *
+ * Takes:    SPIR-V words, buffers, bindings, grids.
+ * Gives:    a device with its queried and measured smg_target, and recordings that can be replayed.
+ * Promises: no Vulkan type leaves this folder (include/smg/vulkan.h is the one seam); every failure
+ *           is a status whose sentence names the Vulkan call; every path frees what it made; a
+ *           replay (submit, wait, timestamps) allocates nothing here.
+ * Does not: know graphs, ops, kernels or GLSL.
+ */
+#ifndef SMG_VULKAN_FOLDER_H
+#define SMG_VULKAN_FOLDER_H
+
+#include "base/base.h"
+#include "target/target.h"
+
+typedef struct smg_vk_device smg_vk_device;
+typedef struct smg_vk_buffer smg_vk_buffer;
+typedef struct smg_vk_pipeline smg_vk_pipeline;
+typedef struct smg_vk_recording smg_vk_recording;
+
+/* ---- devices ------------------------------------------------------------------------------ */
+
+typedef struct smg_vk_device_info {
+    int index; /* the number smg_vk_open accepts */
+    char name[256];
+    char driver[256]; /* driver name and its own version text */
+    smg_device_type type;
+    int api_major, api_minor, api_patch;
+    int64_t local_bytes; /* largest device-local heap */
+} smg_vk_device_info;
+
+/* "cpu", "discrete", "integrated", "virtual", "other". */
+const char *smg_vk_type_word(smg_device_type type);
+
+/* Every device with a compute queue. NOT_FOUND: no Vulkan loader, no driver, or no device. */
+smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list,
+                          int *out_count);
+
+enum {
+    SMG_VK_NO_OPTIONAL = 1,      /* enable no optional feature: what the poorest driver offers */
+    SMG_VK_NO_PIPELINE_CACHE = 2 /* neither read nor write the pipeline cache on disk */
+};
+
+/* `which`: an index ("0"), a type word ("cpu"), a part of the name (any case), or NULL for the best:
+ * discrete, then integrated, virtual, cpu. $SMG_DEVICE replaces NULL. SMG_VALIDATION=1 in the
+ * environment turns on the validation layer with synchronization validation, where installed. */
+smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_vk_device **out_dev);
+/* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. */
+void smg_vk_close(smg_vk_device *dev);
+
+smg_context *smg_vk_context(const smg_vk_device *dev);
+/* Queried facts, plus measured ones once calibrated. Lives as long as the device. */
+const smg_target *smg_vk_target(const smg_vk_device *dev);
+/* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */
+smg_status smg_vk_calibrate(smg_vk_device *dev);
+/* Errors and warnings reported by the validation layer so far; 0 when it is off. */
+int smg_vk_validation_errors(const smg_vk_device *dev);
+bool smg_vk_validation_on(const smg_vk_device *dev);
+/* Bytes of device-local memory this process may still use, as the driver says; the heap if it does not. */
+int64_t smg_vk_memory_available(const smg_vk_device *dev);
+
+/* ---- buffers ------------------------------------------------------------------------------ */
+
+typedef enum smg_vk_buffer_kind {
+    SMG_VK_DEVICE = 0, /* fast for kernels; mapped as well where that costs nothing (cpu, integrated) */
+    SMG_VK_UPLOAD,     /* host writes, device reads */
+    SMG_VK_READBACK    /* device writes, host reads (cached where possible) */
+} smg_vk_buffer_kind;
+
+/* A buffer with its own memory, usable as storage, indirect arguments and copy source or target.
+ * `label` names it in failures. Contents are undefined. DEVICE_MEMORY when it does not fit. */
+smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes,
+                                smg_vk_buffer_kind kind, smg_vk_buffer **out_buffer);
+void smg_vk_buffer_destroy(smg_vk_buffer *buffer); /* NULL is fine */
+int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer);
+/* The coherent host address, or NULL when the memory is not host visible. */
+void *smg_vk_buffer_map(smg_vk_buffer *buffer);
+/* Blocking; direct where mapped, else in chunks through a staging buffer that the device keeps. */
+smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes);
+smg_status smg_vk_download(smg_vk_buffer *buffer, int64_t offset, void *data, int64_t bytes);
+/* Blocking; offset and bytes are multiples of 4. */
+smg_status smg_vk_fill(smg_vk_buffer *buffer, int64_t offset, int64_t bytes, uint32_t word);
+
+/* ---- pipelines ---------------------------------------------------------------------------- */
+
+/* Storage buffers are bindings 0 .. binding_count-1 of set 0; the entry point is "main". */
+typedef struct smg_vk_pipeline_desc {
+    const char *name; /* for failures and statistics */
+    const uint32_t *words;
+    size_t word_count;
+    int local_size[3]; /* as the module has it; checked against the limits. 0 counts as 1 */
+    int binding_count;
+    int push_bytes;
+    int subgroup_size;          /* required size, 0: the driver's choice */
+    bool full_subgroups;        /* require full subgroups (ignored when the device cannot) */
+    const uint32_t *constants;  /* specialization constants with ids 0.., may be NULL */
+    int constant_count;
+} smg_vk_pipeline_desc;
+
+smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,
+                                  smg_vk_pipeline **out_pipeline);
+void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline); /* NULL is fine */
+
+typedef struct smg_vk_stat {
+    char name[64];
+    double value;
+} smg_vk_stat;
+/* The compiler's own statistics (spills, registers...), including "subgroup size"; count 0 when the
+ * driver has none. A pipeline gives them when the device was opened with $SMG_STATS=1 or after
+ * smg_vk_keep_stats(dev, true), because capturing may cost compile time. */
+smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats,
+                                 int *out_count);
+void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
+
+/* ---- recordings --------------------------------------------------------------------------- */
+
+typedef struct smg_vk_binding {
+    smg_vk_buffer *buffer;
+    int64_t offset; /* multiple of target->buffer_alignment */
+    int64_t range;  /* 0: to the end of the buffer, at most target->max_buffer_range */
+} smg_vk_binding;
+
+/* A list of work that may be submitted any number of times, one submission at a time. Record calls
+ * are sticky: after a failure they do nothing and smg_vk_recording_end returns the first status.
+ * `timestamp_slots` may be 0. Buffers and pipelines named must outlive the recording. */
+smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec);
+void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
+                            const smg_vk_binding *bindings, int binding_count, const void *push,
+                            int push_bytes, int64_t gx, int64_t gy, int64_t gz);
+/* The grid is read by the device: three uint32 at `offset` (multiple of 4) of `grid`. */
+void smg_vk_record_dispatch_indirect(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
+                                     const smg_vk_binding *bindings, int binding_count,
+                                     const void *push, int push_bytes, smg_vk_buffer *grid,
+                                     int64_t offset);
+/* Everything recorded before (dispatches and copies) happens before everything after. */
+void smg_vk_record_barrier(smg_vk_recording *rec);
+void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset,
+                        smg_vk_buffer *to, int64_t to_offset, int64_t bytes);
+void smg_vk_record_fill(smg_vk_recording *rec, smg_vk_buffer *buffer, int64_t offset, int64_t bytes,
+                        uint32_t word);
+/* The time when everything recorded before is finished. Each slot once. */
+void smg_vk_record_timestamp(smg_vk_recording *rec, int slot);
+/* Closes the list; writes of the last commands become visible to the host. */
+smg_status smg_vk_recording_end(smg_vk_recording *rec);
+void smg_vk_recording_destroy(smg_vk_recording *rec); /* waits if in flight; NULL is fine */
+
+/* Puts a finished recording on the queue. Host writes made before are visible to it. */
+smg_status smg_vk_submit(smg_vk_recording *rec);
+/* Returns when the last submission is done. Polls for `spin_seconds` first (lower latency), then sleeps. */
+smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds);
+/* submit + wait. */
+smg_status smg_vk_run(smg_vk_recording *rec);
+/* After wait: seconds since slot 0, for slots 0 .. count-1. UNSUPPORTED: the queue has no timestamps. */
+smg_status smg_vk_timestamps(smg_vk_recording *rec, double *out_seconds, int count);
+
+#endif

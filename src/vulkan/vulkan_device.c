@@ -1,0 +1,310 @@
+/* Opening a device by a user's word, adopting an application's, and closing. A device owns one
+ * compute queue, one command pool, the pipeline cache and a staging buffer made when first needed. */
+#include "vulkan/vulkan_private.h"
+
+#include "smg/vulkan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+const char *smg_vk_result_word(VkResult result) {
+#define WORD(name)                                                                                 \
+    case name: return #name;
+    switch (result) {
+        WORD(VK_SUCCESS)
+        WORD(VK_NOT_READY)
+        WORD(VK_TIMEOUT)
+        WORD(VK_INCOMPLETE)
+        WORD(VK_ERROR_OUT_OF_HOST_MEMORY)
+        WORD(VK_ERROR_OUT_OF_DEVICE_MEMORY)
+        WORD(VK_ERROR_INITIALIZATION_FAILED)
+        WORD(VK_ERROR_DEVICE_LOST)
+        WORD(VK_ERROR_MEMORY_MAP_FAILED)
+        WORD(VK_ERROR_LAYER_NOT_PRESENT)
+        WORD(VK_ERROR_EXTENSION_NOT_PRESENT)
+        WORD(VK_ERROR_FEATURE_NOT_PRESENT)
+        WORD(VK_ERROR_INCOMPATIBLE_DRIVER)
+        WORD(VK_ERROR_TOO_MANY_OBJECTS)
+        WORD(VK_ERROR_FRAGMENTED_POOL)
+        WORD(VK_ERROR_OUT_OF_POOL_MEMORY)
+        WORD(VK_ERROR_INVALID_EXTERNAL_HANDLE)
+    default: return "an unknown VkResult";
+    }
+#undef WORD
+}
+
+smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, const char *subject) {
+    if (result >= VK_SUCCESS) return SMG_OK;
+    smg_status code = SMG_DEVICE;
+    if (result == VK_ERROR_OUT_OF_HOST_MEMORY) code = SMG_MEMORY;
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) code = SMG_DEVICE_MEMORY;
+    if (result == VK_ERROR_DEVICE_LOST) dev->lost = true;
+    return smg_fail(dev->ctx, code, "%s for '%s' on '%s' failed: %s%s", call, subject, dev->target.name,
+                    smg_vk_result_word(result),
+                    result == VK_ERROR_DEVICE_LOST
+                        ? " (a fault in a kernel, or a dispatch longer than the watchdog allows)"
+                        : "");
+}
+
+smg_status smg_vk_check_alive(smg_vk_device *dev) {
+    if (!dev->lost) return SMG_OK;
+    return smg_fail(dev->ctx, SMG_DEVICE, "device '%s' was lost by an earlier call", dev->target.name);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+static bool contains(const char *text, const char *part) {
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && lower(text[i]) == lower(part[i])) i++;
+        if (!part[i]) return true;
+    }
+    return *part == 0;
+}
+
+static int rank(smg_device_type type) {
+    switch (type) {
+    case SMG_DEVICE_DISCRETE: return 4;
+    case SMG_DEVICE_INTEGRATED: return 3;
+    case SMG_DEVICE_VIRTUAL: return 2;
+    case SMG_DEVICE_CPU: return 1;
+    case SMG_DEVICE_OTHER: break;
+    }
+    return 0;
+}
+
+static bool is_index(const char *which) {
+    size_t length = strlen(which);
+    return length > 0 && length < 4 && strspn(which, "0123456789") == length;
+}
+
+static smg_status choose(smg_vk_instance *instance, const char *which, const VkPhysicalDevice *list,
+                         int count, int *out_index) {
+    smg_context *ctx = instance->ctx;
+    if (which && is_index(which)) {
+        *out_index = atoi(which);
+        if (*out_index < count) return SMG_OK;
+        return smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan device %s: there are %d, from 0", which, count);
+    }
+    int best = -1, best_rank = -1;
+    smg_text names;
+    smg_text_init(&names, ctx);
+    for (int i = 0; i < count; i++) {
+        smg_vk_device_info info;
+        smg_vk_describe(instance, list[i], i, &info);
+        smg_text_addf(&names, "%s'%s' (%s)", i ? ", " : "", info.name, smg_vk_type_word(info.type));
+        bool match = !which || strcmp(which, smg_vk_type_word(info.type)) == 0 ||
+                     contains(info.name, which);
+        if (match && rank(info.type) > best_rank) {
+            best = i;
+            best_rank = rank(info.type);
+        }
+    }
+    smg_status status = SMG_OK;
+    if (best < 0)
+        status = smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan device matches '%s'; there are %s", which,
+                          smg_text_cstr(&names));
+    smg_text_free(&names);
+    *out_index = best;
+    return status;
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+static smg_status load_table(smg_vk_device *dev) {
+#define LOAD(function)                                                                                 \
+    dev->fn.function = (PFN_vk##function)(void (*)(void))dev->instance->fn.GetDeviceProcAddr(              \
+        dev->handle, "vk" #function);
+#define REQUIRE(function)                                                                              \
+    LOAD(function)                                                                                     \
+    if (!dev->fn.function)                                                                             \
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no vk" #function, dev->target.name);
+    SMG_VK_DEVICE_FUNCTIONS(REQUIRE)
+    SMG_VK_DEVICE_OPTIONAL(LOAD)
+#undef REQUIRE
+#undef LOAD
+    return SMG_OK;
+}
+
+static smg_status new_device(smg_context *ctx, smg_vk_instance *instance, unsigned flags,
+                             smg_vk_device **out_dev) {
+    smg_vk_device *dev = smg_alloc(ctx, 1, sizeof *dev);
+    if (!dev) {
+        smg_vk_instance_destroy(instance);
+        return SMG_MEMORY;
+    }
+    dev->ctx = ctx;
+    dev->instance = instance;
+    dev->flags = flags;
+    const char *stats = getenv("SMG_STATS");
+    dev->keep_stats = stats && stats[0] && strcmp(stats, "0") != 0;
+    *out_dev = dev;
+    return smg_arena_create(ctx, &dev->arena);
+}
+
+/* Everything about the physical device that both ways of making a device need. */
+static smg_status describe_physical(smg_vk_device *dev, smg_vk_extensions *extensions) {
+    smg_vk_instance *instance = dev->instance;
+    instance->fn.GetPhysicalDeviceProperties(dev->physical, &dev->properties);
+    instance->fn.GetPhysicalDeviceMemoryProperties(dev->physical, &dev->memory);
+    uint32_t version = dev->properties.apiVersion;
+    dev->api_version = version < instance->api_version ? version : instance->api_version;
+    snprintf(dev->target.name, sizeof dev->target.name, "%.120s", dev->properties.deviceName);
+    return smg_vk_list_extensions(instance, dev->arena, dev->physical, extensions);
+}
+
+static smg_status create_handle(smg_vk_device *dev) {
+    const float priority = 1.0f;
+    const VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = dev->family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    const VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &dev->features.core,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = dev->features.extension_count,
+        .ppEnabledExtensionNames = dev->features.extensions,
+    };
+    VkResult result = dev->instance->fn.CreateDevice(dev->physical, &info, NULL, &dev->handle);
+    if (result != VK_SUCCESS) dev->handle = VK_NULL_HANDLE;
+    SMG_TRY(smg_vk_result(dev, result, "vkCreateDevice", "smg"));
+    dev->owned = true;
+    return SMG_OK;
+}
+
+/* What is made on the VkDevice, wherever that came from. */
+static smg_status finish(smg_vk_device *dev, const smg_vk_extensions *extensions) {
+    for (uint32_t i = 0; i < dev->features.extension_count; i++)
+        if (strcmp(dev->features.extensions[i], "VK_EXT_memory_budget") == 0) dev->has_budget = true;
+    SMG_TRY(smg_vk_query_target(dev, extensions));
+    const VkCommandPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = dev->family,
+    };
+    VkResult result = dev->fn.CreateCommandPool(dev->handle, &pool, NULL, &dev->pool);
+    SMG_TRY(smg_vk_result(dev, result, "vkCreateCommandPool", "smg"));
+    smg_vk_cache_load(dev);
+    return SMG_OK;
+}
+
+static smg_status open_physical(smg_vk_device *dev, const char *which) {
+    VkPhysicalDevice *list = NULL;
+    int count = 0, index = 0;
+    SMG_TRY(smg_vk_list_physical(dev->instance, dev->arena, &list, &count));
+    SMG_TRY(choose(dev->instance, which, list, count, &index));
+    dev->physical = list[index];
+    smg_vk_extensions extensions;
+    SMG_TRY(describe_physical(dev, &extensions));
+    if (!smg_vk_compute_family(dev->instance, dev->arena, dev->physical, &dev->family,
+                               &dev->timestamp_bits))
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no compute queue",
+                        dev->target.name);
+    smg_vk_features_choose(dev->instance, dev->physical, dev->api_version, &extensions, dev->flags,
+                           &dev->features);
+    SMG_TRY(create_handle(dev));
+    SMG_TRY(load_table(dev));
+    dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
+    return finish(dev, &extensions);
+}
+
+smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_vk_device **out_dev) {
+    *out_dev = NULL;
+    smg_vk_instance *instance = NULL;
+    SMG_TRY(smg_vk_instance_create(ctx, &instance));
+    smg_vk_device *dev = NULL;
+    smg_status status = new_device(ctx, instance, flags, &dev);
+    if (!which || !which[0]) which = getenv("SMG_DEVICE");
+    if (which && !which[0]) which = NULL;
+    if (status == SMG_OK) status = open_physical(dev, which);
+    if (status != SMG_OK) {
+        smg_vk_close(dev);
+        return status;
+    }
+    smg_log(ctx, SMG_LOG_INFO, "device '%s' (%s), driver %s%s", dev->target.name,
+            smg_vk_type_word(dev->target.type), dev->target.driver,
+            instance->validation ? ", validated" : "");
+    *out_dev = dev;
+    return SMG_OK;
+}
+
+static smg_status adopt(smg_vk_device *dev, const smg_vulkan_desc *desc) {
+    dev->physical = desc->physical_device;
+    smg_vk_extensions extensions;
+    SMG_TRY(describe_physical(dev, &extensions));
+    if (dev->properties.apiVersion < VK_API_VERSION_1_1)
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' is of Vulkan 1.0, 1.1 is needed",
+                        dev->target.name);
+    uint32_t count = 0;
+    dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, NULL);
+    VkQueueFamilyProperties *families =
+        SMG_ARENA_ARRAY(dev->arena, VkQueueFamilyProperties, (size_t)count + 1);
+    if (!families) return SMG_MEMORY;
+    dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, families);
+    if (desc->queue_family >= count ||
+        !(families[desc->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+        return smg_fail(dev->ctx, SMG_INVALID, "queue family %u of device '%s' has no compute",
+                        (unsigned)desc->queue_family, dev->target.name);
+    dev->timestamp_bits = families[desc->queue_family].timestampValidBits;
+    dev->family = desc->queue_family;
+    dev->queue = desc->queue;
+    dev->handle = desc->device;
+    smg_vk_features_from_chain(desc->enabled, desc->extensions, desc->extension_count,
+                               &dev->features);
+    SMG_TRY(load_table(dev));
+    return finish(dev, &extensions);
+}
+
+smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
+    *out_device = NULL;
+    if (!desc->instance || !desc->physical_device || !desc->device || !desc->queue ||
+        !desc->get_instance_proc_addr)
+        return smg_fail(context, SMG_INVALID, "smg_vulkan_desc: a handle is null");
+    smg_vk_instance *instance = NULL;
+    SMG_TRY(smg_vk_instance_wrap(context, desc->instance, desc->get_instance_proc_addr,
+                                 desc->api_version, &instance));
+    smg_vk_device *dev = NULL;
+    smg_status status = new_device(context, instance, 0, &dev);
+    if (status == SMG_OK) status = adopt(dev, desc);
+    if (status != SMG_OK) {
+        smg_vk_close(dev);
+        return status;
+    }
+    *out_device = dev;
+    return SMG_OK;
+}
+
+void smg_vk_close(smg_vk_device *dev) {
+    if (!dev) return;
+    smg_context *ctx = dev->ctx;
+    if (dev->handle && dev->fn.DestroyCommandPool) {
+        smg_vk_transfer_destroy(dev);
+        smg_vk_cache_store(dev);
+        if (dev->cache) dev->fn.DestroyPipelineCache(dev->handle, dev->cache, NULL);
+        if (dev->pool) dev->fn.DestroyCommandPool(dev->handle, dev->pool, NULL);
+    }
+    if (dev->owned && dev->fn.DestroyDevice) dev->fn.DestroyDevice(dev->handle, NULL);
+    smg_vk_instance_destroy(dev->instance);
+    smg_arena_destroy(dev->arena);
+    smg_free(ctx, dev, sizeof *dev);
+}
+
+/* ---- small answers -------------------------------------------------------------------------- */
+
+smg_context *smg_vk_context(const smg_vk_device *dev) { return dev->ctx; }
+const smg_target *smg_vk_target(const smg_vk_device *dev) { return &dev->target; }
+int smg_vk_validation_errors(const smg_vk_device *dev) { return dev->instance->validation_messages; }
+bool smg_vk_validation_on(const smg_vk_device *dev) { return dev->instance->validation; }
+void smg_vk_keep_stats(smg_vk_device *dev, bool keep) { dev->keep_stats = keep; }
+
+bool smg_vk_host_is_device(const smg_vk_device *dev) {
+    return dev->target.type == SMG_DEVICE_CPU || dev->target.type == SMG_DEVICE_INTEGRATED;
+}

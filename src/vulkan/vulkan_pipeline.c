@@ -1,0 +1,189 @@
+/* Compute pipelines: one module, one set of storage buffers, push constants, and the subgroup size
+ * that the kernel was built for. Drivers ignore sizes they do not like without a word, so requests
+ * are checked against the queried range here. */
+#include "vulkan/vulkan_private.h"
+
+#include <stdio.h>
+
+enum { MAX_BINDINGS = 64, MAX_CONSTANTS = 32 };
+
+static smg_status check_counts(smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
+    const smg_target *target = &dev->target;
+    if (!desc->words || desc->word_count < 5 || desc->words[0] != 0x07230203u)
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' is not a SPIR-V module", desc->name);
+    if (desc->binding_count < 0 || desc->binding_count > target->max_bindings ||
+        desc->binding_count > MAX_BINDINGS)
+        return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s' has %d bindings, '%s' allows %lld",
+                        desc->name, desc->binding_count, target->name,
+                        (long long)(target->max_bindings < MAX_BINDINGS ? target->max_bindings
+                                                                        : MAX_BINDINGS));
+    if (desc->push_bytes < 0 || desc->push_bytes % 4 != 0 ||
+        desc->push_bytes > target->max_push_bytes)
+        return smg_fail(dev->ctx, SMG_NO_FIT,
+                        "kernel '%s' has %d bytes of push constants, '%s' allows %lld (multiples of 4)",
+                        desc->name, desc->push_bytes, target->name,
+                        (long long)target->max_push_bytes);
+    if (desc->constant_count < 0 || desc->constant_count > MAX_CONSTANTS)
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d constants, at most %d", desc->name,
+                        desc->constant_count, MAX_CONSTANTS);
+    return SMG_OK;
+}
+
+static smg_status check_size(smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
+    const VkPhysicalDeviceLimits *limits = &dev->properties.limits;
+    int64_t invocations = 1;
+    for (int i = 0; i < 3; i++) {
+        int64_t size = desc->local_size[i] ? desc->local_size[i] : 1;
+        if (size < 1 || size > limits->maxComputeWorkGroupSize[i])
+            return smg_fail(dev->ctx, SMG_NO_FIT,
+                            "kernel '%s': local size %lld in dimension %d, '%s' allows %u", desc->name,
+                            (long long)size, i, dev->target.name,
+                            (unsigned)limits->maxComputeWorkGroupSize[i]);
+        invocations *= size;
+        if (invocations > dev->target.max_invocations)
+            return smg_fail(dev->ctx, SMG_NO_FIT,
+                            "kernel '%s': a workgroup of %d x %d x %d, '%s' allows %lld invocations",
+                            desc->name, desc->local_size[0], desc->local_size[1],
+                            desc->local_size[2], dev->target.name,
+                            (long long)dev->target.max_invocations);
+    }
+    return SMG_OK;
+}
+
+static smg_status check_subgroup(smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
+    const smg_target *target = &dev->target;
+    int size = desc->subgroup_size;
+    if (size == 0) return SMG_OK;
+    bool power = size > 0 && (size & (size - 1)) == 0;
+    if (!power || size < target->subgroup_min || size > target->subgroup_max ||
+        (!target->subgroup_selectable && target->subgroup_min != target->subgroup_max))
+        return smg_fail(dev->ctx, SMG_NO_FIT,
+                        "kernel '%s' needs subgroups of %d, '%s' has %lld .. %lld%s", desc->name, size,
+                        target->name, (long long)target->subgroup_min,
+                        (long long)target->subgroup_max,
+                        target->subgroup_selectable ? "" : " and no choice");
+    int x = desc->local_size[0] ? desc->local_size[0] : 1;
+    if (desc->full_subgroups && x % size != 0)
+        return smg_fail(dev->ctx, SMG_INVALID,
+                        "kernel '%s': local size %d is not a multiple of the subgroup size %d",
+                        desc->name, x, size);
+    return SMG_OK;
+}
+
+static smg_status create_layouts(smg_vk_pipeline *pipeline) {
+    smg_vk_device *dev = pipeline->dev;
+    VkDescriptorSetLayoutBinding bindings[MAX_BINDINGS];
+    for (int i = 0; i < pipeline->binding_count; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = (uint32_t)i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = (uint32_t)pipeline->binding_count,
+        .pBindings = bindings,
+    };
+    VkResult result =
+        dev->fn.CreateDescriptorSetLayout(dev->handle, &set, NULL, &pipeline->set_layout);
+    if (result != VK_SUCCESS) pipeline->set_layout = VK_NULL_HANDLE;
+    SMG_TRY(smg_vk_result(dev, result, "vkCreateDescriptorSetLayout", pipeline->name));
+    const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)pipeline->push_bytes};
+    const VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &pipeline->set_layout,
+        .pushConstantRangeCount = pipeline->push_bytes ? 1 : 0,
+        .pPushConstantRanges = &push,
+    };
+    result = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &pipeline->layout);
+    if (result != VK_SUCCESS) pipeline->layout = VK_NULL_HANDLE;
+    return smg_vk_result(dev, result, "vkCreatePipelineLayout", pipeline->name);
+}
+
+static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc,
+                                VkShaderModule module) {
+    smg_vk_device *dev = pipeline->dev;
+    VkSpecializationMapEntry entries[MAX_CONSTANTS];
+    for (int i = 0; i < desc->constant_count; i++)
+        entries[i] = (VkSpecializationMapEntry){(uint32_t)i, (uint32_t)i * 4u, 4};
+    const VkSpecializationInfo constants = {
+        .mapEntryCount = (uint32_t)desc->constant_count,
+        .pMapEntries = entries,
+        .dataSize = (size_t)desc->constant_count * 4u,
+        .pData = desc->constants,
+    };
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .requiredSubgroupSize = (uint32_t)desc->subgroup_size,
+    };
+    bool selectable = dev->target.subgroup_selectable != 0;
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = desc->subgroup_size && selectable ? &required : NULL,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main",
+                  .pSpecializationInfo = desc->constant_count ? &constants : NULL},
+        .layout = pipeline->layout,
+    };
+    if (desc->full_subgroups && selectable)
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    if (pipeline->has_stats) info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+    dev->cache_used = true;
+    VkResult result =
+        dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
+    if (result != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
+    return smg_vk_result(dev, result, "vkCreateComputePipelines", pipeline->name);
+}
+
+static smg_status create_all(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
+    smg_vk_device *dev = pipeline->dev;
+    SMG_TRY(create_layouts(pipeline));
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = desc->word_count * 4u,
+        .pCode = desc->words,
+    };
+    VkShaderModule module = VK_NULL_HANDLE;
+    VkResult result = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &module);
+    SMG_TRY(smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name));
+    smg_status status = create_handle(pipeline, desc, module);
+    dev->fn.DestroyShaderModule(dev->handle, module, NULL);
+    return status;
+}
+
+smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,
+                                  smg_vk_pipeline **out_pipeline) {
+    *out_pipeline = NULL;
+    SMG_TRY(smg_vk_check_alive(dev));
+    SMG_TRY(check_counts(dev, desc));
+    SMG_TRY(check_size(dev, desc));
+    SMG_TRY(check_subgroup(dev, desc));
+    smg_vk_pipeline *pipeline = smg_alloc(dev->ctx, 1, sizeof *pipeline);
+    if (!pipeline) return SMG_MEMORY;
+    pipeline->dev = dev;
+    pipeline->binding_count = desc->binding_count;
+    pipeline->push_bytes = desc->push_bytes;
+    pipeline->has_stats = dev->keep_stats && dev->features.statistics.pipelineExecutableInfo;
+    snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
+    smg_status status = create_all(pipeline, desc);
+    if (status != SMG_OK) {
+        smg_vk_pipeline_destroy(pipeline);
+        return status;
+    }
+    *out_pipeline = pipeline;
+    return SMG_OK;
+}
+
+void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline) {
+    if (!pipeline) return;
+    smg_vk_device *dev = pipeline->dev;
+    if (pipeline->handle) dev->fn.DestroyPipeline(dev->handle, pipeline->handle, NULL);
+    if (pipeline->layout) dev->fn.DestroyPipelineLayout(dev->handle, pipeline->layout, NULL);
+    if (pipeline->set_layout)
+        dev->fn.DestroyDescriptorSetLayout(dev->handle, pipeline->set_layout, NULL);
+    smg_free(dev->ctx, pipeline, sizeof *pipeline);
+}

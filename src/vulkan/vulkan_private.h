@@ -1,0 +1,252 @@
+/* Shared by the sources of vulkan/: what the opaque types of vulkan.h are. Function pointers live in
+ * the objects they belong to (one table an instance, one a device), never in volk's globals, so that
+ * two contexts share nothing and an adopted device uses its owner's loader. */
+#ifndef SMG_VULKAN_PRIVATE_H
+#define SMG_VULKAN_PRIVATE_H
+
+/* <vulkan/vulkan.h> would find this folder's own front header. */
+#define VOLK_VULKAN_H_PATH <vulkan/vulkan_core.h>
+#include <volk.h>
+
+#include "vulkan/vulkan.h"
+
+/* clang-format off */
+#define SMG_VK_INSTANCE_FUNCTIONS(X)                                                               \
+    X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties)                  \
+    X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2)                                  \
+    X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceMemoryProperties2)                     \
+    X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)                \
+    X(CreateDevice) X(GetDeviceProcAddr)
+
+#define SMG_VK_INSTANCE_OPTIONAL(X)                                                                \
+    X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)                               \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+
+#define SMG_VK_DEVICE_FUNCTIONS(X)                                                                 \
+    X(DestroyDevice) X(GetDeviceQueue) X(DeviceWaitIdle)                                           \
+    X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(BindBufferMemory)            \
+    X(AllocateMemory) X(FreeMemory) X(MapMemory)                                                   \
+    X(CreateShaderModule) X(DestroyShaderModule)                                                   \
+    X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)                                     \
+    X(CreatePipelineLayout) X(DestroyPipelineLayout)                                               \
+    X(CreateComputePipelines) X(DestroyPipeline)                                                   \
+    X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData)                         \
+    X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets)                     \
+    X(UpdateDescriptorSets)                                                                        \
+    X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
+    X(BeginCommandBuffer) X(EndCommandBuffer)                                                      \
+    X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                 \
+    X(CmdDispatchIndirect) X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                 \
+    X(CmdResetQueryPool) X(CmdWriteTimestamp)                                                      \
+    X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                                  \
+    X(CreateFence) X(DestroyFence) X(ResetFences) X(WaitForFences) X(GetFenceStatus)               \
+    X(QueueSubmit)
+
+#define SMG_VK_DEVICE_OPTIONAL(X)                                                                  \
+    X(GetPipelineExecutablePropertiesKHR) X(GetPipelineExecutableStatisticsKHR)
+/* clang-format on */
+
+#define SMG_VK_MEMBER(name) PFN_vk##name name;
+typedef struct smg_vk_instance_table {
+    SMG_VK_INSTANCE_FUNCTIONS(SMG_VK_MEMBER)
+    SMG_VK_INSTANCE_OPTIONAL(SMG_VK_MEMBER)
+} smg_vk_instance_table;
+typedef struct smg_vk_device_table {
+    SMG_VK_DEVICE_FUNCTIONS(SMG_VK_MEMBER)
+    SMG_VK_DEVICE_OPTIONAL(SMG_VK_MEMBER)
+} smg_vk_device_table;
+#undef SMG_VK_MEMBER
+
+/* ---- instance ------------------------------------------------------------------------------ */
+
+typedef struct smg_vk_instance {
+    smg_context *ctx;
+    VkInstance handle;
+    bool owned; /* false: the application's */
+    smg_vk_instance_table fn;
+    uint32_t api_version; /* what was asked for */
+    VkDebugUtilsMessengerEXT messenger;
+    bool validation;
+    int validation_messages;
+} smg_vk_instance;
+
+smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instance);
+smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle,
+                                PFN_vkGetInstanceProcAddr get_proc, uint32_t api_version,
+                                smg_vk_instance **out_instance);
+void smg_vk_instance_destroy(smg_vk_instance *instance); /* NULL is fine */
+
+/* Physical devices of Vulkan 1.1 or later with a compute queue, in the arena. */
+smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena,
+                                VkPhysicalDevice **out_list, int *out_count);
+/* The family to use: compute without graphics is not preferred, because graphics queues are the
+ * ones every driver tests; the first family with compute. false: none. */
+bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical,
+                           uint32_t *out_family, uint32_t *out_timestamp_bits);
+void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int index,
+                     smg_vk_device_info *out_info);
+/* The extensions of a device. */
+typedef struct smg_vk_extensions {
+    VkExtensionProperties *items;
+    uint32_t count;
+} smg_vk_extensions;
+smg_status smg_vk_list_extensions(smg_vk_instance *instance, smg_arena *arena,
+                                  VkPhysicalDevice physical, smg_vk_extensions *out_extensions);
+bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name);
+
+/* ---- features ------------------------------------------------------------------------------ */
+
+/* X(field, structure, structure type, extension, version that has it without the extension) */
+#define SMG_VK_FEATURE_STRUCTS(X)                                                                  \
+    X(storage16, VkPhysicalDevice16BitStorageFeatures,                                             \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, "VK_KHR_16bit_storage",            \
+      VK_API_VERSION_1_1)                                                                          \
+    X(storage8, VkPhysicalDevice8BitStorageFeatures,                                               \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, "VK_KHR_8bit_storage",              \
+      VK_API_VERSION_1_2)                                                                          \
+    X(float16_int8, VkPhysicalDeviceShaderFloat16Int8Features,                                     \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,                              \
+      "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2)                                            \
+    X(subgroup_types, VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures,                         \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES,                   \
+      "VK_KHR_shader_subgroup_extended_types", VK_API_VERSION_1_2)                                 \
+    X(memory_model, VkPhysicalDeviceVulkanMemoryModelFeatures,                                     \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, "VK_KHR_vulkan_memory_model", \
+      VK_API_VERSION_1_2)                                                                          \
+    X(subgroup_size, VkPhysicalDeviceSubgroupSizeControlFeatures,                                  \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,                            \
+      "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3)                                          \
+    X(maintenance4, VkPhysicalDeviceMaintenance4Features,                                          \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES, "VK_KHR_maintenance4",             \
+      VK_API_VERSION_1_3)                                                                          \
+    X(dot_product, VkPhysicalDeviceShaderIntegerDotProductFeatures,                                \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,                       \
+      "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3)                                     \
+    X(statistics, VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                         \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,               \
+      "VK_KHR_pipeline_executable_properties", UINT32_MAX)                                         \
+    X(matrix, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,                                        \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,                           \
+      "VK_KHR_cooperative_matrix", UINT32_MAX)                                                     \
+    X(matrix2, VkPhysicalDeviceCooperativeMatrix2FeaturesNV,                                       \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,                          \
+      "VK_NV_cooperative_matrix2", UINT32_MAX)
+
+/* X(field, member): what is enabled where offered; core features first. */
+#define SMG_VK_WANTED_CORE(X) X(shaderInt16) X(shaderInt64) X(shaderFloat64)
+#define SMG_VK_WANTED(X)                                                                           \
+    X(storage16, storageBuffer16BitAccess)                                                         \
+    X(storage8, storageBuffer8BitAccess)                                                           \
+    X(float16_int8, shaderFloat16)                                                                 \
+    X(float16_int8, shaderInt8)                                                                    \
+    X(subgroup_types, shaderSubgroupExtendedTypes)                                                 \
+    X(memory_model, vulkanMemoryModel)                                                             \
+    X(subgroup_size, subgroupSizeControl)                                                          \
+    X(subgroup_size, computeFullSubgroups)                                                         \
+    X(maintenance4, maintenance4)                                                                  \
+    X(dot_product, shaderIntegerDotProduct)                                                        \
+    X(statistics, pipelineExecutableInfo)                                                          \
+    X(matrix, cooperativeMatrix)                                                                   \
+    X(matrix2, cooperativeMatrixWorkgroupScope)                                                    \
+    X(matrix2, cooperativeMatrixFlexibleDimensions)                                                \
+    X(matrix2, cooperativeMatrixReductions)                                                        \
+    X(matrix2, cooperativeMatrixConversions)                                                       \
+    X(matrix2, cooperativeMatrixPerElementOperations)                                              \
+    X(matrix2, cooperativeMatrixTensorAddressing)                                                  \
+    X(matrix2, cooperativeMatrixBlockLoads)
+
+enum { SMG_VK_MAX_EXTENSIONS = 24 };
+
+typedef struct smg_vk_features {
+    VkPhysicalDeviceFeatures2 core; /* head of the chain */
+#define SMG_VK_MEMBER(field, type, stype, extension, version) type field;
+    SMG_VK_FEATURE_STRUCTS(SMG_VK_MEMBER)
+#undef SMG_VK_MEMBER
+    const char *extensions[SMG_VK_MAX_EXTENSIONS]; /* to enable */
+    uint32_t extension_count;
+} smg_vk_features;
+
+/* What the device offers of the wanted features, ready to be passed to vkCreateDevice. */
+void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical, uint32_t api_version,
+                            const smg_vk_extensions *extensions, unsigned flags,
+                            smg_vk_features *out_features);
+/* What an application's create chain enabled. */
+void smg_vk_features_from_chain(const void *chain, const char *const *extensions, uint32_t count,
+                                smg_vk_features *out_features);
+
+/* ---- device -------------------------------------------------------------------------------- */
+
+typedef struct smg_vk_transfer {
+    VkCommandBuffer commands;
+    VkFence fence;
+    bool in_flight;
+} smg_vk_transfer;
+
+struct smg_vk_device {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_vk_instance *instance;
+    VkPhysicalDevice physical;
+    VkDevice handle;
+    bool owned;
+    bool lost;
+    bool keep_stats;
+    unsigned flags;
+    VkQueue queue;
+    uint32_t family;
+    uint32_t timestamp_bits;
+    uint32_t api_version; /* lower of the instance's and the device's */
+    smg_vk_device_table fn;
+    smg_vk_features features;
+    bool has_budget;
+    VkPhysicalDeviceProperties properties;
+    VkPhysicalDeviceMemoryProperties memory;
+    VkCommandPool pool;
+    VkPipelineCache cache;
+    uint64_t cache_hash; /* of the data that was read from disk */
+    bool cache_used;     /* a pipeline was made since */
+    smg_vk_buffer *staging;
+    smg_vk_transfer transfer[2];
+    smg_target target;
+};
+
+/* Turns a VkResult into a status whose sentence names the call and its subject; remembers a loss. */
+smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, const char *subject);
+const char *smg_vk_result_word(VkResult result);
+smg_status smg_vk_check_alive(smg_vk_device *dev);
+bool smg_vk_host_is_device(const smg_vk_device *dev); /* memory is shared: cpu, integrated */
+
+/* Queried facts into dev->target. */
+smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *extensions);
+
+struct smg_vk_buffer {
+    smg_vk_device *dev;
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    void *mapped;
+    int64_t bytes;
+    smg_vk_buffer_kind kind;
+    char label[48];
+};
+
+struct smg_vk_pipeline {
+    smg_vk_device *dev;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline handle;
+    int binding_count;
+    int push_bytes;
+    bool has_stats;
+    char name[96];
+};
+
+void smg_vk_cache_load(smg_vk_device *dev);
+void smg_vk_cache_store(smg_vk_device *dev);
+
+smg_status smg_vk_transfer_create(smg_vk_device *dev);
+void smg_vk_transfer_destroy(smg_vk_device *dev);
+/* Waits for everything before, then for everything after: one global memory barrier. */
+void smg_vk_full_barrier(const smg_vk_device *dev, VkCommandBuffer commands);
+void smg_vk_host_barrier(const smg_vk_device *dev, VkCommandBuffer commands);
+
+#endif

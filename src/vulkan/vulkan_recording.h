@@ -1,0 +1,25 @@
+/* What a recording is, for the two sources that make and run it. */
+#ifndef SMG_VULKAN_RECORDING_H
+#define SMG_VULKAN_RECORDING_H
+
+#include "vulkan/vulkan_private.h"
+
+struct smg_vk_recording {
+    smg_vk_device *dev;
+    smg_arena *arena;
+    smg_status status; /* first failure while recording */
+    VkCommandBuffer commands;
+    VkFence fence;
+    bool ended;
+    bool in_flight;
+    bool has_run;
+    VkQueryPool queries;
+    int slot_count;
+    uint64_t *ticks;
+    bool *slot_used;
+    SMG_ARRAY(VkDescriptorPool) pools;
+    int sets_left;
+    int descriptors_left;
+};
+
+#endif

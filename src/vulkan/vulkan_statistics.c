@@ -1,0 +1,79 @@
+/* The driver's own statistics of a pipeline (registers, spills, ...), as names and numbers. */
+#include "vulkan/vulkan_private.h"
+
+#include <stdio.h>
+
+enum { MAX_EXECUTABLES = 8 };
+
+typedef SMG_ARRAY(smg_vk_stat) stat_list;
+
+static smg_status push(smg_arena *arena, stat_list *list, const char *name, double value) {
+    smg_vk_stat *stat = SMG_ARRAY_PUSH(arena, list);
+    if (!stat) return SMG_MEMORY;
+    snprintf(stat->name, sizeof stat->name, "%.60s", name);
+    stat->value = value;
+    return SMG_OK;
+}
+
+static double value_of(const VkPipelineExecutableStatisticKHR *statistic) {
+    switch (statistic->format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: return statistic->value.b32 ? 1 : 0;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: return (double)statistic->value.i64;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR: return (double)statistic->value.u64;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR: return statistic->value.f64;
+    default: return 0;
+    }
+}
+
+static smg_status read_executable(smg_vk_pipeline *pipeline, smg_arena *arena, uint32_t index,
+                                  stat_list *list) {
+    smg_vk_device *dev = pipeline->dev;
+    const VkPipelineExecutableInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+        .pipeline = pipeline->handle,
+        .executableIndex = index,
+    };
+    uint32_t count = 0;
+    VkResult result =
+        dev->fn.GetPipelineExecutableStatisticsKHR(dev->handle, &info, &count, NULL);
+    SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutableStatisticsKHR", pipeline->name));
+    if (count == 0) return SMG_OK;
+    VkPipelineExecutableStatisticKHR *all =
+        SMG_ARENA_ARRAY(arena, VkPipelineExecutableStatisticKHR, count);
+    if (!all) return SMG_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        all[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    result = dev->fn.GetPipelineExecutableStatisticsKHR(dev->handle, &info, &count, all);
+    SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutableStatisticsKHR", pipeline->name));
+    for (uint32_t i = 0; i < count; i++)
+        SMG_TRY(push(arena, list, all[i].name, value_of(&all[i])));
+    return SMG_OK;
+}
+
+smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats,
+                                 int *out_count) {
+    *out_stats = NULL;
+    *out_count = 0;
+    smg_vk_device *dev = pipeline->dev;
+    if (!pipeline->has_stats || !dev->fn.GetPipelineExecutablePropertiesKHR ||
+        !dev->fn.GetPipelineExecutableStatisticsKHR)
+        return SMG_OK;
+    const VkPipelineInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR,
+                                    .pipeline = pipeline->handle};
+    VkPipelineExecutablePropertiesKHR executables[MAX_EXECUTABLES];
+    memset(executables, 0, sizeof executables);
+    for (int i = 0; i < MAX_EXECUTABLES; i++)
+        executables[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR;
+    uint32_t count = MAX_EXECUTABLES;
+    VkResult result =
+        dev->fn.GetPipelineExecutablePropertiesKHR(dev->handle, &info, &count, executables);
+    SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutablePropertiesKHR", pipeline->name));
+    stat_list list = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        SMG_TRY(push(arena, &list, "subgroup size", (double)executables[i].subgroupSize));
+        SMG_TRY(read_executable(pipeline, arena, i, &list));
+    }
+    *out_stats = list.items;
+    *out_count = list.count;
+    return SMG_OK;
+}

@@ -1,0 +1,396 @@
+/* vulkan: on whatever device there is (lavapipe where its driver file is installed): adding two
+ * buffers, transfers, replay, timestamps, refusals, the pipeline cache on disk, and that the
+ * validation layer has nothing to say. Skips with the reason when there is no device. */
+#define _DEFAULT_SOURCE /* setenv */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+#if SMG_VULKAN
+#include "spirv/spirv.h"
+#include "vulkan/vulkan.h"
+
+/* Drivers leak a little when they are unloaded; our own memory is counted by the hook below, and
+ * Vulkan objects left behind by the validation layer. */
+#if defined(__SANITIZE_ADDRESS__)
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+#endif
+
+typedef struct witness {
+    size_t live_bytes;
+    int warnings;
+} witness;
+
+static void on_log(void *user, smg_log_level level, const char *line) {
+    if (level != SMG_LOG_WARNING) return;
+    ((witness *)user)->warnings++;
+    print_message("log: %s\n", line);
+}
+
+static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
+    witness *seen = user;
+    void *moved = new_size ? realloc(pointer, new_size) : NULL;
+    if (new_size && !moved) return NULL;
+    if (!new_size) free(pointer);
+    seen->live_bytes += new_size - old_size;
+    return moved;
+}
+
+typedef struct fixture {
+    witness seen;
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_vk_device *dev;
+} fixture;
+
+static const char add_text[] =
+    "#version 450\n"
+    "layout(local_size_x_id = 0) in;\n"
+    "layout(push_constant) uniform P { uint count; float scale; };\n"
+    "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
+    "layout(std430, binding = 1) readonly buffer B { float b[]; };\n"
+    "layout(std430, binding = 2) buffer C { float c[]; };\n"
+    "void main() {\n"
+    "    uint i = gl_GlobalInvocationID.x;\n"
+    "    if (i < count) c[i] = a[i] + scale * b[i];\n"
+    "}\n";
+
+typedef struct add_push {
+    uint32_t count;
+    float scale;
+} add_push;
+
+static void open_device(fixture *f) {
+    memset(f, 0, sizeof *f);
+    const smg_context_desc desc = {.log = on_log, .reallocate = hook, .user = &f->seen};
+    assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
+    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) {
+        print_message("no device: %s\n", smg_context_error(f->ctx));
+        assert_null(f->dev);
+    }
+}
+
+static void close_device(fixture *f) {
+    if (f->dev) assert_int_equal(smg_vk_validation_errors(f->dev), 0);
+    smg_vk_close(f->dev);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    assert_int_equal(f->seen.live_bytes, 0);
+    assert_int_equal(f->seen.warnings, 0);
+}
+
+static void must(fixture *f, smg_status status) {
+    if (status != SMG_OK) print_message("failed: %s\n", smg_context_error(f->ctx));
+    assert_int_equal(status, SMG_OK);
+}
+
+static void must_fail(fixture *f, smg_status status, smg_status expected, const char *part) {
+    assert_int_equal(status, expected);
+    if (!strstr(smg_context_error(f->ctx), part))
+        fail_msg("'%s' does not say '%s'", smg_context_error(f->ctx), part);
+    smg_context_clear_error(f->ctx);
+}
+
+static smg_vk_pipeline *add_pipeline(fixture *f, uint32_t local_size) {
+    smg_spirv_compiler *compiler = NULL;
+    smg_spirv_module module;
+    must(f, smg_spirv_compiler_create(f->ctx, &compiler));
+    must(f, smg_spirv_compile(compiler, f->arena, "add", add_text, NULL, &module));
+    smg_spirv_compiler_destroy(compiler);
+    const smg_vk_pipeline_desc desc = {
+        .name = "add",
+        .words = module.words,
+        .word_count = module.word_count,
+        .local_size = {(int)local_size, 1, 1},
+        .binding_count = 3,
+        .push_bytes = sizeof(add_push),
+        .constants = &local_size,
+        .constant_count = 1,
+    };
+    smg_vk_pipeline *pipeline = NULL;
+    must(f, smg_vk_pipeline_create(f->dev, &desc, &pipeline));
+    return pipeline;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void test_devices(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    smg_vk_device_info *list = NULL;
+    int count = 0;
+    must(&f, smg_vk_devices(f.ctx, f.arena, &list, &count));
+    assert_true(count >= 1);
+    for (int i = 0; i < count; i++) {
+        print_message("device %d: '%s' (%s), driver %s, Vulkan %d.%d.%d, %lld MiB\n", list[i].index,
+                      list[i].name, smg_vk_type_word(list[i].type), list[i].driver,
+                      list[i].api_major, list[i].api_minor, list[i].api_patch,
+                      (long long)(list[i].local_bytes >> 20));
+        assert_int_equal(list[i].index, i);
+    }
+    smg_vk_device *other = NULL;
+    must_fail(&f, smg_vk_open(f.ctx, "no such device", 0, &other), SMG_NOT_FOUND, "no such device");
+    must_fail(&f, smg_vk_open(f.ctx, "99", 0, &other), SMG_NOT_FOUND, "99");
+    must(&f, smg_vk_open(f.ctx, "0", SMG_VK_NO_OPTIONAL, &other));
+    assert_int_equal(smg_vk_target(other)->fp16, 0);
+    assert_int_equal(smg_vk_target(other)->matrix_count, 0);
+    smg_vk_close(other);
+    smg_text text;
+    smg_text_init(&text, f.ctx);
+    smg_target_print(smg_vk_target(f.dev), &text);
+    print_message("%s", smg_text_cstr(&text));
+    smg_text_free(&text);
+    must(&f, smg_target_verify(f.ctx, smg_vk_target(f.dev)));
+    assert_true(smg_vk_memory_available(f.dev) > 0);
+    close_device(&f);
+}
+
+enum { COUNT = 5000, REPLAYS = 5 };
+
+typedef struct vectors {
+    smg_vk_buffer *a, *b, *c;
+    float values[COUNT];
+} vectors;
+
+static void make_vectors(fixture *f, smg_vk_buffer_kind kind, vectors *v) {
+    must(f, smg_vk_buffer_create(f->dev, "a", COUNT * 4, kind, &v->a));
+    must(f, smg_vk_buffer_create(f->dev, "b", COUNT * 4, kind, &v->b));
+    must(f, smg_vk_buffer_create(f->dev, "c", COUNT * 4, kind, &v->c));
+    for (int i = 0; i < COUNT; i++) v->values[i] = (float)i;
+    must(f, smg_vk_upload(v->a, 0, v->values, COUNT * 4));
+    must(f, smg_vk_upload(v->b, 0, v->values, COUNT * 4));
+    must(f, smg_vk_fill(v->c, 0, COUNT * 4, 0xffffffffu));
+}
+
+static void free_vectors(vectors *v) {
+    smg_vk_buffer_destroy(v->a);
+    smg_vk_buffer_destroy(v->b);
+    smg_vk_buffer_destroy(v->c);
+}
+
+/* c = a + 2 b, then a = c, in one recording: each replay multiplies. */
+static void run_add(fixture *f, smg_vk_buffer_kind kind) {
+    static vectors v;
+    make_vectors(f, kind, &v);
+    smg_vk_pipeline *pipeline = add_pipeline(f, 64);
+    const smg_vk_binding bindings[] = {{v.a, 0, 0}, {v.b, 0, COUNT * 4}, {v.c, 0, 0}};
+    const add_push push = {COUNT, 2.0f};
+    smg_vk_recording *rec = NULL;
+    must(f, smg_vk_recording_begin(f->dev, 3, &rec));
+    smg_vk_record_timestamp(rec, 0);
+    smg_vk_record_dispatch(rec, pipeline, bindings, 3, &push, sizeof push, (COUNT + 63) / 64, 1, 1);
+    smg_vk_record_barrier(rec);
+    smg_vk_record_timestamp(rec, 1);
+    smg_vk_record_copy(rec, v.c, 0, v.a, 0, COUNT * 4);
+    smg_vk_record_timestamp(rec, 2);
+    must(f, smg_vk_recording_end(rec));
+    for (int run = 1; run <= REPLAYS; run++) {
+        must(f, smg_vk_submit(rec));
+        must(f, smg_vk_wait(rec, run % 2 ? 1e-4 : 0));
+        double times[3] = {0};
+        must(f, smg_vk_timestamps(rec, times, 3));
+        assert_true(times[0] == 0 && times[1] > 0 && times[2] >= times[1] && times[2] < 10);
+        must(f, smg_vk_download(v.c, 0, v.values, COUNT * 4));
+        for (int i = 0; i < COUNT; i++)
+            assert_true(v.values[i] == (float)i * (float)(1 + 2 * run));
+    }
+    smg_vk_recording_destroy(rec);
+    smg_vk_pipeline_destroy(pipeline);
+    free_vectors(&v);
+}
+
+static void test_add(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    run_add(&f, SMG_VK_DEVICE);
+    run_add(&f, SMG_VK_UPLOAD);
+    run_add(&f, SMG_VK_READBACK);
+    if (getenv("SMG_VALIDATION") && !smg_vk_validation_on(f.dev))
+        print_message("the validation layer is not installed\n");
+    close_device(&f);
+}
+
+/* More dispatches than one descriptor pool holds, and a grid that the device reads. */
+static void test_many_and_indirect(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    static vectors v;
+    make_vectors(&f, SMG_VK_DEVICE, &v);
+    must(&f, smg_vk_fill(v.c, 0, COUNT * 4, 0));
+    smg_vk_buffer *grid = NULL;
+    const uint32_t groups[4] = {0, (COUNT + 31) / 32, 1, 1};
+    must(&f, smg_vk_buffer_create(f.dev, "grid", sizeof groups, SMG_VK_UPLOAD, &grid));
+    must(&f, smg_vk_upload(grid, 0, groups, sizeof groups));
+    smg_vk_pipeline *pipeline = add_pipeline(&f, 32);
+    const smg_vk_binding bindings[] = {{v.c, 0, 0}, {v.b, 0, 0}, {v.c, 0, 0}};
+    const add_push push = {COUNT, 1.0f};
+    smg_vk_recording *rec = NULL;
+    must(&f, smg_vk_recording_begin(f.dev, 0, &rec));
+    for (int i = 0; i < 300; i++) {
+        smg_vk_record_dispatch_indirect(rec, pipeline, bindings, 3, &push, sizeof push, grid, 4);
+        smg_vk_record_barrier(rec);
+    }
+    must(&f, smg_vk_recording_end(rec));
+    must(&f, smg_vk_run(rec));
+    must(&f, smg_vk_download(v.c, 0, v.values, COUNT * 4));
+    for (int i = 0; i < COUNT; i++) assert_true(v.values[i] == 300.0f * (float)i);
+    double time = 0;
+    must_fail(&f, smg_vk_timestamps(rec, &time, 1), SMG_UNSUPPORTED, "timestamps");
+    smg_vk_recording_destroy(rec);
+    smg_vk_pipeline_destroy(pipeline);
+    smg_vk_buffer_destroy(grid);
+    free_vectors(&v);
+    close_device(&f);
+}
+
+/* Larger than the staging buffer, odd offsets. */
+static void test_transfers(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    const size_t bytes = (size_t)50 * 1024 * 1024 + 12;
+    unsigned char *out = malloc(bytes), *in = malloc(bytes);
+    assert_non_null(out);
+    assert_non_null(in);
+    for (size_t i = 0; i < bytes; i++) out[i] = (unsigned char)(i * 2654435761u >> 13);
+    smg_vk_buffer *buffer = NULL;
+    must(&f, smg_vk_buffer_create(f.dev, "big", (int64_t)bytes + 64, SMG_VK_DEVICE, &buffer));
+    must(&f, smg_vk_upload(buffer, 3, out, (int64_t)bytes));
+    must(&f, smg_vk_download(buffer, 3, in, (int64_t)bytes));
+    assert_memory_equal(out, in, bytes);
+    must_fail(&f, smg_vk_upload(buffer, 100, out, (int64_t)bytes), SMG_INVALID, "'big'");
+    must_fail(&f, smg_vk_fill(buffer, 2, 8, 0), SMG_INVALID, "multiples of 4");
+    smg_vk_buffer_destroy(buffer);
+    free(out);
+    free(in);
+    close_device(&f);
+}
+
+static void refuse_recordings(fixture *f, smg_vk_pipeline *pipeline, smg_vk_buffer *buffer) {
+    const add_push push = {1, 1.0f};
+    const smg_vk_binding good[] = {{buffer, 0, 0}, {buffer, 0, 0}, {buffer, 0, 0}};
+    const smg_vk_binding long_range[] = {{buffer, 0, 0}, {buffer, 0, 1 << 20}, {buffer, 0, 0}};
+    const smg_vk_binding crooked[] = {{buffer, 0, 0}, {buffer, 1, 0}, {buffer, 0, 0}};
+    smg_vk_recording *rec = NULL;
+    must(f, smg_vk_recording_begin(f->dev, 1, &rec));
+    smg_vk_record_dispatch(rec, pipeline, good, 2, &push, sizeof push, 1, 1, 1);
+    smg_vk_record_barrier(rec);
+    must_fail(f, smg_vk_recording_end(rec), SMG_INVALID, "3 bindings");
+    must_fail(f, smg_fail(f->ctx, smg_vk_submit(rec), "sticky"), SMG_INVALID, "sticky");
+    smg_vk_recording_destroy(rec);
+    must(f, smg_vk_recording_begin(f->dev, 1, &rec));
+    smg_vk_record_dispatch(rec, pipeline, long_range, 3, &push, sizeof push, 1, 1, 1);
+    must_fail(f, smg_vk_recording_end(rec), SMG_INVALID, "binding 1");
+    smg_vk_recording_destroy(rec);
+    if (smg_vk_target(f->dev)->buffer_alignment > 1) {
+        must(f, smg_vk_recording_begin(f->dev, 1, &rec));
+        smg_vk_record_dispatch(rec, pipeline, crooked, 3, &push, sizeof push, 1, 1, 1);
+        must_fail(f, smg_vk_recording_end(rec), SMG_INVALID, "multiple of");
+        smg_vk_recording_destroy(rec);
+    }
+    must(f, smg_vk_recording_begin(f->dev, 1, &rec));
+    smg_vk_record_dispatch(rec, pipeline, good, 3, &push, sizeof push, INT64_C(1) << 40, 1, 1);
+    must_fail(f, smg_vk_recording_end(rec), SMG_NO_FIT, "1099511627776");
+    smg_vk_recording_destroy(rec);
+    must(f, smg_vk_recording_begin(f->dev, 1, &rec));
+    must_fail(f, smg_vk_submit(rec), SMG_INVALID, "not ended");
+    must(f, smg_vk_recording_end(rec));
+    must(f, smg_vk_run(rec));
+    smg_vk_recording_destroy(rec);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    smg_vk_buffer *buffer = NULL;
+    must_fail(&f, smg_vk_buffer_create(f.dev, "empty", 0, SMG_VK_DEVICE, &buffer), SMG_INVALID,
+              "'empty'");
+    must_fail(&f, smg_vk_buffer_create(f.dev, "huge", INT64_MAX, SMG_VK_DEVICE, &buffer),
+              SMG_DEVICE_MEMORY, "9223372036854775807");
+    must(&f, smg_vk_buffer_create(f.dev, "small", 1024, SMG_VK_DEVICE, &buffer));
+    smg_vk_pipeline *pipeline = add_pipeline(&f, 32);
+    refuse_recordings(&f, pipeline, buffer);
+    smg_vk_pipeline_destroy(pipeline);
+    static const uint32_t nonsense[8] = {1, 2, 3};
+    smg_vk_pipeline_desc desc = {.name = "nonsense", .words = nonsense, .word_count = 8};
+    must_fail(&f, smg_vk_pipeline_create(f.dev, &desc, &pipeline), SMG_INVALID, "'nonsense'");
+    assert_null(pipeline);
+    smg_vk_buffer_destroy(buffer);
+    close_device(&f);
+}
+
+static void test_statistics(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    if (!f.dev) {
+        close_device(&f);
+        skip();
+    }
+    smg_vk_keep_stats(f.dev, true);
+    smg_vk_pipeline *pipeline = add_pipeline(&f, 64);
+    smg_vk_stat *stats = NULL;
+    int count = 0;
+    must(&f, smg_vk_pipeline_stats(pipeline, f.arena, &stats, &count));
+    for (int i = 0; i < count; i++) print_message("  %s = %g\n", stats[i].name, stats[i].value);
+    smg_vk_pipeline_destroy(pipeline);
+    close_device(&f);
+}
+
+static int setup(void **state) {
+    (void)state;
+    static const char lavapipe[] = "/usr/share/vulkan/icd.d/lvp_icd.json";
+    if (!getenv("VK_DRIVER_FILES") && !getenv("SMG_DEVICE") && smg_file_exists(lavapipe))
+        setenv("VK_DRIVER_FILES", lavapipe, 1);
+    setenv("SMG_VALIDATION", "1", 0);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices),           cmocka_unit_test(test_add),
+        cmocka_unit_test(test_many_and_indirect), cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_statistics),
+    };
+    return cmocka_run_group_tests_name("vulkan", tests, setup, NULL);
+}
+#else
+int main(void) {
+    print_message("skipped: built without Vulkan\n");
+    return 77;
+}
+#endif
