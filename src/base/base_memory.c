@@ -166,8 +166,7 @@ void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
     }
     size_t needed = sizeof(arena_block) + bytes + ARENA_ALIGN + ARENA_GAP;
     bool ordinary = needed <= arena->next_bytes / 4;
-    arena_block *block =
-        arena_add_block(arena, ordinary ? arena->next_bytes : needed, ordinary);
+    arena_block *block = arena_add_block(arena, ordinary ? arena->next_bytes : needed, ordinary);
     if (block == NULL) return NULL;
     if (ordinary && arena->next_bytes < ARENA_LAST_BLOCK) arena->next_bytes *= 2;
     return arena_take(block, bytes);

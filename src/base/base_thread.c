@@ -59,8 +59,7 @@ void smg_parallel_for(int64_t count, int64_t grain,
     sigset_t old;
     sigfillset(&all);
     bool masked = pthread_sigmask(SIG_SETMASK, &all, &old) == 0;
-    while (started < (int)threads - 1 &&
-           pthread_create(&workers[started], NULL, work, &l) == 0) {
+    while (started < (int)threads - 1 && pthread_create(&workers[started], NULL, work, &l) == 0) {
         started++;
     }
     if (masked) pthread_sigmask(SIG_SETMASK, &old, NULL);

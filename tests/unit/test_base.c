@@ -384,10 +384,14 @@ static void test_json(void **unused) {
     check_json(ctx, "a\"b\\c\n\t\r\x01", "\"a\\\"b\\\\c\\n\\t\\r\\u0001\"");
     check_json(ctx, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
                "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
-    check_json(ctx, "\xff" "a", "\"\xef\xbf\xbd" "a\"");
-    check_json(ctx, "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"");             /* overlong */
+    check_json(ctx,
+               "\xff"
+               "a",
+               "\"\xef\xbf\xbd"
+               "a\"");
+    check_json(ctx, "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"");                 /* overlong */
     check_json(ctx, "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""); /* surrogate */
-    check_json(ctx, "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"");             /* cut off */
+    check_json(ctx, "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"");                 /* cut off */
     end_context(ctx, &state);
 }
 
