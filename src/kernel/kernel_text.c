@@ -1,0 +1,323 @@
+/* The text of a tile program: complete, so that kernel_parse.c reads the same program back, and laid
+ * out for people, so that explain and the golden files show it as it is.
+ *
+ *     kernel row_sum
+ *     lanes 2 x 32 vec 1 subgroup 32
+ *     symbol s <= 4096
+ *     axis q = s tile 2 grid
+ *     axis k = 100 tile 32
+ *     rows q
+ *     grid q
+ *     buffer x f32 [100*s] value 0
+ *     buffer y f32 [s] value 1 written
+ *     tile sum float register [q]
+ *     access 0 = x at [0] q*[100] k*[1]
+ *     access 1 = y at [0] q*[1]
+ *     code
+ *       set sum = 0
+ *       loop k
+ *         accumulate sum = add over [k] of load(0)   # partial sums
+ *       end
+ *       store 1 over [q] = sum
+ *
+ * Expressions are calls of primitives over constants (2.5, 3i, true), tiles by name, load(access),
+ * iota(access), size(...) and its float form fsize(...). A part that occurs twice is labelled where it
+ * stands first, "%1:mul(x, x)", and "%1" from then on. Names that are not plain words are quoted.
+ * Broken programs print too, with "?" for what is out of range. */
+#include "kernel/kernel.h"
+
+/* ---- names and lists ------------------------------------------------------------------------------- */
+
+static bool plain_name(const char *name) {
+    static const char *const reserved[] = {"true", "false", "inf", "nan"};
+    for (size_t i = 0; i < SMG_COUNT_OF(reserved); i++)
+        if (strcmp(name, reserved[i]) == 0) return false;
+    for (const char *c = name; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
+        bool other = (*c >= '0' && *c <= '9') || *c == '.';
+        if (!letter && !(other && c != name)) return false;
+    }
+    return *name != 0;
+}
+
+static void add_name(smg_text *text, const char *name) {
+    if (name && plain_name(name))
+        smg_text_add(text, name);
+    else
+        smg_text_add_json(text, name ? name : "");
+}
+
+static void add_axis(const smg_kernel *k, smg_text *text, int axis) {
+    if (axis >= 0 && axis < k->axes.count)
+        add_name(text, k->axes.items[axis].name);
+    else
+        smg_text_add(text, "?");
+}
+
+static void add_tile(const smg_kernel *k, smg_text *text, int tile) {
+    if (tile >= 0 && tile < k->tiles.count)
+        add_name(text, k->tiles.items[tile].name);
+    else
+        smg_text_add(text, "?");
+}
+
+static void add_list(const smg_kernel *k, smg_text *text, const int *axes, int count) {
+    smg_text_add(text, "[");
+    for (int i = 0; i < count; i++) {
+        if (i > 0) smg_text_add(text, ", ");
+        add_axis(k, text, axes[i]);
+    }
+    smg_text_add(text, "]");
+}
+
+static void add_size(const smg_kernel *k, smg_text *text, smg_size size) {
+    smg_text_add(text, "[");
+    smg_size_print(k->sizes, size, text);
+    smg_text_add(text, "]");
+}
+
+/* ---- expressions ----------------------------------------------------------------------------------- */
+
+typedef struct expr_writer {
+    const smg_kernel *k;
+    smg_text *text;
+    int *uses;  /* by expression; once labelled: minus the label */
+    int labels;
+} expr_writer;
+
+static void count_uses(expr_writer *w, smg_expr expr) {
+    const smg_expr_node *node = smg_expr_get(w->k->exprs, expr);
+    if (!node || w->uses[expr]++ > 0) return;
+    for (int i = 0; i < smg_prim_arity(node->prim); i++) count_uses(w, node->arg[i]);
+}
+
+static void add_leaf(expr_writer *w, int number) {
+    if (number < 0 || number >= w->k->leaves.count) {
+        smg_text_add(w->text, "?");
+        return;
+    }
+    const smg_kleaf *leaf = &w->k->leaves.items[number];
+    switch (leaf->what) {
+    case SMG_KLEAF_TILE: add_tile(w->k, w->text, leaf->index); break;
+    case SMG_KLEAF_LOAD: smg_text_addf(w->text, "load(%d)", leaf->index); break;
+    case SMG_KLEAF_IOTA: smg_text_addf(w->text, "iota(%d)", leaf->index); break;
+    case SMG_KLEAF_SIZE:
+        smg_text_add(w->text, leaf->kind == SMG_KIND_FLOAT ? "fsize(" : "size(");
+        smg_size_print(w->k->sizes, leaf->size, w->text);
+        smg_text_add(w->text, ")");
+        break;
+    }
+}
+
+static void add_const(expr_writer *w, const smg_expr_node *node) {
+    if (node->kind == SMG_KIND_BOOL) {
+        bool truth = node->value > 0.0 || node->value < 0.0;
+        smg_text_add(w->text, truth ? "true" : "false");
+        return;
+    }
+    smg_text_add_f64(w->text, node->value);
+    if (node->kind == SMG_KIND_INT) smg_text_add(w->text, "i");
+}
+
+static void add_node(expr_writer *w, smg_expr expr) {
+    const smg_expr_node *node = smg_expr_get(w->k->exprs, expr);
+    if (!node) {
+        smg_text_add(w->text, "?");
+        return;
+    }
+    if (node->prim == SMG_PRIM_LEAF) {
+        add_leaf(w, node->leaf);
+        return;
+    }
+    if (node->prim == SMG_PRIM_CONST) {
+        add_const(w, node);
+        return;
+    }
+    if (w->uses[expr] < 0) {
+        smg_text_addf(w->text, "%%%d", -w->uses[expr]);
+        return;
+    }
+    if (w->uses[expr] > 1) {
+        w->uses[expr] = -++w->labels;
+        smg_text_addf(w->text, "%%%d:", w->labels);
+    }
+    smg_text_addf(w->text, "%s(", smg_prim_word(node->prim));
+    for (int i = 0; i < smg_prim_arity(node->prim); i++) {
+        if (i > 0) smg_text_add(w->text, ", ");
+        add_node(w, node->arg[i]);
+    }
+    smg_text_add(w->text, ")");
+}
+
+static void add_expr(const smg_kernel *k, smg_text *text, smg_expr expr) {
+    size_t count = (size_t)smg_expr_count(k->exprs) + 1;
+    expr_writer w = {.k = k, .text = text, .uses = smg_alloc(text->ctx, count, sizeof(int))};
+    if (!w.uses) {
+        text->failed = true;
+        return;
+    }
+    count_uses(&w, expr);
+    add_node(&w, expr);
+    smg_free(text->ctx, w.uses, count * sizeof(int));
+}
+
+/* ---- header ---------------------------------------------------------------------------------------- */
+
+static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
+    for (int i = 0; i < smg_size_symbol_count(k->sizes); i++) {
+        smg_text_addf(text, "symbol %s", smg_size_symbol_name(k->sizes, i));
+        if (smg_size_symbol_max(k->sizes, i) != SMG_SIZE_UNBOUNDED)
+            smg_text_addf(text, " <= %lld", (long long)smg_size_symbol_max(k->sizes, i));
+        smg_text_add(text, "\n");
+    }
+    for (int i = 0; i < k->axes.count; i++) {
+        const smg_kaxis *axis = &k->axes.items[i];
+        smg_text_add(text, "axis ");
+        add_name(text, axis->name);
+        smg_text_add(text, " = ");
+        smg_size_print(k->sizes, axis->extent, text);
+        smg_text_addf(text, " tile %lld%s\n", (long long)axis->tile, axis->grid ? " grid" : "");
+    }
+    if (k->row_axis != -1) {
+        smg_text_add(text, "rows ");
+        add_axis(k, text, k->row_axis);
+        smg_text_add(text, "\n");
+    }
+    for (int i = 0; i < k->grid.count; i++) {
+        smg_text_add(text, i == 0 ? "grid " : ", ");
+        add_axis(k, text, k->grid.items[i]);
+        if (i + 1 == k->grid.count) smg_text_add(text, "\n");
+    }
+}
+
+static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
+    static const char *const kinds[] = {"float", "int", "bool"};
+    for (int i = 0; i < k->buffers.count; i++) {
+        const smg_kbuffer *buffer = &k->buffers.items[i];
+        smg_text_add(text, "buffer ");
+        add_name(text, buffer->name);
+        smg_text_addf(text, " %s ", smg_type_word(buffer->type));
+        add_size(k, text, buffer->elements);
+        smg_text_addf(text, " value %d%s\n", buffer->value, buffer->written ? " written" : "");
+    }
+    for (int i = 0; i < k->tiles.count; i++) {
+        const smg_tile *tile = &k->tiles.items[i];
+        smg_text_add(text, "tile ");
+        add_name(text, tile->name);
+        smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
+                      tile->residence == SMG_SHARED ? "shared" : "register");
+        add_list(k, text, tile->axis, tile->axis_count);
+        if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
+        smg_text_add(text, "\n");
+    }
+}
+
+static void add_accesses(const smg_kernel *k, smg_text *text) {
+    for (int i = 0; i < k->accesses.count; i++) {
+        const smg_access *access = &k->accesses.items[i];
+        smg_text_addf(text, "access %d = ", i);
+        if (access->buffer >= 0 && access->buffer < k->buffers.count)
+            add_name(text, k->buffers.items[access->buffer].name);
+        else
+            smg_text_add(text, "-");
+        smg_text_add(text, " at ");
+        add_size(k, text, access->offset);
+        for (int a = 0; a < access->axis_count; a++) {
+            smg_text_add(text, " ");
+            add_axis(k, text, access->axis[a]);
+            smg_text_add(text, "*");
+            add_size(k, text, access->stride[a]);
+        }
+        if (access->index != SMG_EXPR_NONE) {
+            smg_text_add(text, " : index*");
+            add_size(k, text, access->index_stride);
+            smg_text_add(text, " below ");
+            add_size(k, text, access->index_limit);
+            smg_text_add(text, " of ");
+            add_expr(k, text, access->index);
+        }
+        smg_text_add(text, "\n");
+    }
+}
+
+/* ---- code ------------------------------------------------------------------------------------------ */
+
+static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    smg_text_add(text, " = ");
+    add_expr(k, text, instr->expr);
+}
+
+static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    static const char *const words[] = {"set ",   "reduce ", "stage ", "spill ", "mma ",
+                                        "store ", "loop ",   "end",    "barrier"};
+    bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
+    if (adds)
+        smg_text_add(text, "accumulate ");
+    else
+        smg_text_add(text, (unsigned)instr->kind < SMG_COUNT_OF(words) ? words[instr->kind] : "?");
+    bool writes_tile = instr->kind <= SMG_I_MMA;
+    if (writes_tile) add_tile(k, text, instr->dst);
+    switch (instr->kind) {
+    case SMG_I_SET: add_equals(k, text, instr); break;
+    case SMG_I_REDUCE:
+        smg_text_addf(text, " = %s over ", smg_combine_word(instr->combine));
+        add_list(k, text, instr->axes, instr->axis_count);
+        smg_text_add(text, " of ");
+        add_expr(k, text, instr->expr);
+        break;
+    case SMG_I_STAGE:
+        smg_text_add(text, " walk ");
+        add_list(k, text, instr->axes, instr->axis_count);
+        add_equals(k, text, instr);
+        break;
+    case SMG_I_SPILL:
+        smg_text_add(text, " = ");
+        add_tile(k, text, instr->a);
+        break;
+    case SMG_I_MMA:
+        smg_text_add(text, " += ");
+        add_tile(k, text, instr->a);
+        smg_text_add(text, " * ");
+        add_tile(k, text, instr->b);
+        smg_text_add(text, " over ");
+        add_list(k, text, instr->axes, instr->axis_count);
+        break;
+    case SMG_I_STORE:
+        smg_text_addf(text, "%d over ", instr->a);
+        add_list(k, text, instr->axes, instr->axis_count);
+        add_equals(k, text, instr);
+        break;
+    case SMG_I_LOOP: add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1); break;
+    case SMG_I_END:
+    case SMG_I_BARRIER: break;
+    }
+}
+
+static void add_note(smg_text *text, const char *note) {
+    smg_text_add(text, "  # ");
+    for (const char *c = note; *c; c++) smg_text_add_n(text, *c == '\n' || *c == '\r' ? " " : c, 1);
+}
+
+static void add_code(const smg_kernel *k, smg_text *text) {
+    int depth = 1;
+    smg_text_add(text, "code\n");
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *instr = &k->code.items[i];
+        if (instr->kind == SMG_I_END && depth > 1) depth--;
+        for (int d = 0; d < depth; d++) smg_text_add(text, "  ");
+        add_operation(k, text, instr);
+        if (instr->note && instr->note[0]) add_note(text, instr->note);
+        smg_text_add(text, "\n");
+        if (instr->kind == SMG_I_LOOP) depth++;
+    }
+}
+
+void smg_kernel_print(const smg_kernel *k, smg_text *text) {
+    smg_text_add(text, "kernel ");
+    add_name(text, k->name);
+    smg_text_addf(text, "\nlanes %d x %d vec %d subgroup %d\n", k->lane_rows, k->lane_cols, k->vec, k->subgroup);
+    add_symbols_and_axes(k, text);
+    add_buffers_and_tiles(k, text);
+    add_accesses(k, text);
+    add_code(k, text);
+}
