@@ -1,0 +1,300 @@
+/* Reads what smg_kernel_print wrote: golden tests and kernels written by hand. One line is one
+ * statement; names must be declared before they are used, and only the index of an access may look
+ * ahead, at accesses further down. The reader makes a well-formed kernel, or fails with FORMAT and the
+ * line; whether the program is right is the verifier's business. */
+#include "kernel/kernel_parse.h"
+
+#define MOST_LANES 4096
+#define MOST_PAD 4096
+
+/* ---- header ---------------------------------------------------------------------------------------- */
+
+static smg_status read_lanes(kernel_reader *r) {
+    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_rows));
+    SMG_TRY(kernel_read_word(r, "x"));
+    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_cols));
+    SMG_TRY(kernel_read_word(r, "vec"));
+    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->vec));
+    SMG_TRY(kernel_read_word(r, "subgroup"));
+    return kernel_read_int(r, 1, MOST_LANES, &r->k->subgroup);
+}
+
+static smg_status read_symbol(kernel_reader *r) {
+    const char *name = NULL;
+    SMG_TRY(kernel_read_name(r, &name));
+    if (smg_size_symbol(r->k->sizes, name) == SMG_SIZE_NONE) return smg_context_status(r->ctx);
+    if (!kernel_read_take(r, "<=")) return SMG_OK;
+    int64_t max = 0;
+    SMG_TRY(kernel_read_integer(r, 1, SMG_SIZE_UNBOUNDED, &max));
+    smg_size_symbol_set_max(r->k->sizes, smg_size_symbol_find(r->k->sizes, name), max);
+    return SMG_OK;
+}
+
+static smg_status read_axis_line(kernel_reader *r) {
+    smg_kaxis axis = {0};
+    SMG_TRY(kernel_read_name(r, &axis.name));
+    SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(kernel_read_size(r, &axis.extent));
+    SMG_TRY(kernel_read_word(r, "tile"));
+    SMG_TRY(kernel_read_integer(r, 1, SMG_SIZE_UNBOUNDED, &axis.tile));
+    axis.grid = kernel_read_keyword(r, "grid");
+    smg_kaxis *slot = SMG_ARRAY_PUSH(r->arena, &r->k->axes);
+    if (!slot) return SMG_MEMORY;
+    *slot = axis;
+    return SMG_OK;
+}
+
+static smg_status read_grid(kernel_reader *r) {
+    do {
+        int axis = 0;
+        SMG_TRY(kernel_read_axis(r, &axis));
+        int *slot = SMG_ARRAY_PUSH(r->arena, &r->k->grid);
+        if (!slot) return SMG_MEMORY;
+        *slot = axis;
+    } while (kernel_read_take(r, ","));
+    return SMG_OK;
+}
+
+static smg_status read_buffer(kernel_reader *r) {
+    smg_kbuffer buffer = {0};
+    const char *word = NULL;
+    SMG_TRY(kernel_read_name(r, &buffer.name));
+    SMG_TRY(kernel_read_name(r, &word));
+    if (!smg_type_find(word, &buffer.type)) return kernel_read_fail(r, "the type of a buffer");
+    SMG_TRY(kernel_read_bracket(r, &buffer.elements));
+    SMG_TRY(kernel_read_word(r, "value"));
+    SMG_TRY(kernel_read_int(r, -1, INT32_MAX, &buffer.value));
+    buffer.written = kernel_read_keyword(r, "written");
+    smg_kbuffer *slot = SMG_ARRAY_PUSH(r->arena, &r->k->buffers);
+    if (!slot) return SMG_MEMORY;
+    *slot = buffer;
+    return SMG_OK;
+}
+
+static smg_status read_tile_line(kernel_reader *r) {
+    smg_tile tile = {.kind = SMG_KIND_FLOAT};
+    SMG_TRY(kernel_read_name(r, &tile.name));
+    if (kernel_read_keyword(r, "int"))
+        tile.kind = SMG_KIND_INT;
+    else if (kernel_read_keyword(r, "bool"))
+        tile.kind = SMG_KIND_BOOL;
+    else
+        SMG_TRY(kernel_read_word(r, "float"));
+    if (kernel_read_keyword(r, "shared"))
+        tile.residence = SMG_SHARED;
+    else
+        SMG_TRY(kernel_read_word(r, "register"));
+    SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
+    if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
+    smg_tile *slot = SMG_ARRAY_PUSH(r->arena, &r->k->tiles);
+    if (!slot) return SMG_MEMORY;
+    *slot = tile;
+    return SMG_OK;
+}
+
+/* ---- accesses -------------------------------------------------------------------------------------- */
+
+static smg_status read_buffer_name(kernel_reader *r, int *out_buffer) {
+    const char *name = NULL, *start = r->at;
+    *out_buffer = -1;
+    if (kernel_read_take(r, "-")) return SMG_OK;
+    SMG_TRY(kernel_read_name(r, &name));
+    for (int i = 0; i < r->k->buffers.count; i++)
+        if (strcmp(r->k->buffers.items[i].name, name) == 0) {
+            *out_buffer = i;
+            return SMG_OK;
+        }
+    r->at = start;
+    return kernel_read_fail(r, "the name of a buffer");
+}
+
+static smg_status read_indirect(kernel_reader *r, smg_access *access, int number) {
+    SMG_TRY(kernel_read_word(r, "index"));
+    SMG_TRY(kernel_read_sign(r, "*"));
+    SMG_TRY(kernel_read_bracket(r, &access->index_stride));
+    SMG_TRY(kernel_read_word(r, "below"));
+    SMG_TRY(kernel_read_bracket(r, &access->index_limit));
+    SMG_TRY(kernel_read_word(r, "of"));
+    kernel_pending *pending = SMG_ARRAY_PUSH(r->arena, &r->pending);
+    if (!pending) return SMG_MEMORY;
+    *pending = (kernel_pending){.access = number, .line = r->line, .at = r->at};
+    while (*r->at && *r->at != '\n') r->at++;
+    return SMG_OK;
+}
+
+static smg_status read_access(kernel_reader *r) {
+    smg_access access = {.index = SMG_EXPR_NONE};
+    int number = r->k->accesses.count;
+    SMG_TRY(kernel_read_int(r, number, number, &number));
+    SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(read_buffer_name(r, &access.buffer));
+    SMG_TRY(kernel_read_word(r, "at"));
+    SMG_TRY(kernel_read_bracket(r, &access.offset));
+    while (!kernel_read_line_end(r)) {
+        if (kernel_read_take(r, ":")) {
+            SMG_TRY(read_indirect(r, &access, number));
+            break;
+        }
+        if (access.axis_count == SMG_ACCESS_AXES) return kernel_read_fail(r, "fewer axes in an access");
+        SMG_TRY(kernel_read_axis(r, &access.axis[access.axis_count]));
+        SMG_TRY(kernel_read_sign(r, "*"));
+        SMG_TRY(kernel_read_bracket(r, &access.stride[access.axis_count]));
+        access.axis_count++;
+    }
+    smg_access *slot = SMG_ARRAY_PUSH(r->arena, &r->k->accesses);
+    if (!slot) return SMG_MEMORY;
+    *slot = access;
+    return SMG_OK;
+}
+
+static smg_status read_pending(kernel_reader *r) {
+    kernel_reader ahead = *r;
+    for (int i = 0; i < r->pending.count; i++) {
+        ahead.at = r->pending.items[i].at;
+        ahead.line = r->pending.items[i].line;
+        smg_access *access = &r->k->accesses.items[r->pending.items[i].access];
+        SMG_TRY(kernel_read_expr(&ahead, &access->index));
+        if (!kernel_read_line_end(&ahead)) return kernel_read_fail(&ahead, "the end of the line");
+    }
+    return SMG_OK;
+}
+
+/* ---- code ------------------------------------------------------------------------------------------ */
+
+static smg_status read_equals(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_sign(r, "="));
+    return kernel_read_expr(r, &instr->expr);
+}
+
+static smg_status read_over(kernel_reader *r, const char *word, smg_instr *instr) {
+    SMG_TRY(kernel_read_word(r, word));
+    return kernel_read_list(r, SMG_TILE_AXES, instr->axes, &instr->axis_count);
+}
+
+static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
+    const char *word = NULL;
+    int combine = 0;
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(kernel_read_name(r, &word));
+    while (combine < SMG_COMBINE_COUNT && strcmp(smg_combine_word((smg_combine)combine), word) != 0) combine++;
+    if (combine == SMG_COMBINE_COUNT) return kernel_read_fail(r, "a combine");
+    instr->combine = (smg_combine)combine;
+    SMG_TRY(read_over(r, "over", instr));
+    SMG_TRY(kernel_read_word(r, "of"));
+    return kernel_read_expr(r, &instr->expr);
+}
+
+static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(kernel_read_sign(r, "+="));
+    SMG_TRY(kernel_read_tile(r, &instr->a));
+    SMG_TRY(kernel_read_sign(r, "*"));
+    SMG_TRY(kernel_read_tile(r, &instr->b));
+    return read_over(r, "over", instr);
+}
+
+static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
+    switch (instr->kind) {
+    case SMG_I_SET: SMG_TRY(kernel_read_tile(r, &instr->dst)); return read_equals(r, instr);
+    case SMG_I_REDUCE: return read_reduce(r, instr);
+    case SMG_I_STAGE:
+        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(read_over(r, "walk", instr));
+        return read_equals(r, instr);
+    case SMG_I_SPILL:
+        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(kernel_read_sign(r, "="));
+        return kernel_read_tile(r, &instr->a);
+    case SMG_I_MMA: return read_mma(r, instr);
+    case SMG_I_STORE:
+        SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
+        SMG_TRY(read_over(r, "over", instr));
+        return read_equals(r, instr);
+    case SMG_I_LOOP: instr->axis_count = 1; return kernel_read_axis(r, &instr->axes[0]);
+    case SMG_I_END:
+    case SMG_I_BARRIER: break;
+    }
+    return SMG_OK;
+}
+
+static smg_status read_note(kernel_reader *r, const char **out_note) {
+    if (!kernel_read_take(r, "#")) return SMG_OK;
+    if (*r->at == ' ') r->at++;
+    const char *start = r->at;
+    while (*r->at && *r->at != '\n') r->at++;
+    *out_note = smg_arena_string_n(r->arena, start, (size_t)(r->at - start));
+    return *out_note ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status read_instr(kernel_reader *r) {
+    static const struct {
+        const char *word;
+        smg_instr_kind kind;
+    } rows[] = {{"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
+                {"stage", SMG_I_STAGE}, {"spill", SMG_I_SPILL},   {"mma", SMG_I_MMA},
+                {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
+                {"barrier", SMG_I_BARRIER}};
+    smg_instr instr = {.dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE};
+    size_t row = 0;
+    while (row < SMG_COUNT_OF(rows) && !kernel_read_keyword(r, rows[row].word)) row++;
+    if (row == SMG_COUNT_OF(rows)) return kernel_read_fail(r, "an instruction");
+    instr.kind = rows[row].kind;
+    instr.accumulate = strcmp(rows[row].word, "accumulate") == 0;
+    SMG_TRY(read_operands(r, &instr));
+    SMG_TRY(read_note(r, &instr.note));
+    smg_instr *slot = SMG_ARRAY_PUSH(r->arena, &r->k->code);
+    if (!slot) return SMG_MEMORY;
+    *slot = instr;
+    return SMG_OK;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------- */
+
+static smg_status read_statement(kernel_reader *r) {
+    static const struct {
+        const char *word;
+        smg_status (*read)(kernel_reader *r);
+    } rows[] = {{"lanes", read_lanes}, {"symbol", read_symbol}, {"axis", read_axis_line},
+                {"grid", read_grid},   {"buffer", read_buffer}, {"tile", read_tile_line},
+                {"access", read_access}};
+    if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
+    if (kernel_read_keyword(r, "rows")) return kernel_read_axis(r, &r->k->row_axis);
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
+        if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);
+    return kernel_read_fail(r, "a declaration or \"code\"");
+}
+
+static smg_status read_lines(kernel_reader *r) {
+    bool code = false;
+    for (; *r->at; r->line++) {
+        if (!kernel_read_line_end(r)) {
+            if (!code && kernel_read_keyword(r, "code")) {
+                code = true;
+                SMG_TRY(read_pending(r));
+            } else {
+                SMG_TRY(code ? read_instr(r) : read_statement(r));
+            }
+        }
+        if (!kernel_read_line_end(r)) return kernel_read_fail(r, "the end of the line");
+        while (*r->at && *r->at != '\n') r->at++;
+        if (*r->at == '\n') r->at++;
+    }
+    if (!r->k->name || !code) return kernel_read_fail(r, r->k->name ? "\"code\"" : "the kernel's name");
+    return SMG_OK;
+}
+
+smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text, smg_kernel **out_kernel) {
+    *out_kernel = NULL;
+    smg_kernel *k = SMG_ARENA_NEW(arena, smg_kernel);
+    if (!k) return SMG_MEMORY;
+    k->arena = arena;
+    k->sizes = sizes;
+    k->lane_rows = k->lane_cols = k->vec = k->subgroup = 1;
+    k->row_axis = -1;
+    SMG_TRY(smg_exprs_create(arena, &k->exprs));
+    kernel_reader r = {.ctx = smg_arena_context(arena), .arena = arena, .k = k, .at = text, .line = 1};
+    SMG_TRY(read_lines(&r));
+    *out_kernel = k;
+    return SMG_OK;
+}
