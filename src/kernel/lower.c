@@ -1,0 +1,189 @@
+/* Lowering, the driver: axes, passes, then the program in order. Staged-once operands first; one loop
+ * per pass with the folds of that pass; what is final after a pass behind its loop; results that do not
+ * vary at the end. */
+#include "kernel/lower_internal.h"
+
+
+
+static smg_status make_axes(lowering *l) {
+    for (int a = 0; a < l->space->axes.count; a++) {
+        smg_kaxis *axis = SMG_ARRAY_PUSH(l->arena, &l->k->axes);
+        if (axis == NULL) return SMG_MEMORY;
+        *axis = (smg_kaxis){ .name = l->space->axes.items[a].name, .extent = l->space->axes.items[a].extent,
+                             .tile = l->s->tile[a], .grid = (l->s->grid & SMG_AXIS_BIT(a)) != 0 };
+        if (!axis->grid) continue;
+        int *slot = SMG_ARRAY_PUSH(l->arena, &l->k->grid);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = a;
+    }
+    return SMG_OK;
+}
+
+typedef struct need {
+    lowering *l;
+    bool *wanted;
+} need;
+
+static void want_leaf(void *user, int leaf) {
+    need *n = user;
+    int owner = n->l->leaf_node.items[leaf];
+    if (owner < 0 || n->wanted[owner] || !n->l->node[owner].varies) return;
+    n->wanted[owner] = true;
+    smg_expr_leaves(n->l->k->exprs, n->l->node[owner].core, want_leaf, n);
+    if (n->l->node[owner].right != SMG_EXPR_NONE) {
+        smg_expr_leaves(n->l->k->exprs, n->l->node[owner].right, want_leaf, n);
+    }
+}
+
+static bool material(const lowering *l, int i) { return l->node[i].core != SMG_EXPR_NONE; }
+
+typedef struct latest {
+    const lowering *l;
+    int pass;
+} latest;
+
+static void latest_leaf(void *user, int leaf) {
+    latest *f = user;
+    int owner = f->l->leaf_node.items[leaf];
+    if (owner < 0) return;
+    const lnode *n = &f->l->node[owner];
+    int pass = n->varies ? n->pass : n->pass + 1;
+    if (pass > f->pass) f->pass = pass;
+}
+
+/* The pass in which a result that varies along the temporal axis can be stored. */
+static smg_status store_pass(lowering *l, int i, int *out_pass) {
+    smg_expr value;
+    latest f = { .l = l, .pass = 0 };
+    SMG_TRY(lower_value(l, i, &value));
+    if (l->refused != NULL) return SMG_OK;
+    smg_expr_leaves(l->k->exprs, value, latest_leaf, &f);
+    *out_pass = f.pass;
+    return SMG_OK;
+}
+
+static bool stores_varying(const lowering *l, int i) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    return n->output && l->s->temporal >= 0 && (n->result & SMG_AXIS_BIT(l->s->temporal));
+}
+
+/* One loop over the temporal axis: products that the pass needs, running folds, results that vary. */
+static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
+    int count = l->space->nodes.count;
+    need n = { .l = l, .wanted = SMG_ARENA_ARRAY(l->arena, bool, (size_t)count + 1) };
+    if (n.wanted == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) {
+            SMG_TRY(lower_emit_init(l, i));
+            smg_expr_leaves(l->k->exprs, l->node[i].core, want_leaf, &n);
+        }
+        if (stores_varying(l, i) && store_in[i] == pass) {
+            smg_expr value;
+            SMG_TRY(lower_value(l, i, &value));
+            smg_expr_leaves(l->k->exprs, value, want_leaf, &n);
+        }
+    }
+    smg_instr *loop = lower_emit(l, SMG_I_LOOP);
+    if (loop == NULL) return SMG_MEMORY;
+    loop->axis_count = 1;
+    loop->axes[0] = l->s->temporal;
+    loop->note = smg_arena_format(l->arena, "pass %d", pass);
+    int from = l->body.count;
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) SMG_TRY(lower_emit_fold(l, i, true));
+        if (material(l, i) && l->node[i].varies && n.wanted[i]) SMG_TRY(lower_emit_fold(l, i, false));
+        if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
+    }
+    SMG_TRY(lower_share(l, from));
+    return lower_emit(l, SMG_I_END) != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+/* Folds that neither run nor vary and are final after `pass`. */
+static smg_status emit_between(lowering *l, int pass) {
+    int from = l->body.count;
+    for (int i = 0; i < l->space->nodes.count && l->refused == NULL; i++) {
+        const lnode *n = &l->node[i];
+        if (material(l, i) && !n->running && !n->varies && n->pass == pass) SMG_TRY(lower_emit_fold(l, i, false));
+    }
+    return lower_share(l, from);
+}
+
+static smg_status emit_program(lowering *l) {
+    int count = l->space->nodes.count;
+    int *store_in = SMG_ARENA_ARRAY(l->arena, int, (size_t)count + 1);
+    if (store_in == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (!stores_varying(l, i)) continue;
+        SMG_TRY(store_pass(l, i, &store_in[i]));
+        if (store_in[i] + 1 > l->passes) l->passes = store_in[i] + 1;
+    }
+    int from = 0;
+    if (l->passes > 0) SMG_TRY(emit_between(l, LOWER_BEFORE));
+    for (int pass = 0; pass < l->passes && l->refused == NULL; pass++) {
+        SMG_TRY(emit_pass(l, pass, store_in));
+        from = l->body.count;
+        if (pass + 1 < l->passes) SMG_TRY(emit_between(l, pass));
+    }
+    /* The last straight stretch is shared as one: folds and results together. */
+    int last = l->passes - 1;
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        const lnode *n = &l->node[i];
+        if (material(l, i) && !n->running && !n->varies && n->pass == last) SMG_TRY(lower_emit_fold(l, i, false));
+    }
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (l->space->nodes.items[i].output && !stores_varying(l, i)) SMG_TRY(lower_emit_store(l, i));
+    }
+    return l->refused == NULL ? lower_share(l, from) : SMG_OK;
+}
+
+static smg_status assemble(lowering *l) {
+    const code_list *parts[2] = { &l->head, &l->body };
+    for (int p = 0; p < 2; p++) {
+        for (int i = 0; i < parts[p]->count; i++) {
+            smg_instr *slot = SMG_ARRAY_PUSH(l->arena, &l->k->code);
+            if (slot == NULL) return SMG_MEMORY;
+            *slot = parts[p]->items[i];
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status start(lowering *l, const char *name) {
+    smg_kernel *k = l->k;
+    *k = (smg_kernel){ .name = name, .arena = l->arena, .sizes = l->g->sizes, .lane_rows = l->s->lane_rows,
+                       .lane_cols = l->s->lane_cols, .vec = l->s->vec, .subgroup = l->s->subgroup,
+                       .row_axis = l->s->row_axis };
+    SMG_TRY(smg_exprs_create(l->arena, &k->exprs));
+    for (int i = 0; i < SMG_SPACE_NODES; i++) {
+        l->node[i] = (lnode){ .value = SMG_EXPR_NONE, .tile = -1, .leaf = -1, .old_leaf = -1,
+                              .pass = LOWER_BEFORE, .core = SMG_EXPR_NONE, .right = SMG_EXPR_NONE,
+                              .update = SMG_EXPR_NONE };
+    }
+    l->view_leaf = SMG_ARENA_ARRAY(l->arena, int, (size_t)l->space->views.count + 1);
+    if (l->view_leaf == NULL) return SMG_MEMORY;
+    for (int v = 0; v < l->space->views.count; v++) l->view_leaf[v] = -1;
+    return make_axes(l);
+}
+
+smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name,
+                            smg_text *why, smg_kernel **out_kernel, const char **out_refused) {
+    *out_kernel = NULL;
+    *out_refused = NULL;
+    lowering *l = SMG_ARENA_NEW(arena, lowering);
+    smg_kernel *k = SMG_ARENA_NEW(arena, smg_kernel);
+    if (l == NULL || k == NULL) return SMG_MEMORY;
+    l->s = schedule;
+    l->space = schedule->space;
+    l->g = schedule->space->graph;
+    l->ctx = smg_arena_context(arena);
+    l->arena = arena;
+    l->k = k;
+    l->why = why;
+    SMG_TRY(start(l, name));
+    SMG_TRY(lower_plan_passes(l));
+    if (l->refused == NULL) SMG_TRY(emit_program(l));
+    if (l->refused == NULL) SMG_TRY(assemble(l));
+    *out_refused = l->refused;
+    if (l->refused == NULL) *out_kernel = k;
+    return smg_context_status(l->ctx);
+}

@@ -1,0 +1,18 @@
+/* kernel/lower.h: from a schedule to a tile program on the scalar tier.
+ *
+ * Register tiles, subgroup reductions, products from shared memory. What the temporal slicer derives
+ * (passes, running aggregates, updates, postponed factors) is decided here from the algebra in slice/ and noted
+ * on the instructions, so that explain only prints what the program carries.
+ */
+#ifndef SMG_KERNEL_LOWER_H
+#define SMG_KERNEL_LOWER_H
+
+#include "kernel/kernel.h"
+#include "sched/sched.h"
+
+/* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL.
+ * `why` collects lines about passes, updates and postponed factors; may be NULL. */
+smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name,
+                            smg_text *why, smg_kernel **out_kernel, const char **out_refused);
+
+#endif

@@ -1,0 +1,290 @@
+/* Instructions of one reduction, one product, one result. */
+#include <float.h>
+
+#include "kernel/lower_internal.h"
+
+static smg_axis_set folded(const smg_snode *n) { return n->iterates & ~n->result; }
+
+smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {
+    smg_instr *instr = SMG_ARRAY_PUSH(l->arena, &l->body);
+    if (instr == NULL) return NULL;
+    *instr = (smg_instr){ .kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+    return instr;
+}
+
+smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note) {
+    smg_instr *set = lower_emit(l, SMG_I_SET);
+    if (set == NULL || expr == SMG_EXPR_NONE) return SMG_MEMORY;
+    set->dst = tile;
+    set->expr = expr;
+    set->note = note;
+    return SMG_OK;
+}
+
+static smg_status emit_simple(lowering *l, smg_instr_kind kind, int axis) {
+    smg_instr *instr = lower_emit(l, kind);
+    if (instr == NULL) return SMG_MEMORY;
+    if (axis >= 0) {
+        instr->axis_count = 1;
+        instr->axes[0] = axis;
+    }
+    return SMG_OK;
+}
+
+/* Tiles read by an instruction over `set` must have all of its held columns or none of them: anything
+ * between would have to move between lanes. */
+typedef struct reads {
+    const lowering *l;
+    smg_axis_set columns;
+    bool good;
+} reads;
+
+static void check_leaf(void *user, int leaf) {
+    reads *r = user;
+    if (r->l->k->leaves.items[leaf].what != SMG_KLEAF_TILE) return;
+    smg_axis_set own = lower_columns(r->l, lower_leaf_axes(r->l, leaf));
+    if (own != 0 && own != r->columns) r->good = false;
+}
+
+static smg_status check_reads(lowering *l, smg_expr expr, smg_axis_set set) {
+    reads r = { .l = l, .columns = lower_columns(l, set), .good = true };
+    smg_expr_leaves(l->k->exprs, expr, check_leaf, &r);
+    return r.good ? SMG_OK : lower_refuse(l, "a value is broadcast along some of the held columns");
+}
+
+static double start_value(const lnode *n, smg_combine combine) {
+    double identity = smg_combine_identity(combine);
+    if (!n->stabiliser || (combine != SMG_COMBINE_MAX && combine != SMG_COMBINE_MIN)) return identity;
+    return identity < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
+}
+
+/* Before a slice is folded in: keep the old value for others, correct this one for them. */
+static smg_status prepare_running(lowering *l, lnode *n) {
+    if (n->old_leaf >= 0 && n->stabiliser) {
+        int old = l->k->leaves.items[n->old_leaf].index;
+        smg_expr now = smg_expr_leaf(l->k->exprs, l->k->leaves.items[n->leaf].kind, n->leaf);
+        SMG_TRY(lower_emit_set(l, old, now, "previous value"));
+    }
+    if (n->update == SMG_EXPR_NONE) return SMG_OK;
+    return lower_emit_set(l, n->tile, n->update, "update: derived");
+}
+
+smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
+    const smg_snode *n = &l->space->nodes.items[node];
+    lnode *ln = &l->node[node];
+    if (n->class_ == SMG_CLASS_CONTRACT) return lower_emit_product(l, node, accumulate);
+    if (accumulate) SMG_TRY(prepare_running(l, ln));
+    SMG_TRY(check_reads(l, ln->core, n->iterates));
+    smg_instr *reduce = lower_emit(l, SMG_I_REDUCE);
+    if (reduce == NULL) return SMG_MEMORY;
+    reduce->dst = ln->tile;
+    reduce->expr = ln->core;
+    reduce->combine = smg_op_combine(n->op);
+    reduce->accumulate = accumulate;
+    reduce->axis_count = lower_tile_axes(l, folded(n), reduce->axes);
+    reduce->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
+    return reduce->note != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+smg_status lower_emit_init(lowering *l, int node) {
+    const smg_snode *n = &l->space->nodes.items[node];
+    const lnode *ln = &l->node[node];
+    smg_combine combine = n->class_ == SMG_CLASS_REDUCE ? smg_op_combine(n->op) : SMG_COMBINE_ADD;
+    smg_kind kind = l->k->tiles.items[ln->tile].kind;
+    return lower_emit_set(l, ln->tile, smg_expr_const(l->k->exprs, kind, start_value(ln, combine)), "start");
+}
+
+smg_status lower_emit_store(lowering *l, int node) {
+    const smg_snode *n = &l->space->nodes.items[node];
+    const smg_sview *view = &l->space->views.items[n->store];
+    smg_expr value;
+    SMG_TRY(lower_value(l, node, &value));
+    if (l->refused != NULL) return SMG_OK;
+    if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "a result has too many axes");
+    SMG_TRY(check_reads(l, value, n->result));
+    int buffer = lower_buffer(l, n->node, true);
+    smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
+    smg_instr *store = lower_emit(l, SMG_I_STORE);
+    if (buffer < 0 || access == NULL || store == NULL) return SMG_MEMORY;
+    *access = (smg_access){ .buffer = buffer, .offset = view->offset, .axis_count = view->axis_count,
+                            .index = SMG_EXPR_NONE };
+    memcpy(access->axis, view->axis, (size_t)view->axis_count * sizeof(int));
+    memcpy(access->stride, view->stride, (size_t)view->axis_count * sizeof(smg_size));
+    store->a = l->k->accesses.count - 1;
+    store->expr = value;
+    store->axis_count = lower_tile_axes(l, n->result, store->axes);
+    store->note = l->k->buffers.items[buffer].name;
+    return SMG_OK;
+}
+
+/* ---- products --------------------------------------------------------------------------------- */
+
+/* The axis of `axes` along which `expr` reads memory with stride 1, if any, goes last. */
+static void order_for_reads(const lowering *l, smg_expr expr, int *axes, int count);
+
+typedef struct unit_seek {
+    const lowering *l;
+    int axis;
+} unit_seek;
+
+static void seek_unit(void *user, int leaf) {
+    unit_seek *s = user;
+    const smg_kleaf *f = &s->l->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD) return;
+    const smg_access *access = &s->l->k->accesses.items[f->index];
+    smg_size one = smg_size_const(s->l->g->sizes, 1);
+    for (int i = 0; i < access->axis_count; i++) {
+        if (access->stride[i] == one) s->axis = access->axis[i];
+    }
+}
+
+static void order_for_reads(const lowering *l, smg_expr expr, int *axes, int count) {
+    unit_seek s = { .l = l, .axis = -1 };
+    smg_expr_leaves(l->k->exprs, expr, seek_unit, &s);
+    for (int i = 0; i + 1 < count; i++) {
+        if (axes[i] != s.axis) continue;
+        int axis = axes[i];
+        memmove(axes + i, axes + i + 1, (size_t)(count - 1 - i) * sizeof(int));
+        axes[count - 1] = axis;
+        return;
+    }
+}
+
+static smg_status emit_stage(lowering *l, int tile, smg_expr expr, const char *note) {
+    smg_instr *stage = lower_emit(l, SMG_I_STAGE);
+    if (stage == NULL) return SMG_MEMORY;
+    const smg_tile *t = &l->k->tiles.items[tile];
+    stage->dst = tile;
+    stage->expr = expr;
+    stage->axis_count = t->axis_count;
+    memcpy(stage->axes, t->axis, sizeof(stage->axes));
+    order_for_reads(l, expr, stage->axes, stage->axis_count);
+    stage->note = note;
+    return SMG_OK;
+}
+
+typedef struct product {
+    const smg_snode *n;
+    lnode *ln;
+    smg_axis_set k;
+    int mma;               /* axis of the MMA */
+    int loops[8], loop_count;
+    bool held;             /* the left operand is computed in the block */
+    int a, b;              /* shared tiles */
+} product;
+
+static bool tile_covers(const lowering *l, int axis) {
+    int64_t low, high;
+    smg_size_bounds(l->g->sizes, l->space->axes.items[axis].extent, &low, &high);
+    return high <= l->s->tile[axis];
+}
+
+typedef struct tile_seek {
+    const lowering *l;
+    bool found;
+} tile_seek;
+
+static void seek_tile(void *user, int leaf) {
+    tile_seek *s = user;
+    if (s->l->k->leaves.items[leaf].what == SMG_KLEAF_TILE) s->found = true;
+}
+
+static bool reads_tiles(const lowering *l, smg_expr expr) {
+    tile_seek s = { .l = l };
+    smg_expr_leaves(l->k->exprs, expr, seek_tile, &s);
+    return s.found;
+}
+
+static smg_status plan_one(lowering *l, int node, product *p) {
+    *p = (product){ .n = &l->space->nodes.items[node], .ln = &l->node[node], .mma = -1 };
+    p->k = folded(p->n);
+    p->held = reads_tiles(l, p->ln->core);
+    for (int a = 0; a < l->space->axes.count; a++) {
+        if (!(p->k & SMG_AXIS_BIT(a))) continue;
+        if (l->s->tile[a] > 1 && p->mma >= 0 && l->s->tile[p->mma] > 1) {
+            return lower_refuse(l, "two wide contraction axes");
+        }
+        if (p->mma < 0 || l->s->tile[a] > 1) p->mma = a;
+    }
+    for (int a = 0; a < l->space->axes.count; a++) {
+        bool open = a == l->s->temporal;
+        if (!(p->k & SMG_AXIS_BIT(a)) || open || tile_covers(l, a)) continue;
+        if (p->held) return lower_refuse(l, "a held left operand would be read in slices");
+        p->loops[p->loop_count++] = a;
+    }
+    return SMG_OK;
+}
+
+static smg_status make_shared(lowering *l, product *p) {
+    int axes[SMG_TILE_AXES], count = 0;
+    smg_axis_set left = lower_expr_axes(l, p->ln->core);
+    smg_axis_set k_bit = SMG_AXIS_BIT(p->mma);
+    if (p->held && (lower_columns(l, left) & ~k_bit)) return lower_refuse(l, "a held left operand has other columns");
+    if (l->s->row_axis >= 0 && (left & SMG_AXIS_BIT(l->s->row_axis))) axes[count++] = l->s->row_axis;
+    axes[count++] = p->mma;
+    p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, 1);
+    axes[0] = p->mma;
+    count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0),
+                                axes + 1);
+    int order[SMG_TILE_AXES];
+    memcpy(order, axes, sizeof(order));
+    order_for_reads(l, p->ln->right, order, count);
+    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, order[count - 1] == p->mma);
+    return p->a >= 0 && p->b >= 0 ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status spill_left(lowering *l, product *p) {
+    smg_axis_set set = lower_expr_axes(l, p->ln->core);
+    int axes[SMG_TILE_AXES];
+    int count = lower_tile_axes(l, set, axes);
+    SMG_TRY(check_reads(l, p->ln->core, set));
+    int tile = lower_new_tile(l, "v", SMG_KIND_FLOAT, SMG_REGISTER, axes, count, 0);
+    if (tile < 0) return SMG_MEMORY;
+    SMG_TRY(lower_emit_set(l, tile, p->ln->core, "left operand"));
+    smg_instr *spill = lower_emit(l, SMG_I_SPILL);
+    if (spill == NULL) return SMG_MEMORY;
+    spill->dst = p->a;
+    spill->a = tile;
+    return SMG_OK;
+}
+
+/* A staged left operand that no open loop changes is staged once, before everything. */
+static smg_status stage_left(lowering *l, product *p) {
+    bool fixed = l->s->temporal >= 0 && p->loop_count == 0 &&
+                 !(lower_expr_axes(l, p->ln->core) & SMG_AXIS_BIT(l->s->temporal));
+    if (!fixed) return emit_stage(l, p->a, p->ln->core, "left operand");
+    code_list body = l->body;
+    l->body = l->head;
+    smg_status status = emit_stage(l, p->a, p->ln->core, "left operand, the same for all slices");
+    if (status == SMG_OK) status = emit_simple(l, SMG_I_BARRIER, -1);
+    l->head = l->body;
+    l->body = body;
+    return status;
+}
+
+smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
+    product p;
+    SMG_TRY(plan_one(l, node, &p));
+    if (l->refused != NULL) return SMG_OK;
+    SMG_TRY(make_shared(l, &p));
+    if (l->refused != NULL) return SMG_OK;
+    if (accumulate) SMG_TRY(prepare_running(l, p.ln));
+    else SMG_TRY(lower_emit_init(l, node));
+    if (p.held) SMG_TRY(spill_left(l, &p));
+    if (l->refused != NULL) return SMG_OK;
+    for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_LOOP, p.loops[i]));
+    if (!p.held) SMG_TRY(stage_left(l, &p));
+    SMG_TRY(emit_stage(l, p.b, p.ln->right, "right operand"));
+    SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
+    smg_instr *mma = lower_emit(l, SMG_I_MMA);
+    if (mma == NULL) return SMG_MEMORY;
+    mma->dst = p.ln->tile;
+    mma->a = p.a;
+    mma->b = p.b;
+    mma->axis_count = 1;
+    mma->axes[0] = p.mma;
+    mma->note = smg_arena_string(l->arena, smg_graph_describe(l->g, p.n->node));
+    SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
+    for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_END, -1));
+    return SMG_OK;
+}

@@ -1,0 +1,73 @@
+/* lower_internal.h: the state of one lowering, shared by lower_*.c. */
+#ifndef SMG_KERNEL_LOWER_INTERNAL_H
+#define SMG_KERNEL_LOWER_INTERNAL_H
+
+#include "kernel/lower.h"
+
+#define LOWER_NEVER (-2) /* pass of something not computed yet */
+#define LOWER_BEFORE (-1) /* available before the first pass */
+
+/* What lowering knows of one node of the space. */
+typedef struct lnode {
+    smg_expr value;    /* over kernel leaves; SMG_EXPR_NONE until asked */
+    int tile;          /* result of a REDUCE or CONTRACT; -1 */
+    int leaf;          /* its leaf; -1 */
+    int old_leaf;      /* previous value, for others' updates; -1 */
+    int pass;          /* pass whose loop computes it, or after which it is final */
+    bool varies;       /* along the temporal axis */
+    bool running;      /* reduced over the temporal axis */
+    bool stabiliser;   /* some update depends on it: starts finite */
+    smg_expr core;     /* what is folded: summand, or left operand of a product */
+    smg_expr right;    /* right operand of a product */
+    smg_expr update;   /* of the running value before a slice is added; SMG_EXPR_NONE */
+} lnode;
+
+typedef SMG_ARRAY(smg_instr) code_list;
+
+typedef struct lowering {
+    const smg_schedule *s;
+    const smg_space *space;
+    const smg_graph *g;
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_kernel *k;
+    smg_text *why;
+    const char *refused;
+    lnode node[SMG_SPACE_NODES];
+    int *view_leaf;     /* per view of the space; -1 */
+    int tile_node_count;
+    SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
+    int passes;
+    code_list head;     /* staged once, before everything */
+    code_list body;     /* being written */
+} lowering;
+
+/* lower_value.c */
+smg_status lower_value(lowering *l, int node, smg_expr *out_value);
+smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value);
+int lower_new_leaf(lowering *l, smg_kleaf leaf, int node);   /* -1 when memory is out */
+int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes,
+                   int axis_count, int pad);
+smg_axis_set lower_leaf_axes(const lowering *l, int leaf);
+smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr);
+/* Axes of a block value: rows first, then columns, the unit axis last. Grid axes of tile 1 are left out. */
+int lower_tile_axes(const lowering *l, smg_axis_set set, int *out_axes);
+smg_axis_set lower_columns(const lowering *l, smg_axis_set set);
+int lower_buffer(lowering *l, smg_node_id source, bool written); /* -1 when memory is out */
+smg_status lower_refuse(lowering *l, const char *why);
+
+/* lower_passes.c */
+smg_status lower_plan_passes(lowering *l);
+
+/* lower_emit.c */
+smg_instr *lower_emit(lowering *l, smg_instr_kind kind); /* NULL when memory is out */
+smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
+smg_status lower_emit_init(lowering *l, int node);
+smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
+smg_status lower_emit_store(lowering *l, int node);
+smg_status lower_emit_product(lowering *l, int node, bool accumulate);
+
+/* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
+smg_status lower_share(lowering *l, int from);
+
+#endif

@@ -1,0 +1,208 @@
+/* Passes. Without a temporal axis every reduction sees its whole operand and there is one straight
+ * program. With one, reductions over it run inside a loop; one that depends on another joins the same pass when an
+ * update function exists (Update-then-Aggregate), else it waits for the next pass, which reads its
+ * inputs again. A factor that does not vary is postponed past a sum first, because that shortens
+ * the path between reductions. */
+#include "kernel/lower_internal.h"
+
+static smg_axis_set folded(const smg_snode *n) { return n->iterates & ~n->result; }
+
+typedef struct dependence {
+    const lowering *l;
+    int final_pass;   /* latest pass after which a needed value is final */
+    int running_pass; /* latest pass of a running aggregate among the leaves */
+    int varying_pass; /* latest pass that a varying tile needs */
+} dependence;
+
+static void depend_leaf(void *user, int leaf) {
+    dependence *d = user;
+    int owner = d->l->leaf_node.items[leaf];
+    if (owner < 0) return;
+    const lnode *n = &d->l->node[owner];
+    int *slot = n->running ? &d->running_pass : n->varies ? &d->varying_pass : &d->final_pass;
+    if (n->pass > *slot) *slot = n->pass;
+}
+
+static dependence depends(const lowering *l, smg_expr expr) {
+    dependence d = { .l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE,
+                     .varying_pass = LOWER_BEFORE };
+    smg_expr_leaves(l->k->exprs, expr, depend_leaf, &d);
+    return d;
+}
+
+static int later(int a, int b) { return a > b ? a : b; }
+
+/* Roles of all leaves while the axes `cut` vary; aggregates are the tiles of `pass`, or all for pass < 0. */
+static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_roles *out) {
+    int count = l->k->leaves.count;
+    smg_leaf_role *role = SMG_ARENA_ARRAY(l->arena, smg_leaf_role, (size_t)count + 1);
+    smg_expr *old = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)count + 1);
+    if (role == NULL || old == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        int owner = l->leaf_node.items[i];
+        old[i] = SMG_EXPR_NONE;
+        if (lower_leaf_axes(l, i) & cut) role[i] = SMG_ROLE_VARIES;
+        else if (owner >= 0 && (pass < 0 || (l->node[owner].running && l->node[owner].pass == pass))) {
+            role[i] = SMG_ROLE_AGGREGATE;
+            if (l->node[owner].old_leaf >= 0) {
+                old[i] = smg_expr_leaf(l->k->exprs, l->k->leaves.items[i].kind, l->node[owner].old_leaf);
+            }
+        }
+    }
+    *out = (smg_slice_roles){ .pool = l->k->exprs, .role = role, .old = old, .count = count };
+    return SMG_OK;
+}
+
+static smg_status make_tile(lowering *l, int i, const char *name) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    lnode *ln = &l->node[i];
+    int axes[SMG_TILE_AXES];
+    int count = lower_tile_axes(l, n->result, axes);
+    ln->tile = lower_new_tile(l, name, smg_type_kind(n->type), SMG_REGISTER, axes, count, 0);
+    if (ln->tile < 0) return SMG_MEMORY;
+    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = smg_type_kind(n->type), .index = ln->tile };
+    ln->leaf = lower_new_leaf(l, leaf, i);
+    if (ln->leaf < 0) return SMG_MEMORY;
+    ln->value = smg_expr_leaf(l->k->exprs, leaf.kind, ln->leaf);
+    return ln->value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+}
+
+/* Every running aggregate of `pass` that `expr` reads gets a place for its previous value. */
+static smg_status keep_old(lowering *l, int pass) {
+    for (int j = 0; j < l->space->nodes.count; j++) {
+        lnode *n = &l->node[j];
+        if (!n->running || n->pass != pass || n->old_leaf >= 0 || n->leaf < 0) continue;
+        const smg_tile *t = &l->k->tiles.items[n->tile];
+        int tile = lower_new_tile(l, "old", t->kind, SMG_REGISTER, t->axis, t->axis_count, 0);
+        if (tile < 0) return SMG_MEMORY;
+        smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = l->k->leaves.items[n->leaf].kind, .index = tile };
+        n->old_leaf = lower_new_leaf(l, leaf, -1);
+        if (n->old_leaf < 0) return SMG_MEMORY;
+    }
+    return SMG_OK;
+}
+
+static void mark_leaf(void *user, int leaf) {
+    lowering *l = user;
+    for (int j = 0; j < l->space->nodes.count; j++) {
+        if (l->node[j].old_leaf == leaf && leaf >= 0) l->node[j].stabiliser = true;
+    }
+}
+
+static void name_leaf(void *user, int leaf, smg_text *text) {
+    lowering *l = user;
+    const smg_kleaf *f = &l->k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_TILE) smg_text_add(text, l->k->tiles.items[f->index].name);
+    else if (f->what == SMG_KLEAF_SIZE) smg_size_print(l->k->sizes, f->size, text);
+    else if (l->k->accesses.items[f->index].buffer < 0) smg_text_add(text, "index");
+    else smg_text_add(text, l->k->buffers.items[l->k->accesses.items[f->index].buffer].name);
+}
+
+static void tell(lowering *l, int i, const char *what, smg_expr expr) {
+    if (l->why == NULL) return;
+    smg_text_addf(l->why, "%s: %s ", smg_graph_describe(l->g, l->space->nodes.items[i].node), what);
+    if (expr != SMG_EXPR_NONE) smg_expr_print(l->k->exprs, expr, l->why, name_leaf, l);
+    smg_text_add(l->why, "\n");
+}
+
+/* Pass of a reduction over the temporal axis, and its update when it joins the pass of its source. */
+static smg_status place_running(lowering *l, int i, smg_combine combine) {
+    lnode *ln = &l->node[i];
+    dependence d = depends(l, ln->core);
+    int base = later(later(d.varying_pass, d.final_pass + 1), 0);
+    ln->pass = later(base, d.running_pass);
+    if (d.running_pass < 0 || d.running_pass < ln->pass) return SMG_OK;
+    smg_slice_roles roles;
+    const char *why = "";
+    SMG_TRY(keep_old(l, ln->pass));
+    SMG_TRY(make_roles(l, SMG_AXIS_BIT(l->s->temporal), ln->pass, &roles));
+    ln->pass = LOWER_NEVER;
+    SMG_TRY(smg_slice_update(&roles, combine, ln->core, smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, ln->leaf),
+                             &ln->update, &why));
+    ln->pass = d.running_pass;
+    if (ln->update == SMG_EXPR_NONE) {
+        ln->pass = d.running_pass + 1;
+        if (l->why != NULL) {
+            smg_text_addf(l->why, "%s: no update, because %s; a second pass reads its inputs again\n",
+                          smg_graph_describe(l->g, l->space->nodes.items[i].node), why);
+        }
+        return SMG_OK;
+    }
+    smg_expr_leaves(l->k->exprs, ln->update, mark_leaf, l);
+    tell(l, i, "update-then-aggregate, running value becomes", ln->update);
+    return SMG_OK;
+}
+
+static smg_status place(lowering *l, int i, smg_combine combine) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    lnode *ln = &l->node[i];
+    int t = l->s->temporal;
+    ln->running = t >= 0 && (folded(n) & SMG_AXIS_BIT(t));
+    ln->varies = t >= 0 && (n->result & SMG_AXIS_BIT(t));
+    if (ln->running) return place_running(l, i, combine);
+    dependence d = depends(l, ln->core);
+    int final_pass = later(d.final_pass, d.running_pass);
+    ln->pass = ln->varies ? later(later(d.varying_pass, final_pass + 1), 0) : final_pass;
+    return SMG_OK;
+}
+
+/* A factor of the summand that does not vary leaves the sum; the node's value takes it in again. */
+static smg_status postpone(lowering *l, int i) {
+    lnode *ln = &l->node[i];
+    smg_slice_roles roles;
+    smg_expr core, factor;
+    SMG_TRY(make_roles(l, folded(&l->space->nodes.items[i]), -1, &roles));
+    SMG_TRY(smg_slice_postpone(&roles, ln->core, &core, &factor));
+    if (factor == SMG_EXPR_NONE) return SMG_OK;
+    ln->core = core;
+    ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, ln->value, factor, SMG_EXPR_NONE);
+    tell(l, i, "postponed past the sum: factor", factor);
+    return ln->value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status plan_reduce(lowering *l, int i) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    smg_combine combine = smg_op_combine(n->op);
+    if (lower_columns(l, n->result) != 0) return lower_refuse(l, "a reduction leaves columns in the block");
+    SMG_TRY(lower_operand(l, n, 0, &l->node[i].core));
+    if (l->refused != NULL) return SMG_OK;
+    if (folded(n) == 0) {
+        l->node[i].value = l->node[i].core;
+        l->node[i].core = SMG_EXPR_NONE;
+        return SMG_OK;
+    }
+    SMG_TRY(make_tile(l, i, smg_combine_word(combine)));
+    if (combine == SMG_COMBINE_ADD) SMG_TRY(postpone(l, i));
+    return place(l, i, combine);
+}
+
+static smg_status plan_product(lowering *l, int i) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    lnode *ln = &l->node[i];
+    int left = l->s->left[i];
+    SMG_TRY(lower_operand(l, n, left, &ln->core));
+    SMG_TRY(lower_operand(l, n, 1 - left, &ln->right));
+    if (l->refused != NULL) return SMG_OK;
+    if (folded(n) == 0) { /* an outer product is a map */
+        ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, ln->core, ln->right, SMG_EXPR_NONE);
+        ln->core = SMG_EXPR_NONE;
+        return ln->value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+    }
+    SMG_TRY(make_tile(l, i, "acc"));
+    SMG_TRY(postpone(l, i));
+    return place(l, i, SMG_COMBINE_ADD);
+}
+
+smg_status lower_plan_passes(lowering *l) {
+    for (int i = 0; i < l->space->nodes.count && l->refused == NULL; i++) {
+        const smg_snode *n = &l->space->nodes.items[i];
+        if (n->streamed) continue;
+        if (n->class_ == SMG_CLASS_REDUCE) SMG_TRY(plan_reduce(l, i));
+        if (n->class_ == SMG_CLASS_CONTRACT) SMG_TRY(plan_product(l, i));
+        if (l->node[i].core != SMG_EXPR_NONE && l->node[i].pass + 1 > l->passes &&
+            (l->node[i].running || l->node[i].varies)) {
+            l->passes = l->node[i].pass + 1;
+        }
+    }
+    return SMG_OK;
+}

@@ -1,0 +1,201 @@
+/* Sharing. Every instruction so far evaluates its whole expression. What several of them need (a row that
+ * is read for its mean, its variance and its result; an exponential that is summed and multiplied) becomes a
+ * register tile before its first use; what has no columns but stands in an expression with columns
+ * is evaluated once a row. */
+#include "kernel/lower_internal.h"
+
+#define SHARE_COST 4.0 /* multiply-adds from which keeping beats recomputing */
+
+typedef struct candidate {
+    smg_expr expr;
+    int uses, first, size;
+} candidate;
+
+typedef struct sharing {
+    lowering *l;
+    int from;
+    int expr_count;
+    int *uses;       /* per expression: instructions that contain it */
+    int *first;
+    int *last;
+    bool *mark;
+    bool *wide;      /* some using instruction has columns */
+    smg_axis_set *columns; /* of the using instructions; ~0 when they differ */
+} sharing;
+
+static bool shares(const smg_instr *i) {
+    return i->kind == SMG_I_SET || i->kind == SMG_I_REDUCE || i->kind == SMG_I_STORE;
+}
+
+static smg_axis_set instr_axes(const sharing *s, const smg_instr *i) {
+    smg_axis_set set = 0;
+    for (int a = 0; i->kind != SMG_I_SET && a < i->axis_count; a++) set |= SMG_AXIS_BIT(i->axes[a]);
+    if (i->dst >= 0) {
+        const smg_tile *t = &s->l->k->tiles.items[i->dst];
+        for (int a = 0; a < t->axis_count; a++) set |= SMG_AXIS_BIT(t->axis[a]);
+    }
+    return set;
+}
+
+static void visit(sharing *s, smg_expr e, int at, smg_axis_set columns) {
+    if (e == SMG_EXPR_NONE || s->mark[e]) return;
+    s->mark[e] = true;
+    if (s->uses[e] == 0) {
+        s->first[e] = at;
+        s->columns[e] = columns;
+    } else if (s->columns[e] != columns) {
+        s->columns[e] = ~(smg_axis_set)0;
+    }
+    s->uses[e]++;
+    s->last[e] = at;
+    s->wide[e] = s->wide[e] || columns != 0;
+    smg_expr_node n = *smg_expr_get(s->l->k->exprs, e);
+    for (int k = 0; k < smg_prim_arity(n.prim); k++) visit(s, n.arg[k], at, columns);
+}
+
+static smg_status count_uses(sharing *s) {
+    lowering *l = s->l;
+    size_t n = (size_t)smg_expr_count(l->k->exprs) + 1;
+    s->expr_count = (int)n - 1;
+    s->uses = SMG_ARENA_ARRAY(l->arena, int, n);
+    s->first = SMG_ARENA_ARRAY(l->arena, int, n);
+    s->last = SMG_ARENA_ARRAY(l->arena, int, n);
+    s->mark = SMG_ARENA_ARRAY(l->arena, bool, n);
+    s->wide = SMG_ARENA_ARRAY(l->arena, bool, n);
+    s->columns = SMG_ARENA_ARRAY(l->arena, smg_axis_set, n);
+    if (s->uses == NULL || s->first == NULL || s->last == NULL || s->mark == NULL || s->wide == NULL ||
+        s->columns == NULL) {
+        return SMG_MEMORY;
+    }
+    for (int i = s->from; i < l->body.count; i++) {
+        const smg_instr *in = &l->body.items[i];
+        if (!shares(in)) continue;
+        memset(s->mark, 0, n * sizeof(bool));
+        visit(s, in->expr, i, lower_columns(l, instr_axes(s, in)));
+    }
+    return SMG_OK;
+}
+
+static bool is_load(const lowering *l, smg_expr e) {
+    const smg_expr_node *n = smg_expr_get(l->k->exprs, e);
+    return n->prim == SMG_PRIM_LEAF && l->k->leaves.items[n->leaf].what == SMG_KLEAF_LOAD;
+}
+
+static void seek_load(void *user, int leaf) {
+    bool *found = ((void **)user)[1];
+    const lowering *l = ((void **)user)[0];
+    if (l->k->leaves.items[leaf].what == SMG_KLEAF_LOAD) *found = true;
+}
+
+static bool worth(const lowering *l, smg_expr e) {
+    bool found = is_load(l, e);
+    void *user[2] = { (void *)(uintptr_t)l, &found };
+    const smg_expr_node *n = smg_expr_get(l->k->exprs, e);
+    if (n->prim == SMG_PRIM_CONST || (n->prim == SMG_PRIM_LEAF && !found)) return false;
+    smg_expr_leaves(l->k->exprs, e, seek_load, user);
+    return found || smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
+}
+
+/* Tiles that `e` reads must not be written between its first and its last use. */
+typedef struct writes {
+    const lowering *l;
+    int from, to;
+    bool stable;
+} writes;
+
+static void check_writes(void *user, int leaf) {
+    writes *w = user;
+    const smg_kleaf *f = &w->l->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_TILE) return;
+    for (int i = w->from; i < w->to; i++) {
+        if (w->l->body.items[i].dst == f->index) w->stable = false;
+    }
+}
+
+static bool usable(const sharing *s, smg_expr e) {
+    const lowering *l = s->l;
+    if (s->uses[e] == 0 || !worth(l, e)) return false;
+    smg_axis_set columns = lower_columns(l, lower_expr_axes(l, e));
+    bool row_only = columns == 0 && s->wide[e] && smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
+    if (s->uses[e] < 2 && !row_only) return false;
+    if (columns != 0 && columns != s->columns[e]) return false;
+    writes w = { .l = l, .from = s->first[e], .to = s->last[e], .stable = true };
+    smg_expr_leaves(l->k->exprs, e, check_writes, &w);
+    return w.stable;
+}
+
+static int tree_size(const smg_exprs *pool, smg_expr e) {
+    smg_expr_node n = *smg_expr_get(pool, e);
+    int size = 1;
+    for (int k = 0; k < smg_prim_arity(n.prim); k++) size += tree_size(pool, n.arg[k]);
+    return size;
+}
+
+static bool pick(const sharing *s, candidate *out) {
+    *out = (candidate){ .expr = SMG_EXPR_NONE };
+    for (smg_expr e = 0; e < s->expr_count; e++) {
+        if (!usable(s, e)) continue;
+        int size = tree_size(s->l->k->exprs, e);
+        if (s->uses[e] < out->uses || (s->uses[e] == out->uses && size <= out->size)) continue;
+        *out = (candidate){ .expr = e, .uses = s->uses[e], .first = s->first[e], .size = size };
+    }
+    return out->expr != SMG_EXPR_NONE;
+}
+
+static smg_expr replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with) {
+    if (in == what) return with;
+    smg_expr_node n = *smg_expr_get(pool, in);
+    smg_expr arg[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    bool same = true;
+    for (int k = 0; k < smg_prim_arity(n.prim); k++) {
+        arg[k] = replace(pool, n.arg[k], what, with);
+        if (arg[k] == SMG_EXPR_NONE) return SMG_EXPR_NONE;
+        same = same && arg[k] == n.arg[k];
+    }
+    return same ? in : smg_expr_make(pool, n.prim, arg[0], arg[1], arg[2]);
+}
+
+/* A SET instruction that already computes exactly this keeps its tile; else a new one goes in front. */
+static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
+    lowering *l = s->l;
+    int axes[SMG_TILE_AXES];
+    int count = lower_tile_axes(l, lower_expr_axes(l, c->expr), axes);
+    *out_tile = lower_new_tile(l, "t", smg_expr_get(l->k->exprs, c->expr)->kind, SMG_REGISTER, axes, count, 0);
+    if (*out_tile < 0 || lower_emit(l, SMG_I_SET) == NULL) return SMG_MEMORY;
+    smg_instr set = l->body.items[l->body.count - 1];
+    set.dst = *out_tile;
+    set.expr = c->expr;
+    set.note = "shared";
+    memmove(l->body.items + c->first + 1, l->body.items + c->first,
+            (size_t)(l->body.count - 1 - c->first) * sizeof(smg_instr));
+    l->body.items[c->first] = set;
+    return SMG_OK;
+}
+
+static smg_status share_one(sharing *s, const candidate *c) {
+    lowering *l = s->l;
+    int tile;
+    SMG_TRY(insert(s, c, &tile));
+    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .index = tile, .kind = l->k->tiles.items[tile].kind };
+    int id = lower_new_leaf(l, leaf, -1);
+    if (id < 0) return SMG_MEMORY;
+    smg_expr with = smg_expr_leaf(l->k->exprs, leaf.kind, id);
+    for (int i = c->first + 1; i < l->body.count; i++) {
+        smg_instr *in = &l->body.items[i];
+        if (!shares(in)) continue;
+        in->expr = replace(l->k->exprs, in->expr, c->expr, with);
+        if (in->expr == SMG_EXPR_NONE) return SMG_MEMORY;
+    }
+    return SMG_OK;
+}
+
+smg_status lower_share(lowering *l, int from) {
+    for (int round = 0; round < 32; round++) {
+        sharing s = { .l = l, .from = from };
+        candidate c;
+        SMG_TRY(count_uses(&s));
+        if (!pick(&s, &c)) return SMG_OK;
+        SMG_TRY(share_one(&s, &c));
+    }
+    return SMG_OK;
+}

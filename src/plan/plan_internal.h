@@ -1,0 +1,46 @@
+/* plan_internal.h: segments of the linear order, their prices and the cache of repeated ones. */
+#ifndef SMG_PLAN_INTERNAL_H
+#define SMG_PLAN_INTERNAL_H
+
+#include "kernel/lower.h"
+#include "plan/plan.h"
+
+#define PLAN_MAX_SEGMENT 40
+#define PLAN_MAX_PRODUCTS 4
+
+/* What is known of a segment once it has been tried; shared by all segments of the same structure. */
+typedef struct segment {
+    bool possible;
+    smg_price price;
+    smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
+    const char *refused;   /* when not possible */
+    int tried, fitted;     /* schedules */
+} segment;
+
+typedef struct planner {
+    const smg_graph *g;
+    const smg_target *target;
+    const smg_plan_options *options;
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_map *cache;        /* structure hash -> segment */
+    int64_t *nominal;      /* per symbol */
+    int count;             /* nodes in the order */
+    smg_node_id *order;    /* compute nodes, no views or leaves */
+    int *place;            /* per node: position in the order, -1 */
+    int *last_use;         /* per node: position of its last reader; INT32_MAX for outputs */
+    bool *needed;          /* per node: scratch for one segment */
+} planner;
+
+smg_status plan_order(planner *p);
+/* Nodes [from, to) of the order as a sorted list, needed[] set. Caller's array has room. */
+void plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
+smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
+/* Lowers the chosen schedule of a segment into the plan's arena. */
+smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
+
+/* Price of a program at nominal sizes; false when it breaks a limit, with the reason. */
+bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
+                const char **out_refused);
+
+#endif

@@ -1,0 +1,126 @@
+/* Partition: the cheapest way to cut the linear order into segments, by dynamic programming. A cut is
+ * therefore always a comparison of prices, and a fusion that pays only once it is complete (everything
+ * between two products) is found although its beginnings do not pay. */
+#include <float.h>
+
+#include "plan/plan_internal.h"
+
+typedef struct choice {
+    double cost; /* of the order up to here */
+    int from;    /* start of the last segment */
+    const segment *segment;
+} choice;
+
+void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+        int64_t max = smg_size_symbol_max(g->sizes, i);
+        out_values[i] = max >= SMG_SIZE_UNBOUNDED ? 1 : max < 128 ? max : 128;
+    }
+}
+
+static double cost_of(const planner *p, const segment *s) {
+    if (p->options->objective == SMG_OBJECTIVE_DISPATCHES) return 1.0 + 1e-3 * s->price.seconds;
+    return s->price.seconds;
+}
+
+static bool is_product(const planner *p, int at) {
+    return smg_node_class(smg_graph_node(p->g, p->order[at])) == SMG_CLASS_CONTRACT;
+}
+
+/* Extends segments from `from` as far as limits allow, improving best[]. */
+static smg_status extend(planner *p, int from, choice *best) {
+    int products = 0;
+    int limit = p->options->unfused ? 1 : PLAN_MAX_SEGMENT;
+    for (int to = from + 1; to <= p->count && to - from <= limit; to++) {
+        const segment *s;
+        products += is_product(p, to - 1);
+        if (products > PLAN_MAX_PRODUCTS) break;
+        SMG_TRY(plan_segment(p, from, to, &s));
+        if (!s->possible) {
+            if (to == from + 1) {
+                return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
+                                smg_graph_describe(p->g, p->order[from]), s->refused ? s->refused : "no schedule");
+            }
+            continue;
+        }
+        double cost = best[from].cost + cost_of(p, s);
+        if (cost < best[to].cost) best[to] = (choice){ .cost = cost, .from = from, .segment = s };
+    }
+    return SMG_OK;
+}
+
+static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_text *why) {
+    const segment *both, *other;
+    if (next - from > PLAN_MAX_SEGMENT || p->options->unfused) return SMG_OK;
+    SMG_TRY(plan_segment(p, from, next, &both));
+    SMG_TRY(plan_segment(p, to, next, &other));
+    smg_text_addf(why, "cut before %s: ", smg_graph_describe(p->g, p->order[to]));
+    if (!both->possible) {
+        smg_text_addf(why, "together impossible: %s\n", both->refused != NULL ? both->refused : "no schedule");
+    } else {
+        smg_text_addf(why, "together %.2f us, apart %.2f us\n", both->price.seconds * 1e6,
+                      (mine->price.seconds + other->price.seconds) * 1e6);
+    }
+    return SMG_OK;
+}
+
+static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, int count, const choice *best) {
+    int from = at > 0 ? ends[at - 1] : 0, to = ends[at];
+    smg_pstep *step = SMG_ARRAY_PUSH(p->arena, &plan->steps);
+    if (step == NULL) return SMG_MEMORY;
+    step->name = smg_arena_format(p->arena, "k%d", at);
+    if (step->name == NULL) return SMG_MEMORY;
+    smg_text why;
+    smg_text_init(&why, p->ctx);
+    smg_status status = plan_lower(p, from, to, best[to].segment, &why, step);
+    if (status == SMG_OK && at + 1 < count) {
+        status = tell_cut(p, from, to, ends[at + 1], best[to].segment, &why);
+    }
+    if (status == SMG_OK) status = smg_text_status(&why);
+    if (status == SMG_OK) {
+        step->because = smg_arena_string(p->arena, smg_text_cstr(&why));
+        if (step->because == NULL) status = SMG_MEMORY;
+    }
+    smg_text_free(&why);
+    return status;
+}
+
+static smg_status choose(planner *p, smg_plan *plan) {
+    choice *best = SMG_ARENA_ARRAY(p->arena, choice, (size_t)p->count + 1);
+    int *ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1);
+    if (best == NULL || ends == NULL) return SMG_MEMORY;
+    for (int i = 1; i <= p->count; i++) best[i].cost = DBL_MAX;
+    for (int from = 0; from < p->count; from++) {
+        smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
+        SMG_TRY(extend(p, from, best));
+    }
+    int count = 0;
+    for (int at = p->count; at > 0; at = best[at].from) ends[count++] = at;
+    for (int i = 0; i < count / 2; i++) {
+        int end = ends[i];
+        ends[i] = ends[count - 1 - i];
+        ends[count - 1 - i] = end;
+    }
+    for (int i = 0; i < count; i++) SMG_TRY(add_step(p, plan, ends, i, count, best));
+    return SMG_OK;
+}
+
+smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
+                         smg_arena *arena, smg_plan **out_plan) {
+    static const smg_plan_options defaults = { .objective = SMG_OBJECTIVE_TIME };
+    planner p = { .g = g, .target = target, .options = options != NULL ? options : &defaults, .ctx = g->ctx,
+                  .arena = arena };
+    smg_plan *plan = SMG_ARENA_NEW(arena, smg_plan);
+    int symbols = smg_size_symbol_count(g->sizes);
+    p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);
+    if (plan == NULL || p.nominal == NULL) return SMG_MEMORY;
+    smg_plan_nominal(g, p.nominal);
+    for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
+    SMG_TRY(smg_map_create(arena, &p.cache));
+    plan->graph = g;
+    plan->arena = arena;
+    SMG_TRY(plan_order(&p));
+    SMG_TRY(choose(&p, plan));
+    *out_plan = plan;
+    return SMG_OK;
+}

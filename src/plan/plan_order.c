@@ -1,0 +1,80 @@
+/* The linear order that segments are cut from: by number of products on the longest path to a node,
+ * then by id. Siblings (three projections of one input) come before what joins them, so that a join
+ * and everything elementwise or reducing behind it stand together. Any contiguous cut of a topological order is
+ * free of cycles. */
+#include <stdlib.h>
+
+#include "plan/plan_internal.h"
+
+typedef struct keyed {
+    int level;
+    smg_node_id id;
+} keyed;
+
+static int by_level(const void *a, const void *b) {
+    const keyed *x = a, *y = b;
+    if (x->level != y->level) return x->level < y->level ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool computes(const smg_node *n) {
+    smg_op_class c = smg_node_class(n);
+    return c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW;
+}
+
+static void mark_uses(planner *p) {
+    for (int i = 0; i < p->count; i++) {
+        const smg_node *n = smg_graph_node(p->g, p->order[i]);
+        for (int k = 0; k < n->operand_count; k++) {
+            smg_node_id source = smg_space_source(p->g, n->operand[k]);
+            if (p->last_use[source] < i) p->last_use[source] = i;
+        }
+    }
+    for (int o = 0; o < p->g->outputs.count; o++) {
+        p->last_use[smg_space_source(p->g, p->g->outputs.items[o].node)] = INT32_MAX;
+    }
+}
+
+smg_status plan_order(planner *p) {
+    int nodes = p->g->nodes.count;
+    int *level = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
+    keyed *keys = SMG_ARENA_ARRAY(p->arena, keyed, (size_t)nodes + 1);
+    p->order = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)nodes + 1);
+    p->place = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
+    p->last_use = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
+    p->needed = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
+    if (level == NULL || keys == NULL || p->order == NULL || p->place == NULL || p->last_use == NULL ||
+        p->needed == NULL) {
+        return SMG_MEMORY;
+    }
+    for (smg_node_id i = 0; i < nodes; i++) {
+        const smg_node *n = smg_graph_node(p->g, i);
+        for (int k = 0; k < n->operand_count; k++) {
+            if (level[n->operand[k]] > level[i]) level[i] = level[n->operand[k]];
+        }
+        level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
+        p->place[i] = -1;
+        p->last_use[i] = -1;
+        if (computes(n)) keys[p->count++] = (keyed){ .level = level[i], .id = i };
+    }
+    qsort(keys, (size_t)p->count, sizeof(keyed), by_level);
+    for (int i = 0; i < p->count; i++) {
+        p->order[i] = keys[i].id;
+        p->place[keys[i].id] = i;
+    }
+    mark_uses(p);
+    return SMG_OK;
+}
+
+static int by_id(const void *a, const void *b) {
+    smg_node_id x = *(const smg_node_id *)a, y = *(const smg_node_id *)b;
+    return x < y ? -1 : x > y;
+}
+
+void plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
+    for (int i = from; i < to; i++) {
+        out_nodes[i - from] = p->order[i];
+        p->needed[p->order[i]] = p->last_use[p->order[i]] >= to;
+    }
+    qsort(out_nodes, (size_t)(to - from), sizeof(smg_node_id), by_id);
+}

@@ -1,0 +1,152 @@
+/* The cost model: one walk over a tile program. It counts, per workgroup and multiplied by the open
+ * loops, the global elements that pass, the multiply-adds (padded lanes included: they take time too) and the
+ * barriers; then seconds = the slowest of memory, cache and arithmetic, at the occupancy of the grid, plus the
+ * barriers' and the dispatch's own cost. */
+#include <math.h>
+
+#include "plan/plan_internal.h"
+
+typedef struct walk {
+    const smg_kernel *k;
+    const smg_target *t;
+    const int64_t *symbols;
+    double trips;      /* product of open loops */
+    double workgroups;
+    double traffic;    /* bytes that workgroups ask for */
+    double footprint;  /* bytes if every element moved once */
+    double memory;     /* bytes that reach device memory */
+    double work;       /* multiply-add slots */
+    double flops;      /* useful, x2 */
+    double barriers;
+    double loops[16];
+    int depth;
+    double read_trips; /* of the instruction at hand */
+} walk;
+
+static double extent_of(const walk *w, int axis) {
+    int64_t value = 1;
+    if (!smg_size_eval(w->k->sizes, w->k->axes.items[axis].extent, w->symbols, &value)) value = 1;
+    return (double)value;
+}
+
+static double steps_of(const walk *w, int axis) {
+    return ceil(extent_of(w, axis) / (double)w->k->axes.items[axis].tile);
+}
+
+static void count_access(walk *w, const smg_access *a) {
+    double tile = 1, whole = 1;
+    for (int i = 0; i < a->axis_count; i++) {
+        double extent = extent_of(w, a->axis[i]), size = (double)w->k->axes.items[a->axis[i]].tile;
+        tile *= size < extent ? size : extent;
+        whole *= extent;
+    }
+    double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
+    double asked = tile * w->trips * w->workgroups * bytes;
+    whole *= bytes;
+    if (asked < whole) asked = whole;
+    w->traffic += asked;
+    w->footprint += whole;
+    w->memory += whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked;
+}
+
+static void count_leaf(void *user, int leaf) {
+    walk *w = user;
+    const smg_kleaf *f = &w->k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_LOAD) count_access(w, &w->k->accesses.items[f->index]);
+}
+
+/* Slots that an elementwise instruction over `axes` takes, lanes and registers rounded up. */
+static double slots(const walk *w, const int *axes, int count) {
+    smg_tile tile = { .residence = SMG_REGISTER, .axis_count = count };
+    for (int i = 0; i < count; i++) tile.axis[i] = axes[i];
+    return (double)smg_tile_registers(w->k, &tile) * smg_kernel_invocations(w->k);
+}
+
+static void count_map(walk *w, const smg_instr *in) {
+    int axes[SMG_TILE_AXES * 2], count = 0;
+    if (in->dst >= 0) {
+        const smg_tile *t = &w->k->tiles.items[in->dst];
+        for (int i = 0; i < t->axis_count; i++) axes[count++] = t->axis[i];
+    }
+    for (int i = 0; in->kind != SMG_I_SET && in->kind != SMG_I_STAGE && i < in->axis_count; i++) {
+        if (count < SMG_TILE_AXES) axes[count++] = in->axes[i];
+    }
+    double elements = slots(w, axes, count);
+    if (in->kind == SMG_I_STAGE) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    double cost = smg_expr_cost(w->k->exprs, in->expr) + (in->kind == SMG_I_STAGE ? 3.0 : 1.0);
+    w->work += elements * cost * w->trips * w->workgroups;
+    w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
+    smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
+}
+
+static void count_reduce(walk *w, const smg_instr *in) {
+    count_map(w, in);
+    double rows = (double)smg_tile_rows(w->k, &w->k->tiles.items[in->dst]) / w->k->lane_rows;
+    double hops = log2((double)w->k->lane_cols) * 4.0 * (rows < 1 ? 1 : rows);
+    w->work += hops * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
+}
+
+/* A lane multiplies rows x columns of registers for each k; what it loads from shared for that is the
+ * sum of the two. */
+static void count_product(walk *w, const smg_instr *in) {
+    const smg_tile *c = &w->k->tiles.items[in->dst];
+    double registers = (double)smg_tile_registers(w->k, c);
+    double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
+    double depth = (double)w->k->axes.items[in->axes[0]].tile;
+    double per_k = rows * cols + 1.5 * (rows + cols);
+    w->work += per_k * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->flops += 2.0 * rows * cols * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+}
+
+static void step(walk *w, const smg_instr *in) {
+    switch (in->kind) {
+    case SMG_I_LOOP:
+        w->loops[w->depth++] = w->trips;
+        w->trips *= steps_of(w, in->axes[0]);
+        break;
+    case SMG_I_END: w->trips = w->loops[--w->depth]; break;
+    case SMG_I_BARRIER: w->barriers += w->trips; break;
+    case SMG_I_REDUCE: count_reduce(w, in); break;
+    case SMG_I_MMA: count_product(w, in); break;
+    case SMG_I_SPILL:
+        w->work += 2.0 * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
+        break;
+    case SMG_I_STORE: count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
+    case SMG_I_SET:
+    case SMG_I_STAGE: count_map(w, in); break;
+    }
+}
+
+static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
+    price->shared_bytes = smg_kernel_shared_bytes(k);
+    price->registers = smg_kernel_registers(k);
+    *out_refused = NULL;
+    if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
+    if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
+    if (k->buffers.count + 1 > t->max_bindings) *out_refused = "needs more storage buffers than a stage has";
+    return *out_refused == NULL;
+}
+
+bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
+                const char **out_refused) {
+    int64_t groups = 1;
+    *out_price = (smg_price){ 0 };
+    if (!fits(k, t, out_price, out_refused)) return false;
+    if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
+    walk w = { .k = k, .t = t, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
+    for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
+    double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
+    double balance = w.workgroups / (waves * cores); /* share of the cores that work */
+    double lanes = smg_kernel_invocations(k) * fmin(waves, 4.0) / 512.0;
+    double busy = t->type == SMG_DEVICE_CPU ? balance : balance * fmin(1.0, lanes);
+    double arithmetic = 2.0 * w.work / (t->fma_rate * busy);
+    double memory = w.memory / (t->bandwidth * fmin(1.0, 2.0 * busy));
+    double cache = w.traffic / (t->cache_bandwidth * fmin(1.0, 2.0 * busy));
+    double slow = fmax(arithmetic, fmax(memory, cache));
+    out_price->seconds = slow + w.barriers * waves * t->barrier_cost + t->dispatch_cost;
+    out_price->bytes = w.memory;
+    out_price->flops = w.flops;
+    out_price->workgroups = w.workgroups;
+    return true;
+}

@@ -1,0 +1,23 @@
+/* The plan as text: steps, their nodes, prices and reasons. */
+#include "plan/plan.h"
+
+void smg_plan_print(const smg_plan *plan, smg_text *text) {
+    for (int i = 0; i < plan->steps.count; i++) {
+        const smg_pstep *step = &plan->steps.items[i];
+        smg_text_addf(text, "%s: %d ops, %.2f us, %.0f KB, %.0f workgroups, shared %lld B, registers %lld\n",
+                      step->name, step->node_count, step->price.seconds * 1e6, step->price.bytes / 1e3,
+                      step->price.workgroups, (long long)step->price.shared_bytes,
+                      (long long)step->price.registers);
+        for (int n = 0; n < step->node_count; n++) {
+            smg_text_addf(text, "    %s\n", smg_graph_describe(plan->graph, step->nodes[n]));
+        }
+        const char *line = step->because;
+        while (line != NULL && *line != '\0') {
+            size_t length = strcspn(line, "\n");
+            smg_text_add(text, "  because ");
+            smg_text_add_n(text, line, length);
+            smg_text_add(text, "\n");
+            line += length + (line[length] == '\n');
+        }
+    }
+}

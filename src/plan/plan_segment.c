@@ -1,0 +1,136 @@
+/* One segment: build its space, lower every schedule, price the programs that fit, keep the best. Layers
+ * repeat, so the result is kept under a hash of the structure. */
+#include "plan/plan_internal.h"
+
+static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
+    for (;;) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        h = smg_hash_u64(h, (uint64_t)n->op);
+        h = smg_hash_u64(h, (uint64_t)n->type);
+        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->dims[d]);
+        if (smg_node_class(n) != SMG_CLASS_VIEW) break;
+        h = smg_hash_u64(h, (uint64_t)n->axis * 31u + (uint64_t)n->step);
+        h = smg_hash_u64(h, (uint64_t)n->begin);
+        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->perm[d]);
+        id = n->operand[0];
+    }
+    const smg_node *n = smg_graph_node(p->g, id);
+    h = smg_hash_bytes(h, &n->value, sizeof(n->value));
+    h = smg_hash_u64(h, (uint64_t)n->size);
+    for (int i = 0; i < count; i++) {
+        if (nodes[i] == id) return smg_hash_u64(h, (uint64_t)i + 1000);
+    }
+    return h;
+}
+
+static uint64_t hash_segment(const planner *p, const smg_node_id *nodes, int count) {
+    uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
+    smg_node_id external[PLAN_MAX_SEGMENT * SMG_MAX_OPERANDS];
+    int externals = 0;
+    for (int i = 0; i < count; i++) {
+        const smg_node *n = smg_graph_node(p->g, nodes[i]);
+        h = smg_hash_u64(h, (uint64_t)n->op * 8u + (uint64_t)n->type);
+        h = smg_hash_u64(h, (uint64_t)(p->needed[nodes[i]] * 16 + n->axis * 2 + n->keep));
+        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->dims[d]);
+        for (int l = 0; l < 3; l++) h = smg_hash_text(h, n->label[l]);
+        for (int k = 0; k < n->operand_count; k++) {
+            h = hash_view_chain(p, h, n->operand[k], nodes, count);
+            smg_node_id source = smg_space_source(p->g, n->operand[k]);
+            int at = 0; /* which outside tensor: the same one twice is another structure */
+            while (at < externals && external[at] != source) at++;
+            if (at == externals) external[externals++] = source;
+            h = smg_hash_u64(h, (uint64_t)at);
+        }
+    }
+    return h;
+}
+
+static void nominal_extents(const planner *p, const smg_space *space, int64_t *out) {
+    for (int a = 0; a < SMG_SPACE_AXES; a++) {
+        out[a] = 1;
+        if (a < space->axes.count) {
+            if (!smg_size_eval(p->g->sizes, space->axes.items[a].extent, p->nominal, &out[a])) out[a] = 1;
+        }
+    }
+}
+
+static smg_status try_schedule(planner *p, smg_arena *scratch, const smg_schedule *s, segment *best) {
+    smg_kernel *kernel;
+    const char *refused;
+    smg_price price;
+    best->tried++;
+    SMG_TRY(smg_kernel_lower(s, scratch, "try", NULL, &kernel, &refused));
+    if (kernel != NULL && plan_price(kernel, p->target, p->nominal, &price, &refused)) {
+        best->fitted++;
+        if (!best->possible || price.seconds < best->price.seconds) {
+            best->possible = true;
+            best->price = price;
+            best->schedule = *s;
+        }
+    }
+    if (!best->possible && refused != NULL && best->refused == NULL) {
+        best->refused = smg_arena_string(p->arena, refused);
+        if (best->refused == NULL) return SMG_MEMORY;
+    }
+    return SMG_OK;
+}
+
+static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, segment *out) {
+    smg_space *space;
+    smg_schedules schedules;
+    int64_t nominal[SMG_SPACE_AXES];
+    SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
+    if (space->refused != NULL) {
+        out->refused = smg_arena_string(p->arena, space->refused);
+        return out->refused != NULL ? SMG_OK : SMG_MEMORY;
+    }
+    nominal_extents(p, space, nominal);
+    SMG_TRY(smg_sched_candidates(space, p->target, nominal, scratch, &schedules));
+    out->refused = schedules.refused;
+    for (int i = 0; i < schedules.items.count; i++) {
+        SMG_TRY(try_schedule(p, scratch, &schedules.items.items[i], out));
+    }
+    return SMG_OK;
+}
+
+smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
+    smg_node_id nodes[PLAN_MAX_SEGMENT];
+    void *found;
+    plan_members(p, from, to, nodes);
+    uint64_t key = hash_segment(p, nodes, to - from);
+    if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
+        *out_segment = found;
+        return SMG_OK;
+    }
+    segment *s = SMG_ARENA_NEW(p->arena, segment);
+    smg_arena *scratch = NULL;
+    if (s == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_arena_create(p->ctx, &scratch));
+    smg_status status = try_all(p, scratch, nodes, to - from, s);
+    smg_arena_destroy(scratch);
+    SMG_TRY(status);
+    *out_segment = s;
+    return smg_map_set(p->cache, &key, sizeof(key), s);
+}
+
+smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
+    smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
+    const char *refused;
+    smg_space *space;
+    smg_schedule schedule = s->schedule;
+    if (nodes == NULL) return SMG_MEMORY;
+    plan_members(p, from, to, nodes);
+    SMG_TRY(smg_space_build(p->g, p->arena, nodes, to - from, p->needed, &space));
+    schedule.space = space;
+    smg_slice_spatial(space, why);
+    smg_sched_print(&schedule, why);
+    SMG_TRY(smg_kernel_lower(&schedule, p->arena, out_step->name, why, &out_step->kernel, &refused));
+    if (out_step->kernel == NULL) {
+        return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s",
+                        out_step->name, refused);
+    }
+    out_step->nodes = nodes;
+    out_step->node_count = to - from;
+    out_step->price = s->price;
+    return smg_kernel_verify(p->ctx, out_step->kernel);
+}
