@@ -1,0 +1,96 @@
+// smg_math.glsl: functions that the scalar primitives of op/prim.def name in generated kernels.
+// Every "//@ name" line opens a section; a kernel gets the sections whose name it calls.
+
+//@ smg_erf
+// Within 1 ulp of erf for 32-bit floats: odd polynomial near 0, 1 - exp(polynomial) beyond.
+float smg_erf(float x)
+{
+    float t = min(abs(x), 4.0);
+    float s = t * t;
+    if (t > 0.927734375) {
+        float r = fma(-1.72853470e-5, t, 3.83197126e-4);
+        float u = fma(-3.88396438e-3, t, 2.42546219e-2);
+        r = fma(r, s, u);
+        r = fma(r, t, -1.06777877e-1);
+        r = fma(r, t, -6.34846687e-1);
+        r = fma(r, t, -1.28717512e-1);
+        r = fma(r, t, -t);
+        r = 1.0 - exp(r);
+        return x < 0.0 ? -r : r;
+    }
+    s = x * x;
+    float r = -5.96761703e-4;
+    r = fma(r, s, 4.99119423e-3);
+    r = fma(r, s, -2.67681349e-2);
+    r = fma(r, s, 1.12819925e-1);
+    r = fma(r, s, -3.76125336e-1);
+    r = fma(r, s, 1.28379166e-1);
+    return fma(r, x, x);
+}
+
+//@ smg_tanh
+// Odd polynomial near 0; beyond, 1 - 2 / (1 + exp(2 x)) with x clamped where tanh is 1.
+float smg_tanh(float x)
+{
+    float t = abs(x);
+    if (t > 0.55) {
+        float r = 1.0 - 2.0 / (1.0 + exp(2.0 * min(t, 12.0)));
+        return x < 0.0 ? -r : r;
+    }
+    float s = x * x;
+    float r = 1.57394409e-2;
+    r = fma(r, s, -5.23025580e-2);
+    r = fma(r, s, 1.33152470e-1);
+    r = fma(r, s, -3.33327681e-1);
+    return fma(r * s, x, x);
+}
+
+//@ smg_pow
+// Small integer exponents by multiplication (exact sign, good precision), 0 and negative bases as in C.
+float smg_pow(float x, float y)
+{
+    bool whole = y == floor(y);
+    if (whole && abs(y) <= 16.0) {
+        float square = x;
+        float product = 1.0;
+        int count = int(abs(y));
+        for (int bit = 0; bit < 5; ++bit) {
+            if ((count & (1 << bit)) != 0) product *= square;
+            square *= square;
+        }
+        return y < 0.0 ? 1.0 / product : product;
+    }
+    if (x == 0.0) return y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
+    float r = pow(abs(x), y);
+    if (x < 0.0) {
+        if (!whole) return uintBitsToFloat(0x7fc00000u);
+        if (mod(abs(y), 2.0) == 1.0) r = -r;
+    }
+    return r;
+}
+
+//@ smg_mod
+// The sign of the divisor, as floor division has it.
+float smg_mod(float x, float y)
+{
+    return x - y * floor(x / y);
+}
+int smg_mod(int x, int y)
+{
+    int r = x - (x / y) * y;
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+//@ smg_floor_div
+int smg_floor_div(int x, int y)
+{
+    int q = x / y;
+    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+
+//@ smg_isnan
+// By bits: drivers may assume that isnan() is false.
+bool smg_isnan(float x)
+{
+    return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u;
+}

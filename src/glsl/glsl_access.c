@@ -1,0 +1,221 @@
+/* glsl_access.c: where elements are: addresses in buffers, places in tiles.
+ *
+ * An address is built in three steps, each where it stops changing: p at the start of the
+ * instruction (offset and bases), q in the loop over rows, and the columns' part at the element. An
+ * invalid element is loaded from address 0, which always exists, and replaced by 0: no branch, so
+ * loads stay together. */
+#include "glsl_private.h"
+
+const char *glsl_base(glsl_writer *w, int axis) {
+    if (!w->k->axes.items[axis].grid && !w->looped[axis]) return "0";
+    return GLSL_STRING(w, "at_%s", w->axis_name[axis]);
+}
+
+bool glsl_tile_has(const smg_tile *tile, int axis) {
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] == axis) return true;
+    return false;
+}
+
+int glsl_column_registers(const smg_kernel *k, const smg_tile *tile) {
+    int64_t columns = smg_tile_columns(k, tile);
+    int64_t run = (int64_t)k->vec * k->lane_cols;
+    return columns > 1 ? (int)((columns + run - 1) / run * k->vec) : 1;
+}
+
+int glsl_registers(const smg_kernel *k, const smg_tile *tile) {
+    return (int)smg_tile_registers(k, tile);
+}
+
+int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile) {
+    return smg_tile_shared_bytes(k, tile) / 4;
+}
+
+/* ---- addresses
+ * ------------------------------------------------------------------------------------ */
+
+void glsl_hoist(glsl_writer *w, glsl_iter *it) {
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++) {
+        if (!it->access_used[a]) continue;
+        const smg_access *access = &w->k->accesses.items[a];
+        const char *sum = glsl_size(w, access->offset);
+        for (int n = 0; n < access->axis_count; n++)
+            sum =
+                glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[n]), access->stride[n]));
+        it->address[a] = sum;
+        if (strchr(sum, ' ') != NULL) {
+            GLSL_LINE(w, "int p%d = %s;", a, sum);
+            it->address[a] = GLSL_STRING(w, "p%d", a);
+        }
+    }
+}
+
+void glsl_hoist_row(glsl_writer *w, glsl_iter *it) {
+    int row = w->k->row_axis;
+    for (int a = 0; a < w->k->accesses.count && it->has_row && w->status == SMG_OK; a++) {
+        if (!it->access_used[a]) continue;
+        const smg_access *access = &w->k->accesses.items[a];
+        const char *sum = it->address[a];
+        bool any = false;
+        for (int n = 0; n < access->axis_count; n++) {
+            if (access->axis[n] != row || strcmp(it->coord[row], "0") == 0) continue;
+            sum = glsl_plus(w, sum, glsl_times(w, it->coord[row], access->stride[n]));
+            any = true;
+        }
+        if (!any) continue;
+        GLSL_LINE(w, "int q%d = %s;", a, sum);
+        it->address[a] = GLSL_STRING(w, "q%d", a);
+    }
+}
+
+/* The address without the index from data. */
+static const char *element_address(glsl_writer *w, const glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *sum = it->address[a];
+    if (sum == NULL) {
+        glsl_fail(w, SMG_INTERNAL, "an access was used that the expression did not announce");
+        return "0";
+    }
+    for (int n = 0; n < access->axis_count; n++) {
+        int axis = access->axis[n];
+        if (axis == w->k->row_axis && it->has_row) continue; /* in q */
+        sum = glsl_plus(w, sum, glsl_times(w, it->coord[axis], access->stride[n]));
+    }
+    return sum;
+}
+
+const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access) {
+    return GLSL_STRING(w, "(%s)", element_address(w, it, access));
+}
+
+/* Adds index * index_stride with the index clamped, and reports it when it is bad. */
+static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const char *valid) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *address = element_address(w, it, a);
+    if (access->index == SMG_EXPR_NONE) return address;
+    const char *limit = glsl_size(w, access->index_limit);
+    int number = w->serial++;
+    GLSL_LINE(w, "int x%d = %s;", number, glsl_expr_text(w, it, access->index));
+    const char *bad = GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit);
+    GLSL_LINE(w, "if (%s) smg_report(x%d, %s);", glsl_both(w, valid, bad), number, limit);
+    GLSL_LINE(w, "x%d = clamp(x%d, 0, %s - 1);", number, number, limit);
+    w->uses[GLSL_USE_DIAGNOSTICS] = true;
+    return glsl_plus(w, address,
+                     glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride));
+}
+
+static const char *buffer_element(glsl_writer *w, int buffer, const char *address) {
+    const smg_kbuffer *b = &w->k->buffers.items[buffer];
+    const char *name = w->buffer_name[buffer];
+    if (b->type == SMG_TYPE_BOOL) return GLSL_STRING(w, "(g_%s[%s] != 0u)", name, address);
+    if (b->type != SMG_TYPE_F16) return GLSL_STRING(w, "g_%s[%s]", name, address);
+    if (w->target->storage16) {
+        w->uses[GLSL_USE_F16] = true;
+        return GLSL_STRING(w, "float(g_%s[%s])", name, address);
+    }
+    int number = w->serial++;
+    GLSL_LINE(w, "int h%d = %s;", number, address);
+    return GLSL_STRING(w, "unpackHalf2x16(g_%s[h%d >> 1] >> ((h%d & 1) * 16)).x", name, number,
+                       number);
+}
+
+const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
+    const smg_access *access = &w->k->accesses.items[leaf->index];
+    smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
+    w->buffer_read[access->buffer] = true;
+    const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
+    const char *address = indexed_address(w, it, leaf->index, valid);
+    int number = w->serial++;
+    if (valid != NULL) {
+        if (strchr(valid, ' ') != NULL) {
+            GLSL_LINE(w, "bool ok%d = %s;", number, valid);
+            valid = GLSL_STRING(w, "ok%d", number);
+        }
+        GLSL_LINE(w, "int a%d = %s;", number, address);
+        address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
+    }
+    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number,
+              buffer_element(w, access->buffer, address));
+    const char *value = GLSL_STRING(w, "v%d", number);
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", value, valid, value, glsl_zero(kind));
+    return glsl_convert(w, value, kind, leaf->kind);
+}
+
+void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kind kind) {
+    const smg_access *access = &w->k->accesses.items[a];
+    smg_type type = w->k->buffers.items[access->buffer].type;
+    const char *address = indexed_address(w, it, a, NULL);
+    const char *text = glsl_convert(w, value, kind, smg_type_kind(type));
+    if (type == SMG_TYPE_BOOL) text = GLSL_STRING(w, "%s ? 1u : 0u", text);
+    if (type == SMG_TYPE_F16) {
+        if (!w->target->storage16)
+            glsl_fail(w, SMG_UNSUPPORTED, "writes 16-bit floats, the device has no 16-bit storage");
+        w->uses[GLSL_USE_F16] = true;
+        text = GLSL_STRING(w, "float16_t(%s)", text);
+    }
+    GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);
+}
+
+/* ---- tiles
+ * ---------------------------------------------------------------------------------------- */
+
+static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
+    const char *sum = "0";
+    int64_t stride = 1;
+    for (int n = tile->axis_count - 1; n >= 0; n--) {
+        int64_t size = w->k->axes.items[tile->axis[n]].tile;
+        sum = glsl_plus(w, glsl_times_literal(w, it->coord[tile->axis[n]], stride), sum);
+        stride *= n == tile->axis_count - 1 ? size + tile->pad : size;
+    }
+    return sum;
+}
+
+/* The register number in columns: the instruction's j where the columns agree; inside it where the
+ * tile's columns are the last ones and whole runs; from coordinates where one lane has all. */
+static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
+    const smg_kernel *k = w->k;
+    int own[SMG_TILE_AXES];
+    int count = 0;
+    int64_t columns = 1;
+    for (int n = 0; n < tile->axis_count; n++) {
+        if (tile->axis[n] == k->row_axis || k->axes.items[tile->axis[n]].tile == 1) continue;
+        own[count++] = tile->axis[n];
+        columns *= k->axes.items[tile->axis[n]].tile;
+    }
+    if (count == 0) return "0";
+    int skipped = it->column_count - count;
+    bool tail = skipped >= 0;
+    for (int n = 0; n < count && tail; n++) tail = own[n] == it->column[skipped + n];
+    if (tail && skipped == 0) return it->j;
+    if (tail && columns % ((int64_t)k->vec * k->lane_cols) == 0)
+        return GLSL_STRING(w, "%s %% %d", it->j, glsl_column_registers(k, tile));
+    if (k->lane_cols != 1) {
+        glsl_fail(
+            w, SMG_INTERNAL,
+            GLSL_STRING(w,
+                        "the columns of register tile %s are on other lanes than the instruction's",
+                        tile->name));
+        return "0";
+    }
+    const char *sum = "0";
+    int64_t stride = 1;
+    for (int n = count - 1; n >= 0; n--) {
+        sum = glsl_plus(w, glsl_times_literal(w, it->coord[own[n]], stride), sum);
+        stride *= k->axes.items[own[n]].tile;
+    }
+    return sum;
+}
+
+const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
+    const smg_tile *tile = &w->k->tiles.items[t];
+    const char *place;
+    if (tile->residence == SMG_SHARED) {
+        place = shared_place(w, it, tile);
+    } else {
+        bool row = w->k->row_axis >= 0 && glsl_tile_has(tile, w->k->row_axis);
+        const char *rows =
+            row ? glsl_times_literal(w, it->i, glsl_column_registers(w->k, tile)) : "0";
+        place = glsl_plus(w, rows, column_place(w, it, tile));
+    }
+    return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);
+}

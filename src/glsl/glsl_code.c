@@ -1,0 +1,154 @@
+/* glsl_code.c: the kernel's instructions in their order, the simple ones whole. Each becomes one
+ * block under its note. */
+#include "glsl_private.h"
+
+static void write_set(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    glsl_iter it;
+    glsl_iter_init(w, &it, dst->axis, dst->axis_count);
+    if (w->status != SMG_OK) return;
+    glsl_iter_finish(w, &it);
+    glsl_expr_prepare(w, &it, instr->expr);
+    glsl_open(w, "");
+    glsl_hoist(w, &it);
+    glsl_rows_open(w, &it);
+    glsl_columns_open(w, &it);
+    const char *value = glsl_expr_text(w, &it, instr->expr);
+    value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
+    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
+    glsl_columns_close(w, &it);
+    glsl_rows_close(w, &it);
+    glsl_close(w);
+}
+
+static void write_stage(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    glsl_iter it;
+    glsl_iter_init(w, &it, dst->axis, dst->axis_count);
+    if (w->status != SMG_OK) return;
+    glsl_check_axes(&it, dst->axis, dst->axis_count);
+    glsl_expr_prepare(w, &it, instr->expr);
+    glsl_open(w, "");
+    glsl_hoist(w, &it);
+    glsl_flat_open(w, &it, instr->axes, instr->axis_count);
+    const char *value = glsl_expr_text(w, &it, instr->expr);
+    value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
+    const char *valid = glsl_all_valid(w, &it, dst->axis, dst->axis_count);
+    if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, glsl_zero(dst->kind));
+    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
+    glsl_flat_close(w, &it);
+    glsl_close(w);
+}
+
+static void write_spill(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    const smg_tile *from = &w->k->tiles.items[instr->a];
+    glsl_iter it;
+    glsl_iter_init(w, &it, from->axis, from->axis_count);
+    if (w->status != SMG_OK) return;
+    glsl_iter_finish(w, &it);
+    glsl_check_axes(&it, from->axis, from->axis_count);
+    const char *once = glsl_once(w, &it);
+    glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
+    glsl_rows_open(w, &it);
+    glsl_columns_open(w, &it);
+    const char *value = glsl_convert(w, glsl_tile_element(w, &it, instr->a), from->kind, dst->kind);
+    const char *valid = glsl_all_valid(w, &it, from->axis, from->axis_count);
+    if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, glsl_zero(dst->kind));
+    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
+    glsl_columns_close(w, &it);
+    glsl_rows_close(w, &it);
+    glsl_close(w);
+}
+
+static void write_store(glsl_writer *w, const smg_instr *instr) {
+    const smg_access *access = &w->k->accesses.items[instr->a];
+    glsl_iter it;
+    glsl_iter_init(w, &it, instr->axes, instr->axis_count);
+    if (w->status != SMG_OK) return;
+    glsl_iter_finish(w, &it);
+    glsl_check_axes(&it, instr->axes, instr->axis_count);
+    glsl_expr_prepare(w, &it, instr->expr);
+    if (access->index != SMG_EXPR_NONE) glsl_expr_prepare(w, &it, access->index);
+    it.access_used[instr->a] = true;
+    const char *once = glsl_once(w, &it);
+    glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
+    glsl_hoist(w, &it);
+    glsl_rows_open(w, &it);
+    glsl_columns_open(w, &it);
+    const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
+    if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
+    const char *value = glsl_expr_text(w, &it, instr->expr);
+    glsl_store(w, &it, instr->a, value, smg_expr_get(w->k->exprs, instr->expr)->kind);
+    if (valid != NULL) glsl_close(w);
+    glsl_columns_close(w, &it);
+    glsl_rows_close(w, &it);
+    glsl_close(w);
+}
+
+/* ---- loops
+ * ---------------------------------------------------------------------------------------- */
+
+static bool body_has_barrier(const smg_kernel *k, int at) {
+    int depth = 0;
+    for (int i = at; i < k->code.count; i++) {
+        smg_instr_kind kind = k->code.items[i].kind;
+        if (kind == SMG_I_LOOP) depth++;
+        if (kind == SMG_I_END && --depth == 0) return false;
+        if (kind == SMG_I_BARRIER || (kind == SMG_I_REDUCE && glsl_reduce_has_barrier(k)))
+            return true;
+    }
+    return false;
+}
+
+/* A body with a barrier must not be unrolled (compile time, spills); a short one without should be.
+ */
+static void write_loop(glsl_writer *w, const smg_instr *instr, int at) {
+    int a = instr->axes[0];
+    const smg_kaxis *axis = &w->k->axes.items[a];
+    int64_t extent;
+    const char *name = w->axis_name[a];
+    bool constant = smg_size_is_const(w->k->sizes, axis->extent, &extent);
+    if (body_has_barrier(w->k, at))
+        GLSL_LINE(w, "[[dont_unroll]]");
+    else if (constant && extent <= 8 * axis->tile)
+        GLSL_LINE(w, "[[unroll]]");
+    glsl_open(w, GLSL_STRING(w, "for (int at_%s = 0; at_%s < %s; at_%s += %lld)", name, name,
+                             glsl_size(w, axis->extent), name, (long long)axis->tile));
+    w->looped[a] = true;
+}
+
+static void write_end(glsl_writer *w, int at) {
+    const smg_kernel *k = w->k;
+    int depth = 0;
+    for (int i = at; i >= 0; i--) {
+        if (k->code.items[i].kind == SMG_I_END) depth++;
+        if (k->code.items[i].kind == SMG_I_LOOP && --depth == 0) {
+            w->looped[k->code.items[i].axes[0]] = false;
+            glsl_close(w);
+            return;
+        }
+    }
+    glsl_fail(w, SMG_INTERNAL, "an end without a loop");
+}
+
+static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
+    if (instr->note != NULL && instr->note[0] != 0 && instr->kind != SMG_I_END)
+        GLSL_LINE(w, "// %s", glsl_comment(w, instr->note));
+    switch (instr->kind) {
+    case SMG_I_SET: write_set(w, instr); break;
+    case SMG_I_REDUCE: glsl_reduce(w, instr); break;
+    case SMG_I_STAGE: write_stage(w, instr); break;
+    case SMG_I_SPILL: write_spill(w, instr); break;
+    case SMG_I_MMA: glsl_mma(w, instr); break;
+    case SMG_I_STORE: write_store(w, instr); break;
+    case SMG_I_LOOP: write_loop(w, instr, at); break;
+    case SMG_I_END: write_end(w, at); break;
+    case SMG_I_BARRIER: GLSL_LINE(w, "barrier();"); break;
+    }
+}
+
+void glsl_code(glsl_writer *w) {
+    for (int i = 0; i < w->k->code.count && w->status == SMG_OK; i++)
+        write_instr(w, &w->k->code.items[i], i);
+}

@@ -1,0 +1,167 @@
+/* glsl_head.c: everything in front of the inside of main: extensions, interface, shared memory, the
+ * library functions that the text calls, and the sizes. */
+#include "glsl_private.h"
+#include "smg_shaders.h"
+
+static int diagnostics_binding(const glsl_writer *w) {
+    return w->uses[GLSL_USE_DIAGNOSTICS] ? w->k->buffers.count : -1;
+}
+
+smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) {
+    const smg_kernel *k = w->k;
+    memset(out_interface, 0, sizeof *out_interface);
+    for (int s = 0; s < w->symbol_count; s++) {
+        if (!w->symbol_used[s]) continue;
+        if (out_interface->push_count == SMG_GLSL_MAX_PUSH ||
+            (out_interface->push_count + 1) * 4 > w->target->max_push_bytes) {
+            glsl_fail(w, SMG_UNSUPPORTED,
+                      "too many symbolic sizes for the device's push constants");
+            return w->status;
+        }
+        out_interface->push_symbols[out_interface->push_count++] = s;
+    }
+    out_interface->diagnostics = diagnostics_binding(w);
+    out_interface->binding_count = k->buffers.count + (out_interface->diagnostics >= 0 ? 1 : 0);
+    out_interface->local_size = smg_kernel_invocations(k);
+    out_interface->subgroup_size = w->uses[GLSL_USE_SUBGROUP] ? k->subgroup : 0;
+    out_interface->shared_bytes = smg_kernel_shared_bytes(k);
+    if (out_interface->binding_count > w->target->max_bindings) {
+        glsl_fail(w, SMG_UNSUPPORTED,
+                  GLSL_STRING(w, "%d buffers, the device binds at most %lld",
+                              out_interface->binding_count, (long long)w->target->max_bindings));
+    }
+    return w->status;
+}
+
+static void write_extensions(const glsl_writer *w, smg_text *out) {
+    static const struct {
+        glsl_use use;
+        const char *name;
+    } rows[] = {
+        {GLSL_USE_F16, "GL_EXT_shader_16bit_storage"},
+        {GLSL_USE_SUBGROUP, "GL_KHR_shader_subgroup_basic"},
+        {GLSL_USE_SHUFFLE, "GL_KHR_shader_subgroup_shuffle"},
+        {GLSL_USE_ARITHMETIC, "GL_KHR_shader_subgroup_arithmetic"},
+        {GLSL_USE_CLUSTERED, "GL_KHR_shader_subgroup_clustered"},
+    };
+    smg_text_add(out, "#extension GL_EXT_control_flow_attributes : require\n");
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
+        if (w->uses[rows[i].use]) smg_text_addf(out, "#extension %s : require\n", rows[i].name);
+    if (w->target->nan_preserve) {
+        /* SignedZeroInfNanPreserve for 32 bits: constants and comparisons with infinity mean it. */
+        smg_text_add(out, "#extension GL_EXT_spirv_intrinsics : require\n"
+                          "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], "
+                          "capabilities = [4466], 4461, 32);\n");
+    }
+}
+
+static const char *element_word(const glsl_writer *w, smg_type type) {
+    if (type == SMG_TYPE_F16) return w->target->storage16 ? "float16_t" : "uint";
+    if (smg_type_kind(type) == SMG_KIND_FLOAT) return "float";
+    return smg_type_kind(type) == SMG_KIND_INT ? "int" : "uint";
+}
+
+static void write_buffers(glsl_writer *w, smg_text *out) {
+    const smg_kernel *k = w->k;
+    for (int b = 0; b < k->buffers.count; b++) {
+        const smg_kbuffer *buffer = &k->buffers.items[b];
+        const char *mode = !buffer->written ? " readonly" : w->buffer_read[b] ? "" : " writeonly";
+        smg_text_addf(
+            out,
+            "layout(set = 0, binding = %d, std430) restrict%s buffer B%d { %s g_%s[]; }; // %s [",
+            b, mode, b, element_word(w, buffer->type), w->buffer_name[b],
+            smg_type_word(buffer->type));
+        smg_size_print(k->sizes, buffer->elements, out);
+        smg_text_add(out, "]\n");
+    }
+    if (w->uses[GLSL_USE_DIAGNOSTICS]) {
+        smg_text_addf(out,
+                      "layout(set = 0, binding = %d, std430) restrict buffer Diagnostics { uint "
+                      "smg_bad[4]; };\n"
+                      "void smg_report(int index, int limit)\n"
+                      "{\n"
+                      "    if (atomicCompSwap(smg_bad[0], 0u, 1u) == 0u) {\n"
+                      "        smg_bad[1] = uint(index);\n"
+                      "        smg_bad[2] = uint(limit);\n"
+                      "    }\n"
+                      "}\n",
+                      k->buffers.count);
+    }
+}
+
+static void write_push(glsl_writer *w, smg_text *out) {
+    bool any = false;
+    for (int s = 0; s < w->symbol_count; s++) {
+        if (!w->symbol_used[s]) continue;
+        if (!any) smg_text_add(out, "layout(push_constant) uniform Push {\n");
+        any = true;
+        smg_text_addf(out, "    int %s;\n", glsl_symbol(w, s));
+    }
+    if (any) smg_text_add(out, "} push;\n");
+}
+
+static void write_shared(glsl_writer *w, smg_text *out) {
+    const smg_kernel *k = w->k;
+    for (int t = 0; t < k->tiles.count; t++) {
+        const smg_tile *tile = &k->tiles.items[t];
+        if (tile->residence != SMG_SHARED) continue;
+        smg_text_addf(out, "shared %s t_%s[%lld];\n", glsl_kind(tile->kind), w->tile_name[t],
+                      (long long)glsl_shared_elements(k, tile));
+    }
+    if (w->uses[GLSL_USE_SCRATCH])
+        smg_text_addf(out, "shared uint smg_scratch[%lld];\n",
+                      (long long)(smg_kernel_scratch_bytes(k) / 4));
+}
+
+/* The sections of the library whose name is called in `sizes` or the body. */
+static void write_library(glsl_writer *w, const char *sizes, smg_text *out) {
+    static const char marker[] = "//@ ";
+    const char *section = strstr(smg_shader_smg_math, marker);
+    while (section != NULL) {
+        const char *name = section + strlen(marker);
+        const char *end = strchr(name, '\n');
+        if (end == NULL) return;
+        const char *next = strstr(end, marker);
+        const char *call = GLSL_STRING(w, "%.*s(", (int)(end - name), name);
+        if (strstr(sizes, call) != NULL || strstr(smg_text_cstr(&w->body), call) != NULL) {
+            size_t length = next == NULL ? strlen(end + 1) : (size_t)(next - end - 1);
+            smg_text_add_n(out, end + 1, length);
+        }
+        section = next;
+    }
+}
+
+static void write_sizes(glsl_writer *w, smg_text *out) {
+    for (int i = 0; i < w->sizes.count; i++) {
+        smg_text_addf(out, "    int z%d = ", i);
+        glsl_size_text(w, w->sizes.items[i], out);
+        smg_text_add(out, ";\n");
+    }
+}
+
+void glsl_head(glsl_writer *w, smg_text *out) {
+    const smg_kernel *k = w->k;
+    smg_text sizes;
+    smg_text_init(&sizes, w->ctx);
+    write_sizes(w, &sizes);
+    smg_text_add(out, "#version 450\n");
+    smg_text_addf(out, "// kernel %s: %d x %d lanes, vec %d, subgroup %d\n",
+                  glsl_comment(w, k->name), k->lane_rows, k->lane_cols, k->vec, k->subgroup);
+    for (int a = 0; a < k->axes.count; a++) {
+        const smg_kaxis *axis = &k->axes.items[a];
+        smg_text_addf(out, "//   axis %s: ", w->axis_name[a]);
+        smg_size_print(k->sizes, axis->extent, out);
+        smg_text_addf(out, " by %lld%s%s\n", (long long)axis->tile, axis->grid ? ", grid" : "",
+                      a == k->row_axis ? ", rows" : "");
+    }
+    write_extensions(w, out);
+    smg_text_addf(out, "layout(local_size_x = %d) in;\n", smg_kernel_invocations(k));
+    write_push(w, out);
+    write_buffers(w, out);
+    write_shared(w, out);
+    write_library(w, smg_text_cstr(&sizes), out);
+    smg_text_add(out, "\nvoid main()\n{\n");
+    smg_text_add(out, smg_text_cstr(&sizes));
+    if (w->status == SMG_OK) w->status = smg_text_status(&sizes);
+    smg_text_free(&sizes);
+}

@@ -1,0 +1,141 @@
+/* glsl_private.h: what the parts of glsl/ share: the writer (one shader being written) and the
+ * iteration (the loops over the elements of one instruction that are open).
+ *
+ * Names in the text: g_ buffers, t_ tiles, at_ bases of axes, z sizes, p addresses at the start of
+ * an instruction, q addresses of a row, c_ coordinates, ok_ validity, v loaded values, e
+ * expressions. */
+#ifndef SMG_GLSL_PRIVATE_H
+#define SMG_GLSL_PRIVATE_H
+
+#include "glsl/glsl.h"
+
+typedef enum glsl_use {
+    GLSL_USE_SUBGROUP,
+    GLSL_USE_SHUFFLE,
+    GLSL_USE_ARITHMETIC,
+    GLSL_USE_CLUSTERED,
+    GLSL_USE_F16,
+    GLSL_USE_SCRATCH,
+    GLSL_USE_DIAGNOSTICS,
+    GLSL_USE_COUNT
+} glsl_use;
+
+typedef struct glsl_writer {
+    smg_context *ctx;
+    const smg_kernel *k;
+    const smg_target *target;
+    smg_arena *arena; /* of everything below and all strings */
+    smg_text body;    /* the inside of main, written before the head is known */
+    int depth;        /* of indentation */
+    int serial;       /* numbers of temporaries */
+    smg_status status;
+    bool uses[GLSL_USE_COUNT];
+    const char **axis_name, **tile_name, **buffer_name; /* unique identifiers, without prefix */
+    bool *looped;                                       /* axis has a loop open */
+    SMG_ARRAY(smg_size) sizes;                          /* those that need a z */
+    bool *symbol_used;
+    int symbol_count;
+    bool *buffer_read;
+    const char *row_lane, *col_lane; /* "0" where there is one lane only */
+} glsl_writer;
+
+typedef struct glsl_iter {
+    int axes[2 * SMG_TILE_AXES];
+    int count;
+    bool has_row;
+    int64_t rows, columns;
+    int row_registers, column_registers;
+    int column[2 * SMG_TILE_AXES]; /* axes of more than one element, not the row axis */
+    int column_count;
+    const char *i, *j;  /* register numbers */
+    const char **coord; /* by kernel axis: element in the tile, "0" where not iterated */
+    const char **valid; /* by kernel axis: name of the bool; NULL: always valid */
+    bool *check;        /* by kernel axis: validity is asked for */
+    bool *access_used;
+    const char **address; /* by access: what is known so far */
+    const char **memo;    /* by expression: its text */
+    int *uses;            /* by expression: parents */
+    int row_braces, column_braces;
+} glsl_iter;
+
+#define GLSL_LINE(w, ...)                                                                          \
+    do {                                                                                           \
+        glsl_indent(w);                                                                            \
+        smg_text_addf(&(w)->body, __VA_ARGS__);                                                    \
+        smg_text_add(&(w)->body, "\n");                                                            \
+    } while (0)
+/* A string in the writer's arena; "" once memory is out (the writer's status says so). */
+#define GLSL_STRING(w, ...) glsl_kept((w), smg_arena_format((w)->arena, __VA_ARGS__))
+
+/* glsl_write.c */
+void glsl_indent(glsl_writer *w);
+const char *glsl_kept(glsl_writer *w, const char *text);
+void glsl_fail(glsl_writer *w, smg_status code, const char *sentence);
+void *glsl_zeroed(glsl_writer *w, int count, size_t size); /* never a zero-sized request */
+void glsl_open(glsl_writer *w, const char *head);          /* "head {" */
+void glsl_close(glsl_writer *w);
+
+/* glsl_head.c: everything in front of the inside of main */
+void glsl_head(glsl_writer *w, smg_text *out);
+smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface);
+
+/* glsl_name.c */
+smg_status glsl_names(glsl_writer *w);
+const char *glsl_comment(glsl_writer *w, const char *text); /* one harmless line */
+
+/* glsl_size.c */
+const char *glsl_size(glsl_writer *w, smg_size size);               /* literal or zN */
+void glsl_size_text(glsl_writer *w, smg_size size, smg_text *text); /* the whole polynomial */
+void glsl_size_symbols(glsl_writer *w);                             /* marks those of w->sizes */
+const char *glsl_symbol(glsl_writer *w, int symbol);
+const char *glsl_plus(glsl_writer *w, const char *a, const char *b);
+const char *glsl_times(glsl_writer *w, const char *text, smg_size stride);
+const char *glsl_times_literal(glsl_writer *w, const char *text, int64_t factor);
+const char *glsl_both(glsl_writer *w, const char *a, const char *b); /* a && b; NULL is true */
+
+/* glsl_iter.c */
+void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count);
+void glsl_iter_add(glsl_writer *w, glsl_iter *it, const int *axes, int count);
+void glsl_iter_finish(glsl_writer *w, glsl_iter *it);
+void glsl_check_axes(glsl_iter *it, const int *axes, int count);
+void glsl_rows_open(glsl_writer *w, glsl_iter *it);
+void glsl_rows_close(glsl_writer *w, glsl_iter *it);
+void glsl_columns_open(glsl_writer *w, glsl_iter *it);
+void glsl_columns_close(glsl_writer *w, glsl_iter *it);
+void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count);
+void glsl_flat_close(glsl_writer *w, glsl_iter *it);
+const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
+/* Condition that makes a replicated element's writer unique; NULL when it is. */
+const char *glsl_once(glsl_writer *w, const glsl_iter *it);
+
+/* glsl_access.c */
+const char *glsl_base(glsl_writer *w, int axis);    /* at_..., "0" for a whole axis */
+void glsl_hoist(glsl_writer *w, glsl_iter *it);     /* p of every access used */
+void glsl_hoist_row(glsl_writer *w, glsl_iter *it); /* q: with the row's part */
+const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
+const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
+void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
+const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
+int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile);
+int glsl_registers(const smg_kernel *k, const smg_tile *tile);
+int glsl_column_registers(const smg_kernel *k, const smg_tile *tile);
+bool glsl_tile_has(const smg_tile *tile, int axis);
+
+/* glsl_expr.c */
+void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);
+const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr);
+void glsl_expr_forget(glsl_writer *w, glsl_iter *it); /* temporaries went out of scope */
+const char *glsl_apply(glsl_writer *w, smg_prim prim, const char *x, const char *y, const char *z);
+const char *glsl_float(glsl_writer *w, double value);
+const char *glsl_constant(glsl_writer *w, smg_kind kind, double value);
+const char *glsl_kind(smg_kind kind); /* "float" */
+const char *glsl_zero(smg_kind kind);
+const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to);
+
+/* glsl_reduce.c, glsl_mma.c, glsl_code.c */
+void glsl_reduce(glsl_writer *w, const smg_instr *instr);
+bool glsl_reduce_has_barrier(const smg_kernel *k);
+void glsl_mma(glsl_writer *w, const smg_instr *instr);
+void glsl_code(glsl_writer *w);
+
+#endif

@@ -1,0 +1,567 @@
+/* glsl: small kernels built by hand (elementwise with ragged edges, a row-wise loop with carried maximum and
+ * sum, a product through shared memory, a gather, several column axes) in several lane shapes. Each text
+ * must compile for subgroups of 8, 32 and none; where there is a device, its results must agree with the
+ * interpreter's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "glsl/glsl.h"
+#include "kernel/kernel.h"
+#include "spirv/spirv.h"
+#if SMG_VULKAN
+#include "vulkan/vulkan.h"
+#endif
+
+#define MAX_BUFFERS 4
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_spirv_compiler *compiler;
+    smg_target target; /* the device's, where there is one */
+    bool device;
+#if SMG_VULKAN
+    smg_vk_device *dev;
+#endif
+} fixture;
+
+typedef struct lanes {
+    int rows, cols, vec, subgroup;
+} lanes;
+
+/* ---- building kernels ----------------------------------------------------------------------------- */
+
+static smg_kernel *kernel_new(smg_arena *arena, const char *name, lanes l) {
+    smg_kernel *k = SMG_ARENA_NEW(arena, smg_kernel);
+    k->name = name;
+    k->arena = arena;
+    assert_int_equal(smg_sizes_create(arena, &k->sizes), SMG_OK);
+    assert_int_equal(smg_exprs_create(arena, &k->exprs), SMG_OK);
+    k->lane_rows = l.rows;
+    k->lane_cols = l.cols;
+    k->vec = l.vec;
+    k->subgroup = l.subgroup;
+    k->row_axis = -1;
+    return k;
+}
+
+static smg_size size_of(smg_kernel *k, const char *text) {
+    smg_size size;
+    assert_int_equal(smg_size_parse(k->sizes, &text, &size), SMG_OK);
+    return size;
+}
+
+static int axis(smg_kernel *k, const char *name, const char *extent, int64_t tile, bool grid) {
+    smg_kaxis *a = SMG_ARRAY_PUSH(k->arena, &k->axes);
+    *a = (smg_kaxis){.name = name, .extent = size_of(k, extent), .tile = tile, .grid = grid};
+    int number = k->axes.count - 1;
+    if (grid) *SMG_ARRAY_PUSH(k->arena, &k->grid) = number;
+    return number;
+}
+
+static int tile(smg_kernel *k, const char *name, smg_residence residence, int pad, int count, ...) {
+    smg_tile *t = SMG_ARRAY_PUSH(k->arena, &k->tiles);
+    *t = (smg_tile){.name = name, .kind = SMG_KIND_FLOAT, .residence = residence, .axis_count = count};
+    t->pad = pad;
+    va_list list;
+    va_start(list, count);
+    for (int i = 0; i < count; i++) t->axis[i] = va_arg(list, int);
+    va_end(list);
+    return k->tiles.count - 1;
+}
+
+static int buffer(smg_kernel *k, const char *name, smg_type type, const char *elements, bool written) {
+    smg_kbuffer *b = SMG_ARRAY_PUSH(k->arena, &k->buffers);
+    *b = (smg_kbuffer){.name = name, .type = type, .elements = size_of(k, elements), .written = written};
+    return k->buffers.count - 1;
+}
+
+/* Pairs of axis number and stride text. */
+static int access(smg_kernel *k, int to, int count, ...) {
+    smg_access *a = SMG_ARRAY_PUSH(k->arena, &k->accesses);
+    *a = (smg_access){.buffer = to, .offset = size_of(k, "0"), .axis_count = count};
+    a->index = SMG_EXPR_NONE;
+    a->index_stride = a->index_limit = SMG_SIZE_NONE;
+    va_list list;
+    va_start(list, count);
+    for (int i = 0; i < count; i++) {
+        a->axis[i] = va_arg(list, int);
+        a->stride[i] = size_of(k, va_arg(list, const char *));
+    }
+    va_end(list);
+    return k->accesses.count - 1;
+}
+
+static smg_expr leaf(smg_kernel *k, smg_kleaf_kind what, smg_kind kind, int index) {
+    smg_kleaf *l = SMG_ARRAY_PUSH(k->arena, &k->leaves);
+    *l = (smg_kleaf){.what = what, .kind = kind, .index = index, .size = SMG_SIZE_NONE};
+    return smg_expr_leaf(k->exprs, kind, k->leaves.count - 1);
+}
+
+static smg_expr load(smg_kernel *k, int from) {
+    return leaf(k, SMG_KLEAF_LOAD, smg_type_kind(k->buffers.items[k->accesses.items[from].buffer].type), from);
+}
+
+static smg_expr of_tile(smg_kernel *k, int t) {
+    return leaf(k, SMG_KLEAF_TILE, k->tiles.items[t].kind, t);
+}
+
+static smg_expr make2(smg_kernel *k, smg_prim prim, smg_expr a, smg_expr b) {
+    return smg_expr_make(k->exprs, prim, a, b, SMG_EXPR_NONE);
+}
+
+static smg_expr make1(smg_kernel *k, smg_prim prim, smg_expr a) {
+    return make2(k, prim, a, SMG_EXPR_NONE);
+}
+
+static smg_expr number(smg_kernel *k, double value) {
+    return smg_expr_const(k->exprs, SMG_KIND_FLOAT, value);
+}
+
+static smg_instr *instr(smg_kernel *k, smg_instr_kind kind, int dst, smg_expr expr, int count, ...) {
+    smg_instr *i = SMG_ARRAY_PUSH(k->arena, &k->code);
+    *i = (smg_instr){.kind = kind, .dst = dst, .a = -1, .b = -1, .expr = expr, .axis_count = count};
+    va_list list;
+    va_start(list, count);
+    for (int n = 0; n < count; n++) i->axes[n] = va_arg(list, int);
+    va_end(list);
+    return i;
+}
+
+static void plain(smg_kernel *k, smg_instr_kind kind) {
+    instr(k, kind, -1, SMG_EXPR_NONE, 0);
+}
+
+/* ---- the kernels ---------------------------------------------------------------------------------- */
+
+/* y[m, n] = x * erf(x) + tanh(x) / (1 + pow(x, 3)^2) + mod(iota, 7), ragged in both axes. */
+static smg_kernel *elementwise(smg_arena *arena, lanes l, smg_type type) {
+    smg_kernel *k = kernel_new(arena, "elementwise", l);
+    int m = axis(k, "m", "s+1", 2 * l.rows + 1, true), n = axis(k, "n", "45", 24, true);
+    k->row_axis = m;
+    int x = buffer(k, "x", type, "45*s+45", false), y = buffer(k, "y.out", SMG_TYPE_F32, "45*s+45", true);
+    int from = access(k, x, 2, m, "45", n, "1"), to = access(k, y, 2, m, "45", n, "1");
+    int t = tile(k, "value", SMG_REGISTER, 0, 2, m, n);
+    smg_expr v = load(k, from);
+    smg_expr cube = make2(k, SMG_PRIM_POW, v, number(k, 3.0));
+    smg_expr below = make2(k, SMG_PRIM_ADD, number(k, 1.0), make2(k, SMG_PRIM_MUL, cube, cube));
+    smg_expr place = leaf(k, SMG_KLEAF_IOTA, SMG_KIND_INT, to);
+    smg_expr seven = smg_expr_const(k->exprs, SMG_KIND_INT, 7.0);
+    smg_expr rest = make1(k, SMG_PRIM_TO_FLOAT, make2(k, SMG_PRIM_MOD, place, seven));
+    smg_expr value = make2(k, SMG_PRIM_MUL, v, make1(k, SMG_PRIM_ERF, v));
+    value = make2(k, SMG_PRIM_ADD, value, make2(k, SMG_PRIM_DIV, make1(k, SMG_PRIM_TANH, v), below));
+    instr(k, SMG_I_SET, t, make2(k, SMG_PRIM_ADD, value, rest), 2, m, n)->note = "all of it \\";
+    instr(k, SMG_I_STORE, -1, of_tile(k, t), 2, m, n)->a = to;
+    return k;
+}
+
+/* y = exp(x - max) / sum(exp(x - max)) of each row, the maximum and the sum carried along a loop. */
+static smg_kernel *row_loop(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "row_loop", l);
+    int m = axis(k, "m", "s", 2 * l.rows, true), n = axis(k, "n", "3*s+2", 2 * l.cols * l.vec, false);
+    k->row_axis = m;
+    int x = buffer(k, "x", SMG_TYPE_F32, "3*s*s+2*s", false);
+    int y = buffer(k, "y", SMG_TYPE_F32, "3*s*s+2*s", true);
+    int from = access(k, x, 2, m, "3*s+2", n, "1"), to = access(k, y, 2, m, "3*s+2", n, "1");
+    int top = tile(k, "top", SMG_REGISTER, 0, 1, m), old = tile(k, "old", SMG_REGISTER, 0, 1, m);
+    int sum = tile(k, "sum", SMG_REGISTER, 0, 1, m), value = tile(k, "x", SMG_REGISTER, 0, 2, m, n);
+    smg_expr exp_x = make1(k, SMG_PRIM_EXP, make2(k, SMG_PRIM_SUB, of_tile(k, value), of_tile(k, top)));
+    smg_expr scale = make1(k, SMG_PRIM_EXP, make2(k, SMG_PRIM_SUB, of_tile(k, old), of_tile(k, top)));
+    instr(k, SMG_I_SET, top, number(k, -(double)INFINITY), 0);
+    instr(k, SMG_I_SET, sum, number(k, 0.0), 0);
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, n);
+    instr(k, SMG_I_SET, value, load(k, from), 0);
+    instr(k, SMG_I_SET, old, of_tile(k, top), 0);
+    smg_instr *reduce = instr(k, SMG_I_REDUCE, top, of_tile(k, value), 1, n);
+    reduce->combine = SMG_COMBINE_MAX;
+    reduce->accumulate = true;
+    instr(k, SMG_I_SET, sum, make2(k, SMG_PRIM_MUL, of_tile(k, sum), scale), 0)->note = "update";
+    reduce = instr(k, SMG_I_REDUCE, sum, exp_x, 1, n);
+    reduce->combine = SMG_COMBINE_ADD;
+    reduce->accumulate = true;
+    plain(k, SMG_I_END);
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, n);
+    instr(k, SMG_I_SET, value, load(k, from), 0);
+    instr(k, SMG_I_STORE, -1, make2(k, SMG_PRIM_DIV, exp_x, of_tile(k, sum)), 2, m, n)->a = to;
+    plain(k, SMG_I_END);
+    return k;
+}
+
+/* c[m, n] = sum over k of a[m, k] * b[k, n], then through shared memory once more (SPILL). */
+static smg_kernel *product(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "product", l);
+    int m = axis(k, "m", "2*s+1", 4 * l.rows, true), n = axis(k, "n", "50", 2 * l.cols * l.vec, true);
+    int d = axis(k, "k", "s+30", 12, false);
+    k->row_axis = m;
+    int a = buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(s+30)", false);
+    int b = buffer(k, "b", SMG_TYPE_F32, "50*s+1500", false);
+    int c = buffer(k, "c", SMG_TYPE_F32, "100*s+50", true);
+    int from_a = access(k, a, 2, m, "s+30", d, "1"), from_b = access(k, b, 2, d, "50", n, "1");
+    int to = access(k, c, 2, m, "50", n, "1");
+    int ta = tile(k, "a", SMG_SHARED, 1, 2, m, d), tb = tile(k, "b", SMG_SHARED, 4, 2, d, n);
+    int tc = tile(k, "c", SMG_REGISTER, 0, 2, m, n), ts = tile(k, "again", SMG_SHARED, 0, 2, n, m);
+    instr(k, SMG_I_SET, tc, number(k, 0.0), 0);
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    instr(k, SMG_I_STAGE, ta, load(k, from_a), 2, m, d);
+    instr(k, SMG_I_STAGE, tb, load(k, from_b), 2, d, n);
+    plain(k, SMG_I_BARRIER);
+    smg_instr *mma = instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    plain(k, SMG_I_BARRIER);
+    plain(k, SMG_I_END);
+    instr(k, SMG_I_SPILL, ts, SMG_EXPR_NONE, 0)->a = tc;
+    plain(k, SMG_I_BARRIER);
+    instr(k, SMG_I_STORE, -1, of_tile(k, ts), 2, m, n)->a = to;
+    return k;
+}
+
+/* y[i, d] = table[id[i], d]. */
+static smg_kernel *gather(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "gather", l);
+    int i = axis(k, "i", "s", l.rows, true), d = axis(k, "d", "20", 20, false);
+    k->row_axis = i;
+    int id = buffer(k, "id", SMG_TYPE_I64, "s", false);
+    int table = buffer(k, "table", SMG_TYPE_F32, "100", false), y = buffer(k, "y", SMG_TYPE_F32, "20*s", true);
+    int ids = access(k, id, 1, i, "1"), rows = access(k, table, 1, d, "1"), to = access(k, y, 2, i, "20", d, "1");
+    k->accesses.items[rows].index = load(k, ids);
+    k->accesses.items[rows].index_stride = size_of(k, "20");
+    k->accesses.items[rows].index_limit = size_of(k, "5");
+    instr(k, SMG_I_STORE, -1, load(k, rows), 2, i, d)->a = to;
+    return k;
+}
+
+/* y[m] = sum over h, d of x[m, h, d] * w[d], and z[h, d] = x[0, h, d] + w[d], h and d both in columns. */
+static smg_kernel *columns(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "columns", l);
+    int m = axis(k, "m", "s", l.rows, true), h = axis(k, "h", "3", 4, false);
+    int d = axis(k, "d", "min(s,40)", 64, false);
+    if (l.cols * l.vec > 64) k->axes.items[d].tile = l.cols * l.vec; /* whole runs of lanes */
+    smg_size_symbol_set_max(k->sizes, 0, 1000);
+    k->row_axis = m;
+    int x = buffer(k, "x", SMG_TYPE_F32, "120*s", false), v = buffer(k, "w", SMG_TYPE_F32, "40", false);
+    int y = buffer(k, "y", SMG_TYPE_F32, "s", true);
+    int from = access(k, x, 3, m, "120", h, "40", d, "1"), from_w = access(k, v, 1, d, "1");
+    int to = access(k, y, 1, m, "1");
+    int weight = tile(k, "w", SMG_REGISTER, 0, 1, d), sum = tile(k, "sum", SMG_REGISTER, 0, 1, m);
+    instr(k, SMG_I_SET, weight, load(k, from_w), 0);
+    smg_instr *reduce =
+        instr(k, SMG_I_REDUCE, sum, make2(k, SMG_PRIM_MUL, load(k, from), of_tile(k, weight)), 2, h, d);
+    reduce->combine = SMG_COMBINE_ADD;
+    instr(k, SMG_I_STORE, -1, of_tile(k, sum), 1, m)->a = to;
+    return k;
+}
+
+/* ---- compiling and running ------------------------------------------------------------------------ */
+
+static void compile(fixture *f, smg_arena *arena, const smg_kernel *k, const smg_target *target,
+                    smg_spirv_module *out_module) {
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_status status = smg_glsl_write(f->ctx, k, target, &text);
+    if (status == SMG_OK)
+        status = smg_spirv_compile(f->compiler, arena, k->name, smg_text_cstr(&text), NULL, out_module);
+    if (status != SMG_OK || getenv("SMG_TEST_SHOW") != NULL)
+        print_message("%s\n%s\n", smg_context_error(f->ctx), smg_text_cstr(&text));
+    smg_text_free(&text);
+    assert_int_equal(status, SMG_OK);
+}
+
+/* A target that has everything, for texts that only are compiled. */
+static smg_target full_target(int subgroup, bool shuffle_only) {
+    smg_target t;
+    smg_target_init(&t);
+    t.max_invocations = t.max_size_x = 1024;
+    t.shared_bytes = 49152;
+    t.max_bindings = 8;
+    t.subgroup_size = subgroup;
+    t.subgroup_shuffle = 1;
+    t.subgroup_arithmetic = t.subgroup_clustered = shuffle_only ? 0 : 1;
+    t.storage16 = t.fp16 = t.nan_preserve = shuffle_only ? 0 : 1;
+    return t;
+}
+
+typedef struct values {
+    double *data[MAX_BUFFERS];
+    int64_t count[MAX_BUFFERS];
+} values;
+
+static void fill(fixture *f, const smg_kernel *k, const int64_t *symbols, values *v) {
+    (void)f;
+    uint64_t seed = 7;
+    for (int b = 0; b < k->buffers.count; b++) {
+        const smg_kbuffer *at = &k->buffers.items[b];
+        assert_true(smg_size_eval(k->sizes, at->elements, symbols, &v->count[b]));
+        v->data[b] = calloc((size_t)v->count[b], sizeof(double));
+        assert_non_null(v->data[b]);
+        for (int64_t i = 0; i < v->count[b] && !at->written; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            double x = (double)(seed >> 40) / (double)(1 << 24) * 6.0 - 3.0;
+            v->data[b][i] = smg_type_kind(at->type) == SMG_KIND_INT ? floor((x + 3.0) / 1.21)
+                                                                    : (double)(float)(round(x * 64.0) / 64.0);
+        }
+    }
+}
+
+#if SMG_VULKAN
+static uint16_t half_of(double value) { /* exact for the values used here */
+    union {
+        float f;
+        uint32_t u;
+    } bits = {(float)value};
+    uint32_t rest = bits.u & 0x7fffffffu;
+    uint32_t half = rest == 0 ? 0 : ((rest >> 13) - (112u << 10));
+    return (uint16_t)((bits.u >> 16 & 0x8000u) | half);
+}
+
+static void upload(fixture *f, smg_type type, const double *data, int64_t count, smg_vk_buffer **out_buffer) {
+    int64_t size = smg_type_device_bytes(type);
+    int64_t bytes = (count * size + 3) / 4 * 4;
+    uint8_t *raw = calloc((size_t)bytes, 1);
+    for (int64_t i = 0; i < count; i++) {
+        float real = (float)data[i];
+        int32_t whole = smg_type_kind(type) == SMG_KIND_INT ? (int32_t)data[i] : 0;
+        uint16_t half = half_of(data[i]);
+        const void *from = type == SMG_TYPE_F32   ? (const void *)&real
+                           : type == SMG_TYPE_F16 ? (const void *)&half
+                                                  : (const void *)&whole;
+        memcpy(raw + i * size, from, (size_t)size);
+    }
+    assert_int_equal(smg_vk_buffer_create(f->dev, "test", bytes, SMG_VK_DEVICE, out_buffer), SMG_OK);
+    assert_int_equal(smg_vk_upload(*out_buffer, 0, raw, bytes), SMG_OK);
+    free(raw);
+}
+
+/* Runs on the device into data[]; the diagnostics words go to out_bad. */
+static void run_device(fixture *f, const smg_kernel *k, const int64_t *symbols, const smg_spirv_module *module,
+                       values *v, uint32_t out_bad[4]) {
+    smg_glsl_interface face;
+    assert_int_equal(smg_glsl_describe(f->ctx, k, &f->target, &face), SMG_OK);
+    smg_vk_binding bindings[MAX_BUFFERS + 1] = {{0}};
+    for (int b = 0; b < k->buffers.count; b++)
+        upload(f, k->buffers.items[b].type, v->data[b], v->count[b], &bindings[b].buffer);
+    if (face.diagnostics >= 0) upload(f, SMG_TYPE_I32, (double[4]){0}, 4, &bindings[face.diagnostics].buffer);
+    smg_vk_pipeline_desc desc = {.name = k->name, .words = module->words, .word_count = module->word_count};
+    desc.local_size[0] = face.local_size;
+    desc.binding_count = face.binding_count;
+    desc.push_bytes = 4 * face.push_count;
+    desc.subgroup_size = face.subgroup_size;
+    desc.full_subgroups = face.subgroup_size > 0;
+    smg_vk_pipeline *pipeline;
+    smg_status status = smg_vk_pipeline_create(f->dev, &desc, &pipeline);
+    if (status != SMG_OK) print_message("%s: %s\n", k->name, smg_context_error(f->ctx));
+    assert_int_equal(status, SMG_OK);
+    int32_t push[SMG_GLSL_MAX_PUSH];
+    for (int i = 0; i < face.push_count; i++) push[i] = (int32_t)symbols[face.push_symbols[i]];
+    int64_t groups;
+    assert_true(smg_kernel_grid(k, symbols, &groups));
+    int64_t gy = 2, gx = (groups + 1) / 2 + 1; /* some too many */
+    smg_vk_recording *rec;
+    assert_int_equal(smg_vk_recording_begin(f->dev, 0, &rec), SMG_OK);
+    smg_vk_record_dispatch(rec, pipeline, bindings, face.binding_count, push, desc.push_bytes, gx, gy, 1);
+    assert_int_equal(smg_vk_recording_end(rec), SMG_OK);
+    assert_int_equal(smg_vk_run(rec), SMG_OK);
+    for (int b = 0; b < k->buffers.count; b++) {
+        if (!k->buffers.items[b].written) continue;
+        float *raw = calloc((size_t)v->count[b], sizeof(float));
+        assert_int_equal(smg_vk_download(bindings[b].buffer, 0, raw, v->count[b] * 4), SMG_OK);
+        for (int64_t i = 0; i < v->count[b]; i++) v->data[b][i] = (double)raw[i];
+        free(raw);
+    }
+    if (face.diagnostics >= 0)
+        assert_int_equal(smg_vk_download(bindings[face.diagnostics].buffer, 0, out_bad, 16), SMG_OK);
+    smg_vk_recording_destroy(rec);
+    smg_vk_pipeline_destroy(pipeline);
+    for (int b = 0; b < face.binding_count; b++) smg_vk_buffer_destroy(bindings[b].buffer);
+}
+#endif
+
+static void compare(const smg_kernel *k, lanes l, const values *want, const values *got) {
+    for (int b = 0; b < k->buffers.count; b++) {
+        if (!k->buffers.items[b].written) continue;
+        for (int64_t i = 0; i < want->count[b]; i++) {
+            double x = want->data[b][i], y = got->data[b][i];
+            if (fabs(x - y) <= 2e-5 * (1.0 + fabs(x))) continue;
+            print_message("%s %dx%d vec %d subgroup %d: %s[%lld] is %.9g, must be %.9g\n", k->name, l.rows, l.cols,
+                          l.vec, l.subgroup, k->buffers.items[b].name, (long long)i, y, x);
+            fail();
+        }
+    }
+}
+
+static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, int64_t s) {
+#if SMG_VULKAN
+    if (!f->device || (l.subgroup > 1 && l.subgroup != f->target.subgroup_size)) return;
+    if (l.rows * l.cols > f->target.max_invocations) return;
+    if (smg_kernel_shared_bytes(k) > f->target.shared_bytes) return;
+    smg_spirv_module module;
+    uint32_t bad[4] = {0};
+    int64_t symbols[1] = {s};
+    values want, got;
+    compile(f, arena, k, &f->target, &module);
+    fill(f, k, symbols, &want);
+    fill(f, k, symbols, &got);
+    smg_karray arrays[MAX_BUFFERS];
+    for (int b = 0; b < k->buffers.count; b++) arrays[b] = (smg_karray){want.data[b], want.count[b]};
+    smg_status status = smg_kernel_interpret(f->ctx, k, symbols, arrays, false);
+    if (status != SMG_OK) print_message("%s\n", smg_context_error(f->ctx));
+    assert_int_equal(status, SMG_OK);
+    run_device(f, k, symbols, &module, &got, bad);
+    assert_int_equal(bad[0], 0);
+    compare(k, l, &want, &got);
+    for (int b = 0; b < k->buffers.count; b++) {
+        free(want.data[b]);
+        free(got.data[b]);
+    }
+#else
+    (void)f, (void)arena, (void)k, (void)l, (void)s;
+#endif
+}
+
+typedef smg_kernel *maker(smg_arena *arena, lanes l);
+
+static smg_kernel *elementwise_f32(smg_arena *arena, lanes l) {
+    return elementwise(arena, l, SMG_TYPE_F32);
+}
+
+static smg_kernel *elementwise_f16(smg_arena *arena, lanes l) {
+    return elementwise(arena, l, SMG_TYPE_F16);
+}
+
+static void check(void **state, maker *make) {
+    static const lanes shapes[] = {{1, 1, 1, 1},   {4, 8, 1, 8},  {2, 4, 2, 8},   {2, 32, 1, 8}, {1, 64, 4, 8},
+                                   {4, 16, 1, 1},  {1, 8, 1, 1},  {16, 1, 1, 8},  {8, 4, 4, 4},  {2, 8, 1, 4},
+                                   {1, 16, 1, 32}, {2, 64, 2, 32}, {8, 16, 1, 32}, {4, 32, 1, 32}};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(shapes); i++) {
+        for (int shuffle = 0; shuffle < 2; shuffle++) {
+            smg_arena *arena;
+            smg_spirv_module module;
+            assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+            smg_kernel *k = make(arena, shapes[i]);
+            smg_target target = full_target(shapes[i].subgroup, shuffle != 0);
+            compile(f, arena, k, &target, &module);
+            if (shuffle == 0) {
+                run_and_compare(f, arena, k, shapes[i], 21);
+                run_and_compare(f, arena, k, shapes[i], 64);
+            }
+            smg_arena_destroy(arena);
+        }
+    }
+}
+
+static void test_elementwise(void **state) {
+    check(state, elementwise_f32);
+    check(state, elementwise_f16);
+}
+
+static void test_row_loop(void **state) {
+    check(state, row_loop);
+}
+
+static void test_product(void **state) {
+    check(state, product);
+}
+
+static void test_gather(void **state) {
+    check(state, gather);
+}
+
+static void test_columns(void **state) {
+    check(state, columns);
+}
+
+/* A bad index is clamped and reported with its value and limit. */
+static void test_bad_index(void **state) {
+    fixture *f = *state;
+    if (!f->device) skip();
+#if SMG_VULKAN
+    smg_arena *arena;
+    smg_spirv_module module;
+    uint32_t bad[4] = {0};
+    int64_t symbols[1] = {9};
+    values v;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_kernel *k = gather(arena, (lanes){2, 8, 1, 1});
+    compile(f, arena, k, &f->target, &module);
+    fill(f, k, symbols, &v);
+    v.data[0][4] = 77.0;
+    run_device(f, k, symbols, &module, &v, bad);
+    assert_int_equal(bad[0], 1);
+    assert_int_equal(bad[1], 77);
+    assert_int_equal(bad[2], 5);
+    assert_true(fabs(v.data[2][4 * 20] - v.data[1][4 * 20]) < 1e-6); /* row 4, the last */
+    for (int b = 0; b < 3; b++) free(v.data[b]);
+    smg_arena_destroy(arena);
+#endif
+}
+
+static void test_refusals(void **state) {
+    fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_text_init(&text, f->ctx);
+    smg_target target = full_target(32, false);
+    smg_kernel *k = product(arena, (lanes){32, 64, 1, 32});
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_UNSUPPORTED);
+    smg_context_clear_error(f->ctx);
+    target.max_push_bytes = 0;
+    k = product(arena, (lanes){2, 8, 1, 32});
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_UNSUPPORTED);
+    smg_context_clear_error(f->ctx);
+    target = full_target(32, true);
+    target.subgroup_shuffle = 0;
+    k = row_loop(arena, (lanes){2, 8, 1, 32});
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_UNSUPPORTED);
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(text.length, 0);
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
+}
+
+/* ---- set up --------------------------------------------------------------------------------------- */
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    if (f == NULL || smg_context_create(NULL, &f->ctx) != SMG_OK) return -1;
+    if (smg_spirv_compiler_create(f->ctx, &f->compiler) != SMG_OK) return -1;
+#if SMG_VULKAN
+    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) == SMG_OK) {
+        f->device = true;
+        f->target = *smg_vk_target(f->dev);
+        print_message("device %s, subgroup %lld\n", f->target.name, (long long)f->target.subgroup_size);
+    } else {
+        print_message("texts are compiled, not run: %s\n", smg_context_error(f->ctx));
+        smg_context_clear_error(f->ctx);
+    }
+#endif
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+#if SMG_VULKAN
+    smg_vk_close(f->dev);
+#endif
+    smg_spirv_compiler_destroy(f->compiler);
+    smg_context_destroy(f->ctx);
+    free(f);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),  cmocka_unit_test(test_product),
+        cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),   cmocka_unit_test(test_bad_index),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
