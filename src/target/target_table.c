@@ -68,6 +68,13 @@ static void take_assumed(smg_target *target, const smg_target *from) {
     }
 }
 
+/* A table's choice of subgroup size counts only where this driver offers it. */
+static void keep_subgroup_in_range(smg_target *target) {
+    if (target->subgroup_size == 1) return;
+    if (target->subgroup_size < target->subgroup_min) target->subgroup_size = target->subgroup_min;
+    if (target->subgroup_size > target->subgroup_max) target->subgroup_size = target->subgroup_max;
+}
+
 static void apply_quirk(smg_context *ctx, smg_target *target, const quirk_row *quirk) {
     if (strcmp(quirk->key, "matrix") == 0) { /* value: how many shapes to believe */
         if (target->matrix_count > quirk->value) target->matrix_count = (int)quirk->value;
@@ -87,6 +94,7 @@ smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
         smg_target known;
         SMG_TRY(smg_target_parse(ctx, row->text, row->name, &known));
         take_assumed(target, &known);
+        keep_subgroup_in_range(target);
         break;
     }
     for (const quirk_row *quirk = quirk_rows; quirk->key; quirk++)

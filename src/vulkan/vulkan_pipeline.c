@@ -5,18 +5,16 @@
 
 #include <stdio.h>
 
-enum { MAX_BINDINGS = 64, MAX_CONSTANTS = 32 };
+enum { MAX_CONSTANTS = 32 };
 
 static smg_status check_counts(smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
     const smg_target *target = &dev->target;
     if (!desc->words || desc->word_count < 5 || desc->words[0] != 0x07230203u)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' is not a SPIR-V module", desc->name);
-    if (desc->binding_count < 0 || desc->binding_count > target->max_bindings ||
-        desc->binding_count > MAX_BINDINGS)
+    if (desc->binding_count < 0 || desc->binding_count > target->max_bindings)
         return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s' has %d bindings, '%s' allows %lld",
                         desc->name, desc->binding_count, target->name,
-                        (long long)(target->max_bindings < MAX_BINDINGS ? target->max_bindings
-                                                                        : MAX_BINDINGS));
+                        (long long)target->max_bindings);
     if (desc->push_bytes < 0 || desc->push_bytes % 4 != 0 ||
         desc->push_bytes > target->max_push_bytes)
         return smg_fail(dev->ctx, SMG_NO_FIT,
@@ -72,7 +70,7 @@ static smg_status check_subgroup(smg_vk_device *dev, const smg_vk_pipeline_desc 
 
 static smg_status create_layouts(smg_vk_pipeline *pipeline) {
     smg_vk_device *dev = pipeline->dev;
-    VkDescriptorSetLayoutBinding bindings[MAX_BINDINGS];
+    VkDescriptorSetLayoutBinding bindings[SMG_VK_MAX_BINDINGS];
     for (int i = 0; i < pipeline->binding_count; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = (uint32_t)i,

@@ -155,7 +155,8 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     X(matrix2, cooperativeMatrixTensorAddressing)                                                  \
     X(matrix2, cooperativeMatrixBlockLoads)
 
-enum { SMG_VK_MAX_EXTENSIONS = 24 };
+/* Devices offer a million bindings; kernels use a handful, and arrays of this size sit on the stack. */
+enum { SMG_VK_MAX_BINDINGS = 64, SMG_VK_MAX_EXTENSIONS = 24 };
 
 typedef struct smg_vk_features {
     VkPhysicalDeviceFeatures2 core; /* head of the chain */

@@ -24,7 +24,7 @@ static void query_limits(smg_target *target, const VkPhysicalDeviceLimits *limit
     if (bindings > limits->maxDescriptorSetStorageBuffers)
         bindings = limits->maxDescriptorSetStorageBuffers;
     if (bindings > limits->maxPerStageResources) bindings = limits->maxPerStageResources;
-    SET(target, max_bindings, bindings);
+    SET(target, max_bindings, bindings < SMG_VK_MAX_BINDINGS ? bindings : SMG_VK_MAX_BINDINGS);
     SET(target, max_buffer_range, limits->maxStorageBufferRange);
     SET(target, buffer_alignment, clamp_size(limits->minStorageBufferOffsetAlignment));
     SET(target, max_push_bytes, limits->maxPushConstantsSize);

@@ -3,7 +3,7 @@
  * while it is being recorded; a replay touches none of this. */
 #include "vulkan/vulkan_recording.h"
 
-enum { SETS_PER_POOL = 64, DESCRIPTORS_PER_POOL = 512, MAX_BINDINGS = 64 };
+enum { SETS_PER_POOL = 64, DESCRIPTORS_PER_POOL = 512 };
 
 static void fail(smg_vk_recording *rec, smg_status status) {
     if (rec->status == SMG_OK) rec->status = status;
@@ -157,7 +157,7 @@ static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pip
     smg_vk_device *dev = rec->dev;
     int count = pipeline->binding_count;
     if (count == 0) return SMG_OK;
-    VkDescriptorBufferInfo infos[MAX_BINDINGS];
+    VkDescriptorBufferInfo infos[SMG_VK_MAX_BINDINGS];
     for (int i = 0; i < count; i++)
         SMG_TRY(check_binding(rec, pipeline, i, &bindings[i], &infos[i]));
     if (rec->sets_left < 1 || rec->descriptors_left < count) SMG_TRY(add_pool(rec));
@@ -172,7 +172,7 @@ static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pip
     SMG_TRY(smg_vk_result(dev, result, "vkAllocateDescriptorSets", pipeline->name));
     rec->sets_left--;
     rec->descriptors_left -= count;
-    VkWriteDescriptorSet writes[MAX_BINDINGS];
+    VkWriteDescriptorSet writes[SMG_VK_MAX_BINDINGS];
     for (int i = 0; i < count; i++)
         writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

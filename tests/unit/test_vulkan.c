@@ -21,7 +21,7 @@
 /* Drivers leak a little when they are unloaded; our own memory is counted by the hook below, and
  * Vulkan objects left behind by the validation layer. */
 #if defined(__SANITIZE_ADDRESS__)
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
