@@ -1,0 +1,52 @@
+/* Elements of host arrays (constants, inputs) as doubles and back, for every element type. */
+#include "graph/graph_private.h"
+
+#include <math.h>
+
+static double half_to_double(uint16_t half) {
+    int exponent = (half >> 10) & 31, mantissa = half & 1023;
+    double value = exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
+    if (exponent == 31) value = mantissa ? (double)NAN : (double)INFINITY;
+    return half & 0x8000 ? -value : value;
+}
+
+/* To nearest, ties to even; what is too large becomes infinite. */
+static uint16_t double_to_half(double value) {
+    uint16_t sign = signbit(value) ? 0x8000u : 0u;
+    if (isnan(value)) return (uint16_t)(sign | 0x7e00u);
+    double size = fabs(value);
+    if (size >= 65520.0) return (uint16_t)(sign | 0x7c00u);
+    if (size < 6.103515625e-05) return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(size, 24)));
+    int exponent;
+    double fraction = frexp(size, &exponent); /* [0.5, 1) */
+    int mantissa = (int)nearbyint(ldexp(fraction, 11)); /* [1024, 2048] */
+    return (uint16_t)(sign | (uint16_t)(((exponent + 13) << 10) + mantissa));
+}
+
+double smg_host_get(smg_type type, const void *data, int64_t index) {
+    switch (type) {
+    case SMG_TYPE_F32: return (double)((const float *)data)[index];
+    case SMG_TYPE_F16: return half_to_double(((const uint16_t *)data)[index]);
+    case SMG_TYPE_I32: return (double)((const int32_t *)data)[index];
+    case SMG_TYPE_I64: return (double)((const int64_t *)data)[index];
+    case SMG_TYPE_BOOL: return ((const uint8_t *)data)[index] ? 1.0 : 0.0;
+    case SMG_TYPE_COUNT: break;
+    }
+    return 0.0;
+}
+
+static double clamp(double value, double low, double high) {
+    if (!(value >= low)) return value < low ? low : 0.0;
+    return value > high ? high : trunc(value);
+}
+
+void smg_host_set(smg_type type, void *data, int64_t index, double value) {
+    switch (type) {
+    case SMG_TYPE_F32: ((float *)data)[index] = (float)value; break;
+    case SMG_TYPE_F16: ((uint16_t *)data)[index] = double_to_half(value); break;
+    case SMG_TYPE_I32: ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0); break;
+    case SMG_TYPE_I64: ((int64_t *)data)[index] = (int64_t)clamp(value, -9.2e18, 9.2e18); break;
+    case SMG_TYPE_BOOL: ((uint8_t *)data)[index] = (uint8_t)(value < 0.0 || value > 0.0); break;
+    case SMG_TYPE_COUNT: break;
+    }
+}

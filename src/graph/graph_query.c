@@ -1,0 +1,78 @@
+/* Questions about a finished graph: nodes, sentences about them, element counts, alignment of map
+ * operands, and the structural hash. */
+#include "graph/graph_private.h"
+
+const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id) {
+    return id >= 0 && id < g->nodes.count ? &g->nodes.items[id] : NULL;
+}
+
+smg_op_class smg_node_class(const smg_node *node) {
+    return smg_op_get(node->op)->class_;
+}
+
+const char *smg_graph_describe(const smg_graph *g, smg_node_id id) {
+    const smg_node *node = smg_graph_node(g, id);
+    if (!node) return "no node";
+    if (node->name[0]) return node->name;
+    const char *text = smg_arena_format(g->arena, "%%%d (%s)", (int)id, smg_op_get(node->op)->word);
+    return text ? text : smg_op_get(node->op)->word;
+}
+
+smg_size smg_node_elements(const smg_graph *g, smg_node_id id) {
+    const smg_node *node = smg_graph_node(g, id);
+    if (!node) return SMG_SIZE_NONE;
+    smg_size product = smg_size_const(g->sizes, 1);
+    for (int i = 0; i < node->rank; i++) product = smg_size_mul(g->sizes, product, node->dims[i]);
+    return product;
+}
+
+int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int axis) {
+    const smg_node *operand = smg_graph_node(g, node->operand[k]);
+    int own = axis - (node->rank - operand->rank);
+    if (own < 0) return -1;
+    return operand->dims[own] == node->dims[axis] ? own : -1;
+}
+
+/* Ids of sizes depend on the order in which a pool met them, their text does not. */
+static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size) {
+    smg_text text;
+    smg_text_init(&text, g->ctx);
+    smg_size_print(g->sizes, size, &text);
+    hash = smg_hash_text(hash, smg_text_cstr(&text));
+    smg_text_free(&text);
+    return hash;
+}
+
+static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *node) {
+    uint64_t bits;
+    memcpy(&bits, &node->value, sizeof bits);
+    hash = smg_hash_text(hash, smg_op_get(node->op)->word);
+    hash = smg_hash_u64(hash, (uint64_t)node->type);
+    hash = smg_hash_u64(hash, (uint64_t)node->rank);
+    for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i]);
+    for (int k = 0; k < node->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
+    hash = smg_hash_u64(hash, (uint64_t)node->axis);
+    hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
+    if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)
+        for (int i = 0; i < node->rank; i++) hash = smg_hash_u64(hash, (uint64_t)node->perm[i]);
+    if (smg_op_view(node->op) == SMG_VIEW_SLICE) hash = hash_size(g, hash, node->begin);
+    hash = smg_hash_u64(hash, (uint64_t)node->step);
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) hash = hash_size(g, hash, node->size);
+    hash = smg_hash_u64(hash, bits);
+    for (int p = 0; p < 3; p++) hash = smg_hash_text(hash, node->label[p]);
+    return node->op == SMG_OP_INPUT ? smg_hash_text(hash, node->name) : hash;
+}
+
+uint64_t smg_graph_hash(const smg_graph *g) {
+    uint64_t hash = SMG_HASH_SEED;
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+        hash = smg_hash_text(hash, smg_size_symbol_name(g->sizes, i));
+        hash = smg_hash_u64(hash, (uint64_t)smg_size_symbol_max(g->sizes, i));
+    }
+    for (int i = 0; i < g->nodes.count; i++) hash = hash_node(g, hash, &g->nodes.items[i]);
+    for (int i = 0; i < g->outputs.count; i++) {
+        hash = smg_hash_text(hash, g->outputs.items[i].name);
+        hash = smg_hash_u64(hash, (uint64_t)g->outputs.items[i].node);
+    }
+    return hash;
+}
