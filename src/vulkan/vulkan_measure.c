@@ -1,0 +1,217 @@
+/* Experiments: each doubles its work until one run takes a few milliseconds, then keeps the best of
+ * three. Time comes from timestamps around the work, or from the host where the queue has none. */
+#include "vulkan/vulkan_measure.h"
+
+#include "vulkan/calibrate_spirv.h"
+
+static const double goal_seconds = 4e-3;
+enum { TRIES = 3, MAX_STEPS = 1 << 28, FMA_FLOPS_STEP = 128, DISPATCHES = 200 };
+
+typedef struct bench_push {
+    uint32_t a, b, c;
+} bench_push;
+
+static uint32_t float_bits(float value) {
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+static int64_t at_most(int64_t value, int64_t limit) { return value < limit ? value : limit; }
+
+static smg_status make_pipeline(smg_vk_bench *bench, const char *name, const uint32_t *words,
+                                size_t bytes, int64_t local_size, int bindings,
+                                smg_vk_pipeline **out_pipeline) {
+    const uint32_t size = (uint32_t)local_size;
+    const smg_vk_pipeline_desc desc = {
+        .name = name,
+        .words = words,
+        .word_count = bytes / sizeof *words,
+        .local_size = {(int)local_size, 1, 1},
+        .binding_count = bindings,
+        .push_bytes = sizeof(bench_push),
+        .constants = &size,
+        .constant_count = 1,
+    };
+    return smg_vk_pipeline_create(bench->dev, &desc, out_pipeline);
+}
+
+static int64_t data_size(const smg_vk_device *dev) {
+    int64_t bytes = INT64_C(512) << 20;
+    bytes = at_most(bytes, dev->target.max_buffer_range);
+    bytes = at_most(bytes, dev->target.max_allocation);
+    bytes = at_most(bytes, smg_vk_memory_available(dev) / 4);
+    return bytes / 16 * 16;
+}
+
+static smg_status create(smg_vk_bench *bench) {
+    smg_vk_device *dev = bench->dev;
+    const smg_target *target = &dev->target;
+    int64_t most = at_most(target->max_invocations, target->max_size_x);
+    bench->fma_size = at_most(1024, most);
+    bench->read_size = at_most(256, most);
+    SMG_TRY(make_pipeline(bench, "calibrate fma", smg_calibrate_fma, sizeof smg_calibrate_fma,
+                          bench->fma_size, 1, &bench->fma));
+    SMG_TRY(make_pipeline(bench, "calibrate read", smg_calibrate_read, sizeof smg_calibrate_read,
+                          bench->read_size, 2, &bench->read));
+    SMG_TRY(make_pipeline(bench, "calibrate barrier", smg_calibrate_barrier,
+                          sizeof smg_calibrate_barrier, bench->read_size, 1, &bench->barrier));
+    bench->data_bytes = data_size(dev);
+    SMG_TRY(smg_vk_buffer_create(dev, "calibrate data", bench->data_bytes, SMG_VK_DEVICE,
+                                 &bench->data));
+    SMG_TRY(smg_vk_buffer_create(dev, "calibrate result", 256, SMG_VK_DEVICE, &bench->result));
+    return smg_vk_fill(bench->data, 0, bench->data_bytes, 0x2545f491u);
+}
+
+smg_status smg_vk_bench_create(smg_vk_device *dev, smg_vk_bench *out_bench) {
+    memset(out_bench, 0, sizeof *out_bench);
+    out_bench->dev = dev;
+    smg_status status = create(out_bench);
+    if (status != SMG_OK) smg_vk_bench_destroy(out_bench);
+    return status;
+}
+
+void smg_vk_bench_destroy(smg_vk_bench *bench) {
+    smg_vk_pipeline_destroy(bench->read);
+    smg_vk_pipeline_destroy(bench->fma);
+    smg_vk_pipeline_destroy(bench->barrier);
+    smg_vk_buffer_destroy(bench->data);
+    smg_vk_buffer_destroy(bench->result);
+    memset(bench, 0, sizeof *bench);
+}
+
+/* ---- one timed run --------------------------------------------------------------------------- */
+
+typedef struct work {
+    smg_vk_pipeline *pipeline;
+    smg_vk_binding bindings[2];
+    int binding_count;
+    bench_push push;
+    int64_t groups;
+    int dispatches;
+} work;
+
+static smg_status run_timed(smg_vk_bench *bench, smg_vk_recording *rec, double *out_seconds) {
+    double began = smg_clock_seconds();
+    SMG_TRY(smg_vk_run(rec));
+    *out_seconds = smg_clock_seconds() - began;
+    if (bench->dev->timestamp_bits == 0) return SMG_OK;
+    double times[2] = {0, 0};
+    SMG_TRY(smg_vk_timestamps(rec, times, 2));
+    if (times[1] > 0) *out_seconds = times[1];
+    return SMG_OK;
+}
+
+/* The best of `tries` runs. */
+static smg_status time_work(smg_vk_bench *bench, const work *w, int tries, double *out_seconds) {
+    smg_vk_recording *rec = NULL;
+    SMG_TRY(smg_vk_recording_begin(bench->dev, 2, &rec));
+    smg_vk_record_timestamp(rec, 0);
+    for (int i = 0; i < w->dispatches; i++) {
+        smg_vk_record_dispatch(rec, w->pipeline, w->bindings, w->binding_count, &w->push,
+                               sizeof w->push, w->groups, 1, 1);
+        smg_vk_record_barrier(rec);
+    }
+    smg_vk_record_timestamp(rec, 1);
+    smg_status status = smg_vk_recording_end(rec);
+    double best = 0;
+    for (int i = 0; i < tries && status == SMG_OK; i++) {
+        double seconds = 0;
+        status = run_timed(bench, rec, &seconds);
+        if (i == 0 || seconds < best) best = seconds;
+    }
+    smg_vk_recording_destroy(rec);
+    *out_seconds = best > 1e-9 ? best : 1e-9;
+    return status;
+}
+
+/* Raises *steps (a member of w's push constants) until a run is long enough, then times it. */
+static smg_status time_growing(smg_vk_bench *bench, work *w, uint32_t *steps, double *out_seconds) {
+    for (;;) {
+        double seconds = 0;
+        SMG_TRY(time_work(bench, w, 1, &seconds));
+        if (seconds >= goal_seconds / 2 || *steps >= MAX_STEPS) break;
+        double factor = goal_seconds / seconds;
+        if (factor > 16) factor = 16;
+        if (factor < 2) factor = 2;
+        *steps = (uint32_t)((double)*steps * factor);
+    }
+    return time_work(bench, w, TRIES, out_seconds);
+}
+
+/* ---- experiments ----------------------------------------------------------------------------- */
+
+static work fma_work(smg_vk_bench *bench, int64_t groups, uint32_t steps) {
+    return (work){
+        .pipeline = bench->fma,
+        .bindings = {{bench->result, 0, 0}},
+        .binding_count = 1,
+        .push = {steps, float_bits(0.999f), float_bits(0.5f)},
+        .groups = groups,
+        .dispatches = 1,
+    };
+}
+
+smg_status smg_vk_bench_warm(smg_vk_bench *bench, double seconds) {
+    double rate = 0, end = smg_clock_seconds() + seconds;
+    do {
+        SMG_TRY(smg_vk_bench_fma(bench, 1024, &rate));
+    } while (smg_clock_seconds() < end);
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_fma(smg_vk_bench *bench, int64_t groups, double *out_rate) {
+    work w = fma_work(bench, groups, 8);
+    double seconds = 1;
+    SMG_TRY(time_growing(bench, &w, &w.push.a, &seconds));
+    *out_rate = (double)w.push.a * FMA_FLOPS_STEP * (double)(groups * bench->fma_size) / seconds;
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, double *out_rate) {
+    const smg_target *target = &bench->dev->target;
+    int64_t per_group = bench->read_size * 4; /* uvec4 of one round of one workgroup */
+    int64_t most_groups = target->type == SMG_DEVICE_CPU ? 64 : 2048;
+    int64_t groups = at_most(at_most(bytes / 16 / per_group, most_groups), target->max_grid_x);
+    if (groups < 1) groups = 1;
+    int64_t count = bytes / 16 / (per_group * groups) * (per_group * groups);
+    int64_t shift = count / 8 * 3 / bench->read_size * bench->read_size;
+    work w = {
+        .pipeline = bench->read,
+        .bindings = {{bench->data, 0, 0}, {bench->result, 0, 0}},
+        .binding_count = 2,
+        .push = {(uint32_t)count, 1, (uint32_t)shift},
+        .groups = groups,
+        .dispatches = 1,
+    };
+    *out_bytes = count * 16;
+    double seconds = 1;
+    SMG_TRY(time_growing(bench, &w, &w.push.b, &seconds));
+    *out_rate = (double)w.push.b * (double)*out_bytes / seconds;
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds) {
+    work w = fma_work(bench, 1, 0);
+    w.dispatches = DISPATCHES;
+    SMG_TRY(time_work(bench, &w, TRIES, out_seconds));
+    *out_seconds /= DISPATCHES;
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds) {
+    work w = {
+        .pipeline = bench->barrier,
+        .bindings = {{bench->result, 0, 0}},
+        .binding_count = 1,
+        .push = {64, 0, 0},
+        .groups = 1,
+        .dispatches = 1,
+    };
+    double seconds = 1;
+    SMG_TRY(time_growing(bench, &w, &w.push.a, &seconds));
+    *out_seconds = seconds / (double)w.push.a;
+    return SMG_OK;
+}

@@ -1,0 +1,28 @@
+/* Small experiments on a device, for vulkan_calibrate.c. */
+#ifndef SMG_VULKAN_MEASURE_H
+#define SMG_VULKAN_MEASURE_H
+
+#include "vulkan/vulkan_private.h"
+
+typedef struct smg_vk_bench {
+    smg_vk_device *dev;
+    smg_vk_pipeline *read, *fma, *barrier;
+    smg_vk_buffer *data, *result;
+    int64_t data_bytes;
+    int64_t fma_size;  /* workgroup size of fma */
+    int64_t read_size; /* of read and barrier */
+} smg_vk_bench;
+
+smg_status smg_vk_bench_create(smg_vk_device *dev, smg_vk_bench *out_bench);
+void smg_vk_bench_destroy(smg_vk_bench *bench);
+
+/* Runs multiply-adds for that long, so that clocks are up. */
+smg_status smg_vk_bench_warm(smg_vk_bench *bench, double seconds);
+/* Floating-point operations a second of `groups` workgroups at once. */
+smg_status smg_vk_bench_fma(smg_vk_bench *bench, int64_t groups, double *out_rate);
+/* Bytes a second, reading `bytes` again and again (rounded down; `out_bytes` is the set that was used). */
+smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, double *out_rate);
+smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds);
+smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
+
+#endif
