@@ -1,0 +1,158 @@
+/* bundle.c: storage formats and the check that everything in a bundle is in range.
+ *
+ * The runtime indexes a bundle without further checks, so smg_bundle_verify is the one place where a
+ * wrong index, a missing module or a written constant becomes a status instead of a crash.
+ */
+#include "bundle/bundle.h"
+
+int64_t smg_storage_host_bytes(smg_storage storage) {
+    switch (storage) {
+    case SMG_STORE_F16: return 2;
+    case SMG_STORE_I64_AS_I32: return 8;
+    case SMG_STORE_BOOL_AS_U32: return 1;
+    case SMG_STORE_F32:
+    case SMG_STORE_I32: break;
+    }
+    return 4;
+}
+
+int64_t smg_storage_device_bytes(smg_storage storage) {
+    return storage == SMG_STORE_F16 ? 2 : 4;
+}
+
+const char *smg_storage_word(smg_storage storage) {
+    switch (storage) {
+    case SMG_STORE_F32: return "f32";
+    case SMG_STORE_F16: return "f16";
+    case SMG_STORE_I32: return "i32";
+    case SMG_STORE_I64_AS_I32: return "i64";
+    case SMG_STORE_BOOL_AS_U32: return "bool";
+    }
+    return "?";
+}
+
+static bool is_size(smg_size size) {
+    return size >= 0;
+}
+
+static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int index) {
+    const smg_bbuffer *b = &bundle->buffers.items[index];
+    if (b->name == NULL) return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer %d has no name", index);
+    if (b->rank < 0 || b->rank > SMG_BUNDLE_RANK || !is_size(b->elements)) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has rank %d or no element count",
+                        b->name, b->rank);
+    }
+    for (int d = 0; d < b->rank; d++) {
+        if (!is_size(b->dims[d])) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has no size in axis %d",
+                            b->name, d);
+        }
+    }
+    bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
+    if (fixed && !smg_size_is_const(bundle->sizes, b->elements, NULL)) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: constant '%s' has a symbolic size", b->name);
+    }
+    if (b->kind == SMG_BUFFER_CONSTANT && b->data == NULL) {
+        return smg_fail(ctx, SMG_INVALID,
+                        "constant '%s' has no data: the graph gives its shape only", b->name);
+    }
+    if (b->kind == SMG_BUFFER_TEMPORARY &&
+        (b->first < 0 || b->last < b->first || b->last >= bundle->run.count)) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' lives from step %d to %d of %d",
+                        b->name, b->first, b->last, bundle->run.count);
+    }
+    for (int other = 0; other < index; other++) {
+        const smg_bbuffer *o = &bundle->buffers.items[other];
+        bool named = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_OUTPUT;
+        if (named && o->kind == b->kind && strcmp(o->name, b->name) == 0) {
+            return smg_fail(ctx, SMG_INVALID, "two %s are named '%s'",
+                            b->kind == SMG_BUFFER_INPUT ? "inputs" : "outputs", b->name);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_binding(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step,
+                                 int index, bool prepare, int position) {
+    const smg_bbinding *binding = &step->bindings[index];
+    if (binding->buffer < 0 || binding->buffer >= bundle->buffers.count) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' binds buffer %d of %d", step->name,
+                        binding->buffer, bundle->buffers.count);
+    }
+    const smg_bbuffer *b = &bundle->buffers.items[binding->buffer];
+    bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
+    if (prepare && !fixed) {
+        return smg_fail(ctx, SMG_INTERNAL,
+                        "bundle: prepare step '%s' binds '%s', which is no constant", step->name,
+                        b->name);
+    }
+    bool may_write = b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY ||
+                     (prepare && b->kind == SMG_BUFFER_DERIVED);
+    if (binding->written && !may_write) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' writes '%s', which may only be read",
+                        step->name, b->name);
+    }
+    if (b->kind == SMG_BUFFER_TEMPORARY && (position < b->first || position > b->last)) {
+        return smg_fail(ctx, SMG_INTERNAL,
+                        "bundle: step %d '%s' uses '%s', which lives from %d to %d", position,
+                        step->name, b->name, b->first, b->last);
+    }
+    for (int other = 0; other < index; other++) {
+        if (step->bindings[other].buffer == binding->buffer &&
+            (step->bindings[other].written || binding->written)) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' reads and writes '%s'",
+                            step->name, b->name);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step,
+                              bool prepare, int position) {
+    if (step->name == NULL || step->module < 0 || step->module >= bundle->modules.count) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step %d has no name or module %d of %d",
+                        position, step->module, bundle->modules.count);
+    }
+    for (int i = 0; i < step->binding_count; i++) {
+        SMG_TRY(verify_binding(ctx, bundle, step, i, prepare, position));
+    }
+    for (int i = 0; i < step->push_count; i++) {
+        if (step->push_symbols[i] < 0 ||
+            step->push_symbols[i] >= smg_size_symbol_count(bundle->sizes)) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' pushes symbol %d of %d",
+                            step->name, step->push_symbols[i],
+                            smg_size_symbol_count(bundle->sizes));
+        }
+    }
+    for (int i = 0; i < step->grid_count; i++) {
+        if (!is_size(step->grid_extent[i]) || step->grid_tile[i] < 1) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' has tile %lld in grid axis %d",
+                            step->name, (long long)step->grid_tile[i], i);
+        }
+    }
+    if (!is_size(step->bytes) || !is_size(step->flops)) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' has no modelled traffic", step->name);
+    }
+    return SMG_OK;
+}
+
+smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
+    if (bundle == NULL || bundle->sizes == NULL) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: there is none, or it has no sizes");
+    }
+    for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_buffer(ctx, bundle, i));
+    for (int i = 0; i < bundle->modules.count; i++) {
+        const smg_bmodule *m = &bundle->modules.items[i];
+        if (m->name == NULL || m->words == NULL || m->word_count < 5 || m->local_size < 1) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: module %d has %zu words, workgroup size %d",
+                            i, m->word_count, m->local_size);
+        }
+    }
+    for (int i = 0; i < bundle->prepare.count; i++) {
+        SMG_TRY(verify_step(ctx, bundle, &bundle->prepare.items[i], true, i));
+    }
+    for (int i = 0; i < bundle->run.count; i++) {
+        SMG_TRY(verify_step(ctx, bundle, &bundle->run.items[i], false, i));
+    }
+    return SMG_OK;
+}

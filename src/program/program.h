@@ -1,0 +1,91 @@
+/* program: a bundle made ready to run on one device.
+ *
+ * Takes:    a verified bundle, an open device.
+ * Gives:    pipelines, uploaded constants, one planned arena, recordings per sizes, results, times.
+ * Promises: constants are uploaded once; a second run of the same sizes allocates nothing; barriers
+ *           stand only where a step reads or writes what an earlier one wrote or read; a bad index in the
+ *           data is INVALID with the numbers.
+ * Does not: know graphs, ops or kernels; compile anything.
+ *
+ *     smg_program_create(ctx, bundle, device, NULL, &p);
+ *     smg_program_bind_sizes(p, sizes);                  one value per symbol of bundle->sizes
+ *     smg_program_write_input(p, "x", data, 2, dims);    after bind: sizes decide where x lies
+ *     smg_program_run(p);
+ *     smg_program_read_output(p, "y", out, bytes);
+ *     smg_program_destroy(p);                            before smg_vk_close
+ */
+#ifndef SMG_PROGRAM_H
+#define SMG_PROGRAM_H
+
+#include "bundle/bundle.h"
+#include "vulkan/vulkan.h"
+
+typedef struct smg_program smg_program;
+
+/* All fields may be zero. */
+typedef struct smg_program_options {
+    /* Called after the bytes of a constant were copied to the device: its pages may be dropped. */
+    void (*uploaded)(void *user, const void *data, size_t bytes);
+    void *user;
+} smg_program_options;
+
+/* The bundle and the device are borrowed and outlive the program; module words and constant data are
+ * no longer read after this returns. Pipelines report progress as phase "pipelines". NO_FIT: a
+ * constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
+smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
+                              const smg_program_options *options, smg_program **out_program);
+void smg_program_destroy(smg_program *program); /* NULL is fine */
+
+const smg_bundle *smg_program_bundle(const smg_program *program);
+/* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
+smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name,
+                            int *out_buffer);
+
+/* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Plans the arena and
+ * records unless these sizes are among the last few. Inputs must be written again when sizes change. */
+smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
+/* Dims of a buffer at the bound sizes; returns its elements. */
+int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
+/* Host elements in the buffer's storage format (i64 and bool as the host has them), row-major. dims are
+ * checked against the bound sizes; an i64 outside the range of 32 bits is INVALID with its position. */
+smg_status smg_program_write_input(smg_program *program, const char *name, const void *data,
+                                   int rank, const int64_t *dims);
+/* Runs the list once and waits. Every input must have been written since sizes were bound. */
+smg_status smg_program_run(smg_program *program);
+/* Copies an output of the last run; `bytes` must be what its host elements take. */
+smg_status smg_program_read_output(smg_program *program, const char *name, void *data,
+                                   int64_t bytes);
+
+/* Seconds of the last run on the device (on the host where the queue has no timestamps). */
+double smg_program_time(const smg_program *program);
+bool smg_program_has_timestamps(const smg_program *program);
+/* Time stamps after every step: smg_program_step_time is then the step's own share. */
+smg_status smg_program_set_profile(smg_program *program, bool on);
+double smg_program_step_time(const smg_program *program, int step);
+int smg_program_step_count(const smg_program *program);
+
+typedef struct smg_program_memory {
+    int64_t constant_bytes, derived_bytes, arena_bytes;
+    int64_t unaliased_bytes; /* what the arena would take without sharing */
+    int barriers, pipelines;
+} smg_program_memory;
+void smg_program_memory_used(const smg_program *program, smg_program_memory *out_memory);
+/* Modelled global traffic and arithmetic of one run at the bound sizes. */
+void smg_program_work(const smg_program *program, double *out_bytes, double *out_flops);
+
+/* ---- the arena's plan (program_arena.c), pure: also used without a device ----------------------- */
+
+typedef struct smg_arena_slot {
+    int64_t bytes;
+    int first, last; /* inclusive lifetime */
+    int chunk;       /* given back */
+    int64_t offset;  /* given back */
+} smg_arena_slot;
+/* Places slots so that two with overlapping lifetimes never overlap in memory; offsets are multiples
+ * of `alignment` (a power of two); no chunk exceeds `chunk_limit`. out_chunk_bytes has room for `count`
+ * chunks. `order` and `placed` are scratch of `count` ints each. false: a slot exceeds the limit. */
+bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment,
+                            int64_t chunk_limit, int *order, int *placed, int64_t *out_chunk_bytes,
+                            int *out_chunk_count);
+
+#endif

@@ -1,0 +1,176 @@
+/* program_memory.c: device memory of a program.
+ *
+ * Constants lie one behind the other in a few buffers, none larger than one binding may reach, and stay
+ * for ever. Inputs, outputs and temporaries share the arena: its plan belongs to one tuple of sizes,
+ * its memory to the program and only grows. */
+#include "program/program_private.h"
+
+static int64_t aligned(int64_t value, int64_t alignment) {
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+static int64_t chunk_limit(const smg_program *p) {
+    int64_t limit = p->target->max_buffer_range;
+    if (p->target->max_allocation < limit) limit = p->target->max_allocation;
+    return limit / 16 * 16;
+}
+
+/* Bytes of a buffer on the device at these sizes, checked against one binding. */
+static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64_t *values,
+                               int64_t *out_elements, int64_t *out_bytes) {
+    int64_t elements = 0;
+    int64_t bytes = 0;
+    if (!smg_size_eval(p->bundle->sizes, b->elements, values, &elements) || elements < 0 ||
+        !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) ||
+        bytes > INT64_MAX - 16) {
+        return smg_fail(p->ctx, SMG_INVALID, "'%s' has too many elements at these sizes", b->name);
+    }
+    bytes = aligned(bytes > 0 ? bytes : 4, 16);
+    if (bytes > chunk_limit(p)) {
+        return smg_fail(p->ctx, SMG_NO_FIT, "'%s' takes %lld bytes, and %s binds at most %lld",
+                        b->name, (long long)bytes, p->target->name, (long long)chunk_limit(p));
+    }
+    *out_elements = elements;
+    *out_bytes = bytes;
+    return SMG_OK;
+}
+
+static bool is_fixed(const smg_bbuffer *b) {
+    return b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
+}
+
+/* First fit of constants in order; fixed_places and the chunks' sizes. */
+static smg_status lay_out_constants(smg_program *p, int *out_chunks) {
+    int chunks = 0;
+    for (int i = 0; i < p->bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &p->bundle->buffers.items[i];
+        if (!is_fixed(b)) continue;
+        smg_place *place = &p->fixed_places[i];
+        int64_t elements = 0;
+        SMG_TRY(buffer_bytes(p, b, NULL, &elements, &place->bytes));
+        int64_t *total = b->kind == SMG_BUFFER_CONSTANT ? &p->constant_bytes : &p->derived_bytes;
+        *total += place->bytes;
+        int chunk = 0;
+        int64_t offset = 0;
+        for (; chunk < chunks; chunk++) {
+            offset = aligned(p->chunk_bytes[chunk], p->target->buffer_alignment);
+            if (offset <= chunk_limit(p) - place->bytes) break;
+        }
+        if (chunk == chunks) {
+            chunks++;
+            offset = 0;
+        }
+        place->chunk = chunk;
+        place->offset = offset;
+        p->chunk_bytes[chunk] = offset + place->bytes;
+    }
+    *out_chunks = chunks;
+    return SMG_OK;
+}
+
+smg_status smg_program_place_constants(smg_program *p, const smg_program_options *options) {
+    int chunks = 0;
+    SMG_TRY(lay_out_constants(p, &chunks));
+    p->fixed.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
+    if (p->fixed.items == NULL) return SMG_MEMORY;
+    for (int i = 0; i < chunks; i++) {
+        SMG_TRY(smg_vk_buffer_create(p->device, "constants", p->chunk_bytes[i], SMG_VK_DEVICE,
+                                     &p->fixed.items[i]));
+        p->fixed.count = i + 1;
+    }
+    for (int i = 0; i < p->bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &p->bundle->buffers.items[i];
+        if (b->kind != SMG_BUFFER_CONSTANT) continue;
+        int64_t elements = 0;
+        smg_size_is_const(p->bundle->sizes, b->elements, &elements);
+        const smg_place *place = &p->fixed_places[i];
+        SMG_TRY(smg_program_upload(p, b, p->fixed.items[place->chunk], place->offset, b->data,
+                                   elements));
+        if (options != NULL && options->uploaded != NULL) {
+            options->uploaded(options->user, b->data,
+                              (size_t)(elements * smg_storage_host_bytes(b->storage)));
+        }
+    }
+    return SMG_OK;
+}
+
+/* Chunks that are too small are replaced: every cached recording names the old ones and goes. */
+static smg_status grow_memory(smg_program *p, int chunks) {
+    bool enough = chunks <= p->memory.count;
+    for (int i = 0; enough && i < chunks; i++) {
+        enough = smg_vk_buffer_bytes(p->memory.items[i]) >= p->chunk_bytes[i];
+    }
+    if (enough) return SMG_OK;
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
+    for (int i = 0; i < chunks; i++) {
+        int64_t bytes = p->chunk_bytes[i];
+        if (i < p->memory.count && smg_vk_buffer_bytes(p->memory.items[i]) >= bytes) continue;
+        smg_vk_buffer_destroy(p->memory.items[i]);
+        p->memory.items[i] = NULL;
+        if (p->memory.count <= i) p->memory.count = i + 1;
+        smg_status status =
+            smg_vk_buffer_create(p->device, "arena", bytes, SMG_VK_DEVICE, &p->memory.items[i]);
+        if (status != SMG_OK) {
+            /* Nothing smaller is kept: the next bind starts anew. */
+            for (int j = 0; j < p->memory.count; j++) {
+                smg_vk_buffer_destroy(p->memory.items[j]);
+                p->memory.items[j] = NULL;
+            }
+            p->memory.count = 0;
+            return smg_fail_within(p->ctx, status, "arena of %lld bytes", (long long)bytes);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
+    const smg_bundle *bundle = p->bundle;
+    int count = 0;
+    bound->unaliased_bytes = 0;
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        int64_t elements = 0;
+        for (int d = 0; d < b->rank; d++) {
+            if (!smg_size_eval(bundle->sizes, b->dims[d], bound->values,
+                               &bound->dims[i * SMG_BUNDLE_RANK + d])) {
+                return smg_fail(p->ctx, SMG_INVALID, "'%s': axis %d has no valid size", b->name, d);
+            }
+        }
+        if (is_fixed(b)) continue;
+        smg_arena_slot *slot = &p->slots[count];
+        SMG_TRY(buffer_bytes(p, b, bound->values, &elements, &slot->bytes));
+        bool temporary = b->kind == SMG_BUFFER_TEMPORARY;
+        slot->first = temporary ? b->first : -1;
+        slot->last = temporary ? b->last : bundle->run.count;
+        p->slot_buffer[count++] = i;
+        bound->unaliased_bytes += slot->bytes;
+    }
+    *out_slots = count;
+    return SMG_OK;
+}
+
+smg_status smg_program_place_bound(smg_program *p, smg_bound *bound) {
+    int count = 0;
+    int chunks = 0;
+    SMG_TRY(measure(p, bound, &count));
+    if (!smg_program_plan_arena(p->slots, count, p->target->buffer_alignment, chunk_limit(p),
+                                p->order, p->placed, p->chunk_bytes, &chunks)) {
+        return smg_fail(p->ctx, SMG_INTERNAL, "a buffer passed its check and does not fit a chunk");
+    }
+    SMG_TRY(grow_memory(p, chunks));
+    for (int i = 0; i < count; i++) {
+        smg_place *place = &bound->places[p->slot_buffer[i]];
+        place->chunk = p->slots[i].chunk;
+        place->offset = p->slots[i].offset;
+        place->bytes = p->slots[i].bytes;
+    }
+    return SMG_OK;
+}
+
+const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
+                                   smg_vk_buffer **out_memory) {
+    bool fixed = is_fixed(&p->bundle->buffers.items[buffer]);
+    const smg_place *place = fixed ? &p->fixed_places[buffer] : &bound->places[buffer];
+    *out_memory = fixed ? p->fixed.items[place->chunk] : p->memory.items[place->chunk];
+    return place;
+}

@@ -1,0 +1,90 @@
+/* program_private.h: what a program is, for the sources of this folder. */
+#ifndef SMG_PROGRAM_PRIVATE_H
+#define SMG_PROGRAM_PRIVATE_H
+
+#include "program/program.h"
+
+#define SMG_PROGRAM_CACHED 8 /* recordings kept, each for one tuple of sizes */
+#define SMG_PROGRAM_DIAGNOSTICS_BYTES 16
+
+/* Where a bundle's buffer lies. */
+typedef struct smg_place {
+    int chunk; /* index of fixed[] or, for what the arena holds, of arena[] */
+    int64_t offset;
+    int64_t bytes; /* on the device, rounded up to 16 */
+} smg_place;
+
+typedef struct smg_vk_buffer_list {
+    smg_vk_buffer **items;
+    int count;
+} smg_vk_buffer_list;
+
+/* All that depends on the sizes. */
+typedef struct smg_bound {
+    bool used;
+    bool profile;
+    uint64_t last_use;
+    int64_t *values;   /* one per symbol */
+    smg_place *places; /* one per buffer; those of constants are in program->fixed_places */
+    int64_t *dims;     /* SMG_BUNDLE_RANK per buffer */
+    int64_t unaliased_bytes;
+    int barriers;
+    double bytes, flops;
+    smg_vk_recording *recording;
+} smg_bound;
+
+struct smg_program {
+    smg_context *ctx;
+    smg_arena *arena;
+    const smg_bundle *bundle;
+    smg_vk_device *device;
+    const smg_target *target;
+    smg_vk_pipeline **pipelines; /* one per module */
+    int symbol_count;
+    smg_vk_buffer_list fixed; /* constants and derived */
+    smg_place *fixed_places;
+    int64_t constant_bytes, derived_bytes;
+    smg_vk_buffer_list memory; /* the arena's chunks, capacity buffers.count */
+    smg_vk_buffer *diagnostics;
+    smg_bound cache[SMG_PROGRAM_CACHED];
+    smg_bound *bound; /* the sizes in force; NULL before the first bind */
+    bool *written;    /* per buffer: input given since the last bind */
+    bool ran;
+    bool profile;
+    bool timestamps;
+    uint64_t clock;
+    double seconds;
+    double *step_seconds; /* run.count + 1: times since the first stamp, then shares */
+    /* scratch of planning and recording, made once */
+    smg_arena_slot *slots;
+    int *slot_buffer, *order, *placed;
+    int64_t *chunk_bytes;
+    smg_vk_binding *bindings;
+    struct smg_range *ranges;
+    int range_capacity;
+};
+
+/* A stretch of memory that steps since the last barrier touched. */
+typedef struct smg_range {
+    smg_vk_buffer *buffer;
+    int64_t begin, end;
+    bool written;
+} smg_range;
+
+/* program_memory.c */
+smg_status smg_program_place_constants(smg_program *p, const smg_program_options *options);
+smg_status smg_program_place_bound(smg_program *p, smg_bound *bound);
+const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
+                                   smg_vk_buffer **out_memory);
+/* program_record.c */
+smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
+smg_status smg_program_prepare(smg_program *p);
+/* program_copy.c */
+smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
+                              int64_t offset, const void *data, int64_t count);
+smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
+                                int64_t offset, void *data, int64_t count);
+/* program_run.c */
+void smg_bound_drop(smg_program *p, smg_bound *bound);
+
+#endif

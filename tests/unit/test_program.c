@@ -1,0 +1,341 @@
+/* program: a bundle made by hand (y[i] = 2 x[i] + w[ids[i]] in two kernels) runs on whatever device
+ * there is; a second run of the same sizes allocates nothing; bad calls and bad indices are statuses
+ * and the program goes on. The arena's plan is checked without a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+#if SMG_VULKAN
+#include "program/program.h"
+#include "spirv/spirv.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "detect_leaks=0";
+}
+#endif
+
+typedef struct witness {
+    size_t live_bytes;
+    int calls;
+} witness;
+
+static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
+    witness *seen = user;
+    seen->calls++;
+    void *moved = new_size ? realloc(pointer, new_size) : NULL;
+    if (new_size && !moved) return NULL;
+    if (!new_size) free(pointer);
+    seen->live_bytes += new_size - old_size;
+    return moved;
+}
+
+typedef struct fixture {
+    witness seen;
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_vk_device *dev;
+    smg_bundle bundle;
+    smg_program *program;
+} fixture;
+
+static const char double_text[] = "#version 450\n"
+                                  "layout(local_size_x = 32) in;\n"
+                                  "layout(push_constant) uniform P { int n; };\n"
+                                  "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
+                                  "layout(std430, binding = 1) buffer C { float c[]; };\n"
+                                  "void main() {\n"
+                                  "    uint i = gl_GlobalInvocationID.x;\n"
+                                  "    if (i < uint(n)) c[i] = 2.0 * a[i];\n"
+                                  "}\n";
+static const char gather_text[] =
+    "#version 450\n"
+    "layout(local_size_x = 32) in;\n"
+    "layout(push_constant) uniform P { int n; };\n"
+    "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
+    "layout(std430, binding = 1) readonly buffer I { int ids[]; };\n"
+    "layout(std430, binding = 2) readonly buffer W { float w[]; };\n"
+    "layout(std430, binding = 3) readonly buffer M { uint m[]; };\n"
+    "layout(std430, binding = 4) buffer C { float c[]; };\n"
+    "layout(std430, binding = 5) buffer D { uint bad; int index; int limit; uint pad; };\n"
+    "void main() {\n"
+    "    uint i = gl_GlobalInvocationID.x;\n"
+    "    if (i >= uint(n)) return;\n"
+    "    int k = ids[i];\n"
+    "    if (k < 0 || k >= 4) {\n"
+    "        if (atomicCompSwap(bad, 0u, 1u) == 0u) { index = k; limit = 4; }\n"
+    "        k = 0;\n"
+    "    }\n"
+    "    c[i] = a[i] + (m[i] != 0u ? w[k] : 0.0);\n"
+    "}\n";
+
+static const float weights[4] = {10, 20, 30, 40};
+enum { X, IDS, MASK, W, T, Y };
+
+static void add_buffer(fixture *f, const char *name, smg_buffer_kind kind, smg_storage storage,
+                       smg_size elements) {
+    smg_bbuffer *b = SMG_ARRAY_PUSH(f->arena, &f->bundle.buffers);
+    assert_non_null(b);
+    b->name = name;
+    b->kind = kind;
+    b->storage = storage;
+    b->rank = 1;
+    b->dims[0] = b->elements = elements;
+    b->data = kind == SMG_BUFFER_CONSTANT ? weights : NULL;
+    b->last = kind == SMG_BUFFER_TEMPORARY;
+}
+
+static void add_module(fixture *f, smg_spirv_compiler *compiler, const char *name,
+                       const char *text) {
+    smg_spirv_module words = {0};
+    assert_int_equal(smg_spirv_compile(compiler, f->arena, name, text, NULL, &words), SMG_OK);
+    smg_bmodule *m = SMG_ARRAY_PUSH(f->arena, &f->bundle.modules);
+    assert_non_null(m);
+    *m = (smg_bmodule){.name = name,
+                       .words = words.words,
+                       .word_count = words.word_count,
+                       .local_size = 32,
+                       .subgroup = 1};
+}
+
+static void add_step(fixture *f, int module, const smg_bbinding *bindings, int count, smg_size n) {
+    smg_bstep *s = SMG_ARRAY_PUSH(f->arena, &f->bundle.run);
+    assert_non_null(s);
+    s->name = f->bundle.modules.items[module].name;
+    s->module = module;
+    s->binding_count = count;
+    s->bindings = SMG_ARENA_ARRAY(f->arena, smg_bbinding, (size_t)count);
+    s->push_symbols = SMG_ARENA_ARRAY(f->arena, int, 1);
+    s->grid_extent = SMG_ARENA_ARRAY(f->arena, smg_size, 1);
+    s->grid_tile = SMG_ARENA_ARRAY(f->arena, int64_t, 1);
+    assert_true(s->bindings && s->push_symbols && s->grid_extent && s->grid_tile);
+    memcpy(s->bindings, bindings, (size_t)count * sizeof(*bindings));
+    s->diagnostics = module == 1;
+    s->push_count = s->grid_count = 1;
+    s->grid_extent[0] = n;
+    s->grid_tile[0] = 32;
+    s->bytes = s->flops = n;
+}
+
+static void make_bundle(fixture *f) {
+    f->bundle.arena = f->arena;
+    assert_int_equal(smg_sizes_create(f->arena, &f->bundle.sizes), SMG_OK);
+    smg_size n = smg_size_symbol(f->bundle.sizes, "n");
+    smg_size_symbol_set_max(f->bundle.sizes, 0, 100000);
+    add_buffer(f, "x", SMG_BUFFER_INPUT, SMG_STORE_F32, n);
+    add_buffer(f, "ids", SMG_BUFFER_INPUT, SMG_STORE_I64_AS_I32, n);
+    add_buffer(f, "mask", SMG_BUFFER_INPUT, SMG_STORE_BOOL_AS_U32, n);
+    add_buffer(f, "w", SMG_BUFFER_CONSTANT, SMG_STORE_F32, smg_size_const(f->bundle.sizes, 4));
+    add_buffer(f, "t", SMG_BUFFER_TEMPORARY, SMG_STORE_F32, n);
+    add_buffer(f, "y", SMG_BUFFER_OUTPUT, SMG_STORE_F32, n);
+    smg_spirv_compiler *compiler = NULL;
+    assert_int_equal(smg_spirv_compiler_create(f->ctx, &compiler), SMG_OK);
+    add_module(f, compiler, "double", double_text);
+    add_module(f, compiler, "gather", gather_text);
+    smg_spirv_compiler_destroy(compiler);
+    const smg_bbinding first[] = {{X, false}, {T, true}};
+    const smg_bbinding second[] = {{T, false}, {IDS, false}, {W, false}, {MASK, false}, {Y, true}};
+    add_step(f, 0, first, 2, n);
+    add_step(f, 1, second, 5, n);
+}
+
+static bool start(fixture *f) {
+    memset(f, 0, sizeof *f);
+    const smg_context_desc desc = {.reallocate = hook, .user = &f->seen};
+    assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
+    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) {
+        print_message("no device: %s\n", smg_context_error(f->ctx));
+        return false;
+    }
+    make_bundle(f);
+    assert_int_equal(smg_program_create(f->ctx, &f->bundle, f->dev, NULL, &f->program), SMG_OK);
+    return true;
+}
+
+static void finish(fixture *f) {
+    smg_program_destroy(f->program);
+    if (f->dev) assert_int_equal(smg_vk_validation_errors(f->dev), 0);
+    smg_vk_close(f->dev);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    assert_int_equal(f->seen.live_bytes, 0);
+}
+
+enum { MOST = 5000 };
+static float x[MOST], y[MOST];
+static int64_t ids[MOST];
+static uint8_t mask[MOST];
+
+static void fill(int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = (float)(i % 97) * 0.5f;
+        ids[i] = i * 7 % 4;
+        mask[i] = i % 3 != 0;
+        y[i] = -1;
+    }
+}
+
+static smg_status run_once(fixture *f, int64_t n) {
+    SMG_TRY(smg_program_bind_sizes(f->program, &n));
+    SMG_TRY(smg_program_write_input(f->program, "x", x, 1, &n));
+    SMG_TRY(smg_program_write_input(f->program, "ids", ids, 1, &n));
+    SMG_TRY(smg_program_write_input(f->program, "mask", mask, 1, &n));
+    SMG_TRY(smg_program_run(f->program));
+    return smg_program_read_output(f->program, "y", y, n * 4);
+}
+
+static void expect_right(int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float want = 2 * x[i] + (mask[i] ? weights[ids[i]] : 0);
+        assert_true(y[i] == want);
+    }
+}
+
+static void test_runs(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    const int64_t sizes[] = {1, 31, 33, 1000, 5, 4999, 1000};
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        fill(sizes[i]);
+        assert_int_equal(run_once(&f, sizes[i]), SMG_OK);
+        expect_right(sizes[i]);
+    }
+    int calls = f.seen.calls;
+    fill(1000);
+    assert_int_equal(run_once(&f, 1000), SMG_OK);
+    expect_right(1000);
+    assert_int_equal(f.seen.calls, calls);
+    smg_program_memory used;
+    smg_program_memory_used(f.program, &used);
+    assert_int_equal(used.barriers, 1);
+    assert_int_equal(used.pipelines, 2);
+    assert_int_equal(used.constant_bytes, 16);
+    finish(&f);
+}
+
+static void test_profile(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f) || !smg_program_has_timestamps(f.program)) {
+        finish(&f);
+        skip();
+    }
+    fill(1000);
+    assert_int_equal(smg_program_set_profile(f.program, true), SMG_OK);
+    assert_int_equal(run_once(&f, 1000), SMG_OK);
+    expect_right(1000);
+    double sum = smg_program_step_time(f.program, 0) + smg_program_step_time(f.program, 1);
+    assert_true(sum > 0 && sum <= smg_program_time(f.program) * 1.001);
+    finish(&f);
+}
+
+static void expect_error(fixture *f, smg_status got, smg_status want, const char *part) {
+    assert_int_equal(got, want);
+    if (strstr(smg_context_error(f->ctx), part) == NULL) {
+        fail_msg("'%s' lacks '%s'", smg_context_error(f->ctx), part);
+    }
+    smg_context_clear_error(f->ctx);
+}
+
+static void test_refuses(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    int64_t n = 0;
+    expect_error(&f, smg_program_run(f.program), SMG_INVALID, "no sizes");
+    expect_error(&f, smg_program_bind_sizes(f.program, &n), SMG_INVALID, "[1, 100000]");
+    n = 100001;
+    expect_error(&f, smg_program_bind_sizes(f.program, &n), SMG_INVALID, "100001");
+    n = 10;
+    fill(n);
+    assert_int_equal(smg_program_bind_sizes(f.program, &n), SMG_OK);
+    expect_error(&f, smg_program_run(f.program), SMG_INVALID, "'x'");
+    expect_error(&f, smg_program_write_input(f.program, "z", x, 1, &n), SMG_NOT_FOUND,
+                 "x, ids, mask");
+    expect_error(&f, smg_program_write_input(f.program, "x", x, 2, (int64_t[]){10, 1}), SMG_INVALID,
+                 "2 were given");
+    n = 11;
+    expect_error(&f, smg_program_write_input(f.program, "x", x, 1, &n), SMG_INVALID, "must be 10");
+    n = 10;
+    ids[3] = INT64_C(5000000000);
+    expect_error(&f, run_once(&f, n), SMG_INVALID, "element 3 is 5000000000");
+    ids[3] = 30600;
+    expect_error(&f, run_once(&f, n), SMG_INVALID, "index 30600 outside its table [0, 4)");
+    ids[3] = 0;
+    assert_int_equal(run_once(&f, n), SMG_OK);
+    expect_right(n);
+    expect_error(&f, smg_program_read_output(f.program, "y", y, 39), SMG_INVALID, "takes 40 bytes");
+    finish(&f);
+}
+
+static uint32_t next(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void test_arena(void **state) {
+    (void)state;
+    enum { COUNT = 40 };
+    smg_arena_slot slots[COUNT];
+    int order[COUNT], placed[COUNT];
+    int64_t chunk_bytes[COUNT];
+    uint32_t random = 7;
+    for (int round = 0; round < 300; round++) {
+        int chunks = 0;
+        for (int i = 0; i < COUNT; i++) {
+            slots[i] = (smg_arena_slot){.bytes = 16 * (1 + next(&random) % 60)};
+            slots[i].first = (int)(next(&random) % 30);
+            slots[i].last = slots[i].first + (int)(next(&random) % 6);
+        }
+        int64_t limit = round % 2 ? 1024 : 100000;
+        assert_true(
+            smg_program_plan_arena(slots, COUNT, 64, limit, order, placed, chunk_bytes, &chunks));
+        for (int i = 0; i < COUNT; i++) {
+            const smg_arena_slot *a = &slots[i];
+            assert_true(a->offset % 64 == 0 && a->chunk >= 0 && a->chunk < chunks);
+            assert_true(a->offset + a->bytes <= chunk_bytes[a->chunk] &&
+                        chunk_bytes[a->chunk] <= limit);
+            for (int j = 0; j < i; j++) {
+                const smg_arena_slot *b = &slots[j];
+                bool together = a->first <= b->last && b->first <= a->last && a->chunk == b->chunk;
+                bool overlap = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+                assert_false(together && overlap);
+            }
+        }
+    }
+    slots[0].bytes = 2048;
+    int chunks = 0;
+    assert_false(
+        smg_program_plan_arena(slots, COUNT, 64, 1024, order, placed, chunk_bytes, &chunks));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void) {
+    return 77;
+}
+#endif
