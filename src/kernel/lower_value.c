@@ -110,10 +110,26 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, smg_expr i
     return l->k->accesses.count - 1;
 }
 
+static bool same_view(const smg_sview *a, const smg_sview *b) {
+    if (a->source != b->source || a->offset != b->offset || a->axis_count != b->axis_count) return false;
+    if (a->indirect || b->indirect) return false;
+    for (int i = 0; i < a->axis_count; i++) {
+        int at = 0;
+        while (at < b->axis_count && b->axis[at] != a->axis[i]) at++;
+        if (at == b->axis_count || b->stride[at] != a->stride[i]) return false;
+    }
+    return true;
+}
+
 static smg_status view_leaf(lowering *l, int v, const smg_sview *view, smg_expr index, int *out_leaf) {
     const smg_node *source = smg_graph_node(l->g, view->source);
     smg_kleaf leaf = { .kind = smg_type_kind(source->type) };
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "a view has too many axes");
+    for (int u = 0; u < l->space->views.count && l->view_leaf[v] < 0; u++) {
+        if (l->view_leaf[u] >= 0 && same_view(&l->space->views.items[u], view)) {
+            l->view_leaf[v] = l->view_leaf[u];
+        }
+    }
     if (l->view_leaf[v] >= 0 && index == SMG_EXPR_NONE) {
         *out_leaf = l->view_leaf[v];
         return SMG_OK;

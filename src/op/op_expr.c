@@ -36,6 +36,10 @@ int smg_expr_count(const smg_exprs *pool) {
     return pool->nodes.count;
 }
 
+smg_context *smg_exprs_context(const smg_exprs *pool) {
+    return smg_arena_context(pool->arena);
+}
+
 /* ---- hash-consing --------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double value) {

@@ -337,6 +337,69 @@ static smg_status store_view(builder *b, int i) {
     return add_view(b, &map, false, &node->store);
 }
 
+/* Does every iteration space still have each atom once? */
+static bool distinct(const builder *b, int count) {
+    for (int i = 0; i < count; i++) {
+        const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
+        smg_atom_list all = { 0 };
+        for (int d = 0; d < n->rank; d++) {
+            for (int a = 0; a < b->out[i][d].count; a++) {
+                if (all.count == SMG_ATOM_LIST) return false;
+                all.atom[all.count++] = b->out[i][d].atom[a];
+            }
+        }
+        if (b->reduced[i] >= 0 && all.count < SMG_ATOM_LIST) all.atom[all.count++] = b->reduced[i];
+        for (int l = 0; l < 26; l++) {
+            bool in_result = memchr(n->label[2], 'a' + l, (size_t)n->rank) != NULL;
+            if (b->labels[i][l] < 0 || in_result || all.count == SMG_ATOM_LIST) continue;
+            all.atom[all.count++] = b->labels[i][l];
+        }
+        if (!smg_atom_resolve(&b->atoms, &all, &all)) return false;
+        for (int x = 0; x < all.count; x++) {
+            for (int y = x + 1; y < all.count; y++) {
+                if (all.atom[x] == all.atom[y]) return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Unites one dimension of two reads of the same tensor, unless some node would then iterate twice over
+ * one axis: a row that is read for its maximum and again for its result is one row. */
+static smg_status align_dim(builder *b, const smg_dim_map *x, const smg_dim_map *y) {
+    if (x->list.count == 0 || y->list.count == 0 || x->begin != y->begin || x->step != y->step) return SMG_OK;
+    smg_atom_list rx, ry;
+    if (!smg_atom_resolve(&b->atoms, &x->list, &rx) || !smg_atom_resolve(&b->atoms, &y->list, &ry)) return SMG_OK;
+    if (rx.count == ry.count && memcmp(rx.atom, ry.atom, (size_t)rx.count * sizeof(int)) == 0) return SMG_OK;
+    int count = b->atoms.pool.count;
+    smg_atom *saved = SMG_ARENA_ARRAY(b->arena, smg_atom, (size_t)count);
+    if (saved == NULL) return SMG_MEMORY;
+    memcpy(saved, b->atoms.pool.items, (size_t)count * sizeof(smg_atom));
+    if (smg_atom_unify(&b->atoms, &x->list, &y->list) && distinct(b, b->count)) return SMG_OK;
+    memcpy(b->atoms.pool.items, saved, (size_t)count * sizeof(smg_atom));
+    b->atoms.pool.count = count;
+    return SMG_OK;
+}
+
+static smg_status align_reads(builder *b, pending (*maps)[SMG_MAX_OPERANDS]) {
+    int total = b->count * SMG_MAX_OPERANDS;
+    for (int x = 0; x < total; x++) {
+        const smg_snode *nx = &b->space->nodes.items[x / SMG_MAX_OPERANDS];
+        int kx = x % SMG_MAX_OPERANDS;
+        if (kx >= nx->operand_count || nx->operand[kx].producer >= 0) continue;
+        for (int y = x + 1; y < total; y++) {
+            const smg_snode *ny = &b->space->nodes.items[y / SMG_MAX_OPERANDS];
+            int ky = y % SMG_MAX_OPERANDS;
+            if (ky >= ny->operand_count || ny->operand[ky].producer >= 0) continue;
+            const operand_map *mx = &maps[x / SMG_MAX_OPERANDS][kx].map, *my = &maps[y / SMG_MAX_OPERANDS][ky].map;
+            for (int d = 0; mx->source == my->source && d < mx->rank; d++) {
+                SMG_TRY(align_dim(b, &mx->dim[d], &my->dim[d]));
+            }
+        }
+    }
+    return SMG_OK;
+}
+
 static smg_status build(builder *b, const bool *needed) {
     smg_space *space = b->space;
     pending(*maps)[SMG_MAX_OPERANDS] = smg_arena_alloc(b->arena, (size_t)b->count, sizeof(*maps));
@@ -351,6 +414,8 @@ static smg_status build(builder *b, const bool *needed) {
         SMG_TRY(connect(b, i, maps));
         if (space->refused != NULL) return SMG_OK;
     }
+    if (!distinct(b, b->count)) return refuse(b, "one axis would index a value twice", b->nodes[b->count - 1]);
+    SMG_TRY(align_reads(b, maps));
     /* Views are written only now: a later edge may still have split their atoms. */
     for (int i = 0; i < b->count && space->refused == NULL; i++) {
         smg_snode *node = &space->nodes.items[i];
