@@ -1,0 +1,39 @@
+/* The rewriter's state and its rules. A rule looks at one node whose operands are final and either
+ * edits it in place, names an existing node that equals it, or does nothing. */
+#ifndef SMG_GRAPH_REWRITE_H
+#define SMG_GRAPH_REWRITE_H
+
+#include "graph/graph_private.h"
+
+typedef struct rewriter {
+    smg_graph *g;    /* being rebuilt, pass by pass, in one arena */
+    smg_exprs *exprs; /* scratch */
+    int32_t *table;  /* nodes of this pass by contents: open addressing, id + 1 */
+    int table_size;
+    int merged, dead, applied;
+} rewriter;
+
+typedef struct rewrite_rule {
+    const char *name;
+    /* true when it fired; *out_same >= 0 then names the node that replaces this one. */
+    bool (*apply)(rewriter *r, smg_node *node, smg_node_id *out_same);
+} rewrite_rule;
+
+extern const rewrite_rule smg_canonical_rules[];
+extern const int smg_canonical_rule_count;
+extern const rewrite_rule smg_algebra_rules[];
+extern const int smg_algebra_rule_count;
+
+/* Appends unless an equal node exists; -1 after a failure. */
+smg_node_id smg_rewriter_add(rewriter *r, smg_node *node);
+bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same);
+bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
+
+/* Questions that many rules ask. */
+const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
+bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);
+bool smg_same_dims(const smg_node *a, const smg_node *b);
+/* The operands of a map still give the dims that it had. */
+bool smg_map_keeps_dims(const rewriter *r, const smg_node *node);
+
+#endif

@@ -1,0 +1,196 @@
+/* The rules: a canonical form (fewer cases for everyone later) and algebra. Every rule holds for
+ * infinities and NaN too; signed zeros are the one thing that x + 0 -> x may change. */
+#include "graph/graph_rewrite.h"
+
+#include <math.h>
+
+static bool is_value(const rewriter *r, const smg_node *node, int k, double value) {
+    double number;
+    return smg_rewriter_is_number(r, node, k, &number) && number >= value && number <= value;
+}
+
+static void swap_operands(smg_node *node) {
+    smg_node_id first = node->operand[0];
+    node->operand[0] = node->operand[1];
+    node->operand[1] = first;
+}
+
+/* Operand k becomes a number of the dims that it has. */
+static bool set_number(rewriter *r, smg_node *node, int k, double value) {
+    const smg_node *old = smg_rewriter_operand(r, node, k);
+    smg_node number = {.op = SMG_OP_FILL, .type = old->type, .rank = old->rank, .name = "", .value = value};
+    memcpy(number.dims, old->dims, sizeof number.dims);
+    smg_node_id id = smg_rewriter_add(r, &number);
+    if (id >= 0) node->operand[k] = id;
+    return id >= 0;
+}
+
+/* ---- canonical form ------------------------------------------------------------------------- */
+
+static bool flip_comparison(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)r;
+    (void)out_same;
+    if (node->op != SMG_OP_GT && node->op != SMG_OP_GE) return false;
+    node->op = node->op == SMG_OP_GT ? SMG_OP_LT : SMG_OP_LE;
+    swap_operands(node);
+    return true;
+}
+
+static bool commutes(smg_op op) {
+    static const smg_op ops[] = {SMG_OP_ADD, SMG_OP_MUL, SMG_OP_MIN, SMG_OP_MAX,
+                                 SMG_OP_EQ,  SMG_OP_NE,  SMG_OP_AND, SMG_OP_OR};
+    for (size_t i = 0; i < SMG_COUNT_OF(ops); i++)
+        if (ops[i] == op) return true;
+    return false;
+}
+
+static bool number_second(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    double value;
+    (void)out_same;
+    if (!commutes(node->op) || !smg_rewriter_is_number(r, node, 0, &value)) return false;
+    if (smg_rewriter_is_number(r, node, 1, &value)) return false;
+    swap_operands(node);
+    return true;
+}
+
+static bool subtract_as_add(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    double value;
+    (void)out_same;
+    if (node->op != SMG_OP_SUB || !smg_rewriter_is_number(r, node, 1, &value)) return false;
+    if (smg_rewriter_is_number(r, node, 0, &(double){0.0}) || !set_number(r, node, 1, -value)) return false;
+    node->op = SMG_OP_ADD;
+    return true;
+}
+
+/* Only where the reciprocal is exact: a power of two within the normal range of f16. */
+static bool divide_as_multiply(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    double value;
+    int exponent;
+    (void)out_same;
+    if (node->op != SMG_OP_DIV || smg_type_kind(node->type) != SMG_KIND_FLOAT) return false;
+    if (!smg_rewriter_is_number(r, node, 1, &value) || !isfinite(value)) return false;
+    double fraction = frexp(fabs(value), &exponent);
+    bool power = fraction >= 0.5 && fraction <= 0.5 && exponent >= -13 && exponent <= 15;
+    if (!power || is_value(r, node, 1, 1.0) || !set_number(r, node, 1, 1.0 / value)) return false;
+    node->op = SMG_OP_MUL;
+    return true;
+}
+
+static bool shrink_number(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)out_same;
+    if (smg_node_class(node) != SMG_CLASS_MAP) return false;
+    for (int k = 0; k < node->operand_count; k++) {
+        double value;
+        if (!smg_rewriter_is_number(r, node, k, &value)) continue;
+        const smg_node *old = smg_rewriter_operand(r, node, k);
+        if (old->rank == 0) continue;
+        smg_node number = {.op = SMG_OP_FILL, .type = old->type, .name = "", .value = value};
+        smg_node_id id = smg_rewriter_add(r, &number), before = node->operand[k];
+        if (id < 0) return false;
+        node->operand[k] = id;
+        if (smg_map_keeps_dims(r, node)) return true;
+        node->operand[k] = before;
+    }
+    return false;
+}
+
+/* A map repeats its operands by itself. */
+static bool broadcast_into_map(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)out_same;
+    if (smg_node_class(node) != SMG_CLASS_MAP) return false;
+    for (int k = 0; k < node->operand_count; k++) {
+        const smg_node *operand = smg_rewriter_operand(r, node, k);
+        if (smg_op_view(operand->op) != SMG_VIEW_BROADCAST) continue;
+        smg_node_id before = node->operand[k];
+        node->operand[k] = operand->operand[0];
+        if (smg_map_keeps_dims(r, node)) return true;
+        node->operand[k] = before;
+    }
+    return false;
+}
+
+const rewrite_rule smg_canonical_rules[] = {
+    {"gt, ge to lt, le", flip_comparison},
+    {"number second", number_second},
+    {"x - number to x + -number", subtract_as_add},
+    {"x / power of two to product", divide_as_multiply},
+    {"number to scalar", shrink_number},
+    {"broadcast into map", broadcast_into_map},
+};
+const int smg_canonical_rule_count = (int)SMG_COUNT_OF(smg_canonical_rules);
+
+/* ---- algebra -------------------------------------------------------------------------------- */
+
+/* The node equals its operand k when that has the result's shape. */
+static bool is_operand(const rewriter *r, const smg_node *node, int k, smg_node_id *out_same) {
+    const smg_node *operand = smg_rewriter_operand(r, node, k);
+    if (operand->type != node->type || !smg_same_dims(operand, node)) return false;
+    *out_same = node->operand[k];
+    return true;
+}
+
+static bool neutral_element(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    bool zero = (node->op == SMG_OP_ADD || node->op == SMG_OP_SUB || node->op == SMG_OP_OR) &&
+                is_value(r, node, 1, 0.0);
+    bool one = (node->op == SMG_OP_MUL || node->op == SMG_OP_DIV || node->op == SMG_OP_AND) &&
+               is_value(r, node, 1, 1.0);
+    return (zero || one) && is_operand(r, node, 0, out_same);
+}
+
+static bool decided_select(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    double value;
+    if (node->op != SMG_OP_SELECT) return false;
+    if (node->operand[1] == node->operand[2]) return is_operand(r, node, 1, out_same);
+    if (!smg_rewriter_is_number(r, node, 0, &value)) return false;
+    return is_operand(r, node, value < 0.0 || value > 0.0 ? 1 : 2, out_same);
+}
+
+static bool same_cast(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    return node->op == SMG_OP_CAST && is_operand(r, node, 0, out_same);
+}
+
+static bool twice_negated(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    if (node->op != SMG_OP_NEG && node->op != SMG_OP_NOT) return false;
+    const smg_node *operand = smg_rewriter_operand(r, node, 0);
+    if (operand->op != node->op) return false;
+    *out_same = operand->operand[0];
+    return true;
+}
+
+static bool view_of_same_kind(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    smg_view_kind kind = smg_op_view(node->op);
+    (void)out_same;
+    if (kind == SMG_VIEW_NONE || kind == SMG_VIEW_SLICE) return false;
+    const smg_node *inner = smg_rewriter_operand(r, node, 0);
+    if (smg_op_view(inner->op) != kind) return false;
+    for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++) node->perm[i] = inner->perm[node->perm[i]];
+    node->operand[0] = inner->operand[0];
+    return true;
+}
+
+static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    int64_t begin;
+    switch (smg_op_view(node->op)) {
+    case SMG_VIEW_NONE: return false;
+    case SMG_VIEW_RESHAPE:
+    case SMG_VIEW_BROADCAST: break;
+    case SMG_VIEW_TRANSPOSE:
+        for (int i = 0; i < node->rank; i++)
+            if (node->perm[i] != i) return false;
+        break;
+    case SMG_VIEW_SLICE:
+        if (!smg_size_is_const(r->g->sizes, node->begin, &begin) || begin != 0 || node->step != 1) return false;
+        break;
+    }
+    return is_operand(r, node, 0, out_same);
+}
+
+const rewrite_rule smg_algebra_rules[] = {
+    {"neutral element", neutral_element},
+    {"decided select", decided_select},
+    {"cast to the same type", same_cast},
+    {"negated twice", twice_negated},
+    {"view of a view", view_of_same_kind},
+    {"view without effect", view_without_effect},
+};
+const int smg_algebra_rule_count = (int)SMG_COUNT_OF(smg_algebra_rules);
