@@ -400,6 +400,28 @@ static smg_status align_reads(builder *b, pending (*maps)[SMG_MAX_OPERANDS]) {
     return SMG_OK;
 }
 
+/* Horizontal fusion: two products of the same tensor whose own axes nobody else aligns (three projections of one
+ * input) walk one common axis when the extents agree; the tile of the shared operand then serves both. */
+static smg_status align_siblings(builder *b, pending (*maps)[SMG_MAX_OPERANDS]) {
+    for (int x = 0; x < b->count; x++) {
+        const smg_node *nx = smg_graph_node(b->g, b->nodes[x]);
+        if (smg_node_class(nx) != SMG_CLASS_CONTRACT) continue;
+        for (int y = x + 1; y < b->count; y++) {
+            const smg_node *ny = smg_graph_node(b->g, b->nodes[y]);
+            if (smg_node_class(ny) != SMG_CLASS_CONTRACT || ny->rank != nx->rank) continue;
+            bool share = false;
+            for (int k = 0; k < 4; k++) {
+                share = share || maps[x][k / 2].map.source == maps[y][k % 2].map.source;
+            }
+            for (int d = 0; share && d < nx->rank; d++) {
+                smg_dim_map dx = { .list = b->out[x][d], .step = 1 }, dy = { .list = b->out[y][d], .step = 1 };
+                SMG_TRY(align_dim(b, &dx, &dy));
+            }
+        }
+    }
+    return SMG_OK;
+}
+
 static smg_status build(builder *b, const bool *needed) {
     smg_space *space = b->space;
     pending(*maps)[SMG_MAX_OPERANDS] = smg_arena_alloc(b->arena, (size_t)b->count, sizeof(*maps));
@@ -416,6 +438,7 @@ static smg_status build(builder *b, const bool *needed) {
     }
     if (!distinct(b, b->count)) return refuse(b, "one axis would index a value twice", b->nodes[b->count - 1]);
     SMG_TRY(align_reads(b, maps));
+    SMG_TRY(align_siblings(b, maps));
     /* Views are written only now: a later edge may still have split their atoms. */
     for (int i = 0; i < b->count && space->refused == NULL; i++) {
         smg_snode *node = &space->nodes.items[i];
