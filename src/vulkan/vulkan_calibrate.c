@@ -41,6 +41,17 @@ static smg_status measure_memory(smg_vk_bench *bench, measurements *m) {
     return SMG_OK;
 }
 
+/* A table's row stands for one chip, but every machine's processor differs. */
+static bool cores_told(const smg_target *target) {
+    return target->cores_from == SMG_FACT_QUERIED ||
+           (target->cores_from == SMG_FACT_TABLE && target->type != SMG_DEVICE_CPU);
+}
+
+static int64_t cores_seen(const measurements *m) {
+    double ratio = m->one_group_rate > 0 ? m->fma_rate / m->one_group_rate : 1;
+    return ratio < 1 ? 1 : (int64_t)(ratio + 0.5);
+}
+
 static smg_status measure(smg_vk_device *dev, measurements *m) {
     smg_vk_bench bench;
     SMG_TRY(smg_vk_bench_create(dev, &bench));
@@ -48,6 +59,8 @@ static smg_status measure(smg_vk_device *dev, measurements *m) {
     smg_status status = smg_vk_bench_warm(&bench, cpu ? 0.05 : 0.7);
     if (status == SMG_OK) status = smg_vk_bench_fma(&bench, cpu ? 256 : 4096, &m->fma_rate);
     if (status == SMG_OK) status = smg_vk_bench_fma(&bench, 1, &m->one_group_rate);
+    if (status == SMG_OK && !cores_told(&dev->target)) bench.cores = cores_seen(m);
+    if (status == SMG_OK) status = smg_vk_bench_fill(&bench);
     if (status == SMG_OK) status = measure_memory(&bench, m);
     if (status == SMG_OK) status = smg_vk_bench_dispatch(&bench, &m->dispatch_cost);
     if (status == SMG_OK) status = smg_vk_bench_barrier(&bench, &m->barrier_cost);
@@ -69,10 +82,7 @@ static void apply(smg_target *target, const measurements *m) {
     SET_MEASURED(target, dispatch_cost, m->dispatch_cost);
     SET_MEASURED(target, barrier_cost, m->barrier_cost);
     if (m->cache_bytes > 0) SET_MEASURED(target, cache_bytes, m->cache_bytes);
-    bool told = target->cores_from == SMG_FACT_QUERIED ||
-                (target->cores_from == SMG_FACT_TABLE && target->type != SMG_DEVICE_CPU);
-    double ratio = m->one_group_rate > 0 ? m->fma_rate / m->one_group_rate : 1;
-    if (!told) SET_MEASURED(target, cores, ratio < 1 ? 1 : (int64_t)(ratio + 0.5));
+    if (!cores_told(target)) SET_MEASURED(target, cores, cores_seen(m));
 }
 
 /* ---- cache file ------------------------------------------------------------------------------ */

@@ -58,11 +58,13 @@ static smg_status create(smg_vk_bench *bench) {
                           bench->read_size, 2, &bench->read));
     SMG_TRY(make_pipeline(bench, "calibrate barrier", smg_calibrate_barrier,
                           sizeof smg_calibrate_barrier, bench->read_size, 1, &bench->barrier));
+    SMG_TRY(make_pipeline(bench, "calibrate noise", smg_calibrate_noise, sizeof smg_calibrate_noise,
+                          bench->read_size, 1, &bench->noise));
+    bench->cores = target->cores;
     bench->data_bytes = data_size(dev);
     SMG_TRY(smg_vk_buffer_create(dev, "calibrate data", bench->data_bytes, SMG_VK_DEVICE,
                                  &bench->data));
-    SMG_TRY(smg_vk_buffer_create(dev, "calibrate result", 256, SMG_VK_DEVICE, &bench->result));
-    return smg_vk_fill(bench->data, 0, bench->data_bytes, 0x2545f491u);
+    return smg_vk_buffer_create(dev, "calibrate result", 256, SMG_VK_DEVICE, &bench->result);
 }
 
 smg_status smg_vk_bench_create(smg_vk_device *dev, smg_vk_bench *out_bench) {
@@ -77,6 +79,7 @@ void smg_vk_bench_destroy(smg_vk_bench *bench) {
     smg_vk_pipeline_destroy(bench->read);
     smg_vk_pipeline_destroy(bench->fma);
     smg_vk_pipeline_destroy(bench->barrier);
+    smg_vk_pipeline_destroy(bench->noise);
     smg_vk_buffer_destroy(bench->data);
     smg_vk_buffer_destroy(bench->result);
     memset(bench, 0, sizeof *bench);
@@ -154,6 +157,19 @@ static work fma_work(smg_vk_bench *bench, int64_t groups, uint32_t steps) {
     };
 }
 
+smg_status smg_vk_bench_fill(smg_vk_bench *bench) {
+    const work w = {
+        .pipeline = bench->noise,
+        .bindings = {{bench->data, 0, 0}},
+        .binding_count = 1,
+        .push = {(uint32_t)(bench->data_bytes / 16), 0, 0},
+        .groups = at_most(bench->cores * 16, bench->dev->target.max_grid_x),
+        .dispatches = 1,
+    };
+    double seconds = 0;
+    return time_work(bench, &w, 1, &seconds);
+}
+
 smg_status smg_vk_bench_warm(smg_vk_bench *bench, double seconds) {
     double rate = 0, end = smg_clock_seconds() + seconds;
     do {
@@ -173,11 +189,18 @@ smg_status smg_vk_bench_fma(smg_vk_bench *bench, int64_t groups, double *out_rat
 smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, double *out_rate) {
     const smg_target *target = &bench->dev->target;
     int64_t per_group = bench->read_size * 4; /* uvec4 of one round of one workgroup */
-    int64_t most_groups = target->type == SMG_DEVICE_CPU ? 64 : 2048;
-    int64_t groups = at_most(at_most(bytes / 16 / per_group, most_groups), target->max_grid_x);
+    /* All workgroups run at once: a second wave would leave most of the device idle at the end. */
+    int64_t most_groups = at_most(bench->cores * 4, target->max_grid_x);
+    int64_t rounds = bytes / 16 / (per_group * most_groups), groups = most_groups;
+    if (rounds < 8) { /* too coarse: fewer workgroups instead, so that the set has its size */
+        rounds++;
+        groups = bytes / 16 / (per_group * rounds);
+    }
     if (groups < 1) groups = 1;
-    int64_t count = bytes / 16 / (per_group * groups) * (per_group * groups);
-    int64_t shift = count / 8 * 3 / bench->read_size * bench->read_size;
+    int64_t count = groups * per_group * rounds;
+    /* The next pass reads what a workgroup 37 places on has read; a prime, so that it takes long until
+     * a core meets what its own first-level cache may still have. */
+    int64_t shift = bench->read_size * 37 % count;
     work w = {
         .pipeline = bench->read,
         .bindings = {{bench->data, 0, 0}, {bench->result, 0, 0}},

@@ -6,16 +6,19 @@
 
 typedef struct smg_vk_bench {
     smg_vk_device *dev;
-    smg_vk_pipeline *read, *fma, *barrier;
+    smg_vk_pipeline *read, *fma, *barrier, *noise;
     smg_vk_buffer *data, *result;
     int64_t data_bytes;
     int64_t fma_size;  /* workgroup size of fma */
-    int64_t read_size; /* of read and barrier */
+    int64_t read_size; /* of the others */
+    int64_t cores;     /* for as many workgroups as run at once */
 } smg_vk_bench;
 
 smg_status smg_vk_bench_create(smg_vk_device *dev, smg_vk_bench *out_bench);
 void smg_vk_bench_destroy(smg_vk_bench *bench);
 
+/* Fills the data with noise; before the first read. */
+smg_status smg_vk_bench_fill(smg_vk_bench *bench);
 /* Runs multiply-adds for that long, so that clocks are up. */
 smg_status smg_vk_bench_warm(smg_vk_bench *bench, double seconds);
 /* Floating-point operations a second of `groups` workgroups at once. */

@@ -246,7 +246,12 @@ void smg_vk_cache_store(smg_vk_device *dev);
 
 smg_status smg_vk_transfer_create(smg_vk_device *dev);
 void smg_vk_transfer_destroy(smg_vk_device *dev);
-/* Waits for everything before, then for everything after: one global memory barrier. */
+/* What a command does, as a set. */
+enum { SMG_VK_COMPUTE = 1, SMG_VK_COPY = 2, SMG_VK_INDIRECT = 4, SMG_VK_ANYTHING = 7 };
+/* One global memory barrier between commands of the kinds `before` and `after`. Drivers flush and
+ * wait for less when fewer kinds are named. */
+void smg_vk_barrier(const smg_vk_device *dev, VkCommandBuffer commands, int before, int after);
+/* Between everything before and everything after. */
 void smg_vk_full_barrier(const smg_vk_device *dev, VkCommandBuffer commands);
 void smg_vk_host_barrier(const smg_vk_device *dev, VkCommandBuffer commands);
 

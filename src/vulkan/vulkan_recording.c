@@ -190,6 +190,16 @@ static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pip
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+/* Before a command of these kinds: the barrier that was asked for is written here, when it is known
+ * what comes after it, so that kernels wait only for kernels where there is nothing else. */
+static void before_command(smg_vk_recording *rec, int kinds) {
+    if (rec->kinds_pending & kinds) {
+        if (rec->kinds_used) smg_vk_barrier(rec->dev, rec->commands, rec->kinds_used, kinds);
+        rec->kinds_pending &= ~kinds;
+    }
+    rec->kinds_used |= kinds;
+}
+
 static smg_status prepare_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
                                    const smg_vk_binding *bindings, int binding_count,
                                    const void *push, int push_bytes) {
@@ -228,6 +238,7 @@ void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeli
     if (rec->status != SMG_OK || gx == 0 || gy == 0 || gz == 0) return;
     fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
     if (rec->status != SMG_OK) return;
+    before_command(rec, SMG_VK_COMPUTE);
     rec->dev->fn.CmdDispatch(rec->commands, (uint32_t)gx, (uint32_t)gy, (uint32_t)gz);
 }
 
@@ -256,11 +267,12 @@ void smg_vk_record_dispatch_indirect(smg_vk_recording *rec, const smg_vk_pipelin
     if (rec->status != SMG_OK) return;
     fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
     if (rec->status != SMG_OK) return;
+    before_command(rec, SMG_VK_COMPUTE | SMG_VK_INDIRECT);
     rec->dev->fn.CmdDispatchIndirect(rec->commands, grid->handle, (VkDeviceSize)offset);
 }
 
 void smg_vk_record_barrier(smg_vk_recording *rec) {
-    if (recording_open(rec)) smg_vk_full_barrier(rec->dev, rec->commands);
+    if (recording_open(rec)) rec->kinds_pending = SMG_VK_ANYTHING;
 }
 
 void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset,
@@ -277,6 +289,7 @@ void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from
     if (rec->status != SMG_OK) return;
     const VkBufferCopy region = {(VkDeviceSize)from_offset, (VkDeviceSize)to_offset,
                                  (VkDeviceSize)bytes};
+    before_command(rec, SMG_VK_COPY);
     rec->dev->fn.CmdCopyBuffer(rec->commands, from->handle, to->handle, 1, &region);
 }
 
@@ -286,6 +299,7 @@ void smg_vk_record_fill(smg_vk_recording *rec, smg_vk_buffer *buffer, int64_t of
     fail(rec, check_range(rec, "fill", buffer, offset, bytes));
     fail(rec, check_words(rec, "fill", offset, bytes));
     if (rec->status != SMG_OK) return;
+    before_command(rec, SMG_VK_COPY);
     rec->dev->fn.CmdFillBuffer(rec->commands, buffer->handle, (VkDeviceSize)offset,
                                (VkDeviceSize)bytes, word);
 }

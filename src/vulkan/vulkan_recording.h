@@ -18,6 +18,8 @@ struct smg_vk_recording {
     uint64_t *ticks;
     bool *slot_used;
     SMG_ARRAY(VkDescriptorPool) pools;
+    int kinds_used;    /* of commands so far */
+    int kinds_pending; /* that have not been kept behind the last barrier yet */
     int sets_left;
     int descriptors_left;
 };

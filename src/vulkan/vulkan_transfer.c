@@ -7,18 +7,37 @@ enum { CHUNK_BYTES = 16 * 1024 * 1024, SLOTS = 2 };
 
 static const uint64_t no_timeout = UINT64_MAX;
 
-void smg_vk_full_barrier(const smg_vk_device *dev, VkCommandBuffer commands) {
+static VkPipelineStageFlags stages_of(int kinds) {
+    VkPipelineStageFlags stages = 0;
+    if (kinds & SMG_VK_COMPUTE) stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    if (kinds & SMG_VK_COPY) stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+    if (kinds & SMG_VK_INDIRECT) stages |= VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+    return stages;
+}
+
+static VkAccessFlags writes_of(int kinds) {
+    return ((kinds & SMG_VK_COMPUTE) ? (VkAccessFlags)VK_ACCESS_SHADER_WRITE_BIT : 0u) |
+           ((kinds & SMG_VK_COPY) ? (VkAccessFlags)VK_ACCESS_TRANSFER_WRITE_BIT : 0u);
+}
+
+static VkAccessFlags reads_of(int kinds) {
+    return ((kinds & SMG_VK_COMPUTE) ? (VkAccessFlags)VK_ACCESS_SHADER_READ_BIT : 0u) |
+           ((kinds & SMG_VK_COPY) ? (VkAccessFlags)VK_ACCESS_TRANSFER_READ_BIT : 0u) |
+           ((kinds & SMG_VK_INDIRECT) ? (VkAccessFlags)VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0u);
+}
+
+void smg_vk_barrier(const smg_vk_device *dev, VkCommandBuffer commands, int before, int after) {
     const VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
-                         VK_ACCESS_INDIRECT_COMMAND_READ_BIT,
+        .srcAccessMask = writes_of(before),
+        .dstAccessMask = reads_of(after) | writes_of(after),
     };
-    const VkPipelineStageFlags work =
-        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    dev->fn.CmdPipelineBarrier(commands, work, work | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, 0, 1,
-                               &barrier, 0, NULL, 0, NULL);
+    dev->fn.CmdPipelineBarrier(commands, stages_of(before), stages_of(after), 0, 1, &barrier, 0, NULL,
+                               0, NULL);
+}
+
+void smg_vk_full_barrier(const smg_vk_device *dev, VkCommandBuffer commands) {
+    smg_vk_barrier(dev, commands, SMG_VK_ANYTHING, SMG_VK_ANYTHING);
 }
 
 void smg_vk_host_barrier(const smg_vk_device *dev, VkCommandBuffer commands) {
