@@ -104,10 +104,11 @@ bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, doub
     return true;
 }
 
-bool smg_map_keeps_dims(const rewriter *r, const smg_node *node) {
+bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without) {
     for (int i = 0; i < node->rank; i++) {
         bool given = false;
         for (int k = 0; k < node->operand_count && !given; k++) {
+            if (k == without) continue;
             const smg_node *operand = smg_rewriter_operand(r, node, k);
             int own = i - (node->rank - operand->rank);
             given = own >= 0 && operand->dims[own] == node->dims[i];

@@ -33,7 +33,7 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
 bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);
 bool smg_same_dims(const smg_node *a, const smg_node *b);
-/* The operands of a map still give the dims that it had. */
-bool smg_map_keeps_dims(const rewriter *r, const smg_node *node);
+/* The operands of a map, all but `without`, give the dims that it has. */
+bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
 #endif

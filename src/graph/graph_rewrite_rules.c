@@ -83,13 +83,11 @@ static bool shrink_number(rewriter *r, smg_node *node, smg_node_id *out_same) {
         double value;
         if (!smg_rewriter_is_number(r, node, k, &value)) continue;
         const smg_node *old = smg_rewriter_operand(r, node, k);
-        if (old->rank == 0) continue;
+        if (old->rank == 0 || !smg_map_keeps_dims(r, node, k)) continue;
         smg_node number = {.op = SMG_OP_FILL, .type = old->type, .name = "", .value = value};
-        smg_node_id id = smg_rewriter_add(r, &number), before = node->operand[k];
-        if (id < 0) return false;
-        node->operand[k] = id;
-        if (smg_map_keeps_dims(r, node)) return true;
-        node->operand[k] = before;
+        smg_node_id id = smg_rewriter_add(r, &number);
+        if (id >= 0) node->operand[k] = id;
+        return id >= 0;
     }
     return false;
 }
@@ -103,7 +101,7 @@ static bool broadcast_into_map(rewriter *r, smg_node *node, smg_node_id *out_sam
         if (smg_op_view(operand->op) != SMG_VIEW_BROADCAST) continue;
         smg_node_id before = node->operand[k];
         node->operand[k] = operand->operand[0];
-        if (smg_map_keeps_dims(r, node)) return true;
+        if (smg_map_keeps_dims(r, node, -1)) return true;
         node->operand[k] = before;
     }
     return false;

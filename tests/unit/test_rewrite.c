@@ -1,0 +1,293 @@
+/* Rewrites: what each rule does to a small text, and that random graphs keep their value. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "graph/graph.h"
+
+static smg_context *ctx;
+
+static int setup(void **state) {
+    (void)state;
+    return smg_context_create(NULL, &ctx) == SMG_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    smg_context_destroy(ctx);
+    return 0;
+}
+
+static smg_graph *parse(const char *text) {
+    smg_graph *g = NULL;
+    if (smg_graph_parse(ctx, text, strlen(text), "test", &g) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    return g;
+}
+
+/* The rewritten text without its first line. */
+static void assert_rewrites(const char *text, const char *expected) {
+    smg_graph *before = parse(text), *after = NULL;
+    smg_rewrite_report report;
+    if (smg_graph_rewrite(before, &after, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    assert_int_equal(report.nodes_before, before->nodes.count);
+    assert_int_equal(report.nodes_after, after->nodes.count);
+    smg_text printed;
+    smg_text_init(&printed, ctx);
+    smg_graph_print(after, &printed);
+    assert_string_equal(strchr(smg_text_cstr(&printed), '\n') + 1, expected);
+    smg_text_free(&printed);
+    smg_graph_destroy(after);
+    smg_graph_destroy(before);
+}
+
+static void neutral_elements_vanish(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[4]\n"
+                    "one = fill 1 : f32[4]\n zero = fill 0 : f32[]\n"
+                    "a = mul(one, x)\n b = add(a, zero)\n c = sub(b, zero)\n d = div(c, one)\n"
+                    "e = neg(d)\n f = neg(e)\n g = cast(f) : f32[4]\n h = exp(g)\noutput y = h\n",
+                    "x = input f32[4]\n"
+                    "h = exp(x) : f32[4]\n"
+                    "output y = h\n");
+}
+
+static void a_neutral_element_that_broadcasts_stays(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[1]\none = fill 1 : f32[4]\ny = mul(x, one)\noutput y = y\n",
+                    "x = input f32[1]\n"
+                    "one = fill 1 : f32[4]\n"
+                    "y = mul(x, one) : f32[4]\n"
+                    "output y = y\n");
+}
+
+static void canonical_forms(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[4]\nz = input f32[4]\n"
+                    "c = gt(x, z)\n two = fill 2 : f32[4]\n four = fill 4 : f32[]\n three = fill 3 : f32[]\n"
+                    "a = sub(x, two)\n b = div(a, four)\n d = div(b, three)\n e = select(c, d, x)\noutput y = e\n",
+                    "x = input f32[4]\n"
+                    "z = input f32[4]\n"
+                    "c = lt(z, x) : bool[4]\n"
+                    "three = fill 3 : f32[]\n"
+                    "%4 = fill -2 : f32[]\n"
+                    "a = add(x, %4) : f32[4]\n"
+                    "%6 = fill 0.25 : f32[]\n"
+                    "b = mul(a, %6) : f32[4]\n"
+                    "d = div(b, three) : f32[4]\n"
+                    "e = select(c, d, x) : f32[4]\n"
+                    "output y = e\n");
+}
+
+static void views_compose(void **state) {
+    (void)state;
+    assert_rewrites("dim b\ndim s\nx = input f32[b, s, 8]\n"
+                    "a = transpose(x) perm=[1, 0, 2]\n c = transpose(a) perm=[1, 0, 2]\n"
+                    "d = reshape(c) : f32[b*s, 8]\n e = reshape(d) : f32[b, s, 2, 4]\n"
+                    "f = reshape(e) : f32[b, s, 2, 4]\n one = fill 1 : f32[]\n"
+                    "g = broadcast(one) : f32[b, s, 2, 4]\n h = add(f, g)\noutput y = h\n",
+                    "dim b\n"
+                    "dim s\n"
+                    "x = input f32[b, s, 8]\n"
+                    "e = reshape(x) : f32[b, s, 2, 4]\n"
+                    "one = fill 1 : f32[]\n"
+                    "h = add(e, one) : f32[b, s, 2, 4]\n"
+                    "output y = h\n");
+}
+
+static void constants_fold(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[2, 2]\n"
+                    "w = constant f32[2, 2] data=[1, 2, 3, 4]\n two = fill 2 : f32[]\n half = fill 0.5 : f32[]\n"
+                    "t = transpose(w) perm=[1, 0]\n k = mul(t, two)\n q = mul(two, half)\n p = exp(q)\n"
+                    "y = contract(x, k) \"ab,bc->ac\"\n z = mul(y, p)\noutput z = z\n",
+                    "x = input f32[2, 2]\n"
+                    "k = constant f32[2, 2] data=[2, 6, 4, 8]\n"
+                    "p = fill 2.718281828459045 : f32[]\n"
+                    "y = contract(x, k) \"ab,bc->ac\" : f32[2, 2]\n"
+                    "z = mul(y, p) : f32[2, 2]\n"
+                    "output z = z\n");
+}
+
+static void equal_nodes_merge_and_dead_ones_go(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[3]\nunused = input i32[2]\n"
+                    "a = exp(x)\n b = exp(x)\n c = add(a, b)\n d = log(x)\noutput y = c\noutput z = b\n",
+                    "x = input f32[3]\n"
+                    "unused = input i32[2]\n"
+                    "a = exp(x) : f32[3]\n"
+                    "c = add(a, a) : f32[3]\n"
+                    "output y = c\n"
+                    "output z = a\n");
+}
+
+/* x*0 and x-x are not 0 for infinities and NaN. */
+static void unsafe_rules_are_absent(void **state) {
+    (void)state;
+    assert_rewrites("x = input f32[3]\nzero = fill 0 : f32[]\na = mul(x, zero)\nb = sub(x, x)\n"
+                    "c = add(a, b)\noutput y = c\n",
+                    "x = input f32[3]\n"
+                    "zero = fill 0 : f32[]\n"
+                    "a = mul(x, zero) : f32[3]\n"
+                    "b = sub(x, x) : f32[3]\n"
+                    "c = add(a, b) : f32[3]\n"
+                    "output y = c\n");
+}
+
+/* ---- random graphs -------------------------------------------------------------------------- */
+
+static uint32_t seed;
+
+static int pick(int count) {
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)count);
+}
+
+typedef struct values {
+    smg_value of[200];
+    int count;
+} values;
+
+static const char *const shapes[] = {"r, c", "r, 1", "1, c", "c", "", "r, 4", "4, r"};
+
+/* A value among those made so far whose dims match the text of shape `like` when like >= 0. */
+static smg_value any(values *v) {
+    return v->of[pick(v->count)];
+}
+
+static smg_value random_leaf(smg_graph *g, const float *data) {
+    static const double numbers[] = {0.0, 1.0, -1.0, 2.0, 0.5, 3.0, 0.3};
+    smg_value number = smg_graph_number(g, "f32", numbers[pick(7)]);
+    int which = pick(3);
+    if (which == 0) return number;
+    if (which == 1) return smg_graph_broadcast(g, number, shapes[pick(5)]);
+    return smg_graph_constant(g, "", "f32", pick(2) ? "4, 7" : "7, 4", data);
+}
+
+static smg_value try_map2(smg_graph *g, smg_value a, smg_value b) {
+    static const char *const ops[] = {"add", "sub", "mul", "min", "max", "gt", "ge", "lt", "eq"};
+    int op = pick(9);
+    smg_value y = smg_graph_map(g, ops[op], 2, (smg_value[]){a, b});
+    return op < 5 ? y : smg_graph_map(g, "select", 3, (smg_value[]){y, a, b});
+}
+
+static smg_value try_view(smg_graph *g, smg_value a) {
+    int rank = smg_graph_node(g, a.id - 1)->rank;
+    switch (pick(5)) {
+    case 0: return rank == 2 ? smg_graph_transpose(g, a, 2, (int[]){1, 0}) : a;
+    case 1: return rank == 2 ? smg_graph_transpose(g, a, 2, (int[]){0, 1}) : a;
+    case 2: return smg_graph_reshape(g, a, shapes[pick(7)]);
+    case 3: return smg_graph_broadcast(g, a, shapes[pick(7)]);
+    default: return rank > 0 ? smg_graph_slice(g, a, 0, pick(2) ? "0" : "1", "1", 1) : a;
+    }
+}
+
+static smg_value try_node(smg_graph *g, values *v, const float *data) {
+    static const char *const ops[] = {"neg", "tanh", "abs", "square", "relu", "sigmoid"};
+    smg_value a = any(v);
+    int rank = smg_graph_node(g, a.id - 1)->rank;
+    switch (pick(8)) {
+    case 0: return random_leaf(g, data);
+    case 1:
+    case 2: return try_map2(g, a, any(v));
+    case 3: return smg_graph_map(g, ops[pick(6)], 1, &a);
+    case 4: return smg_graph_cast(g, a, "f32");
+    case 5: return rank > 0 ? smg_graph_reduce(g, pick(2) ? "sum" : "reduce_max", a, pick(rank), pick(2)) : a;
+    case 6: return rank == 2 ? smg_graph_contract(g, "ab,cb->ac", a, any(v)) : a;
+    default: return try_view(g, a);
+    }
+}
+
+/* Illegal choices fail the builder; they are undone and tried again. */
+static smg_graph *random_graph(const float *data) {
+    smg_graph *g = NULL;
+    values v = {.count = 2};
+    assert_int_equal(smg_graph_create(ctx, "random", &g), SMG_OK);
+    v.of[0] = smg_graph_input(g, "x", "f32", "r, c");
+    v.of[1] = smg_graph_input(g, "z", "f32", "r, 4");
+    for (int tries = 0; tries < 120 && v.count < 60; tries++) {
+        smg_value value = try_node(g, &v, data);
+        if (g->status != SMG_OK) {
+            g->status = SMG_OK;
+            smg_context_clear_error(ctx);
+        } else {
+            v.of[v.count++] = value;
+        }
+    }
+    static const char *const names[] = {"p", "q", "s"};
+    for (int i = 0; i < 3; i++) smg_graph_output(g, names[i], v.of[v.count - 1 - i]);
+    if (smg_graph_finish(g) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    return g;
+}
+
+static void bind(const smg_graph *g, int64_t *symbols, smg_array *inputs, double *x, double *z) {
+    const int64_t rows = 7, columns = 5;
+    symbols[smg_size_symbol_find(g->sizes, "r")] = rows;
+    symbols[smg_size_symbol_find(g->sizes, "c")] = columns;
+    inputs[0] = (smg_array){.type = SMG_TYPE_F32, .rank = 2, .dims = {rows, columns}, .data = x};
+    inputs[1] = (smg_array){.type = SMG_TYPE_F32, .rank = 2, .dims = {rows, 4}, .data = z};
+}
+
+static void assert_close(double a, double b) {
+    if (isnan(a) || isnan(b) || isinf(a) || isinf(b)) {
+        assert_true((isnan(a) && isnan(b)) || !(a < b || a > b));
+        return;
+    }
+    if (fabs(a - b) > 1e-5 * (1.0 + fabs(a))) fail_msg("%.9g became %.9g", a, b);
+}
+
+static void random_graphs_keep_their_value(void **state) {
+    (void)state;
+    float data[28];
+    double x[35], z[28];
+    int fired = 0;
+    for (int round = 0; round < 300; round++) {
+        seed = (uint32_t)round * 77u + 5u;
+        for (int i = 0; i < 28; i++) data[i] = (float)(pick(17) - 8) / 4.0f, z[i] = (pick(17) - 8) / 4.0;
+        for (int i = 0; i < 35; i++) x[i] = (pick(33) - 16) / 8.0;
+        smg_graph *g = random_graph(data), *h = NULL;
+        smg_rewrite_report report;
+        if (smg_graph_rewrite(g, &h, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        for (int i = 0; i < report.rules.count; i++) fired += report.rules.items[i].applied;
+        int64_t symbols[8] = {0};
+        smg_array inputs[2], a[3], b[3];
+        bind(g, symbols, inputs, x, z);
+        smg_arena *arena = NULL;
+        assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+        if (smg_graph_eval(g, symbols, inputs, arena, a) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        if (smg_graph_eval(h, symbols, inputs, arena, b) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(smg_array_elements(&a[i]), smg_array_elements(&b[i]));
+            for (int64_t k = 0; k < smg_array_elements(&a[i]); k++) assert_close(a[i].data[k], b[i].data[k]);
+        }
+        smg_graph *again = NULL;
+        smg_rewrite_report none;
+        assert_int_equal(smg_graph_rewrite(h, &again, &none), SMG_OK);
+        for (int i = 0; i < none.rules.count; i++)
+            if (none.rules.items[i].applied) fail_msg("%s fired again", none.rules.items[i].rule);
+        smg_graph_destroy(again);
+        smg_arena_destroy(arena);
+        smg_graph_destroy(h);
+        smg_graph_destroy(g);
+    }
+    assert_true(fired > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(neutral_elements_vanish, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_neutral_element_that_broadcasts_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(canonical_forms, setup, teardown),
+        cmocka_unit_test_setup_teardown(views_compose, setup, teardown),
+        cmocka_unit_test_setup_teardown(constants_fold, setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_nodes_merge_and_dead_ones_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_graphs_keep_their_value, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
