@@ -6,7 +6,6 @@
 #include <math.h>
 
 static void space_add(const smg_kernel *k, kernel_space *s, int count, const int *axes) {
-    if (s->axis_count == 0) s->elements = 1;
     for (int i = 0; i < count; i++) {
         s->axis[s->axis_count++] = axes[i];
         s->elements *= k->axes.items[axes[i]].tile;
@@ -25,7 +24,7 @@ static double rounded(const kernel_machine *m, smg_kind kind, double value) {
 static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
                     const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
-    kernel_space s = {0};
+    kernel_space s = {.elements = 1};
     space_add(m->k, &s, dst->axis_count, dst->axis);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
@@ -41,7 +40,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
 static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
                        const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
-    kernel_space s = {0};
+    kernel_space s = {.elements = 1};
     space_add(m->k, &s, dst->axis_count, dst->axis);
     int64_t results = s.elements;
     space_add(m->k, &s, instr->axis_count, instr->axes);
@@ -87,7 +86,7 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
 
 static void run_spill(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
-    kernel_space s = {0};
+    kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
     space_add(m->k, &s, dst->axis_count, dst->axis);
     tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
@@ -100,28 +99,48 @@ static void run_spill(const kernel_machine *m, kernel_worker *w, const smg_instr
     }
 }
 
+/* Where the factors of the x-th product lie behind the first ones. */
+static void product_offsets(const smg_kernel *k, const kernel_space *inner, const int64_t *a_stride,
+                            const int64_t *b_stride, int64_t x, int64_t *out_a, int64_t *out_b) {
+    *out_a = *out_b = 0;
+    for (int slot = inner->axis_count - 1; slot >= 0; slot--) {
+        int64_t tile = k->axes.items[inner->axis[slot]].tile;
+        *out_a += x % tile * a_stride[slot];
+        *out_b += x % tile * b_stride[slot];
+        x /= tile;
+    }
+}
+
+/* The products of KERNEL_BLOCK places along the contraction at a time: their offsets are the same for all
+ * elements of dst. */
 static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_kernel *k = m->k;
-    const smg_tile *dst = &k->tiles.items[instr->dst];
-    kernel_space s = {0}, inner = {0};
-    int64_t a_stride[KERNEL_SPACE_AXES], b_stride[KERNEL_SPACE_AXES], a_step, b_step;
+    const smg_tile *dst = &k->tiles.items[instr->dst], *ta = &k->tiles.items[instr->a];
+    const smg_tile *tb = &k->tiles.items[instr->b];
+    kernel_space s = {.elements = 1}, inner = {.elements = 1};
+    int64_t a_stride[KERNEL_SPACE_AXES], b_stride[KERNEL_SPACE_AXES];
+    int64_t a_inner[KERNEL_SPACE_AXES], b_inner[KERNEL_SPACE_AXES], a_at[KERNEL_BLOCK], b_at[KERNEL_BLOCK];
     space_add(k, &s, dst->axis_count, dst->axis);
-    space_add(k, &inner, 1, instr->axes);
-    tile_strides(k, &k->tiles.items[instr->a], &s, a_stride);
-    tile_strides(k, &k->tiles.items[instr->b], &s, b_stride);
-    tile_strides(k, &k->tiles.items[instr->a], &inner, &a_step);
-    tile_strides(k, &k->tiles.items[instr->b], &inner, &b_step);
-    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
-        int n = block_size(&s, first);
-        kernel_block_begin(m, w, &s, first, n);
-        for (int i = 0; i < n; i++) {
-            const double *a = w->tile[instr->a] + element_of(w, &s, a_stride, i);
-            const double *b = w->tile[instr->b] + element_of(w, &s, b_stride, i);
-            double sum = w->tile[instr->dst][first + i];
-            for (int64_t x = 0; x < inner.elements; x++) sum += a[x * a_step] * b[x * b_step];
-            w->tile[instr->dst][first + i] = rounded(m, dst->kind, sum);
+    space_add(k, &inner, instr->axis_count, instr->axes);
+    tile_strides(k, ta, &s, a_stride);
+    tile_strides(k, tb, &s, b_stride);
+    tile_strides(k, ta, &inner, a_inner);
+    tile_strides(k, tb, &inner, b_inner);
+    double *out = w->tile[instr->dst];
+    for (int64_t x = 0; x < inner.elements; x += KERNEL_BLOCK) {
+        int depth = block_size(&inner, x);
+        for (int i = 0; i < depth; i++) product_offsets(k, &inner, a_inner, b_inner, x + i, &a_at[i], &b_at[i]);
+        for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+            int n = block_size(&s, first);
+            kernel_block_begin(m, w, &s, first, n);
+            for (int i = 0; i < n; i++) {
+                const double *a = w->tile[instr->a] + element_of(w, &s, a_stride, i);
+                const double *b = w->tile[instr->b] + element_of(w, &s, b_stride, i);
+                for (int j = 0; j < depth; j++) out[first + i] += a[a_at[j]] * b[b_at[j]];
+            }
         }
     }
+    for (int64_t i = 0; i < s.elements; i++) out[i] = rounded(m, dst->kind, out[i]);
 }
 
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,

@@ -47,18 +47,55 @@ static void add_name(smg_text *text, const char *name) {
         smg_text_add_json(text, name ? name : "");
 }
 
+/* Names are for people and may repeat; a later one then carries its number, so that the text is clear. */
+static void add_unique(smg_text *text, const char *name, bool repeated, int number) {
+    if (!repeated) {
+        add_name(text, name);
+        return;
+    }
+    smg_text own;
+    smg_text_init(&own, text->ctx);
+    smg_text_addf(&own, "%s~%d", name, number);
+    add_name(text, smg_text_cstr(&own));
+    if (own.failed) text->failed = true;
+    smg_text_free(&own);
+}
+
+static bool same_name(const char *a, const char *b) {
+    return a && b && strcmp(a, b) == 0;
+}
+
 static void add_axis(const smg_kernel *k, smg_text *text, int axis) {
-    if (axis >= 0 && axis < k->axes.count)
-        add_name(text, k->axes.items[axis].name);
-    else
+    bool repeated = false;
+    if (axis < 0 || axis >= k->axes.count) {
         smg_text_add(text, "?");
+        return;
+    }
+    const char *name = k->axes.items[axis].name;
+    for (int i = 0; i < axis; i++) repeated = repeated || same_name(k->axes.items[i].name, name);
+    add_unique(text, name, repeated, axis);
 }
 
 static void add_tile(const smg_kernel *k, smg_text *text, int tile) {
-    if (tile >= 0 && tile < k->tiles.count)
-        add_name(text, k->tiles.items[tile].name);
-    else
+    bool repeated = false;
+    if (tile < 0 || tile >= k->tiles.count) {
         smg_text_add(text, "?");
+        return;
+    }
+    const char *name = k->tiles.items[tile].name;
+    for (int i = 0; i < tile; i++) repeated = repeated || same_name(k->tiles.items[i].name, name);
+    add_unique(text, name, repeated, tile);
+}
+
+static void add_buffer(const smg_kernel *k, smg_text *text, int buffer) {
+    bool repeated = false;
+    if (buffer < 0 || buffer >= k->buffers.count) {
+        smg_text_add(text, "-");
+        return;
+    }
+    const char *name = k->buffers.items[buffer].name;
+    for (int i = 0; i < buffer; i++) repeated = repeated || same_name(k->buffers.items[i].name, name);
+    add_unique(text, name, repeated, buffer);
 }
 
 static void add_list(const smg_kernel *k, smg_text *text, const int *axes, int count) {
@@ -173,7 +210,7 @@ static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
     for (int i = 0; i < k->axes.count; i++) {
         const smg_kaxis *axis = &k->axes.items[i];
         smg_text_add(text, "axis ");
-        add_name(text, axis->name);
+        add_axis(k, text, i);
         smg_text_add(text, " = ");
         smg_size_print(k->sizes, axis->extent, text);
         smg_text_addf(text, " tile %lld%s\n", (long long)axis->tile, axis->grid ? " grid" : "");
@@ -195,7 +232,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
     for (int i = 0; i < k->buffers.count; i++) {
         const smg_kbuffer *buffer = &k->buffers.items[i];
         smg_text_add(text, "buffer ");
-        add_name(text, buffer->name);
+        add_buffer(k, text, i);
         smg_text_addf(text, " %s ", smg_type_word(buffer->type));
         add_size(k, text, buffer->elements);
         smg_text_addf(text, " value %d%s\n", buffer->value, buffer->written ? " written" : "");
@@ -203,7 +240,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
     for (int i = 0; i < k->tiles.count; i++) {
         const smg_tile *tile = &k->tiles.items[i];
         smg_text_add(text, "tile ");
-        add_name(text, tile->name);
+        add_tile(k, text, i);
         smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
                       tile->residence == SMG_SHARED ? "shared" : "register");
         add_list(k, text, tile->axis, tile->axis_count);
@@ -216,10 +253,7 @@ static void add_accesses(const smg_kernel *k, smg_text *text) {
     for (int i = 0; i < k->accesses.count; i++) {
         const smg_access *access = &k->accesses.items[i];
         smg_text_addf(text, "access %d = ", i);
-        if (access->buffer >= 0 && access->buffer < k->buffers.count)
-            add_name(text, k->buffers.items[access->buffer].name);
-        else
-            smg_text_add(text, "-");
+        add_buffer(k, text, access->buffer);
         smg_text_add(text, " at ");
         add_size(k, text, access->offset);
         for (int a = 0; a < access->axis_count; a++) {

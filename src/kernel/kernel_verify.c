@@ -1,0 +1,151 @@
+/* The verifier, first part: declarations. Every index, size and name of the kernel is checked here, in the
+ * order in which later checks rely on them; kernel_verify_code.c then walks the program. */
+#include "kernel/kernel_verify.h"
+
+static bool power_of_two(int value) {
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+static smg_status verify_lanes(const kernel_verifier *v) {
+    const smg_kernel *k = v->k;
+    if (k->lane_rows < 1 || k->lane_rows > 4096 || k->lane_cols > 4096 || !power_of_two(k->lane_cols))
+        return KERNEL_WRONG(v, "%d x %d lanes: rows must be 1 to 4096, columns a power of two up to 4096",
+                            k->lane_rows, k->lane_cols);
+    if (k->vec < 1 || k->vec > 64 || !power_of_two(k->subgroup))
+        return KERNEL_WRONG(v, "vec %d must be 1 to 64 and subgroup %d a power of two", k->vec, k->subgroup);
+    if (k->row_axis < -1 || k->row_axis >= k->axes.count)
+        return KERNEL_WRONG(v, "row axis %d of %d axes", k->row_axis, k->axes.count);
+    if (k->row_axis == -1 && k->lane_rows != 1)
+        return KERNEL_WRONG(v, "%d row lanes and no row axis", k->lane_rows);
+    return SMG_OK;
+}
+
+static smg_status verify_axes(kernel_verifier *v) {
+    const smg_kernel *k = v->k;
+    for (int i = 0; i < k->axes.count; i++) {
+        const smg_kaxis *axis = &k->axes.items[i];
+        int64_t low = 0;
+        int listed = 0;
+        if (!axis->name || axis->extent < 0 || axis->tile < 1)
+            return KERNEL_WRONG(v, "axis %d ('%s') lacks a name, an extent or a tile of at least 1 (%lld)", i,
+                                axis->name ? axis->name : "", (long long)axis->tile);
+        smg_size_bounds(k->sizes, axis->extent, &low, &v->most[i]);
+        for (int g = 0; g < k->grid.count; g++) listed += k->grid.items[g] == i;
+        if (listed != (axis->grid ? 1 : 0))
+            return KERNEL_WRONG(v, "axis '%s' is %sa grid axis and stands %d times in the grid", axis->name,
+                                axis->grid ? "" : "not ", listed);
+    }
+    for (int g = 0; g < k->grid.count; g++)
+        if (k->grid.items[g] < 0 || k->grid.items[g] >= k->axes.count)
+            return KERNEL_WRONG(v, "the grid names axis %d of %d", k->grid.items[g], k->axes.count);
+    return SMG_OK;
+}
+
+static smg_status verify_axis_list(const kernel_verifier *v, const char *what, const int *axes, int count, int most) {
+    if (count < 0 || count > most) return KERNEL_WRONG(v, "%s has %d axes, outside [0, %d]", what, count, most);
+    for (int i = 0; i < count; i++) {
+        if (axes[i] < 0 || axes[i] >= v->k->axes.count)
+            return KERNEL_WRONG(v, "%s names axis %d of %d", what, axes[i], v->k->axes.count);
+        for (int j = 0; j < i; j++)
+            if (axes[j] == axes[i])
+                return KERNEL_WRONG(v, "%s names axis '%s' twice", what, v->k->axes.items[axes[i]].name);
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_tiles(const kernel_verifier *v) {
+    for (int i = 0; i < v->k->tiles.count; i++) {
+        const smg_tile *tile = &v->k->tiles.items[i];
+        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_SHARED)
+            return KERNEL_WRONG(v, "tile %d lacks a name, or its kind %d or residence %d does not exist", i,
+                                (int)tile->kind, (int)tile->residence);
+        SMG_TRY(verify_axis_list(v, tile->name, tile->axis, tile->axis_count, SMG_TILE_AXES));
+        if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
+            return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
+        if (smg_tile_elements(v->k, tile) > INT32_MAX)
+            return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
+    }
+    for (int i = 0; i < v->k->buffers.count; i++) {
+        const smg_kbuffer *buffer = &v->k->buffers.items[i];
+        if (!buffer->name || (unsigned)buffer->type >= SMG_TYPE_COUNT || buffer->elements < 0)
+            return KERNEL_WRONG(v, "buffer %d ('%s') lacks a name, a type or a size", i,
+                                buffer->name ? buffer->name : "");
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_leaves(const kernel_verifier *v) {
+    const smg_kernel *k = v->k;
+    for (int i = 0; i < k->leaves.count; i++) {
+        const smg_kleaf *leaf = &k->leaves.items[i];
+        bool tile = leaf->what == SMG_KLEAF_TILE, size = leaf->what == SMG_KLEAF_SIZE;
+        int count = tile ? k->tiles.count : k->accesses.count;
+        if ((unsigned)leaf->what > SMG_KLEAF_SIZE || (!size && (leaf->index < 0 || leaf->index >= count)))
+            return KERNEL_WRONG(v, "leaf %d: %s %d of %d", i, tile ? "tile" : "access", leaf->index, count);
+        if (size && (leaf->size < 0 || leaf->kind == SMG_KIND_BOOL))
+            return KERNEL_WRONG(v, "leaf %d is a size without a value or of kind bool", i);
+        smg_kind kind = size ? leaf->kind : SMG_KIND_INT;
+        int buffer = leaf->what == SMG_KLEAF_LOAD ? k->accesses.items[leaf->index].buffer : 0;
+        if (buffer < 0) return KERNEL_WRONG(v, "leaf %d loads from access %d, which has no buffer", i, leaf->index);
+        if (tile) kind = k->tiles.items[leaf->index].kind;
+        if (leaf->what == SMG_KLEAF_LOAD) kind = smg_type_kind(k->buffers.items[buffer].type);
+        if (leaf->kind != kind)
+            return KERNEL_WRONG(v, "leaf %d has kind %d, what it reads has kind %d", i, (int)leaf->kind, (int)kind);
+    }
+    return SMG_OK;
+}
+
+static smg_status verify_access(const kernel_verifier *v, int number) {
+    const smg_access *access = &v->k->accesses.items[number];
+    if (access->buffer < -1 || access->buffer >= v->k->buffers.count)
+        return KERNEL_WRONG(v, "access %d: buffer %d of %d", number, access->buffer, v->k->buffers.count);
+    if (access->axis_count < 0 || access->axis_count > SMG_ACCESS_AXES)
+        return KERNEL_WRONG(v, "access %d has %d axes, at most %d", number, access->axis_count, SMG_ACCESS_AXES);
+    SMG_TRY(verify_axis_list(v, "an access", access->axis, access->axis_count, SMG_ACCESS_AXES));
+    bool sized = access->offset >= 0;
+    for (int a = 0; a < access->axis_count; a++) sized = sized && access->stride[a] >= 0;
+    if (access->index != SMG_EXPR_NONE) sized = sized && access->index_stride >= 0 && access->index_limit >= 0;
+    if (!sized) return KERNEL_WRONG(v, "access %d lacks an offset, a stride or a limit", number);
+    return SMG_OK;
+}
+
+static smg_status verify_declarations(kernel_verifier *v) {
+    SMG_TRY(verify_lanes(v));
+    SMG_TRY(verify_axes(v));
+    SMG_TRY(verify_tiles(v));
+    for (int i = 0; i < v->k->accesses.count; i++) SMG_TRY(verify_access(v, i));
+    SMG_TRY(verify_leaves(v));
+    for (int i = 0; i < v->k->accesses.count; i++)
+        if (v->k->accesses.items[i].index != SMG_EXPR_NONE)
+            SMG_TRY(kernel_verify_expr(v, v->k->accesses.items[i].index, SMG_KIND_INT));
+    return SMG_OK;
+}
+
+static smg_status make_state(kernel_verifier *v) {
+    const smg_kernel *k = v->k;
+    v->most = SMG_ARENA_ARRAY(v->arena, int64_t, (size_t)k->axes.count + 1);
+    v->looped = SMG_ARENA_ARRAY(v->arena, bool, (size_t)k->axes.count + 1);
+    v->checked = SMG_ARENA_ARRAY(v->arena, bool, (size_t)smg_expr_count(k->exprs) + 1);
+    v->access_state = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->accesses.count + 1);
+    v->match = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->code.count + 1);
+    v->tiles = SMG_ARENA_ARRAY(v->arena, kernel_tile_state, (size_t)k->tiles.count + 1);
+    bool good = v->most && v->looped && v->checked && v->access_state && v->match && v->tiles;
+    return good ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status verify(kernel_verifier *v) {
+    SMG_TRY(make_state(v));
+    smg_status status = verify_declarations(v);
+    if (status == SMG_OK) return kernel_verify_code(v);
+    return status == SMG_MEMORY ? status : smg_fail_within(v->ctx, status, "kernel '%s'", v->k->name);
+}
+
+smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k) {
+    kernel_verifier v = {.ctx = ctx, .k = k};
+    if (!k->name || !k->sizes || !k->exprs)
+        return smg_fail(ctx, SMG_INTERNAL, "kernel '%s' lacks its name, sizes or expressions", k->name ? k->name : "");
+    SMG_TRY(smg_arena_create(ctx, &v.arena));
+    smg_status status = verify(&v);
+    smg_arena_destroy(v.arena);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* Private to the verifier: its state. Declarations are checked first, so that the walk over the code may
+ * trust every index; the walk then keeps what holds at the instruction at hand. */
+#ifndef SMG_KERNEL_VERIFY_H
+#define SMG_KERNEL_VERIFY_H
+
+#include "kernel/kernel.h"
+
+#define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES)
+
+typedef struct kernel_tile_state {
+    bool set;     /* has been written as a whole */
+    bool written; /* SHARED: since the last barrier */
+    bool read;    /* SHARED: since the last barrier */
+} kernel_tile_state;
+
+typedef struct kernel_verifier {
+    smg_context *ctx;
+    smg_arena *arena;
+    const smg_kernel *k;
+    int64_t *most;            /* by axis: upper bound of its extent */
+    bool *checked;            /* by expression */
+    int *access_state;        /* by access: 0 new, 1 being checked, 2 good */
+    int *match;               /* by instruction: LOOP -> END */
+    bool *looped;             /* by axis: a loop over it is open */
+    kernel_tile_state *tiles; /* by tile */
+    /* the instruction at hand */
+    int at;
+    bool staging;
+    int axis_count; /* what it ranges over */
+    int axes[KERNEL_SPACE_AXES];
+    smg_status status;
+} kernel_verifier;
+
+#define KERNEL_WRONG(v, ...) smg_fail((v)->ctx, SMG_INTERNAL, __VA_ARGS__)
+
+/* Range and kinds of everything that `expr` reaches; its own kind must be `kind`. */
+smg_status kernel_verify_expr(kernel_verifier *v, smg_expr expr, smg_kind kind);
+/* Readability of the leaves of `expr` (indices of accesses included) by the instruction at hand. */
+smg_status kernel_verify_reads(kernel_verifier *v, smg_expr expr);
+/* The axis has a base: grid, an open loop, or a tile that holds all of it. */
+smg_status kernel_verify_bound(const kernel_verifier *v, int axis);
+/* A tile is read, or written as a whole, by the instruction at hand. */
+smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
+smg_status kernel_verify_write_tile(kernel_verifier *v, int tile);
+smg_status kernel_verify_code(kernel_verifier *v);
+
+#endif

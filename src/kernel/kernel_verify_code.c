@@ -1,0 +1,284 @@
+/* The verifier, last part: the program. One walk in the order of execution keeps which loops are open,
+ * which tiles have been written, and which shared tiles have been read or written since the last
+ * barrier. A loop's body is walked twice, so that what one step leaves behind meets the next step. Every
+ * extent counts as at least 1: a body runs at least once. */
+#include "kernel/kernel_verify.h"
+
+#define DEEPEST SMG_ACCESS_AXES
+
+static const char *axis_name(const kernel_verifier *v, int axis) {
+    return v->k->axes.items[axis].name;
+}
+
+/* ---- what holds at an instruction ------------------------------------------------------------------- */
+
+smg_status kernel_verify_bound(const kernel_verifier *v, int axis) {
+    const smg_kaxis *a = &v->k->axes.items[axis];
+    if (a->grid || v->looped[axis] || v->most[axis] <= a->tile) return SMG_OK;
+    return KERNEL_WRONG(v, "axis '%s' has up to %lld elements, its tile %lld, and no loop over it is open", a->name,
+                        (long long)v->most[axis], (long long)a->tile);
+}
+
+smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    kernel_tile_state *state = &v->tiles[tile];
+    if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
+    if (t->residence != SMG_SHARED) return SMG_OK;
+    if (state->written)
+        return KERNEL_WRONG(v, "shared tile '%s' is read without a barrier after its last write", t->name);
+    state->read = true;
+    return SMG_OK;
+}
+
+smg_status kernel_verify_write_tile(kernel_verifier *v, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    kernel_tile_state *state = &v->tiles[tile];
+    state->set = true;
+    if (t->residence != SMG_SHARED) return SMG_OK;
+    if (state->read || state->written)
+        return KERNEL_WRONG(v, "shared tile '%s' is written without a barrier after its last %s", t->name,
+                            state->read ? "read" : "write");
+    state->written = true;
+    return SMG_OK;
+}
+
+/* The tile exists and lies where the instruction wants it; all its axes have a base. */
+static smg_status check_tile(const kernel_verifier *v, const char *role, int tile, smg_residence residence) {
+    if (tile < 0 || tile >= v->k->tiles.count)
+        return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
+    const smg_tile *t = &v->k->tiles.items[tile];
+    if (t->residence != residence)
+        return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name,
+                            residence == SMG_SHARED ? "shared" : "register");
+    for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
+    return SMG_OK;
+}
+
+static smg_status add_axes(kernel_verifier *v, const int *axes, int count, int most) {
+    if (count < 0 || count > most) return KERNEL_WRONG(v, "%d axes, outside [0, %d]", count, most);
+    for (int i = 0; i < count; i++) {
+        if (axes[i] < 0 || axes[i] >= v->k->axes.count)
+            return KERNEL_WRONG(v, "axis %d of %d", axes[i], v->k->axes.count);
+        for (int j = 0; j < v->axis_count; j++)
+            if (v->axes[j] == axes[i]) return KERNEL_WRONG(v, "axis '%s' stands twice", axis_name(v, axes[i]));
+        SMG_TRY(kernel_verify_bound(v, axes[i]));
+        v->axes[v->axis_count++] = axes[i];
+    }
+    return SMG_OK;
+}
+
+static bool has_axis(const int *axes, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis) return true;
+    return false;
+}
+
+static bool tile_has(const smg_tile *t, int axis) {
+    return has_axis(t->axis, t->axis_count, axis);
+}
+
+/* ---- one instruction -------------------------------------------------------------------------------- */
+
+static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    SMG_TRY(kernel_verify_reads(v, instr->expr));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    if (smg_tile_columns(v->k, dst) != 1)
+        return KERNEL_WRONG(v, "the result '%s' of a reduction has %lld columns", dst->name,
+                            (long long)smg_tile_columns(v->k, dst));
+    if (dst->kind == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
+        return KERNEL_WRONG(v, "the result '%s' of a reduction is bool, or combine %d does not exist", dst->name,
+                            (int)instr->combine);
+    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    if (instr->axis_count == 0) return KERNEL_WRONG(v, "a reduction into '%s' over no axis", dst->name);
+    if (v->k->row_axis >= 0 && has_axis(instr->axes, instr->axis_count, v->k->row_axis))
+        return KERNEL_WRONG(v, "a reduction over the row axis '%s'", axis_name(v, v->k->row_axis));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    SMG_TRY(kernel_verify_reads(v, instr->expr));
+    if (instr->accumulate) SMG_TRY(kernel_verify_read_tile(v, instr->dst));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    bool same = instr->axis_count == dst->axis_count;
+    for (int i = 0; i < instr->axis_count; i++) same = same && tile_has(dst, instr->axes[i]);
+    if (!same) return KERNEL_WRONG(v, "the walk is no permutation of the axes of '%s'", dst->name);
+    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    v->staging = true;
+    SMG_TRY(kernel_verify_reads(v, instr->expr));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
+    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_REGISTER));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
+    bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
+    for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
+    if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* A factor of a product: every contracted axis, and beyond those only rows (a) or dst's columns (b). */
+static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool rows) {
+    SMG_TRY(check_tile(v, rows ? "the left factor" : "the right factor", tile, SMG_SHARED));
+    const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
+    for (int i = 0; i < instr->axis_count; i++)
+        if (!tile_has(t, instr->axes[i]))
+            return KERNEL_WRONG(v, "factor '%s' lacks axis '%s'", t->name, axis_name(v, instr->axes[i]));
+    for (int i = 0; i < t->axis_count; i++) {
+        int axis = t->axis[i];
+        if (has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;
+        if (!tile_has(dst, axis) || (axis == v->k->row_axis) != rows)
+            return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", rows ? "left" : "right", t->name,
+                                axis_name(v, axis));
+    }
+    if (t->kind != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
+    return kernel_verify_read_tile(v, tile);
+}
+
+static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    if (instr->axis_count == 0 || dst->kind != SMG_KIND_FLOAT)
+        return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
+    SMG_TRY(check_factor(v, instr, instr->a, true));
+    SMG_TRY(check_factor(v, instr, instr->b, false));
+    SMG_TRY(kernel_verify_read_tile(v, instr->dst));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* Does the access tell the elements of the axis apart? */
+static bool access_covers(const kernel_verifier *v, const smg_access *access, int axis) {
+    int64_t stride = 1;
+    for (int i = 0; i < access->axis_count; i++) {
+        if (access->axis[i] != axis) continue;
+        return !smg_size_is_const(v->k->sizes, access->stride[i], &stride) || stride != 0;
+    }
+    return false;
+}
+
+/* Every element of the buffer is written by one invocation at one time: each axis along which the store
+ * is repeated (its own, the grid's, open loops') moves the address. An indirect store is up to its data. */
+static smg_status check_coverage(const kernel_verifier *v, int number) {
+    const smg_access *access = &v->k->accesses.items[number];
+    if (access->index != SMG_EXPR_NONE) return SMG_OK;
+    for (int axis = 0; axis < v->k->axes.count; axis++) {
+        const smg_kaxis *a = &v->k->axes.items[axis];
+        bool tiled = a->tile > 1 && has_axis(v->axes, v->axis_count, axis);
+        bool stepped = (a->grid || v->looped[axis]) && v->most[axis] > a->tile;
+        if ((tiled || stepped) && v->most[axis] > 1 && !access_covers(v, access, axis))
+            return KERNEL_WRONG(v, "access %d is stored once for each element of axis '%s', which does not move it",
+                                number, a->name);
+    }
+    return SMG_OK;
+}
+
+static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
+    const smg_kernel *k = v->k;
+    if (instr->a < 0 || instr->a >= k->accesses.count)
+        return KERNEL_WRONG(v, "a store through access %d of %d", instr->a, k->accesses.count);
+    const smg_access *access = &k->accesses.items[instr->a];
+    if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
+        return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    for (int i = 0; i < access->axis_count; i++) {
+        SMG_TRY(kernel_verify_bound(v, access->axis[i]));
+        if (k->axes.items[access->axis[i]].tile > 1 && !has_axis(v->axes, v->axis_count, access->axis[i]))
+            return KERNEL_WRONG(v, "access %d runs over axis '%s', which the store does not", instr->a,
+                                axis_name(v, access->axis[i]));
+    }
+    SMG_TRY(check_coverage(v, instr->a));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_type_kind(k->buffers.items[access->buffer].type)));
+    if (access->index != SMG_EXPR_NONE) SMG_TRY(kernel_verify_reads(v, access->index));
+    return kernel_verify_reads(v, instr->expr);
+}
+
+static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
+    v->axis_count = 0;
+    v->staging = false;
+    switch (instr->kind) {
+    case SMG_I_SET: return check_set(v, instr);
+    case SMG_I_REDUCE: return check_reduce(v, instr);
+    case SMG_I_STAGE: return check_stage(v, instr);
+    case SMG_I_SPILL: return check_spill(v, instr);
+    case SMG_I_MMA: return check_mma(v, instr);
+    case SMG_I_STORE: return check_store(v, instr);
+    case SMG_I_LOOP:
+    case SMG_I_END: return SMG_OK; /* the walk's */
+    case SMG_I_BARRIER:
+        for (int i = 0; i < v->k->tiles.count; i++) v->tiles[i].written = v->tiles[i].read = false;
+        return SMG_OK;
+    }
+    return KERNEL_WRONG(v, "kind %d does not exist", (int)instr->kind);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------ */
+
+static smg_status match_loops(kernel_verifier *v) {
+    int open[DEEPEST], depth = 0;
+    for (v->at = 0; v->at < v->k->code.count; v->at++) {
+        const smg_instr *instr = &v->k->code.items[v->at];
+        if (instr->kind == SMG_I_LOOP) {
+            if (instr->axis_count != 1 || instr->axes[0] < 0 || instr->axes[0] >= v->k->axes.count)
+                return KERNEL_WRONG(v, "a loop over axis %d of %d", instr->axes[0], v->k->axes.count);
+            if (depth == DEEPEST) return KERNEL_WRONG(v, "loops nest deeper than %d", DEEPEST);
+            open[depth++] = v->at;
+        } else if (instr->kind == SMG_I_END) {
+            if (depth == 0) return KERNEL_WRONG(v, "an end without a loop, of %d instructions", v->k->code.count);
+            v->match[open[--depth]] = v->at;
+        }
+    }
+    if (depth == 0) return SMG_OK;
+    v->at = open[depth - 1];
+    return KERNEL_WRONG(v, "the loop over axis '%s' has no end", axis_name(v, v->k->code.items[v->at].axes[0]));
+}
+
+static smg_status walk(kernel_verifier *v, int begin, int end);
+
+static smg_status walk_loop(kernel_verifier *v, int loop) {
+    int axis = v->k->code.items[loop].axes[0];
+    const smg_kaxis *a = &v->k->axes.items[axis];
+    if (a->grid || v->looped[axis])
+        return KERNEL_WRONG(v, "a loop over axis '%s', which is %s", a->name,
+                            a->grid ? "a grid axis" : "looped already");
+    v->looped[axis] = true;
+    SMG_TRY(walk(v, loop + 1, v->match[loop]));
+    SMG_TRY(walk(v, loop + 1, v->match[loop]));
+    v->looped[axis] = false;
+    for (int i = 0; i < v->k->tiles.count && v->most[axis] > a->tile; i++)
+        if (tile_has(&v->k->tiles.items[i], axis)) v->tiles[i].set = false; /* a slice of a closed loop */
+    return SMG_OK;
+}
+
+static smg_status walk(kernel_verifier *v, int begin, int end) {
+    for (int at = begin; at < end; at++) {
+        const smg_instr *instr = &v->k->code.items[at];
+        v->at = at;
+        SMG_TRY(instr->kind == SMG_I_LOOP ? walk_loop(v, at) : check_instr(v, instr));
+        if (instr->kind == SMG_I_LOOP) at = v->match[at];
+    }
+    return SMG_OK;
+}
+
+smg_status kernel_verify_code(kernel_verifier *v) {
+    smg_status status = match_loops(v);
+    if (status == SMG_OK) status = walk(v, 0, v->k->code.count);
+    if (status == SMG_OK || status == SMG_MEMORY) return status;
+    return smg_fail_within(v->ctx, status, "kernel '%s', instruction %d", v->k->name, v->at);
+}
