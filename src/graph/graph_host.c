@@ -23,13 +23,19 @@ static uint16_t double_to_half(double value) {
     return (uint16_t)(sign | (uint16_t)(((exponent + 13) << 10) + mantissa));
 }
 
+/* By memcpy: tensors inside files have any alignment. */
 double smg_host_get(smg_type type, const void *data, int64_t index) {
+    const uint8_t *at = (const uint8_t *)data + index * smg_type_host_bytes(type);
+    uint16_t half;
+    float single;
+    int32_t small;
+    int64_t large;
     switch (type) {
-    case SMG_TYPE_F32: return (double)((const float *)data)[index];
-    case SMG_TYPE_F16: return half_to_double(((const uint16_t *)data)[index]);
-    case SMG_TYPE_I32: return (double)((const int32_t *)data)[index];
-    case SMG_TYPE_I64: return (double)((const int64_t *)data)[index];
-    case SMG_TYPE_BOOL: return ((const uint8_t *)data)[index] ? 1.0 : 0.0;
+    case SMG_TYPE_F32: return memcpy(&single, at, sizeof single), (double)single;
+    case SMG_TYPE_F16: return memcpy(&half, at, sizeof half), half_to_double(half);
+    case SMG_TYPE_I32: return memcpy(&small, at, sizeof small), (double)small;
+    case SMG_TYPE_I64: return memcpy(&large, at, sizeof large), (double)large;
+    case SMG_TYPE_BOOL: return *at ? 1.0 : 0.0;
     case SMG_TYPE_COUNT: break;
     }
     return 0.0;
