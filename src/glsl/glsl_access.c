@@ -170,40 +170,23 @@ static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_t
     return sum;
 }
 
-/* The register number in columns: the instruction's j where the columns agree; inside it where the
- * tile's columns are the last ones and whole runs; from coordinates where one lane has all. */
+/* The register number in columns: a register tile has the instruction's columns, or none. */
 static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
     const smg_kernel *k = w->k;
-    int own[SMG_TILE_AXES];
     int count = 0;
-    int64_t columns = 1;
+    bool same = true;
     for (int n = 0; n < tile->axis_count; n++) {
-        if (tile->axis[n] == k->row_axis || k->axes.items[tile->axis[n]].tile == 1) continue;
-        own[count++] = tile->axis[n];
-        columns *= k->axes.items[tile->axis[n]].tile;
+        int axis = tile->axis[n];
+        if (axis == k->row_axis || k->axes.items[axis].tile == 1) continue;
+        same = same && count < it->column_count && it->column[count] == axis;
+        count++;
     }
     if (count == 0) return "0";
-    int skipped = it->column_count - count;
-    bool tail = skipped >= 0;
-    for (int n = 0; n < count && tail; n++) tail = own[n] == it->column[skipped + n];
-    if (tail && skipped == 0) return it->j;
-    if (tail && columns % ((int64_t)k->vec * k->lane_cols) == 0)
-        return GLSL_STRING(w, "%s %% %d", it->j, glsl_column_registers(k, tile));
-    if (k->lane_cols != 1) {
+    if (!same || count != it->column_count)
         glsl_fail(
             w, SMG_INTERNAL,
-            GLSL_STRING(w,
-                        "the columns of register tile %s are on other lanes than the instruction's",
-                        tile->name));
-        return "0";
-    }
-    const char *sum = "0";
-    int64_t stride = 1;
-    for (int n = count - 1; n >= 0; n--) {
-        sum = glsl_plus(w, glsl_times_literal(w, it->coord[own[n]], stride), sum);
-        stride *= k->axes.items[own[n]].tile;
-    }
-    return sum;
+            GLSL_STRING(w, "register tile %s has other columns than the instruction", tile->name));
+    return it->j;
 }
 
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {

@@ -237,19 +237,18 @@ static smg_kernel *gather(smg_arena *arena, lanes l) {
     return k;
 }
 
-/* y[m] = sum over h, d of x[m, h, d] * w[d], and z[h, d] = x[0, h, d] + w[d], h and d both in columns. */
+/* y[m] = sum over h, d of x[m, h, d] * w[d], h and d both in columns. */
 static smg_kernel *columns(smg_arena *arena, lanes l) {
     smg_kernel *k = kernel_new(arena, "columns", l);
     int m = axis(k, "m", "s", l.rows, true), h = axis(k, "h", "3", 4, false);
     int d = axis(k, "d", "min(s,40)", 64, false);
-    if (l.cols * l.vec > 64) k->axes.items[d].tile = l.cols * l.vec; /* whole runs of lanes */
     smg_size_symbol_set_max(k->sizes, 0, 1000);
     k->row_axis = m;
     int x = buffer(k, "x", SMG_TYPE_F32, "120*s", false), v = buffer(k, "w", SMG_TYPE_F32, "40", false);
     int y = buffer(k, "y", SMG_TYPE_F32, "s", true);
     int from = access(k, x, 3, m, "120", h, "40", d, "1"), from_w = access(k, v, 1, d, "1");
     int to = access(k, y, 1, m, "1");
-    int weight = tile(k, "w", SMG_REGISTER, 0, 1, d), sum = tile(k, "sum", SMG_REGISTER, 0, 1, m);
+    int weight = tile(k, "w", SMG_REGISTER, 0, 2, h, d), sum = tile(k, "sum", SMG_REGISTER, 0, 1, m);
     instr(k, SMG_I_SET, weight, load(k, from_w), 0);
     smg_instr *reduce =
         instr(k, SMG_I_REDUCE, sum, make2(k, SMG_PRIM_MUL, load(k, from), of_tile(k, weight)), 2, h, d);
@@ -287,13 +286,13 @@ static smg_target full_target(int subgroup, bool shuffle_only) {
     return t;
 }
 
+#if SMG_VULKAN
 typedef struct values {
     double *data[MAX_BUFFERS];
     int64_t count[MAX_BUFFERS];
 } values;
 
-static void fill(fixture *f, const smg_kernel *k, const int64_t *symbols, values *v) {
-    (void)f;
+static void fill(const smg_kernel *k, const int64_t *symbols, values *v) {
     uint64_t seed = 7;
     for (int b = 0; b < k->buffers.count; b++) {
         const smg_kbuffer *at = &k->buffers.items[b];
@@ -309,7 +308,6 @@ static void fill(fixture *f, const smg_kernel *k, const int64_t *symbols, values
     }
 }
 
-#if SMG_VULKAN
 static uint16_t half_of(double value) { /* exact for the values used here */
     union {
         float f;
@@ -339,10 +337,10 @@ static void upload(fixture *f, smg_type type, const double *data, int64_t count,
 }
 
 /* Runs on the device into data[]; the diagnostics words go to out_bad. */
-static void run_device(fixture *f, const smg_kernel *k, const int64_t *symbols, const smg_spirv_module *module,
-                       values *v, uint32_t out_bad[4]) {
+static void run_device(fixture *f, const smg_kernel *k, const smg_target *target, const int64_t *symbols,
+                       const smg_spirv_module *module, values *v, uint32_t out_bad[4]) {
     smg_glsl_interface face;
-    assert_int_equal(smg_glsl_describe(f->ctx, k, &f->target, &face), SMG_OK);
+    assert_int_equal(smg_glsl_describe(f->ctx, k, target, &face), SMG_OK);
     smg_vk_binding bindings[MAX_BUFFERS + 1] = {{0}};
     for (int b = 0; b < k->buffers.count; b++)
         upload(f, k->buffers.items[b].type, v->data[b], v->count[b], &bindings[b].buffer);
@@ -380,8 +378,6 @@ static void run_device(fixture *f, const smg_kernel *k, const int64_t *symbols, 
     smg_vk_pipeline_destroy(pipeline);
     for (int b = 0; b < face.binding_count; b++) smg_vk_buffer_destroy(bindings[b].buffer);
 }
-#endif
-
 static void compare(const smg_kernel *k, lanes l, const values *want, const values *got) {
     for (int b = 0; b < k->buffers.count; b++) {
         if (!k->buffers.items[b].written) continue;
@@ -395,8 +391,13 @@ static void compare(const smg_kernel *k, lanes l, const values *want, const valu
     }
 }
 
-static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, int64_t s) {
+#endif
+
+/* `poor`: as if the device had shuffles alone and no 16-bit storage. */
+static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, bool poor, int64_t s) {
 #if SMG_VULKAN
+    smg_target target = f->target;
+    if (poor) target.subgroup_arithmetic = target.subgroup_clustered = target.storage16 = 0;
     if (!f->device || (l.subgroup > 1 && l.subgroup != f->target.subgroup_size)) return;
     if (l.rows * l.cols > f->target.max_invocations) return;
     if (smg_kernel_shared_bytes(k) > f->target.shared_bytes) return;
@@ -404,15 +405,15 @@ static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, l
     uint32_t bad[4] = {0};
     int64_t symbols[1] = {s};
     values want, got;
-    compile(f, arena, k, &f->target, &module);
-    fill(f, k, symbols, &want);
-    fill(f, k, symbols, &got);
+    compile(f, arena, k, &target, &module);
+    fill(k, symbols, &want);
+    fill(k, symbols, &got);
     smg_karray arrays[MAX_BUFFERS];
     for (int b = 0; b < k->buffers.count; b++) arrays[b] = (smg_karray){want.data[b], want.count[b]};
     smg_status status = smg_kernel_interpret(f->ctx, k, symbols, arrays, false);
     if (status != SMG_OK) print_message("%s\n", smg_context_error(f->ctx));
     assert_int_equal(status, SMG_OK);
-    run_device(f, k, symbols, &module, &got, bad);
+    run_device(f, k, &target, symbols, &module, &got, bad);
     assert_int_equal(bad[0], 0);
     compare(k, l, &want, &got);
     for (int b = 0; b < k->buffers.count; b++) {
@@ -420,7 +421,7 @@ static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, l
         free(got.data[b]);
     }
 #else
-    (void)f, (void)arena, (void)k, (void)l, (void)s;
+    (void)f, (void)arena, (void)k, (void)l, (void)poor, (void)s;
 #endif
 }
 
@@ -447,10 +448,8 @@ static void check(void **state, maker *make) {
             smg_kernel *k = make(arena, shapes[i]);
             smg_target target = full_target(shapes[i].subgroup, shuffle != 0);
             compile(f, arena, k, &target, &module);
-            if (shuffle == 0) {
-                run_and_compare(f, arena, k, shapes[i], 21);
-                run_and_compare(f, arena, k, shapes[i], 64);
-            }
+            run_and_compare(f, arena, k, shapes[i], shuffle != 0, 21);
+            run_and_compare(f, arena, k, shapes[i], shuffle != 0, 64);
             smg_arena_destroy(arena);
         }
     }
@@ -490,9 +489,9 @@ static void test_bad_index(void **state) {
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
     smg_kernel *k = gather(arena, (lanes){2, 8, 1, 1});
     compile(f, arena, k, &f->target, &module);
-    fill(f, k, symbols, &v);
+    fill(k, symbols, &v);
     v.data[0][4] = 77.0;
-    run_device(f, k, symbols, &module, &v, bad);
+    run_device(f, k, &f->target, symbols, &module, &v, bad);
     assert_int_equal(bad[0], 1);
     assert_int_equal(bad[1], 77);
     assert_int_equal(bad[2], 5);
