@@ -57,7 +57,8 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, smg_schedule
     }
     if (innermost >= 0) {
         int64_t extent, tile = shape->inner;
-        if (constant(e, innermost, &extent) && extent < tile) tile = extent;
+        bool once = s->temporal >= 0; /* a short one whole: its left operand is then staged once */
+        if (constant(e, innermost, &extent) && (extent < tile || (once && extent <= 64))) tile = extent;
         s->tile[innermost] = tile;
     }
     return true;
@@ -70,12 +71,17 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;
-    base.vec = e->roles.contractions > 0 && shape->col_registers >= 4 ? 4 : 1;
     base.subgroup = subgroup_of(t);
     if (!set_tiles(e, shape, &base)) return SMG_OK;
-    smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-    if (s == NULL) return SMG_MEMORY;
-    *s = base;
+    /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
+    bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
+    for (int vec = runs ? 4 : 1; vec >= 1; vec -= 3) {
+        smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+        if (s == NULL) return SMG_MEMORY;
+        *s = base;
+        s->vec = vec;
+        if (e->roles.columns == 0) break;
+    }
     return SMG_OK;
 }
 
