@@ -94,6 +94,7 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
         if (material(l, i) && l->node[i].varies && n.wanted[i]) SMG_TRY(lower_emit_fold(l, i, false));
         if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
     }
+    SMG_TRY(lower_merge(l, from));
     SMG_TRY(lower_share(l, from));
     return lower_emit(l, SMG_I_END) != NULL ? SMG_OK : SMG_MEMORY;
 }
@@ -105,6 +106,7 @@ static smg_status emit_between(lowering *l, int pass) {
         const lnode *n = &l->node[i];
         if (material(l, i) && !n->running && !n->varies && n->pass == pass) SMG_TRY(lower_emit_fold(l, i, false));
     }
+    SMG_TRY(lower_merge(l, from));
     return lower_share(l, from);
 }
 
@@ -133,7 +135,9 @@ static smg_status emit_program(lowering *l) {
     for (int i = 0; i < count && l->refused == NULL; i++) {
         if (l->space->nodes.items[i].output && !stores_varying(l, i)) SMG_TRY(lower_emit_store(l, i));
     }
-    return l->refused == NULL ? lower_share(l, from) : SMG_OK;
+    if (l->refused != NULL) return SMG_OK;
+    SMG_TRY(lower_merge(l, from));
+    return lower_share(l, from);
 }
 
 static smg_status assemble(lowering *l) {
@@ -144,6 +148,36 @@ static smg_status assemble(lowering *l) {
             if (slot == NULL) return SMG_MEMORY;
             *slot = parts[p]->items[i];
         }
+    }
+    return SMG_OK;
+}
+
+/* Tiles that nothing writes go (previous values nobody corrects by, the twin of a shared stage). Leaves of
+ * theirs stand in no expression; they keep a valid number. */
+static smg_status drop_tiles(lowering *l) {
+    smg_kernel *k = l->k;
+    int *renumber = SMG_ARENA_ARRAY(l->arena, int, (size_t)k->tiles.count + 1);
+    if (renumber == NULL) return SMG_MEMORY;
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].dst >= 0) renumber[k->code.items[i].dst] = 1;
+    }
+    int kept = 0;
+    for (int t = 0; t < k->tiles.count; t++) {
+        bool used = renumber[t] != 0;
+        renumber[t] = used ? kept : 0;
+        if (used) k->tiles.items[kept++] = k->tiles.items[t];
+    }
+    k->tiles.count = kept;
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
+        if (in->dst >= 0) in->dst = renumber[in->dst];
+        if (in->kind != SMG_I_MMA && in->kind != SMG_I_SPILL) continue;
+        in->a = renumber[in->a];
+        if (in->b >= 0) in->b = renumber[in->b];
+    }
+    for (int f = 0; f < k->leaves.count; f++) {
+        smg_kleaf *leaf = &k->leaves.items[f];
+        if (leaf->what == SMG_KLEAF_TILE) leaf->index = renumber[leaf->index];
     }
     return SMG_OK;
 }
@@ -182,7 +216,10 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
     SMG_TRY(start(l, name));
     SMG_TRY(lower_plan_passes(l));
     if (l->refused == NULL) SMG_TRY(emit_program(l));
-    if (l->refused == NULL) SMG_TRY(assemble(l));
+    if (l->refused == NULL) {
+        SMG_TRY(assemble(l));
+        SMG_TRY(drop_tiles(l));
+    }
     *out_refused = l->refused;
     if (l->refused == NULL) *out_kernel = k;
     return smg_context_status(l->ctx);

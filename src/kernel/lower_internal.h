@@ -67,6 +67,9 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
 smg_status lower_emit_store(lowering *l, int node);
 smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 
+/* lower_merge.c: neighbouring loops of products over one axis become one. */
+smg_status lower_merge(lowering *l, int from);
+
 /* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
 smg_status lower_share(lowering *l, int from);
 

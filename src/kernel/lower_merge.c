@@ -1,0 +1,111 @@
+/* Merging staged loops. Two products that walk the same contraction axis one after the other, with nothing but a start
+ * value between them, share one loop: an operand that both stage is staged once, and the barriers of
+ * one serve the other. */
+#include "kernel/lower_internal.h"
+
+typedef struct staged_loop {
+    int begin, end; /* LOOP and its END */
+} staged_loop;
+
+static bool reads_register(const lowering *l, smg_expr expr) {
+    for (int t = 0; t < l->k->leaves.count; t++) {
+        const smg_kleaf *f = &l->k->leaves.items[t];
+        if (f->what != SMG_KLEAF_TILE) continue;
+        smg_expr leaf = smg_expr_leaf(l->k->exprs, f->kind, t);
+        if (leaf == expr) return true;
+    }
+    return false;
+}
+
+/* A loop of stages, a barrier, products, a barrier. */
+static bool find_loop(const lowering *l, int at, staged_loop *out) {
+    if (at >= l->body.count || l->body.items[at].kind != SMG_I_LOOP) return false;
+    out->begin = at;
+    for (int i = at + 1; i < l->body.count; i++) {
+        const smg_instr *in = &l->body.items[i];
+        if (in->kind == SMG_I_END) {
+            out->end = i;
+            return true;
+        }
+        bool stage = in->kind == SMG_I_STAGE && !reads_register(l, in->expr);
+        if (!stage && in->kind != SMG_I_BARRIER && in->kind != SMG_I_MMA) return false;
+    }
+    return false;
+}
+
+static bool constant_set(const lowering *l, const smg_instr *in) {
+    return in->kind == SMG_I_SET && smg_expr_get(l->k->exprs, in->expr)->prim == SMG_PRIM_CONST;
+}
+
+static bool same_stage(const lowering *l, const smg_instr *x, const smg_instr *y) {
+    const smg_tile *tx = &l->k->tiles.items[x->dst], *ty = &l->k->tiles.items[y->dst];
+    return x->kind == SMG_I_STAGE && y->kind == SMG_I_STAGE && x->expr == y->expr && tx->pad == ty->pad &&
+           tx->axis_count == ty->axis_count &&
+           memcmp(tx->axis, ty->axis, (size_t)tx->axis_count * sizeof(int)) == 0;
+}
+
+typedef struct merged {
+    smg_instr *items;
+    int count;
+} merged;
+
+static void put(merged *m, smg_instr in) { m->items[m->count++] = in; }
+
+/* Appends the stages (or products) of a loop; a stage that is there already lends its tile. */
+static void gather(const lowering *l, const staged_loop *loop, smg_instr_kind kind, merged *m, int *alias) {
+    for (int i = loop->begin + 1; i < loop->end; i++) {
+        smg_instr in = l->body.items[i];
+        if (in.kind != kind) continue;
+        if (kind == SMG_I_STAGE) {
+            int twin = -1;
+            for (int j = 0; j < m->count && twin < 0; j++) {
+                if (same_stage(l, &m->items[j], &in)) twin = m->items[j].dst;
+            }
+            if (twin >= 0) {
+                alias[in.dst] = twin;
+                continue;
+            }
+        } else {
+            in.a = alias[in.a];
+            in.b = alias[in.b];
+        }
+        put(m, in);
+    }
+}
+
+static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loop *y) {
+    int tiles = l->k->tiles.count;
+    int *alias = SMG_ARENA_ARRAY(l->arena, int, (size_t)tiles);
+    merged m = { .items = SMG_ARENA_ARRAY(l->arena, smg_instr, (size_t)(y->end - x->begin + 1)) };
+    if (alias == NULL || m.items == NULL) return SMG_MEMORY;
+    for (int t = 0; t < tiles; t++) alias[t] = t;
+    smg_instr barrier = { .kind = SMG_I_BARRIER, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+    for (int i = x->end + 1; i < y->begin; i++) put(&m, l->body.items[i]);
+    put(&m, l->body.items[x->begin]);
+    gather(l, x, SMG_I_STAGE, &m, alias);
+    gather(l, y, SMG_I_STAGE, &m, alias);
+    put(&m, barrier);
+    gather(l, x, SMG_I_MMA, &m, alias);
+    gather(l, y, SMG_I_MMA, &m, alias);
+    put(&m, barrier);
+    put(&m, l->body.items[x->end]);
+    memcpy(l->body.items + x->begin, m.items, (size_t)m.count * sizeof(smg_instr));
+    int rest = l->body.count - (y->end + 1);
+    memmove(l->body.items + x->begin + m.count, l->body.items + y->end + 1, (size_t)rest * sizeof(smg_instr));
+    l->body.count = x->begin + m.count + rest;
+    return SMG_OK;
+}
+
+smg_status lower_merge(lowering *l, int from) {
+    for (int i = from; i < l->body.count; i++) {
+        staged_loop x, y;
+        if (!find_loop(l, i, &x)) continue;
+        int next = x.end + 1;
+        while (next < l->body.count && constant_set(l, &l->body.items[next])) next++;
+        if (!find_loop(l, next, &y)) continue;
+        if (l->body.items[x.begin].axes[0] != l->body.items[y.begin].axes[0]) continue;
+        SMG_TRY(merge_pair(l, &x, &y));
+        i--; /* the merged loop may take the next one in, too */
+    }
+    return SMG_OK;
+}
