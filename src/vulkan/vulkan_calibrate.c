@@ -36,8 +36,9 @@ static smg_status measure_memory(smg_vk_bench *bench, measurements *m) {
     for (int i = 0; i < count; i++)
         if (rates[i] > m->cache_bandwidth) m->cache_bandwidth = rates[i];
     if (m->cache_bandwidth < 1.25 * m->bandwidth) return SMG_OK;
-    double middle = sqrt(m->cache_bandwidth * m->bandwidth);
-    for (int i = 0; i < count && rates[i] >= middle; i++) m->cache_bytes = sizes[i];
+    /* Past the cache's size the rate falls slowly, because a part of the set still hits. */
+    for (int i = 0; i < count; i++)
+        if (rates[i] >= 0.8 * m->cache_bandwidth) m->cache_bytes = sizes[i];
     return SMG_OK;
 }
 

@@ -89,12 +89,18 @@ static smg_status create_handle(smg_vk_instance *instance) {
         NULL, "vkCreateInstance");
     if (!create)
         return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vkCreateInstance");
-    const VkValidationFeatureEnableEXT synchronization =
-        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
-    VkValidationFeaturesEXT validation = {
-        .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-        .enabledValidationFeatureCount = 1,
-        .pEnabledValidationFeatures = &synchronization,
+    /* Without the second setting the layer takes kernels for harmless: it does not look at what they
+     * read and write through descriptors. */
+    const VkBool32 yes = VK_TRUE;
+    const VkLayerSettingEXT settings[] = {
+        {validation_layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes},
+        {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1,
+         &yes},
+    };
+    const VkLayerSettingsCreateInfoEXT validation = {
+        .sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT,
+        .settingCount = SMG_COUNT_OF(settings),
+        .pSettings = settings,
     };
     VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(instance);
     messenger.pNext = &validation;

