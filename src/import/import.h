@@ -35,7 +35,7 @@ typedef enum smg_import_dtype {
 #define SMG_IMPORT_DTYPE_ROW(name, word, descr, bytes) SMG_IMPORT_##name,
     SMG_IMPORT_DTYPE_MAP(SMG_IMPORT_DTYPE_ROW)
 #undef SMG_IMPORT_DTYPE_ROW
-    SMG_IMPORT_DTYPE_COUNT
+        SMG_IMPORT_DTYPE_COUNT
 } smg_import_dtype;
 
 #define SMG_IMPORT_MAX_RANK 8
@@ -158,18 +158,18 @@ typedef enum smg_import_pooling {
 typedef struct smg_import_dir {
     smg_context *ctx;
     smg_arena *arena;
-    const char *path;            /* as opened: the folder with config.json */
-    smg_json *config;            /* config.json, an object */
-    const char *model_type;      /* config's "model_type", "" when absent */
-    const char *weights_path;    /* model.safetensors, or the index of the shards */
+    const char *path;         /* as opened: the folder with config.json */
+    smg_json *config;         /* config.json, an object */
+    const char *model_type;   /* config's "model_type", "" when absent */
+    const char *weights_path; /* model.safetensors, or the index of the shards */
     const char *tokenizer_json_path, *tokenizer_config_path, *special_tokens_path, *vocab_path;
-    bool is_sentence_model;      /* modules.json is there */
-    int64_t max_seq_length;      /* sentence_bert_config.json; 0: not given */
-    bool sentence_lower_case;    /* its do_lower_case */
+    bool is_sentence_model;   /* modules.json is there */
+    int64_t max_seq_length;   /* sentence_bert_config.json; 0: not given */
+    bool sentence_lower_case; /* its do_lower_case */
     smg_import_pooling pooling;
-    bool normalize;              /* a Normalize module: divide by the L2 norm */
-    const char *foreign_module;  /* first module smg does not know ("...Dense"); NULL: none */
-    smg_safetensors *weights;    /* NULL until smg_import_dir_weights */
+    bool normalize;             /* a Normalize module: divide by the L2 norm */
+    const char *foreign_module; /* first module smg does not know ("...Dense"); NULL: none */
+    smg_safetensors *weights;   /* NULL until smg_import_dir_weights */
 } smg_import_dir;
 
 /* `path` is the folder with config.json; a folder whose sub-folder "model" has it, or whose
@@ -186,7 +186,8 @@ typedef struct smg_tokenizer smg_tokenizer;
 
 /* WordPiece as BERT uses it, from tokenizer.json, else vocab.txt + tokenizer_config.json. Another
  * model than WordPiece is UNSUPPORTED, no tokenizer file NOT_FOUND. The dir may be closed after. */
-smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir, smg_tokenizer **out_tokenizer);
+smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir,
+                              smg_tokenizer **out_tokenizer);
 /* From the bytes of a vocab.txt and of a tokenizer.json (either may be NULL with size 0), no folder. */
 smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t vocab_size,
                                     const char *tokenizer_json, size_t json_size,
@@ -198,9 +199,9 @@ void smg_tokenizer_close(smg_tokenizer *tokenizer); /* NULL is fine */
  * allocation; linear time. */
 smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length,
                                 int32_t *out_ids, int capacity, int *out_count);
-int smg_tokenizer_max_length(const smg_tokenizer *tokenizer);     /* of ids, specials included */
-int smg_tokenizer_vocab_size(const smg_tokenizer *tokenizer);     /* largest id + 1 */
-int32_t smg_tokenizer_pad_id(const smg_tokenizer *tokenizer);     /* 0 when there is no [PAD] */
+int smg_tokenizer_max_length(const smg_tokenizer *tokenizer); /* of ids, specials included */
+int smg_tokenizer_vocab_size(const smg_tokenizer *tokenizer); /* largest id + 1 */
+int32_t smg_tokenizer_pad_id(const smg_tokenizer *tokenizer); /* 0 when there is no [PAD] */
 
 /* ---- npy ---------------------------------------------------------------------------------- */
 

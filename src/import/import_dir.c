@@ -150,7 +150,8 @@ static smg_status fill_dir(smg_import_dir *dir, const char *path) {
     dir->path = folder;
     const char *config = join_if_file(arena, folder, "config.json");
     if (config == NULL) {
-        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no config.json", folder);
+        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no config.json",
+                        folder);
     }
     SMG_TRY(smg_json_open(dir->ctx, config, &dir->config));
     if (!smg_json_is_object(smg_json_root(dir->config))) {
@@ -209,8 +210,8 @@ static smg_status shard_number(smg_import_dir *dir, shard_list *list, const smg_
                                int *out_number) {
     const char *name = NULL;
     size_t length = 0;
-    if (!smg_json_as_text(entry->value, &name, &length) || length == 0 ||
-        strlen(name) != length || !stays_inside(name)) {
+    if (!smg_json_as_text(entry->value, &name, &length) || length == 0 || strlen(name) != length ||
+        !stays_inside(name)) {
         return smg_fail(dir->ctx, SMG_FORMAT, "'%s': tensor '%s' has no usable file name",
                         dir->weights_path, entry->key);
     }
@@ -235,8 +236,9 @@ static smg_status check_index(smg_import_dir *dir, shard_list *list, smg_json_at
         SMG_TRY(shard_number(dir, list, &i, &number));
         const smg_import_tensor *tensor = smg_safetensors_find(table, i.key);
         if (tensor == NULL || tensor->file != number) {
-            return smg_fail(dir->ctx, SMG_FORMAT, "'%s' says tensor '%s' is in '%s', which lacks it",
-                            dir->weights_path, i.key, list->paths.items[number]);
+            return smg_fail(dir->ctx, SMG_FORMAT,
+                            "'%s' says tensor '%s' is in '%s', which lacks it", dir->weights_path,
+                            i.key, list->paths.items[number]);
         }
     }
     return SMG_OK;

@@ -8,10 +8,9 @@
 static const struct {
     const char *word;
     size_t bytes;
-} dtype_rows[SMG_IMPORT_DTYPE_COUNT] = {
-    [SMG_IMPORT_DTYPE_NONE] = {"?", 0},
+} dtype_rows[SMG_IMPORT_DTYPE_COUNT] = {[SMG_IMPORT_DTYPE_NONE] = {"?", 0},
 #define SMG_IMPORT_DTYPE_ROW(name, word, descr, bytes) [SMG_IMPORT_##name] = {word, bytes},
-    SMG_IMPORT_DTYPE_MAP(SMG_IMPORT_DTYPE_ROW)
+                                        SMG_IMPORT_DTYPE_MAP(SMG_IMPORT_DTYPE_ROW)
 #undef SMG_IMPORT_DTYPE_ROW
 };
 

@@ -76,8 +76,9 @@ static smg_status read_descr(npy_reader *r) {
             return SMG_OK;
         }
     }
-    return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has elements of type '%.*s', which smg does not read",
-                    r->label, (int)(length < 40 ? length : 40), text);
+    return smg_fail(r->ctx, SMG_UNSUPPORTED,
+                    "'%s' has elements of type '%.*s', which smg does not read", r->label,
+                    (int)(length < 40 ? length : 40), text);
 }
 
 static smg_status read_order(npy_reader *r) {
@@ -182,8 +183,8 @@ static smg_status read_array(npy_reader *r, const uint8_t *bytes, size_t size) {
         return fail_header(r, "has a shape whose bytes overflow 64 bits");
     }
     if ((uint64_t)needed != size - data_start) {
-        return smg_fail(r->ctx, SMG_FORMAT, "'%s' needs %lld bytes of elements and has %zu", r->label,
-                        (long long)needed, size - data_start);
+        return smg_fail(r->ctx, SMG_FORMAT, "'%s' needs %lld bytes of elements and has %zu",
+                        r->label, (long long)needed, size - data_start);
     }
     array->bytes = (size_t)needed;
     array->data = bytes + data_start;
@@ -238,8 +239,8 @@ static void store_elements(uint8_t *to, const void *data, int64_t count, size_t 
 
 /* Header of version 1, padded so that the elements start at a multiple of 64. */
 static size_t make_header(char header[512], const char *descr, int rank, const int64_t *dims) {
-    int length = snprintf(header + 10, 502, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                          descr);
+    int length =
+        snprintf(header + 10, 502, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++) {
         length += snprintf(header + 10 + length, (size_t)(502 - length), i == 0 ? "%lld" : ", %lld",
                            (long long)dims[i]);

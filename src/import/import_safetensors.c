@@ -103,9 +103,10 @@ static smg_status read_range(const reader *r, smg_json_at entry, smg_import_tens
                     tensor->name);
     }
     if (bytes != ends[1] - ends[0]) {
-        return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' (%s, %lld elements) needs %lld bytes, has %lld",
-                    label, tensor->name, smg_import_dtype_word(tensor->dtype),
-                    (long long)tensor->count, (long long)bytes, (long long)(ends[1] - ends[0]));
+        return FAIL(r, SMG_FORMAT,
+                    "'%s': tensor '%s' (%s, %lld elements) needs %lld bytes, has %lld", label,
+                    tensor->name, smg_import_dtype_word(tensor->dtype), (long long)tensor->count,
+                    (long long)bytes, (long long)(ends[1] - ends[0]));
     }
     tensor->bytes = (size_t)bytes;
     tensor->data = r->buffer + ends[0];

@@ -168,8 +168,8 @@ static smg_status read_added(const tokenizer_files *f, smg_json_at list) {
         SMG_TRY(smg_json_get_bool(i.value, "single_word", false, &whole));
         SMG_TRY(smg_json_get_bool(i.value, "normalized", false, &late));
         if (whole || late) {
-            return FAIL(f, SMG_UNSUPPORTED, "'%s': the added token '%s' is %s, not supported", label,
-                        text, whole ? "single_word" : "normalized");
+            return FAIL(f, SMG_UNSUPPORTED, "'%s': the added token '%s' is %s, not supported",
+                        label, text, whole ? "single_word" : "normalized");
         }
         SMG_TRY(add_added(f->t, text, length, id));
     }
@@ -245,7 +245,8 @@ static smg_status need_id(const tokenizer_files *f, const char *token, int32_t *
         }
     }
     return FAIL(f, SMG_FORMAT, "'%s' lacks the special token '%s' among its %d",
-                f->json != NULL ? smg_json_label(f->json) : f->vocab_label, token, f->t->vocab_size);
+                f->json != NULL ? smg_json_label(f->json) : f->vocab_label, token,
+                f->t->vocab_size);
 }
 
 static smg_status resolve(tokenizer_files *f) {
@@ -348,7 +349,8 @@ smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir,
     *out_tokenizer = NULL;
     if (dir->tokenizer_json_path == NULL && dir->vocab_path == NULL) {
         return smg_fail(ctx, SMG_NOT_FOUND,
-                        "the model folder '%s' has neither tokenizer.json nor vocab.txt", dir->path);
+                        "the model folder '%s' has neither tokenizer.json nor vocab.txt",
+                        dir->path);
     }
     tokenizer_files f = {.vocab_label = dir->vocab_path};
     char *vocab = NULL;

@@ -68,7 +68,8 @@ static void add_to_word(smg_tokenizer *t, int32_t code) {
     smg_word *word = &t->word;
     if (word->chars > t->max_chars) return;
     if (word->chars++ == t->max_chars) return;
-    word->length += (size_t)utf8proc_encode_char(code, (utf8proc_uint8_t *)word->bytes + word->length);
+    word->length +=
+        (size_t)utf8proc_encode_char(code, (utf8proc_uint8_t *)word->bytes + word->length);
 }
 
 static void split(encoder *e, int32_t code) {
@@ -137,8 +138,8 @@ static void feed(encoder *e, int32_t code) {
     const smg_tokenizer *t = e->t;
     if (t->clean) {
         smg_char_class kind = smg_char_class_of(code);
-        if (kind == SMG_CHAR_SPACE && (code >= ' ' || code == '\t' || code == '\n' || code == '\r') &&
-            code != 0x85) {
+        if (kind == SMG_CHAR_SPACE &&
+            (code >= ' ' || code == '\t' || code == '\n' || code == '\r') && code != 0x85) {
             code = ' ';
         } else if (kind == SMG_CHAR_CONTROL || kind == SMG_CHAR_SPACE || code == 0xfffd) {
             return; /* vertical tab, form feed and next line are spaces, but control comes first */
@@ -160,11 +161,11 @@ static smg_status check_utf8(smg_context *ctx, const char *text, size_t length) 
         }
         size_t left = length - at < 4 ? length - at : 4;
         utf8proc_int32_t code = 0;
-        utf8proc_ssize_t bytes = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
-                                                  (utf8proc_ssize_t)left, &code);
+        utf8proc_ssize_t bytes =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &code);
         if (bytes < 1) {
-            return smg_fail(ctx, SMG_FORMAT, "the text is not UTF-8 at byte %zu of %zu (0x%02x)", at,
-                            length, (unsigned)(unsigned char)text[at]);
+            return smg_fail(ctx, SMG_FORMAT, "the text is not UTF-8 at byte %zu of %zu (0x%02x)",
+                            at, length, (unsigned)(unsigned char)text[at]);
         }
         at += (size_t)bytes;
     }

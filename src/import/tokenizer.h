@@ -43,8 +43,8 @@ typedef struct smg_word {
 struct smg_tokenizer {
     smg_context *ctx;
     smg_arena *arena;
-    smg_map *first; /* pieces that begin a word, to id + 1 */
-    smg_map *rest;  /* pieces that go on, without their prefix, to id + 1 */
+    smg_map *first;                 /* pieces that begin a word, to id + 1 */
+    smg_map *rest;                  /* pieces that go on, without their prefix, to id + 1 */
     size_t first_bytes, rest_bytes; /* longest key of each */
     const char *prefix;             /* "##" */
     int32_t unknown, begin, end, pad;

@@ -24,8 +24,9 @@ static void walk(smg_json_at at, int depth, size_t *seen) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const keys[] = {"model_type", "hidden_size",    "layer_norm_eps", "use_cache",
-                                       "vocab_size", "num_hidden_layers", "hidden_act",  ""};
+    static const char *const keys[] = {
+        "model_type", "hidden_size",       "layer_norm_eps", "use_cache",
+        "vocab_size", "num_hidden_layers", "hidden_act",     ""};
     smg_context *ctx = fuzz_context();
     smg_json *json = NULL;
     smg_status status = smg_json_parse(ctx, "fuzz", (const char *)data, size, &json);

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; status == SMG_OK && i < smg_safetensors_count(table); i++) {
         const smg_import_tensor *tensor = smg_safetensors_at(table, i);
         FUZZ_CHECK(smg_safetensors_find(table, tensor->name) == tensor);
-        FUZZ_CHECK(tensor->bytes ==
-                   (size_t)tensor->count * smg_import_dtype_bytes(tensor->dtype));
+        FUZZ_CHECK(tensor->bytes == (size_t)tensor->count * smg_import_dtype_bytes(tensor->dtype));
         float *values = malloc((size_t)tensor->count * sizeof(float) + 1);
         FUZZ_CHECK(values != NULL);
         FUZZ_CHECK(smg_import_to_f32(ctx, tensor->dtype, tensor->data, tensor->count, values) ==

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "import/import.h"
@@ -29,10 +30,11 @@ static void expect_error(smg_context *ctx, smg_status got, smg_status expected, 
     smg_context_clear_error(ctx);
 }
 
-static const char sample[] =
-    "{\"i\": 7, \"whole\": 3.0, \"half\": 2.5, \"big\": 9223372036854775808, \"low\": -9223372036854775808,"
-    "\"text\": \"hi\", \"nul\": \"a\\u0000b\", \"yes\": true, \"null\": null, \"list\": [1, [2, 3], {}],"
-    "\"twice\": 1, \"twice\": 2, \"empty\": []}";
+static const char sample[] = "{\"i\": 7, \"whole\": 3.0, \"half\": 2.5, \"big\": "
+                             "9223372036854775808, \"low\": -9223372036854775808,"
+                             "\"text\": \"hi\", \"nul\": \"a\\u0000b\", \"yes\": true, \"null\": "
+                             "null, \"list\": [1, [2, 3], {}],"
+                             "\"twice\": 1, \"twice\": 2, \"empty\": []}";
 
 static void test_json_values(void **state) {
     smg_context *ctx = *state;
@@ -61,16 +63,19 @@ static void test_json_values(void **state) {
     assert_true(b);
     assert_int_equal(smg_json_get_text(root, "text", "", &s), SMG_OK);
     assert_string_equal(s, "hi");
-    expect_error(ctx, smg_json_need_int(root, "i", 8, 10, &n), SMG_FORMAT, "'c.json': \"i\" is 7, not in [8, 10]");
+    expect_error(ctx, smg_json_need_int(root, "i", 8, 10, &n), SMG_FORMAT,
+                 "'c.json': \"i\" is 7, not in [8, 10]");
     expect_error(ctx, smg_json_get_int(root, "half", 0, 0, 9, &n), SMG_FORMAT, "2.5");
     expect_error(ctx, smg_json_need_int(root, "big", 0, 10, &n), SMG_FORMAT, "\"big\"");
     expect_error(ctx, smg_json_need_int(root, "text", 0, 10, &n), SMG_FORMAT, "string");
-    expect_error(ctx, smg_json_need_int(root, "absent", 0, 10, &n), SMG_FORMAT, "no key \"absent\"");
+    expect_error(ctx, smg_json_need_int(root, "absent", 0, 10, &n), SMG_FORMAT,
+                 "no key \"absent\"");
     expect_error(ctx, smg_json_need_double(root, "yes", &d), SMG_FORMAT, "\"yes\"");
     expect_error(ctx, smg_json_get_bool(root, "i", false, &b), SMG_FORMAT, "true or false");
     expect_error(ctx, smg_json_need_text(root, "nul", &s), SMG_FORMAT, "NUL");
     expect_error(ctx, smg_json_need_text(root, "list", &s), SMG_FORMAT, "array");
-    expect_error(ctx, smg_json_need_int(smg_json_get(root, "list"), "x", 0, 1, &n), SMG_FORMAT, "\"x\"");
+    expect_error(ctx, smg_json_need_int(smg_json_get(root, "list"), "x", 0, 1, &n), SMG_FORMAT,
+                 "\"x\"");
     smg_json_close(json);
     smg_json_close(NULL);
     assert_int_equal(smg_json_get_int(smg_json_root(NULL), "x", 5, 0, 1, &n), SMG_OK);
@@ -104,8 +109,9 @@ static void test_json_walk(void **state) {
 
 static void test_json_malformed(void **state) {
     smg_context *ctx = *state;
-    static const char *const bad[] = {"{", "{\"a\":1,}", "{\"a\" 1}", "nul", "{\"a\":1e999}", "\"\xff\"",
-                                      "{} x", "'a'", "[1 2]", "\"\\ud800\"", "-"};
+    static const char *const bad[] = {
+        "{",   "{\"a\":1,}", "{\"a\" 1}",   "nul", "{\"a\":1e999}", "\"\xff\"", "{} x",
+        "'a'", "[1 2]",      "\"\\ud800\"", "-"};
     for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) {
         smg_json *json = NULL;
         expect_error(ctx, smg_json_parse(ctx, "b.json", bad[i], strlen(bad[i]), &json), SMG_FORMAT,
@@ -114,7 +120,8 @@ static void test_json_malformed(void **state) {
     }
     smg_json *json = NULL;
     expect_error(ctx, smg_json_parse(ctx, "b.json", "", 0, &json), SMG_FORMAT, "empty");
-    expect_error(ctx, smg_json_open(ctx, "tests/models/absent.json", &json), SMG_NOT_FOUND, "absent");
+    expect_error(ctx, smg_json_open(ctx, "tests/models/absent.json", &json), SMG_NOT_FOUND,
+                 "absent");
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
@@ -137,7 +144,8 @@ static void test_plain_dir(void **state) {
     expect_error(ctx, smg_tokenizer_open(ctx, dir, &tokenizer), SMG_NOT_FOUND, "tokenizer.json");
     smg_import_close_dir(dir);
     smg_import_close_dir(NULL);
-    expect_error(ctx, smg_import_open_dir(ctx, "tests/models/absent", &dir), SMG_NOT_FOUND, "absent");
+    expect_error(ctx, smg_import_open_dir(ctx, "tests/models/absent", &dir), SMG_NOT_FOUND,
+                 "absent");
     expect_error(ctx, smg_import_open_dir(ctx, "tests/models", &dir), SMG_NOT_FOUND, "config.json");
     assert_null(dir);
 }
@@ -164,7 +172,8 @@ typedef struct made_dir {
 static made_dir make_dir(smg_context *ctx, const char *name) {
     const char *output = getenv("SMG_TEST_OUTPUT");
     made_dir made = {.ctx = ctx};
-    snprintf(made.path, sizeof(made.path), "%s/import_dir_%s", output != NULL ? output : "/tmp", name);
+    snprintf(made.path, sizeof(made.path), "%s/import_dir_%s", output != NULL ? output : "/tmp",
+             name);
     assert_int_equal(smg_path_make_dirs(ctx, made.path), SMG_OK);
     return made;
 }
@@ -186,8 +195,9 @@ static void put_text(const made_dir *made, const char *name, const char *text) {
 /* One U8 tensor of one element. */
 static void put_shard(const made_dir *made, const char *file, const char *tensor) {
     char text[256];
-    int length = snprintf(text + 8, sizeof(text) - 8,
-                          "{\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", tensor);
+    int length =
+        snprintf(text + 8, sizeof(text) - 8,
+                 "{\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", tensor);
     memset(text, 0, 8);
     text[0] = (char)length;
     text[8 + length] = 9;
@@ -239,7 +249,8 @@ static void test_module_layouts(void **state) {
     made_dir made = make_dir(ctx, "modules");
     smg_import_dir *dir = NULL;
     put_text(&made, "model/0_T/config.json", "{\"model_type\": \"bert\"}");
-    put_text(&made, "model/1_P/config.json", "{\"pooling_mode_cls_token\": true, \"pooling_mode_x\": false}");
+    put_text(&made, "model/1_P/config.json",
+             "{\"pooling_mode_cls_token\": true, \"pooling_mode_x\": false}");
     put_text(&made, "model/modules.json",
              "[{\"path\":\"0_T\",\"type\":\"sentence_transformers.models.Transformer\"},"
              "{\"path\":\"1_P\",\"type\":\"sentence_transformers.models.Pooling\"},"
@@ -256,9 +267,11 @@ static void test_module_layouts(void **state) {
     assert_int_equal(dir->pooling, SMG_IMPORT_POOLING_OTHER);
     smg_import_close_dir(dir);
     put_text(&made, "model/1_P/config.json", "{\"pooling_mode_cls_token\": 1}");
-    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "pooling_mode_cls_token");
+    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT,
+                 "pooling_mode_cls_token");
     put_text(&made, "model/modules.json", "[{\"path\":\"../../x\",\"type\":\"a.Transformer\"}]");
-    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "leaves the directory");
+    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT,
+                 "leaves the directory");
     put_text(&made, "model/modules.json", "{}");
     expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "array of modules");
     put_text(&made, "model/modules.json", "[{\"path\":\"none\",\"type\":\"a.Transformer\"}]");

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "import/import.h"
@@ -49,12 +50,12 @@ static smg_status open_sentence_dir(smg_context *ctx) {
 
 static smg_status open_tokenizer(smg_context *ctx) {
     static const char json[] =
-        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},"
+        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"
+        "\"BertPreTokenizer\"},"
         "\"added_tokens\":[{\"id\":3,\"content\":\"<x>\"}],"
         "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2}}}";
     smg_tokenizer *tokenizer = NULL;
-    smg_status status =
-        smg_tokenizer_open_bytes(ctx, NULL, 0, json, sizeof(json) - 1, &tokenizer);
+    smg_status status = smg_tokenizer_open_bytes(ctx, NULL, 0, json, sizeof(json) - 1, &tokenizer);
     assert_true((status == SMG_OK) == (tokenizer != NULL));
     smg_tokenizer_close(tokenizer);
     if (status != SMG_OK) return status;

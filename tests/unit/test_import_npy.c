@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "import/import.h"
@@ -102,7 +103,8 @@ static void test_malformed(void **state) {
     expect(ctx, 1, HEAD("<f4", "(2,)") "x", 8, SMG_FORMAT, "goes on");
     expect(ctx, 1, "", 8, SMG_FORMAT, "dict");
     smg_npy array;
-    static const uint8_t huge[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 0xff, 0xff, 0xff, 0xff, '{'};
+    static const uint8_t huge[] = {0x93, 'N',  'U',  'M',  'P',  'Y', 2,
+                                   0,    0xff, 0xff, 0xff, 0xff, '{'};
     for (size_t cut = 0; cut <= sizeof(huge); cut++) {
         smg_context_clear_error(ctx);
         assert_int_equal(smg_npy_open_bytes(ctx, "x.npy", huge, cut, &array), SMG_FORMAT);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "import/import.h"
@@ -102,10 +103,11 @@ static void test_hostile_ranges(void **state) {
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]"), 4, SMG_FORMAT,
            "begin <= end");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]"), 4, SMG_FORMAT, "'w'");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]"), 4, SMG_FORMAT, "'w'");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]"), 4, SMG_FORMAT,
+           "'w'");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]"), 4, SMG_FORMAT, "'w'");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"0\":0,\"1\":4}"), 4, SMG_FORMAT,
-           "data_offsets");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"0\":0,\"1\":4}"), 4,
+           SMG_FORMAT, "data_offsets");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,18446744073709551612]"), 4,
            SMG_FORMAT, "data_offsets");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1]"), 4, SMG_FORMAT, "data_offsets");
@@ -121,9 +123,12 @@ static void test_hostile_ranges(void **state) {
 
 static void test_hostile_shapes(void **state) {
     smg_context *ctx = *state;
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":\"1\",\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
+           "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
+           "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":\"1\",\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
+           "shape");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]"), 4,
            SMG_FORMAT, "overflows");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]"), 4,
@@ -166,7 +171,8 @@ static void test_hostile_headers(void **state) {
 static void test_truncation(void **state) {
     smg_context *ctx = *state;
     size_t size = 0;
-    uint8_t *file = make_file(T("\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]"), 16, &size);
+    uint8_t *file =
+        make_file(T("\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]"), 16, &size);
     for (size_t cut = 0; cut < size; cut++) {
         uint8_t *part = malloc(cut + (cut == 0));
         assert_non_null(part);
@@ -185,7 +191,8 @@ static void test_real_file(void **state) {
     smg_safetensors *table = NULL;
     assert_int_equal(smg_safetensors_open(ctx, &path, 1, &table), SMG_OK);
     const smg_import_tensor *words = NULL;
-    assert_int_equal(smg_safetensors_need(table, "embeddings.word_embeddings.weight", &words), SMG_OK);
+    assert_int_equal(smg_safetensors_need(table, "embeddings.word_embeddings.weight", &words),
+                     SMG_OK);
     assert_int_equal(words->dtype, SMG_IMPORT_F32);
     assert_int_equal(words->rank, 2);
     assert_int_equal(words->dims[0], 320);
