@@ -126,10 +126,11 @@ static smg_status make_state(kernel_verifier *v) {
     v->most = SMG_ARENA_ARRAY(v->arena, int64_t, (size_t)k->axes.count + 1);
     v->looped = SMG_ARENA_ARRAY(v->arena, bool, (size_t)k->axes.count + 1);
     v->checked = SMG_ARENA_ARRAY(v->arena, bool, (size_t)smg_expr_count(k->exprs) + 1);
+    v->visited = SMG_ARENA_ARRAY(v->arena, int, (size_t)smg_expr_count(k->exprs) + 1);
     v->access_state = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->accesses.count + 1);
     v->match = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->code.count + 1);
     v->tiles = SMG_ARENA_ARRAY(v->arena, kernel_tile_state, (size_t)k->tiles.count + 1);
-    bool good = v->most && v->looped && v->checked && v->access_state && v->match && v->tiles;
+    bool good = v->most && v->looped && v->checked && v->visited && v->access_state && v->match && v->tiles;
     return good ? SMG_OK : SMG_MEMORY;
 }
 

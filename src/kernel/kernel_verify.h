@@ -18,7 +18,8 @@ typedef struct kernel_verifier {
     smg_arena *arena;
     const smg_kernel *k;
     int64_t *most;            /* by axis: upper bound of its extent */
-    bool *checked;            /* by expression */
+    bool *checked;            /* by expression: its kinds are good */
+    int *visited;             /* by expression: the last visit that read it */
     int *access_state;        /* by access: 0 new, 1 being checked, 2 good */
     int *match;               /* by instruction: LOOP -> END */
     bool *looped;             /* by axis: a loop over it is open */
@@ -28,7 +29,7 @@ typedef struct kernel_verifier {
     bool staging;
     int axis_count; /* what it ranges over */
     int axes[KERNEL_SPACE_AXES];
-    smg_status status;
+    int visit;    /* its number in the walk */
 } kernel_verifier;
 
 #define KERNEL_WRONG(v, ...) smg_fail((v)->ctx, SMG_INTERNAL, __VA_ARGS__)

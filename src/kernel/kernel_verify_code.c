@@ -212,6 +212,7 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
+    v->visit++;
     switch (instr->kind) {
     case SMG_I_SET: return check_set(v, instr);
     case SMG_I_REDUCE: return check_reduce(v, instr);

@@ -139,9 +139,9 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
     if (leaf->what == SMG_KLEAF_SIZE) return SMG_OK;
     if (leaf->what == SMG_KLEAF_TILE) {
         const smg_tile *tile = &k->tiles.items[leaf->index];
-        SMG_TRY(check_axes(v, "tile", leaf->index, tile->axis, tile->axis_count));
         if (tile->residence == SMG_REGISTER && v->staging)
             return KERNEL_WRONG(v, "a stage reads register tile '%s'", tile->name);
+        SMG_TRY(check_axes(v, "tile", leaf->index, tile->axis, tile->axis_count));
         if (tile->residence == SMG_REGISTER) SMG_TRY(check_owner(v, tile));
         return kernel_verify_read_tile(v, leaf->index);
     }
@@ -151,12 +151,12 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
     return SMG_OK;
 }
 
-static void visit_leaf(void *user, int leaf) {
-    kernel_verifier *v = user;
-    if (v->status == SMG_OK) v->status = check_leaf(v, leaf);
-}
-
+/* Visits each node once an instruction; the indices of accesses belong to it. */
 smg_status kernel_verify_reads(kernel_verifier *v, smg_expr expr) {
-    smg_expr_leaves(v->k->exprs, expr, visit_leaf, v);
-    return v->status;
+    if (v->visited[expr] == v->visit) return SMG_OK;
+    v->visited[expr] = v->visit;
+    const smg_expr_node *node = smg_expr_get(v->k->exprs, expr);
+    if (node->prim == SMG_PRIM_LEAF) return check_leaf(v, node->leaf);
+    for (int i = 0; i < smg_prim_arity(node->prim); i++) SMG_TRY(kernel_verify_reads(v, node->arg[i]));
+    return SMG_OK;
 }

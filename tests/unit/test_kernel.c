@@ -1,0 +1,473 @@
+/* kernel: programs as text through the reader, the printer, the verifier and the interpreter, against
+ * plain loops in C: ragged tiles, running maximum and sum, a staged product, symbols, gathers, and the
+ * failures of the interpreter. Every program's text must read back as the same text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernel/kernel.h"
+
+typedef struct bench {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_sizes *sizes;
+    smg_kernel *k;
+    int64_t symbols[4];
+} bench;
+
+static void bench_open(bench *b, const char *text) {
+    memset(b, 0, sizeof *b);
+    assert_int_equal(smg_context_create(NULL, &b->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(b->ctx, &b->arena), SMG_OK);
+    assert_int_equal(smg_sizes_create(b->arena, &b->sizes), SMG_OK);
+    if (smg_kernel_parse(b->arena, b->sizes, text, &b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
+    if (smg_kernel_verify(b->ctx, b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
+}
+
+static void bench_close(bench *b) {
+    smg_arena_destroy(b->arena);
+    smg_context_destroy(b->ctx);
+}
+
+static void bind(bench *b, const char *symbol, int64_t value) {
+    int found = smg_size_symbol_find(b->sizes, symbol);
+    assert_true(found >= 0 && found < 4);
+    b->symbols[found] = value;
+}
+
+static void run(bench *b, smg_karray *arrays) {
+    if (smg_kernel_interpret(b->ctx, b->k, b->symbols, arrays, false) != SMG_OK)
+        fail_msg("%s", smg_context_error(b->ctx));
+}
+
+static double *numbers(int64_t count, unsigned seed) {
+    double *data = calloc((size_t)count + 1, sizeof(double));
+    assert_non_null(data);
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        data[i] = (double)(seed >> 8) / 8388608.0 - 1.0;
+    }
+    return data;
+}
+
+static void assert_near(double found, double wanted) {
+    if (!(fabs(found - wanted) <= 1e-9 * (1.0 + fabs(wanted)))) fail_msg("%.17g, wanted %.17g", found, wanted);
+}
+
+static void assert_prints_back(const char *text) {
+    bench b;
+    bench_open(&b, text);
+    smg_text out;
+    smg_text_init(&out, b.ctx);
+    smg_kernel_print(b.k, &out);
+    assert_int_equal(smg_text_status(&out), SMG_OK);
+    assert_string_equal(smg_text_cstr(&out), text);
+    smg_text_free(&out);
+    bench_close(&b);
+}
+
+/* ---- programs --------------------------------------------------------------------------------------- */
+
+static const char elementwise[] = "kernel squares\n"
+                                  "lanes 1 x 8 vec 1 subgroup 8\n"
+                                  "axis i = 100 tile 24 grid\n"
+                                  "grid i\n"
+                                  "buffer x f32 [100] value 0\n"
+                                  "buffer y f32 [100] value 1 written\n"
+                                  "tile t float register [i]\n"
+                                  "access 0 = x at [0] i*[1]\n"
+                                  "access 1 = y at [0] i*[1]\n"
+                                  "code\n"
+                                  "  set t = load(0)  # kept\n"
+                                  "  store 1 over [i] = add(%1:mul(t, t), mul(%1, 0.5))\n";
+
+/* Rows of exp(x - max) / sum, one pass with a running maximum, a second to write. */
+static const char online[] =
+    "kernel online\n"
+    "lanes 2 x 8 vec 2 subgroup 4\n"
+    "symbol s <= 4096\n"
+    "symbol n <= 4096\n"
+    "axis q = s tile 3 grid\n"
+    "axis k = n tile 32\n"
+    "rows q\n"
+    "grid q\n"
+    "buffer x f32 [s*n] value 0\n"
+    "buffer y f32 [s*n] value 1 written\n"
+    "tile max float register [q]\n"
+    "tile old float register [q]\n"
+    "tile sum float register [q]\n"
+    "tile e float register [q, k]\n"
+    "access 0 = x at [0] q*[n] k*[1]\n"
+    "access 1 = y at [0] q*[n] k*[1]\n"
+    "code\n"
+    "  set max = -3e+38\n"
+    "  set sum = 0\n"
+    "  loop k  # update-then-aggregate\n"
+    "    set old = max\n"
+    "    accumulate max = max over [k] of load(0)\n"
+    "    set sum = mul(sum, exp(sub(old, max)))\n"
+    "    accumulate sum = add over [k] of exp(sub(load(0), max))\n"
+    "  end\n"
+    "  loop k\n"
+    "    set e = exp(sub(load(0), max))\n"
+    "    store 1 over [q, k] = div(e, sum)\n"
+    "  end\n";
+
+static const char product[] = "kernel product\n"
+                              "lanes 4 x 4 vec 1 subgroup 1\n"
+                              "symbol m\n"
+                              "axis i = m tile 8 grid\n"
+                              "axis j = 21 tile 8 grid\n"
+                              "axis k = 19 tile 4\n"
+                              "rows i\n"
+                              "grid i, j\n"
+                              "buffer a f32 [19*m] value 0\n"
+                              "buffer b f32 [399] value 1\n"
+                              "buffer c f32 [21*m] value 2 written\n"
+                              "tile acc float register [i, j]\n"
+                              "tile sa float shared [i, k] pad 1\n"
+                              "tile sb float shared [k, j]\n"
+                              "access 0 = a at [0] i*[19] k*[1]\n"
+                              "access 1 = b at [0] k*[21] j*[1]\n"
+                              "access 2 = c at [0] i*[21] j*[1]\n"
+                              "code\n"
+                              "  set acc = 0\n"
+                              "  loop k\n"
+                              "    stage sa walk [i, k] = load(0)\n"
+                              "    stage sb walk [k, j] = load(1)\n"
+                              "    barrier\n"
+                              "    mma acc += sa * sb over [k]\n"
+                              "    barrier\n"
+                              "  end\n"
+                              "  store 2 over [i, j] = acc\n";
+
+static const char gather[] = "kernel gather\n"
+                             "lanes 2 x 4 vec 1 subgroup 4\n"
+                             "symbol s\n"
+                             "axis t = s tile 2 grid\n"
+                             "axis d = 5 tile 8\n"
+                             "rows t\n"
+                             "grid t\n"
+                             "buffer ids i64 [s] value 0\n"
+                             "buffer table f32 [35] value 1\n"
+                             "buffer y f32 [5*s] value 2 written\n"
+                             "access 0 = ids at [0] t*[1]\n"
+                             "access 1 = table at [0] d*[1] : index*[5] below [7] of "
+                             "select(lt(load(0), 0i), add(load(0), 7i), load(0))\n"
+                             "access 2 = y at [0] t*[5] d*[1]\n"
+                             "access 3 = - at [0] t*[1]\n"
+                             "code\n"
+                             "  store 2 over [t, d] = add(load(1), to_float(iota(3)))\n";
+
+/* A register tile spilled in another order, a size in a value, booleans, quoted and repeated names. */
+static const char mixed[] = "kernel \"mixed bag\"\n"
+                            "lanes 2 x 2 vec 1 subgroup 2\n"
+                            "symbol s <= 16\n"
+                            "axis q = s tile 16\n"
+                            "axis \"k k\" = 3 tile 4\n"
+                            "rows q\n"
+                            "buffer \"in \\\"x\\\"\" f32 [3*s] value 0\n"
+                            "buffer flag bool [3] value 1\n"
+                            "buffer y f32 [s] value 2 written\n"
+                            "tile \"true\" float register [q, \"k k\"]\n"
+                            "tile back float shared [\"k k\", q] pad 3\n"
+                            "tile r float register [q]\n"
+                            "access 0 = \"in \\\"x\\\"\" at [0] q*[3] \"k k\"*[1]\n"
+                            "access 1 = flag at [0] \"k k\"*[1]\n"
+                            "access 2 = y at [0] q*[1]\n"
+                            "code\n"
+                            "  set \"true\" = select(load(1), load(0), mul(fsize(2*s+1), 0.25))\n"
+                            "  spill back = \"true\"\n"
+                            "  barrier\n"
+                            "  reduce r = min over [\"k k\"] of back\n"
+                            "  store 2 over [q] = select(lt(r, -inf), nan, r)\n";
+
+static void test_text(void **state) {
+    (void)state;
+    assert_prints_back(elementwise);
+    assert_prints_back(online);
+    assert_prints_back(product);
+    assert_prints_back(gather);
+    assert_prints_back(mixed);
+}
+
+/* ---- results ---------------------------------------------------------------------------------------- */
+
+static void test_elementwise(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, elementwise);
+    double *x = numbers(100, 1), y[100] = {0};
+    smg_karray arrays[2] = {{x, 100}, {y, 100}};
+    run(&b, arrays);
+    for (int i = 0; i < 100; i++) assert_near(y[i], 1.5 * x[i] * x[i]);
+    assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, true), SMG_OK);
+    for (int i = 0; i < 100; i++) assert_true(y[i] == (double)(float)y[i]);
+    arrays[1].elements = 99;
+    assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, false), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(b.ctx), "buffer 'y' has 99 elements, needs 100"));
+    free(x);
+    bench_close(&b);
+}
+
+static void check_online(int64_t s, int64_t n) {
+    bench b;
+    bench_open(&b, online);
+    bind(&b, "s", s);
+    bind(&b, "n", n);
+    double *x = numbers(s * n, 7), *y = numbers(s * n, 8);
+    for (int64_t i = 0; i < s * n; i++) x[i] *= 30.0;
+    smg_karray arrays[2] = {{x, s * n}, {y, s * n}};
+    run(&b, arrays);
+    for (int64_t q = 0; q < s; q++) {
+        double max = -INFINITY, sum = 0.0;
+        for (int64_t k = 0; k < n; k++) max = fmax(max, x[q * n + k]);
+        for (int64_t k = 0; k < n; k++) sum += exp(x[q * n + k] - max);
+        for (int64_t k = 0; k < n; k++) assert_near(y[q * n + k], exp(x[q * n + k] - max) / sum);
+    }
+    free(x);
+    free(y);
+    bench_close(&b);
+}
+
+static void test_online(void **state) {
+    (void)state;
+    check_online(1, 1);
+    check_online(7, 100);
+    check_online(64, 32);
+    check_online(5, 300);
+}
+
+static void check_product(int64_t m) {
+    bench b;
+    bench_open(&b, product);
+    bind(&b, "m", m);
+    double *x = numbers(m * 19, 3), *y = numbers(19 * 21, 4), *z = numbers(m * 21, 5);
+    smg_karray arrays[3] = {{x, m * 19}, {y, 19 * 21}, {z, m * 21}};
+    run(&b, arrays);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < 21; j++) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < 19; k++) sum += x[i * 19 + k] * y[k * 21 + j];
+            assert_near(z[i * 21 + j], sum);
+        }
+    int64_t groups = 0;
+    assert_true(smg_kernel_grid(b.k, b.symbols, &groups));
+    assert_int_equal(groups, (m + 7) / 8 * 3);
+    free(x);
+    free(y);
+    free(z);
+    bench_close(&b);
+}
+
+static void test_product(void **state) {
+    (void)state;
+    check_product(1);
+    check_product(13);
+    check_product(200);
+}
+
+static void test_gather(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, gather);
+    bind(&b, "s", 5);
+    double ids[5] = {3, 0, -1, 6, 2}, *table = numbers(35, 9), y[25] = {0};
+    smg_karray arrays[3] = {{ids, 5}, {table, 35}, {y, 25}};
+    run(&b, arrays);
+    for (int t = 0; t < 5; t++)
+        for (int d = 0; d < 5; d++) {
+            int row = ids[t] < 0 ? (int)ids[t] + 7 : (int)ids[t];
+            assert_near(y[t * 5 + d], table[row * 5 + d] + t);
+        }
+    ids[3] = 30600;
+    assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, false), SMG_INVALID);
+    assert_string_equal(smg_context_error(b.ctx), "kernel 'gather', buffer 'table': index 30600 outside [0, 7)");
+    free(table);
+    bench_close(&b);
+}
+
+static void test_mixed(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, mixed);
+    bind(&b, "s", 11);
+    double *x = numbers(33, 2), flag[3] = {1, 0, 1}, y[11] = {0};
+    smg_karray arrays[3] = {{x, 33}, {flag, 3}, {y, 11}};
+    run(&b, arrays);
+    for (int q = 0; q < 11; q++) assert_near(y[q], fmin(fmin(x[q * 3], 23 * 0.25), x[q * 3 + 2]));
+    bind(&b, "s", 17);
+    arrays[0].elements = 51;
+    assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, false), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(b.ctx), "axis 'q' has 17 elements, its tile holds 16"));
+    free(x);
+    bench_close(&b);
+}
+
+/* An address outside a buffer is a defect of the kernel. */
+static void test_address(void **state) {
+    (void)state;
+    bench b;
+    char text[sizeof elementwise + 8];
+    const char *at = strstr(elementwise, "x at [0]");
+    (void)snprintf(text, sizeof text, "%.*sx at [1]%s", (int)(at - elementwise), elementwise, at + 8);
+    bench_open(&b, text);
+    double x[100] = {0}, y[100] = {0};
+    smg_karray arrays[2] = {{x, 100}, {y, 100}};
+    assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, false), SMG_INTERNAL);
+    assert_string_equal(smg_context_error(b.ctx), "kernel 'squares', instruction 0, workgroup 4: access 0 reaches "
+                                                  "element 100 of buffer 'x' with 100 elements");
+    bench_close(&b);
+}
+
+/* ---- shapes ----------------------------------------------------------------------------------------- */
+
+static void test_shape(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, online);
+    const smg_tile *e = &b.k->tiles.items[3], *sum = &b.k->tiles.items[2];
+    assert_int_equal(smg_kernel_invocations(b.k), 16);
+    assert_int_equal(smg_tile_rows(b.k, e), 3);
+    assert_int_equal(smg_tile_columns(b.k, e), 32);
+    assert_int_equal(smg_tile_elements(b.k, e), 96);
+    assert_int_equal(smg_tile_registers(b.k, e), 2 * 4);
+    assert_int_equal(smg_tile_registers(b.k, sum), 2);
+    assert_int_equal(smg_kernel_registers(b.k), 8 + 3 * 2);
+    assert_int_equal(smg_kernel_scratch_bytes(b.k), 4 * 4); /* rows of 8 lanes over subgroups of 4 */
+    assert_int_equal(smg_kernel_shared_bytes(b.k), 16);
+    assert_true(smg_kernel_axis_looped(b.k, 1, 3));
+    assert_true(smg_kernel_axis_looped(b.k, 1, 7));
+    assert_false(smg_kernel_axis_looped(b.k, 1, 2));
+    assert_false(smg_kernel_axis_looped(b.k, 1, 8));
+    bench_close(&b);
+    bench_open(&b, product);
+    assert_int_equal(smg_tile_shared_bytes(b.k, &b.k->tiles.items[1]), 8 * (4 + 1) * 4);
+    assert_int_equal(smg_kernel_shared_bytes(b.k), 160 + 4 * 8 * 4);
+    assert_int_equal(smg_tile_registers(b.k, &b.k->tiles.items[1]), 0);
+    assert_int_equal(smg_kernel_scratch_bytes(b.k), 0);
+    bench_close(&b);
+}
+
+/* ---- broken text and failing memory ----------------------------------------------------------------- */
+
+static void assert_unreadable(const char *text, const char *sentence) {
+    bench b;
+    memset(&b, 0, sizeof b);
+    assert_int_equal(smg_context_create(NULL, &b.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(b.ctx, &b.arena), SMG_OK);
+    assert_int_equal(smg_sizes_create(b.arena, &b.sizes), SMG_OK);
+    assert_int_equal(smg_kernel_parse(b.arena, b.sizes, text, &b.k), SMG_FORMAT);
+    assert_null(b.k);
+    if (!strstr(smg_context_error(b.ctx), sentence)) fail_msg("%s", smg_context_error(b.ctx));
+    bench_close(&b);
+}
+
+static void test_broken_text(void **state) {
+    (void)state;
+    assert_unreadable("", "expected the kernel's name");
+    assert_unreadable("kernel x\n", "line 2: expected \"code\"");
+    assert_unreadable("kernel x\naxe i = 1\n", "line 2: expected a declaration");
+    assert_unreadable("kernel x\naxis i = 4 tile 0\n", "line 2: 0 is outside [1,");
+    assert_unreadable("kernel x\nlanes 1 x 99999\n", "99999 is outside");
+    assert_unreadable("kernel x\naxis i = 4 tile 4 5\n", "expected the end of the line before \"5\"");
+    assert_unreadable("kernel x\ntile t float register [i]\n", "the name of an axis");
+    assert_unreadable("kernel x\ntile \"t\n", "a quoted name that ends");
+    assert_unreadable("kernel x\ncode\n  set t = 1\n", "the name of a tile");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = foo(1)\n", "a primitive");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = %1\n", "the definition of a label");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = %1:neg(%1)\n", "the definition of a label");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = add(1)\n", "expected ,");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = 1e\n", "an expression");
+    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = load(0)\n", "0 is outside [0, -1]");
+    assert_unreadable("kernel x\naccess 1 = - at [0]\n", "1 is outside [0, 0]");
+}
+
+/* Every prefix of a program is read or refused, never worse. */
+static void test_prefixes(void **state) {
+    (void)state;
+    for (size_t n = 0; n < sizeof mixed; n++) {
+        bench b;
+        char *text = calloc(n + 1, 1);
+        assert_non_null(text);
+        memcpy(text, mixed, n);
+        memset(&b, 0, sizeof b);
+        assert_int_equal(smg_context_create(NULL, &b.ctx), SMG_OK);
+        assert_int_equal(smg_arena_create(b.ctx, &b.arena), SMG_OK);
+        assert_int_equal(smg_sizes_create(b.arena, &b.sizes), SMG_OK);
+        if (smg_kernel_parse(b.arena, b.sizes, text, &b.k) == SMG_OK)
+            (void)smg_kernel_verify(b.ctx, b.k);
+        else
+            assert_true(smg_context_error(b.ctx)[0] != 0);
+        free(text);
+        bench_close(&b);
+    }
+}
+
+typedef struct failing {
+    int calls, fail_at;
+} failing;
+
+static void *failing_hook(void *user, void *pointer, size_t old_size, size_t new_size) {
+    failing *f = user;
+    (void)old_size;
+    if (new_size == 0) {
+        free(pointer);
+        return NULL;
+    }
+    return ++f->calls == f->fail_at ? NULL : realloc(pointer, new_size);
+}
+
+static smg_status whole_way(smg_context *ctx) {
+    smg_arena *arena = NULL;
+    smg_sizes *sizes = NULL;
+    smg_kernel *k = NULL;
+    smg_text out;
+    int64_t symbols[4] = {11, 11, 11, 11};
+    double x[33] = {0}, flag[3] = {0}, y[11] = {0};
+    smg_karray arrays[3] = {{x, 33}, {flag, 3}, {y, 11}};
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    smg_status status = smg_sizes_create(arena, &sizes);
+    if (status == SMG_OK) status = smg_kernel_parse(arena, sizes, mixed, &k);
+    if (status == SMG_OK) {
+        smg_text_init(&out, ctx);
+        smg_kernel_print(k, &out);
+        status = smg_text_status(&out);
+        smg_text_free(&out);
+    }
+    if (status == SMG_OK) status = smg_kernel_interpret(ctx, k, symbols, arrays, false);
+    smg_arena_destroy(arena);
+    return status;
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    bool done = false;
+    for (int at = 1; !done; at++) {
+        failing f = {.fail_at = at};
+        smg_context_desc desc = {.reallocate = failing_hook, .user = &f, .cache_dir = ""};
+        smg_context *ctx = NULL;
+        smg_status status = smg_context_create(&desc, &ctx);
+        if (status == SMG_OK) status = whole_way(ctx);
+        done = f.calls < at;
+        assert_int_equal(status, done ? SMG_OK : SMG_MEMORY);
+        if (ctx) smg_context_destroy(ctx);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),       cmocka_unit_test(test_broken_text),
+        cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

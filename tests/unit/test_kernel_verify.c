@@ -1,0 +1,251 @@
+/* kernel: the verifier. One program that holds every kind of instruction is right; each row of the table
+ * spoils one line of it and names a part of the sentence that must come out. What text cannot spoil is
+ * spoilt in the kernel itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "kernel/kernel.h"
+
+static const char good[] = "kernel good\n"
+                           "lanes 4 x 4 vec 1 subgroup 1\n"
+                           "symbol m <= 1024\n"
+                           "axis i = m tile 8 grid\n"
+                           "axis j = 21 tile 8 grid\n"
+                           "axis k = m tile 4\n"
+                           "axis l = 3 tile 4\n"
+                           "rows i\n"
+                           "grid i, j\n"
+                           "buffer a f32 [m*m] value 0\n"
+                           "buffer b f32 [21*m] value 1\n"
+                           "buffer c f32 [21*m] value 2 written\n"
+                           "buffer n i32 [21*m] value 3\n"
+                           "buffer y f32 [21*m] value 4 written\n"
+                           "tile acc float register [i, j]\n"
+                           "tile r float register [i]\n"
+                           "tile p float register [i, k]\n"
+                           "tile w float register [i, l]\n"
+                           "tile sa float shared [i, k] pad 1\n"
+                           "tile sb float shared [k, j]\n"
+                           "tile flag bool register [i]\n"
+                           "access 0 = a at [0] i*[m] k*[1]\n"
+                           "access 1 = b at [0] k*[21] j*[1]\n"
+                           "access 2 = c at [0] i*[21] j*[1]\n"
+                           "access 3 = n at [0] i*[1]\n"
+                           "access 4 = a at [0] i*[1] : index*[1] below [m] of load(3)\n"
+                           "access 5 = y at [0] i*[21] j*[1]\n"
+                           "access 6 = y at [0] i*[21]\n"
+                           "code\n"
+                           "  set acc = 0\n"
+                           "  set r = load(4)\n"
+                           "  set w = r\n"
+                           "  reduce r = max over [l] of w\n"
+                           "  loop k\n"
+                           "    set p = load(0)\n"
+                           "    accumulate r = add over [k] of p\n"
+                           "    spill sa = p\n"
+                           "    stage sb walk [j, k] = load(1)\n"
+                           "    barrier\n"
+                           "    mma acc += sa * sb over [k]\n"
+                           "    barrier # last\n"
+                           "  end\n"
+                           "  store 2 over [i, j] = mul(acc, r)\n";
+
+typedef struct spoilt {
+    const char *from, *to, *sentence;
+} spoilt;
+
+static const spoilt rows[] = {
+    /* lanes and grid */
+    {"lanes 4 x 4", "lanes 4 x 6", "columns a power of two"},
+    {"rows i\n", "", "4 row lanes and no row axis"},
+    {"subgroup 1", "subgroup 3", "subgroup 3"},
+    {"grid i, j", "grid i", "axis 'j' is a grid axis and stands 0 times"},
+    {"grid i, j", "grid i, j, j", "stands 2 times"},
+    {"grid i, j", "grid i, j, k", "axis 'k' is not a grid axis"},
+    {"register [i, j]", "register [i, j] pad 2", "only shared tiles"},
+    {"register [i, j]", "register [i, i]", "names axis 'i' twice"},
+    /* loops */
+    {"  end\n", "", "the loop over axis 'k' has no end"},
+    {"  loop k\n", "", "an end without a loop"},
+    {"  loop k\n", "  loop j\n", "a loop over axis 'j', which is a grid axis"},
+    {"    set p = load(0)\n", "  loop k\n  end\n", "which is looped already"},
+    {"  loop k\n", "  set p = 0\n  loop k\n", "axis 'k' has up to 1024 elements, its tile 4, and no loop"},
+    {"mul(acc, r)", "mul(acc, to_float(size(m)))", ""},
+    {"axis l = 3 tile 4", "axis l = m tile 4", "axis 'l' has up to 1024 elements"},
+    {"  store 2", "  loop k\n  accumulate r = add over [k] of p\n  end\n  store 2", "tile 'p' is read before"},
+    /* tiles before they are written */
+    {"  set acc = 0\n", "", "tile 'acc' is read before it is written"},
+    {"  set w = r\n", "", "tile 'w' is read before it is written"},
+    {"    spill sa = p\n", "", "tile 'sa' is read before it is written"},
+    /* barriers */
+    {"    barrier\n", "", "shared tile 'sa' is read without a barrier after its last write"},
+    {"    barrier # last\n", "", "shared tile 'sa' is written without a barrier after its last read"},
+    {"    spill sa = p\n", "    spill sa = p\n    spill sa = p\n", "written without a barrier after its last write"},
+    /* leaves and kinds */
+    {"set w = r", "set r = w", "tile 3 runs over axis 'l'"},
+    {"set acc = 0\n", "set acc = load(0)\n", "axis 'k' has up to 1024 elements, its tile 4, and no loop"},
+    {"accumulate r = add over [k] of p", "set acc = load(0)", "access 0 runs over axis 'k', which the instruction"},
+    {"set w = r\n", "set w = r\n  set acc = w\n", "runs over axis 'l', which the instruction does not"},
+    {"    spill", "    set acc = p\n    spill", "tile 2 runs over axis 'k', which the instruction does not"},
+    {"stage sb walk [j, k] = load(1)", "stage sb walk [j, k] = r", "a stage reads register tile 'r'"},
+    {"set acc = 0\n", "set acc = 0i\n", "an expression has kind 1, its place has kind 0"},
+    {"mul(acc, r)", "exp(to_int(acc))", "exp (expression"},
+    {"mul(acc, r)", "add(acc, to_int(r))", "add (expression"},
+    {"mul(acc, r)", "select(acc, acc, acc)", ""}, /* simplified away */
+    {"mul(acc, r)", "select(acc, acc, r)", "select (expression"},
+    {"mul(acc, r)", "to_float(and(acc, true))", "and (expression"},
+    {"of load(3)", "of load(1)", "an expression has kind 0, its place has kind 1"},
+    {"of load(3)", "of load(4)", "the index of access 4 depends on itself"},
+    {"of load(3)", "of to_int(load(4))", "the index of access 4 depends on itself"},
+    /* instructions */
+    {"reduce r = max over [l] of w", "reduce w = max over [l] of w", "has 4 columns"},
+    {"reduce r = max over [l] of w", "reduce r = max over [] of r", "over no axis"},
+    {"reduce r = max over [l] of w", "reduce r = max over [i] of r", "axis 'i' stands twice"},
+    {"  reduce r = max over [l] of w", "  reduce flag = max over [l] of true", "of a reduction is bool"},
+    {"walk [j, k]", "walk [k]", "the walk is no permutation of the axes of 'sb'"},
+    {"walk [j, k]", "walk [k, l]", "the walk is no permutation of the axes of 'sb'"},
+    {"spill sa = p", "spill sa = r", "'sa' and 'r' differ"},
+    {"spill sa = p", "spill sa = sb", "the operand 'sb' must be a register tile"},
+    {"set acc = 0\n", "set sa = 0\n", "the result 'sa' must be a register tile"},
+    {"stage sb walk [j, k]", "stage acc walk [j, i]", "the result 'acc' must be a shared tile"},
+    {"sa * sb", "sb * sa", "the left factor 'sb' has axis 'j'"},
+    {"sa * sb", "sa * sa", "the right factor 'sa' has axis 'i'"},
+    {"sa * sb over [k]", "sa * sb over [l]", "factor 'sa' lacks axis 'l'"},
+    {"sa * sb over [k]", "sa * sb over [j]", "axis 'j' stands twice"},
+    /* stores */
+    {"store 2 over [i, j]", "store 2 over [i]", "access 2 runs over axis 'j', which the store does not"},
+    {"store 2 over [i, j]", "store 2 over [i, j, l]", "each element of axis 'l'"},
+    {"store 2 over [i, j] = mul(acc, r)", "store 6 over [i] = r", "each element of axis 'j'"},
+    {"store 2", "store 1", "a store through access 1, whose buffer is not written"},
+    {"= mul(acc, r)", "= to_int(acc)", "an expression has kind 1, its place has kind 0"},
+    {"barrier # last\n", "barrier\n    store 2 over [i, j] = acc\n", "each element of axis 'k'"},
+};
+
+typedef struct bench {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_sizes *sizes;
+    smg_kernel *k;
+} bench;
+
+static void bench_open(bench *b, const char *text) {
+    memset(b, 0, sizeof *b);
+    assert_int_equal(smg_context_create(NULL, &b->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(b->ctx, &b->arena), SMG_OK);
+    assert_int_equal(smg_sizes_create(b->arena, &b->sizes), SMG_OK);
+    if (smg_kernel_parse(b->arena, b->sizes, text, &b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
+}
+
+static void bench_close(bench *b) {
+    smg_arena_destroy(b->arena);
+    smg_context_destroy(b->ctx);
+}
+
+static void assert_verdict(const bench *b, const char *what, const char *sentence) {
+    smg_status status = smg_kernel_verify(b->ctx, b->k);
+    if (sentence[0] == 0) {
+        if (status != SMG_OK) fail_msg("%s: %s", what, smg_context_error(b->ctx));
+        return;
+    }
+    if (status != SMG_INTERNAL) fail_msg("%s: accepted", what);
+    if (!strstr(smg_context_error(b->ctx), sentence))
+        fail_msg("%s: \"%s\", wanted \"%s\"", what, smg_context_error(b->ctx), sentence);
+    if (!strstr(smg_context_error(b->ctx), "kernel 'good'")) fail_msg("%s", smg_context_error(b->ctx));
+}
+
+static void test_good(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, good);
+    assert_verdict(&b, "good", "");
+    bench_close(&b);
+}
+
+static void test_rules(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        bench b;
+        char text[sizeof good + 256];
+        const char *at = strstr(good, rows[i].from);
+        assert_non_null(at);
+        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, rows[i].to, at + strlen(rows[i].from));
+        bench_open(&b, text);
+        assert_verdict(&b, rows[i].to[0] ? rows[i].to : rows[i].from, rows[i].sentence);
+        bench_close(&b);
+    }
+}
+
+/* ---- what text cannot spoil ------------------------------------------------------------------------- */
+
+enum { LEAF_NUMBER, LEAF_TILE, LEAF_KIND, AXIS_OF_TILE, BUFFER_OF_ACCESS, EXPRESSION, KIND_OF_INSTR, SPOILS };
+
+static const char *spoil(smg_kernel *k, int which) {
+    switch (which) {
+    case LEAF_NUMBER:
+        k->code.items[0].expr = smg_expr_leaf(k->exprs, SMG_KIND_FLOAT, 99);
+        return "an expression has leaf 99 of";
+    case LEAF_TILE: {
+        smg_kleaf *leaf = SMG_ARRAY_PUSH(k->arena, &k->leaves);
+        *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = SMG_KIND_FLOAT, .index = 77};
+        return "tile 77 of";
+    }
+    case LEAF_KIND: k->leaves.items[0].kind = SMG_KIND_BOOL; return "what it reads has kind";
+    case AXIS_OF_TILE: k->tiles.items[0].axis[1] = 12; return "names axis 12 of";
+    case BUFFER_OF_ACCESS: k->accesses.items[2].buffer = 9; return "buffer 9 of";
+    case EXPRESSION: k->code.items[0].expr = SMG_EXPR_NONE; return "expression -1 does not exist";
+    default: k->code.items[0].dst = -1; return "the result is tile -1 of";
+    }
+}
+
+static void test_indices(void **state) {
+    (void)state;
+    for (int which = 0; which < SPOILS; which++) {
+        bench b;
+        smg_text text;
+        bench_open(&b, good);
+        const char *sentence = spoil(b.k, which);
+        assert_verdict(&b, sentence, sentence);
+        smg_text_init(&text, b.ctx); /* a broken program still prints */
+        smg_kernel_print(b.k, &text);
+        assert_false(text.failed);
+        smg_text_free(&text);
+        bench_close(&b);
+    }
+}
+
+/* Register tiles: an element must be read where it lives. */
+static void test_owners(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 1 x 4 vec 1 subgroup 4\naxis i = 4 tile 4\naxis j = 4 tile 4\n"
+                               "tile ij float register [i, j]\ntile ji float register [j, i]\n"
+                               "tile jshort float register [j]\ncode\n";
+    static const char *const bodies[][2] = {
+        {"  set ij = 0\n  set ji = ij\n", "or in another order"},
+        {"  set jshort = 0\n  set ij = jshort\n", "has 1 of the instruction's 2 column axes"},
+        {"  set ij = 0\n  set ij = neg(ij)\n", ""},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 128];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_owners),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
