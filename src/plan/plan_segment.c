@@ -54,22 +54,80 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
     }
 }
 
-static smg_status try_schedule(planner *p, smg_arena *scratch, const smg_schedule *s, segment *best) {
-    smg_kernel *kernel;
+/* What decides the structure of a program beside the roles: which axes a tile covers, which are wide. Schedules
+ * with equal signatures differ in numbers only, so one lowering prices them all. */
+typedef struct signature {
+    int row_axis, col_axis, temporal;
+    smg_axis_set covered, wide;
+} signature;
+
+typedef struct lowered {
+    signature key;
+    smg_kernel *kernel; /* NULL when refused */
     const char *refused;
+} lowered;
+
+#define PLAN_MAX_LOWERED 64
+
+typedef struct trial {
+    planner *p;
+    smg_arena *scratch;
+    segment *best;
+    lowered done[PLAN_MAX_LOWERED];
+    int count;
+} trial;
+
+static signature sign(const planner *p, const smg_schedule *s) {
+    signature key = { .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal };
+    for (int a = 0; a < s->space->axes.count; a++) {
+        int64_t low, high;
+        smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
+        if (high <= s->tile[a]) key.covered |= SMG_AXIS_BIT(a);
+        if (s->tile[a] > 1) key.wide |= SMG_AXIS_BIT(a);
+    }
+    return key;
+}
+
+static void retile(smg_kernel *k, const smg_schedule *s) {
+    k->lane_rows = s->lane_rows;
+    k->lane_cols = s->lane_cols;
+    k->vec = s->vec;
+    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
+}
+
+static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
+    signature key = sign(t->p, s);
+    for (int i = 0; i < t->count; i++) {
+        if (memcmp(&t->done[i].key, &key, sizeof(key)) != 0) continue;
+        *out = t->done[i];
+        return SMG_OK;
+    }
+    *out = (lowered){ .key = key };
+    SMG_TRY(smg_kernel_lower(s, t->scratch, "try", NULL, &out->kernel, &out->refused));
+    if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
+    return SMG_OK;
+}
+
+static smg_status try_schedule(trial *t, const smg_schedule *s) {
+    segment *best = t->best;
+    lowered program;
     smg_price price;
     best->tried++;
-    SMG_TRY(smg_kernel_lower(s, scratch, "try", NULL, &kernel, &refused));
-    if (kernel != NULL && plan_price(kernel, p->target, p->nominal, &price, &refused)) {
-        best->fitted++;
-        if (!best->possible || price.seconds < best->price.seconds) {
-            best->possible = true;
-            best->price = price;
-            best->schedule = *s;
+    SMG_TRY(lower_once(t, s, &program));
+    const char *refused = program.refused;
+    if (program.kernel != NULL) {
+        retile(program.kernel, s);
+        if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
+            best->fitted++;
+            if (!best->possible || price.seconds < best->price.seconds) {
+                best->possible = true;
+                best->price = price;
+                best->schedule = *s;
+            }
         }
     }
     if (!best->possible && refused != NULL && best->refused == NULL) {
-        best->refused = smg_arena_string(p->arena, refused);
+        best->refused = smg_arena_string(t->p->arena, refused);
         if (best->refused == NULL) return SMG_MEMORY;
     }
     return SMG_OK;
@@ -87,9 +145,12 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     nominal_extents(p, space, nominal);
     SMG_TRY(smg_sched_candidates(space, p->target, nominal, scratch, &schedules));
     out->refused = schedules.refused;
-    for (int i = 0; i < schedules.items.count; i++) {
-        SMG_TRY(try_schedule(p, scratch, &schedules.items.items[i], out));
-    }
+    trial *t = SMG_ARENA_NEW(scratch, trial);
+    if (t == NULL) return SMG_MEMORY;
+    t->p = p;
+    t->scratch = scratch;
+    t->best = out;
+    for (int i = 0; i < schedules.items.count; i++) SMG_TRY(try_schedule(t, &schedules.items.items[i]));
     return SMG_OK;
 }
 
