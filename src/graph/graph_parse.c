@@ -9,6 +9,8 @@
  * follows from the operands (not for cast, reshape and broadcast). '#' starts a comment. */
 #include "graph/graph_private.h"
 
+#define MAX_RANDOM (1 << 28)
+
 typedef struct graph_parser {
     smg_graph *g;
     smg_arena *arena; /* lines and names, for the time of parsing */
@@ -275,6 +277,9 @@ static smg_status make_data(graph_parser *p, statement *s) {
     if (s->has_data && count != s->data.count)
         return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %d numbers are given for %lld elements", p->where, p->line,
                         s->data.count, (long long)count);
+    if (count > MAX_RANDOM)
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %lld random elements are too many, %d is the most", p->where,
+                        p->line, (long long)count, MAX_RANDOM);
     void *data = smg_arena_alloc(p->g->arena, (size_t)count, (size_t)smg_type_host_bytes(s->node.type));
     if (!data) return SMG_MEMORY;
     uint64_t state = (uint64_t)s->seed;
