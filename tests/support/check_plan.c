@@ -1,6 +1,7 @@
 /* Every tensor that crosses kernels is one array of doubles by node id; steps run in order. */
 #include "check_plan.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,57 +31,64 @@ static double host_value(const smg_node *n, int64_t i) {
     }
 }
 
-typedef struct arrays {
-    double **data;
-    int64_t *count;
-} arrays;
+static bool is_leaf(const smg_node *n) { return smg_node_class(n) == SMG_CLASS_LEAF; }
 
-static smg_status load_leaves(const smg_graph *g, const check_options *o, smg_arena *arena, arrays *a,
-                              smg_array *inputs) {
+void check_arrays_reset(const smg_graph *g, check_arrays *a) {
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        if (is_leaf(smg_graph_node(g, id))) continue;
+        for (int64_t i = 0; i < a->count[id]; i++) a->data[id][i] = NAN;
+    }
+}
+
+static void fill_input(const smg_graph *g, smg_node_id id, const check_options *o, uint64_t *state, check_arrays *a,
+                       smg_array *in) {
+    const smg_node *n = smg_graph_node(g, id);
+    *in = (smg_array){ .type = n->type, .rank = n->rank, .data = a->data[id] };
+    for (int d = 0; d < n->rank; d++) smg_size_eval(g->sizes, n->dims[d], o->symbols, &in->dims[d]);
+    fill(n, a->data[id], a->count[id], o, state);
+    if (o->fill != NULL) o->fill(o->user, n, in->dims, a->data[id]);
+}
+
+smg_status check_arrays_make(const smg_graph *g, const check_options *o, smg_arena *arena, check_arrays *out) {
     uint64_t state = o->seed + SMG_HASH_SEED;
     int next = 0;
+    out->data = SMG_ARENA_ARRAY(arena, double *, (size_t)g->nodes.count);
+    out->count = SMG_ARENA_ARRAY(arena, int64_t, (size_t)g->nodes.count);
+    if (out->data == NULL || out->count == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *n = smg_graph_node(g, id);
         int64_t count = 1;
         if (!smg_size_eval(g->sizes, smg_node_elements(g, id), o->symbols, &count)) return SMG_INVALID;
-        a->count[id] = count;
-        a->data[id] = SMG_ARENA_ARRAY(arena, double, (size_t)count + 1);
-        if (a->data[id] == NULL) return SMG_MEMORY;
-        for (int64_t i = 0; i < count; i++) a->data[id][i] = NAN;
+        out->count[id] = count;
+        out->data[id] = SMG_ARENA_ARRAY(arena, double, (size_t)count + 1);
+        if (out->data[id] == NULL || next == CHECK_TENSORS) return SMG_MEMORY;
         if (strcmp(smg_op_get(n->op)->word, "input") == 0) {
-            fill(n, a->data[id], count, o, &state);
-            smg_array *in = &inputs[next++];
-            *in = (smg_array){ .type = n->type, .rank = n->rank, .data = a->data[id] };
-            for (int d = 0; d < n->rank; d++) smg_size_eval(g->sizes, n->dims[d], o->symbols, &in->dims[d]);
+            fill_input(g, id, o, &state, out, &out->inputs[next++]);
         } else if (n->data != NULL) {
-            for (int64_t i = 0; i < count; i++) a->data[id][i] = host_value(n, i);
+            for (int64_t i = 0; i < count; i++) out->data[id][i] = host_value(n, i);
         }
     }
-    return SMG_OK;
+    check_arrays_reset(g, out);
+    return smg_graph_eval(g, o->symbols, out->inputs, arena, out->expected);
 }
 
-static smg_status run_steps(smg_context *ctx, const smg_plan *plan, const check_options *o, arrays *a) {
-    for (int s = 0; s < plan->steps.count; s++) {
-        const smg_kernel *k = plan->steps.items[s].kernel;
-        smg_karray buffers[64];
-        for (int b = 0; b < k->buffers.count; b++) {
-            int value = k->buffers.items[b].value;
-            buffers[b] = (smg_karray){ .data = a->data[value], .elements = a->count[value] };
-        }
-        SMG_TRY(smg_kernel_interpret(ctx, k, o->symbols, buffers, true));
+smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a) {
+    smg_karray buffers[64];
+    for (int b = 0; b < k->buffers.count; b++) {
+        int value = k->buffers.items[b].value;
+        buffers[b] = (smg_karray){ .data = a->data[value], .elements = a->count[value] };
     }
-    return SMG_OK;
+    return smg_kernel_interpret(ctx, k, o->symbols, buffers, true);
 }
 
-static smg_status compare(const smg_graph *g, const check_options *o, const arrays *a, const smg_array *expected,
-                          check_result *out) {
+void check_compare(const smg_graph *g, const check_options *o, const check_arrays *a, check_result *out) {
     out->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         smg_node_id node = g->outputs.items[i].node;
-        while (smg_node_class(smg_graph_node(g, node)) == SMG_CLASS_VIEW) node = smg_graph_node(g, node)->operand[0];
-        int64_t count = smg_array_elements(&expected[i]);
+        while (smg_op_view(smg_graph_node(g, node)->op) == SMG_VIEW_RESHAPE) node = smg_graph_node(g, node)->operand[0];
+        int64_t count = smg_array_elements(&a->expected[i]);
         for (int64_t e = 0; e < count; e++) {
-            double got = a->data[node][e], want = expected[i].data[e];
+            double got = a->data[node][e], want = a->expected[i].data[e];
             if (isnan(want) && isnan(got)) continue;
             if (isinf(want) && want == got) continue;
             double error = fabs(got - want) / (1.0 + fabs(want));
@@ -88,32 +96,56 @@ static smg_status compare(const smg_graph *g, const check_options *o, const arra
             if (!(error <= o->tolerance)) out->pass = false;
         }
     }
-    return SMG_OK;
+}
+
+smg_status check_target(smg_context *ctx, const char *name, smg_target *out_target) {
+    char *text;
+    size_t size;
+    if (strchr(name, '/') == NULL) return smg_target_named(ctx, name, out_target);
+    SMG_TRY(smg_file_read(ctx, name, &text, &size));
+    smg_status status = smg_target_parse(ctx, text, name, out_target);
+    smg_free(ctx, text, size + 1);
+    return status;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+int check_list(smg_arena *arena, const char *dir, const char *ext, const char **out_paths, int limit) {
+    DIR *open = opendir(dir);
+    int count = 0;
+    if (open == NULL) return 0;
+    for (struct dirent *entry = readdir(open); entry != NULL && count < limit; entry = readdir(open)) {
+        size_t length = strlen(entry->d_name), tail = strlen(ext);
+        if (length <= tail || strcmp(entry->d_name + length - tail, ext) != 0) continue;
+        out_paths[count++] = smg_path_join(arena, dir, entry->d_name);
+    }
+    closedir(open);
+    qsort(out_paths, (size_t)count, sizeof(*out_paths), by_name);
+    return count;
+}
+
+static void show(smg_context *ctx, const smg_plan *plan) {
+    smg_text text;
+    smg_text_init(&text, ctx);
+    smg_plan_print(plan, &text);
+    for (int i = 0; i < plan->steps.count; i++) smg_kernel_print(plan->steps.items[i].kernel, &text);
+    printf("%s\n", smg_text_cstr(&text));
+    smg_text_free(&text);
 }
 
 static smg_status check(smg_context *ctx, const smg_graph *g, const check_options *o, smg_arena *arena,
                         check_result *out) {
     smg_target target;
     smg_plan *plan;
-    smg_array inputs[16], expected[16];
-    arrays a = { .data = SMG_ARENA_ARRAY(arena, double *, (size_t)g->nodes.count),
-                 .count = SMG_ARENA_ARRAY(arena, int64_t, (size_t)g->nodes.count) };
-    if (a.data == NULL || a.count == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_target_named(ctx, o->target, &target));
+    check_arrays a;
+    SMG_TRY(check_target(ctx, o->target, &target));
     SMG_TRY(smg_plan_make(g, &target, &o->plan, arena, &plan));
-    if (o->show) {
-        smg_text text;
-        smg_text_init(&text, ctx);
-        smg_plan_print(plan, &text);
-        for (int i = 0; i < plan->steps.count; i++) smg_kernel_print(plan->steps.items[i].kernel, &text);
-        printf("%s\n", smg_text_cstr(&text));
-        smg_text_free(&text);
-    }
-    SMG_TRY(load_leaves(g, o, arena, &a, inputs));
-    SMG_TRY(run_steps(ctx, plan, o, &a));
-    SMG_TRY(smg_graph_eval(g, o->symbols, inputs, arena, expected));
     out->steps = plan->steps.count;
-    return compare(g, o, &a, expected, out);
+    if (o->show) show(ctx, plan);
+    SMG_TRY(check_arrays_make(g, o, arena, &a));
+    for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &a));
+    check_compare(g, o, &a, out);
+    return SMG_OK;
 }
 
 smg_status check_plan(smg_context *ctx, const smg_graph *g, const check_options *options, check_result *out) {

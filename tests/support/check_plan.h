@@ -6,13 +6,16 @@
 
 /* Inputs are random (seeded): floats in [-1, 1), integers in [0, int_limit), bools either way. */
 typedef struct check_options {
-    const char *target;      /* built-in target's name */
+    const char *target;      /* built-in target's name, or the path of a target file */
     smg_plan_options plan;
     const int64_t *symbols;  /* a value per symbol */
     uint64_t seed;
     int64_t int_limit;       /* default 2 */
     double tolerance;        /* |difference| <= tolerance * (1 + |reference|) */
     bool show;               /* prints the plan */
+    /* Overwrites an input's random values; NULL: keep them. `dims` has n->rank entries. */
+    void (*fill)(void *user, const smg_node *n, const int64_t *dims, double *data);
+    void *user;
 } check_options;
 
 typedef struct check_result {
@@ -22,7 +25,24 @@ typedef struct check_result {
     bool pass;
 } check_result;
 
+#define CHECK_TENSORS 16 /* inputs, outputs */
+
+/* Every tensor that crosses kernels, by node id, and the reference. */
+typedef struct check_arrays {
+    double **data;
+    int64_t *count;
+    smg_array inputs[CHECK_TENSORS], expected[CHECK_TENSORS];
+} check_arrays;
+
 smg_status check_plan(smg_context *ctx, const smg_graph *g, const check_options *options, check_result *out);
+/* The parts of check_plan: leaves and reference; a clean slate for what kernels write; one kernel; comparison. */
+smg_status check_arrays_make(const smg_graph *g, const check_options *o, smg_arena *arena, check_arrays *out);
+void check_arrays_reset(const smg_graph *g, check_arrays *a);
+smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a);
+void check_compare(const smg_graph *g, const check_options *o, const check_arrays *a, check_result *out);
+smg_status check_target(smg_context *ctx, const char *name, smg_target *out_target);
+/* Paths of the files in `dir` that end in `ext`, sorted, in the arena; at most `limit`. */
+int check_list(smg_arena *arena, const char *dir, const char *ext, const char **out_paths, int limit);
 /* Reads a graph file. */
 smg_status check_load(smg_context *ctx, const char *path, smg_graph **out_graph);
 

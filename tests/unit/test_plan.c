@@ -1,0 +1,222 @@
+/* Plans of the graphs in tests/graphs, run by the kernel interpreter and compared with the reference: every target,
+ * both objectives and unfused, sizes around tiles, masks that cover whole rows, and how many kernels come out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "support/check_plan.h"
+
+#define TOLERANCE 2e-5 /* f32 tiles, sums of a few hundred terms near 1 */
+#define LIMIT 64
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    const char *graph[LIMIT];
+    const char *target[LIMIT];
+    int graphs, targets;
+} fixture;
+
+static int setup(void **state) {
+    static const char *const named[] = { "lavapipe", "h200", "careful" };
+    static fixture f;
+    f = (fixture){ 0 };
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    f.graphs = check_list(f.arena, "tests/graphs", ".smg", f.graph, LIMIT);
+    for (size_t i = 0; i < SMG_COUNT_OF(named); i++) f.target[f.targets++] = named[i];
+    f.targets += check_list(f.arena, "tests/targets", ".target", f.target + f.targets, LIMIT - f.targets);
+    assert_true(f.graphs >= 12 && f.targets >= 5);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+/* 0 when the plan's result is the reference's. */
+static int wrong(fixture *f, const char *path, const smg_graph *g, const check_options *o) {
+    static const char *const objective[] = { "time", "dispatches" };
+    check_result r;
+    smg_status status = check_plan(f->ctx, g, o, &r);
+    if (status == SMG_OK && r.pass) return 0;
+    printf("%s on %s, %s, sizes %lld %lld: %s, error %g\n", path, o->target,
+           o->plan.unfused ? "unfused" : objective[o->plan.objective], (long long)o->symbols[0],
+           (long long)o->symbols[1], status == SMG_OK ? "differs" : smg_context_error(f->ctx), r.max_error);
+    smg_context_clear_error(f->ctx);
+    return 1;
+}
+
+static void every_graph_on_every_target(void **state) {
+    fixture *f = *state;
+    const int64_t symbols[4] = { 2, 7, 5, 3 };
+    int failed = 0;
+    for (int g = 0; g < f->graphs; g++) {
+        smg_graph *graph;
+        assert_int_equal(check_load(f->ctx, f->graph[g], &graph), SMG_OK);
+        for (int t = 0; t < f->targets; t++) {
+            check_options o = { .target = f->target[t], .symbols = symbols, .tolerance = TOLERANCE };
+            failed += wrong(f, f->graph[g], graph, &o);
+            o.plan.objective = SMG_OBJECTIVE_DISPATCHES;
+            failed += wrong(f, f->graph[g], graph, &o);
+            o.plan.unfused = true;
+            failed += wrong(f, f->graph[g], graph, &o);
+        }
+        smg_graph_destroy(graph);
+    }
+    assert_int_equal(failed, 0);
+}
+
+static void sizes_around_tiles(void **state) {
+    static const int64_t size[] = { 1, 7, 77, 128 };
+    fixture *f = *state;
+    int failed = 0;
+    for (int g = 0; g < f->graphs; g++) {
+        smg_graph *graph;
+        assert_int_equal(check_load(f->ctx, f->graph[g], &graph), SMG_OK);
+        for (size_t s = 0; s < SMG_COUNT_OF(size); s++) {
+            int count = smg_size_symbol_count(graph->sizes);
+            int64_t symbols[4] = { 1, 1, 1, 1 };
+            for (int i = 0; i < count; i++) symbols[i] = i == count - 1 ? size[s] : count > 3 && i < 2 ? 2 : 9;
+            if (count == 2) symbols[0] = 2;
+            check_options o = { .target = "h200", .symbols = symbols, .tolerance = TOLERANCE, .seed = s,
+                                .plan = { .objective = SMG_OBJECTIVE_DISPATCHES } };
+            failed += wrong(f, f->graph[g], graph, &o);
+            o.target = "lavapipe";
+            failed += wrong(f, f->graph[g], graph, &o);
+        }
+        smg_graph_destroy(graph);
+    }
+    assert_int_equal(failed, 0);
+}
+
+/* ---- kernel counts ----------------------------------------------------------------------------- */
+
+static int count_steps(fixture *f, const char *name, const smg_plan_options *options) {
+    smg_graph *graph;
+    smg_target target;
+    smg_plan *plan;
+    const char *path = smg_arena_format(f->arena, "tests/graphs/%s.smg", name);
+    assert_int_equal(check_load(f->ctx, path, &graph), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    assert_int_equal(smg_plan_make(graph, &target, options, f->arena, &plan), SMG_OK);
+    int steps = plan->steps.count;
+    smg_graph_destroy(graph);
+    return steps;
+}
+
+static void one_kernel_each(void **state) {
+    static const char *const name[] = { "softmax",       "layernorm",   "rmsnorm",   "logsumexp",
+                                        "cross_entropy", "attention",   "gelu_tanh", "linear_gelu",
+                                        "softmax_gemm",  "attention_views" };
+    fixture *f = *state;
+    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES };
+    for (size_t i = 0; i < SMG_COUNT_OF(name); i++) {
+        int steps = count_steps(f, name[i], &fewest);
+        if (steps != 1) printf("%s: %d kernels\n", name[i], steps);
+        assert_int_equal(steps, 1);
+    }
+}
+
+static void unfused_is_one_kernel_a_node(void **state) {
+    fixture *f = *state;
+    smg_plan_options unfused = { .unfused = true };
+    assert_int_equal(count_steps(f, "softmax", &unfused), 5);
+}
+
+static void same_input_same_plan(void **state) {
+    fixture *f = *state;
+    smg_graph *graph;
+    smg_target target;
+    smg_text text[2];
+    assert_int_equal(check_load(f->ctx, "tests/graphs/mha.smg", &graph), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    for (int i = 0; i < 2; i++) {
+        smg_plan *plan;
+        smg_text_init(&text[i], f->ctx);
+        assert_int_equal(smg_plan_make(graph, &target, NULL, f->arena, &plan), SMG_OK);
+        smg_plan_print(plan, &text[i]);
+        for (int s = 0; s < plan->steps.count; s++) smg_kernel_print(plan->steps.items[s].kernel, &text[i]);
+    }
+    assert_string_equal(smg_text_cstr(&text[0]), smg_text_cstr(&text[1]));
+    for (int i = 0; i < 2; i++) smg_text_free(&text[i]);
+    smg_graph_destroy(graph);
+}
+
+/* ---- masks -------------------------------------------------------------------------------------- */
+
+typedef struct mask_fill {
+    int kind;      /* 0 left padding, 1 holes, 2 a batch entry with nothing valid */
+    double masked; /* 0 in a 0/1 mask, a large negative number in an additive one */
+    double valid;
+} mask_fill;
+
+static bool is_valid(int kind, int64_t row, int64_t column, int64_t columns) {
+    if (kind == 0) return column >= (row * 5 + 3) % columns;
+    if (kind == 1) return (column * 7 + row) % 3 != 0;
+    return row % 2 == 1;
+}
+
+static void fill_mask(void *user, const smg_node *n, const int64_t *dims, double *data) {
+    const mask_fill *m = user;
+    if (strcmp(n->name, "mask") != 0) return;
+    int64_t columns = dims[n->rank - 1], rows = 1;
+    for (int d = 0; d < n->rank - 1; d++) rows *= dims[d];
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            data[r * columns + c] = is_valid(m->kind, r, c, columns) ? m->valid : m->masked;
+        }
+    }
+}
+
+static int masked_graph(fixture *f, const char *path, mask_fill m, const int64_t *symbols) {
+    static const char *const target[] = { "h200", "lavapipe", "careful" };
+    smg_graph *graph;
+    int failed = 0;
+    assert_int_equal(check_load(f->ctx, path, &graph), SMG_OK);
+    for (m.kind = 0; m.kind < 3; m.kind++) {
+        for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
+            check_options o = { .target = target[t], .symbols = symbols, .tolerance = TOLERANCE, .fill = fill_mask,
+                                .user = &m };
+            failed += wrong(f, path, graph, &o);
+            o.plan.objective = SMG_OBJECTIVE_DISPATCHES;
+            failed += wrong(f, path, graph, &o);
+        }
+    }
+    smg_graph_destroy(graph);
+    return failed;
+}
+
+static void masks(void **state) {
+    fixture *f = *state;
+    static const int64_t additive[][4] = { { 2, 2, 5, 77 }, { 2, 1, 33, 128 }, { 1, 2, 1, 7 } };
+    static const int64_t heads[][2] = { { 3, 77 }, { 2, 7 } };
+    mask_fill lowest = { .masked = -3.4028234663852886e38 }, binary = { .valid = 1 };
+    int failed = 0;
+    for (size_t i = 0; i < SMG_COUNT_OF(additive); i++) {
+        failed += masked_graph(f, "tests/graphs/attention.smg", lowest, additive[i]);
+        failed += masked_graph(f, "tests/graphs/attention_views.smg", lowest, additive[i]);
+    }
+    for (size_t i = 0; i < SMG_COUNT_OF(heads); i++) {
+        failed += masked_graph(f, "tests/graphs/mha.smg", binary, heads[i]);
+    }
+    assert_int_equal(failed, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_graph_on_every_target), cmocka_unit_test(sizes_around_tiles),
+        cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
+        cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
