@@ -41,7 +41,8 @@ bool smg_size_put(smg_sizes *s, int64_t coefficient, int degree, const int32_t *
         size_term *term = &s->scratch.items[at];
         int order = compare_monomials(degree, atoms, term->degree, term->atom);
         if (order == 0) {
-            if (smg_size_checked_add(term->coefficient, coefficient, &term->coefficient)) return true;
+            if (smg_size_checked_add(term->coefficient, coefficient, &term->coefficient))
+                return true;
             fail(s, "a size does not fit 64 bits");
             return false;
         }
@@ -78,7 +79,8 @@ static uint64_t hash_terms(const size_term *terms, int count) {
     uint64_t hash = SMG_HASH_SEED;
     for (int i = 0; i < count; i++) {
         hash = smg_hash_u64(hash, (uint64_t)terms[i].coefficient);
-        for (int k = 0; k < terms[i].degree; k++) hash = smg_hash_u64(hash, (uint64_t)terms[i].atom[k]);
+        for (int k = 0; k < terms[i].degree; k++)
+            hash = smg_hash_u64(hash, (uint64_t)terms[i].atom[k]);
     }
     return hash;
 }
@@ -117,7 +119,8 @@ smg_size smg_size_intern(smg_sizes *s) {
     uint64_t slot = hash & mask;
     for (; s->table[slot]; slot = (slot + 1) & mask) {
         const size_node *node = &s->nodes.items[s->table[slot] - 1];
-        if (node->hash == hash && same_terms(node, s->scratch.items, count)) return s->table[slot] - 1;
+        if (node->hash == hash && same_terms(node, s->scratch.items, count))
+            return s->table[slot] - 1;
     }
     size_term *terms = SMG_ARENA_ARRAY(s->arena, size_term, (size_t)(count > 0 ? count : 1));
     size_node *node = terms ? SMG_ARRAY_PUSH(s->arena, &s->nodes) : NULL;
@@ -140,7 +143,8 @@ static smg_size of_atom(smg_sizes *s, int32_t atom) {
 static smg_size of_operation(smg_sizes *s, smg_size_op op, smg_size a, smg_size b) {
     for (int i = 0; i < s->atoms.count; i++) {
         const size_atom *atom = &s->atoms.items[i];
-        if (!atom->is_symbol && atom->op == op && atom->a == a && atom->b == b) return of_atom(s, i);
+        if (!atom->is_symbol && atom->op == op && atom->a == a && atom->b == b)
+            return of_atom(s, i);
     }
     size_atom *atom = SMG_ARRAY_PUSH(s->arena, &s->atoms);
     if (!atom) return SMG_SIZE_NONE;
@@ -232,7 +236,8 @@ static bool divide_monomial(const size_term *a, const size_term *b, size_term *o
 }
 
 /* a = b * quotient + rest, with as much in the quotient as b's one term divides. */
-static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient, smg_size *out_rest) {
+static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient,
+                  smg_size *out_rest) {
     size_node x = s->nodes.items[a], y = s->nodes.items[b];
     *out_quotient = smg_size_const(s, 0);
     *out_rest = a;

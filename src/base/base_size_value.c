@@ -117,7 +117,8 @@ static bool eval_atom(const smg_sizes *s, int32_t id, const int64_t *values, int
         return true;
     }
     int64_t a = 0, b = 0;
-    if (!smg_size_eval(s, atom->a, values, &a) || !smg_size_eval(s, atom->b, values, &b)) return false;
+    if (!smg_size_eval(s, atom->a, values, &a) || !smg_size_eval(s, atom->b, values, &b))
+        return false;
     bool division = atom->op == SMG_SIZE_DIV || atom->op == SMG_SIZE_MOD;
     if (division && (b == 0 || (a == INT64_MIN && b == -1))) return false;
     switch (atom->op) {
@@ -170,7 +171,8 @@ void smg_size_symbol_set_max(smg_sizes *s, int symbol, int64_t max) {
 }
 
 int64_t smg_size_symbol_max(const smg_sizes *s, int symbol) {
-    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].max : SMG_SIZE_UNBOUNDED;
+    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].max
+                                                    : SMG_SIZE_UNBOUNDED;
 }
 
 /* ---- from another pool ---------------------------------------------------------------------- */

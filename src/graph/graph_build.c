@@ -82,7 +82,8 @@ static smg_value push(smg_graph *g, smg_node *node) {
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims, int *out_rank) {
+smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims,
+                          int *out_rank) {
     *out_rank = 0;
     while (**cursor == ' ') ++*cursor;
     while (**cursor != end) {
@@ -118,7 +119,8 @@ static bool read_size(smg_graph *g, const char *what, const char *text, smg_size
 
 static bool read_type(smg_graph *g, const char *what, const char *type, smg_type *out_type) {
     if (smg_type_find(type, out_type)) return true;
-    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: element type %s does not exist (f32 f16 i32 i64 bool do)", what,
+    stick(g, smg_fail(g->ctx, SMG_INVALID,
+                      "%s: element type %s does not exist (f32 f16 i32 i64 bool do)", what,
                       type ? type : "NULL"));
     return false;
 }
@@ -129,16 +131,19 @@ static bool read_name(smg_graph *g, const char *name, smg_node *node) {
     return node->name != NULL;
 }
 
-static bool read_op(smg_graph *g, const char *word, smg_op_class class_, const char *kind, smg_node *node) {
+static bool read_op(smg_graph *g, const char *word, smg_op_class class_, const char *kind,
+                    smg_node *node) {
     if (smg_op_find(word, &node->op) && smg_op_get(node->op)->class_ == class_) return true;
-    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation", word ? word : "NULL", kind));
+    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation",
+                      word ? word : "NULL", kind));
     return false;
 }
 
 /* A valid operand's node or NULL with the failure recorded. */
 static const smg_node *node_of(smg_graph *g, const char *what, smg_value value) {
     if (value.id >= 1 && value.id <= g->nodes.count) return &g->nodes.items[value.id - 1];
-    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id, g->name));
+    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id,
+                      g->name));
     return NULL;
 }
 
@@ -151,7 +156,8 @@ static smg_node unary(smg_op op, smg_value a) {
 smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, const char *dims) {
     smg_node node = {.op = SMG_OP_INPUT};
     if (!open_for(g, "input") || !read_name(g, name, &node)) return no_value;
-    if (!read_type(g, "input", type, &node.type) || !read_dims(g, "input", dims, &node)) return no_value;
+    if (!read_type(g, "input", type, &node.type) || !read_dims(g, "input", dims, &node))
+        return no_value;
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *other = &g->nodes.items[i];
         if (other->op != SMG_OP_INPUT || strcmp(other->name, node.name) != 0) continue;
@@ -193,9 +199,12 @@ smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis) {
 
 smg_value smg_graph_map(smg_graph *g, const char *op, int count, const smg_value *operands) {
     smg_node node = {.operand_count = count};
-    if (!open_for(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node)) return no_value;
-    if (node.op == SMG_OP_CAST || count < 0 || count > SMG_MAX_OPERANDS || (count > 0 && !operands)) {
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op, count));
+    if (!open_for(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node))
+        return no_value;
+    if (node.op == SMG_OP_CAST || count < 0 || count > SMG_MAX_OPERANDS ||
+        (count > 0 && !operands)) {
+        stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op,
+                          count));
         return no_value;
     }
     for (int k = 0; k < count; k++) {
@@ -213,7 +222,8 @@ smg_value smg_graph_cast(smg_graph *g, smg_value a, const char *type) {
 
 smg_value smg_graph_reduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep) {
     smg_node node = unary(SMG_OP_SUM, a);
-    if (!open_for(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node)) return no_value;
+    if (!open_for(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node))
+        return no_value;
     const smg_node *source = node_of(g, op, a);
     if (!source) return no_value;
     node.axis = axis < 0 ? axis + source->rank : axis;
@@ -229,7 +239,8 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node) {
         bool comma = *at == ',' && part == 0, arrow = at[0] == '-' && at[1] == '>' && part == 1;
         if (*at == ' ') continue;
         if ((!letter && !comma && !arrow) || (letter && count == SMG_MAX_RANK))
-            return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
+            return smg_fail(g->ctx, SMG_FORMAT,
+                            "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
         if (letter) {
             node->label[part][count++] = *at;
             continue;
@@ -239,18 +250,21 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node) {
         if (arrow) at++;
     }
     if (part == 2) return SMG_OK;
-    return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
+    return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"",
+                    labels);
 }
 
 smg_value smg_graph_contract(smg_graph *g, const char *labels, smg_value a, smg_value b) {
     smg_node node = {.op = SMG_OP_CONTRACT, .operand_count = 2, .operand = {a.id - 1, b.id - 1}};
-    if (!open_for(g, "contract") || !node_of(g, "contract", a) || !node_of(g, "contract", b)) return no_value;
+    if (!open_for(g, "contract") || !node_of(g, "contract", a) || !node_of(g, "contract", b))
+        return no_value;
     if (stick(g, smg_labels_parse(g, labels ? labels : "", &node)) != SMG_OK) return no_value;
     return push(g, &node);
 }
 
 smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
-    smg_node node = {.op = SMG_OP_GATHER, .operand_count = 2, .operand = {table.id - 1, indices.id - 1}};
+    smg_node node = {
+        .op = SMG_OP_GATHER, .operand_count = 2, .operand = {table.id - 1, indices.id - 1}};
     if (!open_for(g, "gather") || !node_of(g, "gather", table) || !node_of(g, "gather", indices))
         return no_value;
     return push(g, &node);
@@ -270,7 +284,8 @@ smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *pe
     const smg_node *source = node_of(g, "transpose", a);
     if (!source) return no_value;
     if (rank != source->rank || (rank > 0 && !perm)) {
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank, source->rank));
+        stick(g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank,
+                          source->rank));
         return no_value;
     }
     for (int i = 0; i < rank; i++) node.perm[i] = perm[i] < 0 ? perm[i] + rank : perm[i];
@@ -283,14 +298,16 @@ smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
     return read_dims(g, "broadcast", dims, &node) ? push(g, &node) : no_value;
 }
 
-smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count, int step) {
+smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
+                          int step) {
     smg_node node = unary(SMG_OP_SLICE, a);
     if (!open_for(g, "slice")) return no_value;
     const smg_node *source = node_of(g, "slice", a);
     if (!source) return no_value;
     int rank = source->rank;
     smg_size extent;
-    if (!read_size(g, "slice", begin, &node.begin) || !read_size(g, "slice", count, &extent)) return no_value;
+    if (!read_size(g, "slice", begin, &node.begin) || !read_size(g, "slice", count, &extent))
+        return no_value;
     node.axis = axis < 0 ? axis + rank : axis;
     node.step = step;
     if (node.axis >= 0 && node.axis < rank) node.dims[node.axis] = extent;
@@ -326,8 +343,9 @@ smg_status smg_graph_set_max(smg_graph *g, const char *symbol, int64_t max) {
     if (!g) return SMG_INVALID;
     if (!open_for(g, "set_max")) return g->finished ? SMG_INVALID : g->status;
     if (max < 1 || max > SMG_SIZE_UNBOUNDED)
-        return stick(g, smg_fail(g->ctx, SMG_INVALID, "the maximum of %s is %lld, must be in [1, %lld]",
-                                 symbol ? symbol : "NULL", (long long)max, (long long)SMG_SIZE_UNBOUNDED));
+        return stick(
+            g, smg_fail(g->ctx, SMG_INVALID, "the maximum of %s is %lld, must be in [1, %lld]",
+                        symbol ? symbol : "NULL", (long long)max, (long long)SMG_SIZE_UNBOUNDED));
     if (smg_size_symbol(g->sizes, symbol) < 0) return stick(g, smg_context_status(g->ctx));
     smg_size_symbol_set_max(g->sizes, smg_size_symbol_find(g->sizes, symbol), max);
     return SMG_OK;

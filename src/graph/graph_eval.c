@@ -22,7 +22,8 @@ smg_status smg_array_reserve(smg_context *ctx, smg_array *array) {
 }
 
 void smg_array_release(smg_context *ctx, smg_array *array) {
-    if (array->data) smg_free(ctx, array->data, (size_t)smg_array_elements(array) * sizeof *array->data);
+    if (array->data)
+        smg_free(ctx, array->data, (size_t)smg_array_elements(array) * sizeof *array->data);
     array->data = NULL;
 }
 
@@ -76,8 +77,8 @@ static void copy_part(void *user, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++, walk_next(&w)) job->out[i] = job->base[w.at[0]];
 }
 
-void smg_array_copy_strided(const double *base, int rank, const int64_t *dims, const int64_t *strides,
-                            double *out) {
+void smg_array_copy_strided(const double *base, int rank, const int64_t *dims,
+                            const int64_t *strides, double *out) {
     strided_copy job = {.walk = {.rank = rank, .operands = 1}, .base = base, .out = out};
     int64_t count = 1;
     for (int i = 0; i < rank; i++) {
@@ -106,9 +107,9 @@ static void map_part(void *user, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++, walk_next(&w)) {
         double leaf[SMG_MAX_OPERANDS] = {0.0, 0.0, 0.0};
         for (int k = 0; k < w.operands; k++) leaf[k] = job->base[k][w.at[k]];
-        job->out[i] = job->single
-                          ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0], leaf[1], leaf[2])
-                          : smg_expr_eval(job->exprs, job->expr, leaf);
+        job->out[i] = job->single ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0],
+                                                  leaf[1], leaf[2])
+                                  : smg_expr_eval(job->exprs, job->expr, leaf);
     }
 }
 
@@ -192,7 +193,8 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
     switch (smg_op_leaf(node->op)) {
     case SMG_LEAF_TENSOR:
         if (!node->data)
-            return smg_fail(scope->ctx, SMG_INVALID, "constant %s has a shape but no data to evaluate", node->name);
+            return smg_fail(scope->ctx, SMG_INVALID,
+                            "constant %s has a shape but no data to evaluate", node->name);
         for (int64_t i = 0; i < count; i++) out->data[i] = smg_host_get(node->type, node->data, i);
         return SMG_OK;
     case SMG_LEAF_NUMBER:
@@ -205,7 +207,8 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
         return SMG_OK;
     case SMG_LEAF_INDEX:
         for (int i = node->axis + 1; i < out->rank; i++) inner *= out->dims[i];
-        for (int64_t i = 0; i < count; i++) out->data[i] = (double)(i / inner % out->dims[node->axis]);
+        for (int64_t i = 0; i < count; i++)
+            out->data[i] = (double)(i / inner % out->dims[node->axis]);
         return SMG_OK;
     case SMG_LEAF_NONE: break;
     }
@@ -214,26 +217,29 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
 
 static smg_status eval_gather(eval_scope *scope, const smg_node *node, const smg_array *table,
                               const smg_array *index, smg_array *out) {
-    int64_t rows = table->dims[0], row = smg_array_elements(table) / rows, count = smg_array_elements(index);
+    int64_t rows = table->dims[0], row = smg_array_elements(table) / rows,
+            count = smg_array_elements(index);
     for (int64_t i = 0; i < count; i++) {
         double at = index->data[i] < 0.0 ? index->data[i] + (double)rows : index->data[i];
         if (!(at >= 0.0 && at < (double)rows))
-            return smg_fail(scope->ctx, SMG_INVALID, "gather: index %.0f at position %lld of %s is outside [0, %lld)",
-                            index->data[i], (long long)i, smg_graph_describe(scope->g, node->operand[1]),
-                            (long long)rows);
+            return smg_fail(scope->ctx, SMG_INVALID,
+                            "gather: index %.0f at position %lld of %s is outside [0, %lld)",
+                            index->data[i], (long long)i,
+                            smg_graph_describe(scope->g, node->operand[1]), (long long)rows);
         memcpy(out->data + i * row, table->data + (int64_t)at * row, (size_t)row * sizeof(double));
     }
     return SMG_OK;
 }
 
-static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_array *a, int64_t *strides,
-                             smg_array *out) {
+static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_array *a,
+                             int64_t *strides, smg_array *out) {
     int64_t begin, extent = a->dims[node->axis];
     if (!smg_size_eval(scope->g->sizes, node->begin, scope->symbols, &begin))
         return smg_fail(scope->ctx, SMG_INVALID, "slice: begin has no value for these symbols");
     int64_t last = begin + node->step * (out->dims[node->axis] - 1);
     if (begin < 0 || begin >= extent || last < 0 || last >= extent)
-        return smg_fail(scope->ctx, SMG_INVALID, "slice: elements %lld to %lld of axis %d are outside [0, %lld) of %s",
+        return smg_fail(scope->ctx, SMG_INVALID,
+                        "slice: elements %lld to %lld of axis %d are outside [0, %lld) of %s",
                         (long long)begin, (long long)last, node->axis, (long long)extent,
                         smg_graph_describe(scope->g, node->operand[0]));
     const double *base = a->data + begin * strides[node->axis];
@@ -242,7 +248,8 @@ static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_
     return SMG_OK;
 }
 
-static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_array *a, smg_array *out) {
+static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_array *a,
+                            smg_array *out) {
     int64_t strides[SMG_MAX_RANK] = {0}, moved[SMG_MAX_RANK] = {0};
     int shift = out->rank - a->rank;
     smg_array_strides(a, strides);
@@ -254,7 +261,8 @@ static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_a
         for (int i = 0; i < out->rank; i++) moved[i] = strides[node->perm[i]];
         break;
     case SMG_VIEW_BROADCAST:
-        for (int i = shift; i < out->rank; i++) moved[i] = a->dims[i - shift] == 1 ? 0 : strides[i - shift];
+        for (int i = shift; i < out->rank; i++)
+            moved[i] = a->dims[i - shift] == 1 ? 0 : strides[i - shift];
         break;
     case SMG_VIEW_SLICE: return eval_slice(scope, node, a, strides, out);
     case SMG_VIEW_NONE: return SMG_INTERNAL;
@@ -270,7 +278,8 @@ static smg_status bind_dims(const eval_scope *scope, const smg_node *node, smg_a
     for (int i = 0; i < node->rank; i++) {
         bool bound = smg_size_eval(scope->g->sizes, node->dims[i], scope->symbols, &out->dims[i]);
         if (!bound || out->dims[i] < 1)
-            return smg_fail(scope->ctx, SMG_INVALID, "%s: extent %d is %lld for these symbols, must be at least 1",
+            return smg_fail(scope->ctx, SMG_INVALID,
+                            "%s: extent %d is %lld for these symbols, must be at least 1",
                             node->name[0] ? node->name : smg_op_get(node->op)->word, i,
                             bound ? (long long)out->dims[i] : -1LL);
     }
@@ -286,7 +295,9 @@ smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_arra
     case SMG_CLASS_LEAF: status = eval_leaf(scope, node, out); break;
     case SMG_CLASS_MAP: status = eval_map(scope, node, operand, out); break;
     case SMG_CLASS_REDUCE: eval_reduce(node, operand[0], out); break;
-    case SMG_CLASS_CONTRACT: status = smg_eval_contract(scope, node, operand[0], operand[1], out); break;
+    case SMG_CLASS_CONTRACT:
+        status = smg_eval_contract(scope, node, operand[0], operand[1], out);
+        break;
     case SMG_CLASS_GATHER: status = eval_gather(scope, node, operand[0], operand[1], out); break;
     case SMG_CLASS_VIEW: status = eval_view(scope, node, operand[0], out); break;
     }
@@ -308,17 +319,19 @@ static smg_status check_input(const eval_run *run, const smg_node *node, const s
     bool same = wanted.rank == given->rank && given->data != NULL;
     for (int i = 0; same && i < wanted.rank; i++) {
         if (wanted.dims[i] == given->dims[i]) continue;
-        return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: extent %d is %lld, the graph says %lld", node->name,
-                        i, (long long)given->dims[i], (long long)wanted.dims[i]);
+        return smg_fail(run->scope.ctx, SMG_INVALID,
+                        "input %s: extent %d is %lld, the graph says %lld", node->name, i,
+                        (long long)given->dims[i], (long long)wanted.dims[i]);
     }
     if (same) return SMG_OK;
-    return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: has rank %d, the graph says %d", node->name, given->rank,
-                    wanted.rank);
+    return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: has rank %d, the graph says %d",
+                    node->name, given->rank, wanted.rank);
 }
 
 static void find_last_uses(const smg_graph *g, int *last_use) {
     for (int i = 0; i < g->nodes.count; i++)
-        for (int k = 0; k < g->nodes.items[i].operand_count; k++) last_use[g->nodes.items[i].operand[k]] = i;
+        for (int k = 0; k < g->nodes.items[i].operand_count; k++)
+            last_use[g->nodes.items[i].operand[k]] = i;
     for (int i = 0; i < g->outputs.count; i++) last_use[g->outputs.items[i].node] = g->nodes.count;
 }
 

@@ -18,7 +18,7 @@ static uint16_t double_to_half(double value) {
     if (size >= 65520.0) return (uint16_t)(sign | 0x7c00u);
     if (size < 6.103515625e-05) return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(size, 24)));
     int exponent;
-    double fraction = frexp(size, &exponent); /* [0.5, 1) */
+    double fraction = frexp(size, &exponent);           /* [0.5, 1) */
     int mantissa = (int)nearbyint(ldexp(fraction, 11)); /* [1024, 2048] */
     return (uint16_t)(sign | (uint16_t)(((exponent + 13) << 10) + mantissa));
 }
@@ -50,7 +50,9 @@ void smg_host_set(smg_type type, void *data, int64_t index, double value) {
     switch (type) {
     case SMG_TYPE_F32: ((float *)data)[index] = (float)value; break;
     case SMG_TYPE_F16: ((uint16_t *)data)[index] = double_to_half(value); break;
-    case SMG_TYPE_I32: ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0); break;
+    case SMG_TYPE_I32:
+        ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0);
+        break;
     case SMG_TYPE_I64: ((int64_t *)data)[index] = (int64_t)clamp(value, -9.2e18, 9.2e18); break;
     case SMG_TYPE_BOOL: ((uint8_t *)data)[index] = (uint8_t)(value < 0.0 || value > 0.0); break;
     case SMG_TYPE_COUNT: break;

@@ -19,7 +19,8 @@ smg_status smg_product(smg_graph *g, const smg_size *dims, int rank, smg_size *o
 /* Infers, appends; -1 after a failure, which the graph keeps. */
 smg_node_id smg_graph_push(smg_graph *g, smg_node *node);
 /* "batch, 2*s, 64" up to `end` ('\0' or ']'), which is not consumed. */
-smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims, int *out_rank);
+smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims,
+                          int *out_rank);
 smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node);
 /* An empty graph whose sizes hold the symbols of `like` in the same order. */
 smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph);
@@ -61,7 +62,7 @@ void smg_array_release(smg_context *ctx, smg_array *array);
 /* Row-major strides of `array`. */
 void smg_array_strides(const smg_array *array, int64_t *strides);
 /* Copies: element at index i (over dims) is from base[sum i*stride]. */
-void smg_array_copy_strided(const double *base, int rank, const int64_t *dims, const int64_t *strides,
-                            double *out);
+void smg_array_copy_strided(const double *base, int rank, const int64_t *dims,
+                            const int64_t *strides, double *out);
 
 #endif

@@ -50,7 +50,8 @@ static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *nod
     hash = smg_hash_u64(hash, (uint64_t)node->type);
     hash = smg_hash_u64(hash, (uint64_t)node->rank);
     for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i]);
-    for (int k = 0; k < node->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
+    for (int k = 0; k < node->operand_count; k++)
+        hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
     hash = smg_hash_u64(hash, (uint64_t)node->axis);
     hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
     if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)

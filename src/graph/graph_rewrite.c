@@ -84,8 +84,9 @@ smg_node_id smg_rewriter_add(rewriter *r, smg_node *node) {
     smg_node_id id = smg_graph_push(r->g, node);
     if (id < 0) return -1;
     if (before.type != node->type || !smg_same_dims(&before, node)) {
-        r->g->status = smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
-                                smg_graph_describe(r->g, id));
+        r->g->status =
+            smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
+                     smg_graph_describe(r->g, id));
         return -1;
     }
     r->table[slot] = id + 1;
@@ -190,7 +191,8 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
         now[i] = settle(r, set, &node);
         if (now[i] < 0) return g->status != SMG_OK ? g->status : SMG_MEMORY;
     }
-    for (int i = 0; i < g->outputs.count; i++) g->outputs.items[i].node = now[g->outputs.items[i].node];
+    for (int i = 0; i < g->outputs.count; i++)
+        g->outputs.items[i].node = now[g->outputs.items[i].node];
     return SMG_OK;
 }
 
@@ -221,7 +223,8 @@ static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
     return SMG_OK;
 }
 
-static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char *rule, int applied) {
+static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char *rule,
+                            int applied) {
     smg_rewrite_count *row = SMG_ARRAY_PUSH(g->arena, &report->rules);
     if (!row) return SMG_MEMORY;
     *row = (smg_rewrite_count){rule, applied};
@@ -229,7 +232,8 @@ static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char
 }
 
 static smg_status fill_report(const rewriter *r, const rule_set *set, smg_rewrite_report *report) {
-    for (int i = 0; i < set->count; i++) SMG_TRY(add_count(r->g, report, set->rule[i]->name, set->fired[i]));
+    for (int i = 0; i < set->count; i++)
+        SMG_TRY(add_count(r->g, report, set->rule[i]->name, set->fired[i]));
     SMG_TRY(add_count(r->g, report, "merge equal nodes", r->merged));
     SMG_TRY(add_count(r->g, report, "drop dead nodes", r->dead));
     report->nodes_after = r->g->nodes.count;
@@ -243,7 +247,8 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
     SMG_TRY(copy_graph(from, r->g));
     SMG_TRY(smg_exprs_create(r->g->arena, &r->exprs));
-    for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before; pass++) {
+    for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before;
+         pass++) {
         before = r->applied + r->merged + r->dead;
         SMG_TRY(run_pass(r, &set));
     }
@@ -251,7 +256,8 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     return fill_report(r, &set, report);
 }
 
-smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report) {
+smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph,
+                             smg_rewrite_report *out_report) {
     smg_rewrite_report unused, *report = out_report ? out_report : &unused;
     *out_graph = NULL;
     memset(report, 0, sizeof *report);

@@ -6,9 +6,9 @@
 #include "graph/graph_private.h"
 
 typedef struct rewriter {
-    smg_graph *g;    /* being rebuilt, pass by pass, in one arena */
+    smg_graph *g;     /* being rebuilt, pass by pass, in one arena */
     smg_exprs *exprs; /* scratch */
-    int32_t *table;  /* nodes of this pass by contents: open addressing, id + 1 */
+    int32_t *table;   /* nodes of this pass by contents: open addressing, id + 1 */
     int table_size;
     int merged, dead, applied;
 } rewriter;

@@ -5,7 +5,11 @@
 #define MAX_ELEMENTS 65536
 
 static void become_number(smg_node *node, double value) {
-    smg_node number = {.op = SMG_OP_FILL, .type = node->type, .rank = node->rank, .name = node->name, .value = value};
+    smg_node number = {.op = SMG_OP_FILL,
+                       .type = node->type,
+                       .rank = node->rank,
+                       .name = node->name,
+                       .value = value};
     memcpy(number.dims, node->dims, sizeof number.dims);
     *node = number;
 }
@@ -23,7 +27,8 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same) {
         return true;
     }
     for (int k = 0; k < node->operand_count; k++)
-        operand[k] = smg_expr_const(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), value[k]);
+        operand[k] = smg_expr_const(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type),
+                                    value[k]);
     smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, operand);
     if (expr == SMG_EXPR_NONE) return false;
     become_number(node, smg_expr_eval(r->exprs, expr, NULL));
@@ -44,7 +49,8 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     bool constants = false;
     if (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) return false;
     if (smg_op_view(node->op) == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
-    if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16) return false; /* would round once more */
+    if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16)
+        return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
         bool constant = operand->op == SMG_OP_CONSTANT && operand->data;
@@ -82,7 +88,11 @@ bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same)
         r->g->status = status != SMG_OK ? status : SMG_MEMORY;
         return false;
     }
-    smg_node constant = {.op = SMG_OP_CONSTANT, .type = node->type, .rank = node->rank, .name = node->name, .data = data};
+    smg_node constant = {.op = SMG_OP_CONSTANT,
+                         .type = node->type,
+                         .rank = node->rank,
+                         .name = node->name,
+                         .data = data};
     memcpy(constant.dims, node->dims, sizeof constant.dims);
     *node = constant;
     return true;

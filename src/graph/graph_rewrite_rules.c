@@ -18,7 +18,8 @@ static void swap_operands(smg_node *node) {
 /* Operand k becomes a number of the dims that it has. */
 static bool set_number(rewriter *r, smg_node *node, int k, double value) {
     const smg_node *old = smg_rewriter_operand(r, node, k);
-    smg_node number = {.op = SMG_OP_FILL, .type = old->type, .rank = old->rank, .name = "", .value = value};
+    smg_node number = {
+        .op = SMG_OP_FILL, .type = old->type, .rank = old->rank, .name = "", .value = value};
     memcpy(number.dims, old->dims, sizeof number.dims);
     smg_node_id id = smg_rewriter_add(r, &number);
     if (id >= 0) node->operand[k] = id;
@@ -57,7 +58,8 @@ static bool subtract_as_add(rewriter *r, smg_node *node, smg_node_id *out_same) 
     double value;
     (void)out_same;
     if (node->op != SMG_OP_SUB || !smg_rewriter_is_number(r, node, 1, &value)) return false;
-    if (smg_rewriter_is_number(r, node, 0, &(double){0.0}) || !set_number(r, node, 1, -value)) return false;
+    if (smg_rewriter_is_number(r, node, 0, &(double){0.0}) || !set_number(r, node, 1, -value))
+        return false;
     node->op = SMG_OP_ADD;
     return true;
 }
@@ -161,7 +163,8 @@ static bool view_of_same_kind(rewriter *r, smg_node *node, smg_node_id *out_same
     if (kind == SMG_VIEW_NONE || kind == SMG_VIEW_SLICE) return false;
     const smg_node *inner = smg_rewriter_operand(r, node, 0);
     if (smg_op_view(inner->op) != kind) return false;
-    for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++) node->perm[i] = inner->perm[node->perm[i]];
+    for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++)
+        node->perm[i] = inner->perm[node->perm[i]];
     node->operand[0] = inner->operand[0];
     return true;
 }
@@ -177,18 +180,16 @@ static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_sa
             if (node->perm[i] != i) return false;
         break;
     case SMG_VIEW_SLICE:
-        if (!smg_size_is_const(r->g->sizes, node->begin, &begin) || begin != 0 || node->step != 1) return false;
+        if (!smg_size_is_const(r->g->sizes, node->begin, &begin) || begin != 0 || node->step != 1)
+            return false;
         break;
     }
     return is_operand(r, node, 0, out_same);
 }
 
 const rewrite_rule smg_algebra_rules[] = {
-    {"neutral element", neutral_element},
-    {"decided select", decided_select},
-    {"cast to the same type", same_cast},
-    {"negated twice", twice_negated},
-    {"view of a view", view_of_same_kind},
-    {"view without effect", view_without_effect},
+    {"neutral element", neutral_element},  {"decided select", decided_select},
+    {"cast to the same type", same_cast},  {"negated twice", twice_negated},
+    {"view of a view", view_of_same_kind}, {"view without effect", view_without_effect},
 };
 const int smg_algebra_rule_count = (int)SMG_COUNT_OF(smg_algebra_rules);

@@ -24,7 +24,8 @@ typedef struct smg_model_source {
     /* A missing key gives the fallback; a wrong type is a failure (recorded in the context). */
     smg_status (*get_int)(void *user, const char *key, int64_t fallback, int64_t *out_value);
     smg_status (*get_float)(void *user, const char *key, double fallback, double *out_value);
-    smg_status (*get_string)(void *user, const char *key, const char *fallback, const char **out_value);
+    smg_status (*get_string)(void *user, const char *key, const char *fallback,
+                             const char **out_value);
     /* false when there is no such tensor; records nothing. *out_type is f32 or f16. Data may be NULL:
      * the graph then has shapes only. */
     bool (*tensor)(void *user, const char *name, smg_type *out_type, int *out_rank,
@@ -38,6 +39,7 @@ typedef struct smg_model_source {
 /* BERT encoders (MiniLM, BGE, E5, GTE are such): inputs input_ids, attention_mask, token_type_ids, all
  * i32[batch, sequence]; output last_hidden_state f32[batch, sequence, hidden]. Weights f32 or f16 (cast
  * to f32), named as in Hugging Face files, with or without "bert." in front. */
-smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
+smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source,
+                                smg_graph **out_graph);
 
 #endif

@@ -41,7 +41,8 @@ static smg_status read_ints(smg_context *ctx, const smg_model_source *source, be
                             (long long)*rows[i].out, (long long)rows[i].most);
     }
     if (c->hidden % c->heads == 0) return SMG_OK;
-    return smg_fail(ctx, SMG_FORMAT, "hidden_size %lld is not a multiple of num_attention_heads %lld",
+    return smg_fail(ctx, SMG_FORMAT,
+                    "hidden_size %lld is not a multiple of num_attention_heads %lld",
                     (long long)c->hidden, (long long)c->heads);
 }
 
@@ -50,16 +51,19 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     SMG_TRY(read_ints(ctx, source, &m->config));
     SMG_TRY(source->get_float(source->user, "layer_norm_eps", 1e-12, &m->part.eps));
     SMG_TRY(source->get_string(source->user, "hidden_act", "gelu", &m->part.activation));
-    SMG_TRY(source->get_string(source->user, "position_embedding_type", "absolute", &position_type));
+    SMG_TRY(
+        source->get_string(source->user, "position_embedding_type", "absolute", &position_type));
     if (!(m->part.eps >= 0.0 && m->part.eps < 1.0))
         return smg_fail(ctx, SMG_FORMAT, "layer_norm_eps is %g, must be in [0, 1)", m->part.eps);
     if (strcmp(position_type, "absolute") != 0)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "position_embedding_type %s is not supported (absolute is)", position_type);
+        return smg_fail(ctx, SMG_UNSUPPORTED,
+                        "position_embedding_type %s is not supported (absolute is)", position_type);
     if (smg_model_activation_known(m->part.activation)) return SMG_OK;
-    return smg_fail(ctx, SMG_UNSUPPORTED,
-                    "hidden_act %s is not supported (gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu swish "
-                    "tanh are)",
-                    m->part.activation);
+    return smg_fail(
+        ctx, SMG_UNSUPPORTED,
+        "hidden_act %s is not supported (gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu swish "
+        "tanh are)",
+        m->part.activation);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------ */
@@ -86,10 +90,14 @@ static void make_mask(bert *m, smg_value attention_mask) {
 static smg_value embeddings(bert *m, smg_value ids, smg_value types) {
     model_builder *b = &m->part;
     const bert_config *c = &m->config;
-    smg_value words = smg_model_weight(b, "embeddings.word_embeddings.weight", 2, c->vocabulary, c->hidden);
-    smg_value kinds = smg_model_weight(b, "embeddings.token_type_embeddings.weight", 2, c->token_types, c->hidden);
-    smg_value places = smg_model_weight(b, "embeddings.position_embeddings.weight", 2, c->positions, c->hidden);
-    smg_value word = smg_graph_gather(b->g, words, ids), kind = smg_graph_gather(b->g, kinds, types);
+    smg_value words =
+        smg_model_weight(b, "embeddings.word_embeddings.weight", 2, c->vocabulary, c->hidden);
+    smg_value kinds = smg_model_weight(b, "embeddings.token_type_embeddings.weight", 2,
+                                       c->token_types, c->hidden);
+    smg_value places =
+        smg_model_weight(b, "embeddings.position_embeddings.weight", 2, c->positions, c->hidden);
+    smg_value word = smg_graph_gather(b->g, words, ids),
+              kind = smg_graph_gather(b->g, kinds, types);
     smg_value place = smg_graph_slice(b->g, places, 0, "0", "sequence", 1);
     smg_model_named(b, word, "embeddings.word");
     smg_model_named(b, kind, "embeddings.token_type");
@@ -108,7 +116,8 @@ static smg_value heads_of(bert *m, smg_value x, int layer, const char *which) {
     smg_value y = smg_model_linear(b, x, scope, c->hidden, c->hidden, name);
     const char *dims = smg_model_text(b, "batch, sequence, %lld, %lld", (long long)c->heads,
                                       (long long)(c->hidden / c->heads));
-    return smg_model_named(b, smg_graph_reshape(b->g, y, dims), smg_model_text(b, "%s.heads", name));
+    return smg_model_named(b, smg_graph_reshape(b->g, y, dims),
+                           smg_model_text(b, "%s.heads", name));
 }
 
 static smg_value attention(bert *m, smg_value x, int layer) {
@@ -118,26 +127,31 @@ static smg_value attention(bert *m, smg_value x, int layer) {
     smg_value v = heads_of(m, x, layer, "value");
     smg_value scores = smg_graph_contract(b->g, "bshd,bthd->bhst", q, k);
     smg_value scale = smg_model_number(b, 1.0 / sqrt((double)(c->hidden / c->heads)));
-    smg_value masked = smg_model_map2(b, "add", smg_model_map2(b, "mul", scores, scale), m->mask_term);
+    smg_value masked =
+        smg_model_map2(b, "add", smg_model_map2(b, "mul", scores, scale), m->mask_term);
     smg_model_named(b, scores, smg_model_text(b, "layer.%d.scores", layer));
     smg_model_named(b, masked, smg_model_text(b, "layer.%d.masked", layer));
     smg_value p = smg_model_softmax(b, masked, smg_model_text(b, "layer.%d.probabilities", layer));
     smg_value context = smg_graph_contract(b->g, "bhst,bthd->bshd", p, v);
     smg_model_named(b, context, smg_model_text(b, "layer.%d.context", layer));
-    return smg_graph_reshape(b->g, context, smg_model_text(b, "batch, sequence, %lld", (long long)c->hidden));
+    return smg_graph_reshape(b->g, context,
+                             smg_model_text(b, "batch, sequence, %lld", (long long)c->hidden));
 }
 
 static smg_value encoder_layer(bert *m, smg_value x, int layer) {
     model_builder *b = &m->part;
     const bert_config *c = &m->config;
-    const char *scope = smg_model_text(b, "encoder.layer.%d", layer), *name = smg_model_text(b, "layer.%d", layer);
-    smg_value y = smg_model_linear(b, attention(m, x, layer), smg_model_text(b, "%s.attention.output.dense", scope),
-                                   c->hidden, c->hidden, smg_model_text(b, "%s.attention", name));
-    y = smg_model_named(b, smg_model_map2(b, "add", y, x), smg_model_text(b, "%s.attention.residual", name));
-    y = smg_model_layer_norm(b, y, smg_model_text(b, "%s.attention.output.LayerNorm", scope), c->hidden,
-                             smg_model_text(b, "%s.attention.norm", name));
-    smg_value z = smg_model_linear(b, y, smg_model_text(b, "%s.intermediate.dense", scope), c->hidden, c->inner,
-                                   smg_model_text(b, "%s.inner", name));
+    const char *scope = smg_model_text(b, "encoder.layer.%d", layer),
+               *name = smg_model_text(b, "layer.%d", layer);
+    smg_value y = smg_model_linear(b, attention(m, x, layer),
+                                   smg_model_text(b, "%s.attention.output.dense", scope), c->hidden,
+                                   c->hidden, smg_model_text(b, "%s.attention", name));
+    y = smg_model_named(b, smg_model_map2(b, "add", y, x),
+                        smg_model_text(b, "%s.attention.residual", name));
+    y = smg_model_layer_norm(b, y, smg_model_text(b, "%s.attention.output.LayerNorm", scope),
+                             c->hidden, smg_model_text(b, "%s.attention.norm", name));
+    smg_value z = smg_model_linear(b, y, smg_model_text(b, "%s.intermediate.dense", scope),
+                                   c->hidden, c->inner, smg_model_text(b, "%s.inner", name));
     z = smg_model_activation(b, z, smg_model_text(b, "%s.activation", name));
     z = smg_model_linear(b, z, smg_model_text(b, "%s.output.dense", scope), c->inner, c->hidden,
                          smg_model_text(b, "%s.outer", name));
@@ -165,7 +179,8 @@ static void build(bert *m) {
     if (pooled) smg_graph_output(g, "embedding", smg_model_pool(b, x, m->mask, m->config.hidden));
 }
 
-smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph) {
+smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source,
+                                smg_graph **out_graph) {
     *out_graph = NULL;
     bert m = {.part = {.source = source}};
     SMG_TRY(read_config(ctx, source, &m));

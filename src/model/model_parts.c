@@ -17,7 +17,8 @@ const char *smg_model_text(model_builder *b, const char *format, ...) {
     int length = vsnprintf(buffer, sizeof buffer, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof buffer) {
-        smg_model_fail(b, smg_fail(b->g->ctx, SMG_INVALID, "a name of %d bytes is too long", length));
+        smg_model_fail(b,
+                       smg_fail(b->g->ctx, SMG_INVALID, "a name of %d bytes is too long", length));
         return "";
     }
     const char *copy = smg_arena_string(b->g->arena, buffer);
@@ -52,7 +53,8 @@ static bool look_up_old(model_builder *b, const char *name, found_tensor *out) {
     for (size_t i = 0; i < 2; i++) {
         size_t tail = strlen(pairs[i][0]);
         if (length < tail || strcmp(name + length - tail, pairs[i][0]) != 0) continue;
-        return look_up(b, smg_model_text(b, "%.*s%s", (int)(length - tail), name, pairs[i][1]), out);
+        return look_up(b, smg_model_text(b, "%.*s%s", (int)(length - tail), name, pairs[i][1]),
+                       out);
     }
     return false;
 }
@@ -64,23 +66,28 @@ static const char *shape_text(model_builder *b, int rank, const int64_t *dims) {
     return text;
 }
 
-smg_value smg_model_weight(model_builder *b, const char *name, int rank, int64_t rows, int64_t columns) {
+smg_value smg_model_weight(model_builder *b, const char *name, int rank, int64_t rows,
+                           int64_t columns) {
     int64_t wanted[2] = {rows, columns};
     found_tensor found = {.rank = 0};
     if (b->g->status != SMG_OK) return (smg_value){0};
     if (!look_up(b, name, &found) && !look_up_old(b, name, &found))
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND, "tensor %s%s [%s] is not in the model",
-                                          b->prefix, name, shape_text(b, rank, wanted)));
+        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND,
+                                          "tensor %s%s [%s] is not in the model", b->prefix, name,
+                                          shape_text(b, rank, wanted)));
     bool same = found.rank == rank;
     for (int i = 0; same && i < rank; i++) same = found.dims[i] == wanted[i];
     if (!same)
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_FORMAT,
-                                          "tensor %s%s is [%s], the configuration makes it [%s]", b->prefix, name,
-                                          shape_text(b, found.rank, found.dims), shape_text(b, rank, wanted)));
+                                          "tensor %s%s is [%s], the configuration makes it [%s]",
+                                          b->prefix, name, shape_text(b, found.rank, found.dims),
+                                          shape_text(b, rank, wanted)));
     if (smg_type_kind(found.type) != SMG_KIND_FLOAT)
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_UNSUPPORTED, "tensor %s%s is %s, must be f32 or f16",
-                                          b->prefix, name, smg_type_word(found.type)));
-    smg_value value = smg_graph_constant(b->g, name, smg_type_word(found.type), shape_text(b, rank, wanted), found.data);
+        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_UNSUPPORTED,
+                                          "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
+                                          smg_type_word(found.type)));
+    smg_value value = smg_graph_constant(b->g, name, smg_type_word(found.type),
+                                         shape_text(b, rank, wanted), found.data);
     return found.type == SMG_TYPE_F32 ? value : smg_graph_cast(b->g, value, "f32");
 }
 
@@ -98,8 +105,8 @@ smg_value smg_model_number(model_builder *b, double value) {
     return smg_graph_number(b->g, "f32", value);
 }
 
-smg_value smg_model_linear(model_builder *b, smg_value x, const char *scope, int64_t in, int64_t out,
-                           const char *name) {
+smg_value smg_model_linear(model_builder *b, smg_value x, const char *scope, int64_t in,
+                           int64_t out, const char *name) {
     smg_value weight = smg_model_weight(b, smg_model_text(b, "%s.weight", scope), 2, out, in);
     smg_value bias = smg_model_weight(b, smg_model_text(b, "%s.bias", scope), 1, out, 0);
     smg_value product = smg_graph_contract(b->g, "bsi,oi->bso", x, weight);
@@ -107,7 +114,8 @@ smg_value smg_model_linear(model_builder *b, smg_value x, const char *scope, int
     return smg_model_named(b, smg_model_map2(b, "add", product, bias), name);
 }
 
-smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope, int64_t width, const char *name) {
+smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope, int64_t width,
+                               const char *name) {
     smg_value share = smg_model_number(b, 1.0 / (double)width);
     smg_value mean = smg_model_map2(b, "mul", smg_graph_reduce(b->g, "sum", x, 2, true), share);
     smg_value centred = smg_model_map2(b, "sub", x, mean);
@@ -121,7 +129,8 @@ smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope,
     smg_model_named(b, centred, smg_model_text(b, "%s.centred", name));
     smg_model_named(b, variance, smg_model_text(b, "%s.variance", name));
     smg_model_named(b, normal, smg_model_text(b, "%s.normal", name));
-    return smg_model_named(b, smg_model_map2(b, "add", smg_model_map2(b, "mul", normal, scale), shift), name);
+    return smg_model_named(
+        b, smg_model_map2(b, "add", smg_model_map2(b, "mul", normal, scale), shift), name);
 }
 
 smg_value smg_model_softmax(model_builder *b, smg_value scores, const char *name) {
@@ -171,9 +180,9 @@ static const struct activation {
     const char *name;
     smg_value (*build)(model_builder *b, smg_value x);
 } activations[] = {
-    {"gelu", gelu_erf},           {"gelu_new", gelu_tanh}, {"gelu_pytorch_tanh", gelu_tanh},
-    {"gelu_fast", gelu_tanh},     {"relu", relu},          {"silu", silu},
-    {"swish", silu},              {"tanh", tanh_of},
+    {"gelu", gelu_erf},       {"gelu_new", gelu_tanh}, {"gelu_pytorch_tanh", gelu_tanh},
+    {"gelu_fast", gelu_tanh}, {"relu", relu},          {"silu", silu},
+    {"swish", silu},          {"tanh", tanh_of},
 };
 
 static const struct activation *find_activation(const char *name) {
@@ -188,7 +197,8 @@ bool smg_model_activation_known(const char *name) {
 
 smg_value smg_model_activation(model_builder *b, smg_value x, const char *name) {
     const struct activation *activation = find_activation(b->activation);
-    return activation ? smg_model_named(b, activation->build(b, x), name) : smg_model_fail(b, SMG_UNSUPPORTED);
+    return activation ? smg_model_named(b, activation->build(b, x), name)
+                      : smg_model_fail(b, SMG_UNSUPPORTED);
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */
@@ -196,7 +206,8 @@ smg_value smg_model_activation(model_builder *b, smg_value x, const char *name) 
 /* sum over tokens of mask * h, divided by the number of valid tokens */
 static smg_value mean_of_valid(model_builder *b, smg_value hidden_state, smg_value mask) {
     smg_value weights = smg_graph_reshape(b->g, mask, "batch, sequence, 1");
-    smg_value sum = smg_graph_reduce(b->g, "sum", smg_model_map2(b, "mul", hidden_state, weights), 1, false);
+    smg_value sum =
+        smg_graph_reduce(b->g, "sum", smg_model_map2(b, "mul", hidden_state, weights), 1, false);
     smg_value count = smg_graph_reduce(b->g, "sum", mask, 1, true);
     count = smg_model_map2(b, "max", count, smg_model_number(b, 1e-9));
     return smg_model_map2(b, "div", sum, count);
@@ -206,13 +217,15 @@ smg_value smg_model_pool(model_builder *b, smg_value hidden_state, smg_value mas
     smg_value pooled;
     if (b->source->pooling == SMG_MODEL_POOLING_CLS) {
         smg_value first = smg_graph_slice(b->g, hidden_state, 1, "0", "1", 1);
-        pooled = smg_graph_reshape(b->g, first, smg_model_text(b, "batch, %lld", (long long)hidden));
+        pooled =
+            smg_graph_reshape(b->g, first, smg_model_text(b, "batch, %lld", (long long)hidden));
     } else {
         pooled = mean_of_valid(b, hidden_state, mask);
     }
     smg_model_named(b, pooled, "pooled");
     if (!b->source->normalize) return pooled;
     smg_value energy = smg_graph_reduce(b->g, "sum", smg_model_map1(b, "square", pooled), 1, true);
-    smg_value norm = smg_model_map2(b, "max", smg_model_map1(b, "sqrt", energy), smg_model_number(b, 1e-12));
+    smg_value norm =
+        smg_model_map2(b, "max", smg_model_map1(b, "sqrt", energy), smg_model_number(b, 1e-12));
     return smg_model_named(b, smg_model_map2(b, "div", pooled, norm), "normalized");
 }

@@ -79,7 +79,8 @@ static smg_expr intern(smg_exprs *pool, const smg_expr_node *node) {
     if (pool->nodes.count * 2 >= pool->table_size && !grow_table(pool)) return SMG_EXPR_NONE;
     uint64_t mask = (uint64_t)(pool->table_size - 1), slot = hash_node(node) & mask;
     for (; pool->table[slot]; slot = (slot + 1) & mask)
-        if (same_node(&pool->nodes.items[pool->table[slot] - 1], node)) return pool->table[slot] - 1;
+        if (same_node(&pool->nodes.items[pool->table[slot] - 1], node))
+            return pool->table[slot] - 1;
     smg_expr_node *stored = SMG_ARRAY_PUSH(pool->arena, &pool->nodes);
     if (!stored) return SMG_EXPR_NONE;
     *stored = *node;
@@ -157,7 +158,8 @@ smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, s
         if (!valid(pool, arg[i])) return SMG_EXPR_NONE;
         constant = constant && pool->nodes.items[arg[i]].prim == SMG_PRIM_CONST;
     }
-    smg_expr_node node = {prim, result_kind(pool, prim, arg[arity - 1]), {arg[0], arg[1], arg[2]}, 0.0, 0};
+    smg_expr_node node = {
+        prim, result_kind(pool, prim, arg[arity - 1]), {arg[0], arg[1], arg[2]}, 0.0, 0};
     if (constant) {
         double value[3] = {0.0, 0.0, 0.0};
         for (int i = 0; i < arity; i++) value[i] = pool->nodes.items[arg[i]].value;
@@ -190,14 +192,16 @@ smg_expr smg_expr_substitute(smg_exprs *pool, smg_expr expr, const smg_expr *wit
     if (!valid(pool, expr)) return SMG_EXPR_NONE;
     uint8_t *mark = reachable(pool, expr);
     size_t bytes = ((size_t)expr + 1) * sizeof(smg_expr);
-    smg_expr *now = mark ? smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, sizeof *now) : NULL;
+    smg_expr *now =
+        mark ? smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, sizeof *now) : NULL;
     smg_expr result = SMG_EXPR_NONE;
     for (smg_expr e = 0; now && e <= expr; e++) {
         if (!mark[e]) continue;
         smg_expr_node n = pool->nodes.items[e];
         int arity = smg_prim_arity(n.prim);
         now[e] = e;
-        if (n.prim == SMG_PRIM_LEAF && n.leaf >= 0 && n.leaf < count && with[n.leaf] != SMG_EXPR_NONE)
+        if (n.prim == SMG_PRIM_LEAF && n.leaf >= 0 && n.leaf < count &&
+            with[n.leaf] != SMG_EXPR_NONE)
             now[e] = with[n.leaf];
         if (arity > 0)
             now[e] = smg_expr_make(pool, n.prim, now[n.arg[0]], arity > 1 ? now[n.arg[1]] : -1,
@@ -233,11 +237,13 @@ double smg_expr_cost(const smg_exprs *pool, smg_expr expr) {
     return cost;
 }
 
-void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
+void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf),
+                     void *user) {
     if (!valid(pool, expr)) return;
     uint8_t *mark = reachable(pool, expr);
     if (!mark) return;
     for (smg_expr e = 0; e <= expr; e++)
-        if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF) visit(user, pool->nodes.items[e].leaf);
+        if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF)
+            visit(user, pool->nodes.items[e].leaf);
     release(pool, mark, (size_t)expr + 1);
 }

@@ -42,7 +42,8 @@ prim_result smg_prim_result(smg_prim prim) {
 
 bool smg_prim_find(const char *word, size_t length, smg_prim *out_prim) {
     for (int i = 0; i < SMG_PRIM_COUNT; i++) {
-        if (strlen(prim_rows[i].word) != length || memcmp(prim_rows[i].word, word, length) != 0) continue;
+        if (strlen(prim_rows[i].word) != length || memcmp(prim_rows[i].word, word, length) != 0)
+            continue;
         *out_prim = (smg_prim)i;
         return true;
     }
@@ -52,7 +53,8 @@ bool smg_prim_find(const char *word, size_t length, smg_prim *out_prim) {
 static double eval_as_written(smg_prim prim, double x, double y, double z) {
     switch (prim) {
 #define PRIM(id, word, arity, result, cost, c, glsl)                                               \
-    case SMG_PRIM_##id: return (c);
+    case SMG_PRIM_##id:                                                                            \
+        return (c);
 #include "op/prim.def"
 #undef PRIM
     case SMG_PRIM_COUNT: break;

@@ -100,7 +100,8 @@ static void expressions_share_and_fold(void **state) {
     fixture *f = *state;
     smg_exprs *p = f->pool;
     smg_expr x = smg_expr_leaf(p, SMG_KIND_FLOAT, 0), y = smg_expr_leaf(p, SMG_KIND_FLOAT, 1);
-    smg_expr one = smg_expr_const(p, SMG_KIND_FLOAT, 1.0), zero = smg_expr_const(p, SMG_KIND_FLOAT, 0.0);
+    smg_expr one = smg_expr_const(p, SMG_KIND_FLOAT, 1.0),
+             zero = smg_expr_const(p, SMG_KIND_FLOAT, 0.0);
     smg_expr sum = smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE), sum);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, x, one, SMG_EXPR_NONE), x);
@@ -108,7 +109,8 @@ static void expressions_share_and_fold(void **state) {
     assert_int_equal(smg_expr_make(p, SMG_PRIM_DIV, x, one, SMG_EXPR_NONE), x);
     smg_expr neg = smg_expr_make(p, SMG_PRIM_NEG, x, SMG_EXPR_NONE, SMG_EXPR_NONE);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_NEG, neg, SMG_EXPR_NONE, SMG_EXPR_NONE), x);
-    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, SMG_EXPR_NONE, x, SMG_EXPR_NONE), SMG_EXPR_NONE);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, SMG_EXPR_NONE, x, SMG_EXPR_NONE),
+                     SMG_EXPR_NONE);
     assert_int_not_equal(smg_expr_const(p, SMG_KIND_FLOAT, -0.0), zero);
     smg_expr square = smg_expr_make(p, SMG_PRIM_MUL, sum, sum, SMG_EXPR_NONE);
     assert_true(smg_expr_cost(p, square) == 2.0);
@@ -144,8 +146,10 @@ static void prefix_text_is_read_and_infix_written(void **state) {
     assert_int_equal(seen, 303);
     smg_expr i = smg_expr_leaf(f->pool, SMG_KIND_INT, 0);
     smg_expr relu = smg_expr_parse(f->pool, "(max a 0)", (smg_expr[]){i, -1, -1});
-    assert_int_equal(smg_expr_get(f->pool, smg_expr_get(f->pool, relu)->arg[1])->kind, SMG_KIND_INT);
-    static const char *const bad[] = {"", "(", "(exp", "(exp a", "(exp a b)", "(huh a)", "(exp a) b", "(leaf)"};
+    assert_int_equal(smg_expr_get(f->pool, smg_expr_get(f->pool, relu)->arg[1])->kind,
+                     SMG_KIND_INT);
+    static const char *const bad[] = {"",          "(",       "(exp",      "(exp a",
+                                      "(exp a b)", "(huh a)", "(exp a) b", "(leaf)"};
     for (size_t k = 0; k < SMG_COUNT_OF(bad); k++)
         assert_int_equal(smg_expr_parse(f->pool, bad[k], operand), SMG_EXPR_NONE);
 }
