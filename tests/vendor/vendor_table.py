@@ -1,0 +1,209 @@
+"""Runs vendor_pipelines for GPUs that are not there, and makes docs/vendors.md of what it says.
+
+    vendor_table.py BUILD [DEVICE ...]     builds every pipeline; prints a table a device
+    vendor_table.py BUILD --write          all devices, and rewrites docs/vendors.md
+
+Mesa's drivers load because a no-op DRM shim (Debian's mesa-drm-shim; for Intel our own, built here)
+pretends the device. Nothing is executed. A missing driver or shim is skipped with its reason (exit
+status 77), or fails where SMG_REQUIRE_DEVICE=1.
+"""
+
+import glob
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+GRAPH = os.path.join("tests", "vendor", "minilm_layer.smg")
+DOC = os.path.join(ROOT, "docs", "vendors.md")
+MOST_KERNELS = 6  # of the layer, with objective dispatches
+
+# name: (title, driver file, shim, environment)
+DEVICES = {
+    "navi31": ("AMD RX 7900 (navi31)", "radeon", "amdgpu", {"AMDGPU_GPU_ID": "navi31"}),
+    "dg2": ("Intel Arc A770 (dg2)", "intel", None, {"INTEL_NOOP_DEVICE": "dg2"}),
+    "bmg": ("Intel Arc B580 (bmg)", "intel", None, {"INTEL_NOOP_DEVICE": "bmg"}),
+    "adreno740": ("Qualcomm Adreno 740", "freedreno", "freedreno", {"FD_GPU_ID": "740"}),
+    "m1": ("Apple M1", "asahi", "asahi", {}),
+    "ampere": ("NVIDIA Ampere (NVK)", "nouveau", "nouveau", {"NOUVEAU_CHIPSET": "170"}),
+}
+
+# What each compiler calls it; the values of one list are added. (NVK's "SLM size" is what a lane
+# spills to, not shared memory.)
+COLUMNS = {
+    "registers": [["VGPRs"], ["Max live registers"], ["Registers used"], ["GPRs"], ["Number of GPRs"]],
+    "shared": [["LDS size"], ["Workgroup Memory Size"]],
+    "spills": [["Spilled VGPRs", "Spilled SGPRs"], ["Spills", "Fills"], ["STP Count", "LDP Count"],
+               ["Spills to memory", "Fills from memory"]],
+    "instructions": [["Instructions"], ["Instruction count"], ["Instruction Count"]],
+}
+
+
+def first(pattern):
+    return next(iter(sorted(glob.glob(pattern))), None)
+
+
+def surroundings(build, device):
+    """The environment of a device, or the sentence that says why there is none."""
+    _, driver, shim, settings = DEVICES[device]
+    icd = (first(f"/usr/share/vulkan/icd.d/{driver}_icd*.json")
+           or first(f"/etc/vulkan/icd.d/{driver}_icd*.json"))
+    if not icd:
+        return None, f"no Vulkan driver {driver} (scripts/setup.sh installs mesa-vulkan-drivers)"
+    if shim:
+        library = (first(f"/usr/lib/*/lib{shim}_noop_drm_shim.so")
+                   or first(f"/usr/lib*/lib{shim}_noop_drm_shim.so"))
+    else:
+        library = first(os.path.join(build, "tests", "*intel_noop_drm.so"))
+    if not library:
+        return None, f"no shim for {driver} (scripts/setup.sh installs mesa-drm-shim)"
+    environment = dict(os.environ, **settings)
+    environment.update(LD_PRELOAD=library, VK_DRIVER_FILES=icd, MESA_SHADER_CACHE_DISABLE="true")
+    for name in ("SMG_DEVICE", "SMG_VALIDATION", "VK_ICD_FILENAMES"):
+        environment.pop(name, None)
+    return environment, ""
+
+
+def statistic(kernel, column):
+    for names in COLUMNS[column]:
+        found = [kernel["stats"][n] for n in names if n in kernel["stats"]]
+        if found:
+            return "%d" % sum(found)
+    return "-"
+
+
+def parse(output):
+    result = {"plans": [], "failed": []}
+    for line in output.splitlines():
+        kind, *words = line.split("\t")
+        if kind == "device":
+            keys = ("name driver shared invocations subgroup_min subgroup_max selectable registers "
+                    "origin").split()
+            result.update(zip(keys, words))
+        elif kind == "objective":
+            result["plans"].append({"objective": words[0], "steps": int(words[1]),
+                                    "seconds": float(words[2]), "kernels": []})
+        elif kind == "kernel":
+            stats = {}
+            for word in words[6:]:
+                name, value = word.rsplit("=", 1)
+                stats[name] = stats.get(name, 0) + float(value)
+            result["plans"][-1]["kernels"].append({
+                "name": words[0], "local": words[1], "subgroup": words[2], "shared": words[3],
+                "registers": words[4], "writes": words[5], "stats": stats})
+        elif kind == "failed":
+            result["failed"].append(words[0])
+    return result
+
+
+def lines_of(device, result):
+    size = f"{result['subgroup_min']}-{result['subgroup_max']}"
+    if result["subgroup_min"] == result["subgroup_max"]:
+        size = result["subgroup_min"]
+    yield f"## {DEVICES[device][0]}"
+    yield ""
+    yield (f"`{result['name']}`, {result['driver']}. Shared memory {result['shared']} B, "
+           f"{result['invocations']} invocations, subgroup {size}"
+           f"{'' if result['selectable'] == '1' else ' (not selectable)'}, registers a lane "
+           f"{result['registers']} ({result['origin']}).")
+    for plan in result["plans"]:
+        yield ""
+        yield f"Objective {plan['objective']}: {plan['steps']} kernels."
+        yield ""
+        yield ("| kernel | writes | lanes | subgroup asked / built | registers planned / used | "
+               "shared planned / used | spills | instructions |")
+        yield "|---|---|---:|---:|---:|---:|---:|---:|"
+        for k in plan["kernels"]:
+            built = "%d" % k["stats"]["subgroup size"] if "subgroup size" in k["stats"] else "-"
+            asked = k["subgroup"] if int(k["subgroup"]) > 0 else "any"
+            yield (f"| {k['name']} | {k['writes']} | {k['local']} | {asked} / {built} | {k['registers']} / "
+                   f"{statistic(k, 'registers')} | {k['shared']} / {statistic(k, 'shared')} | "
+                   f"{statistic(k, 'spills')} | {statistic(k, 'instructions')} |")
+    yield ""
+
+
+HEAD = """# What the vendors' shader compilers make of our kernels
+
+Made by `python3 tests/vendor/vendor_table.py BUILD --write`; do not edit. One encoder layer of
+MiniLM (`tests/vendor/minilm_layer.smg`) is planned from the limits that each driver reports, priced
+for one sequence of 128 tokens, and every pipeline is built. No such GPU is there: no-op DRM shims
+let Mesa's drivers load and compile, so there are no times and no results.
+
+"Planned" is what the compiler of smg counts before: 32-bit values of one lane in register tiles,
+bytes in shared tiles. "Registers used" is the driver's own count: VGPRs (RADV; its scheduler takes
+as many as the occupancy allows), vec4 registers (Turnip), 16-bit halves (Honeykrisp), GPRs (NVK),
+and for Intel the most that are live at once in a whole subgroup, of 128 in the file. "Spills" adds
+what is stored to memory and loaded again (AMD: spilled registers; Adreno: STP and LDP). A dash: the
+driver does not say. Subgroup "any": the kernel relies on none, the driver chooses.
+"""
+
+
+def summary_of(results):
+    yield "| device | objective | kernels | kernels that spill | spills | most registers used |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for device, result in results.items():
+        for plan in result["plans"]:
+            spills = [int(s) for s in (statistic(k, "spills") for k in plan["kernels"]) if s != "-"]
+            used = [int(r) for r in (statistic(k, "registers") for k in plan["kernels"]) if r != "-"]
+            yield (f"| {DEVICES[device][0]} | {plan['objective']} | {plan['steps']} | "
+                   f"{sum(s > 0 for s in spills)} | {sum(spills)} | {max(used, default='-')} |")
+    yield ""
+
+
+def run(build, device):
+    """(result or None, exit status)"""
+    environment, why = surroundings(build, device)
+    if environment is None:
+        print(f"{device}: skipped: {why}")
+        return None, 77
+    program = os.path.join(build, "tests", "vendor_pipelines")
+    done = subprocess.run([program, GRAPH], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    result = parse(done.stdout)
+    if done.returncode == 77:
+        print(f"{device}: skipped: {done.stderr.strip()}")
+        return None, 77
+    if "name" in result:
+        print("\n".join(lines_of(device, result)))
+    if done.returncode != 0:
+        print(f"{device}: FAILED, exit status {done.returncode}: {done.stderr.strip()}")
+        return result, 1
+    if not any(k["stats"] for p in result["plans"] for k in p["kernels"]):
+        print(f"{device}: FAILED: the driver gives no statistics")
+        return result, 1
+    for plan in result["plans"]:
+        if plan["objective"] == "dispatches" and plan["steps"] > MOST_KERNELS:
+            print(f"{device}: FAILED: {plan['steps']} kernels, at most {MOST_KERNELS} are due")
+            return result, 1
+    return result, 0
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--write"]
+    write = "--write" in sys.argv[1:]
+    if not arguments or not all(d in DEVICES for d in arguments[1:]):
+        print(__doc__)
+        return 2
+    build = os.path.abspath(arguments[0])
+    results, codes = {}, []
+    for device in arguments[1:] or DEVICES:
+        result, code = run(build, device)
+        codes.append(code)
+        if result and result["plans"]:
+            results[device] = result
+    if write:
+        if any(codes):
+            print("docs/vendors.md is not written: a device failed or was skipped")
+            return 1
+        parts = [HEAD, "\n".join(summary_of(results))]
+        parts += ["\n".join(lines_of(d, r)) for d, r in results.items()]
+        with open(DOC, "w", encoding="utf-8") as file:
+            file.write("\n".join(parts).rstrip() + "\n")
+    if 1 in codes or (77 in codes and os.environ.get("SMG_REQUIRE_DEVICE", "") == "1"):
+        return 1
+    return 77 if 77 in codes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
