@@ -132,20 +132,42 @@ static bool plain(const builder *b, const smg_dim_map *dim) {
     return dim->step == 1 && dim->begin == smg_size_const(b->g->sizes, 0);
 }
 
+/* Dims of a reshape that stand on both sides at the same boundary, from the front (step 1) or the back (-1): the
+ * index is the same one, shifted or not. *io_v and *io_a end at the first that do not. */
+static void carry_dims(builder *b, const smg_node *view, const smg_node *a, const operand_map *old, operand_map *map,
+                       int step, int *io_v, int *io_a, int stop_v, int stop_a) {
+    while (*io_v != stop_v || *io_a != stop_a) {
+        if (*io_v != stop_v && is_one(b, view->dims[*io_v])) {
+            *io_v += step;
+        } else if (*io_a != stop_a && is_one(b, a->dims[*io_a])) {
+            map->dim[*io_a] = (smg_dim_map){ .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
+            *io_a += step;
+        } else if (*io_v != stop_v && *io_a != stop_a && view->dims[*io_v] == a->dims[*io_a]) {
+            map->dim[*io_a] = old->dim[*io_v];
+            *io_v += step;
+            *io_a += step;
+        } else {
+            return;
+        }
+    }
+}
+
 static bool through_reshape(builder *b, const smg_node *view, const smg_node *a, operand_map *map) {
     smg_atom_list flat = { 0 };
-    for (int d = 0; d < view->rank; d++) {
-        if (!plain(b, &map->dim[d])) return false;
-        for (int i = 0; i < map->dim[d].list.count; i++) {
+    operand_map old = *map;
+    int v = 0, d = 0, last_v = view->rank - 1, last_d = a->rank - 1;
+    carry_dims(b, view, a, &old, map, 1, &v, &d, view->rank, a->rank);
+    carry_dims(b, view, a, &old, map, -1, &last_v, &last_d, v - 1, d - 1);
+    for (; v <= last_v; v++) {
+        if (!plain(b, &old.dim[v])) return false;
+        for (int i = 0; i < old.dim[v].list.count; i++) {
             if (flat.count == SMG_ATOM_LIST) return false;
-            flat.atom[flat.count++] = map->dim[d].list.atom[i];
+            flat.atom[flat.count++] = old.dim[v].list.atom[i];
         }
     }
     if (!smg_atom_resolve(&b->atoms, &flat, &flat)) return false;
-    for (int d = 0; d < a->rank; d++) {
-        map->dim[d].begin = smg_size_const(b->g->sizes, 0);
-        map->dim[d].step = 1;
-        map->dim[d].list = (smg_atom_list){ 0 };
+    for (; d <= last_d; d++) {
+        map->dim[d] = (smg_dim_map){ .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
         if (!smg_atom_take(&b->atoms, &flat, a->dims[d], &map->dim[d].list)) return false;
     }
     return flat.count == 0;
