@@ -22,6 +22,15 @@ static bool computes(const smg_node *n) {
     return c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW;
 }
 
+/* What no output needs is not in the order. */
+static void mark_live(const smg_graph *g, bool *live) {
+    for (int o = 0; o < g->outputs.count; o++) live[g->outputs.items[o].node] = true;
+    for (smg_node_id i = g->nodes.count - 1; i >= 0; i--) {
+        const smg_node *n = smg_graph_node(g, i);
+        for (int k = 0; live[i] && k < n->operand_count; k++) live[n->operand[k]] = true;
+    }
+}
+
 static void mark_uses(planner *p) {
     for (int i = 0; i < p->count; i++) {
         const smg_node *n = smg_graph_node(p->g, p->order[i]);
@@ -47,6 +56,7 @@ smg_status plan_order(planner *p) {
         p->needed == NULL) {
         return SMG_MEMORY;
     }
+    mark_live(p->g, p->needed);
     for (smg_node_id i = 0; i < nodes; i++) {
         const smg_node *n = smg_graph_node(p->g, i);
         for (int k = 0; k < n->operand_count; k++) {
@@ -55,7 +65,7 @@ smg_status plan_order(planner *p) {
         level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        if (computes(n)) keys[p->count++] = (keyed){ .level = level[i], .id = i };
+        if (computes(n) && p->needed[i]) keys[p->count++] = (keyed){ .level = level[i], .id = i };
     }
     qsort(keys, (size_t)p->count, sizeof(keyed), by_level);
     for (int i = 0; i < p->count; i++) {
