@@ -38,6 +38,11 @@ static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
     return moved;
 }
 
+static void on_log(void *user, smg_log_level level, const char *line) {
+    (void)user;
+    if (level == SMG_LOG_WARNING) print_message("log: %s\n", line);
+}
+
 typedef struct fixture {
     witness seen;
     smg_context *ctx;
@@ -149,7 +154,7 @@ static void make_bundle(fixture *f) {
 
 static bool start(fixture *f) {
     memset(f, 0, sizeof *f);
-    const smg_context_desc desc = {.reallocate = hook, .user = &f->seen};
+    const smg_context_desc desc = {.reallocate = hook, .log = on_log, .user = &f->seen};
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
     if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) {

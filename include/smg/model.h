@@ -1,0 +1,107 @@
+/* smg/model.h: open a model, run it on named arrays, close it.
+ *
+ *     smg_context *ctx;  smg_model *model;
+ *     smg_context_create(NULL, &ctx);
+ *     smg_model_open(ctx, "all-MiniLM-L6-v2", NULL, &model);
+ *     smg_tensor in[] = {{"input_ids", "i32", 2, {1, 5}, ids},
+ *                        {"attention_mask", "i32", 2, {1, 5}, ones},
+ *                        {"token_type_ids", "i32", 2, {1, 5}, zeros}};
+ *     smg_tensor out = {.name = "embedding"};
+ *     if (smg_model_run(model, in, 3, &out, 1) != SMG_OK) puts(smg_context_error(ctx));
+ *     float *embedding = out.data;                       out.dims is {1, 384}
+ *
+ * A model is a Hugging Face directory, a graph text file (.smg), or a graph built with smg/graph.h. Open
+ * compiles it for the device: fused kernels, weights uploaded. Symbolic sizes (batch, sequence) follow
+ * the arrays of each run; one compilation serves all of them, and a run of sizes seen lately allocates
+ * nothing.
+ *
+ * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.
+ * Input data is read during the call only. Output data belongs to the model until the next run or close,
+ * unless the caller gave memory. Threads: as the context, one at a time.
+ * Errors: every function returns a status; smg_context_error has the sentence. After a failed run the
+ * model is as good as before; clear the error with smg_context_clear_error.
+ */
+#ifndef SMG_MODEL_PUBLIC_H
+#define SMG_MODEL_PUBLIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "smg/context.h"
+#include "smg/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SMG_TENSOR_RANK 8
+
+typedef struct smg_model smg_model;
+
+/* A named array, row-major, dense. */
+typedef struct smg_tensor {
+    const char *name;
+    const char *type; /* f32 f16 i32 i64 bool (one byte); NULL: as the model has it. An
+                       * input of another integer type is converted and range-checked */
+    int rank;
+    int64_t dims[SMG_TENSOR_RANK];
+    void *data;
+    size_t bytes; /* of an output's own memory; may be 0 for inputs */
+} smg_tensor;
+
+/* A symbolic size and a value. */
+typedef struct smg_dim {
+    const char *name;
+    int64_t value;
+} smg_dim;
+
+typedef enum smg_goal {
+    SMG_GOAL_TIME = 0,  /* the least estimated time */
+    SMG_GOAL_DISPATCHES /* the fewest kernels */
+} smg_goal;
+
+/* All fields may be zero. */
+typedef struct smg_model_desc {
+    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
+    smg_goal goal;
+    const smg_dim *dims; /* sizes that prices are computed for; any other size runs too */
+    int dim_count;
+    const smg_dim
+        *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
+    int max_dim_count;
+    bool unfused; /* every operation its own kernel: the yardstick of `smg bench` */
+    bool
+        no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */
+} smg_model_desc;
+
+/* NOT_FOUND: no such file or device; FORMAT: a broken file; UNSUPPORTED: a model or activation smg does
+ * not know; NO_FIT: no kernel fits the device. desc may be NULL. */
+SMG_API smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc,
+                                  smg_model **out_model);
+/* The graph is borrowed: it and its constants outlive the model. */
+SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph,
+                                        const smg_model_desc *desc, smg_model **out_model);
+SMG_API void smg_model_close(smg_model *model); /* NULL is fine */
+
+SMG_API int smg_model_input_count(const smg_model *model);
+SMG_API int smg_model_output_count(const smg_model *model);
+/* Name, type, rank; a dim that is symbolic is -1. false: index out of range. */
+SMG_API bool smg_model_input(const smg_model *model, int index, smg_tensor *out_tensor);
+SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out_tensor);
+
+/* Runs once. Every input that the model uses must be among `inputs`, each named, with dims that agree
+ * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
+ * data as above (the caller's memory when data is set: `bytes` must be enough). */
+SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count,
+                                 smg_tensor *outputs, int output_count);
+/* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
+ * mask). It is copied, and kept while sizes stay the same. */
+SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
+/* Seconds of the last run on the device. */
+SMG_API double smg_model_seconds(const smg_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

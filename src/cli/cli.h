@@ -1,0 +1,83 @@
+/* cli: argv to exit status.
+ *
+ * Takes:    the command line.
+ * Gives:    0; 1 when --check fails; 2 with `smg: sentence` on stderr for every error.
+ * Promises: results go to stdout, progress and errors to stderr; quiet in a pipe.
+ * Does not: hold logic worth testing: that is in compile/ and below.
+ */
+#ifndef SMG_CLI_H
+#define SMG_CLI_H
+
+#include "compile/compile.h"
+
+#define CLI_MAX_DIMS 16
+#define CLI_MAX_FILES 64
+
+enum { CLI_OK = 0, CLI_CHECK_FAILED = 1, CLI_ERROR = 2 };
+
+typedef struct cli_file {
+    const char *name, *value; /* of --input and --output */
+} cli_file;
+
+typedef struct cli_options {
+    smg_context *ctx;
+    const char *const *words; /* what is no option: model, texts */
+    int word_count;
+    const char *device, *target, *phase, *kernel, *objective;
+    bool json, check, profile, prices, interpret, unfused, no_calibrate, list;
+    int64_t repeat, seed;
+    smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
+    int dim_count, max_dim_count;
+    cli_file inputs[CLI_MAX_FILES], outputs[CLI_MAX_FILES];
+    int input_count, output_count;
+} cli_options;
+
+typedef struct cli_command {
+    const char *name;
+    int (*run)(cli_options *o);
+    const char *options; /* words of options.c that it takes, space-separated */
+    const char *usage, *doc;
+} cli_command;
+
+/* cli_args.c */
+smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv,
+                     cli_options *out);
+/* The only word of the command; INVALID says what is missing. */
+smg_status cli_model_path(const cli_options *o, const char **out_path);
+smg_model_desc cli_model_desc(const cli_options *o);
+/* --target name or file; else --device; else `fallback`. */
+smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
+
+/* Prints the context's sentence; returns the exit status. */
+int cli_fail(smg_context *ctx);
+
+/* cli_inputs.c: arrays for every input of a model at the sizes that options and files give. */
+typedef struct cli_arrays {
+    smg_arena *arena;
+    int count;
+    smg_tensor *inputs;
+    int output_count;
+    smg_tensor *outputs; /* room for the results, by output row */
+    int64_t *symbols;
+    smg_dim *dims; /* the same by name: nominal sizes of the plan */
+    int dim_count;
+} cli_arrays;
+smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
+                           cli_arrays *out);
+/* "f32[batch, 128]" */
+void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
+void cli_print_dims(smg_text *text, const cli_arrays *arrays);
+
+int cli_devices(cli_options *o);
+int cli_info(cli_options *o);
+int cli_run(cli_options *o);
+int cli_explain(cli_options *o);
+int cli_bench(cli_options *o);
+int cli_embed(cli_options *o);
+
+/* cli_report.c */
+void cli_print_check(const smg_check *check, bool json);
+smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays);
+double cli_median(double *values, int count); /* sorts */
+
+#endif

@@ -1,0 +1,170 @@
+/* cli_bench.c: smg bench: the fused plan against the unfused one.
+ *
+ * Both programs live on one device in one process and take turns, so that clocks and neighbours hit
+ * both alike. Warm-up is by time; the median of many runs is reported. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+#if SMG_VULKAN
+
+enum { MOST_ROUNDS = 1000, LEAST_ROUNDS = 5 };
+static const double warm_seconds = 0.5;
+static const double bench_seconds = 4.0;
+
+typedef struct side {
+    const char *name;
+    smg_model *model;
+    smg_check check;
+    double *seconds;
+    double median, bytes, flops, compile;
+} side;
+
+static smg_status open_side(cli_options *o, smg_source *source, smg_vk_device *device,
+                            cli_arrays *arrays, bool unfused, side *s) {
+    smg_model_desc desc = cli_model_desc(o);
+    desc.dims = arrays->dims;
+    desc.dim_count = arrays->dim_count;
+    desc.unfused = unfused;
+    desc.no_calibrate = true; /* the device is shared and calibrated already */
+    double start = smg_clock_seconds();
+    SMG_TRY(smg_model_open_source(o->ctx, source, device, &desc, &s->model));
+    s->compile = smg_clock_seconds() - start;
+    s->name = unfused ? "unfused" : "fused";
+    s->seconds = SMG_ARENA_ARRAY(arrays->arena, double, MOST_ROUNDS);
+    if (s->seconds == NULL) return SMG_MEMORY;
+    double estimate = 0;
+    smg_compile_work(smg_model_compilation(s->model), &s->bytes, &s->flops, &estimate);
+    SMG_TRY(smg_model_run(s->model, arrays->inputs, arrays->count, arrays->outputs,
+                          arrays->output_count));
+    if (!o->check) return SMG_OK;
+    return smg_compile_check(o->ctx, source->graph, arrays->symbols, arrays->inputs, arrays->count,
+                             arrays->outputs, arrays->arena, &s->check);
+}
+
+static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
+    double start = smg_clock_seconds();
+    while (smg_clock_seconds() - start < warm_seconds) {
+        for (int i = 0; i < 2; i++) SMG_TRY(smg_program_run(smg_model_program(sides[i].model)));
+    }
+    int rounds = 0;
+    int limit = repeat > 0 && repeat < MOST_ROUNDS ? (int)repeat : MOST_ROUNDS;
+    start = smg_clock_seconds();
+    while (rounds < limit) {
+        bool late = smg_clock_seconds() - start > bench_seconds;
+        if (repeat == 0 && late && rounds >= LEAST_ROUNDS) break;
+        for (int i = 0; i < 2; i++) {
+            SMG_TRY(smg_program_run(smg_model_program(sides[i].model)));
+            sides[i].seconds[rounds] = smg_model_seconds(sides[i].model);
+        }
+        rounds++;
+    }
+    for (int i = 0; i < 2; i++) sides[i].median = cli_median(sides[i].seconds, rounds);
+    *out_rounds = rounds;
+    return SMG_OK;
+}
+
+static void add_table(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
+    const smg_compilation *c = smg_model_compilation(sides[0].model);
+    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d after rewrites\nsizes    ",
+                  c->target.name, c->graph->name, smg_compile_op_count(c->source),
+                  smg_compile_op_count(c->graph));
+    cli_print_dims(text, arrays);
+    smg_text_addf(text, "\n\n%-9s %10s %12s %12s %12s %12s\n", "", "kernels", "time ms", "moved MB",
+                  "GB/s", "compile s");
+    for (int i = 0; i < 2; i++) {
+        const side *s = &sides[i];
+        smg_text_addf(text, "%-9s %10d %12.3f %12.2f %12.2f %12.2f%s\n", s->name,
+                      smg_model_compilation(s->model)->plan->steps.count, s->median * 1e3,
+                      s->bytes / 1e6, s->median > 0 ? s->bytes / s->median / 1e9 : 0, s->compile,
+                      s->check.count == 0 ? ""
+                      : s->check.pass     ? "  PASS"
+                                          : "  FAIL");
+    }
+    smg_text_addf(
+        text, "fused is %.2fx faster and moves %.1f %% of the bytes (median of %d, interleaved)\n",
+        sides[0].median > 0 ? sides[1].median / sides[0].median : 0,
+        sides[1].bytes > 0 ? 100 * sides[0].bytes / sides[1].bytes : 0, rounds);
+}
+
+static void add_json(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
+    const smg_compilation *c = smg_model_compilation(sides[0].model);
+    smg_text_add(text, "{\n  \"device\": ");
+    smg_text_add_json(text, c->target.name);
+    smg_text_add(text, ",\n  \"graph\": ");
+    smg_text_add_json(text, c->graph->name);
+    smg_text_addf(text,
+                  ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": {",
+                  smg_compile_op_count(c->source), smg_compile_op_count(c->graph), rounds);
+    for (int i = 0; i < arrays->dim_count; i++) {
+        smg_text_add(text, i > 0 ? ", " : "");
+        smg_text_add_json(text, arrays->dims[i].name);
+        smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
+    }
+    smg_text_add(text, "}");
+    for (int i = 0; i < 2; i++) {
+        const side *s = &sides[i];
+        const smg_compilation *own = smg_model_compilation(s->model);
+        smg_text_addf(text, ",\n  \"%s\": {\"kernels\": %d, \"modules\": %d, \"seconds\": %.9g, ",
+                      s->name, own->plan->steps.count, own->bundle->modules.count, s->median);
+        smg_text_addf(text, "\"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g", s->bytes,
+                      s->flops, s->compile);
+        if (s->check.count > 0)
+            smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
+        smg_text_add(text, "}");
+    }
+    smg_text_add(text, "\n}\n");
+}
+
+static smg_status bench(cli_options *o, smg_source *source, cli_arrays *arrays, side *sides) {
+    smg_vk_device *device = NULL;
+    int rounds = 0;
+    SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
+    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    for (int i = 0; i < 2 && status == SMG_OK; i++) {
+        status = open_side(o, source, device, arrays, i == 1, &sides[i]);
+    }
+    if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
+    if (status == SMG_OK) {
+        smg_text text;
+        smg_text_init(&text, o->ctx);
+        if (o->json) {
+            add_json(arrays, sides, rounds, &text);
+        } else {
+            add_table(arrays, sides, rounds, &text);
+        }
+        status = smg_text_status(&text);
+        if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
+        smg_text_free(&text);
+    }
+    for (int i = 0; i < 2; i++) smg_model_close(sides[i].model);
+    smg_vk_close(device);
+    return status;
+}
+
+int cli_bench(cli_options *o) {
+    const char *path = NULL;
+    smg_source source = {0};
+    smg_arena *arena = NULL;
+    cli_arrays arrays;
+    side sides[2] = {0};
+    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
+    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
+    smg_status status = smg_arena_create(o->ctx, &arena);
+    if (status == SMG_OK) status = cli_make_arrays(o, source.graph, arena, &arrays);
+    if (status == SMG_OK) status = bench(o, &source, &arrays, sides);
+    bool pass = !o->check || (sides[0].check.pass && sides[1].check.pass);
+    smg_arena_destroy(arena);
+    smg_source_close(&source);
+    if (status != SMG_OK) return cli_fail(o->ctx);
+    return pass ? CLI_OK : CLI_CHECK_FAILED;
+}
+
+#else
+
+int cli_bench(cli_options *o) {
+    smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
+    return cli_fail(o->ctx);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* cli_devices.c: smg devices. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+#if SMG_VULKAN
+
+static void print_table(const smg_vk_device_info *list, int count) {
+    for (int i = 0; i < count; i++) {
+        const smg_vk_device_info *d = &list[i];
+        printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", d->index,
+               smg_vk_type_word(d->type), d->name, d->driver, d->api_major, d->api_minor,
+               d->api_patch, (double)d->local_bytes / 1073741824.0);
+    }
+}
+
+static smg_status print_json(smg_context *ctx, const smg_vk_device_info *list, int count) {
+    smg_text text;
+    smg_text_init(&text, ctx);
+    smg_text_add(&text, "[");
+    for (int i = 0; i < count; i++) {
+        const smg_vk_device_info *d = &list[i];
+        smg_text_addf(&text, "%s\n  {\"index\": %d, \"name\": ", i > 0 ? "," : "", d->index);
+        smg_text_add_json(&text, d->name);
+        smg_text_add(&text, ", \"driver\": ");
+        smg_text_add_json(&text, d->driver);
+        smg_text_addf(&text, ", \"type\": \"%s\", \"api\": \"%d.%d.%d\", \"local_bytes\": %lld}",
+                      smg_vk_type_word(d->type), d->api_major, d->api_minor, d->api_patch,
+                      (long long)d->local_bytes);
+    }
+    smg_text_add(&text, "\n]\n");
+    smg_status status = smg_text_status(&text);
+    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
+    smg_text_free(&text);
+    return status;
+}
+
+int cli_devices(cli_options *o) {
+    smg_arena *arena = NULL;
+    smg_vk_device_info *list = NULL;
+    int count = 0;
+    if (o->word_count > 0) {
+        smg_fail(o->ctx, SMG_INVALID, "smg devices takes no word, '%s' was given", o->words[0]);
+        return cli_fail(o->ctx);
+    }
+    if (smg_arena_create(o->ctx, &arena) != SMG_OK) return cli_fail(o->ctx);
+    smg_status status = smg_vk_devices(o->ctx, arena, &list, &count);
+    if (status == SMG_OK && o->json) {
+        status = print_json(o->ctx, list, count);
+    } else if (status == SMG_OK) {
+        print_table(list, count);
+    }
+    smg_arena_destroy(arena);
+    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+}
+
+#else
+
+int cli_devices(cli_options *o) {
+    smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
+    return cli_fail(o->ctx);
+}
+
+#endif

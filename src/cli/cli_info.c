@@ -1,0 +1,109 @@
+/* cli_info.c: smg info: what a model takes and gives. Needs no device. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+static int64_t count_parameters(const smg_graph *g) {
+    int64_t total = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        int64_t elements = 0;
+        bool tensor = smg_op_leaf(node->op) == SMG_LEAF_TENSOR && !smg_node_is_input(node);
+        if (tensor && smg_size_is_const(g->sizes, smg_node_elements(g, id), &elements))
+            total += elements;
+    }
+    return total;
+}
+
+static void add_row(smg_text *text, const smg_graph *g, const char *kind, const char *name,
+                    smg_node_id id) {
+    smg_text_addf(text, "%-8s %s ", kind, name);
+    cli_print_shape(text, g, smg_graph_node(g, id));
+    smg_text_add(text, "\n");
+}
+
+static void add_sizes(smg_text *text, const smg_graph *g) {
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+        int64_t max = smg_size_symbol_max(g->sizes, i);
+        smg_text_addf(text, "%-8s %s: 1 to ", "size", smg_size_symbol_name(g->sizes, i));
+        if (max >= SMG_SIZE_UNBOUNDED) {
+            smg_text_add(text, "any\n");
+        } else {
+            smg_text_addf(text, "%lld\n", (long long)max);
+        }
+    }
+}
+
+static void add_table(smg_text *text, const smg_graph *g) {
+    smg_text_addf(text, "%-8s %s, %d operations, %lld parameters\n", "graph", g->name,
+                  smg_compile_op_count(g), (long long)count_parameters(g));
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        if (smg_node_is_input(node)) add_row(text, g, "input", node->name, id);
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        add_row(text, g, "output", g->outputs.items[i].name, g->outputs.items[i].node);
+    }
+    add_sizes(text, g);
+}
+
+static void add_json_row(smg_text *text, const smg_graph *g, const char *name, smg_node_id id,
+                         bool first) {
+    const smg_node *node = smg_graph_node(g, id);
+    smg_text_add(text, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
+    smg_text_add_json(text, name);
+    smg_text_addf(text, ", \"type\": \"%s\", \"dims\": [", smg_type_word(node->type));
+    for (int d = 0; d < node->rank; d++) {
+        int64_t value = 0;
+        bool fixed = smg_size_is_const(g->sizes, node->dims[d], &value);
+        smg_text_add(text, d > 0 ? ", " : "");
+        if (!fixed) smg_text_add(text, "\"");
+        smg_size_print(g->sizes, node->dims[d], text);
+        if (!fixed) smg_text_add(text, "\"");
+    }
+    smg_text_add(text, "]}");
+}
+
+static void add_json(smg_text *text, const smg_graph *g) {
+    smg_text_add(text, "{\n  \"graph\": ");
+    smg_text_add_json(text, g->name);
+    smg_text_addf(text, ",\n  \"operations\": %d,\n  \"parameters\": %lld,\n  \"inputs\": [",
+                  smg_compile_op_count(g), (long long)count_parameters(g));
+    bool first = true;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        if (!smg_node_is_input(node)) continue;
+        add_json_row(text, g, node->name, id, first);
+        first = false;
+    }
+    smg_text_add(text, "\n  ],\n  \"outputs\": [");
+    for (int i = 0; i < g->outputs.count; i++) {
+        add_json_row(text, g, g->outputs.items[i].name, g->outputs.items[i].node, i == 0);
+    }
+    smg_text_add(text, "\n  ],\n  \"sizes\": {");
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+        smg_text_add(text, i > 0 ? ", " : "");
+        smg_text_add_json(text, smg_size_symbol_name(g->sizes, i));
+        smg_text_addf(text, ": {\"max\": %lld}", (long long)smg_size_symbol_max(g->sizes, i));
+    }
+    smg_text_add(text, "}\n}\n");
+}
+
+int cli_info(cli_options *o) {
+    const char *path = NULL;
+    smg_source source = {0};
+    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
+    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
+    smg_text text;
+    smg_text_init(&text, o->ctx);
+    if (o->json) {
+        add_json(&text, source.graph);
+    } else {
+        add_table(&text, source.graph);
+    }
+    smg_status status = smg_text_status(&text);
+    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
+    smg_text_free(&text);
+    smg_source_close(&source);
+    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+}

@@ -1,0 +1,112 @@
+/* cli_inputs.c: arrays for all inputs, from files or made up, at the sizes that both imply. */
+#include "cli/cli.h"
+
+void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
+    smg_text_addf(text, "%s[", smg_type_word(node->type));
+    for (int d = 0; d < node->rank; d++) {
+        if (d > 0) smg_text_add(text, ", ");
+        smg_size_print(g->sizes, node->dims[d], text);
+    }
+    smg_text_add(text, "]");
+}
+
+void cli_print_dims(smg_text *text, const cli_arrays *arrays) {
+    for (int i = 0; i < arrays->dim_count; i++) {
+        smg_text_addf(text, "%s%s=%lld", i > 0 ? " " : "", arrays->dims[i].name,
+                      (long long)arrays->dims[i].value);
+    }
+    if (arrays->dim_count == 0) smg_text_add(text, "fixed");
+}
+
+static const char *given(const cli_options *o, const char *name) {
+    const char *value = NULL;
+    for (int i = 0; i < o->input_count; i++) {
+        if (strcmp(o->inputs[i].name, name) == 0) value = o->inputs[i].value;
+    }
+    return value;
+}
+
+static bool is_file(const char *value) {
+    return value != NULL && strcmp(value, "random") != 0 && strcmp(value, "zeros") != 0;
+}
+
+static smg_status check_names(const cli_options *o, const smg_graph *g, const smg_node_id *nodes,
+                              int count) {
+    for (int i = 0; i < o->input_count; i++) {
+        bool found = false;
+        for (int n = 0; n < count; n++) {
+            found |= strcmp(smg_graph_node(g, nodes[n])->name, o->inputs[i].name) == 0;
+        }
+        if (found) continue;
+        smg_text names;
+        smg_text_init(&names, o->ctx);
+        for (int n = 0; n < count; n++) {
+            smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", smg_graph_node(g, nodes[n])->name);
+        }
+        smg_status status =
+            smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
+                     o->inputs[i].name, smg_text_cstr(&names));
+        smg_text_free(&names);
+        return status;
+    }
+    return SMG_OK;
+}
+
+static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arrays *a) {
+    int symbols = smg_size_symbol_count(g->sizes);
+    int64_t *defaults = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
+    a->symbols = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
+    a->dims = SMG_ARENA_ARRAY(a->arena, smg_dim, (size_t)symbols + 1);
+    if (defaults == NULL || a->symbols == NULL || a->dims == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_sizes_choose(o->ctx, g, o->dims, o->dim_count, defaults));
+    SMG_TRY(smg_tensor_sizes(o->ctx, g, a->inputs, a->count, defaults, a->symbols));
+    for (int i = 0; i < o->dim_count; i++) {
+        int symbol = smg_size_symbol_find(g->sizes, o->dims[i].name);
+        if (a->symbols[symbol] != o->dims[i].value) {
+            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld by --dim and %lld by an input file",
+                            o->dims[i].name, (long long)o->dims[i].value,
+                            (long long)a->symbols[symbol]);
+        }
+    }
+    for (int i = 0; i < o->max_dim_count; i++) {
+        int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
+        if (symbol >= 0 && a->symbols[symbol] > o->max_dims[i].value) {
+            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld, above its --max-dim of %lld",
+                            o->max_dims[i].name, (long long)a->symbols[symbol],
+                            (long long)o->max_dims[i].value);
+        }
+    }
+    a->dim_count = symbols;
+    for (int i = 0; i < symbols; i++) {
+        a->dims[i] = (smg_dim){smg_size_symbol_name(g->sizes, i), a->symbols[i]};
+    }
+    return SMG_OK;
+}
+
+smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
+                           cli_arrays *out) {
+    *out = (cli_arrays){.arena = arena, .output_count = g->outputs.count};
+    out->count = smg_graph_input_nodes(g, NULL, 0);
+    smg_node_id *nodes = SMG_ARENA_ARRAY(arena, smg_node_id, (size_t)out->count + 1);
+    out->inputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)out->count + 1);
+    out->outputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)g->outputs.count + 1);
+    if (nodes == NULL || out->inputs == NULL || out->outputs == NULL) return SMG_MEMORY;
+    smg_graph_input_nodes(g, nodes, out->count);
+    SMG_TRY(check_names(o, g, nodes, out->count));
+    for (int i = 0; i < out->count; i++) {
+        const char *value = given(o, smg_graph_node(g, nodes[i])->name);
+        if (is_file(value))
+            SMG_TRY(smg_tensor_load(o->ctx, g, nodes[i], value, arena, &out->inputs[i]));
+    }
+    SMG_TRY(settle_sizes(o, g, out));
+    for (int i = 0; i < out->count; i++) {
+        const char *value = given(o, smg_graph_node(g, nodes[i])->name);
+        if (is_file(value)) continue;
+        smg_fill how =
+            value != NULL && strcmp(value, "zeros") == 0 ? SMG_FILL_ZEROS : SMG_FILL_RANDOM;
+        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], out->symbols, how, (uint64_t)o->seed, arena,
+                                &out->inputs[i]));
+    }
+    for (int i = 0; i < g->outputs.count; i++) out->outputs[i].name = g->outputs.items[i].name;
+    return SMG_OK;
+}

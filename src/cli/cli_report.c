@@ -1,0 +1,104 @@
+/* cli_report.c: the tables of --check and --profile. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double cli_median(double *values, int count) {
+    if (count == 0) return 0;
+    qsort(values, (size_t)count, sizeof(*values), by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void cli_print_check(const smg_check *check, bool json) {
+    if (json) return;
+    for (int i = 0; i < check->count; i++) {
+        const smg_check_row *row = &check->rows[i];
+        printf("check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output,
+               row->max_abs, row->max_rel, row->tolerance, row->pass ? "PASS" : "FAIL");
+        if (!row->pass) {
+            printf("         worst at element %lld: %.9g, the reference has %.9g\n",
+                   (long long)row->worst, row->worst_got, row->worst_want);
+        }
+    }
+    if (check->sampled < check->total) {
+        printf("         sampled %lld of %lld rows of the batch (more than %.0f Gflop)\n",
+               (long long)check->sampled, (long long)check->total, SMG_CHECK_FLOPS / 1e9);
+    }
+}
+
+#if SMG_VULKAN
+
+enum { PROFILE_ROUNDS = 20 };
+
+typedef struct group {
+    int calls;
+    double measured, estimated, bytes, flops;
+} group;
+
+static void add_steps(const smg_compilation *c, const smg_program *program, group *groups) {
+    for (int s = 0; s < c->plan->steps.count; s++) {
+        const smg_price *price = &c->plan->steps.items[s].price;
+        group *g = &groups[c->bundle->run.items[s].module];
+        g->calls++;
+        g->measured += smg_program_step_time(program, s);
+        g->estimated += price->seconds;
+        g->bytes += price->bytes;
+        g->flops += price->flops;
+    }
+}
+
+static void print_groups(const smg_compilation *c, const group *groups) {
+    const smg_target *t = &c->target;
+    double total = 0;
+    for (int i = 0; i < c->bundle->modules.count; i++) total += groups[i].measured;
+    printf("\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us", "estimate us",
+           "KB a call", "share", "bandw.", "arith.");
+    for (int i = 0; i < c->bundle->modules.count; i++) {
+        const group *g = &groups[i];
+        if (g->calls == 0) continue;
+        double calls = (double)g->calls;
+        double rate = g->measured > 0 ? 1 / g->measured : 0;
+        printf("%-10s %6d %12.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
+               c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS,
+               g->measured / calls * 1e6, g->estimated / calls * 1e6, g->bytes / calls / 1e3,
+               total > 0 ? 100 * g->measured / total : 0, 100 * g->bytes * rate / t->bandwidth,
+               100 * g->flops * rate / t->fma_rate);
+    }
+}
+
+smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays) {
+    smg_program *program = smg_model_program(model);
+    const smg_compilation *c = smg_model_compilation(model);
+    smg_program_memory memory;
+    group *groups = SMG_ARENA_ARRAY(arrays->arena, group, (size_t)c->bundle->modules.count + 1);
+    if (groups == NULL) return SMG_MEMORY;
+    (void)o;
+    SMG_TRY(smg_program_set_profile(program, true));
+    for (int i = 0; i <= PROFILE_ROUNDS; i++) {
+        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
+        if (i > 0) add_steps(c, program, groups); /* the first warms up */
+    }
+    print_groups(c, groups);
+    smg_program_memory_used(program, &memory);
+    printf("memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); %d barriers in %d "
+           "dispatches\n",
+           (double)memory.constant_bytes / 1e6, (double)memory.arena_bytes / 1e6,
+           (double)memory.unaliased_bytes / 1e6, memory.barriers, c->plan->steps.count);
+    return smg_program_set_profile(program, false);
+}
+
+#else
+
+smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays) {
+    (void)model, (void)arrays;
+    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
+}
+
+#endif

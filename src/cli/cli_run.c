@@ -1,0 +1,199 @@
+/* cli_run.c: smg run, on a device or (--interpret) in the kernel interpreter. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+enum { MOST_REPEATS = 100000 };
+
+typedef struct run_result {
+    double seconds; /* median on the device; 0: not measured */
+    int repeats;
+} run_result;
+
+static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
+    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name,
+                  c->graph->name, smg_compile_op_count(c->source), smg_compile_op_count(c->graph),
+                  c->plan->steps.count);
+    if (c->bundle != NULL) {
+        smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count,
+                      c->modules_cached);
+    }
+    smg_text_add(text, "\nsizes    ");
+    cli_print_dims(text, arrays);
+    smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s\n",
+                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl, c->seconds.spirv);
+}
+
+static void print_output(const smg_tensor *out, smg_text *text) {
+    int64_t count = smg_tensor_elements(out);
+    double low = INFINITY;
+    double high = -INFINITY;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = smg_tensor_get(out, i);
+        if (value < low) low = value;
+        if (value > high) high = value;
+        sum += value;
+    }
+    smg_text_addf(text, "output   %s %s[", out->name, out->type);
+    for (int d = 0; d < out->rank; d++) {
+        smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
+    }
+    smg_text_addf(text, "] min %.6g max %.6g mean %.6g\n", low, high,
+                  count > 0 ? sum / (double)count : 0);
+}
+
+static void add_json(const smg_compilation *c, const cli_arrays *arrays, const run_result *result,
+                     const smg_check *check, smg_text *text) {
+    double bytes = 0;
+    double flops = 0;
+    double estimate = 0;
+    smg_compile_work(c, &bytes, &flops, &estimate);
+    smg_text_add(text, "{\n  \"device\": ");
+    smg_text_add_json(text, c->target.name);
+    smg_text_addf(
+        text,
+        ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
+        smg_compile_op_count(c->source), smg_compile_op_count(c->graph), c->plan->steps.count,
+        c->bundle != NULL ? c->bundle->modules.count : 0);
+    smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n",
+                  bytes, flops, estimate);
+    smg_text_addf(
+        text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
+        c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
+    smg_text_add(text, "  \"sizes\": {");
+    for (int i = 0; i < arrays->dim_count; i++) {
+        smg_text_add(text, i > 0 ? ", " : "");
+        smg_text_add_json(text, arrays->dims[i].name);
+        smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
+    }
+    smg_text_add(text, "}");
+    for (int i = 0; check != NULL && i < check->count; i++) {
+        const smg_check_row *row = &check->rows[i];
+        smg_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
+        smg_text_add(text, "    {\"output\": ");
+        smg_text_add_json(text, row->output);
+        /* JSON has no infinity */
+        smg_text_addf(text,
+                      ", \"max_abs\": %.9g, \"max_rel\": %.9g, \"tolerance\": %.9g, \"pass\": %s}",
+                      isfinite(row->max_abs) ? row->max_abs : 1e308,
+                      isfinite(row->max_rel) ? row->max_rel : 1e308, row->tolerance,
+                      row->pass ? "true" : "false");
+    }
+    smg_text_add(text, check != NULL && check->count > 0 ? "\n  ]\n}\n" : "\n}\n");
+}
+
+/* Writes files, compares, prints; *out_pass stays true without --check. */
+static smg_status report(cli_options *o, const smg_compilation *c, const cli_arrays *arrays,
+                         const run_result *result, bool *out_pass) {
+    smg_check check = {0};
+    smg_text text;
+    for (int i = 0; i < o->output_count; i++) {
+        int row = 0;
+        while (row < arrays->output_count &&
+               strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0)
+            row++;
+        if (row == arrays->output_count) {
+            return smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'",
+                            o->outputs[i].name);
+        }
+        SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
+    }
+    if (o->check) {
+        SMG_TRY(smg_compile_check(o->ctx, c->source, arrays->symbols, arrays->inputs, arrays->count,
+                                  arrays->outputs, arrays->arena, &check));
+        *out_pass = check.pass;
+    }
+    smg_text_init(&text, o->ctx);
+    if (o->json) {
+        add_json(c, arrays, result, o->check ? &check : NULL, &text);
+    } else {
+        print_compilation(c, arrays, &text);
+        for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], &text);
+        if (result->seconds > 0) {
+            smg_text_addf(&text, "time     %.3f ms on the device (median of %d)\n",
+                          result->seconds * 1e3, result->repeats);
+        }
+    }
+    smg_status status = smg_text_status(&text);
+    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
+    smg_text_free(&text);
+    if (status == SMG_OK && o->check && !o->json) cli_print_check(&check, false);
+    return status;
+}
+
+static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays *arrays,
+                            bool *out_pass) {
+    smg_target target;
+    smg_compilation *c = NULL;
+    run_result result = {0};
+    SMG_TRY(cli_target(o, "careful", &target));
+    const smg_model_desc desc = cli_model_desc(o);
+    const smg_compile_options options = {
+        .objective =
+            desc.goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
+        .unfused = o->unfused,
+        .dims = arrays->dims,
+        .dim_count = arrays->dim_count,
+        .max_dims = o->max_dims,
+        .max_dim_count = o->max_dim_count,
+    };
+    SMG_TRY(smg_compile_plan(o->ctx, source->graph, &target, &options, &c));
+    smg_status status = smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count,
+                                              arrays->arena, arrays->outputs);
+    if (status == SMG_OK) status = report(o, c, arrays, &result, out_pass);
+    smg_compilation_destroy(c);
+    return status;
+}
+
+static smg_status measure(cli_options *o, smg_model *model, cli_arrays *arrays, run_result *out) {
+    int64_t repeats = o->repeat > 0 ? o->repeat : 1;
+    if (repeats > MOST_REPEATS) repeats = MOST_REPEATS;
+    double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
+    if (seconds == NULL) return SMG_MEMORY;
+    for (int64_t i = 0; i < repeats; i++) {
+        bool last = i + 1 == repeats;
+        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs,
+                              last ? arrays->output_count : 0));
+        seconds[i] = smg_model_seconds(model);
+    }
+    *out = (run_result){.seconds = cli_median(seconds, (int)repeats), .repeats = (int)repeats};
+    return SMG_OK;
+}
+
+static smg_status run_on_device(cli_options *o, smg_source *source, cli_arrays *arrays,
+                                bool *out_pass) {
+    smg_model *model = NULL;
+    run_result result = {0};
+    smg_model_desc desc = cli_model_desc(o);
+    desc.dims = arrays->dims;
+    desc.dim_count = arrays->dim_count;
+    SMG_TRY(smg_model_open_source(o->ctx, source, NULL, &desc, &model));
+    smg_status status = measure(o, model, arrays, &result);
+    if (status == SMG_OK)
+        status = report(o, smg_model_compilation(model), arrays, &result, out_pass);
+    if (status == SMG_OK && o->profile) status = cli_print_profile(o, model, arrays);
+    smg_model_close(model);
+    return status;
+}
+
+int cli_run(cli_options *o) {
+    const char *path = NULL;
+    smg_source source = {0};
+    smg_arena *arena = NULL;
+    cli_arrays arrays;
+    bool pass = true;
+    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
+    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
+    smg_status status = smg_arena_create(o->ctx, &arena);
+    if (status == SMG_OK) status = cli_make_arrays(o, source.graph, arena, &arrays);
+    if (status == SMG_OK) {
+        status = o->interpret ? interpret(o, &source, &arrays, &pass)
+                              : run_on_device(o, &source, &arrays, &pass);
+    }
+    smg_arena_destroy(arena);
+    smg_source_close(&source);
+    if (status != SMG_OK) return cli_fail(o->ctx);
+    return pass ? CLI_OK : CLI_CHECK_FAILED;
+}

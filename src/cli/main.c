@@ -1,0 +1,149 @@
+/* main.c: which command, and what it says when something is wrong. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const cli_command commands[] = {
+    {"devices", cli_devices, "json", "smg devices [--json]",
+     "Lists the Vulkan devices of this machine."},
+    {"info", cli_info, "json", "smg info MODEL [--json]",
+     "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
+    {"run", cli_run,
+     "device dim max-dim input output check profile repeat json seed objective unfused interpret "
+     "target "
+     "no-calibrate",
+     "smg run MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512]\n"
+     "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
+     "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
+     "        [--interpret [--target NAME|FILE]] [--json]",
+     "Compiles a model and runs it. Inputs that are not given are random. --check compares every "
+     "output\n"
+     "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels "
+     "on the\n"
+     "CPU without a device."},
+    {"explain", cli_explain,
+     "target device phase kernel prices json dim max-dim objective unfused no-calibrate",
+     "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"
+     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512] [--json]",
+     "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with "
+     "--target."},
+    {"bench", cli_bench, "device dim max-dim input repeat json seed objective no-calibrate check",
+     "smg bench MODEL [--device D] [--dim batch=1] [--repeat N] [--check] [--json]",
+     "Times the fused plan against the unfused one (every operation its own kernel), interleaved "
+     "in one\n"
+     "run on one device."},
+    {"embed", cli_embed, "device json max-dim objective no-calibrate",
+     "smg embed MODEL_DIR [--device D] [--json] TEXT...\n       smg embed MODEL_DIR < lines",
+     "Embeddings of texts by a sentence encoder's directory, one line each."},
+};
+
+int cli_fail(smg_context *ctx) {
+    fflush(stdout);
+    const char *sentence = smg_context_error(ctx);
+    fprintf(stderr, "smg: %s\n", sentence[0] != '\0' ? sentence : "out of memory");
+    return CLI_ERROR;
+}
+
+static void on_progress(void *user, const char *phase, size_t done, size_t total,
+                        const char *unit) {
+    (void)user;
+    if (done < total) {
+        fprintf(stderr, "\r\033[K%s %zu of %zu %s", phase, done + 1, total, unit);
+    } else {
+        fprintf(stderr, "\r\033[K");
+    }
+    fflush(stderr);
+}
+
+static void on_log(void *user, smg_log_level level, const char *line) {
+    (void)user;
+    if (level == SMG_LOG_WARNING) fprintf(stderr, "smg: warning: %s\n", line);
+}
+
+static void print_usage(FILE *out) {
+    fprintf(out, "smg %s: Transformers as fused kernels on any Vulkan device\n\n", smg_version());
+    for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
+    fprintf(out,
+            "smg help [COMMAND | ops]\nsmg --version\n\n"
+            "MODEL is a Hugging Face directory (model_type bert) or a graph text file (.smg).\n"
+            "D is an index, a type (cpu, discrete, integrated) or a part of a device's name.\n");
+}
+
+static const cli_command *find_command(const char *name) {
+    for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    }
+    return NULL;
+}
+
+static void print_ops(void) {
+    for (int op = 0; op < SMG_OP_COUNT; op++) {
+        const smg_op_row *row = smg_op_get((smg_op)op);
+        printf("%-12s %s\n", row->word, row->doc);
+    }
+}
+
+static int help(const char *topic) {
+    if (topic == NULL) {
+        print_usage(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(topic, "ops") == 0) {
+        print_ops();
+        return CLI_OK;
+    }
+    const cli_command *command = find_command(topic);
+    if (command == NULL) {
+        fprintf(stderr, "smg: there is no command '%s'; smg help lists them\n", topic);
+        return CLI_ERROR;
+    }
+    printf("%s\n\n%s\n", command->usage, command->doc);
+    return CLI_OK;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv) {
+    static const smg_context_desc quiet = {.log = on_log};
+    static const smg_context_desc loud = {.log = on_log, .progress = on_progress};
+    smg_context *ctx = NULL;
+    if (smg_context_create(isatty(STDERR_FILENO) ? &loud : &quiet, &ctx) != SMG_OK) {
+        fprintf(stderr, "smg: out of memory\n");
+        return CLI_ERROR;
+    }
+    cli_options options;
+    int result = cli_parse(ctx, command, argc, argv, &options) == SMG_OK ? command->run(&options)
+                                                                         : cli_fail(ctx);
+    smg_context_destroy(ctx);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "smg: cannot write the results\n");
+        result = CLI_ERROR;
+    }
+    return result;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_usage(stderr);
+        return CLI_ERROR;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        printf("smg %s\n", smg_version());
+        return CLI_OK;
+    }
+    if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        return help(argc > 2 ? argv[2] : NULL);
+    }
+    const cli_command *command = find_command(word);
+    if (command == NULL) {
+        fprintf(stderr, "smg: there is no command '%s'; smg help lists them\n", word);
+        return CLI_ERROR;
+    }
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return help(word);
+        if (strcmp(argv[i], "--") == 0) break;
+    }
+    return run_command(command, argc - 2, argv + 2);
+}

@@ -1,0 +1,88 @@
+/* compile.c: the phases in order.
+ *
+ *     load -> rewrite -> plan -> glsl -> spirv -> bundle -> program
+ *
+ * Load is compile_load.c, program is made by compile_model.c; what stands between them is here and in
+ * compile_bundle.c. Analysis (rewrite, plan) and code (glsl, spirv, bundle) are two calls, because
+ * explain, info and the interpreter need only the first. */
+#include "compile/compile.h"
+
+static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
+    double start = smg_clock_seconds();
+    SMG_TRY(smg_graph_rewrite(g, &c->graph, &c->report));
+    SMG_TRY(smg_compile_copy_outputs(c->graph));
+    c->seconds.rewrite = smg_clock_seconds() - start;
+    return SMG_OK;
+}
+
+static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
+    double start = smg_clock_seconds();
+    int symbols = smg_size_symbol_count(c->graph->sizes);
+    c->nominal = SMG_ARENA_ARRAY(c->arena, int64_t, (size_t)symbols + 1);
+    if (c->nominal == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
+    SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
+    const smg_plan_options plan_options = {
+        .objective = options->objective, .unfused = options->unfused, .nominal = c->nominal};
+    SMG_TRY(smg_plan_make(c->graph, &c->target, &plan_options, c->arena, &c->plan));
+    c->seconds.plan = smg_clock_seconds() - start;
+    return SMG_OK;
+}
+
+smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                            const smg_compile_options *options, smg_compilation **out_compilation) {
+    static const smg_compile_options nothing = {0};
+    *out_compilation = NULL;
+    smg_arena *arena = NULL;
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    smg_compilation *c = SMG_ARENA_NEW(arena, smg_compilation);
+    if (c == NULL) {
+        smg_arena_destroy(arena);
+        return SMG_MEMORY;
+    }
+    *c = (smg_compilation){.ctx = ctx, .arena = arena, .source = g, .target = *target};
+    smg_progress(ctx, "analysis", 0, 1, g->name);
+    smg_status status = rewrite(c, g);
+    if (status == SMG_OK) status = plan(c, options != NULL ? options : &nothing);
+    if (status != SMG_OK) {
+        smg_compilation_destroy(c);
+        return status;
+    }
+    smg_progress(ctx, "analysis", 1, 1, g->name);
+    *out_compilation = c;
+    return SMG_OK;
+}
+
+smg_status smg_compile_modules(smg_compilation *c) {
+    if (c->bundle != NULL) return SMG_OK;
+    SMG_TRY(smg_compile_bundle(c));
+    return smg_bundle_verify(c->ctx, c->bundle);
+}
+
+void smg_compilation_destroy(smg_compilation *c) {
+    if (c == NULL) return;
+    smg_graph_destroy(c->graph);
+    smg_arena_destroy(c->arena);
+}
+
+int smg_compile_op_count(const smg_graph *g) {
+    int count = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        smg_op_class class_ = smg_node_class(smg_graph_node(g, id));
+        count += class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;
+    }
+    return count;
+}
+
+void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops,
+                      double *out_seconds) {
+    *out_bytes = 0;
+    *out_flops = 0;
+    *out_seconds = 0;
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        const smg_price *price = &c->plan->steps.items[i].price;
+        *out_bytes += price->bytes;
+        *out_flops += price->flops;
+        *out_seconds += price->seconds;
+    }
+}

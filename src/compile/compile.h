@@ -1,0 +1,198 @@
+/* compile: the one list of phases, and what surrounds it.
+ *
+ * Takes:    a path (model directory, graph text) or a graph; a target; options.
+ * Gives:    a compilation (rewritten graph, plan, bundle) whose every phase can be printed; a model that
+ *           runs; checks against the reference; inputs made or read.
+ * Promises: the same source, target and options give the same bundle; what it made is freed on failure.
+ * Does not: hold logic of a phase.
+ */
+#ifndef SMG_COMPILE_H
+#define SMG_COMPILE_H
+
+#include "bundle/bundle.h"
+#include "graph/graph.h"
+#include "import/import.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "program/program.h"
+#include "smg/model.h"
+#include "smg/smg.h"
+#include "space/space.h"
+#include "spirv/spirv.h"
+#include "target/target.h"
+#include "vulkan/vulkan.h"
+
+/* ---- source: a graph and the files its constants lie in (compile_load.c) -------------------------- */
+
+typedef struct smg_source {
+    smg_context *ctx;
+    smg_graph *graph;
+    bool owns_graph;
+    smg_import_dir *dir; /* NULL for text and for graphs made in C */
+    smg_arena *arena;    /* converted weights */
+} smg_source;
+
+/* A directory, or a file of graph text. embedding_only: of a sentence encoder, nothing but the pooled
+ * embedding; UNSUPPORTED when the directory has no pooling that smg knows. */
+smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
+                           smg_source *out_source);
+void smg_source_close(smg_source *source); /* zeroed is fine */
+/* For smg_program_options: drops the pages of an uploaded weight. user: the smg_source. */
+void smg_source_uploaded(void *user, const void *data, size_t bytes);
+
+/* ---- sizes (compile_sizes.c) ---------------------------------------------------------------------- */
+
+/* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
+smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
+/* One value per symbol: given, else smg_plan_nominal's. */
+smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count,
+                            int64_t *out_values);
+
+/* ---- phases (compile.c) --------------------------------------------------------------------------- */
+
+typedef struct smg_compile_options {
+    smg_objective objective;
+    bool unfused;
+    const smg_dim *dims; /* prices */
+    int dim_count;
+    const smg_dim *max_dims;
+    int max_dim_count;
+} smg_compile_options;
+
+typedef struct smg_phase_times {
+    double rewrite, plan, glsl, spirv;
+} smg_phase_times;
+
+typedef struct smg_compilation {
+    smg_context *ctx;
+    smg_arena *arena;
+    const smg_graph *source; /* as given */
+    smg_graph *graph; /* rewritten; outputs copied where a program cannot give them as they are */
+    smg_rewrite_report report;
+    smg_target target;
+    int64_t *nominal;
+    smg_plan *plan;
+    smg_bundle *bundle; /* NULL until smg_compile_modules */
+    smg_phase_times seconds;
+    int modules_cached; /* of bundle->modules, from the SPIR-V cache */
+} smg_compilation;
+
+/* Analysis: rewrite, plan. Needs no device and no shader compiler. */
+smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                            const smg_compile_options *options, smg_compilation **out_compilation);
+/* Code: GLSL, SPIR-V (from the cache where it has it), bundle. Equal kernels share a module. */
+smg_status smg_compile_modules(smg_compilation *c);
+void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
+/* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
+int smg_compile_op_count(const smg_graph *g);
+/* Modelled traffic, arithmetic and time of the plan at the nominal sizes. */
+void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops,
+                      double *out_seconds);
+
+/* compile_output.c: gives every output a buffer of its own; see there. */
+smg_status smg_compile_copy_outputs(smg_graph *g);
+/* compile_bundle.c */
+smg_status smg_compile_bundle(smg_compilation *c);
+
+/* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
+
+typedef enum smg_fill { SMG_FILL_RANDOM, SMG_FILL_ZEROS } smg_fill;
+
+/* INPUT nodes of a graph in node order. */
+int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);
+bool smg_node_is_input(const smg_node *node);
+/* An array for the node at these sizes, data in the arena. Random (seeded): floats in [-1, 1), indices
+ * of tables within them, other integers and bools 0 or 1. */
+smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node,
+                           const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
+                           smg_tensor *out_tensor);
+/* Shape and type of the node at these sizes, memory for the elements. */
+smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node,
+                           const int64_t *symbols, smg_arena *arena, smg_tensor *out_tensor);
+/* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
+smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path,
+                           smg_arena *arena, smg_tensor *out_tensor);
+smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);
+int64_t smg_tensor_elements(const smg_tensor *tensor);
+smg_type smg_tensor_type(const smg_tensor *tensor);
+double smg_tensor_get(const smg_tensor *tensor, int64_t index);
+void smg_tensor_set(smg_tensor *tensor, int64_t index, double value);
+smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out_array);
+/* Reads the symbols' values off the dims of inputs; INVALID names what disagrees. A symbol that no input
+ * has gets its default (one when NULL). */
+smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs,
+                            int count, const int64_t *defaults, int64_t *out_values);
+
+/* ---- reference, check, interpreter ----------------------------------------------------------------- */
+
+typedef struct smg_check_row {
+    const char *output;
+    int64_t elements;
+    double max_abs, max_rel; /* relative to |reference| + the output's root mean square */
+    double tolerance;
+    int64_t worst; /* where max_rel is */
+    double worst_got, worst_want;
+    bool pass;
+} smg_check_row;
+
+typedef struct smg_check {
+    smg_check_row *rows; /* one per output */
+    int count;
+    bool pass;
+    int64_t sampled, total; /* batch rows compared of all; equal when everything was */
+    double seconds;         /* of the reference */
+} smg_check;
+
+/* The outputs in double by graph/'s evaluation; above this many flops rows of the batch are sampled,
+ * where the graph treats them one by one. */
+#define SMG_CHECK_FLOPS 20e9
+/* outputs[i] belongs to the i-th output row of g. */
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
+                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
+                             smg_arena *arena, smg_check *out_check);
+/* Bound on the relative error of f32 that the graph's depth and reductions explain. */
+double smg_compile_tolerance(const smg_graph *g, const int64_t *symbols, smg_arena *scratch);
+/* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
+int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
+/* Runs the plan's kernels on the CPU through the kernel interpreter, no device needed. */
+smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols,
+                                 const smg_tensor *inputs, int input_count, smg_arena *arena,
+                                 smg_tensor *out_outputs);
+
+/* ---- explain (compile_explain.c) --------------------------------------------------------------------- */
+
+/* phase: "graph", "rewrite", "space", "plan", "kernel", "glsl", "target" or NULL for the summary and the
+ * plan. kernel: a step's name or number; NULL: all. NOT_FOUND lists what there is. */
+typedef struct smg_explain_options {
+    const char *phase;
+    const char *kernel;
+    bool prices; /* estimates beside the steps; without them the text depends on structure only */
+} smg_explain_options;
+smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options,
+                               smg_text *text);
+smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text);
+
+/* ---- model on a device (compile_model.c; UNSUPPORTED in a build without Vulkan) ------------------------ */
+
+/* source and device are borrowed; device NULL opens desc->device, and the model owns it. */
+smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
+                                 const smg_model_desc *desc, smg_model **out_model);
+smg_compilation *smg_model_compilation(smg_model *model);
+smg_program *smg_model_program(smg_model *model);
+smg_vk_device *smg_model_device(smg_model *model);
+/* Seconds: opening the device, and making pipelines with the upload. */
+void smg_model_times(const smg_model *model, double *out_device, double *out_program);
+
+/* ---- embed (compile_embed.c) ---------------------------------------------------------------------------- */
+
+typedef struct smg_embedder smg_embedder;
+/* The model must have come from a directory with tokenizer files and give one row per text. */
+smg_status smg_embedder_create(smg_model *model, const smg_source *source,
+                               smg_embedder **out_embedder);
+void smg_embedder_destroy(smg_embedder *embedder); /* NULL is fine */
+int smg_embedder_width(const smg_embedder *embedder);
+/* Embeds texts in batches by length; out_rows has count * width floats, in the order of the texts. */
+smg_status smg_embedder_run(smg_embedder *embedder, const char *const *texts, const size_t *lengths,
+                            int count, float *out_rows);
+
+#endif

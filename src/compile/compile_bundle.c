@@ -1,0 +1,275 @@
+/* compile_bundle.c: a plan as a bundle: buffers, modules, run list.
+ *
+ * A buffer stands for a node whose value lies in memory: an input, a constant, an output, or a temporary
+ * that lives from the step that writes it to the last that reads it. A module is one text: kernels that
+ * differ in names only (the same block of every layer) are written with plain names, so that they are
+ * one text, compiled once. */
+#include "compile/compile.h"
+#include "glsl/glsl.h"
+
+typedef struct bundler {
+    smg_compilation *c;
+    smg_bundle *bundle;
+    int *buffer_of;   /* node -> buffer, -1 */
+    smg_map *modules; /* text -> module index + 1 */
+    smg_spirv_compiler *compiler;
+    smg_text text;
+} bundler;
+
+static bool storage_of(smg_type type, smg_storage *out_storage) {
+    static const smg_storage storages[] = {[SMG_TYPE_F32] = SMG_STORE_F32,
+                                           [SMG_TYPE_F16] = SMG_STORE_F16,
+                                           [SMG_TYPE_I32] = SMG_STORE_I32,
+                                           [SMG_TYPE_I64] = SMG_STORE_I64_AS_I32,
+                                           [SMG_TYPE_BOOL] = SMG_STORE_BOOL_AS_U32};
+    if ((size_t)type >= SMG_COUNT_OF(storages)) return false;
+    *out_storage = storages[type];
+    return true;
+}
+
+static smg_size import_size(bundler *b, smg_size size) {
+    return smg_size_import(b->bundle->sizes, b->c->graph->sizes, size);
+}
+
+/* The output row that a stored node's buffer serves, -1: none. */
+static int output_of(const smg_graph *g, smg_node_id stored) {
+    for (int i = 0; i < g->outputs.count; i++) {
+        smg_node_id node = g->outputs.items[i].node;
+        while (smg_node_class(smg_graph_node(g, node)) == SMG_CLASS_VIEW) {
+            node = smg_graph_node(g, node)->operand[0];
+        }
+        if (node == stored) return i;
+    }
+    return -1;
+}
+
+static smg_status add_buffer(bundler *b, smg_node_id id, int *out_buffer) {
+    const smg_graph *g = b->c->graph;
+    const smg_node *node = smg_graph_node(g, id);
+    const smg_node *shape = node;
+    smg_bbuffer *buffer = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->buffers);
+    if (buffer == NULL) return SMG_MEMORY;
+    *out_buffer = b->buffer_of[id] = b->bundle->buffers.count - 1;
+    int output = output_of(g, id);
+    buffer->first = buffer->last = -1;
+    buffer->name = smg_graph_describe(g, id);
+    if (smg_node_is_input(node)) {
+        buffer->kind = SMG_BUFFER_INPUT;
+        buffer->name = node->name;
+    } else if (smg_node_class(node) == SMG_CLASS_LEAF) {
+        buffer->kind = SMG_BUFFER_CONSTANT;
+        buffer->data = node->data;
+    } else if (output >= 0) {
+        buffer->kind = SMG_BUFFER_OUTPUT;
+        buffer->name = g->outputs.items[output].name;
+        shape = smg_graph_node(g, g->outputs.items[output].node);
+    } else {
+        buffer->kind = SMG_BUFFER_TEMPORARY;
+    }
+    buffer->name = smg_arena_string(b->bundle->arena, buffer->name);
+    if (buffer->name == NULL) return SMG_MEMORY;
+    if (!storage_of(node->type, &buffer->storage)) {
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "'%s' has type %d", buffer->name, (int)node->type);
+    }
+    buffer->rank = shape->rank;
+    buffer->elements = import_size(b, smg_node_elements(g, id));
+    if (buffer->elements == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
+    for (int d = 0; d < shape->rank; d++) {
+        buffer->dims[d] = import_size(b, shape->dims[d]);
+        if (buffer->dims[d] == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
+    }
+    return SMG_OK;
+}
+
+static smg_status bind_buffers(bundler *b, const smg_kernel *k, smg_bstep *step, int position) {
+    step->binding_count = k->buffers.count;
+    step->bindings = SMG_ARENA_ARRAY(b->bundle->arena, smg_bbinding, (size_t)k->buffers.count + 1);
+    if (step->bindings == NULL) return SMG_MEMORY;
+    for (int i = 0; i < k->buffers.count; i++) {
+        const smg_kbuffer *kb = &k->buffers.items[i];
+        int index = b->buffer_of[kb->value];
+        if (index < 0) SMG_TRY(add_buffer(b, kb->value, &index));
+        smg_bbuffer *buffer = &b->bundle->buffers.items[index];
+        if (buffer->kind == SMG_BUFFER_TEMPORARY) {
+            if (buffer->first < 0 && !kb->written) {
+                return smg_fail(b->c->ctx, SMG_INTERNAL,
+                                "step '%s' reads '%s' before any writes it", step->name,
+                                buffer->name);
+            }
+            if (buffer->first < 0) buffer->first = position;
+            buffer->last = position;
+        }
+        step->bindings[i] = (smg_bbinding){.buffer = index, .written = kb->written};
+    }
+    return SMG_OK;
+}
+
+static smg_status set_grid(bundler *b, const smg_kernel *k, smg_bstep *step) {
+    step->grid_count = k->grid.count;
+    step->grid_extent = SMG_ARENA_ARRAY(b->bundle->arena, smg_size, (size_t)k->grid.count + 1);
+    step->grid_tile = SMG_ARENA_ARRAY(b->bundle->arena, int64_t, (size_t)k->grid.count + 1);
+    if (step->grid_extent == NULL || step->grid_tile == NULL) return SMG_MEMORY;
+    for (int i = 0; i < k->grid.count; i++) {
+        const smg_kaxis *axis = &k->axes.items[k->grid.items[i]];
+        step->grid_extent[i] = smg_size_import(b->bundle->sizes, k->sizes, axis->extent);
+        step->grid_tile[i] = axis->tile;
+        if (step->grid_extent[i] == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
+    }
+    return SMG_OK;
+}
+
+static smg_status set_pushes(bundler *b, const smg_kernel *k, const smg_glsl_interface *interface,
+                             smg_bstep *step) {
+    step->push_count = interface->push_count;
+    step->push_symbols = SMG_ARENA_ARRAY(b->bundle->arena, int, (size_t)interface->push_count + 1);
+    if (step->push_symbols == NULL) return SMG_MEMORY;
+    for (int i = 0; i < interface->push_count; i++) {
+        const char *name = smg_size_symbol_name(k->sizes, interface->push_symbols[i]);
+        step->push_symbols[i] = smg_size_symbol_find(b->bundle->sizes, name);
+    }
+    return SMG_OK;
+}
+
+/* A copy whose names say nothing but their number. */
+static smg_status plain_copy(smg_arena *arena, const smg_kernel *k, smg_kernel *out) {
+    *out = *k;
+    out->name = "kernel";
+    out->axes.items = SMG_ARENA_ARRAY(arena, smg_kaxis, (size_t)k->axes.count + 1);
+    out->tiles.items = SMG_ARENA_ARRAY(arena, smg_tile, (size_t)k->tiles.count + 1);
+    out->buffers.items = SMG_ARENA_ARRAY(arena, smg_kbuffer, (size_t)k->buffers.count + 1);
+    out->code.items = SMG_ARENA_ARRAY(arena, smg_instr, (size_t)k->code.count + 1);
+    if (!out->axes.items || !out->tiles.items || !out->buffers.items || !out->code.items) {
+        return SMG_MEMORY;
+    }
+    for (int i = 0; i < k->axes.count; i++) {
+        out->axes.items[i] = k->axes.items[i];
+        out->axes.items[i].name = smg_arena_format(arena, "x%d", i);
+        if (out->axes.items[i].name == NULL) return SMG_MEMORY;
+    }
+    for (int i = 0; i < k->tiles.count; i++) {
+        out->tiles.items[i] = k->tiles.items[i];
+        out->tiles.items[i].name = smg_arena_format(arena, "t%d", i);
+        if (out->tiles.items[i].name == NULL) return SMG_MEMORY;
+    }
+    for (int i = 0; i < k->buffers.count; i++) {
+        out->buffers.items[i] = k->buffers.items[i];
+        out->buffers.items[i].name = smg_arena_format(arena, "b%d", i);
+        if (out->buffers.items[i].name == NULL) return SMG_MEMORY;
+    }
+    for (int i = 0; i < k->code.count; i++) {
+        out->code.items[i] = k->code.items[i];
+        out->code.items[i].note = NULL;
+    }
+    return SMG_OK;
+}
+
+static smg_status add_module(bundler *b, const smg_pstep *from, const smg_glsl_interface *interface,
+                             int *out_module) {
+    const char *text = smg_text_cstr(&b->text);
+    void *known = NULL;
+    if (smg_map_get(b->modules, text, b->text.length, &known)) {
+        *out_module = *(int *)known;
+        return SMG_OK;
+    }
+    double start = smg_clock_seconds();
+    smg_spirv_module words = {0};
+    SMG_TRY(smg_spirv_compile(b->compiler, b->bundle->arena, from->name, text, NULL, &words));
+    b->c->seconds.spirv += smg_clock_seconds() - start;
+    b->c->modules_cached += words.from_cache;
+    smg_bmodule *module = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->modules);
+    int *index = SMG_ARENA_NEW(b->bundle->arena, int);
+    if (module == NULL || index == NULL) return SMG_MEMORY;
+    *module = (smg_bmodule){
+        .name = smg_arena_string(b->bundle->arena, from->name),
+        .words = words.words,
+        .word_count = words.word_count,
+        .local_size = interface->local_size,
+        .subgroup = interface->subgroup_size > 1 ? interface->subgroup_size : 1,
+        .hash = smg_hash_bytes(SMG_HASH_SEED, words.words, words.word_count * sizeof(uint32_t)),
+    };
+    if (module->name == NULL) return SMG_MEMORY;
+    *out_module = *index = b->bundle->modules.count - 1;
+    return smg_map_set(b->modules, text, b->text.length, index);
+}
+
+static smg_status write_module(bundler *b, const smg_pstep *from, smg_bstep *step) {
+    double start = smg_clock_seconds();
+    smg_glsl_interface interface = {0};
+    smg_kernel plain;
+    SMG_TRY(plain_copy(b->bundle->arena, from->kernel, &plain));
+    smg_text_free(&b->text);
+    smg_text_init(&b->text, b->c->ctx);
+    SMG_TRY(smg_glsl_describe(b->c->ctx, &plain, &b->c->target, &interface));
+    SMG_TRY(smg_glsl_write(b->c->ctx, &plain, &b->c->target, &b->text));
+    SMG_TRY(smg_text_status(&b->text));
+    b->c->seconds.glsl += smg_clock_seconds() - start;
+    step->diagnostics = interface.diagnostics >= 0;
+    if (step->diagnostics && interface.diagnostics != step->binding_count) {
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s': diagnostics are binding %d of %d",
+                        step->name, interface.diagnostics, step->binding_count);
+    }
+    SMG_TRY(set_pushes(b, from->kernel, &interface, step));
+    return add_module(b, from, &interface, &step->module);
+}
+
+static smg_status add_step(bundler *b, int position) {
+    const smg_pstep *from = &b->c->plan->steps.items[position];
+    smg_bstep *step = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->run);
+    if (step == NULL) return SMG_MEMORY;
+    step->name = smg_arena_string(b->bundle->arena, from->name);
+    if (step->name == NULL) return SMG_MEMORY;
+    SMG_TRY(bind_buffers(b, from->kernel, step, position));
+    SMG_TRY(set_grid(b, from->kernel, step));
+    SMG_TRY(write_module(b, from, step));
+    step->estimate = from->price.seconds;
+    step->bytes = smg_size_const(b->bundle->sizes, (int64_t)from->price.bytes);
+    step->flops = smg_size_const(b->bundle->sizes, (int64_t)from->price.flops);
+    return SMG_OK;
+}
+
+/* Inputs that no kernel reads still belong to the interface. */
+static smg_status add_inputs(bundler *b) {
+    const smg_graph *g = b->c->graph;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        int ignored = 0;
+        b->buffer_of[id] = -1;
+        if (smg_node_is_input(smg_graph_node(g, id))) SMG_TRY(add_buffer(b, id, &ignored));
+    }
+    return SMG_OK;
+}
+
+static smg_status fill_bundle(bundler *b) {
+    const smg_sizes *sizes = b->c->graph->sizes;
+    SMG_TRY(smg_sizes_create(b->bundle->arena, &b->bundle->sizes));
+    for (int i = 0; i < smg_size_symbol_count(sizes); i++) {
+        if (smg_size_symbol(b->bundle->sizes, smg_size_symbol_name(sizes, i)) == SMG_SIZE_NONE) {
+            return smg_context_status(b->c->ctx);
+        }
+        smg_size_symbol_set_max(b->bundle->sizes, i, smg_size_symbol_max(sizes, i));
+    }
+    SMG_TRY(smg_map_create(b->bundle->arena, &b->modules));
+    SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &b->compiler));
+    SMG_TRY(add_inputs(b));
+    int count = b->c->plan->steps.count;
+    for (int i = 0; i < count; i++) {
+        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count,
+                     b->c->plan->steps.items[i].name);
+        SMG_TRY(add_step(b, i));
+    }
+    smg_progress(b->c->ctx, "compile", (size_t)count, (size_t)count, "");
+    return SMG_OK;
+}
+
+smg_status smg_compile_bundle(smg_compilation *c) {
+    bundler b = {.c = c};
+    b.bundle = SMG_ARENA_NEW(c->arena, smg_bundle);
+    b.buffer_of = SMG_ARENA_ARRAY(c->arena, int, (size_t)c->graph->nodes.count + 1);
+    if (b.bundle == NULL || b.buffer_of == NULL) return SMG_MEMORY;
+    b.bundle->arena = c->arena;
+    smg_text_init(&b.text, c->ctx);
+    smg_status status = fill_bundle(&b);
+    smg_text_free(&b.text);
+    smg_spirv_compiler_destroy(b.compiler);
+    if (status == SMG_OK) c->bundle = b.bundle;
+    return status;
+}

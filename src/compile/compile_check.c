@@ -1,0 +1,196 @@
+/* compile_check.c: outputs against the graph's meaning in double.
+ *
+ * The reference evaluates the graph as it was given, before any rewrite, so that a check covers every
+ * phase. The tolerance is no constant: it is the rounding that the longest chain of operations can
+ * gather, a reduction over n elements counting sqrt(n). Errors are measured against the element plus
+ * the root mean square of its output, because a sum of large terms may well be near zero. */
+#include <math.h>
+
+#include "compile/compile.h"
+
+static double reduced_extent(const smg_graph *g, const smg_node *node, const int64_t *symbols) {
+    double product = 1;
+    const smg_node *operand = smg_graph_node(g, node->operand[0]);
+    for (int d = 0; d < operand->rank; d++) {
+        int64_t extent = 1;
+        bool reduced = smg_node_class(node) == SMG_CLASS_REDUCE
+                           ? d == node->axis
+                           : strchr(node->label[2], node->label[0][d]) == NULL;
+        if (reduced && smg_size_eval(g->sizes, operand->dims[d], symbols, &extent)) {
+            product *= (double)extent;
+        }
+    }
+    return product;
+}
+
+static double own_roundings(const smg_graph *g, const smg_node *node, const int64_t *symbols) {
+    double half = node->type == SMG_TYPE_F16 ? 8192 : 1; /* 2^-11 in units of 2^-24 */
+    switch (smg_node_class(node)) {
+    case SMG_CLASS_MAP: return half * 2;
+    case SMG_CLASS_REDUCE:
+    case SMG_CLASS_CONTRACT: return half * (2 + sqrt(reduced_extent(g, node, symbols)));
+    case SMG_CLASS_LEAF:
+    case SMG_CLASS_GATHER:
+    case SMG_CLASS_VIEW: break;
+    }
+    return 0;
+}
+
+double smg_compile_tolerance(const smg_graph *g, const int64_t *symbols, smg_arena *scratch) {
+    double *depth = SMG_ARENA_ARRAY(scratch, double, (size_t)g->nodes.count + 1);
+    double longest = 0;
+    if (depth == NULL) return 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        for (int k = 0; k < node->operand_count; k++) {
+            if (depth[node->operand[k]] > depth[id]) depth[id] = depth[node->operand[k]];
+        }
+        depth[id] += own_roundings(g, node, symbols);
+        if (depth[id] > longest) longest = depth[id];
+    }
+    return ldexp(8 * (longest + 1), -24);
+}
+
+static double root_mean_square(const smg_array *a, int64_t count) {
+    double sum = 0;
+    int64_t finite = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(a->data[i])) continue;
+        sum += a->data[i] * a->data[i];
+        finite++;
+    }
+    return finite > 0 ? sqrt(sum / (double)finite) : 0;
+}
+
+static double error_of(double got, double want, double scale) {
+    if (got == want || (isnan(got) && isnan(want))) return 0;
+    if (!isfinite(got) || !isfinite(want)) return INFINITY;
+    double size = fabs(want) + scale;
+    return size > 0 ? fabs(got - want) / size : INFINITY;
+}
+
+/* row_of: which row of `got` row i of the reference is; NULL: the same one. */
+static void compare(const smg_array *want, const smg_tensor *got, const int64_t *row_of,
+                    double tolerance, smg_check_row *row) {
+    int64_t count = smg_array_elements(want);
+    int64_t width = row_of != NULL && want->dims[0] > 0 ? count / want->dims[0] : 0;
+    double scale = root_mean_square(want, count);
+    bool exact = smg_type_kind(want->type) != SMG_KIND_FLOAT;
+    row->elements = count;
+    row->tolerance = exact ? 0 : tolerance;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = width > 0 ? row_of[i / width] * width + i % width : i;
+        double value = smg_tensor_get(got, at);
+        double relative = error_of(value, want->data[i], exact ? 0 : scale);
+        double absolute = relative > 0 ? fabs(value - want->data[i]) : 0;
+        if (!(absolute <= row->max_abs)) row->max_abs = absolute;
+        if (relative <= row->max_rel) continue;
+        row->max_rel = relative;
+        row->worst = at;
+        row->worst_got = value;
+        row->worst_want = want->data[i];
+    }
+    row->pass = row->max_rel <= row->tolerance;
+}
+
+typedef struct sampling {
+    int symbol;      /* -1: everything */
+    int64_t rows;    /* that are evaluated */
+    int64_t *row_of; /* NULL: all in order */
+} sampling;
+
+static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, sampling *out,
+                              smg_check *check) {
+    double flops = smg_graph_flops(g, symbols);
+    *out = (sampling){.symbol = -1};
+    check->sampled = check->total = 1;
+    if (flops <= SMG_CHECK_FLOPS) return SMG_OK;
+    out->symbol = smg_compile_batch_symbol(g, arena);
+    if (out->symbol < 0) return SMG_OK;
+    int64_t total = symbols[out->symbol];
+    int64_t rows = (int64_t)((double)total * SMG_CHECK_FLOPS / flops);
+    if (rows < 1) rows = 1;
+    out->rows = rows;
+    out->row_of = SMG_ARENA_ARRAY(arena, int64_t, (size_t)rows);
+    if (out->row_of == NULL) return SMG_MEMORY;
+    for (int64_t i = 0; i < rows; i++) {
+        out->row_of[i] = rows > 1 ? i * (total - 1) / (rows - 1) : total / 2;
+    }
+    symbols[out->symbol] = rows;
+    check->sampled = rows;
+    check->total = total;
+    return SMG_OK;
+}
+
+/* Keeps the sampled rows of an input whose axis 0 is the batch. */
+static void keep_rows(const smg_graph *g, const smg_node *node, const sampling *s,
+                      smg_array *array) {
+    if (s->row_of == NULL || node->rank == 0) return;
+    const char *name = smg_size_symbol_name(g->sizes, s->symbol);
+    if (node->dims[0] != smg_size_symbol(g->sizes, name) || array->dims[0] == 0) return;
+    int64_t width = smg_array_elements(array) / array->dims[0];
+    for (int64_t i = 0; i < s->rows; i++) { /* ascending and row_of[i] >= i: in place is safe */
+        memmove(array->data + i * width, array->data + s->row_of[i] * width,
+                (size_t)width * sizeof(double));
+    }
+    array->dims[0] = s->rows;
+}
+
+static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs,
+                                int input_count, const sampling *s, smg_arena *arena,
+                                smg_array *arrays) {
+    int next = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        if (!smg_node_is_input(node)) continue;
+        const smg_tensor *found = NULL;
+        for (int i = 0; i < input_count; i++) {
+            if (strcmp(inputs[i].name, node->name) == 0) found = &inputs[i];
+        }
+        if (found == NULL) return smg_fail(ctx, SMG_INVALID, "input '%s' is missing", node->name);
+        SMG_TRY(smg_tensor_to_array(found, arena, &arrays[next]));
+        arrays[next].type = node->type;
+        keep_rows(g, node, s, &arrays[next]);
+        next++;
+    }
+    return SMG_OK;
+}
+
+static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
+                           const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
+                           smg_arena *scratch, smg_check *check) {
+    int count = smg_size_symbol_count(g->sizes);
+    int64_t *values = SMG_ARENA_ARRAY(scratch, int64_t, (size_t)count + 1);
+    int input_nodes = smg_graph_input_nodes(g, NULL, 0);
+    smg_array *in = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)input_nodes + 1);
+    smg_array *out = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)g->outputs.count + 1);
+    sampling s;
+    if (values == NULL || in == NULL || out == NULL) return SMG_MEMORY;
+    memcpy(values, symbols, (size_t)count * sizeof(*values));
+    SMG_TRY(choose_rows(g, values, scratch, &s, check));
+    SMG_TRY(gather_inputs(ctx, g, inputs, input_count, &s, scratch, in));
+    double start = smg_clock_seconds();
+    SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
+    check->seconds = smg_clock_seconds() - start;
+    double tolerance = smg_compile_tolerance(g, values, scratch);
+    check->pass = true;
+    for (int i = 0; i < g->outputs.count; i++) {
+        check->rows[i].output = g->outputs.items[i].name;
+        compare(&out[i], &outputs[i], s.row_of, tolerance, &check->rows[i]);
+        check->pass = check->pass && check->rows[i].pass;
+    }
+    return SMG_OK;
+}
+
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
+                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
+                             smg_arena *arena, smg_check *out_check) {
+    *out_check = (smg_check){.count = g->outputs.count};
+    out_check->rows = SMG_ARENA_ARRAY(arena, smg_check_row, (size_t)g->outputs.count + 1);
+    if (out_check->rows == NULL) return SMG_MEMORY;
+    smg_arena *scratch = NULL;
+    SMG_TRY(smg_arena_create(ctx, &scratch));
+    smg_status status = check_in(ctx, g, symbols, inputs, input_count, outputs, scratch, out_check);
+    smg_arena_destroy(scratch);
+    return status;
+}

@@ -1,0 +1,262 @@
+/* compile_explain.c: every phase of a compilation as text.
+ *
+ * Explain knows nothing of its own: it prints what each phase left behind (the graph, the counts of its
+ * rewrites, spaces, steps with their "because" lines, programs, shaders). Without prices the text
+ * depends on structure alone, which is what the golden files hold. */
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "compile/compile.h"
+#include "glsl/glsl.h"
+
+typedef smg_status (*print_step)(smg_compilation *c, const smg_pstep *step, smg_text *text);
+
+/* "3.42 us" -> "? us": a reason stays, its price goes. */
+static void add_without_prices(smg_text *text, const char *line, size_t length) {
+    size_t i = 0;
+    while (i < length) {
+        size_t end = i;
+        while (end < length && (isdigit((unsigned char)line[end]) || line[end] == '.')) end++;
+        if (end > i && end + 3 <= length && strncmp(line + end, " us", 3) == 0) {
+            smg_text_add(text, "?");
+        } else {
+            if (end == i) end++;
+            smg_text_add_n(text, line + i, end - i);
+        }
+        i = end;
+    }
+}
+
+static void print_because(const smg_pstep *step, bool prices, smg_text *text) {
+    const char *line = step->because;
+    while (line != NULL && *line != '\0') {
+        size_t length = strcspn(line, "\n");
+        smg_text_add(text, "  because ");
+        if (prices) {
+            smg_text_add_n(text, line, length);
+        } else {
+            add_without_prices(text, line, length);
+        }
+        smg_text_add(text, "\n");
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool prices,
+                            smg_text *text) {
+    const smg_price *price = &step->price;
+    smg_text_addf(text, "%s: %d %s", step->name, step->node_count,
+                  step->node_count == 1 ? "op" : "ops");
+    if (prices) {
+        smg_text_addf(text, ", %.2f us, %.0f KB, %.3g Mflop, %.0f workgroups", price->seconds * 1e6,
+                      price->bytes / 1e3, price->flops / 1e6, price->workgroups);
+    }
+    smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld\n",
+                  smg_kernel_invocations(step->kernel), (long long)price->shared_bytes,
+                  (long long)price->registers);
+    for (int n = 0; n < step->node_count; n++) {
+        const smg_node *node = smg_graph_node(c->graph, step->nodes[n]);
+        smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word,
+                      smg_graph_describe(c->graph, step->nodes[n]));
+    }
+    print_because(step, prices, text);
+}
+
+static smg_status print_kernel(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+    (void)c;
+    smg_kernel_print(step->kernel, text);
+    return SMG_OK;
+}
+
+static smg_status print_glsl(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+    smg_text_addf(text, "// %s\n", step->name);
+    return smg_glsl_write(c->ctx, step->kernel, &c->target, text);
+}
+
+/* needed[id]: is the value read outside the step, or an output? */
+static void mark_needed(const smg_graph *g, const smg_pstep *step, bool *inside, bool *needed) {
+    memset(inside, 0, (size_t)g->nodes.count * sizeof(*inside));
+    memset(needed, 0, (size_t)g->nodes.count * sizeof(*needed));
+    for (int n = 0; n < step->node_count; n++) inside[step->nodes[n]] = true;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        smg_op_class class_ = smg_node_class(node);
+        if (inside[id] || class_ == SMG_CLASS_VIEW || class_ == SMG_CLASS_LEAF) continue;
+        for (int k = 0; k < node->operand_count; k++)
+            needed[smg_space_source(g, node->operand[k])] = true;
+    }
+    for (int i = 0; i < g->outputs.count; i++) {
+        needed[smg_space_source(g, g->outputs.items[i].node)] = true;
+    }
+}
+
+static smg_status print_space(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+    smg_arena *arena = NULL;
+    smg_space *space = NULL;
+    SMG_TRY(smg_arena_create(c->ctx, &arena));
+    size_t count = (size_t)c->graph->nodes.count + 1;
+    bool *inside = SMG_ARENA_ARRAY(arena, bool, count);
+    bool *needed = SMG_ARENA_ARRAY(arena, bool, count);
+    smg_status status = inside != NULL && needed != NULL ? SMG_OK : SMG_MEMORY;
+    if (status == SMG_OK) {
+        mark_needed(c->graph, step, inside, needed);
+        status = smg_space_build(c->graph, arena, step->nodes, step->node_count, needed, &space);
+    }
+    if (status == SMG_OK) {
+        smg_text_addf(text, "space %s\n", step->name);
+        smg_space_print(space, text);
+    }
+    smg_arena_destroy(arena);
+    return status;
+}
+
+static bool chosen(const smg_explain_options *options, const smg_pstep *step, int index) {
+    if (options->kernel == NULL) return true;
+    char *end = NULL;
+    long number = strtol(options->kernel, &end, 10);
+    bool is_number = end != options->kernel && *end == '\0';
+    return is_number ? number == index : strcmp(options->kernel, step->name) == 0;
+}
+
+static smg_status no_kernel(smg_compilation *c, const char *kernel) {
+    int count = c->plan->steps.count;
+    return smg_fail(c->ctx, SMG_NOT_FOUND, "there is no kernel '%s'; there are %d: %s to %s",
+                    kernel, count, count > 0 ? c->plan->steps.items[0].name : "none",
+                    count > 0 ? c->plan->steps.items[count - 1].name : "none");
+}
+
+static smg_status each_step(smg_compilation *c, const smg_explain_options *options,
+                            print_step print, smg_text *text) {
+    bool any = options->kernel == NULL;
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        const smg_pstep *step = &c->plan->steps.items[i];
+        if (!chosen(options, step, i)) continue;
+        any = true;
+        if (print != NULL) {
+            SMG_TRY(print(c, step, text));
+        } else {
+            print_plan_step(c, step, options->prices, text);
+        }
+    }
+    return any ? SMG_OK : no_kernel(c, options->kernel);
+}
+
+static void print_rewrites(const smg_compilation *c, smg_text *text) {
+    smg_text_addf(text, "rewrites: %d nodes -> %d\n", c->report.nodes_before,
+                  c->report.nodes_after);
+    for (int i = 0; i < c->report.rules.count; i++) {
+        const smg_rewrite_count *rule = &c->report.rules.items[i];
+        if (rule->applied > 0) smg_text_addf(text, "  %4d  %s\n", rule->applied, rule->rule);
+    }
+}
+
+static void print_summary(const smg_compilation *c, bool prices, smg_text *text) {
+    double bytes = 0;
+    double flops = 0;
+    double seconds = 0;
+    smg_compile_work(c, &bytes, &flops, &seconds);
+    smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n",
+                  c->graph->name, smg_compile_op_count(c->source), smg_compile_op_count(c->graph),
+                  c->plan->steps.count, c->target.name);
+    if (!prices) return;
+    smg_text_add(text, "prices at");
+    for (int i = 0; i < smg_size_symbol_count(c->graph->sizes); i++) {
+        smg_text_addf(text, " %s=%lld", smg_size_symbol_name(c->graph->sizes, i),
+                      (long long)c->nominal[i]);
+    }
+    smg_text_addf(text, ": %.1f us, %.3g MB moved, %.3g Mflop\n", seconds * 1e6, bytes / 1e6,
+                  flops / 1e6);
+}
+
+smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options,
+                               smg_text *text) {
+    const char *phase = options->phase;
+    smg_status status = SMG_OK;
+    if (phase == NULL) {
+        print_summary(c, options->prices, text);
+        print_rewrites(c, text);
+        status = each_step(c, options, NULL, text);
+    } else if (strcmp(phase, "graph") == 0) {
+        smg_graph_print(c->source, text);
+    } else if (strcmp(phase, "rewrite") == 0) {
+        print_rewrites(c, text);
+        smg_graph_print(c->graph, text);
+    } else if (strcmp(phase, "target") == 0) {
+        smg_target_print(&c->target, text);
+    } else if (strcmp(phase, "plan") == 0) {
+        status = each_step(c, options, NULL, text);
+    } else if (strcmp(phase, "space") == 0) {
+        status = each_step(c, options, print_space, text);
+    } else if (strcmp(phase, "kernel") == 0) {
+        status = each_step(c, options, print_kernel, text);
+    } else if (strcmp(phase, "glsl") == 0) {
+        status = each_step(c, options, print_glsl, text);
+    } else {
+        return smg_fail(
+            c->ctx, SMG_NOT_FOUND,
+            "there is no phase '%s'; there are: graph, rewrite, target, space, plan, kernel, glsl",
+            phase);
+    }
+    return status != SMG_OK ? status : smg_text_status(text);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+static void add_lines(smg_text *text, const char *lines) {
+    smg_text_add(text, "[");
+    char line[1024];
+    for (bool first = true; lines != NULL && *lines != '\0'; first = false) {
+        size_t length = strcspn(lines, "\n");
+        size_t kept = length < sizeof(line) - 1 ? length : sizeof(line) - 1;
+        memcpy(line, lines, kept);
+        line[kept] = '\0';
+        if (!first) smg_text_add(text, ", ");
+        smg_text_add_json(text, line);
+        lines += length + (lines[length] == '\n');
+    }
+    smg_text_add(text, "]");
+}
+
+static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_text *text) {
+    smg_text_add(text, "    {\"name\": ");
+    smg_text_add_json(text, step->name);
+    smg_text_add(text, ", \"ops\": [");
+    for (int n = 0; n < step->node_count; n++) {
+        smg_text_add(text, n > 0 ? ", " : "");
+        smg_text_add_json(text, smg_op_get(smg_graph_node(c->graph, step->nodes[n])->op)->word);
+    }
+    smg_text_addf(
+        text, "], \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
+        step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);
+    smg_text_addf(text,
+                  "\"shared_bytes\": %lld, \"registers\": %lld, \"invocations\": %d, \"because\": ",
+                  (long long)step->price.shared_bytes, (long long)step->price.registers,
+                  smg_kernel_invocations(step->kernel));
+    add_lines(text, step->because);
+    smg_text_add(text, "}");
+}
+
+smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
+    smg_text_add(text, "{\n  \"graph\": ");
+    smg_text_add_json(text, c->graph->name);
+    smg_text_add(text, ",\n  \"target\": ");
+    smg_text_add_json(text, c->target.name);
+    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
+                  smg_compile_op_count(c->source), smg_compile_op_count(c->graph));
+    bool first = true;
+    for (int i = 0; i < c->report.rules.count; i++) {
+        const smg_rewrite_count *rule = &c->report.rules.items[i];
+        if (rule->applied == 0) continue;
+        smg_text_add(text, first ? "" : ", ");
+        smg_text_add_json(text, rule->rule);
+        smg_text_addf(text, ": %d", rule->applied);
+        first = false;
+    }
+    smg_text_add(text, "},\n  \"kernels\": [\n");
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        add_step_json(c, &c->plan->steps.items[i], text);
+        smg_text_add(text, i + 1 < c->plan->steps.count ? ",\n" : "\n");
+    }
+    smg_text_add(text, "  ]\n}\n");
+    return smg_text_status(text);
+}

@@ -1,0 +1,157 @@
+/* compile_load.c: a path as a graph with its weights.
+ *
+ * A directory goes through import/ (what is in the files) to model/ (what it means); a file is graph
+ * text. This is the place where the two meet: the functions below hand config keys and tensors over,
+ * converting weights of types that graphs do not have to f32. */
+#include "compile/compile.h"
+
+typedef struct loader {
+    smg_context *ctx;
+    smg_source *source;
+    smg_safetensors *weights;
+    smg_map *converted; /* tensor name -> f32 data */
+} loader;
+
+static smg_json_at config_of(const loader *l) {
+    return smg_json_root(l->source->dir->config);
+}
+
+static smg_status get_int(void *user, const char *key, int64_t fallback, int64_t *out_value) {
+    return smg_json_get_int(config_of(user), key, fallback, INT64_MIN, INT64_MAX, out_value);
+}
+
+static smg_status get_float(void *user, const char *key, double fallback, double *out_value) {
+    return smg_json_get_double(config_of(user), key, fallback, out_value);
+}
+
+static smg_status get_string(void *user, const char *key, const char *fallback,
+                             const char **out_value) {
+    return smg_json_get_text(config_of(user), key, fallback, out_value);
+}
+
+/* f32 copy of a tensor in another type, kept so that a second question gets the same memory. */
+static const void *converted(loader *l, const smg_import_tensor *tensor) {
+    void *known = NULL;
+    if (smg_map_get(l->converted, tensor->name, strlen(tensor->name), &known)) return known;
+    float *data = SMG_ARENA_ARRAY(l->source->arena, float, (size_t)tensor->count + 1);
+    if (data == NULL) return NULL;
+    smg_status status = smg_import_to_f32(l->ctx, tensor->dtype, tensor->data, tensor->count, data);
+    if (status == SMG_OK) {
+        status = smg_map_set(l->converted, tensor->name, strlen(tensor->name), data);
+    }
+    smg_safetensors_drop(l->weights, tensor);
+    return status == SMG_OK ? data : NULL;
+}
+
+static bool find_tensor(void *user, const char *name, smg_type *out_type, int *out_rank,
+                        int64_t out_dims[SMG_MAX_RANK], const void **out_data) {
+    loader *l = user;
+    const smg_import_tensor *tensor = smg_safetensors_find(l->weights, name);
+    if (tensor == NULL) return false;
+    *out_type = SMG_TYPE_F32;
+    *out_rank = tensor->rank;
+    memcpy(out_dims, tensor->dims, (size_t)tensor->rank * sizeof(*out_dims));
+    *out_data = tensor->data;
+    if (tensor->dtype == SMG_IMPORT_F16) {
+        *out_type = SMG_TYPE_F16;
+    } else if (tensor->dtype != SMG_IMPORT_F32) {
+        *out_data = converted(l, tensor);
+    }
+    return true;
+}
+
+static smg_model_pooling pooling_of(const smg_import_dir *dir) {
+    switch (dir->pooling) {
+    case SMG_IMPORT_POOLING_MEAN: return SMG_MODEL_POOLING_MEAN;
+    case SMG_IMPORT_POOLING_CLS: return SMG_MODEL_POOLING_CLS;
+    case SMG_IMPORT_POOLING_NONE:
+    case SMG_IMPORT_POOLING_MAX:
+    case SMG_IMPORT_POOLING_OTHER: break;
+    }
+    return SMG_MODEL_POOLING_NONE;
+}
+
+static smg_status check_embedding(smg_context *ctx, const smg_import_dir *dir) {
+    if (dir->foreign_module != NULL) {
+        return smg_fail(ctx, SMG_UNSUPPORTED,
+                        "'%s': module '%s' is not supported; smg knows Transformer, "
+                        "Pooling and Normalize",
+                        dir->path, dir->foreign_module);
+    }
+    if (pooling_of(dir) == SMG_MODEL_POOLING_NONE) {
+        return smg_fail(ctx, SMG_UNSUPPORTED,
+                        "'%s' has no pooling that smg knows (mean or cls): "
+                        "it gives no embedding",
+                        dir->path);
+    }
+    return SMG_OK;
+}
+
+static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_only,
+                           smg_source *source) {
+    loader l = {.ctx = ctx, .source = source};
+    SMG_TRY(smg_import_open_dir(ctx, path, &source->dir));
+    smg_import_dir *dir = source->dir;
+    if (embedding_only) SMG_TRY(check_embedding(ctx, dir));
+    if (strcmp(dir->model_type, "bert") != 0) {
+        return smg_fail(ctx, SMG_UNSUPPORTED,
+                        "'%s': model_type '%s' is not supported; smg knows: bert", dir->path,
+                        dir->model_type);
+    }
+    SMG_TRY(smg_import_dir_weights(dir, &l.weights));
+    SMG_TRY(smg_map_create(source->arena, &l.converted));
+    const smg_model_source model = {
+        .user = &l,
+        .get_int = get_int,
+        .get_float = get_float,
+        .get_string = get_string,
+        .tensor = find_tensor,
+        .pooling = dir->foreign_module == NULL ? pooling_of(dir) : SMG_MODEL_POOLING_NONE,
+        .normalize = dir->normalize,
+        .embedding_only = embedding_only,
+    };
+    smg_status status = smg_model_build_bert(ctx, &model, &source->graph);
+    return status != SMG_OK ? smg_fail_within(ctx, status, "'%s'", dir->path) : SMG_OK;
+}
+
+static smg_status load_text(smg_context *ctx, const char *path, smg_source *source) {
+    char *text = NULL;
+    size_t size = 0;
+    SMG_TRY(smg_file_read(ctx, path, &text, &size));
+    smg_status status = smg_graph_parse(ctx, text, size, path, &source->graph);
+    smg_free(ctx, text, size + 1);
+    return status;
+}
+
+smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
+                           smg_source *out_source) {
+    *out_source = (smg_source){.ctx = ctx, .owns_graph = true};
+    SMG_TRY(smg_arena_create(ctx, &out_source->arena));
+    bool is_dir = smg_path_is_dir(path);
+    smg_status status = SMG_OK;
+    if (!is_dir && embedding_only) {
+        status = smg_fail(ctx, SMG_INVALID, "'%s' is not a model directory", path);
+    } else {
+        status = is_dir ? load_dir(ctx, path, embedding_only, out_source)
+                        : load_text(ctx, path, out_source);
+    }
+    if (status != SMG_OK) smg_source_close(out_source);
+    return status;
+}
+
+void smg_source_close(smg_source *source) {
+    if (source->owns_graph) smg_graph_destroy(source->graph);
+    smg_import_close_dir(source->dir);
+    smg_arena_destroy(source->arena);
+    *source = (smg_source){0};
+}
+
+void smg_source_uploaded(void *user, const void *data, size_t bytes) {
+    const smg_source *source = user;
+    (void)bytes;
+    if (source->dir == NULL || source->dir->weights == NULL) return;
+    for (int i = 0; i < smg_safetensors_count(source->dir->weights); i++) {
+        const smg_import_tensor *tensor = smg_safetensors_at(source->dir->weights, i);
+        if (tensor->data == data) smg_safetensors_drop(source->dir->weights, tensor);
+    }
+}

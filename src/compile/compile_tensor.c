@@ -1,0 +1,195 @@
+/* compile_tensor.c: host arrays: made up, read, written, converted.
+ *
+ * What is made up depends only on the seed and the input's name, so that a device, the interpreter and
+ * a second run see the same numbers. */
+#include <math.h>
+
+#include "compile/compile.h"
+
+/* Elements of host arrays as doubles and back: graph/graph_host.c. */
+double smg_host_get(smg_type type, const void *data, int64_t index);
+void smg_host_set(smg_type type, void *data, int64_t index, double value);
+
+bool smg_node_is_input(const smg_node *node) {
+    return node->op == SMG_OP_INPUT;
+}
+
+int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity) {
+    int count = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        if (!smg_node_is_input(smg_graph_node(g, id))) continue;
+        if (count < capacity) out_nodes[count] = id;
+        count++;
+    }
+    return count;
+}
+
+int64_t smg_tensor_elements(const smg_tensor *tensor) {
+    int64_t count = 1;
+    for (int d = 0; d < tensor->rank; d++) count *= tensor->dims[d];
+    return count;
+}
+
+smg_type smg_tensor_type(const smg_tensor *tensor) {
+    smg_type type = SMG_TYPE_F32;
+    if (tensor->type != NULL) smg_type_find(tensor->type, &type);
+    return type;
+}
+
+double smg_tensor_get(const smg_tensor *tensor, int64_t index) {
+    return smg_host_get(smg_tensor_type(tensor), tensor->data, index);
+}
+
+void smg_tensor_set(smg_tensor *tensor, int64_t index, double value) {
+    smg_host_set(smg_tensor_type(tensor), tensor->data, index, value);
+}
+
+smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
+                           const int64_t *symbols, smg_arena *arena, smg_tensor *out) {
+    const smg_node *node = smg_graph_node(g, id);
+    int64_t count = 1;
+    *out = (smg_tensor){.name = node->name, .type = smg_type_word(node->type), .rank = node->rank};
+    for (int d = 0; d < node->rank; d++) {
+        if (!smg_size_eval(g->sizes, node->dims[d], symbols, &out->dims[d]) || out->dims[d] < 0 ||
+            !smg_mul_i64(count, out->dims[d], &count)) {
+            return smg_fail(ctx, SMG_INVALID, "'%s': axis %d has no valid size", node->name, d);
+        }
+    }
+    int64_t bytes = 0;
+    if (!smg_mul_i64(count, smg_type_host_bytes(node->type), &bytes) || bytes > PTRDIFF_MAX - 16) {
+        return smg_fail(ctx, SMG_INVALID, "'%s' has too many elements at these sizes", node->name);
+    }
+    out->bytes = (size_t)bytes;
+    out->data = smg_arena_alloc(arena, out->bytes + 16, 1);
+    return out->data != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+static uint64_t next_random(uint64_t *state) {
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* Does `id` read `input` through views and conversions alone? */
+static bool comes_from(const smg_graph *g, smg_node_id id, smg_node_id input) {
+    while (id != input) {
+        const smg_node *node = smg_graph_node(g, id);
+        bool passes = smg_node_class(node) == SMG_CLASS_VIEW || node->op == SMG_OP_CAST;
+        if (!passes) return false;
+        id = node->operand[0];
+    }
+    return true;
+}
+
+/* One above the largest integer that makes sense for an input: the rows of the smallest table that it
+ * indexes, else 2 (a mask). */
+static int64_t int_limit(const smg_graph *g, smg_node_id input, const int64_t *symbols) {
+    int64_t limit = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        if (smg_node_class(node) != SMG_CLASS_GATHER || !comes_from(g, node->operand[1], input))
+            continue;
+        int64_t rows = 0;
+        const smg_node *table = smg_graph_node(g, node->operand[0]);
+        if (!smg_size_eval(g->sizes, table->dims[0], symbols, &rows)) continue;
+        if (limit == 0 || rows < limit) limit = rows;
+    }
+    return limit > 0 ? limit : 2;
+}
+
+smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
+                           const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
+                           smg_tensor *out) {
+    SMG_TRY(smg_tensor_make(ctx, g, id, symbols, arena, out));
+    if (how == SMG_FILL_ZEROS) return SMG_OK;
+    smg_type type = smg_tensor_type(out);
+    int64_t count = smg_tensor_elements(out);
+    int64_t limit = int_limit(g, id, symbols);
+    uint64_t state = smg_hash_text(smg_hash_u64(SMG_HASH_SEED, seed), out->name);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits = next_random(&state);
+        double value = 0;
+        switch (smg_type_kind(type)) {
+        /* Multiples of 1/1024: exact in every float type. */
+        case SMG_KIND_FLOAT: value = (double)(bits % 2048) / 1024.0 - 1.0; break;
+        case SMG_KIND_INT: value = (double)(bits % (uint64_t)limit); break;
+        case SMG_KIND_BOOL: value = (double)(bits & 1); break;
+        }
+        smg_host_set(type, out->data, i, value);
+    }
+    return SMG_OK;
+}
+
+static bool is_float(smg_import_dtype dtype) {
+    return dtype == SMG_IMPORT_F32 || dtype == SMG_IMPORT_F16 || dtype == SMG_IMPORT_BF16 ||
+           dtype == SMG_IMPORT_F64;
+}
+
+static smg_status copy_floats(smg_context *ctx, const smg_npy *npy, smg_arena *arena,
+                              smg_tensor *out) {
+    float *values = SMG_ARENA_ARRAY(arena, float, (size_t)npy->count + 1);
+    if (values == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_import_to_f32(ctx, npy->dtype, npy->data, npy->count, values));
+    for (int64_t i = 0; i < npy->count; i++) smg_tensor_set(out, i, (double)values[i]);
+    return SMG_OK;
+}
+
+static smg_status copy_ints(smg_context *ctx, const smg_npy *npy, const char *path,
+                            smg_arena *arena, smg_tensor *out) {
+    int64_t *values = SMG_ARENA_ARRAY(arena, int64_t, (size_t)npy->count + 1);
+    if (values == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_import_to_i64(ctx, npy->dtype, npy->data, npy->count, values));
+    for (int64_t i = 0; i < npy->count; i++) {
+        smg_tensor_set(out, i, (double)values[i]);
+        if (smg_tensor_get(out, i) != (double)values[i]) {
+            return smg_fail(ctx, SMG_INVALID, "'%s': element %lld is %lld, which %s does not hold",
+                            path, (long long)i, (long long)values[i], out->type);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status convert_npy(smg_context *ctx, const smg_node *node, const smg_npy *npy,
+                              const char *path, smg_arena *arena, smg_tensor *out) {
+    bool want_float = smg_type_kind(node->type) == SMG_KIND_FLOAT;
+    *out = (smg_tensor){.name = node->name, .type = smg_type_word(node->type), .rank = npy->rank};
+    memcpy(out->dims, npy->dims, (size_t)npy->rank * sizeof(*out->dims));
+    if (want_float != is_float(npy->dtype)) {
+        return smg_fail(ctx, SMG_INVALID, "'%s' holds %s, input '%s' is %s", path,
+                        smg_import_dtype_word(npy->dtype), node->name, out->type);
+    }
+    out->bytes = (size_t)(npy->count * smg_type_host_bytes(node->type));
+    out->data = smg_arena_alloc(arena, out->bytes + 16, 1);
+    if (out->data == NULL) return SMG_MEMORY;
+    return want_float ? copy_floats(ctx, npy, arena, out) : copy_ints(ctx, npy, path, arena, out);
+}
+
+smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id id, const char *path,
+                           smg_arena *arena, smg_tensor *out) {
+    smg_npy npy = {0};
+    SMG_TRY(smg_npy_open(ctx, path, &npy));
+    smg_status status = convert_npy(ctx, smg_graph_node(g, id), &npy, path, arena, out);
+    smg_npy_close(&npy);
+    return status;
+}
+
+smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor) {
+    static const smg_import_dtype dtypes[] = {[SMG_TYPE_F32] = SMG_IMPORT_F32,
+                                              [SMG_TYPE_F16] = SMG_IMPORT_F16,
+                                              [SMG_TYPE_I32] = SMG_IMPORT_I32,
+                                              [SMG_TYPE_I64] = SMG_IMPORT_I64,
+                                              [SMG_TYPE_BOOL] = SMG_IMPORT_BOOL};
+    return smg_npy_write(ctx, path, dtypes[smg_tensor_type(tensor)], tensor->rank, tensor->dims,
+                         tensor->data);
+}
+
+smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out) {
+    *out = (smg_array){.type = smg_tensor_type(tensor), .rank = tensor->rank};
+    memcpy(out->dims, tensor->dims, sizeof(tensor->dims));
+    int64_t count = smg_tensor_elements(tensor);
+    out->data = SMG_ARENA_ARRAY(arena, double, (size_t)count + 1);
+    if (out->data == NULL) return SMG_MEMORY;
+    for (int64_t i = 0; i < count; i++) out->data[i] = smg_tensor_get(tensor, i);
+    return SMG_OK;
+}
