@@ -1,0 +1,141 @@
+/* Random graphs: whatever is fused, on whatever target, gives what the reference gives. SMG_SEED (a number) runs from
+ * another seed, SMG_GRAPHS another count; a failure prints the graph and the seed that makes it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/check_plan.h"
+#include "support/random_graph.h"
+
+#define LIMIT 32
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    const char *target[LIMIT];
+    int targets;
+    int skipped; /* graphs with a view that no single kernel can read: it does not refine */
+} fixture;
+
+static void report(const smg_graph *g, const random_options *r, const char *what, const char *target,
+                   const char *why, double error) {
+    smg_text text;
+    smg_text_init(&text, g->ctx);
+    smg_graph_print(g, &text);
+    printf("SMG_SEED=%llu s=%lld t=%lld, %s on %s: %s, error %g\n%s\n", (unsigned long long)r->seed, (long long)r->s,
+           (long long)r->t, what, target, why, error, smg_text_cstr(&text));
+    smg_text_free(&text);
+}
+
+/* A view that cannot be read even by a kernel of its own (a slice of merged axes) is a limit, not an error. */
+static bool unreadable(fixture *f, const smg_graph *g, check_options o) {
+    check_result result;
+    o.plan.unfused = true;
+    smg_status status = check_plan(f->ctx, g, &o, &result);
+    smg_context_clear_error(f->ctx);
+    return status == SMG_NO_FIT;
+}
+
+static int check_one(fixture *f, const smg_graph *g, const random_options *r, const char *what, check_options o) {
+    check_result result;
+    smg_status status = check_plan(f->ctx, g, &o, &result);
+    if (status == SMG_OK && result.pass) return 0;
+    report(g, r, what, o.target, status == SMG_OK ? "differs from the reference" : smg_context_error(f->ctx),
+           result.max_error);
+    smg_context_clear_error(f->ctx);
+    return 1;
+}
+
+/* Rewriting keeps the meaning. */
+static int check_rewritten(fixture *f, const smg_graph *g, const random_options *r, check_options o) {
+    smg_graph *rewritten;
+    smg_rewrite_report unused;
+    int64_t symbols[8] = { 0 };
+    if (smg_graph_rewrite(g, &rewritten, &unused) != SMG_OK) {
+        report(g, r, "rewrite", "-", smg_context_error(f->ctx), 0);
+        smg_context_clear_error(f->ctx);
+        return 1;
+    }
+    random_symbols(rewritten, r, symbols);
+    o.symbols = symbols;
+    int failed = check_one(f, rewritten, r, "rewritten", o);
+    smg_graph_destroy(rewritten);
+    return failed;
+}
+
+static int check_seed(fixture *f, uint64_t seed) {
+    static const int64_t extent[] = { 1, 2, 3, 5, 7, 16, 17, 31, 33, 64 };
+    random_options r = { .seed = seed, .operations = 4 + (int)(seed % 13), .symbolic = seed % 3 != 0,
+                         .s = extent[seed % 10], .t = extent[seed / 10 % 10], .max_elements = 6000 };
+    smg_graph *g;
+    int64_t symbols[8] = { 0 };
+    int failed = 0;
+    if (random_graph(f->ctx, &r, &g) != SMG_OK) {
+        report(g, &r, "builder", "-", smg_context_error(f->ctx), 0);
+        smg_context_clear_error(f->ctx);
+        smg_graph_destroy(g);
+        return 1;
+    }
+    random_symbols(g, &r, symbols);
+    check_options o = { .target = f->target[seed % (uint64_t)f->targets], .symbols = symbols, .seed = seed,
+                        .tolerance = RANDOM_TOLERANCE };
+    if (unreadable(f, g, o)) {
+        f->skipped++;
+        smg_graph_destroy(g);
+        return 0;
+    }
+    failed += check_one(f, g, &r, "time", o);
+    failed += check_rewritten(f, g, &r, o);
+    o.plan.unfused = true;
+    failed += check_one(f, g, &r, "unfused", o);
+    o.plan = (smg_plan_options){ .objective = SMG_OBJECTIVE_DISPATCHES, .nominal = symbols };
+    failed += check_one(f, g, &r, "dispatches", o);
+    o.target = "h200";
+    failed += check_one(f, g, &r, "dispatches", o);
+    smg_graph_destroy(g);
+    return failed;
+}
+
+static void fused_is_reference(void **state) {
+    fixture *f = *state;
+    const char *given = getenv("SMG_SEED"), *number = getenv("SMG_GRAPHS");
+    uint64_t first = given != NULL ? strtoull(given, NULL, 10) : 1;
+    int count = number != NULL ? atoi(number) : given != NULL ? 1 : 300, failed = 0, done = 0;
+    double start = smg_clock_seconds();
+    printf("seeds %llu.. (SMG_SEED, SMG_GRAPHS)\n", (unsigned long long)first);
+    for (; done < count && failed < 20; done++) failed += check_seed(f, first + (uint64_t)done);
+    printf("%d graphs in %.1f s, %d skipped\n", done, smg_clock_seconds() - start, f->skipped);
+    assert_int_equal(failed, 0);
+    assert_true(f->skipped <= 1 + done / 50);
+}
+
+static int setup(void **state) {
+    static fixture f;
+    static const char *const named[] = { "h200", "lavapipe", "careful", "navi31", "m1" };
+    f = (fixture){ 0 };
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(named); i++) f.target[f.targets++] = named[i];
+    f.targets += check_list(f.arena, "tests/targets", ".target", f.target + f.targets, LIMIT - f.targets);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(fused_is_reference) };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
