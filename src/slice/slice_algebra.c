@@ -54,9 +54,10 @@ static smg_expr at_old(const smg_slice_roles *r, smg_expr e) {
 
 static smg_expr difference(const smg_slice_roles *r, smg_expr e);
 
+/* A quotient of aggregates is never formed: its divisor may be 0 (a running sum starts there), and 0 * inf
+ * would poison the result. Only exponentials move, as differences. */
 static smg_expr ratio(const smg_slice_roles *r, smg_expr e) {
     if (!smg_slice_aggregates(r, e)) return one(r);
-    if (!smg_slice_varies(r, e)) return make2(r, SMG_PRIM_DIV, e, at_old(r, e));
     smg_expr_node n = *smg_expr_get(r->pool, e);
     switch (n.prim) {
     case SMG_PRIM_MUL: return make2(r, SMG_PRIM_MUL, ratio(r, n.arg[0]), ratio(r, n.arg[1]));
@@ -125,6 +126,9 @@ static void split_factors(const smg_slice_roles *r, smg_expr e, smg_expr *core, 
 
 smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_expr *out_core,
                               smg_expr *out_factor) {
+    *out_core = expr;
+    *out_factor = SMG_EXPR_NONE;
+    if (smg_expr_get(r->pool, expr)->kind != SMG_KIND_FLOAT) return SMG_OK;
     split_factors(r, expr, out_core, out_factor);
     if (*out_core == SMG_EXPR_NONE || *out_factor == SMG_EXPR_NONE) return SMG_MEMORY;
     if (is_const(r, *out_factor, 1.0)) {
@@ -193,6 +197,10 @@ smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_e
                             smg_expr *out_update, const char **out_why) {
     *out_why = "";
     *out_update = SMG_EXPR_NONE;
+    if (smg_expr_get(r->pool, expr)->kind != SMG_KIND_FLOAT) {
+        *out_why = "updates are derived for floats only";
+        return SMG_OK;
+    }
     if (combine == SMG_COMBINE_ADD) {
         *out_update = make2(r, SMG_PRIM_MUL, t, ratio(r, expr));
         *out_why = "the summand is not a product of a part that varies and a part of the aggregate";

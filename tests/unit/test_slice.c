@@ -1,0 +1,166 @@
+/* The slicers' algebra on expressions: factors that leave a sum, updates of running results, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+
+#include "slice/slice.h"
+
+enum { C, R, FIXED, MASK, T, OLD, LEAVES };
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_exprs *pool;
+    smg_leaf_role role[LEAVES];
+    smg_expr old[LEAVES], leaf[LEAVES];
+    smg_slice_roles roles;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){ 0 };
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    assert_int_equal(smg_exprs_create(f.arena, &f.pool), SMG_OK);
+    for (int i = 0; i < LEAVES; i++) {
+        f.leaf[i] = smg_expr_leaf(f.pool, i == MASK ? SMG_KIND_BOOL : SMG_KIND_FLOAT, i);
+        f.old[i] = SMG_EXPR_NONE;
+    }
+    f.role[C] = f.role[MASK] = SMG_ROLE_VARIES;
+    f.role[R] = SMG_ROLE_AGGREGATE;
+    f.old[R] = f.leaf[OLD];
+    f.roles = (smg_slice_roles){ .pool = f.pool, .role = f.role, .old = f.old, .count = T };
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+/* Prefix over a = c (varies), b = r (aggregate), c = a fixed value. */
+static smg_expr parse(fixture *f, const char *prefix) {
+    smg_expr operand[3] = { f->leaf[C], f->leaf[R], f->leaf[FIXED] };
+    smg_expr e = smg_expr_parse(f->pool, prefix, operand);
+    assert_int_not_equal(e, SMG_EXPR_NONE);
+    return e;
+}
+
+static smg_expr update(fixture *f, smg_combine combine, smg_expr e, const char **why) {
+    smg_expr result;
+    assert_int_equal(smg_slice_update(&f->roles, combine, e, f->leaf[T], &result, why), SMG_OK);
+    return result;
+}
+
+static double at(fixture *f, smg_expr e, double r, double old, double t) {
+    double leaves[LEAVES] = { 0 };
+    leaves[R] = r;
+    leaves[OLD] = old;
+    leaves[T] = t;
+    leaves[FIXED] = 3;
+    return smg_expr_eval(f->pool, e, leaves);
+}
+
+static void exponentials_are_corrected_without_quotients(void **state) {
+    fixture *f = *state;
+    const char *why;
+    smg_expr u = update(f, SMG_COMBINE_ADD, parse(f, "(exp (sub a b))"), &why);
+    assert_int_not_equal(u, SMG_EXPR_NONE);
+    assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-1)) < 1e-12);
+    assert_true(at(f, u, 1000, 990, 4) > 0); /* exp(-1000) alone would be 0 */
+    assert_true(at(f, u, 7, -(double)FLT_MAX, 0) == 0); /* the first slice */
+    u = update(f, SMG_COMBINE_ADD, parse(f, "(mul c (exp (mul (sub a b) c)))"), &why);
+    assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-3)) < 1e-12);
+}
+
+static void maxima_shift(void **state) {
+    fixture *f = *state;
+    const char *why;
+    smg_expr u = update(f, SMG_COMBINE_MAX, parse(f, "(sub a b)"), &why);
+    assert_true(at(f, u, 3, 1, 10) == 8);
+    u = update(f, SMG_COMBINE_MIN, parse(f, "(add (mul a 2) b)"), &why);
+    assert_true(at(f, u, 3, 1, 10) == 12);
+    assert_int_equal(update(f, SMG_COMBINE_MAX, parse(f, "(mul a b)"), &why), SMG_EXPR_NONE); /* the sign may turn */
+    assert_string_not_equal(why, "");
+}
+
+static void masks_stand_still(void **state) {
+    fixture *f = *state;
+    const char *why;
+    smg_expr e = parse(f, "(exp (sub a b))"), zero = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0);
+    smg_expr masked = smg_expr_make(f->pool, SMG_PRIM_SELECT, f->leaf[MASK], e, zero);
+    smg_expr u = update(f, SMG_COMBINE_ADD, masked, &why);
+    assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-1)) < 1e-12);
+    smg_expr other = smg_expr_make(f->pool, SMG_PRIM_SELECT, f->leaf[MASK], e, f->leaf[FIXED]);
+    assert_int_equal(update(f, SMG_COMBINE_ADD, other, &why), SMG_EXPR_NONE);
+}
+
+static void refused_with_a_reason(void **state) {
+    static const char *const expression[] = {
+        "(sub a b)", "(mul (sub a b) (sub a b))", "(div 1 (add 1 (exp (neg (sub a b)))))", "(tanh (mul a b))",
+        "(max (sub a b) 0)",
+        /* separable, but t * H(r') / H(r) needs H away from 0, and a running sum starts there */
+        "(sqrt (mul a b))", "(abs (mul a b))",
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(expression); i++) {
+        const char *why = "";
+        assert_int_equal(update(f, SMG_COMBINE_ADD, parse(f, expression[i]), &why), SMG_EXPR_NONE);
+        assert_string_not_equal(why, "");
+    }
+    const char *why = "";
+    assert_int_equal(update(f, SMG_COMBINE_MUL, parse(f, "(exp (sub a b))"), &why), SMG_EXPR_NONE);
+    assert_string_not_equal(why, "");
+}
+
+static void linear_factors_leave_sums(void **state) {
+    fixture *f = *state;
+    smg_expr core, factor;
+    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(div a b)"), &core, &factor), SMG_OK);
+    assert_int_equal(core, f->leaf[C]);
+    assert_true(at(f, factor, 4, 0, 0) == 0.25);
+    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(mul (neg a) b)"), &core, &factor), SMG_OK);
+    assert_int_equal(factor, f->leaf[R]);
+    assert_false(smg_slice_aggregates(&f->roles, core));
+    /* under an exp it stays; a fixed factor is not worth it; a sum is no product */
+    static const char *const kept[] = { "(exp (sub a b))", "(mul a c)", "(sub a b)", "(sqrt (mul a b))" };
+    for (size_t i = 0; i < SMG_COUNT_OF(kept); i++) {
+        smg_expr e = parse(f, kept[i]);
+        assert_int_equal(smg_slice_postpone(&f->roles, e, &core, &factor), SMG_OK);
+        assert_int_equal(factor, SMG_EXPR_NONE);
+        assert_int_equal(core, e);
+    }
+}
+
+/* Integer division truncates: sum(a / r) is not sum(a) / r. */
+static void integers_stay(void **state) {
+    fixture *f = *state;
+    smg_expr core, factor, a = smg_expr_leaf(f->pool, SMG_KIND_INT, C), r = smg_expr_leaf(f->pool, SMG_KIND_INT, R);
+    smg_expr e = smg_expr_make(f->pool, SMG_PRIM_DIV, a, r, SMG_EXPR_NONE);
+    assert_int_equal(smg_slice_postpone(&f->roles, e, &core, &factor), SMG_OK);
+    assert_int_equal(factor, SMG_EXPR_NONE);
+    assert_int_equal(core, e);
+    const char *why = "";
+    assert_int_equal(update(f, SMG_COMBINE_ADD, e, &why), SMG_EXPR_NONE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exponentials_are_corrected_without_quotients),
+        cmocka_unit_test(maxima_shift),
+        cmocka_unit_test(masks_stand_still),
+        cmocka_unit_test(refused_with_a_reason),
+        cmocka_unit_test(linear_factors_leave_sums),
+        cmocka_unit_test(integers_stay),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
