@@ -15,12 +15,6 @@ typedef struct builder {
     int (*labels)[26];                  /* CONTRACT: atom per letter, -1 */
 } builder;
 
-typedef struct operand_map {
-    smg_node_id source;
-    int rank;
-    smg_dim_map dim[SMG_MAX_RANK];
-} operand_map;
-
 static smg_status refuse(builder *b, const char *why, smg_node_id id) {
     if (b->space->refused == NULL) {
         b->space->refused = smg_arena_format(b->arena, "%s (%s)", why, smg_graph_describe(b->g, id));
@@ -87,11 +81,11 @@ static bool contract_dim(builder *b, int i, char letter, smg_size extent, smg_at
 }
 
 /* The index map of operand k in terms of the node's own atoms. */
-static smg_status own_map(builder *b, int i, int k, operand_map *out) {
+static smg_status own_map(builder *b, int i, int k, smg_operand_map *out) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
     const smg_node *a = smg_graph_node(b->g, n->operand[k]);
     smg_size zero = smg_size_const(b->g->sizes, 0);
-    *out = (operand_map){ .source = n->operand[k], .rank = a->rank };
+    *out = (smg_operand_map){ .source = n->operand[k], .rank = a->rank };
     for (int d = 0; d < a->rank; d++) {
         smg_dim_map *dim = &out->dim[d];
         dim->begin = zero;
@@ -128,90 +122,7 @@ static smg_status own_map(builder *b, int i, int k, operand_map *out) {
     return SMG_OK;
 }
 
-static bool plain(const builder *b, const smg_dim_map *dim) {
-    return dim->step == 1 && dim->begin == smg_size_const(b->g->sizes, 0);
-}
-
-/* Dims of a reshape that stand on both sides at the same boundary, from the front (step 1) or the back (-1): the
- * index is the same one, shifted or not. *io_v and *io_a end at the first that do not. */
-static void carry_dims(builder *b, const smg_node *view, const smg_node *a, const operand_map *old, operand_map *map,
-                       int step, int *io_v, int *io_a, int stop_v, int stop_a) {
-    while (*io_v != stop_v || *io_a != stop_a) {
-        if (*io_v != stop_v && is_one(b, view->dims[*io_v])) {
-            *io_v += step;
-        } else if (*io_a != stop_a && is_one(b, a->dims[*io_a])) {
-            map->dim[*io_a] = (smg_dim_map){ .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
-            *io_a += step;
-        } else if (*io_v != stop_v && *io_a != stop_a && view->dims[*io_v] == a->dims[*io_a]) {
-            map->dim[*io_a] = old->dim[*io_v];
-            *io_v += step;
-            *io_a += step;
-        } else {
-            return;
-        }
-    }
-}
-
-static bool through_reshape(builder *b, const smg_node *view, const smg_node *a, operand_map *map) {
-    smg_atom_list flat = { 0 };
-    operand_map old = *map;
-    int v = 0, d = 0, last_v = view->rank - 1, last_d = a->rank - 1;
-    carry_dims(b, view, a, &old, map, 1, &v, &d, view->rank, a->rank);
-    carry_dims(b, view, a, &old, map, -1, &last_v, &last_d, v - 1, d - 1);
-    for (; v <= last_v; v++) {
-        if (!plain(b, &old.dim[v])) return false;
-        for (int i = 0; i < old.dim[v].list.count; i++) {
-            if (flat.count == SMG_ATOM_LIST) return false;
-            flat.atom[flat.count++] = old.dim[v].list.atom[i];
-        }
-    }
-    if (!smg_atom_resolve(&b->atoms, &flat, &flat)) return false;
-    for (; d <= last_d; d++) {
-        map->dim[d] = (smg_dim_map){ .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
-        if (!smg_atom_take(&b->atoms, &flat, a->dims[d], &map->dim[d].list)) return false;
-    }
-    return flat.count == 0;
-}
-
-static void through_slice(builder *b, const smg_node *view, operand_map *map) {
-    smg_sizes *s = b->g->sizes;
-    smg_dim_map *dim = &map->dim[view->axis];
-    smg_size moved = smg_size_mul(s, dim->begin, smg_size_const(s, view->step));
-    dim->begin = smg_size_add(s, view->begin, moved);
-    dim->step *= view->step;
-}
-
-/* Rewrites the map from indexing the view to indexing what the view looks at. */
-static bool through_view(builder *b, operand_map *map) {
-    const smg_node *view = smg_graph_node(b->g, map->source);
-    const smg_node *a = smg_graph_node(b->g, view->operand[0]);
-    operand_map old = *map;
-    map->source = view->operand[0];
-    map->rank = a->rank;
-    switch (smg_op_view(view->op)) {
-    case SMG_VIEW_RESHAPE:
-        return through_reshape(b, view, a, map);
-    case SMG_VIEW_TRANSPOSE:
-        for (int d = 0; d < view->rank; d++) map->dim[view->perm[d]] = old.dim[d];
-        return true;
-    case SMG_VIEW_BROADCAST:
-        for (int d = 0; d < a->rank; d++) {
-            map->dim[d] = old.dim[d + view->rank - a->rank];
-            if (is_one(b, a->dims[d])) {
-                map->dim[d] = (smg_dim_map){ .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
-            }
-        }
-        return true;
-    case SMG_VIEW_SLICE:
-        through_slice(b, view, map);
-        return true;
-    case SMG_VIEW_NONE:
-        break;
-    }
-    return false;
-}
-
-static smg_status add_view(builder *b, const operand_map *map, bool indirect, int *out_view) {
+static smg_status add_view(builder *b, const smg_operand_map *map, bool indirect, int *out_view) {
     smg_sizes *s = b->g->sizes;
     const smg_node *source = smg_graph_node(b->g, map->source);
     smg_sview *view = SMG_ARRAY_PUSH(b->arena, &b->space->views);
@@ -244,7 +155,7 @@ static smg_status add_view(builder *b, const operand_map *map, bool indirect, in
 }
 
 typedef struct pending {
-    operand_map map;
+    smg_operand_map map;
     bool indirect;
 } pending;
 
@@ -259,14 +170,14 @@ static smg_status connect(builder *b, int i, pending (*maps)[SMG_MAX_OPERANDS]) 
         while (smg_node_class(smg_graph_node(b->g, p->map.source)) == SMG_CLASS_VIEW) {
             smg_node_id view = p->map.source;
             if (p->indirect) return refuse(b, "a gathered table behind a view", view);
-            if (!through_view(b, &p->map)) return refuse(b, "axes do not refine through the view", view);
+            if (!smg_space_through_view(b->g, &b->atoms, &p->map)) return refuse(b, "axes do not refine through the view", view);
         }
         int producer = position(b, p->map.source);
         if (producer < 0) continue;
         if (p->indirect) return refuse(b, "a gathered table is computed here", p->map.source);
         node->operand[k].producer = producer;
         for (int d = 0; d < p->map.rank; d++) {
-            if (!plain(b, &p->map.dim[d])) return refuse(b, "a shifted read of an intermediate", p->map.source);
+            if (!smg_dim_plain(b->g, &p->map.dim[d])) return refuse(b, "a shifted read of an intermediate", p->map.source);
             if (!smg_atom_unify(&b->atoms, &b->out[producer][d], &p->map.dim[d].list)) {
                 return refuse(b, "axes do not nest", p->map.source);
             }
@@ -352,7 +263,7 @@ static smg_status store_view(builder *b, int i) {
     node->store = -1;
     if (!node->output) return SMG_OK;
     const smg_node *n = smg_graph_node(b->g, node->node);
-    operand_map map = { .source = node->node, .rank = n->rank };
+    smg_operand_map map = { .source = node->node, .rank = n->rank };
     for (int d = 0; d < n->rank; d++) {
         map.dim[d] = (smg_dim_map){ .list = b->out[i][d], .begin = smg_size_const(b->g->sizes, 0), .step = 1 };
     }
@@ -413,7 +324,7 @@ static smg_status align_reads(builder *b, pending (*maps)[SMG_MAX_OPERANDS]) {
             const smg_snode *ny = &b->space->nodes.items[y / SMG_MAX_OPERANDS];
             int ky = y % SMG_MAX_OPERANDS;
             if (ky >= ny->operand_count || ny->operand[ky].producer >= 0) continue;
-            const operand_map *mx = &maps[x / SMG_MAX_OPERANDS][kx].map, *my = &maps[y / SMG_MAX_OPERANDS][ky].map;
+            const smg_operand_map *mx = &maps[x / SMG_MAX_OPERANDS][kx].map, *my = &maps[y / SMG_MAX_OPERANDS][ky].map;
             for (int d = 0; mx->source == my->source && d < mx->rank; d++) {
                 SMG_TRY(align_dim(b, &mx->dim[d], &my->dim[d]));
             }

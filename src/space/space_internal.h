@@ -47,4 +47,16 @@ bool smg_atom_take(smg_atoms *atoms, smg_atom_list *list, smg_size extent, smg_a
 /* Merges neighbouring axes that are one run in every view (space_coalesce.c). */
 void smg_space_coalesce(smg_space *space);
 
+/* The index map of one operand, dimension by dimension of `source`. */
+typedef struct smg_operand_map {
+    smg_node_id source;
+    int rank;
+    smg_dim_map dim[SMG_MAX_RANK];
+} smg_operand_map;
+
+bool smg_dim_plain(const smg_graph *g, const smg_dim_map *dim);
+/* Rewrites the map from indexing the view `source` to indexing what the view looks at; false when axes do not
+ * refine through it. */
+bool smg_space_through_view(const smg_graph *g, smg_atoms *atoms, smg_operand_map *map);
+
 #endif
