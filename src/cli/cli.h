@@ -76,8 +76,9 @@ int cli_bench(cli_options *o);
 int cli_embed(cli_options *o);
 
 /* cli_report.c */
-void cli_print_check(const smg_check *check, bool json);
-smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays);
+void cli_print_check(const smg_check *check);
+/* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
+smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
 double cli_median(double *values, int count); /* sorts */
 
 #endif

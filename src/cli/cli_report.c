@@ -16,8 +16,7 @@ double cli_median(double *values, int count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-void cli_print_check(const smg_check *check, bool json) {
-    if (json) return;
+void cli_print_check(const smg_check *check) {
     for (int i = 0; i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
         printf("check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output,
@@ -54,50 +53,83 @@ static void add_steps(const smg_compilation *c, const smg_program *program, grou
     }
 }
 
-static void print_groups(const smg_compilation *c, const group *groups) {
+static void add_table(const smg_compilation *c, const group *groups, double total,
+                      const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
-    double total = 0;
-    for (int i = 0; i < c->bundle->modules.count; i++) total += groups[i].measured;
-    printf("\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us", "estimate us",
-           "KB a call", "share", "bandw.", "arith.");
+    smg_text_addf(text, "\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us",
+                  "estimate us", "KB a call", "share", "bandw.", "arith.");
     for (int i = 0; i < c->bundle->modules.count; i++) {
         const group *g = &groups[i];
         if (g->calls == 0) continue;
         double calls = (double)g->calls;
         double rate = g->measured > 0 ? 1 / g->measured : 0;
-        printf("%-10s %6d %12.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
-               c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS,
-               g->measured / calls * 1e6, g->estimated / calls * 1e6, g->bytes / calls / 1e3,
-               total > 0 ? 100 * g->measured / total : 0, 100 * g->bytes * rate / t->bandwidth,
-               100 * g->flops * rate / t->fma_rate);
+        smg_text_addf(text, "%-10s %6d %12.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
+                      c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS,
+                      g->measured / calls * 1e6, g->estimated / calls * 1e6, g->bytes / calls / 1e3,
+                      total > 0 ? 100 * g->measured / total : 0,
+                      100 * g->bytes * rate / t->bandwidth, 100 * g->flops * rate / t->fma_rate);
     }
+    smg_text_addf(text,
+                  "memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); "
+                  "%d barriers in %d dispatches\n",
+                  (double)memory->constant_bytes / 1e6, (double)memory->arena_bytes / 1e6,
+                  (double)memory->unaliased_bytes / 1e6, memory->barriers, c->plan->steps.count);
 }
 
-smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays) {
+static void add_json(const smg_compilation *c, const group *groups,
+                     const smg_program_memory *memory, smg_text *text) {
+    const smg_target *t = &c->target;
+    bool first = true;
+    smg_text_add(text, ",\n  \"profile\": [");
+    for (int i = 0; i < c->bundle->modules.count; i++) {
+        const group *g = &groups[i];
+        if (g->calls == 0) continue;
+        double calls = (double)g->calls;
+        double rate = g->measured > 0 ? 1 / g->measured : 0;
+        smg_text_add(text, first ? "\n    {\"kernel\": " : ",\n    {\"kernel\": ");
+        smg_text_add_json(text, c->bundle->modules.items[i].name);
+        smg_text_addf(text,
+                      ", \"calls\": %d, \"seconds\": %.9g, \"estimate_seconds\": %.9g, "
+                      "\"bytes\": %.0f, \"bandwidth\": %.4g, \"arithmetic\": %.4g}",
+                      g->calls / PROFILE_ROUNDS, g->measured / calls, g->estimated / calls,
+                      g->bytes / calls, g->bytes * rate / t->bandwidth,
+                      g->flops * rate / t->fma_rate);
+        first = false;
+    }
+    smg_text_addf(
+        text,
+        "\n  ],\n  \"memory\": {\"constants\": %lld, \"arena\": %lld, \"unaliased\": %lld, "
+        "\"barriers\": %d}",
+        (long long)memory->constant_bytes, (long long)memory->arena_bytes,
+        (long long)memory->unaliased_bytes, memory->barriers);
+}
+
+smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {
     smg_program *program = smg_model_program(model);
     const smg_compilation *c = smg_model_compilation(model);
     smg_program_memory memory;
     group *groups = SMG_ARENA_ARRAY(arrays->arena, group, (size_t)c->bundle->modules.count + 1);
     if (groups == NULL) return SMG_MEMORY;
-    (void)o;
     SMG_TRY(smg_program_set_profile(program, true));
     for (int i = 0; i <= PROFILE_ROUNDS; i++) {
         SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
         if (i > 0) add_steps(c, program, groups); /* the first warms up */
     }
-    print_groups(c, groups);
+    double total = 0;
+    for (int i = 0; i < c->bundle->modules.count; i++) total += groups[i].measured;
     smg_program_memory_used(program, &memory);
-    printf("memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); %d barriers in %d "
-           "dispatches\n",
-           (double)memory.constant_bytes / 1e6, (double)memory.arena_bytes / 1e6,
-           (double)memory.unaliased_bytes / 1e6, memory.barriers, c->plan->steps.count);
+    if (o->json) {
+        add_json(c, groups, &memory, text);
+    } else {
+        add_table(c, groups, total, &memory, text);
+    }
     return smg_program_set_profile(program, false);
 }
 
 #else
 
-smg_status cli_print_profile(cli_options *o, smg_model *model, const cli_arrays *arrays) {
-    (void)model, (void)arrays;
+smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {
+    (void)model, (void)arrays, (void)text;
     return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
 }
 
