@@ -1,0 +1,208 @@
+/* Spaces of small graphs: common axes, what may be cut and the reasons why not, views as relabelings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sched/sched.h"
+#include "slice/slice.h"
+#include "space/space.h"
+#include "support/check_plan.h"
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_space *space;
+    smg_text why;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){ 0 };
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    smg_text_init(&f.why, f.ctx);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_text_free(&f->why);
+    smg_graph_destroy(f->g);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static void build(fixture *f) {
+    smg_node_id nodes[64];
+    int count = 0;
+    bool *needed = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->g->nodes.count + 1);
+    for (smg_node_id i = 0; i < f->g->nodes.count; i++) {
+        smg_op_class c = smg_node_class(smg_graph_node(f->g, i));
+        if (c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW) nodes[count++] = i;
+    }
+    for (int o = 0; o < f->g->outputs.count; o++) needed[smg_space_source(f->g, f->g->outputs.items[o].node)] = true;
+    assert_int_equal(smg_space_build(f->g, f->arena, nodes, count, needed, &f->space), SMG_OK);
+}
+
+static void parse(fixture *f, const char *text) {
+    if (smg_graph_parse(f->ctx, text, strlen(text), "test", &f->g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    build(f);
+}
+
+static void load(fixture *f, const char *path) {
+    assert_int_equal(check_load(f->ctx, path, &f->g), SMG_OK);
+    build(f);
+    assert_null(f->space->refused);
+}
+
+/* Extents of the axes that may be cut, in axis order: "b*s 128". */
+static const char *spatial(fixture *f) {
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_axis_set set = smg_slice_spatial(f->space, &f->why);
+    for (int a = 0; a < f->space->axes.count; a++) {
+        if (!(set & SMG_AXIS_BIT(a))) continue;
+        if (text.length > 0) smg_text_add(&text, " ");
+        smg_size_print(f->g->sizes, f->space->axes.items[a].extent, &text);
+    }
+    const char *result = smg_arena_string(f->arena, smg_text_cstr(&text));
+    smg_text_free(&text);
+    return result;
+}
+
+static bool says(const fixture *f, const char *part) { return strstr(smg_text_cstr(&f->why), part) != NULL; }
+
+static void product_cuts_rows_and_columns(void **state) {
+    fixture *f = *state;
+    parse(f, "graph p\ndim m\na = input f32[m, 40]\nb = input f32[40, 24]\n"
+             "y = contract(a, b) \"mk,kn->mn\"\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_int_equal(f->space->axes.count, 3);
+    assert_string_equal(spatial(f), "m 24");
+    assert_true(says(f, "y is all-to-one along it"));
+}
+
+static void row_reduction_cuts_rows(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/softmax.smg");
+    assert_int_equal(f->space->axes.count, 2);
+    assert_string_equal(spatial(f), "rows");
+    assert_true(says(f, "all-to-one"));
+}
+
+static void centred_rows_cut_rows(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/layernorm.smg");
+    assert_int_equal(f->space->axes.count, 2);
+    assert_string_equal(spatial(f), "rows");
+}
+
+static void heads_cut_batch_head_and_queries(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/attention.smg");
+    assert_string_equal(spatial(f), "b h s");
+    assert_true(says(f, "all-to-one"));
+    assert_true(says(f, "needed over the whole of it"));
+}
+
+static void views_are_relabelings(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/attention_views.smg");
+    assert_string_equal(spatial(f), "b 3 s");
+}
+
+static void neighbours_that_are_one_run_merge(void **state) {
+    fixture *f = *state;
+    parse(f, "graph c\ndim b\ndim s\nx = input f32[b, s, 16]\nw = input f32[16, 8]\n"
+             "y = contract(x, w) \"bsk,kn->bsn\"\nz = tanh(y)\noutput z = z\n");
+    assert_int_equal(f->space->axes.count, 3);
+    assert_string_equal(spatial(f), "b*s 8");
+}
+
+static void slices_of_split_axes_are_shifts(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 24]\nv = reshape(x) : f32[n, 2, 12]\n"
+             "h = slice(v) axis=1 begin=1 count=1 step=1 : f32[n, 1, 12]\ny = neg(h)\noutput y = y\n");
+    assert_null(f->space->refused);
+    const smg_sview *view = &f->space->views.items[f->space->nodes.items[0].operand[0].view];
+    assert_int_equal(view->offset, smg_size_const(f->g->sizes, 12));
+}
+
+static void shifted_intermediate_is_refused(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\nx = input f32[24]\ne = exp(x)\nh = slice(e) axis=0 begin=2 count=5 step=1 : f32[5]\n"
+             "y = neg(h)\noutput y = y\n");
+    assert_non_null(f->space->refused);
+    assert_non_null(strstr(f->space->refused, "shifted"));
+}
+
+static void diagonal_is_refused(void **state) {
+    fixture *f = *state;
+    parse(f, "graph d\nx = input f32[8, 8]\nm = reduce_max(x) axis=1\nt = transpose(x) perm=[1, 0] : f32[8, 8]\n"
+             "e = exp(x)\ny = contract(e, e) \"ab,ba->a\"\noutput y = y\noutput m = m\n");
+    assert_non_null(f->space->refused);
+}
+
+/* ---- schedules ------------------------------------------------------------------------------------ */
+
+static void candidates(fixture *f, const char *path, const char *device, smg_schedules *out, smg_target *target) {
+    int64_t nominal[SMG_SPACE_AXES];
+    load(f, path);
+    for (int i = 0; i < SMG_SPACE_AXES; i++) nominal[i] = 128;
+    assert_int_equal(check_target(f->ctx, device, target), SMG_OK);
+    assert_int_equal(smg_sched_candidates(f->space, target, nominal, f->arena, out), SMG_OK);
+    assert_true(out->items.count > 0);
+}
+
+static void schedules_are_legal(void **state) {
+    fixture *f = *state;
+    static const char *const device[] = { "h200", "careful", "tests/targets/subgroup4.target" };
+    for (size_t d = 0; d < SMG_COUNT_OF(device); d++) {
+        smg_schedules schedules;
+        smg_target target;
+        candidates(f, "tests/graphs/attention.smg", device[d], &schedules, &target);
+        smg_axis_set allowed = smg_slice_spatial(f->space, NULL);
+        for (int i = 0; i < schedules.items.count; i++) {
+            const smg_schedule *s = &schedules.items.items[i];
+            assert_int_equal(s->grid & ~allowed, 0);
+            assert_true(s->row_axis < 0 || (allowed & SMG_AXIS_BIT(s->row_axis)));
+            assert_true(s->temporal < 0 || !(allowed & SMG_AXIS_BIT(s->temporal)));
+            assert_true(s->lane_rows * s->lane_cols <= target.max_invocations);
+            assert_int_equal(s->lane_cols & (s->lane_cols - 1), 0);
+            for (int a = 0; a < f->space->axes.count; a++) assert_true(s->tile[a] >= 1);
+        }
+        smg_graph_destroy(f->g);
+        f->g = NULL;
+    }
+}
+
+static void unbounded_rows_are_cut_temporally(void **state) {
+    fixture *f = *state;
+    smg_schedules schedules;
+    smg_target target;
+    candidates(f, "tests/graphs/attention.smg", "h200", &schedules, &target);
+    for (int i = 0; i < schedules.items.count; i++) assert_true(schedules.items.items[i].temporal >= 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(product_cuts_rows_and_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(row_reduction_cuts_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(centred_rows_cut_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(heads_cut_batch_head_and_queries, setup, teardown),
+        cmocka_unit_test_setup_teardown(views_are_relabelings, setup, teardown),
+        cmocka_unit_test_setup_teardown(neighbours_that_are_one_run_merge, setup, teardown),
+        cmocka_unit_test_setup_teardown(slices_of_split_axes_are_shifts, setup, teardown),
+        cmocka_unit_test_setup_teardown(shifted_intermediate_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(diagonal_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(schedules_are_legal, setup, teardown),
+        cmocka_unit_test_setup_teardown(unbounded_rows_are_cut_temporally, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
