@@ -8,8 +8,8 @@ static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, co
         h = smg_hash_u64(h, (uint64_t)n->op);
         h = smg_hash_u64(h, (uint64_t)n->type);
         for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->dims[d]);
+        h = smg_hash_u64(h, (uint64_t)n->axis * 31u + (uint64_t)n->step); /* an index runs along its axis */
         if (smg_node_class(n) != SMG_CLASS_VIEW) break;
-        h = smg_hash_u64(h, (uint64_t)n->axis * 31u + (uint64_t)n->step);
         h = smg_hash_u64(h, (uint64_t)n->begin);
         for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->perm[d]);
         id = n->operand[0];
