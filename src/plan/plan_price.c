@@ -142,11 +142,14 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
     return *out_refused == NULL;
 }
 
-/* Workgroups that share one core and wait for each other's loads at the same time. */
+/* Workgroups that share one core, hide each other's waits and keep its memory busy: bounded by lanes, shared memory
+ * and registers (a file holds about 256 lanes of the largest size; the driver adds some of its own to each lane). */
 static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price) {
-    double by_lanes = floor(1536.0 / smg_kernel_invocations(k));
+    double lanes = (double)smg_kernel_invocations(k);
+    double by_lanes = floor(1536.0 / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
-    double count = fmin(by_lanes, by_shared);
+    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * ((double)price->registers + 24.0)));
+    double count = fmin(by_lanes, fmin(by_shared, by_registers));
     return t->type == SMG_DEVICE_CPU || count < 1 ? 1 : count;
 }
 
@@ -160,12 +163,13 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
-    double lanes = smg_kernel_invocations(k) * fmin(waves, 4.0) / 512.0;
-    double busy = t->type == SMG_DEVICE_CPU ? balance : balance * fmin(1.0, lanes);
-    double arithmetic = 2.0 * w.work / (t->fma_rate * busy);
-    double memory = w.memory / (t->bandwidth * fmin(1.0, 2.0 * busy));
-    double cache = w.traffic / (t->cache_bandwidth * fmin(1.0, 2.0 * busy));
-    double slow = fmax(fmax(arithmetic, w.waits * ceil(waves / residents(k, t, out_price))), fmax(memory, cache));
+    double together = fmin(waves, residents(k, t, out_price));
+    double lanes = t->type == SMG_DEVICE_CPU ? 1e9 : smg_kernel_invocations(k) * together;
+    double arithmetic = 2.0 * w.work / (t->fma_rate * balance * fmin(1.0, lanes / 512.0));
+    double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / 768.0); /* half the cores saturate memory */
+    double memory = w.memory / (t->bandwidth * share);
+    double cache = w.traffic / (t->cache_bandwidth * share);
+    double slow = fmax(fmax(arithmetic, w.waits * ceil(waves / together)), fmax(memory, cache));
     out_price->seconds = slow + w.barriers * waves * t->barrier_cost + t->dispatch_cost;
     out_price->bytes = w.memory;
     out_price->flops = w.flops;
