@@ -41,9 +41,10 @@ static smg_status print_rows(stream *s, const char *const *texts, int count) {
 static smg_status embed_window(stream *s, const char *const *texts, const size_t *lengths,
                                int count) {
     smg_status status = smg_embedder_run(s->embedder, texts, lengths, count, s->rows);
-    if (status != SMG_OK) {
-        return smg_fail_within(s->o->ctx, status, "behind %lld texts", (long long)s->printed);
+    if (status != SMG_OK && s->printed > 0) {
+        smg_fail_within(s->o->ctx, status, "after %lld texts", (long long)s->printed);
     }
+    if (status != SMG_OK) return status;
     s->printed += count;
     return print_rows(s, texts, count);
 }
