@@ -66,6 +66,23 @@ smg_size smg_node_elements(const smg_graph *g, smg_node_id id);
  * `axis` (extent 1 or absent), else the operand's axis. */
 int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int axis);
 
+/* ---- builders over sizes of g->sizes ------------------------------------------------------------- */
+
+/* As the builders of include/smg/graph.h, which parse text and call these; for folders that compute
+ * sizes. Dims are copied; a size that is SMG_SIZE_NONE is a failure. */
+smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank,
+                             const smg_size *dims);
+smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
+                                const smg_size *dims, const void *data);
+smg_value smg_graph_size_of(smg_graph *g, smg_size size);
+smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis);
+smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
+smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
+smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
+                             int64_t step);
+/* The node behind a value of this graph; NULL when it is not one. */
+const smg_node *smg_graph_node_of(const smg_graph *g, smg_value value);
+
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */
 

@@ -99,12 +99,25 @@ smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size 
     return SMG_OK;
 }
 
-static bool read_dims(smg_graph *g, const char *what, const char *dims, smg_node *node) {
+static bool read_dims(smg_graph *g, const char *what, const char *dims, int *out_rank,
+                      smg_size *out_dims) {
     const char *cursor = dims ? dims : "";
-    smg_status status = smg_dims_parse(g, &cursor, '\0', node->dims, &node->rank);
+    smg_status status = smg_dims_parse(g, &cursor, '\0', out_dims, out_rank);
     if (status != SMG_OK)
         stick(g, smg_fail_within(g->ctx, status, "%s: dims \"%s\"", what, dims ? dims : ""));
     return status == SMG_OK;
+}
+
+static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *dims,
+                     smg_node *node) {
+    if (rank < 0 || rank > SMG_MAX_RANK) {
+        stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: rank %d is outside [0, %d]", what, rank,
+                          SMG_MAX_RANK));
+        return false;
+    }
+    node->rank = rank;
+    for (int i = 0; i < rank; i++) node->dims[i] = dims[i];
+    return true;
 }
 
 static bool read_size(smg_graph *g, const char *what, const char *text, smg_size *out_size) {
@@ -153,11 +166,11 @@ static smg_node unary(smg_op op, smg_value a) {
 
 /* ---- leaves --------------------------------------------------------------------------------- */
 
-smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, const char *dims) {
-    smg_node node = {.op = SMG_OP_INPUT};
+smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank,
+                             const smg_size *dims) {
+    smg_node node = {.op = SMG_OP_INPUT, .type = type};
     if (!open_for(g, "input") || !read_name(g, name, &node)) return no_value;
-    if (!read_type(g, "input", type, &node.type) || !read_dims(g, "input", dims, &node))
-        return no_value;
+    if (!set_dims(g, "input", rank, dims, &node)) return no_value;
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *other = &g->nodes.items[i];
         if (other->op != SMG_OP_INPUT || strcmp(other->name, node.name) != 0) continue;
@@ -167,13 +180,30 @@ smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, cons
     return push(g, &node);
 }
 
+smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, const char *dims) {
+    smg_type parsed;
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    if (!open_for(g, "input") || !read_type(g, "input", type, &parsed)) return no_value;
+    if (!read_dims(g, "input", dims, &rank, sizes)) return no_value;
+    return smg_graph_input_of(g, name, parsed, rank, sizes);
+}
+
+smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
+                                const smg_size *dims, const void *data) {
+    smg_node node = {.op = SMG_OP_CONSTANT, .type = type, .data = data};
+    if (!open_for(g, "constant") || !read_name(g, name, &node)) return no_value;
+    return set_dims(g, "constant", rank, dims, &node) ? push(g, &node) : no_value;
+}
+
 smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, const char *dims,
                              const void *data) {
-    smg_node node = {.op = SMG_OP_CONSTANT, .data = data};
-    if (!open_for(g, "constant") || !read_name(g, name, &node)) return no_value;
-    if (!read_type(g, "constant", type, &node.type) || !read_dims(g, "constant", dims, &node))
-        return no_value;
-    return push(g, &node);
+    smg_type parsed;
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    if (!open_for(g, "constant") || !read_type(g, "constant", type, &parsed)) return no_value;
+    if (!read_dims(g, "constant", dims, &rank, sizes)) return no_value;
+    return smg_graph_constant_of(g, name, parsed, rank, sizes, data);
 }
 
 smg_value smg_graph_number(smg_graph *g, const char *type, double value) {
@@ -182,17 +212,29 @@ smg_value smg_graph_number(smg_graph *g, const char *type, double value) {
     return push(g, &node);
 }
 
+smg_value smg_graph_size_of(smg_graph *g, smg_size size) {
+    smg_node node = {.op = SMG_OP_SIZE, .type = SMG_TYPE_F32, .size = size};
+    return open_for(g, "size") ? push(g, &node) : no_value;
+}
+
 smg_value smg_graph_size(smg_graph *g, const char *size) {
-    smg_node node = {.op = SMG_OP_SIZE, .type = SMG_TYPE_F32};
-    if (!open_for(g, "size") || !read_size(g, "size", size, &node.size)) return no_value;
+    smg_size parsed;
+    if (!open_for(g, "size") || !read_size(g, "size", size, &parsed)) return no_value;
+    return smg_graph_size_of(g, parsed);
+}
+
+smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis) {
+    smg_node node = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32};
+    if (!open_for(g, "iota") || !set_dims(g, "iota", rank, dims, &node)) return no_value;
+    node.axis = axis < 0 ? axis + node.rank : axis;
     return push(g, &node);
 }
 
 smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis) {
-    smg_node node = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32};
-    if (!open_for(g, "iota") || !read_dims(g, "iota", dims, &node)) return no_value;
-    node.axis = axis < 0 ? axis + node.rank : axis;
-    return push(g, &node);
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    if (!open_for(g, "iota") || !read_dims(g, "iota", dims, &rank, sizes)) return no_value;
+    return smg_graph_iota_of(g, rank, sizes, axis);
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
@@ -272,10 +314,17 @@ smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
-smg_value smg_graph_reshape(smg_graph *g, smg_value a, const char *dims) {
+smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
     smg_node node = unary(SMG_OP_RESHAPE, a);
     if (!open_for(g, "reshape") || !node_of(g, "reshape", a)) return no_value;
-    return read_dims(g, "reshape", dims, &node) ? push(g, &node) : no_value;
+    return set_dims(g, "reshape", rank, dims, &node) ? push(g, &node) : no_value;
+}
+
+smg_value smg_graph_reshape(smg_graph *g, smg_value a, const char *dims) {
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    if (!open_for(g, "reshape") || !read_dims(g, "reshape", dims, &rank, sizes)) return no_value;
+    return smg_graph_reshape_to(g, a, rank, sizes);
 }
 
 smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *perm) {
@@ -292,26 +341,40 @@ smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *pe
     return push(g, &node);
 }
 
-smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
+smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
     smg_node node = unary(SMG_OP_BROADCAST, a);
     if (!open_for(g, "broadcast") || !node_of(g, "broadcast", a)) return no_value;
-    return read_dims(g, "broadcast", dims, &node) ? push(g, &node) : no_value;
+    return set_dims(g, "broadcast", rank, dims, &node) ? push(g, &node) : no_value;
 }
 
-smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
-                          int step) {
+smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    if (!open_for(g, "broadcast") || !read_dims(g, "broadcast", dims, &rank, sizes))
+        return no_value;
+    return smg_graph_broadcast_to(g, a, rank, sizes);
+}
+
+smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
+                             int64_t step) {
     smg_node node = unary(SMG_OP_SLICE, a);
     if (!open_for(g, "slice")) return no_value;
     const smg_node *source = node_of(g, "slice", a);
     if (!source) return no_value;
-    int rank = source->rank;
-    smg_size extent;
-    if (!read_size(g, "slice", begin, &node.begin) || !read_size(g, "slice", count, &extent))
-        return no_value;
-    node.axis = axis < 0 ? axis + rank : axis;
+    node.begin = begin;
+    node.axis = axis < 0 ? axis + source->rank : axis;
     node.step = step;
-    if (node.axis >= 0 && node.axis < rank) node.dims[node.axis] = extent;
+    if (node.axis >= 0 && node.axis < source->rank) node.dims[node.axis] = count;
     return push(g, &node);
+}
+
+smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
+                          int step) {
+    smg_size from, extent;
+    if (!open_for(g, "slice")) return no_value;
+    if (!read_size(g, "slice", begin, &from) || !read_size(g, "slice", count, &extent))
+        return no_value;
+    return smg_graph_slice_of(g, a, axis, from, extent, step);
 }
 
 /* ---- names and outputs ---------------------------------------------------------------------- */

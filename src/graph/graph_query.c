@@ -77,3 +77,8 @@ uint64_t smg_graph_hash(const smg_graph *g) {
     }
     return hash;
 }
+
+const smg_node *smg_graph_node_of(const smg_graph *g, smg_value value) {
+    bool known = g && value.id >= 1 && value.id <= g->nodes.count;
+    return known ? &g->nodes.items[value.id - 1] : NULL;
+}
