@@ -12,7 +12,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(smg_shaderc REQUIRED IMPORTED_TARGET shaderc)
 pkg_check_modules(smg_yyjson REQUIRED IMPORTED_TARGET yyjson)
 pkg_check_modules(smg_utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
-pkg_check_modules(smg_protobuf_c IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(smg_protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_package(SPIRV-Tools CONFIG REQUIRED) # SPIRV-Tools-static
 
 if(SMG_VULKAN AND NOT TARGET Vulkan::Headers)

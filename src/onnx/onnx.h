@@ -43,7 +43,7 @@ const smg_onnx_missing *smg_onnx_missing_at(const smg_onnx *model, int index);
 
 /* Converts. UNSUPPORTED with the first missing operator when there is one. The graph is finished,
  * belongs to the caller (smg_graph_destroy) and must die before the model. */
-smg_status smg_onnx_build(smg_onnx *model, smg_graph **out_graph);
+smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph);
 
 /* Says that a constant's bytes were uploaded: their pages may go. */
 void smg_onnx_drop(const smg_onnx *model, const void *data, size_t bytes);

@@ -86,6 +86,8 @@ const smg_onnx_op *smg_onnx_find_op(const char *domain, const char *word); /* NU
     smg_status smg_onnx_sizes_##evaluate(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done);
 #include "onnx/onnx_ops.def"
 #undef ONNX_OP
+smg_status smg_onnx_convert_none(smg_onnx_build *b, const smg_onnx_node *n);
+smg_status smg_onnx_sizes_none(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done);
 
 /* ---- failures ----------------------------------------------------------------------------------- */
 
