@@ -136,6 +136,23 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
     return SMG_OK;
 }
 
+/* Derived buffers are written by a prepare step before any step reads them. */
+static smg_status verify_derived(smg_context *ctx, const smg_bundle *bundle, int buffer) {
+    const smg_bbuffer *b = &bundle->buffers.items[buffer];
+    if (b->kind != SMG_BUFFER_DERIVED) return SMG_OK;
+    for (int s = 0; s < bundle->prepare.count; s++) {
+        const smg_bstep *step = &bundle->prepare.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            if (step->bindings[i].buffer != buffer) continue;
+            if (step->bindings[i].written) return SMG_OK;
+            return smg_fail(ctx, SMG_INTERNAL,
+                            "bundle: prepare step '%s' reads '%s' before any writes it", step->name,
+                            b->name);
+        }
+    }
+    return smg_fail(ctx, SMG_INTERNAL, "bundle: no prepare step writes '%s'", b->name);
+}
+
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     if (bundle == NULL || bundle->sizes == NULL) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: there is none, or it has no sizes");
@@ -154,5 +171,6 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->run.count; i++) {
         SMG_TRY(verify_step(ctx, bundle, &bundle->run.items[i], false, i));
     }
+    for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_derived(ctx, bundle, i));
     return SMG_OK;
 }

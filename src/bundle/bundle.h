@@ -17,7 +17,7 @@ typedef enum smg_buffer_kind {
     SMG_BUFFER_INPUT,     /* the caller writes it before a run */
     SMG_BUFFER_OUTPUT,    /* the caller reads it after a run */
     SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
-    SMG_BUFFER_DERIVED,   /* written once by the prepare list, read ever after */
+    SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
     SMG_BUFFER_TEMPORARY  /* lives from step `first` to step `last` of the run list; may share memory */
 } smg_buffer_kind;
 

@@ -72,8 +72,14 @@ static void add_table(const smg_compilation *c, const group *groups, double tota
     smg_text_addf(text,
                   "memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); "
                   "%d barriers in %d dispatches\n",
-                  (double)memory->constant_bytes / 1e6, (double)memory->arena_bytes / 1e6,
-                  (double)memory->unaliased_bytes / 1e6, memory->barriers, c->plan->steps.count);
+                  (double)(memory->constant_bytes + memory->derived_bytes) / 1e6,
+                  (double)memory->arena_bytes / 1e6, (double)memory->unaliased_bytes / 1e6,
+                  memory->barriers, c->plan->steps.count);
+    if (c->plan->prepare.count == 0) return;
+    smg_text_addf(text,
+                  "prepare: %d kernels made %.1f MB of constants in %.1f ms, once, beside %.1f MB of scratch\n",
+                  c->plan->prepare.count, (double)memory->derived_bytes / 1e6, memory->prepare_seconds * 1e3,
+                  (double)memory->prepare_bytes / 1e6);
 }
 
 static void add_json(const smg_compilation *c, const group *groups,
@@ -99,9 +105,10 @@ static void add_json(const smg_compilation *c, const group *groups,
     smg_text_addf(
         text,
         "\n  ],\n  \"memory\": {\"constants\": %lld, \"arena\": %lld, \"unaliased\": %lld, "
-        "\"barriers\": %d}",
+        "\"barriers\": %d, \"derived\": %lld, \"prepare\": %lld, \"prepare_seconds\": %.9g}",
         (long long)memory->constant_bytes, (long long)memory->arena_bytes,
-        (long long)memory->unaliased_bytes, memory->barriers);
+        (long long)memory->unaliased_bytes, memory->barriers, (long long)memory->derived_bytes,
+        (long long)memory->prepare_bytes, memory->prepare_seconds);
 }
 
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {

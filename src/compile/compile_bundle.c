@@ -1,7 +1,8 @@
-/* compile_bundle.c: a plan as a bundle: buffers, modules, run list.
+/* compile_bundle.c: a plan as a bundle: buffers, modules, prepare list, run list.
  *
- * A buffer stands for a node whose value lies in memory: an input, a constant, an output, or a temporary
- * that lives from the step that writes it to the last that reads it. A module is one text: kernels that
+ * A buffer stands for a node whose value lies in memory: an input, a constant, what the prepare list derives
+ * from constants, an output, or a temporary that lives from the step that writes it to the last that reads
+ * it. A module is one text: kernels that
  * differ in names only (the same block of every layer) are written with plain names, so that they are
  * one text, compiled once. */
 #include "compile/compile.h"
@@ -10,6 +11,7 @@
 typedef struct bundler {
     smg_compilation *c;
     smg_bundle *bundle;
+    bool preparing;   /* the step at hand is of the prepare list */
     int *buffer_of;   /* node -> buffer, -1 */
     smg_map *modules; /* text -> module index + 1 */
     smg_spirv_compiler *compiler;
@@ -59,6 +61,8 @@ static smg_status add_buffer(bundler *b, smg_node_id id, int *out_buffer) {
     } else if (smg_node_class(node) == SMG_CLASS_LEAF) {
         buffer->kind = SMG_BUFFER_CONSTANT;
         buffer->data = node->data;
+    } else if (b->preparing) {
+        buffer->kind = SMG_BUFFER_DERIVED;
     } else if (output >= 0) {
         buffer->kind = SMG_BUFFER_OUTPUT;
         buffer->name = g->outputs.items[output].name;
@@ -212,9 +216,9 @@ static smg_status write_module(bundler *b, const smg_pstep *from, smg_bstep *ste
     return add_module(b, from, &interface, &step->module);
 }
 
-static smg_status add_step(bundler *b, int position) {
-    const smg_pstep *from = &b->c->plan->steps.items[position];
-    smg_bstep *step = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->run);
+static smg_status add_step(bundler *b, const smg_pstep *from, int position) {
+    smg_bstep *step = b->preparing ? SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->prepare)
+                                   : SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->run);
     if (step == NULL) return SMG_MEMORY;
     step->name = smg_arena_string(b->bundle->arena, from->name);
     if (step->name == NULL) return SMG_MEMORY;
@@ -250,11 +254,16 @@ static smg_status fill_bundle(bundler *b) {
     SMG_TRY(smg_map_create(b->bundle->arena, &b->modules));
     SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &b->compiler));
     SMG_TRY(add_inputs(b));
-    int count = b->c->plan->steps.count;
+    const smg_plan *plan = b->c->plan;
+    int prepare = plan->prepare.count;
+    int count = prepare + plan->steps.count;
     for (int i = 0; i < count; i++) {
-        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count,
-                     b->c->plan->steps.items[i].name);
-        SMG_TRY(add_step(b, i));
+        b->preparing = i < prepare;
+        int position = b->preparing ? i : i - prepare;
+        const smg_pstep *step =
+            b->preparing ? &plan->prepare.items[position] : &plan->steps.items[position];
+        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count, step->name);
+        SMG_TRY(add_step(b, step, position));
     }
     smg_progress(b->c->ctx, "compile", (size_t)count, (size_t)count, "");
     return SMG_OK;

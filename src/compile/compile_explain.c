@@ -42,11 +42,11 @@ static void print_because(const smg_pstep *step, bool prices, smg_text *text) {
     }
 }
 
-static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool prices,
-                            smg_text *text) {
+static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool once,
+                            bool prices, smg_text *text) {
     const smg_price *price = &step->price;
-    smg_text_addf(text, "%s: %d %s", step->name, step->node_count,
-                  step->node_count == 1 ? "op" : "ops");
+    smg_text_addf(text, "%s: %d %s%s", step->name, step->node_count,
+                  step->node_count == 1 ? "op" : "ops", once ? ", once, of constants" : "");
     if (prices) {
         smg_text_addf(text, ", %.2f us, %.0f KB, %.3g Mflop, %.0f workgroups", price->seconds * 1e6,
                       price->bytes / 1e3, price->flops / 1e6, price->workgroups);
@@ -128,14 +128,16 @@ static smg_status no_kernel(smg_compilation *c, const char *kernel) {
 static smg_status each_step(smg_compilation *c, const smg_explain_options *options,
                             print_step print, smg_text *text) {
     bool any = options->kernel == NULL;
-    for (int i = 0; i < c->plan->steps.count; i++) {
-        const smg_pstep *step = &c->plan->steps.items[i];
+    int prepare = c->plan->prepare.count;
+    for (int i = -prepare; i < c->plan->steps.count; i++) {
+        const smg_pstep *step =
+            i < 0 ? &c->plan->prepare.items[i + prepare] : &c->plan->steps.items[i];
         if (!chosen(options, step, i)) continue;
         any = true;
         if (print != NULL) {
             SMG_TRY(print(c, step, text));
         } else {
-            print_plan_step(c, step, options->prices, text);
+            print_plan_step(c, step, i < 0, options->prices, text);
         }
     }
     return any ? SMG_OK : no_kernel(c, options->kernel);
@@ -158,6 +160,9 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n",
                   c->graph->name, smg_compile_op_count(c->source), smg_compile_op_count(c->graph),
                   c->plan->steps.count, c->target.name);
+    if (c->plan->prepare.count > 0) {
+        smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
+    }
     if (!prices) return;
     smg_text_add(text, "prices at");
     for (int i = 0; i < smg_size_symbol_count(c->graph->sizes); i++) {
@@ -252,7 +257,12 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
         smg_text_addf(text, ": %d", rule->applied);
         first = false;
     }
-    smg_text_add(text, "},\n  \"kernels\": [\n");
+    smg_text_add(text, "},\n  \"prepare\": [\n");
+    for (int i = 0; i < c->plan->prepare.count; i++) {
+        add_step_json(c, &c->plan->prepare.items[i], text);
+        smg_text_add(text, i + 1 < c->plan->prepare.count ? ",\n" : "\n");
+    }
+    smg_text_add(text, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < c->plan->steps.count; i++) {
         add_step_json(c, &c->plan->steps.items[i], text);
         smg_text_add(text, i + 1 < c->plan->steps.count ? ",\n" : "\n");

@@ -28,7 +28,7 @@ static bool taken_before(const smg_graph *g, int output, smg_node_id stored) {
 static smg_status copy_output(smg_graph *g, int output) {
     const smg_graph_output_row *row = &g->outputs.items[output];
     const smg_node *from = smg_graph_node(g, row->node);
-    smg_node copy = {.op = SMG_OP_CAST,
+    smg_node copy = {.op = SMG_OP_COPY,
                      .type = from->type,
                      .rank = from->rank,
                      .operand_count = 1,

@@ -1,9 +1,10 @@
 /* plan: which nodes share a kernel, and in which order kernels run.
  *
  * Takes:    a rewritten graph, a target, options.
- * Gives:    smg_plan: steps with their kernels, the reasons for every cut, prices on both sides.
+ * Gives:    smg_plan: prepare steps and run steps with their kernels, the reasons for every cut, prices on
+ *           both sides.
  * Promises: deterministic for the same input; every value a step reads is written by an earlier one; a
- *           value read outside its step is stored once.
+ *           value read outside its step is stored once; work on constants alone is a prepare step.
  * Does not: write GLSL, compile or run.
  */
 #ifndef SMG_PLAN_H
@@ -41,7 +42,8 @@ typedef struct smg_pstep {
 typedef struct smg_plan {
     const smg_graph *graph;
     smg_arena *arena;
-    SMG_ARRAY(smg_pstep) steps;
+    SMG_ARRAY(smg_pstep) prepare; /* once, after the constants are there: reads constants only, no symbolic size */
+    SMG_ARRAY(smg_pstep) steps;   /* every run */
 } smg_plan;
 
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,

@@ -25,13 +25,18 @@ typedef struct planner {
     smg_arena *arena;
     smg_map *cache;        /* structure hash -> segment */
     int64_t *nominal;      /* per symbol */
+    bool *prepared;        /* per node: computed once, by the prepare list */
+    bool preparing;        /* the order at hand is the prepare list's */
     int count;             /* nodes in the order */
     smg_node_id *order;    /* compute nodes, no views or leaves */
-    int *place;            /* per node: position in the order, -1 */
-    int *last_use;         /* per node: position of its last reader; INT32_MAX for outputs */
+    int *place;            /* per node: position in its order, -1 */
+    int *last_use;         /* per node: position of its last reader; INT32_MAX for outputs and what another list reads */
     bool *needed;          /* per node: scratch for one segment */
 } planner;
 
+/* plan_prepare.c: fills p->prepared. */
+smg_status plan_mark_prepared(planner *p);
+/* The order of the prepare list (p->preparing) or of the run list. */
 smg_status plan_order(planner *p);
 /* Nodes [from, to) of the order as a sorted list, needed[] set. Caller's array has room. */
 void plan_members(planner *p, int from, int to, smg_node_id *out_nodes);

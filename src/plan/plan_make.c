@@ -30,7 +30,7 @@ static bool is_product(const planner *p, int at) {
 /* Extends segments from `from` as far as limits allow, improving best[]. */
 static smg_status extend(planner *p, int from, choice *best) {
     int products = 0;
-    int limit = p->options->unfused ? 1 : PLAN_MAX_SEGMENT;
+    int limit = p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
     for (int to = from + 1; to <= p->count && to - from <= limit; to++) {
         const segment *s;
         products += is_product(p, to - 1);
@@ -51,7 +51,7 @@ static smg_status extend(planner *p, int from, choice *best) {
 
 static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_text *why) {
     const segment *both, *other;
-    if (next - from > PLAN_MAX_SEGMENT || p->options->unfused) return SMG_OK;
+    if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
     SMG_TRY(plan_segment(p, from, next, &both));
     SMG_TRY(plan_segment(p, to, next, &other));
     smg_text_addf(why, "cut before %s: ", smg_graph_describe(p->g, p->order[to]));
@@ -66,9 +66,9 @@ static smg_status tell_cut(planner *p, int from, int to, int next, const segment
 
 static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, int count, const choice *best) {
     int from = at > 0 ? ends[at - 1] : 0, to = ends[at];
-    smg_pstep *step = SMG_ARRAY_PUSH(p->arena, &plan->steps);
+    smg_pstep *step = p->preparing ? SMG_ARRAY_PUSH(p->arena, &plan->prepare) : SMG_ARRAY_PUSH(p->arena, &plan->steps);
     if (step == NULL) return SMG_MEMORY;
-    step->name = smg_arena_format(p->arena, "k%d", at);
+    step->name = smg_arena_format(p->arena, p->preparing ? "p%d" : "k%d", at);
     if (step->name == NULL) return SMG_MEMORY;
     smg_text why;
     smg_text_init(&why, p->ctx);
@@ -105,6 +105,12 @@ static smg_status choose(planner *p, smg_plan *plan) {
     return SMG_OK;
 }
 
+static smg_status choose_list(planner *p, smg_plan *plan, bool preparing) {
+    p->preparing = preparing;
+    SMG_TRY(plan_order(p));
+    return p->count > 0 ? choose(p, plan) : SMG_OK;
+}
+
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan) {
     static const smg_plan_options defaults = { .objective = SMG_OBJECTIVE_TIME };
@@ -119,8 +125,9 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     SMG_TRY(smg_map_create(arena, &p.cache));
     plan->graph = g;
     plan->arena = arena;
-    SMG_TRY(plan_order(&p));
-    SMG_TRY(choose(&p, plan));
+    SMG_TRY(plan_mark_prepared(&p));
+    SMG_TRY(choose_list(&p, plan, true));
+    SMG_TRY(choose_list(&p, plan, false));
     *out_plan = plan;
     return SMG_OK;
 }

@@ -31,12 +31,15 @@ static void mark_live(const smg_graph *g, bool *live) {
     }
 }
 
-static void mark_uses(planner *p) {
-    for (int i = 0; i < p->count; i++) {
-        const smg_node *n = smg_graph_node(p->g, p->order[i]);
+/* What the run list reads of the prepare list stays for ever. */
+static void mark_uses(planner *p, const bool *live) {
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        if (!live[id] || !computes(n)) continue;
+        int use = p->prepared[id] == p->preparing ? p->place[id] : INT32_MAX;
         for (int k = 0; k < n->operand_count; k++) {
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
-            if (p->last_use[source] < i) p->last_use[source] = i;
+            if (p->last_use[source] < use) p->last_use[source] = use;
         }
     }
     for (int o = 0; o < p->g->outputs.count; o++) {
@@ -52,11 +55,13 @@ smg_status plan_order(planner *p) {
     p->place = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
+    bool *live = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
     if (level == NULL || keys == NULL || p->order == NULL || p->place == NULL || p->last_use == NULL ||
-        p->needed == NULL) {
+        p->needed == NULL || live == NULL) {
         return SMG_MEMORY;
     }
-    mark_live(p->g, p->needed);
+    p->count = 0;
+    mark_live(p->g, live);
     for (smg_node_id i = 0; i < nodes; i++) {
         const smg_node *n = smg_graph_node(p->g, i);
         for (int k = 0; k < n->operand_count; k++) {
@@ -65,14 +70,14 @@ smg_status plan_order(planner *p) {
         level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        if (computes(n) && p->needed[i]) keys[p->count++] = (keyed){ .level = level[i], .id = i };
+        if (computes(n) && live[i] && p->prepared[i] == p->preparing) keys[p->count++] = (keyed){ .level = level[i], .id = i };
     }
     qsort(keys, (size_t)p->count, sizeof(keyed), by_level);
     for (int i = 0; i < p->count; i++) {
         p->order[i] = keys[i].id;
         p->place[keys[i].id] = i;
     }
-    mark_uses(p);
+    mark_uses(p, live);
     return SMG_OK;
 }
 

@@ -2,8 +2,9 @@
 #include "plan/plan.h"
 
 void smg_plan_print(const smg_plan *plan, smg_text *text) {
-    for (int i = 0; i < plan->steps.count; i++) {
-        const smg_pstep *step = &plan->steps.items[i];
+    int prepare = plan->prepare.count;
+    for (int i = 0; i < prepare + plan->steps.count; i++) {
+        const smg_pstep *step = i < prepare ? &plan->prepare.items[i] : &plan->steps.items[i - prepare];
         smg_text_addf(text, "%s: %d ops, %.2f us, %.0f KB, %.0f workgroups, shared %lld B, registers %lld\n",
                       step->name, step->node_count, step->price.seconds * 1e6, step->price.bytes / 1e3,
                       step->price.workgroups, (long long)step->price.shared_bytes,

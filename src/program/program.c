@@ -119,8 +119,9 @@ static smg_status build(smg_program *p, const smg_program_options *options) {
     SMG_TRY(make_tables(p));
     SMG_TRY(make_pipelines(p));
     SMG_TRY(make_diagnostics(p));
+    SMG_TRY(smg_program_mark_scratch(p));
     SMG_TRY(smg_program_place_constants(p, options));
-    SMG_TRY(smg_program_prepare(p));
+    SMG_TRY(smg_program_prepare(p, options));
     return probe_timestamps(p);
 }
 
@@ -154,6 +155,7 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);
     for (int i = 0; i < p->fixed.count; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
+    smg_program_drop_scratch(p);
     smg_vk_buffer_destroy(p->diagnostics);
     for (int i = 0; p->pipelines != NULL && i < p->bundle->modules.count; i++) {
         smg_vk_pipeline_destroy(p->pipelines[i]);
@@ -194,7 +196,9 @@ smg_status smg_program_set_profile(smg_program *p, bool on) {
 
 void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
     *out = (smg_program_memory){.constant_bytes = p->constant_bytes,
-                                .derived_bytes = p->derived_bytes};
+                                .derived_bytes = p->derived_bytes,
+                                .prepare_bytes = p->scratch_bytes,
+                                .prepare_seconds = p->prepare_seconds};
     for (int i = 0; i < p->memory.count; i++)
         out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
     for (int i = 0; i < p->bundle->modules.count; i++) out->pipelines += p->pipelines[i] != NULL;

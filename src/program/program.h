@@ -2,7 +2,7 @@
  *
  * Takes:    a verified bundle, an open device.
  * Gives:    pipelines, uploaded constants, one planned arena, recordings per sizes, results, times.
- * Promises: constants are uploaded once; a second run of the same sizes allocates nothing; barriers
+ * Promises: constants are uploaded once, those that only the prepare list reads are freed after it; a second run of the same sizes allocates nothing; barriers
  *           stand only where a step reads or writes what an earlier one wrote or read; a bad index in the
  *           data is INVALID with the numbers.
  * Does not: know graphs, ops or kernels; compile anything.
@@ -27,6 +27,7 @@ typedef struct smg_program_options {
     /* Called after the bytes of a constant were copied to the device: its pages may be dropped. */
     void (*uploaded)(void *user, const void *data, size_t bytes);
     void *user;
+    int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
 /* The bundle and the device are borrowed and outlive the program; module words and constant data are
@@ -65,7 +66,9 @@ double smg_program_step_time(const smg_program *program, int step);
 int smg_program_step_count(const smg_program *program);
 
 typedef struct smg_program_memory {
-    int64_t constant_bytes, derived_bytes, arena_bytes;
+    int64_t constant_bytes, derived_bytes, arena_bytes; /* held on the device */
+    int64_t prepare_bytes;   /* the most that the prepare list held beside them, for a moment */
+    double prepare_seconds;  /* what it took, uploads of its constants included */
     int64_t unaliased_bytes; /* what the arena would take without sharing */
     int barriers, pipelines;
 } smg_program_memory;

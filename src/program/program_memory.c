@@ -1,7 +1,7 @@
 /* program_memory.c: device memory of a program.
  *
- * Constants lie one behind the other in a few buffers, none larger than one binding may reach, and stay
- * for ever. Inputs, outputs and temporaries share the arena: its plan belongs to one tuple of sizes,
+ * Constants that runs read, and what the prepare list derives for them, lie one behind the other in a few
+ * buffers, none larger than one binding may reach, and stay for ever. Inputs, outputs and temporaries share the arena: its plan belongs to one tuple of sizes,
  * its memory to the program and only grows. */
 #include "program/program_private.h"
 
@@ -39,32 +39,56 @@ static bool is_fixed(const smg_bbuffer *b) {
     return b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
 }
 
-/* First fit of constants in order; fixed_places and the chunks' sizes. */
+smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes) {
+    int64_t elements = 0;
+    return buffer_bytes(p, &p->bundle->buffers.items[buffer], NULL, &elements, out_bytes);
+}
+
+/* First fit. */
+void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks) {
+    int chunk = 0;
+    int64_t offset = 0;
+    for (; chunk < *io_chunks; chunk++) {
+        offset = aligned(p->chunk_bytes[chunk], p->target->buffer_alignment);
+        if (offset <= chunk_limit(p) - place->bytes) break;
+    }
+    if (chunk == *io_chunks) {
+        *io_chunks = chunk + 1;
+        offset = 0;
+    }
+    place->chunk = chunk;
+    place->offset = offset;
+    p->chunk_bytes[chunk] = offset + place->bytes;
+}
+
+/* Constants in order; fixed_places and the chunks' sizes. */
 static smg_status lay_out_constants(smg_program *p, int *out_chunks) {
-    int chunks = 0;
+    *out_chunks = 0;
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (!is_fixed(b)) continue;
+        if (!is_fixed(b) || p->scratch[i]) continue;
         smg_place *place = &p->fixed_places[i];
-        int64_t elements = 0;
-        SMG_TRY(buffer_bytes(p, b, NULL, &elements, &place->bytes));
+        SMG_TRY(smg_program_fixed_bytes(p, i, &place->bytes));
         int64_t *total = b->kind == SMG_BUFFER_CONSTANT ? &p->constant_bytes : &p->derived_bytes;
         *total += place->bytes;
-        int chunk = 0;
-        int64_t offset = 0;
-        for (; chunk < chunks; chunk++) {
-            offset = aligned(p->chunk_bytes[chunk], p->target->buffer_alignment);
-            if (offset <= chunk_limit(p) - place->bytes) break;
-        }
-        if (chunk == chunks) {
-            chunks++;
-            offset = 0;
-        }
-        place->chunk = chunk;
-        place->offset = offset;
-        p->chunk_bytes[chunk] = offset + place->bytes;
+        smg_program_pack(p, place, out_chunks);
     }
-    *out_chunks = chunks;
+    return SMG_OK;
+}
+
+smg_status smg_program_upload_constant(smg_program *p, int buffer,
+                                       const smg_program_options *options) {
+    const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
+    smg_vk_buffer *memory = NULL;
+    int64_t elements = 0;
+    if (b->kind != SMG_BUFFER_CONSTANT) return SMG_OK;
+    smg_size_is_const(p->bundle->sizes, b->elements, &elements);
+    const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
+    SMG_TRY(smg_program_upload(p, b, memory, place->offset, b->data, elements));
+    if (options != NULL && options->uploaded != NULL) {
+        options->uploaded(options->user, b->data,
+                          (size_t)(elements * smg_storage_host_bytes(b->storage)));
+    }
     return SMG_OK;
 }
 
@@ -79,17 +103,7 @@ smg_status smg_program_place_constants(smg_program *p, const smg_program_options
         p->fixed.count = i + 1;
     }
     for (int i = 0; i < p->bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (b->kind != SMG_BUFFER_CONSTANT) continue;
-        int64_t elements = 0;
-        smg_size_is_const(p->bundle->sizes, b->elements, &elements);
-        const smg_place *place = &p->fixed_places[i];
-        SMG_TRY(smg_program_upload(p, b, p->fixed.items[place->chunk], place->offset, b->data,
-                                   elements));
-        if (options != NULL && options->uploaded != NULL) {
-            options->uploaded(options->user, b->data,
-                              (size_t)(elements * smg_storage_host_bytes(b->storage)));
-        }
+        if (!p->scratch[i]) SMG_TRY(smg_program_upload_constant(p, i, options));
     }
     return SMG_OK;
 }
@@ -171,6 +185,9 @@ const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound,
                                    smg_vk_buffer **out_memory) {
     bool fixed = is_fixed(&p->bundle->buffers.items[buffer]);
     const smg_place *place = fixed ? &p->fixed_places[buffer] : &bound->places[buffer];
-    *out_memory = fixed ? p->fixed.items[place->chunk] : p->memory.items[place->chunk];
+    const smg_vk_buffer_list *list = !fixed               ? &p->memory
+                                     : p->scratch[buffer] ? &p->scratch_memory
+                                                          : &p->fixed;
+    *out_memory = list->items[place->chunk];
     return place;
 }

@@ -41,9 +41,12 @@ struct smg_program {
     const smg_target *target;
     smg_vk_pipeline **pipelines; /* one per module */
     int symbol_count;
-    smg_vk_buffer_list fixed; /* constants and derived */
-    smg_place *fixed_places;
-    int64_t constant_bytes, derived_bytes;
+    smg_vk_buffer_list fixed; /* constants and derived that runs read */
+    smg_place *fixed_places;  /* scratch too, while its batch runs */
+    int64_t constant_bytes, derived_bytes, scratch_bytes;
+    smg_vk_buffer_list scratch_memory; /* of one batch of the prepare list */
+    bool *scratch;                     /* per buffer: only prepare steps bind it */
+    int *scratch_last;                 /* per buffer: the last prepare step that does */
     smg_vk_buffer_list memory; /* the arena's chunks, capacity buffers.count */
     smg_vk_buffer *diagnostics;
     smg_bound cache[SMG_PROGRAM_CACHED];
@@ -53,7 +56,7 @@ struct smg_program {
     bool profile;
     bool timestamps;
     uint64_t clock;
-    double seconds;
+    double seconds, prepare_seconds;
     double *step_seconds; /* run.count + 1: times since the first stamp, then shares */
     /* scratch of planning and recording, made once */
     smg_arena_slot *slots;
@@ -74,11 +77,23 @@ typedef struct smg_range {
 /* program_memory.c */
 smg_status smg_program_place_constants(smg_program *p, const smg_program_options *options);
 smg_status smg_program_place_bound(smg_program *p, smg_bound *bound);
+/* Bytes of a constant or derived buffer, checked against one binding. */
+smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes);
+/* First fit of place->bytes into p->chunk_bytes[0 .. *io_chunks). */
+void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks);
+smg_status smg_program_upload_constant(smg_program *p, int buffer,
+                                       const smg_program_options *options); /* others: nothing */
+/* bound may be NULL for constants and derived buffers. */
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
                                    smg_vk_buffer **out_memory);
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
-smg_status smg_program_prepare(smg_program *p);
+smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
+                                      int end);
+/* program_prepare.c */
+smg_status smg_program_mark_scratch(smg_program *p);
+smg_status smg_program_prepare(smg_program *p, const smg_program_options *options);
+void smg_program_drop_scratch(smg_program *p);
 /* program_copy.c */
 smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
                               int64_t offset, const void *data, int64_t count);
@@ -86,5 +101,7 @@ smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_v
                                 int64_t offset, void *data, int64_t count);
 /* program_run.c */
 void smg_bound_drop(smg_program *p, smg_bound *bound);
+/* The kernels' diagnostics words: INVALID after a bad index; cleared for the next run. */
+smg_status smg_program_check_diagnostics(smg_program *p);
 
 #endif

@@ -141,16 +141,9 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     return smg_vk_recording_end(bound->recording);
 }
 
-/* The prepare list binds constants only, so it needs no sizes and runs once. */
-smg_status smg_program_prepare(smg_program *p) {
-    if (p->bundle->prepare.count == 0) return SMG_OK;
-    smg_vk_recording *recording = NULL;
-    SMG_TRY(smg_vk_recording_begin(p->device, 0, &recording));
-    smg_status status = record_list(p, &p->cache[0], recording, p->bundle->prepare.items,
-                                    p->bundle->prepare.count, false);
-    smg_status end = smg_vk_recording_end(recording);
-    if (status == SMG_OK) status = end;
-    if (status == SMG_OK) status = smg_vk_run(recording);
-    smg_vk_recording_destroy(recording);
-    return status;
+/* Prepare steps bind constants only: no sizes are bound yet. */
+smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
+                                      int end) {
+    return record_list(p, &p->cache[0], recording, p->bundle->prepare.items + from, end - from,
+                       false);
 }

@@ -138,8 +138,7 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
     return SMG_OK;
 }
 
-/* The kernels' diagnostics words: set by the first bad index, cleared here for the next run. */
-static smg_status check_diagnostics(smg_program *p) {
+smg_status smg_program_check_diagnostics(smg_program *p) {
     if (p->diagnostics == NULL) return SMG_OK;
     int32_t *words = smg_vk_buffer_map(p->diagnostics);
     if (words == NULL)
@@ -177,7 +176,7 @@ smg_status smg_program_run(smg_program *p) {
     SMG_TRY(smg_vk_wait(p->bound->recording, 1e-3));
     double wall = smg_clock_seconds() - start;
     SMG_TRY(read_times(p, wall));
-    SMG_TRY(check_diagnostics(p));
+    SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = true;
     return SMG_OK;
 }

@@ -128,6 +128,7 @@ static void show(smg_context *ctx, const smg_plan *plan) {
     smg_text text;
     smg_text_init(&text, ctx);
     smg_plan_print(plan, &text);
+    for (int i = 0; i < plan->prepare.count; i++) smg_kernel_print(plan->prepare.items[i].kernel, &text);
     for (int i = 0; i < plan->steps.count; i++) smg_kernel_print(plan->steps.items[i].kernel, &text);
     printf("%s\n", smg_text_cstr(&text));
     smg_text_free(&text);
@@ -140,9 +141,11 @@ static smg_status check(smg_context *ctx, const smg_graph *g, const check_option
     check_arrays a;
     SMG_TRY(check_target(ctx, o->target, &target));
     SMG_TRY(smg_plan_make(g, &target, &o->plan, arena, &plan));
+    out->prepare = plan->prepare.count;
     out->steps = plan->steps.count;
     if (o->show) show(ctx, plan);
     SMG_TRY(check_arrays_make(g, o, arena, &a));
+    for (int s = 0; s < plan->prepare.count; s++) SMG_TRY(check_kernel(ctx, plan->prepare.items[s].kernel, o, &a));
     for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &a));
     check_compare(g, o, &a, out);
     return SMG_OK;

@@ -19,7 +19,7 @@ typedef struct check_options {
 } check_options;
 
 typedef struct check_result {
-    int steps;
+    int prepare, steps;
     int kernels_with_products;
     double max_error;
     bool pass;

@@ -133,6 +133,50 @@ static void unfused_is_one_kernel_a_node(void **state) {
     assert_int_equal(count_steps(f, "softmax", &unfused), 5);
 }
 
+/* What constants alone decide is computed once: the weight in one kernel of the prepare list, no kernel of the run
+ * list reads the constants that it came from; a converted weight stays with its reader, an output with every run. */
+static void constants_are_prepared(void **state) {
+    static const char text[] = "graph g\n"
+                               "dim n max 100\n"
+                               "x = input f32[n, 64]\n"
+                               "h = constant f16[64, 2048]\n"
+                               "w = cast(h) : f32[64, 2048]\n"
+                               "c = constant f32[64, 2048]\n"
+                               "e = exp(c)\n"
+                               "a = add(c, e)\n"
+                               "p = contract(x, w) \"ni,io->no\" : f32[n, 2048]\n"
+                               "q = contract(x, a) \"ni,io->no\" : f32[n, 2048]\n"
+                               "y = add(p, q)\n"
+                               "z = neg(c)\n"
+                               "output y = y\n"
+                               "output z = z\n";
+    fixture *f = *state;
+    smg_graph *g;
+    smg_target target;
+    smg_plan *plan;
+    assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    for (int unfused = 0; unfused <= 1; unfused++) {
+        const smg_plan_options options = { .unfused = unfused };
+        assert_int_equal(smg_plan_make(g, &target, &options, f->arena, &plan), SMG_OK);
+        assert_int_equal(plan->prepare.count, 1);
+        const smg_pstep *step = &plan->prepare.items[0];
+        assert_int_equal(step->node_count, 2);
+        assert_string_equal(smg_graph_describe(g, step->nodes[0]), "e");
+        assert_string_equal(smg_graph_describe(g, step->nodes[1]), "a");
+        int cast_or_z = 0;
+        for (int s = 0; s < plan->steps.count; s++) {
+            for (int n = 0; n < plan->steps.items[s].node_count; n++) {
+                const char *name = smg_graph_describe(g, plan->steps.items[s].nodes[n]);
+                assert_true(strcmp(name, "e") != 0 && strcmp(name, "a") != 0);
+                cast_or_z += strcmp(name, "w") == 0 || strcmp(name, "z") == 0;
+            }
+        }
+        assert_int_equal(cast_or_z, 2);
+    }
+    smg_graph_destroy(g);
+}
+
 static void same_input_same_plan(void **state) {
     fixture *f = *state;
     smg_graph *graph;
@@ -217,6 +261,7 @@ int main(void) {
         cmocka_unit_test(every_graph_on_every_target), cmocka_unit_test(sizes_around_tiles),
         cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
+        cmocka_unit_test(constants_are_prepared),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -82,8 +82,19 @@ static const char gather_text[] =
     "    c[i] = a[i] + (m[i] != 0u ? w[k] : 0.0);\n"
     "}\n";
 
+/* Four elements, no sizes: for the prepare list. */
+static const char four_text[] = "#version 450\n"
+                                "layout(local_size_x = 32) in;\n"
+                                "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
+                                "layout(std430, binding = 1) buffer C { float c[]; };\n"
+                                "void main() {\n"
+                                "    uint i = gl_GlobalInvocationID.x;\n"
+                                "    if (i < 4u) c[i] = 2.0 * a[i];\n"
+                                "}\n";
+
 static const float weights[4] = {10, 20, 30, 40};
-enum { X, IDS, MASK, W, T, Y };
+static const float quarters[4] = {2.5f, 5, 7.5f, 10};
+enum { X, IDS, MASK, W, T, Y, QUARTERS, HALVES };
 
 static void add_buffer(fixture *f, const char *name, smg_buffer_kind kind, smg_storage storage,
                        smg_size elements) {
@@ -150,6 +161,37 @@ static void make_bundle(fixture *f) {
     const smg_bbinding second[] = {{T, false}, {IDS, false}, {W, false}, {MASK, false}, {Y, true}};
     add_step(f, 0, first, 2, n);
     add_step(f, 1, second, 5, n);
+}
+
+static void add_prepare(fixture *f, int from, int to) {
+    smg_bstep *s = SMG_ARRAY_PUSH(f->arena, &f->bundle.prepare);
+    assert_non_null(s);
+    *s = (smg_bstep){.name = "four", .module = 2, .binding_count = 2, .grid_count = 1};
+    s->bindings = SMG_ARENA_ARRAY(f->arena, smg_bbinding, 2);
+    s->grid_extent = SMG_ARENA_ARRAY(f->arena, smg_size, 1);
+    s->grid_tile = SMG_ARENA_ARRAY(f->arena, int64_t, 1);
+    assert_true(s->bindings && s->grid_extent && s->grid_tile);
+    s->bindings[0] = (smg_bbinding){.buffer = from};
+    s->bindings[1] = (smg_bbinding){.buffer = to, .written = true};
+    s->grid_extent[0] = smg_size_const(f->bundle.sizes, 4);
+    s->grid_tile[0] = 32;
+    s->bytes = s->flops = s->grid_extent[0];
+}
+
+/* The same bundle, its table derived in two steps: w = 2 (2 quarters). */
+static void derive_table(fixture *f) {
+    smg_size four = smg_size_const(f->bundle.sizes, 4);
+    smg_spirv_compiler *compiler = NULL;
+    f->bundle.buffers.items[W].kind = SMG_BUFFER_DERIVED;
+    f->bundle.buffers.items[W].data = NULL;
+    add_buffer(f, "quarters", SMG_BUFFER_CONSTANT, SMG_STORE_F32, four);
+    f->bundle.buffers.items[QUARTERS].data = quarters;
+    add_buffer(f, "halves", SMG_BUFFER_DERIVED, SMG_STORE_F32, four);
+    assert_int_equal(smg_spirv_compiler_create(f->ctx, &compiler), SMG_OK);
+    add_module(f, compiler, "four", four_text);
+    smg_spirv_compiler_destroy(compiler);
+    add_prepare(f, QUARTERS, HALVES);
+    add_prepare(f, HALVES, W);
 }
 
 static bool start(fixture *f) {
@@ -228,6 +270,44 @@ static void test_runs(void **state) {
     assert_int_equal(used.barriers, 1);
     assert_int_equal(used.pipelines, 2);
     assert_int_equal(used.constant_bytes, 16);
+    finish(&f);
+}
+
+static void on_uploaded(void *user, const void *data, size_t bytes) {
+    if (data == quarters && bytes == sizeof quarters) ++*(int *)user;
+}
+
+/* The table comes from the prepare list, and what only that list reads is gone afterwards. */
+static void test_prepares(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    derive_table(&f);
+    for (int64_t limit = 0; limit <= 1; limit++) { /* all at once; as little as possible at a time */
+        int uploads = 0;
+        const smg_program_options options = {
+            .uploaded = on_uploaded, .user = &uploads, .prepare_bytes = limit};
+        smg_program_destroy(f.program);
+        assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, &options, &f.program), SMG_OK);
+        assert_int_equal(uploads, 1);
+        fill(77);
+        assert_int_equal(run_once(&f, 77), SMG_OK);
+        expect_right(77);
+        smg_program_memory used;
+        smg_program_memory_used(f.program, &used);
+        assert_int_equal(used.constant_bytes, 0);
+        assert_int_equal(used.derived_bytes, 16);
+        assert_true(used.prepare_bytes >= 32);
+        assert_int_equal(used.pipelines, 2);
+    }
+    smg_program *none = NULL;
+    f.bundle.prepare.count = 1; /* nothing writes w */
+    assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, NULL, &none), SMG_INTERNAL);
+    assert_non_null(strstr(smg_context_error(f.ctx), "no prepare step writes 'w'"));
+    smg_context_clear_error(f.ctx);
     finish(&f);
 }
 
@@ -334,6 +414,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_prepares),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_refuses),
     };

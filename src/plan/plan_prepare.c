@@ -1,0 +1,100 @@
+/* Which nodes the prepare list computes: those whose value depends on constants alone. They run once, after the
+ * constants were uploaded; what the run list reads of them stays on the device as a derived constant.
+ *
+ * Two things are left to the run list although they could be prepared. An output has to be written by every run. And
+ * a node that costs next to nothing but takes more memory than what it reads (a weight converted from f16, an outer
+ * product) is cheaper computed anew by its reader than read back; nor is anything stored that is much larger than its
+ * operands or than one binding. What a prepared node needs is prepared with it. */
+#include "plan/plan_internal.h"
+
+#define PLAN_PREPARE_GROWTH 2.0
+#define PLAN_PREPARE_SLACK (1 << 20) /* bytes */
+
+static bool computes(const smg_node *n) {
+    smg_op_class c = smg_node_class(n);
+    return c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW;
+}
+
+/* Bytes of a value of fixed dims; false when a dim is symbolic. */
+static bool bytes_of(const smg_graph *g, smg_node_id id, double *out_bytes) {
+    const smg_node *n = smg_graph_node(g, id);
+    *out_bytes = (double)smg_type_device_bytes(n->type);
+    for (int d = 0; d < n->rank; d++) {
+        int64_t extent;
+        if (!smg_size_is_const(g->sizes, n->dims[d], &extent)) return false;
+        *out_bytes *= (double)extent;
+    }
+    return true;
+}
+
+/* The value is the same in every run. *out_stored: some of it comes from a constant tensor. */
+static bool leaf_fixed(const smg_graph *g, const smg_node *n, bool *out_stored) {
+    *out_stored = smg_op_leaf(n->op) == SMG_LEAF_TENSOR;
+    if (n->op == SMG_OP_INPUT) return false;
+    return smg_op_leaf(n->op) != SMG_LEAF_SIZE || smg_size_is_const(g->sizes, n->size, NULL);
+}
+
+typedef struct marks {
+    bool *fixed, *stored; /* per node: the same in every run; some of it from a constant tensor */
+    smg_exprs *exprs;
+} marks;
+
+static void mark_fixed(const planner *p, marks *m) {
+    const smg_graph *g = p->g;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(g, id);
+        double bytes;
+        bool fixed = bytes_of(g, id, &bytes), stored = false;
+        if (smg_node_class(n) == SMG_CLASS_LEAF) fixed = leaf_fixed(g, n, &stored) && fixed;
+        for (int k = 0; k < n->operand_count; k++) {
+            fixed = fixed && m->fixed[n->operand[k]];
+            stored = stored || m->stored[n->operand[k]];
+        }
+        for (int o = 0; o < g->outputs.count; o++) {
+            fixed = fixed && (smg_space_source(g, g->outputs.items[o].node) != id || !computes(n));
+        }
+        m->fixed[id] = fixed;
+        m->stored[id] = stored;
+    }
+}
+
+/* A map of at most one multiply-add per element. */
+static bool is_cheap(const planner *p, const marks *m, const smg_node *n) {
+    smg_expr operand[SMG_MAX_OPERANDS] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    if (smg_node_class(n) != SMG_CLASS_MAP) return false;
+    for (int k = 0; k < n->operand_count; k++) {
+        operand[k] = smg_expr_leaf(m->exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
+    }
+    smg_expr value = smg_op_expr(m->exprs, n->op, n->type, operand);
+    return value != SMG_EXPR_NONE && smg_expr_cost(m->exprs, value) <= 1.0;
+}
+
+static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    double bytes, read = 0, operand;
+    if (!m->stored[id] || !bytes_of(p->g, id, &bytes)) return false;
+    for (int k = 0; k < n->operand_count; k++) {
+        if (bytes_of(p->g, smg_space_source(p->g, n->operand[k]), &operand)) read += operand;
+    }
+    if (bytes > read && is_cheap(p, m, n)) return false;
+    return bytes <= PLAN_PREPARE_GROWTH * read + PLAN_PREPARE_SLACK && bytes <= (double)p->target->max_buffer_range;
+}
+
+smg_status plan_mark_prepared(planner *p) {
+    size_t count = (size_t)p->g->nodes.count + 1;
+    marks m = { .fixed = SMG_ARENA_ARRAY(p->arena, bool, count), .stored = SMG_ARENA_ARRAY(p->arena, bool, count) };
+    SMG_TRY(smg_exprs_create(p->arena, &m.exprs));
+    p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
+    if (m.fixed == NULL || m.stored == NULL || p->prepared == NULL) return SMG_MEMORY;
+    mark_fixed(p, &m);
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        if (!computes(n) || !m.fixed[id]) continue;
+        p->prepared[id] = p->prepared[id] || worth_storing(p, &m, id); /* or a reader, marked before, needs it */
+        for (int k = 0; k < n->operand_count && p->prepared[id]; k++) {
+            smg_node_id source = smg_space_source(p->g, n->operand[k]);
+            p->prepared[source] = computes(smg_graph_node(p->g, source));
+        }
+    }
+    return smg_context_status(p->ctx);
+}

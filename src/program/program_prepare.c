@@ -1,0 +1,156 @@
+/* program_prepare.c: the prepare list: work on constants, once, before the first run.
+ *
+ * What no run step binds (a weight of which only a repacked copy is read, a value between two prepare
+ * steps) is scratch: it gets memory for the batch of steps that needs it and is gone afterwards, so
+ * that a program holds each weight once. A batch ends where its scratch would pass a bound and nothing
+ * derived in it is still to be read. */
+#include "program/program_private.h"
+
+enum { SCRATCH_BYTES = 64 * 1024 * 1024 }; /* where the options say nothing */
+
+smg_status smg_program_mark_scratch(smg_program *p) {
+    const smg_bundle *bundle = p->bundle;
+    p->scratch = SMG_ARENA_ARRAY(p->arena, bool, (size_t)bundle->buffers.count + 1);
+    p->scratch_last = SMG_ARENA_ARRAY(p->arena, int, (size_t)bundle->buffers.count + 1);
+    if (p->scratch == NULL || p->scratch_last == NULL) return SMG_MEMORY;
+    for (int s = 0; s < bundle->prepare.count; s++) {
+        const smg_bstep *step = &bundle->prepare.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            p->scratch[step->bindings[i].buffer] = true;
+            p->scratch_last[step->bindings[i].buffer] = s;
+        }
+    }
+    for (int s = 0; s < bundle->run.count; s++) {
+        const smg_bstep *step = &bundle->run.items[s];
+        for (int i = 0; i < step->binding_count; i++) p->scratch[step->bindings[i].buffer] = false;
+    }
+    return SMG_OK;
+}
+
+/* Scratch that this binding needs and no earlier binding of the batch (from step `from`) has. */
+static bool is_new(const smg_program *p, int from, int step, int binding) {
+    const smg_bstep *steps = p->bundle->prepare.items;
+    int buffer = steps[step].bindings[binding].buffer;
+    if (!p->scratch[buffer]) return false;
+    for (int s = from; s <= step; s++) {
+        int count = s < step ? steps[s].binding_count : binding;
+        for (int i = 0; i < count; i++) {
+            if (steps[s].bindings[i].buffer == buffer) return false;
+        }
+    }
+    return true;
+}
+
+/* One behind the last step of the batch that begins with `from`. */
+static smg_status find_end(smg_program *p, int from, int64_t limit, int *out_end) {
+    int64_t total = 0;
+    int live = -1; /* last reader of what the batch has derived so far */
+    int s = from;
+    for (; s < p->bundle->prepare.count; s++) {
+        const smg_bstep *step = &p->bundle->prepare.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            int64_t bytes = 0;
+            if (!is_new(p, from, s, i)) continue;
+            SMG_TRY(smg_program_fixed_bytes(p, step->bindings[i].buffer, &bytes));
+            total += bytes;
+        }
+        if (s > from && total > limit && live < s) break;
+        for (int i = 0; i < step->binding_count; i++) {
+            int buffer = step->bindings[i].buffer;
+            bool derived = step->bindings[i].written && p->scratch[buffer];
+            if (derived && p->scratch_last[buffer] > live) live = p->scratch_last[buffer];
+        }
+    }
+    *out_end = s;
+    return SMG_OK;
+}
+
+static smg_status lay_out(smg_program *p, int from, int end, int *out_chunks) {
+    *out_chunks = 0;
+    for (int s = from; s < end; s++) {
+        const smg_bstep *step = &p->bundle->prepare.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            int buffer = step->bindings[i].buffer;
+            if (!is_new(p, from, s, i)) continue;
+            smg_place *place = &p->fixed_places[buffer];
+            SMG_TRY(smg_program_fixed_bytes(p, buffer, &place->bytes));
+            smg_program_pack(p, place, out_chunks);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status upload_batch(smg_program *p, int from, int end,
+                               const smg_program_options *options) {
+    for (int s = from; s < end; s++) {
+        const smg_bstep *step = &p->bundle->prepare.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            if (is_new(p, from, s, i)) {
+                SMG_TRY(smg_program_upload_constant(p, step->bindings[i].buffer, options));
+            }
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status run_batch(smg_program *p, int from, int end, const smg_program_options *options) {
+    int chunks = 0;
+    int64_t total = 0;
+    SMG_TRY(lay_out(p, from, end, &chunks));
+    p->scratch_memory.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
+    if (p->scratch_memory.items == NULL) return SMG_MEMORY;
+    for (int i = 0; i < chunks; i++) {
+        SMG_TRY(smg_vk_buffer_create(p->device, "prepare", p->chunk_bytes[i], SMG_VK_DEVICE,
+                                     &p->scratch_memory.items[i]));
+        p->scratch_memory.count = i + 1;
+        total += p->chunk_bytes[i];
+    }
+    if (total > p->scratch_bytes) p->scratch_bytes = total;
+    SMG_TRY(upload_batch(p, from, end, options));
+    smg_vk_recording *recording = NULL;
+    SMG_TRY(smg_vk_recording_begin(p->device, 0, &recording));
+    smg_status status = smg_program_record_prepare(p, recording, from, end);
+    smg_status ended = smg_vk_recording_end(recording);
+    if (status == SMG_OK) status = ended;
+    if (status == SMG_OK) status = smg_vk_run(recording);
+    smg_vk_recording_destroy(recording);
+    return status;
+}
+
+void smg_program_drop_scratch(smg_program *p) {
+    for (int i = 0; i < p->scratch_memory.count; i++) {
+        smg_vk_buffer_destroy(p->scratch_memory.items[i]);
+    }
+    p->scratch_memory.count = 0;
+}
+
+static bool runs(const smg_bundle *bundle, int module) {
+    for (int i = 0; i < bundle->run.count; i++) {
+        if (bundle->run.items[i].module == module) return true;
+    }
+    return false;
+}
+
+smg_status smg_program_prepare(smg_program *p, const smg_program_options *options) {
+    const smg_bundle *bundle = p->bundle;
+    double start = smg_clock_seconds();
+    bool told = options != NULL && options->prepare_bytes > 0;
+    int64_t limit = told ? options->prepare_bytes : SCRATCH_BYTES;
+    for (int from = 0; from < bundle->prepare.count;) {
+        int end = from;
+        smg_progress(p->ctx, "prepare", (size_t)from, (size_t)bundle->prepare.count, "");
+        SMG_TRY(find_end(p, from, limit, &end));
+        smg_status status = run_batch(p, from, end, options);
+        smg_program_drop_scratch(p);
+        SMG_TRY(status);
+        SMG_TRY(smg_program_check_diagnostics(p));
+        from = end;
+    }
+    for (int i = 0; i < bundle->modules.count; i++) {
+        if (runs(bundle, i)) continue;
+        smg_vk_pipeline_destroy(p->pipelines[i]);
+        p->pipelines[i] = NULL;
+    }
+    p->prepare_seconds = smg_clock_seconds() - start;
+    return SMG_OK;
+}
