@@ -40,8 +40,9 @@ SMG_API smg_value smg_graph_input(smg_graph *g, const char *name, const char *ty
 SMG_API smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, const char *dims,
                                      const void *data);
 SMG_API smg_value smg_graph_number(smg_graph *g, const char *type, double value);
-/* A size as an f32 scalar: "2*s". */
+/* A size as an f32 scalar: "2*s"; or of type f32, i32 or i64. */
 SMG_API smg_value smg_graph_size(smg_graph *g, const char *size);
+SMG_API smg_value smg_graph_size_as(smg_graph *g, const char *type, const char *size);
 /* i32 with the given dims whose elements are the index along `axis`. */
 SMG_API smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis);
 /* Elementwise with NumPy broadcasting; op is a word of a MAP row ("add", "exp", "select", ...). */
@@ -59,6 +60,28 @@ SMG_API smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dim
 /* Elements begin, begin+step, ... `count` of them along axis; begin and count are sizes. */
 SMG_API smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin,
                                   const char *count, int step);
+/* `axis` becomes two axes (i of `count`, j of `taps`): element begin + step*i + dilation*j, or `fill` where
+ * that is outside: convolutions, pooling, shifts. begin may be negative. */
+SMG_API smg_value smg_graph_window(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
+                                   int step, const char *taps, int dilation, double fill);
+
+/* Compositions of the operations above (src/graph/graph_compose.c); all exact for integers, too. */
+
+/* `before` and `after` elements of `value` around `axis`; negative ones crop. */
+SMG_API smg_value smg_graph_pad(smg_graph *g, smg_value a, int axis, const char *before, const char *after,
+                                double value);
+/* The values one after the other along `axis` (negative counts from the end); their other dims are equal. */
+SMG_API smg_value smg_graph_concat(smg_graph *g, int count, const smg_value *values, int axis);
+/* Gather along any axis: dims(a)[:axis] + dims(indices) + dims(a)[axis+1:]; index -1 is the last. */
+SMG_API smg_value smg_graph_take(smg_graph *g, smg_value a, smg_value indices, int axis);
+/* The first `count` axes of `table` indexed together by `count` values whose dims broadcast:
+ * broadcast dims + dims(table)[count:]. An index outside of its own axis is an error at run time. */
+SMG_API smg_value smg_graph_take_at(smg_graph *g, smg_value table, int count, const smg_value *indices);
+/* Running sum along `axis`, of all elements before too (exclusive: of those before only), or from the end.
+ * A sum under a predicate: quadratic in the extent. */
+SMG_API smg_value smg_graph_cumsum(smg_graph *g, smg_value a, int axis, bool exclusive, bool reverse);
+/* Index (i32) of the extreme along `axis`; op: reduce_max reduce_min. Of equal ones the first, or the last. */
+SMG_API smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep, bool last);
 SMG_API smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value);
 /* Gives a value a name for explain and errors. */
 SMG_API void smg_graph_name(smg_graph *g, smg_value value, const char *name);

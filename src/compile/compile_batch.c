@@ -101,6 +101,9 @@ static int view_axis(const batch_walk *w, const smg_node *node) {
         return axis;
     case SMG_VIEW_BROADCAST: return aligned_axis(w, node);
     case SMG_VIEW_SLICE: return axis == node->axis || mentions(w, node->begin) ? MIXED : axis;
+    case SMG_VIEW_WINDOW:
+        if (axis == node->axis || mentions(w, node->begin)) return MIXED;
+        return axis > node->axis ? axis + 1 : axis;
     case SMG_VIEW_NONE: break;
     }
     return MIXED;

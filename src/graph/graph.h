@@ -28,13 +28,14 @@ typedef struct smg_node {
     smg_node_id operand[SMG_MAX_OPERANDS];
     const char *name; /* "" when nobody gave one */
     /* attributes; which are used depends on the row's class */
-    int axis;                   /* IOTA, SLICE; reduced axis of a REDUCE */
+    int axis;                   /* IOTA, SLICE, WINDOW; reduced axis of a REDUCE */
     bool keep;                  /* REDUCE: the reduced axis stays with extent 1 */
     int perm[SMG_MAX_RANK];     /* TRANSPOSE */
-    smg_size begin;             /* SLICE */
-    int64_t step;               /* SLICE, not 0 */
+    smg_size begin;             /* SLICE, WINDOW (may be negative) */
+    int64_t step;               /* SLICE, WINDOW, not 0 */
+    int64_t dilation;           /* WINDOW, not 0 */
     smg_size size;              /* SIZE */
-    double value;               /* FILL */
+    double value;               /* FILL; WINDOW: what stands outside */
     /* CONTRACT: a letter per axis of a, of b and of the result. A letter of the result is in a, in b
      * or in both (batch); a letter of a and b that the result lacks is contracted. */
     char label[3][SMG_MAX_RANK + 1];
@@ -74,7 +75,8 @@ smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int 
                              const smg_size *dims);
 smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
                                 const smg_size *dims, const void *data);
-smg_value smg_graph_size_of(smg_graph *g, smg_size size);
+smg_value smg_graph_size_of(smg_graph *g, smg_size size); /* f32 */
+smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size); /* f32 i32 i64 */
 smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis);
 smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
 smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
@@ -82,6 +84,17 @@ smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin
                              int64_t step);
 /* The node behind a value of this graph; NULL when it is not one. */
 const smg_node *smg_graph_node_of(const smg_graph *g, smg_value value);
+
+/* graph_compose.c */
+typedef struct smg_window {
+    int axis;
+    smg_size begin, count, taps;
+    int64_t step, dilation;
+    double fill;
+} smg_window;
+smg_value smg_graph_window_of(smg_graph *g, smg_value a, const smg_window *window);
+smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after,
+                           double value);
 
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */

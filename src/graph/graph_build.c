@@ -5,13 +5,13 @@
 
 static const smg_value no_value = {0};
 
-static smg_status stick(smg_graph *g, smg_status status) {
+smg_status smg_build_stick(smg_graph *g, smg_status status) {
     if (g->status == SMG_OK) g->status = status;
     return status;
 }
 
 /* Misuse of the graph itself: false and a status, never a crash. */
-static bool open_for(smg_graph *g, const char *what) {
+bool smg_build_open(smg_graph *g, const char *what) {
     if (!g || g->status != SMG_OK) return false;
     if (!g->finished) return true;
     smg_fail(g->ctx, SMG_INVALID, "%s: graph %s is finished", what, g->name);
@@ -58,7 +58,7 @@ void smg_graph_destroy(smg_graph *graph) {
 smg_status smg_graph_finish(smg_graph *graph) {
     if (!graph) return SMG_INVALID;
     if (graph->status != SMG_OK || graph->finished) return graph->status;
-    stick(graph, smg_graph_verify(graph));
+    smg_build_stick(graph, smg_graph_verify(graph));
     graph->finished = graph->status == SMG_OK;
     return graph->status;
 }
@@ -66,10 +66,10 @@ smg_status smg_graph_finish(smg_graph *graph) {
 smg_node_id smg_graph_push(smg_graph *g, smg_node *node) {
     if (g->status != SMG_OK) return -1;
     if (!node->name) node->name = "";
-    if (stick(g, smg_node_infer(g, node)) != SMG_OK) return -1;
+    if (smg_build_stick(g, smg_node_infer(g, node)) != SMG_OK) return -1;
     smg_node *stored = SMG_ARRAY_PUSH(g->arena, &g->nodes);
     if (!stored) {
-        stick(g, SMG_MEMORY);
+        smg_build_stick(g, SMG_MEMORY);
         return -1;
     }
     *stored = *node;
@@ -104,14 +104,14 @@ static bool read_dims(smg_graph *g, const char *what, const char *dims, int *out
     const char *cursor = dims ? dims : "";
     smg_status status = smg_dims_parse(g, &cursor, '\0', out_dims, out_rank);
     if (status != SMG_OK)
-        stick(g, smg_fail_within(g->ctx, status, "%s: dims \"%s\"", what, dims ? dims : ""));
+        smg_build_stick(g, smg_fail_within(g->ctx, status, "%s: dims \"%s\"", what, dims ? dims : ""));
     return status == SMG_OK;
 }
 
 static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *dims,
                      smg_node *node) {
     if (rank < 0 || rank > SMG_MAX_RANK) {
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: rank %d is outside [0, %d]", what, rank,
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: rank %d is outside [0, %d]", what, rank,
                           SMG_MAX_RANK));
         return false;
     }
@@ -120,19 +120,19 @@ static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *d
     return true;
 }
 
-static bool read_size(smg_graph *g, const char *what, const char *text, smg_size *out_size) {
+bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *out_size) {
     const char *cursor = text ? text : "";
     smg_status status = smg_size_parse(g->sizes, &cursor, out_size);
     if (status == SMG_OK && *cursor)
         status = smg_fail(g->ctx, SMG_FORMAT, "unexpected \"%.16s\" after it", cursor);
     if (status != SMG_OK)
-        stick(g, smg_fail_within(g->ctx, status, "%s: size \"%s\"", what, text ? text : ""));
+        smg_build_stick(g, smg_fail_within(g->ctx, status, "%s: size \"%s\"", what, text ? text : ""));
     return status == SMG_OK;
 }
 
 static bool read_type(smg_graph *g, const char *what, const char *type, smg_type *out_type) {
     if (smg_type_find(type, out_type)) return true;
-    stick(g, smg_fail(g->ctx, SMG_INVALID,
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID,
                       "%s: element type %s does not exist (f32 f16 i32 i64 bool do)", what,
                       type ? type : "NULL"));
     return false;
@@ -140,22 +140,22 @@ static bool read_type(smg_graph *g, const char *what, const char *type, smg_type
 
 static bool read_name(smg_graph *g, const char *name, smg_node *node) {
     node->name = smg_arena_string(g->arena, name ? name : "");
-    if (!node->name) stick(g, SMG_MEMORY);
+    if (!node->name) smg_build_stick(g, SMG_MEMORY);
     return node->name != NULL;
 }
 
 static bool read_op(smg_graph *g, const char *word, smg_op_class class_, const char *kind,
                     smg_node *node) {
     if (smg_op_find(word, &node->op) && smg_op_get(node->op)->class_ == class_) return true;
-    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation",
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation",
                       word ? word : "NULL", kind));
     return false;
 }
 
 /* A valid operand's node or NULL with the failure recorded. */
-static const smg_node *node_of(smg_graph *g, const char *what, smg_value value) {
+const smg_node *smg_build_node(smg_graph *g, const char *what, smg_value value) {
     if (value.id >= 1 && value.id <= g->nodes.count) return &g->nodes.items[value.id - 1];
-    stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id,
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id,
                       g->name));
     return NULL;
 }
@@ -169,12 +169,12 @@ static smg_node unary(smg_op op, smg_value a) {
 smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank,
                              const smg_size *dims) {
     smg_node node = {.op = SMG_OP_INPUT, .type = type};
-    if (!open_for(g, "input") || !read_name(g, name, &node)) return no_value;
+    if (!smg_build_open(g, "input") || !read_name(g, name, &node)) return no_value;
     if (!set_dims(g, "input", rank, dims, &node)) return no_value;
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *other = &g->nodes.items[i];
         if (other->op != SMG_OP_INPUT || strcmp(other->name, node.name) != 0) continue;
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "input: %s exists already", node.name));
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "input: %s exists already", node.name));
         return no_value;
     }
     return push(g, &node);
@@ -184,7 +184,7 @@ smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, cons
     smg_type parsed;
     smg_size sizes[SMG_MAX_RANK];
     int rank;
-    if (!open_for(g, "input") || !read_type(g, "input", type, &parsed)) return no_value;
+    if (!smg_build_open(g, "input") || !read_type(g, "input", type, &parsed)) return no_value;
     if (!read_dims(g, "input", dims, &rank, sizes)) return no_value;
     return smg_graph_input_of(g, name, parsed, rank, sizes);
 }
@@ -192,7 +192,7 @@ smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, cons
 smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
                                 const smg_size *dims, const void *data) {
     smg_node node = {.op = SMG_OP_CONSTANT, .type = type, .data = data};
-    if (!open_for(g, "constant") || !read_name(g, name, &node)) return no_value;
+    if (!smg_build_open(g, "constant") || !read_name(g, name, &node)) return no_value;
     return set_dims(g, "constant", rank, dims, &node) ? push(g, &node) : no_value;
 }
 
@@ -201,31 +201,45 @@ smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, c
     smg_type parsed;
     smg_size sizes[SMG_MAX_RANK];
     int rank;
-    if (!open_for(g, "constant") || !read_type(g, "constant", type, &parsed)) return no_value;
+    if (!smg_build_open(g, "constant") || !read_type(g, "constant", type, &parsed)) return no_value;
     if (!read_dims(g, "constant", dims, &rank, sizes)) return no_value;
     return smg_graph_constant_of(g, name, parsed, rank, sizes, data);
 }
 
 smg_value smg_graph_number(smg_graph *g, const char *type, double value) {
     smg_node node = {.op = SMG_OP_FILL, .value = value};
-    if (!open_for(g, "number") || !read_type(g, "number", type, &node.type)) return no_value;
+    if (!smg_build_open(g, "number") || !read_type(g, "number", type, &node.type)) return no_value;
     return push(g, &node);
 }
 
+smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size) {
+    smg_node node = {.op = SMG_OP_SIZE, .type = type, .size = size};
+    if (!smg_build_open(g, "size")) return no_value;
+    if (type == SMG_TYPE_F32 || type == SMG_TYPE_I32 || type == SMG_TYPE_I64) return push(g, &node);
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "size: is f32, i32 or i64, not %s",
+                                smg_type_word(type)));
+    return no_value;
+}
+
 smg_value smg_graph_size_of(smg_graph *g, smg_size size) {
-    smg_node node = {.op = SMG_OP_SIZE, .type = SMG_TYPE_F32, .size = size};
-    return open_for(g, "size") ? push(g, &node) : no_value;
+    return smg_graph_size_typed(g, SMG_TYPE_F32, size);
+}
+
+smg_value smg_graph_size_as(smg_graph *g, const char *type, const char *size) {
+    smg_type parsed;
+    smg_size value;
+    if (!smg_build_open(g, "size") || !read_type(g, "size", type, &parsed)) return no_value;
+    if (!smg_build_size(g, "size", size, &value)) return no_value;
+    return smg_graph_size_typed(g, parsed, value);
 }
 
 smg_value smg_graph_size(smg_graph *g, const char *size) {
-    smg_size parsed;
-    if (!open_for(g, "size") || !read_size(g, "size", size, &parsed)) return no_value;
-    return smg_graph_size_of(g, parsed);
+    return smg_graph_size_as(g, "f32", size);
 }
 
 smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis) {
     smg_node node = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32};
-    if (!open_for(g, "iota") || !set_dims(g, "iota", rank, dims, &node)) return no_value;
+    if (!smg_build_open(g, "iota") || !set_dims(g, "iota", rank, dims, &node)) return no_value;
     node.axis = axis < 0 ? axis + node.rank : axis;
     return push(g, &node);
 }
@@ -233,7 +247,7 @@ smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int ax
 smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis) {
     smg_size sizes[SMG_MAX_RANK];
     int rank;
-    if (!open_for(g, "iota") || !read_dims(g, "iota", dims, &rank, sizes)) return no_value;
+    if (!smg_build_open(g, "iota") || !read_dims(g, "iota", dims, &rank, sizes)) return no_value;
     return smg_graph_iota_of(g, rank, sizes, axis);
 }
 
@@ -241,16 +255,16 @@ smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis) {
 
 smg_value smg_graph_map(smg_graph *g, const char *op, int count, const smg_value *operands) {
     smg_node node = {.operand_count = count};
-    if (!open_for(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node))
+    if (!smg_build_open(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node))
         return no_value;
     if (node.op == SMG_OP_CAST || count < 0 || count > SMG_MAX_OPERANDS ||
         (count > 0 && !operands)) {
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op,
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op,
                           count));
         return no_value;
     }
     for (int k = 0; k < count; k++) {
-        if (!node_of(g, op, operands[k])) return no_value;
+        if (!smg_build_node(g, op, operands[k])) return no_value;
         node.operand[k] = operands[k].id - 1;
     }
     return push(g, &node);
@@ -258,15 +272,15 @@ smg_value smg_graph_map(smg_graph *g, const char *op, int count, const smg_value
 
 smg_value smg_graph_cast(smg_graph *g, smg_value a, const char *type) {
     smg_node node = unary(SMG_OP_CAST, a);
-    if (!open_for(g, "cast") || !node_of(g, "cast", a)) return no_value;
+    if (!smg_build_open(g, "cast") || !smg_build_node(g, "cast", a)) return no_value;
     return read_type(g, "cast", type, &node.type) ? push(g, &node) : no_value;
 }
 
 smg_value smg_graph_reduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep) {
     smg_node node = unary(SMG_OP_SUM, a);
-    if (!open_for(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node))
+    if (!smg_build_open(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node))
         return no_value;
-    const smg_node *source = node_of(g, op, a);
+    const smg_node *source = smg_build_node(g, op, a);
     if (!source) return no_value;
     node.axis = axis < 0 ? axis + source->rank : axis;
     node.keep = keep;
@@ -298,16 +312,16 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node) {
 
 smg_value smg_graph_contract(smg_graph *g, const char *labels, smg_value a, smg_value b) {
     smg_node node = {.op = SMG_OP_CONTRACT, .operand_count = 2, .operand = {a.id - 1, b.id - 1}};
-    if (!open_for(g, "contract") || !node_of(g, "contract", a) || !node_of(g, "contract", b))
+    if (!smg_build_open(g, "contract") || !smg_build_node(g, "contract", a) || !smg_build_node(g, "contract", b))
         return no_value;
-    if (stick(g, smg_labels_parse(g, labels ? labels : "", &node)) != SMG_OK) return no_value;
+    if (smg_build_stick(g, smg_labels_parse(g, labels ? labels : "", &node)) != SMG_OK) return no_value;
     return push(g, &node);
 }
 
 smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
     smg_node node = {
         .op = SMG_OP_GATHER, .operand_count = 2, .operand = {table.id - 1, indices.id - 1}};
-    if (!open_for(g, "gather") || !node_of(g, "gather", table) || !node_of(g, "gather", indices))
+    if (!smg_build_open(g, "gather") || !smg_build_node(g, "gather", table) || !smg_build_node(g, "gather", indices))
         return no_value;
     return push(g, &node);
 }
@@ -316,24 +330,24 @@ smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
 
 smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
     smg_node node = unary(SMG_OP_RESHAPE, a);
-    if (!open_for(g, "reshape") || !node_of(g, "reshape", a)) return no_value;
+    if (!smg_build_open(g, "reshape") || !smg_build_node(g, "reshape", a)) return no_value;
     return set_dims(g, "reshape", rank, dims, &node) ? push(g, &node) : no_value;
 }
 
 smg_value smg_graph_reshape(smg_graph *g, smg_value a, const char *dims) {
     smg_size sizes[SMG_MAX_RANK];
     int rank;
-    if (!open_for(g, "reshape") || !read_dims(g, "reshape", dims, &rank, sizes)) return no_value;
+    if (!smg_build_open(g, "reshape") || !read_dims(g, "reshape", dims, &rank, sizes)) return no_value;
     return smg_graph_reshape_to(g, a, rank, sizes);
 }
 
 smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *perm) {
     smg_node node = unary(SMG_OP_TRANSPOSE, a);
-    if (!open_for(g, "transpose")) return no_value;
-    const smg_node *source = node_of(g, "transpose", a);
+    if (!smg_build_open(g, "transpose")) return no_value;
+    const smg_node *source = smg_build_node(g, "transpose", a);
     if (!source) return no_value;
     if (rank != source->rank || (rank > 0 && !perm)) {
-        stick(g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank,
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank,
                           source->rank));
         return no_value;
     }
@@ -343,14 +357,14 @@ smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *pe
 
 smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
     smg_node node = unary(SMG_OP_BROADCAST, a);
-    if (!open_for(g, "broadcast") || !node_of(g, "broadcast", a)) return no_value;
+    if (!smg_build_open(g, "broadcast") || !smg_build_node(g, "broadcast", a)) return no_value;
     return set_dims(g, "broadcast", rank, dims, &node) ? push(g, &node) : no_value;
 }
 
 smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
     smg_size sizes[SMG_MAX_RANK];
     int rank;
-    if (!open_for(g, "broadcast") || !read_dims(g, "broadcast", dims, &rank, sizes))
+    if (!smg_build_open(g, "broadcast") || !read_dims(g, "broadcast", dims, &rank, sizes))
         return no_value;
     return smg_graph_broadcast_to(g, a, rank, sizes);
 }
@@ -358,8 +372,8 @@ smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
 smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
                              int64_t step) {
     smg_node node = unary(SMG_OP_SLICE, a);
-    if (!open_for(g, "slice")) return no_value;
-    const smg_node *source = node_of(g, "slice", a);
+    if (!smg_build_open(g, "slice")) return no_value;
+    const smg_node *source = smg_build_node(g, "slice", a);
     if (!source) return no_value;
     node.begin = begin;
     node.axis = axis < 0 ? axis + source->rank : axis;
@@ -371,8 +385,8 @@ smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin
 smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
                           int step) {
     smg_size from, extent;
-    if (!open_for(g, "slice")) return no_value;
-    if (!read_size(g, "slice", begin, &from) || !read_size(g, "slice", count, &extent))
+    if (!smg_build_open(g, "slice")) return no_value;
+    if (!smg_build_size(g, "slice", begin, &from) || !smg_build_size(g, "slice", count, &extent))
         return no_value;
     return smg_graph_slice_of(g, a, axis, from, extent, step);
 }
@@ -381,21 +395,21 @@ smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin
 
 smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value) {
     if (!g) return SMG_INVALID;
-    if (!open_for(g, "output")) return g->finished ? SMG_INVALID : g->status;
-    if (!node_of(g, "output", value)) return g->status;
-    if (!name || !name[0]) return stick(g, smg_fail(g->ctx, SMG_INVALID, "output: needs a name"));
+    if (!smg_build_open(g, "output")) return g->finished ? SMG_INVALID : g->status;
+    if (!smg_build_node(g, "output", value)) return g->status;
+    if (!name || !name[0]) return smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "output: needs a name"));
     for (int i = 0; i < g->outputs.count; i++)
         if (strcmp(g->outputs.items[i].name, name) == 0)
-            return stick(g, smg_fail(g->ctx, SMG_INVALID, "output: %s exists already", name));
+            return smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "output: %s exists already", name));
     const char *copy = smg_arena_string(g->arena, name);
     smg_graph_output_row *row = copy ? SMG_ARRAY_PUSH(g->arena, &g->outputs) : NULL;
-    if (!row) return stick(g, SMG_MEMORY);
+    if (!row) return smg_build_stick(g, SMG_MEMORY);
     *row = (smg_graph_output_row){copy, value.id - 1};
     return SMG_OK;
 }
 
 void smg_graph_name(smg_graph *g, smg_value value, const char *name) {
-    if (!open_for(g, "name") || !node_of(g, "name", value)) return;
+    if (!smg_build_open(g, "name") || !smg_build_node(g, "name", value)) return;
     smg_node *node = &g->nodes.items[value.id - 1];
     if (node->op == SMG_OP_INPUT) return; /* programs are bound by the names of inputs */
     read_name(g, name, node);
@@ -404,12 +418,12 @@ void smg_graph_name(smg_graph *g, smg_value value, const char *name) {
 
 smg_status smg_graph_set_max(smg_graph *g, const char *symbol, int64_t max) {
     if (!g) return SMG_INVALID;
-    if (!open_for(g, "set_max")) return g->finished ? SMG_INVALID : g->status;
+    if (!smg_build_open(g, "set_max")) return g->finished ? SMG_INVALID : g->status;
     if (max < 1 || max > SMG_SIZE_UNBOUNDED)
-        return stick(
+        return smg_build_stick(
             g, smg_fail(g->ctx, SMG_INVALID, "the maximum of %s is %lld, must be in [1, %lld]",
                         symbol ? symbol : "NULL", (long long)max, (long long)SMG_SIZE_UNBOUNDED));
-    if (smg_size_symbol(g->sizes, symbol) < 0) return stick(g, smg_context_status(g->ctx));
+    if (smg_size_symbol(g->sizes, symbol) < 0) return smg_build_stick(g, smg_context_status(g->ctx));
     smg_size_symbol_set_max(g->sizes, smg_size_symbol_find(g->sizes, symbol), max);
     return SMG_OK;
 }

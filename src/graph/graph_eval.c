@@ -248,6 +248,25 @@ static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_
     return SMG_OK;
 }
 
+static smg_status eval_window(eval_scope *scope, const smg_node *node, const smg_array *a,
+                              smg_array *out) {
+    int64_t begin, inner = 1, extent = a->dims[node->axis];
+    int64_t count = out->dims[node->axis], taps = out->dims[node->axis + 1];
+    if (!smg_size_eval(scope->g->sizes, node->begin, scope->symbols, &begin))
+        return smg_fail(scope->ctx, SMG_INVALID, "window: begin has no value for these symbols");
+    for (int i = node->axis + 1; i < a->rank; i++) inner *= a->dims[i];
+    int64_t windows = smg_array_elements(out) / inner;
+    for (int64_t w = 0; w < windows; w++) {
+        int64_t outer = w / (count * taps);
+        int64_t at = begin + node->step * (w / taps % count) + node->dilation * (w % taps);
+        bool inside = at >= 0 && at < extent;
+        for (int64_t i = 0; i < inner; i++)
+            out->data[w * inner + i] =
+                inside ? a->data[(outer * extent + at) * inner + i] : node->value;
+    }
+    return SMG_OK;
+}
+
 static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_array *a,
                             smg_array *out) {
     int64_t strides[SMG_MAX_RANK] = {0}, moved[SMG_MAX_RANK] = {0};
@@ -265,6 +284,7 @@ static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_a
             moved[i] = a->dims[i - shift] == 1 ? 0 : strides[i - shift];
         break;
     case SMG_VIEW_SLICE: return eval_slice(scope, node, a, strides, out);
+    case SMG_VIEW_WINDOW: return eval_window(scope, node, a, out);
     case SMG_VIEW_NONE: return SMG_INTERNAL;
     }
     smg_array_copy_strided(a->data, out->rank, out->dims, moved, out->data);

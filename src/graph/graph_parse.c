@@ -124,6 +124,14 @@ static smg_status read_step(graph_parser *p, statement *s) {
     return read_int(p, &s->node.step);
 }
 
+static smg_status read_dilation(graph_parser *p, statement *s) {
+    return read_int(p, &s->node.dilation);
+}
+
+static smg_status read_fill(graph_parser *p, statement *s) {
+    return smg_lex_number(&p->at, &s->node.value) ? SMG_OK : malformed(p, "a number");
+}
+
 static smg_status read_given_name(graph_parser *p, statement *s) {
     char *name;
     if (!smg_lex_string(p->g->arena, &p->at, &name)) return malformed(p, "a string");
@@ -159,7 +167,7 @@ static smg_status read_scale(graph_parser *p, statement *s) {
 
 static bool has_axis(smg_op op) {
     return smg_op_get(op)->class_ == SMG_CLASS_REDUCE || smg_op_leaf(op) == SMG_LEAF_INDEX ||
-           smg_op_view(op) == SMG_VIEW_SLICE;
+           smg_op_view(op) == SMG_VIEW_SLICE || smg_op_view(op) == SMG_VIEW_WINDOW;
 }
 static bool is_reduce(smg_op op) {
     return smg_op_get(op)->class_ == SMG_CLASS_REDUCE;
@@ -169,6 +177,12 @@ static bool is_transpose(smg_op op) {
 }
 static bool is_slice(smg_op op) {
     return smg_op_view(op) == SMG_VIEW_SLICE;
+}
+static bool is_window(smg_op op) {
+    return smg_op_view(op) == SMG_VIEW_WINDOW;
+}
+static bool is_shifting(smg_op op) {
+    return is_slice(op) || is_window(op);
 }
 static bool is_constant(smg_op op) {
     return op == SMG_OP_CONSTANT;
@@ -184,8 +198,9 @@ static const struct attribute {
     smg_status (*read)(graph_parser *p, statement *s);
 } attributes[] = {
     {"axis", true, has_axis, read_axis},     {"keep", false, is_reduce, read_keep},
-    {"perm", true, is_transpose, read_perm}, {"begin", true, is_slice, read_begin},
-    {"count", true, is_slice, read_count},   {"step", true, is_slice, read_step},
+    {"perm", true, is_transpose, read_perm}, {"begin", true, is_shifting, read_begin},
+    {"count", true, is_slice, read_count},   {"step", true, is_shifting, read_step},
+    {"fill", true, is_window, read_fill},    {"dilation", true, is_window, read_dilation},
     {"data", true, is_constant, read_data},  {"random", false, is_constant, read_random},
     {"seed", true, is_constant, read_seed},  {"scale", true, is_constant, read_scale},
     {"name", true, is_any, read_given_name},
@@ -233,6 +248,14 @@ static smg_status read_leaf(graph_parser *p, statement *s) {
     return SMG_OK;
 }
 
+static smg_status apply_window_type(graph_parser *p, statement *s) {
+    int axis = s->node.axis;
+    if (!s->has_type) return malformed(p, "': TYPE'");
+    for (int i = axis; i >= 0 && i < axis + 2 && i < s->given.rank; i++)
+        s->node.dims[i] = s->given.dims[i];
+    return SMG_OK;
+}
+
 /* What the caller of a builder would say by the result's type. */
 static smg_status apply_type(graph_parser *p, statement *s) {
     smg_view_kind view = smg_op_view(s->node.op);
@@ -248,6 +271,7 @@ static smg_status apply_type(graph_parser *p, statement *s) {
     int rank =
         s->node.operand_count > 0 ? p->g->nodes.items[s->node.operand[0]].rank : s->node.rank;
     if (s->node.axis < 0) s->node.axis += rank;
+    if (view == SMG_VIEW_WINDOW) return apply_window_type(p, s);
     if (view != SMG_VIEW_SLICE) {
         s->node.begin = 0;
         s->node.step = 0;

@@ -56,8 +56,10 @@ static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *nod
     hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
     if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)
         for (int i = 0; i < node->rank; i++) hash = smg_hash_u64(hash, (uint64_t)node->perm[i]);
-    if (smg_op_view(node->op) == SMG_VIEW_SLICE) hash = hash_size(g, hash, node->begin);
+    smg_view_kind view = smg_op_view(node->op);
+    if (view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW) hash = hash_size(g, hash, node->begin);
     hash = smg_hash_u64(hash, (uint64_t)node->step);
+    hash = smg_hash_u64(hash, (uint64_t)node->dilation);
     if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) hash = hash_size(g, hash, node->size);
     hash = smg_hash_u64(hash, bits);
     for (int p = 0; p < 3; p++) hash = smg_hash_text(hash, node->label[p]);

@@ -20,6 +20,8 @@ static uint64_t hash_node(const smg_node *n) {
     for (int i = 0; i < n->rank; i++) hash = smg_hash_u64(hash, (uint64_t)n->dims[i]);
     for (int k = 0; k < n->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)n->operand[k]);
     hash = smg_hash_u64(hash, (uint64_t)n->axis * 2u + (n->keep ? 1u : 0u));
+    hash = smg_hash_u64(hash, (uint64_t)n->begin);
+    hash = smg_hash_u64(hash, (uint64_t)n->size);
     for (int p = 0; p < 3; p++) hash = smg_hash_text(hash, n->label[p]);
     return smg_hash_u64(hash, bits_of(n->value));
 }
@@ -41,6 +43,7 @@ static bool same_node(const smg_node *a, const smg_node *b) {
     for (int i = 0; i < a->rank; i++)
         if (a->perm[i] != b->perm[i]) return false;
     return a->axis == b->axis && a->keep == b->keep && a->begin == b->begin && a->step == b->step &&
+           a->dilation == b->dilation &&
            a->size == b->size && bits_of(a->value) == bits_of(b->value) && a->data == b->data;
 }
 
@@ -207,7 +210,7 @@ static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
             node->dims[k] = smg_size_import(to->sizes, from->sizes, node->dims[k]);
             if (node->dims[k] < 0) return SMG_MEMORY;
         }
-        if (smg_op_view(node->op) == SMG_VIEW_SLICE)
+        if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
             node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
         if (smg_op_leaf(node->op) == SMG_LEAF_SIZE)
             node->size = smg_size_import(to->sizes, from->sizes, node->size);

@@ -23,6 +23,8 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same) {
     for (int k = 0; k < node->operand_count; k++)
         if (!smg_rewriter_is_number(r, node, k, &value[k])) return false;
     if (class_ == SMG_CLASS_VIEW) {
+        bool bordered = smg_op_view(node->op) == SMG_VIEW_WINDOW;
+        if (bordered && !(node->value >= value[0] && node->value <= value[0])) return false;
         become_number(node, value[0]);
         return true;
     }
@@ -49,6 +51,7 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     bool constants = false;
     if (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) return false;
     if (smg_op_view(node->op) == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
+    if (!smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
     if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16)
         return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {

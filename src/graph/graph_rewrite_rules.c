@@ -160,7 +160,8 @@ static bool twice_negated(rewriter *r, smg_node *node, smg_node_id *out_same) {
 static bool view_of_same_kind(rewriter *r, smg_node *node, smg_node_id *out_same) {
     smg_view_kind kind = smg_op_view(node->op);
     (void)out_same;
-    if (kind == SMG_VIEW_NONE || kind == SMG_VIEW_SLICE) return false;
+    if (kind != SMG_VIEW_RESHAPE && kind != SMG_VIEW_TRANSPOSE && kind != SMG_VIEW_BROADCAST)
+        return false;
     const smg_node *inner = smg_rewriter_operand(r, node, 0);
     if (smg_op_view(inner->op) != kind) return false;
     for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++)
@@ -172,6 +173,7 @@ static bool view_of_same_kind(rewriter *r, smg_node *node, smg_node_id *out_same
 static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_same) {
     int64_t begin;
     switch (smg_op_view(node->op)) {
+    case SMG_VIEW_WINDOW: /* has one axis more */
     case SMG_VIEW_NONE: return false;
     case SMG_VIEW_RESHAPE:
     case SMG_VIEW_BROADCAST: break;

@@ -67,6 +67,13 @@ static void print_view(const graph_printer *p, const smg_node *node) {
         smg_size_print(p->g->sizes, node->begin, p->text);
         smg_text_addf(p->text, " step=%lld", (long long)node->step);
     }
+    if (kind == SMG_VIEW_WINDOW) {
+        smg_text_addf(p->text, " axis=%d begin=", node->axis);
+        smg_size_print(p->g->sizes, node->begin, p->text);
+        smg_text_addf(p->text, " step=%lld dilation=%lld fill=", (long long)node->step,
+                      (long long)node->dilation);
+        smg_text_add_f64(p->text, node->value);
+    }
 }
 
 static void print_leaf(const graph_printer *p, const smg_node *node) {

@@ -72,7 +72,7 @@ static void set_result(smg_node *node, smg_type type, int rank, const smg_size *
 static smg_status infer_leaf(smg_graph *g, smg_node *node) {
     if (node->op == SMG_OP_SIZE) {
         if (node->size < 0) return failure(g);
-        set_result(node, SMG_TYPE_F32, 0, NULL);
+        set_result(node, smg_type_kind(node->type) == SMG_KIND_INT ? node->type : SMG_TYPE_F32, 0, NULL);
     }
     if (node->op == SMG_OP_IOTA) {
         node->type = SMG_TYPE_I32;
@@ -301,12 +301,36 @@ static smg_status infer_slice(smg_graph *g, smg_node *node) {
     return SMG_OK;
 }
 
+static smg_status infer_window(smg_graph *g, smg_node *node) {
+    const smg_node *a = operand(g, node, 0);
+    smg_size dims[SMG_MAX_RANK];
+    if (node->axis < 0 || node->axis >= a->rank || a->rank == SMG_MAX_RANK)
+        return smg_fail(g->ctx, SMG_INVALID, "window: axis %d of %s cannot become two (rank %d, at most %d)",
+                        node->axis, smg_graph_describe(g, node->operand[0]), a->rank,
+                        SMG_MAX_RANK - 1);
+    if (node->step == 0 || node->dilation == 0)
+        return smg_fail(g->ctx, SMG_INVALID, "window: step is %lld and dilation %lld, must not be 0",
+                        (long long)node->step, (long long)node->dilation);
+    if (node->begin < 0 || node->dims[node->axis] < 0 || node->dims[node->axis + 1] < 0)
+        return failure(g);
+    if (smg_type_kind(a->type) != SMG_KIND_FLOAT && !(floor(node->value) == node->value))
+        return smg_fail(g->ctx, SMG_INVALID, "window: %g cannot stand outside of %s elements",
+                        node->value, smg_type_word(a->type));
+    for (int i = 0; i <= a->rank; i++) {
+        bool own = i == node->axis || i == node->axis + 1;
+        dims[i] = own ? node->dims[i] : a->dims[i > node->axis ? i - 1 : i];
+    }
+    set_result(node, a->type, a->rank + 1, dims);
+    return SMG_OK;
+}
+
 static smg_status infer_view(smg_graph *g, smg_node *node) {
     switch (smg_op_view(node->op)) {
     case SMG_VIEW_RESHAPE: return infer_reshape(g, node);
     case SMG_VIEW_TRANSPOSE: return infer_transpose(g, node);
     case SMG_VIEW_BROADCAST: return infer_broadcast(g, node);
     case SMG_VIEW_SLICE: return infer_slice(g, node);
+    case SMG_VIEW_WINDOW: return infer_window(g, node);
     case SMG_VIEW_NONE: break;
     }
     return smg_fail(g->ctx, SMG_INTERNAL, "%s is not a view", word_of(node));

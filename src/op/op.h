@@ -128,7 +128,8 @@ typedef enum smg_view_kind {
     SMG_VIEW_RESHAPE,
     SMG_VIEW_TRANSPOSE,
     SMG_VIEW_BROADCAST,
-    SMG_VIEW_SLICE
+    SMG_VIEW_SLICE,
+    SMG_VIEW_WINDOW
 } smg_view_kind;
 smg_view_kind smg_op_view(smg_op op);
 typedef enum smg_leaf_kind {

@@ -7,6 +7,7 @@ smg_view_kind smg_op_view(smg_op op) {
     case SMG_OP_TRANSPOSE: return SMG_VIEW_TRANSPOSE;
     case SMG_OP_BROADCAST: return SMG_VIEW_BROADCAST;
     case SMG_OP_SLICE: return SMG_VIEW_SLICE;
+    case SMG_OP_WINDOW: return SMG_VIEW_WINDOW;
     default: return SMG_VIEW_NONE;
     }
 }

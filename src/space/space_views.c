@@ -120,6 +120,7 @@ bool smg_space_through_view(const smg_graph *g, smg_atoms *atoms, smg_operand_ma
     case SMG_VIEW_SLICE:
         through_slice(b, view, map);
         return true;
+    case SMG_VIEW_WINDOW:
     case SMG_VIEW_NONE:
         break;
     }

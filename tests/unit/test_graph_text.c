@@ -86,6 +86,8 @@ static void every_statement_round_trips(void **state) {
                       "m = mul(%8, f)\n"
                       "g = gather(c, k)\n"
                       "v = slice(g) axis=1 begin=3 count=2 step=-2\n"
+                      "o = window(g) axis=1 begin=-1 step=2 dilation=-3 fill=-inf : f16[b, 2*s, 3, 2]\n"
+                      "l = size 2*s : i64[]\n"
                       "w = transpose(v) perm=[2, 1, 0]\n"
                       "h = cast(w) : f32[2, 2, b]\n"
                       "e = contract(h, h) \"abc,dbc->da\"\n"
