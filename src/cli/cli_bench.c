@@ -68,7 +68,7 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
     const smg_compilation *c = smg_model_compilation(sides[0].model);
     smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d after rewrites\nsizes    ",
                   c->target.name, c->graph->name, smg_compile_op_count(c->source),
-                  smg_compile_op_count(c->graph));
+                  smg_compile_run_ops(c));
     cli_print_dims(text, arrays);
     smg_text_addf(text, "\n\n%-9s %10s %12s %12s %12s %12s\n", "", "kernels", "time ms", "moved MB",
                   "GB/s", "compile s");
@@ -95,7 +95,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
     smg_text_add_json(text, c->graph->name);
     smg_text_addf(text,
                   ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": {",
-                  smg_compile_op_count(c->source), smg_compile_op_count(c->graph), rounds);
+                  smg_compile_op_count(c->source), smg_compile_run_ops(c), rounds);
     for (int i = 0; i < arrays->dim_count; i++) {
         smg_text_add(text, i > 0 ? ", " : "");
         smg_text_add_json(text, arrays->dims[i].name);

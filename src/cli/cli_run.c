@@ -15,7 +15,7 @@ typedef struct run_result {
 
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
     smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name,
-                  c->graph->name, smg_compile_op_count(c->source), smg_compile_op_count(c->graph),
+                  c->graph->name, smg_compile_op_count(c->source), smg_compile_run_ops(c),
                   c->plan->steps.count);
     if (c->bundle != NULL) {
         smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count,
@@ -57,7 +57,7 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
     smg_text_addf(
         text,
         ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
-        smg_compile_op_count(c->source), smg_compile_op_count(c->graph), c->plan->steps.count,
+        smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count,
         c->bundle != NULL ? c->bundle->modules.count : 0);
     smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n",
                   bytes, flops, estimate);

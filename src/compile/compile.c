@@ -7,10 +7,24 @@
  * explain, info and the interpreter need only the first. */
 #include "compile/compile.h"
 
+/* Copies beside an original that something else reads (a table that is gathered from and multiplied with). */
+#define WEIGHTS_TWICE (64 << 20) /* bytes */
+
+static smg_status store_weights(smg_compilation *c) {
+    int copies = 0;
+    SMG_TRY(smg_graph_store_weights(c->graph, c->target.max_buffer_range, WEIGHTS_TWICE, &copies));
+    smg_rewrite_count *row = SMG_ARRAY_PUSH(c->arena, &c->report.rules);
+    if (row == NULL) return SMG_MEMORY;
+    *row = (smg_rewrite_count){"weight stored along the result's axis", copies};
+    c->report.nodes_after = c->graph->nodes.count;
+    return SMG_OK;
+}
+
 static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_rewrite(g, &c->graph, &c->report));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
+    SMG_TRY(store_weights(c));
     c->seconds.rewrite = smg_clock_seconds() - start;
     return SMG_OK;
 }
@@ -71,6 +85,12 @@ int smg_compile_op_count(const smg_graph *g) {
         smg_op_class class_ = smg_node_class(smg_graph_node(g, id));
         count += class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;
     }
+    return count;
+}
+
+int smg_compile_run_ops(const smg_compilation *c) {
+    int count = 0;
+    for (int i = 0; i < c->plan->steps.count; i++) count += c->plan->steps.items[i].node_count;
     return count;
 }
 

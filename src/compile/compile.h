@@ -85,6 +85,8 @@ smg_status smg_compile_modules(smg_compilation *c);
 void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
+/* Those that every run computes, after rewrites. */
+int smg_compile_run_ops(const smg_compilation *c);
 /* Modelled traffic, arithmetic and time of the plan at the nominal sizes. */
 void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops,
                       double *out_seconds);

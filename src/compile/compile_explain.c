@@ -42,8 +42,10 @@ static void print_because(const smg_pstep *step, bool prices, smg_text *text) {
     }
 }
 
+/* Of prepare steps the summary says what they make and no more. */
 static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool once,
-                            bool prices, smg_text *text) {
+                            const smg_explain_options *options, smg_text *text) {
+    bool prices = options->prices;
     const smg_price *price = &step->price;
     smg_text_addf(text, "%s: %d %s%s", step->name, step->node_count,
                   step->node_count == 1 ? "op" : "ops", once ? ", once, of constants" : "");
@@ -59,7 +61,8 @@ static void print_plan_step(const smg_compilation *c, const smg_pstep *step, boo
         smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word,
                       smg_graph_describe(c->graph, step->nodes[n]));
     }
-    print_because(step, prices, text);
+    bool summary = options->phase == NULL && options->kernel == NULL;
+    if (!once || !summary) print_because(step, prices, text);
 }
 
 static smg_status print_kernel(smg_compilation *c, const smg_pstep *step, smg_text *text) {
@@ -137,7 +140,7 @@ static smg_status each_step(smg_compilation *c, const smg_explain_options *optio
         if (print != NULL) {
             SMG_TRY(print(c, step, text));
         } else {
-            print_plan_step(c, step, i < 0, options->prices, text);
+            print_plan_step(c, step, i < 0, options, text);
         }
     }
     return any ? SMG_OK : no_kernel(c, options->kernel);
@@ -158,7 +161,7 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     double seconds = 0;
     smg_compile_work(c, &bytes, &flops, &seconds);
     smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n",
-                  c->graph->name, smg_compile_op_count(c->source), smg_compile_op_count(c->graph),
+                  c->graph->name, smg_compile_op_count(c->source), smg_compile_run_ops(c),
                   c->plan->steps.count, c->target.name);
     if (c->plan->prepare.count > 0) {
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
@@ -247,7 +250,7 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     smg_text_add(text, ",\n  \"target\": ");
     smg_text_add_json(text, c->target.name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
-                  smg_compile_op_count(c->source), smg_compile_op_count(c->graph));
+                  smg_compile_op_count(c->source), smg_compile_run_ops(c));
     bool first = true;
     for (int i = 0; i < c->report.rules.count; i++) {
         const smg_rewrite_count *rule = &c->report.rules.items[i];

@@ -96,6 +96,10 @@ smg_value smg_graph_window_of(smg_graph *g, smg_value a, const smg_window *windo
 smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after,
                            double value);
 
+/* Per node: fixed, the value is the same in every run and its dims are no symbols (outputs, which every run
+ * writes, count as not fixed); stored, some of it comes from a constant tensor. */
+void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored);
+
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */
 
@@ -112,6 +116,11 @@ typedef struct smg_rewrite_report {
 /* Canonicalise, fold small constants, algebra, common subexpressions, dead code; to a fixed point.
  * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
 smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
+
+/* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
+ * copy with the result's axis innermost (graph_store.c). limit: bytes of one copy; twice: of all copies whose
+ * original stays because something else reads it. */
+smg_status smg_graph_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies);
 
 /* ---- reference (graph_eval.c) --------------------------------------------------------------------- */
 

@@ -33,6 +33,34 @@ int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int ax
     return operand->dims[own] == node->dims[axis] ? own : -1;
 }
 
+static bool dims_fixed(const smg_graph *g, const smg_node *node) {
+    for (int d = 0; d < node->rank; d++)
+        if (!smg_size_is_const(g->sizes, node->dims[d], NULL)) return false;
+    return node->op != SMG_OP_INPUT &&
+           (smg_op_leaf(node->op) != SMG_LEAF_SIZE || smg_size_is_const(g->sizes, node->size, NULL));
+}
+
+void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored) {
+    memset(out_fixed, 0, (size_t)g->nodes.count * sizeof *out_fixed);
+    for (int o = 0; o < g->outputs.count; o++) { /* marked for a moment: not to be fixed */
+        smg_node_id id = g->outputs.items[o].node;
+        while (smg_node_class(&g->nodes.items[id]) == SMG_CLASS_VIEW)
+            id = g->nodes.items[id].operand[0];
+        out_fixed[id] = smg_node_class(&g->nodes.items[id]) != SMG_CLASS_LEAF;
+    }
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *node = &g->nodes.items[id];
+        bool fixed = !out_fixed[id] && dims_fixed(g, node);
+        bool stored = smg_op_leaf(node->op) == SMG_LEAF_TENSOR;
+        for (int k = 0; k < node->operand_count; k++) {
+            fixed = fixed && out_fixed[node->operand[k]];
+            stored = stored || out_stored[node->operand[k]];
+        }
+        out_fixed[id] = fixed;
+        out_stored[id] = stored;
+    }
+}
+
 /* Ids of sizes depend on the order in which a pool met them, their text does not. */
 static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size) {
     smg_text text;

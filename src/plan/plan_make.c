@@ -27,12 +27,24 @@ static bool is_product(const planner *p, int at) {
     return smg_node_class(smg_graph_node(p->g, p->order[at])) == SMG_CLASS_CONTRACT;
 }
 
+/* The prepare list has little to gain from kernels that do two unrelated things: a segment grows only by nodes that
+ * read it, so that a hundred weights to repack are a hundred small segments. */
+static bool reads_segment(const planner *p, int from, int at) {
+    const smg_node *n = smg_graph_node(p->g, p->order[at]);
+    for (int k = 0; k < n->operand_count; k++) {
+        smg_node_id source = smg_space_source(p->g, n->operand[k]);
+        if (p->prepared[source] && p->place[source] >= from && p->place[source] < at) return true;
+    }
+    return false;
+}
+
 /* Extends segments from `from` as far as limits allow, improving best[]. */
 static smg_status extend(planner *p, int from, choice *best) {
     int products = 0;
     int limit = p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
     for (int to = from + 1; to <= p->count && to - from <= limit; to++) {
         const segment *s;
+        if (p->preparing && to > from + 1 && !reads_segment(p, from, to - 1)) break;
         products += is_product(p, to - 1);
         if (products > PLAN_MAX_PRODUCTS) break;
         SMG_TRY(plan_segment(p, from, to, &s));
@@ -52,6 +64,7 @@ static smg_status extend(planner *p, int from, choice *best) {
 static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_text *why) {
     const segment *both, *other;
     if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
+    if (p->preparing && !reads_segment(p, from, to)) return SMG_OK;
     SMG_TRY(plan_segment(p, from, next, &both));
     SMG_TRY(plan_segment(p, to, next, &other));
     smg_text_addf(why, "cut before %s: ", smg_graph_describe(p->g, p->order[to]));

@@ -27,36 +27,10 @@ static bool bytes_of(const smg_graph *g, smg_node_id id, double *out_bytes) {
     return true;
 }
 
-/* The value is the same in every run. *out_stored: some of it comes from a constant tensor. */
-static bool leaf_fixed(const smg_graph *g, const smg_node *n, bool *out_stored) {
-    *out_stored = smg_op_leaf(n->op) == SMG_LEAF_TENSOR;
-    if (n->op == SMG_OP_INPUT) return false;
-    return smg_op_leaf(n->op) != SMG_LEAF_SIZE || smg_size_is_const(g->sizes, n->size, NULL);
-}
-
 typedef struct marks {
-    bool *fixed, *stored; /* per node: the same in every run; some of it from a constant tensor */
+    bool *fixed, *stored; /* per node, see smg_graph_mark_fixed */
     smg_exprs *exprs;
 } marks;
-
-static void mark_fixed(const planner *p, marks *m) {
-    const smg_graph *g = p->g;
-    for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        const smg_node *n = smg_graph_node(g, id);
-        double bytes;
-        bool fixed = bytes_of(g, id, &bytes), stored = false;
-        if (smg_node_class(n) == SMG_CLASS_LEAF) fixed = leaf_fixed(g, n, &stored) && fixed;
-        for (int k = 0; k < n->operand_count; k++) {
-            fixed = fixed && m->fixed[n->operand[k]];
-            stored = stored || m->stored[n->operand[k]];
-        }
-        for (int o = 0; o < g->outputs.count; o++) {
-            fixed = fixed && (smg_space_source(g, g->outputs.items[o].node) != id || !computes(n));
-        }
-        m->fixed[id] = fixed;
-        m->stored[id] = stored;
-    }
-}
 
 /* A map of at most one multiply-add per element. */
 static bool is_cheap(const planner *p, const marks *m, const smg_node *n) {
@@ -86,7 +60,7 @@ smg_status plan_mark_prepared(planner *p) {
     SMG_TRY(smg_exprs_create(p->arena, &m.exprs));
     p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
     if (m.fixed == NULL || m.stored == NULL || p->prepared == NULL) return SMG_MEMORY;
-    mark_fixed(p, &m);
+    smg_graph_mark_fixed(p->g, m.fixed, m.stored);
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
         const smg_node *n = smg_graph_node(p->g, id);
         if (!computes(n) || !m.fixed[id]) continue;

@@ -1,0 +1,236 @@
+/* Weights in the order in which products read them. A product whose last axis comes from a constant walks that constant
+ * along this axis with neighbouring lanes; files mostly have the contracted axis innermost instead. Such an operand is
+ * replaced by a copy of a transposed view: batch axes, contracted axes, then its own in the order of the result. The
+ * copy depends on constants alone, so that it is made once, before the first run, and the original goes where nobody
+ * else reads it. No product, name or model is special: what counts is the axis that is innermost in memory. */
+#include "graph/graph_private.h"
+
+typedef struct stored_view {
+    smg_node_id view; /* old id */
+    int perm[SMG_MAX_RANK];
+    smg_node_id copy; /* new id */
+} stored_view;
+
+typedef struct store {
+    smg_graph *g;
+    const smg_node *old;
+    int count;
+    bool *fixed, *stored; /* per old node, see smg_graph_mark_fixed */
+    smg_node_id *now;     /* old id -> new id */
+    int *readers;         /* per old node: reads of its memory by anything but views */
+    int *wanted;          /* of these, reads that would take a copy in another order */
+    SMG_ARRAY(stored_view) made;
+    int64_t limit, twice; /* bytes: of one copy; left for copies beside an original that stays */
+} store;
+
+static bool is_one(const smg_graph *g, smg_size size) {
+    int64_t value;
+    return smg_size_is_const(g->sizes, size, &value) && value == 1;
+}
+
+static smg_node_id source_of(const store *s, smg_node_id id) {
+    while (smg_node_class(&s->old[id]) == SMG_CLASS_VIEW) id = s->old[id].operand[0];
+    return id;
+}
+
+static int last_axis(const smg_graph *g, const smg_node *n) {
+    int axis = n->rank - 1;
+    while (axis >= 0 && is_one(g, n->dims[axis])) axis--;
+    return axis;
+}
+
+/* The product of the extents behind an axis; -1 when one is symbolic. */
+static int64_t behind(const smg_graph *g, const smg_node *n, int axis) {
+    int64_t product = 1, extent;
+    for (int d = axis + 1; d < n->rank; d++) {
+        if (!smg_size_is_const(g->sizes, n->dims[d], &extent) || !smg_mul_i64(product, extent, &product)) return -1;
+    }
+    return product;
+}
+
+/* The axis of `id` along which memory is contiguous (apart from a slice's step), -1: none that is known. */
+static int inner_axis(const store *s, smg_node_id id) {
+    const smg_node *n = &s->old[id];
+    if (smg_node_class(n) != SMG_CLASS_VIEW) return last_axis(s->g, n);
+    const smg_node *a = &s->old[n->operand[0]];
+    int axis = inner_axis(s, n->operand[0]);
+    if (axis < 0) return -1;
+    switch (smg_op_view(n->op)) {
+    case SMG_VIEW_TRANSPOSE:
+        for (int i = 0; i < n->rank; i++)
+            if (n->perm[i] == axis) return i;
+        return -1;
+    case SMG_VIEW_RESHAPE:
+        for (int i = n->rank - 1; i >= 0; i--)
+            if (!is_one(s->g, n->dims[i]) && behind(s->g, n, i) == behind(s->g, a, axis)) return i;
+        return -1;
+    case SMG_VIEW_BROADCAST: return axis + n->rank - a->rank;
+    case SMG_VIEW_SLICE: return axis;
+    case SMG_VIEW_NONE: break;
+    }
+    return -1;
+}
+
+static bool bytes_of(const store *s, smg_node_id id, int64_t *out_bytes) {
+    const smg_node *n = &s->old[id];
+    int64_t count = behind(s->g, n, -1);
+    return count >= 0 && smg_mul_i64(count, smg_type_device_bytes(n->type), out_bytes);
+}
+
+static bool has(const char *label, char letter) {
+    return strchr(label, letter) != NULL;
+}
+
+/* The copied order of operand k: its batch axes, its contracted ones, its own as the result has them. */
+static void order_axes(const smg_node *product, int k, int *perm) {
+    const char *own = product->label[k], *other = product->label[1 - k], *result = product->label[2];
+    int count = 0;
+    for (const char *l = result; *l; l++)
+        if (has(own, *l) && has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
+    for (const char *l = own; *l; l++)
+        if (!has(result, *l)) perm[count++] = (int)(l - own);
+    for (const char *l = result; *l; l++)
+        if (has(own, *l) && !has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
+}
+
+/* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. */
+static bool widens(const store *s, smg_node_id id) {
+    const smg_node *n = &s->old[id];
+    return n->op == SMG_OP_CAST && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
+}
+
+/* The result's last axis is operand k's own, and the operand lies in memory along a contracted one. */
+static bool wants_copy(const store *s, const smg_node *product, int k) {
+    smg_node_id id = product->operand[k];
+    int64_t bytes, source_bytes;
+    if (!s->fixed[id] || !s->stored[id]) return false;
+    if (widens(s, id)) id = s->old[id].operand[0];
+    else if (widens(s, source_of(s, id))) return false;
+    int column = last_axis(s->g, product), inner = inner_axis(s, id);
+    if (column < 0 || inner < 0) return false;
+    char letter = product->label[2][column];
+    if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;
+    if (has(product->label[2], product->label[k][inner])) return false;
+    return bytes_of(s, id, &bytes) && bytes_of(s, source_of(s, id), &source_bytes) && bytes <= source_bytes &&
+           bytes <= s->limit;
+}
+
+static void count_reads(store *s) {
+    for (int i = 0; i < s->count; i++) {
+        const smg_node *n = &s->old[i];
+        for (int k = 0; k < n->operand_count && smg_node_class(n) != SMG_CLASS_VIEW; k++) {
+            smg_node_id source = source_of(s, n->operand[k]);
+            s->readers[source]++;
+            if (smg_node_class(n) != SMG_CLASS_CONTRACT || !wants_copy(s, n, k)) continue;
+            s->wanted[source]++;
+            if (widens(s, source)) s->wanted[source_of(s, s->old[source].operand[0])]++;
+        }
+    }
+    for (int o = 0; o < s->g->outputs.count; o++) s->readers[source_of(s, s->g->outputs.items[o].node)]++;
+}
+
+/* An original that others read stays beside its copy, as long as there is room for both. */
+static bool may_copy(store *s, smg_node_id id) {
+    smg_node_id source = source_of(s, id);
+    int64_t bytes;
+    if (s->readers[source] == s->wanted[source]) return true;
+    if (!bytes_of(s, id, &bytes) || bytes > s->twice) return false;
+    s->twice -= bytes;
+    return true;
+}
+
+static smg_node_id push(store *s, const smg_node *node) {
+    smg_node *slot = SMG_ARRAY_PUSH(s->g->arena, &s->g->nodes);
+    if (slot == NULL) return -1;
+    *slot = *node;
+    return s->g->nodes.count - 1;
+}
+
+/* "weight/stored", or nothing where that name is taken. */
+static const char *name_copy(store *s, smg_node_id id) {
+    const char *from = s->old[id].name[0] ? s->old[id].name : s->old[source_of(s, id)].name;
+    if (!from[0]) return "";
+    const char *name = smg_arena_format(s->g->arena, "%s/stored", from);
+    for (int i = 0; name != NULL && i < s->made.count; i++)
+        if (strcmp(s->g->nodes.items[s->made.items[i].copy].name, name) == 0) return "";
+    for (int i = 0; name != NULL && i < s->count; i++)
+        if (strcmp(s->old[i].name, name) == 0) return "";
+    return name;
+}
+
+static smg_status make_copy(store *s, smg_node_id id, const int *perm, smg_node_id *out_copy) {
+    const smg_node *from = &s->old[id];
+    for (int i = 0; i < s->made.count; i++) {
+        const stored_view *made = &s->made.items[i];
+        *out_copy = made->copy;
+        if (made->view == id && memcmp(made->perm, perm, (size_t)from->rank * sizeof *perm) == 0) return SMG_OK;
+    }
+    smg_node view = {.op = SMG_OP_TRANSPOSE, .type = from->type, .rank = from->rank, .name = "", .operand_count = 1};
+    view.operand[0] = s->now[id];
+    for (int i = 0; i < from->rank; i++) {
+        view.perm[i] = perm[i];
+        view.dims[i] = from->dims[perm[i]];
+    }
+    smg_node copy = view;
+    copy.op = SMG_OP_COPY;
+    copy.name = name_copy(s, id);
+    memset(copy.perm, 0, sizeof copy.perm);
+    copy.operand[0] = push(s, &view);
+    stored_view *made = SMG_ARRAY_PUSH(s->g->arena, &s->made);
+    *out_copy = copy.operand[0] >= 0 ? push(s, &copy) : -1;
+    if (*out_copy < 0 || made == NULL || copy.name == NULL) return SMG_MEMORY;
+    *made = (stored_view){.view = id, .copy = *out_copy};
+    memcpy(made->perm, perm, (size_t)from->rank * sizeof *perm);
+    return SMG_OK;
+}
+
+static smg_status reorder(store *s, smg_node *product, int old_id, int k) {
+    int perm[SMG_MAX_RANK];
+    const smg_node *old = &s->old[old_id];
+    smg_node_id id = old->operand[k];
+    bool wide = widens(s, id);
+    if (!wants_copy(s, old, k) || !may_copy(s, wide ? s->old[id].operand[0] : id)) return SMG_OK;
+    order_axes(old, k, perm);
+    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, &product->operand[k]));
+    for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][perm[i]];
+    if (!wide) return SMG_OK;
+    smg_node cast = s->old[id];
+    cast.name = "";
+    for (int i = 0; i < cast.rank; i++) cast.dims[i] = s->old[id].dims[perm[i]];
+    cast.operand[0] = product->operand[k];
+    product->operand[k] = push(s, &cast);
+    return product->operand[k] >= 0 ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status rebuild(store *s) {
+    for (int i = 0; i < s->count; i++) {
+        smg_node node = s->old[i];
+        for (int k = 0; k < node.operand_count; k++) node.operand[k] = s->now[node.operand[k]];
+        for (int k = 0; k < 2 && smg_node_class(&node) == SMG_CLASS_CONTRACT; k++) SMG_TRY(reorder(s, &node, i, k));
+        s->now[i] = push(s, &node);
+        if (s->now[i] < 0) return SMG_MEMORY;
+    }
+    for (int o = 0; o < s->g->outputs.count; o++) {
+        s->g->outputs.items[o].node = s->now[s->g->outputs.items[o].node];
+    }
+    return SMG_OK;
+}
+
+smg_status smg_graph_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies) {
+    size_t count = (size_t)g->nodes.count + 1;
+    store s = {.g = g, .old = g->nodes.items, .count = g->nodes.count, .limit = limit, .twice = twice};
+    *out_copies = 0;
+    s.fixed = SMG_ARENA_ARRAY(g->arena, bool, count);
+    s.stored = SMG_ARENA_ARRAY(g->arena, bool, count);
+    s.now = SMG_ARENA_ARRAY(g->arena, smg_node_id, count);
+    s.readers = SMG_ARENA_ARRAY(g->arena, int, count);
+    s.wanted = SMG_ARENA_ARRAY(g->arena, int, count);
+    if (!s.fixed || !s.stored || !s.now || !s.readers || !s.wanted) return SMG_MEMORY;
+    smg_graph_mark_fixed(g, s.fixed, s.stored);
+    count_reads(&s);
+    g->nodes.items = NULL;
+    g->nodes.count = g->nodes.capacity = 0;
+    SMG_TRY(rebuild(&s));
+    *out_copies = s.made.count;
+    return SMG_OK;
+}

@@ -1,0 +1,180 @@
+/* Weights in the order of their products: which operands get a copy, that the graph's value stays, and that plans of
+ * the result (the copies in the prepare list) give that value through the kernel interpreter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "support/check_plan.h"
+
+#define PLENTY (INT64_C(1) << 40)
+
+static const int64_t symbols[1] = { 5 };
+
+typedef struct stored {
+    smg_context *ctx;
+    smg_graph *g;
+    int copies;
+} stored;
+
+static stored store(const char *text, int64_t limit, int64_t twice) {
+    stored s = { 0 };
+    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
+    if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
+    assert_int_equal(smg_graph_store_weights(s.g, limit, twice, &s.copies), SMG_OK);
+    return s;
+}
+
+static void drop(stored *s) {
+    smg_graph_destroy(s->g);
+    smg_context_destroy(s->ctx);
+}
+
+static const smg_node *find(const stored *s, const char *name) {
+    for (smg_node_id id = 0; id < s->g->nodes.count; id++) {
+        if (strcmp(s->g->nodes.items[id].name, name) == 0) return &s->g->nodes.items[id];
+    }
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
+/* The value of the edited graph is that of the text, and its plan's kernels give it too. */
+static void expect_same_value(const char *text, stored *s, int prepare) {
+    static const char *const targets[] = { "h200", "lavapipe", "tests/targets/shared16k_inv128.target" };
+    smg_graph *before;
+    smg_arena *arena;
+    smg_array x = { .type = SMG_TYPE_F32, .rank = 2, .dims = { 5, 24 } }, was[4], is[4];
+    double data[5 * 24];
+    for (int i = 0; i < 5 * 24; i++) data[i] = (double)(i * 37 % 101) / 101 - 0.5;
+    x.data = data;
+    assert_int_equal(smg_arena_create(s->ctx, &arena), SMG_OK);
+    assert_int_equal(smg_graph_parse(s->ctx, text, strlen(text), "text", &before), SMG_OK);
+    assert_int_equal(smg_graph_eval(before, symbols, &x, arena, was), SMG_OK);
+    assert_int_equal(smg_graph_eval(s->g, symbols, &x, arena, is), SMG_OK);
+    for (int64_t i = 0; i < smg_array_elements(&was[0]); i++) {
+        assert_true(fabs(was[0].data[i] - is[0].data[i]) <= 1e-12 * (1 + fabs(was[0].data[i])));
+    }
+    for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
+        for (int unfused = 0; unfused <= 1; unfused++) {
+            check_options o = { .target = targets[t], .symbols = symbols, .tolerance = 2e-5, .int_limit = 30,
+                                .plan.unfused = unfused };
+            check_result r;
+            if (check_plan(s->ctx, s->g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(s->ctx));
+            assert_int_equal(r.prepare, prepare);
+            assert_true(r.pass);
+        }
+    }
+    smg_graph_destroy(before);
+    smg_arena_destroy(arena);
+}
+
+#define HEAD "graph g\ndim n max 100\nx = input f32[n, 24]\n"
+
+static void a_linear_layer(void **state) {
+    (void)state;
+    static const char text[] = HEAD "w = constant f32[40, 24] random seed=1\n"
+                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    stored s = store(text, PLENTY, 0);
+    assert_int_equal(s.copies, 1);
+    assert_string_equal(find(&s, "y")->label[1], "io");
+    assert_int_equal(find(&s, "w/stored")->op, SMG_OP_COPY);
+    expect_same_value(text, &s, 1);
+    drop(&s);
+    s = store(text, 40 * 24 * 4 - 1, 0); /* too large for one binding */
+    assert_int_equal(s.copies, 0);
+    drop(&s);
+}
+
+static void what_lies_right_is_left_alone(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        HEAD "w = constant f32[24, 40] random seed=1\ny = contract(x, w) \"ni,io->no\"\noutput y = y\n",
+        /* a transposed file order */
+        HEAD "w = constant f32[24, 40] random seed=1\nt = transpose(w) perm=[1, 0]\n"
+             "y = contract(x, t) \"ni,oi->no\"\noutput y = y\n",
+        /* the last axis of the result is the input's */
+        HEAD "w = constant f32[40, 24] random seed=1\ny = contract(w, x) \"oi,ni->on\"\noutput y = y\n",
+        /* no constant */
+        HEAD "w = input f32[40, 24]\ny = contract(x, w) \"ni,oi->no\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = store(texts[i], PLENTY, PLENTY);
+        assert_int_equal(s.copies, 0);
+        drop(&s);
+    }
+}
+
+static void views_and_slices(void **state) {
+    (void)state;
+    static const char heads[] = HEAD "w = constant f32[48, 24] random seed=1\n"
+                                     "h = reshape(w) : f32[4, 12, 24]\n"
+                                     "y = contract(x, h) \"ni,hdi->nhd\"\noutput y = y\n";
+    stored s = store(heads, PLENTY, 0);
+    assert_int_equal(s.copies, 1);
+    assert_string_equal(find(&s, "y")->label[1], "ihd");
+    expect_same_value(heads, &s, 1);
+    drop(&s);
+    static const char slices[] = HEAD "w = constant f32[48, 24] random seed=1\n"
+                                      "a = slice(w) axis=0 begin=0 count=16\n"
+                                      "b = slice(w) axis=0 begin=16 count=32\n"
+                                      "p = contract(x, a) \"ni,oi->no\"\n"
+                                      "q = contract(x, b) \"ni,oi->no\"\n"
+                                      "s = sum(p) axis=1 keep\ny = add(q, s)\noutput y = y\n";
+    s = store(slices, PLENTY, 0);
+    assert_int_equal(s.copies, 2);
+    expect_same_value(slices, &s, 2);
+    drop(&s);
+}
+
+static void one_copy_for_two_readers(void **state) {
+    (void)state;
+    static const char text[] = HEAD "w = constant f32[24, 24] random seed=1\n"
+                                    "p = contract(x, w) \"ni,oi->no\"\n"
+                                    "y = contract(p, w) \"ni,oi->no\"\noutput y = y\n";
+    stored s = store(text, PLENTY, 0);
+    assert_int_equal(s.copies, 1);
+    expect_same_value(text, &s, 1);
+    drop(&s);
+}
+
+/* A table that rows are also gathered from stays; a copy beside it takes room that has to be there. */
+static void a_tied_table(void **state) {
+    (void)state;
+    static const char text[] = HEAD "ids = input i32[n]\n"
+                                    "w = constant f32[30, 24] random seed=1\n"
+                                    "e = gather(w, ids)\nh = add(x, e)\n"
+                                    "y = contract(h, w) \"ni,oi->no\"\noutput y = y\n";
+    stored s = store(text, PLENTY, 30 * 24 * 4 - 1);
+    assert_int_equal(s.copies, 0);
+    drop(&s);
+    s = store(text, PLENTY, 30 * 24 * 4);
+    assert_int_equal(s.copies, 1);
+    drop(&s);
+}
+
+/* The narrow tensor is copied and still widened by its reader: no byte more is stored or read. */
+static void half_precision_stays_narrow(void **state) {
+    (void)state;
+    static const char text[] = HEAD "h = constant f16[40, 24] random seed=1\n"
+                                    "w = cast(h) : f32[40, 24]\n"
+                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    stored s = store(text, PLENTY, 0);
+    assert_int_equal(s.copies, 1);
+    assert_int_equal(find(&s, "h/stored")->type, SMG_TYPE_F16);
+    assert_int_equal(s.g->nodes.items[find(&s, "y")->operand[1]].op, SMG_OP_CAST);
+    drop(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_linear_layer),           cmocka_unit_test(what_lies_right_is_left_alone),
+        cmocka_unit_test(views_and_slices),         cmocka_unit_test(one_copy_for_two_readers),
+        cmocka_unit_test(a_tied_table),             cmocka_unit_test(half_precision_stays_narrow),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}
