@@ -66,6 +66,7 @@ static int inner_axis(const store *s, smg_node_id id) {
         return -1;
     case SMG_VIEW_BROADCAST: return axis + n->rank - a->rank;
     case SMG_VIEW_SLICE: return axis;
+    case SMG_VIEW_WINDOW:
     case SMG_VIEW_NONE: break;
     }
     return -1;
