@@ -173,6 +173,19 @@ static void mark_live(const smg_graph *g, bool *live) {
     }
 }
 
+int smg_rewriter_uses(const rewriter *r, smg_node_id id) {
+    int uses = id < r->uses_size ? r->uses[id] : 0;
+    return uses == 1 ? 1 : 2;
+}
+
+static void count_uses(const smg_graph *g, const bool *live, int *uses) {
+    for (int i = 0; i < g->nodes.count; i++) {
+        const smg_node *node = &g->nodes.items[i];
+        for (int k = 0; live[i] && k < node->operand_count; k++) uses[node->operand[k]]++;
+    }
+    for (int i = 0; i < g->outputs.count; i++) uses[g->outputs.items[i].node]++;
+}
+
 /* Rebuilds r->g->nodes; r->applied + merged + dead tells whether anything changed. */
 static smg_status run_pass(rewriter *r, rule_set *set) {
     smg_graph *g = r->g;
@@ -180,8 +193,12 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     const smg_node *old = g->nodes.items;
     bool *live = SMG_ARENA_ARRAY(g->arena, bool, (size_t)count);
     smg_node_id *now = SMG_ARENA_ARRAY(g->arena, smg_node_id, (size_t)count);
-    if (!live || !now || !reserve_table(r, count)) return SMG_MEMORY;
+    int *uses = SMG_ARENA_ARRAY(g->arena, int, (size_t)count);
+    r->uses_size = count * 2;
+    r->uses = SMG_ARENA_ARRAY(g->arena, int, (size_t)r->uses_size);
+    if (!live || !now || !uses || !r->uses || !reserve_table(r, count)) return SMG_MEMORY;
     mark_live(g, live);
+    count_uses(g, live, uses);
     g->nodes.items = NULL;
     g->nodes.count = g->nodes.capacity = 0;
     for (int i = 0; i < count; i++) {
@@ -193,6 +210,7 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
         for (int k = 0; k < node.operand_count; k++) node.operand[k] = now[node.operand[k]];
         now[i] = settle(r, set, &node);
         if (now[i] < 0) return g->status != SMG_OK ? g->status : SMG_MEMORY;
+        if (now[i] < r->uses_size) r->uses[now[i]] += uses[i];
     }
     for (int i = 0; i < g->outputs.count; i++)
         g->outputs.items[i].node = now[g->outputs.items[i].node];
@@ -248,6 +266,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_canonical_rules, smg_canonical_rule_count);
     add_rules(&set, fold_rules, (int)SMG_COUNT_OF(fold_rules));
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
+    add_rules(&set, smg_affine_rules, smg_affine_rule_count);
     SMG_TRY(copy_graph(from, r->g));
     SMG_TRY(smg_exprs_create(r->g->arena, &r->exprs));
     for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before;

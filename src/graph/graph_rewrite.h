@@ -10,6 +10,8 @@ typedef struct rewriter {
     smg_exprs *exprs; /* scratch */
     int32_t *table;   /* nodes of this pass by contents: open addressing, id + 1 */
     int table_size;
+    int *uses; /* per node of this pass: readers in the pass before, outputs too; 0: not known */
+    int uses_size;
     int merged, dead, applied;
 } rewriter;
 
@@ -23,6 +25,8 @@ extern const rewrite_rule smg_canonical_rules[];
 extern const int smg_canonical_rule_count;
 extern const rewrite_rule smg_algebra_rules[];
 extern const int smg_algebra_rule_count;
+extern const rewrite_rule smg_affine_rules[];
+extern const int smg_affine_rule_count;
 
 /* Appends unless an equal node exists; -1 after a failure. */
 smg_node_id smg_rewriter_add(rewriter *r, smg_node *node);
@@ -32,6 +36,8 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 /* Questions that many rules ask. */
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
 bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);
+/* Readers of a node, as far as known: 2 stands for more than one and for not known. */
+int smg_rewriter_uses(const rewriter *r, smg_node_id id);
 bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);

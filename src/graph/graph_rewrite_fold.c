@@ -50,8 +50,10 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     smg_op_class class_ = smg_node_class(node);
     bool constants = false;
     if (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) return false;
-    if (smg_op_view(node->op) == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
-    if (!smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
+    smg_view_kind view = smg_op_view(node->op);
+    if (view == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
+    bool begins = view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW; /* others have no size there */
+    if (begins && !smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
     if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16)
         return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {

@@ -292,6 +292,77 @@ static void random_graphs_keep_their_value(void **state) {
     assert_true(fired > 1000);
 }
 
+/* (x w + b - m) / d * g + s with constants: one product, one summand. */
+static void affine_chains_fold_into_the_weight(void **state) {
+    (void)state;
+    assert_rewrites(
+        "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
+        "b = constant f32[2] data=[1, 1]\nm = constant f32[2] data=[3, 5]\n"
+        "d = constant f32[2] data=[2, 4]\ng = constant f32[2] data=[6, 8]\n"
+        "s = constant f32[2] data=[10, 20]\n"
+        "p = contract(x, w) \"ni,oi->no\"\n q = add(p, b)\n r = sub(q, m)\n"
+        "t = div(r, d)\n u = mul(g, t)\n v = add(u, s)\n y = relu(v)\noutput y = y\n",
+        "dim n\n"
+        "x = input f32[n, 2]\n"
+        "%1 = constant f32[2, 2] data=[3, 6, 6, 8]\n"
+        "p = contract(x, %1) \"ni,oi->no\" : f32[n, 2]\n"
+        "%3 = constant f32[2] data=[4, 12]\n"
+        "v = add(p, %3) : f32[n, 2]\n"
+        "y = relu(v) : f32[n, 2]\n"
+        "output y = y\n");
+}
+
+/* As a convolution gives it: the product's rows are split, channels moved in front. */
+static void a_scale_finds_its_axis_through_views(void **state) {
+    (void)state;
+    assert_rewrites("dim n\nx = input f32[n, 6, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
+                    "a = constant f32[2, 1, 1] data=[2, 4]\n"
+                    "p = contract(x, w) \"nsi,oi->nso\"\n t = transpose(p) perm=[0, 2, 1]\n"
+                    "r = reshape(t) : f32[n, 2, 3, 2]\n y = mul(r, a)\noutput y = y\n",
+                    "dim n\n"
+                    "x = input f32[n, 6, 2]\n"
+                    "%1 = constant f32[2, 2] data=[2, 4, 12, 16]\n"
+                    "p = contract(x, %1) \"nsi,oi->nso\" : f32[n, 6, 2]\n"
+                    "t = transpose(p) perm=[0, 2, 1] : f32[n, 2, 6]\n"
+                    "r = reshape(t) : f32[n, 2, 3, 2]\n"
+                    "output y = r\n");
+}
+
+#define LAYER                                                                                      \
+    "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"                       \
+    "p = contract(x, w) \"ni,oi->no\"\n"
+
+static void affine_chains_that_stay(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        /* the product is an output too: it would be computed twice */
+        LAYER "a = constant f32[2] data=[2, 4]\ny = mul(p, a)\noutput y = y\noutput p = p\n",
+        /* another product reads the weight: both versions would be kept */
+        LAYER "a = constant f32[2] data=[2, 4]\nm = mul(p, a)\n"
+              "y = contract(m, w) \"ni,oi->no\"\noutput y = y\n",
+        /* scales outside the range in which f32 is as exact everywhere */
+        LAYER "a = constant f32[2] data=[inf, 4]\ny = mul(p, a)\noutput y = y\n",
+        LAYER "a = constant f32[2] data=[1e-30, 4]\ny = mul(p, a)\noutput y = y\n",
+        /* a divisor that is zero */
+        LAYER "a = constant f32[2] data=[0, 4]\ny = div(p, a)\noutput y = y\n",
+        /* an infinite weight */
+        "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, inf, 3, 4]\n"
+        "a = constant f32[2] data=[2, 4]\n"
+        "p = contract(x, w) \"ni,oi->no\"\ny = mul(p, a)\noutput y = y\n",
+        /* a sum that others read */
+        LAYER "b = constant f32[2] data=[2, 4]\nc = constant f32[2] data=[3, 5]\n"
+              "q = add(p, b)\ny = add(q, c)\noutput y = y\noutput q = q\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        smg_graph *before = parse(texts[i]), *after = NULL;
+        smg_rewrite_report report;
+        assert_int_equal(smg_graph_rewrite(before, &after, &report), SMG_OK);
+        assert_int_equal(after->nodes.count, before->nodes.count);
+        smg_graph_destroy(after);
+        smg_graph_destroy(before);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(neutral_elements_vanish, setup, teardown),
@@ -301,6 +372,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(constants_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_nodes_merge_and_dead_ones_go, setup, teardown),
         cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
+        cmocka_unit_test_setup_teardown(affine_chains_fold_into_the_weight, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_scale_finds_its_axis_through_views, setup, teardown),
+        cmocka_unit_test_setup_teardown(affine_chains_that_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(random_graphs_keep_their_value, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
