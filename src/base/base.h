@@ -34,7 +34,8 @@
 
 /* ---- status ------------------------------------------------------------------------------- */
 
-/* Records the first failure and returns `code`. Later failures keep the first sentence. */
+/* Records the first failure and returns `code`. Later failures keep the first sentence; when that was
+ * about memory, they return MEMORY. */
 smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) SMG_PRINTF(3, 4);
 /* Like smg_fail, prefixed: "<where>: <old sentence>". Use where a caller knows the subject's name. */
 smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...)
@@ -62,6 +63,9 @@ char *smg_arena_string(smg_arena *arena, const char *text); /* copies */
 char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length);
 char *smg_arena_format(smg_arena *arena, const char *format, ...) SMG_PRINTF(2, 3);
 size_t smg_arena_bytes(const smg_arena *arena); /* total reserved, for tests and --profile */
+/* For tests: from now on every piece of every arena is an allocation of its own through the hook, so
+ * that each can be made to fail. */
+void smg_context_exact_arenas(smg_context *ctx);
 
 #define SMG_ARENA_NEW(arena, type) ((type *)smg_arena_alloc((arena), 1, sizeof(type)))
 #define SMG_ARENA_ARRAY(arena, type, count) ((type *)smg_arena_alloc((arena), (count), sizeof(type)))

@@ -125,8 +125,14 @@ static void format_line(char *buffer, size_t size, const char *format, va_list a
     }
 }
 
+/* What fails after memory ran out fails because of that: the code agrees with the sentence. */
+static smg_status first_code(const smg_context *ctx, smg_status code) {
+    return code != SMG_OK && ctx->status == SMG_MEMORY ? SMG_MEMORY : code;
+}
+
 smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) {
-    if (ctx == NULL || ctx->status != SMG_OK || code == SMG_OK) return code;
+    if (ctx == NULL || code == SMG_OK) return code;
+    if (ctx->status != SMG_OK) return first_code(ctx, code);
     va_list args;
     va_start(args, format);
     format_line(ctx->error, sizeof(ctx->error), format, args);
@@ -137,6 +143,7 @@ smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) 
 
 smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...) {
     if (ctx == NULL || code == SMG_OK) return code;
+    code = first_code(ctx, code);
     char where[SMG_ERROR_BYTES];
     va_list args;
     va_start(args, format);

@@ -21,6 +21,7 @@ struct smg_context {
     char error[SMG_ERROR_BYTES]; /* its sentence: a fixed buffer, so that recording cannot fail */
     char *cache_dir;             /* NULL: caching is off */
     size_t cache_dir_bytes;
+    bool exact_arenas; /* smg_context_exact_arenas */
 };
 
 /* Like smg_alloc, but the bytes are not zeroed. */

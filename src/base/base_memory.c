@@ -118,6 +118,10 @@ void smg_arena_destroy(smg_arena *arena) {
     smg_free(arena->ctx, arena, sizeof(*arena));
 }
 
+void smg_context_exact_arenas(smg_context *ctx) {
+    ctx->exact_arenas = true;
+}
+
 smg_context *smg_arena_context(const smg_arena *arena) {
     return arena != NULL ? arena->ctx : NULL;
 }
@@ -160,12 +164,13 @@ void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size) {
     size_t bytes;
     if (!multiply_sizes(arena->ctx, count, size, &bytes)) return NULL;
     bytes = at_least_one(bytes);
-    if (arena->blocks != NULL) {
+    bool exact = arena->ctx->exact_arenas;
+    if (arena->blocks != NULL && !exact) {
         void *memory = arena_take(arena->blocks, bytes);
         if (memory != NULL) return memory;
     }
     size_t needed = sizeof(arena_block) + bytes + ARENA_ALIGN + ARENA_GAP;
-    bool ordinary = needed <= arena->next_bytes / 4;
+    bool ordinary = !exact && needed <= arena->next_bytes / 4;
     arena_block *block = arena_add_block(arena, ordinary ? arena->next_bytes : needed, ordinary);
     if (block == NULL) return NULL;
     if (ordinary && arena->next_bytes < ARENA_LAST_BLOCK) arena->next_bytes *= 2;

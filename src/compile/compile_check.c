@@ -102,6 +102,7 @@ typedef struct sampling {
 static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, sampling *out,
                               smg_check *check) {
     double flops = smg_graph_flops(g, symbols);
+    SMG_TRY(smg_context_status(g->ctx));
     *out = (sampling){.symbol = -1};
     check->sampled = check->total = 1;
     if (flops <= SMG_CHECK_FLOPS) return SMG_OK;

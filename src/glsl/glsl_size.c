@@ -133,6 +133,7 @@ void glsl_size_symbols(glsl_writer *w) {
     smg_text nowhere;
     smg_text_init(&nowhere, w->ctx);
     for (int i = 0; i < w->sizes.count; i++) glsl_size_text(w, w->sizes.items[i], &nowhere);
+    if (smg_text_status(&nowhere) != SMG_OK && w->status == SMG_OK) w->status = SMG_MEMORY;
     smg_text_free(&nowhere);
 }
 

@@ -137,7 +137,7 @@ int64_t smg_array_elements(const smg_array *array);
  * freed as soon as they are dead. Contractions run on all cores. Index out of range is INVALID with the numbers. */
 smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs,
                           smg_arena *arena, smg_array *out_outputs);
-/* Multiply-adds x 2 of the whole graph at these sizes. */
+/* Multiply-adds x 2 of the whole graph at these sizes. Out of memory: too small, and the context says so. */
 double smg_graph_flops(const smg_graph *g, const int64_t *symbols);
 
 #endif

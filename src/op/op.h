@@ -76,7 +76,8 @@ smg_expr smg_expr_parse(smg_exprs *pool, const char *prefix, const smg_expr oper
 /* leaves[leaf] for every leaf; memo-free recursion, for tests and small trees. */
 double smg_expr_eval(const smg_exprs *pool, smg_expr expr, const double *leaves);
 double smg_expr_cost(const smg_exprs *pool, smg_expr expr); /* multiply-adds, shared parts once */
-/* Calls visit for every distinct leaf. */
+/* Calls visit for every distinct leaf. Out of memory: for none, and the context says so: callers end with
+ * smg_context_status. */
 void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
 /* Infix, for people; leaf_name writes a leaf. */
 void smg_expr_print(const smg_exprs *pool, smg_expr expr, smg_text *text,

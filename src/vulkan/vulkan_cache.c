@@ -33,11 +33,7 @@ static bool made_by_device(const smg_vk_device *dev, const char *data, uint64_t 
 static bool read_valid(smg_vk_device *dev, const char *path, smg_mapped_file *out_file,
                        const char **out_data, uint64_t *out_size) {
     if (!smg_file_exists(path)) return false;
-    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
-    if (smg_file_map(dev->ctx, path, out_file) != SMG_OK) {
-        if (!had_failure) smg_context_clear_error(dev->ctx);
-        return false;
-    }
+    if (smg_file_map(dev->ctx, path, out_file) != SMG_OK) return false;
     cache_header header;
     bool good = out_file->size > sizeof header;
     if (good) {
@@ -58,6 +54,7 @@ static bool read_valid(smg_vk_device *dev, const char *path, smg_mapped_file *ou
 void smg_vk_cache_load(smg_vk_device *dev) {
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
     smg_mapped_file file = {0};
+    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
     const char *path = cache_path(dev), *data = NULL;
     uint64_t size = 0;
     if (path && read_valid(dev, path, &file, &data, &size)) {
@@ -68,34 +65,43 @@ void smg_vk_cache_load(smg_vk_device *dev) {
     if (dev->fn.CreatePipelineCache(dev->handle, &info, NULL, &dev->cache) != VK_SUCCESS)
         dev->cache = VK_NULL_HANDLE;
     smg_file_unmap(&file);
-}
-
-static void write_file(smg_vk_device *dev, const char *path, char *bytes, size_t size) {
-    cache_header header = {.size = size};
-    memcpy(header.magic, cache_magic, sizeof cache_magic);
-    header.hash = smg_hash_bytes(SMG_HASH_SEED, bytes + sizeof header, size);
-    if (header.hash == dev->cache_hash) return;
-    memcpy(bytes, &header, sizeof header);
-    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
-    const char *folder = smg_path_join(dev->arena, smg_context_cache_dir(dev->ctx), "pipelines");
-    smg_status status = folder ? smg_path_make_dirs(dev->ctx, folder) : SMG_MEMORY;
-    if (status == SMG_OK) status = smg_file_write_atomic(dev->ctx, path, bytes, size + sizeof header);
-    if (status == SMG_OK) return;
-    smg_log(dev->ctx, SMG_LOG_WARNING, "pipeline cache %s could not be written: %s", path,
-            smg_context_error(dev->ctx));
     if (!had_failure) smg_context_clear_error(dev->ctx);
 }
 
-void smg_vk_cache_store(smg_vk_device *dev) {
-    const char *path = dev->cache && dev->cache_used && !dev->lost ? cache_path(dev) : NULL;
+static smg_status write_file(smg_vk_device *dev, const char *path, char *bytes, size_t size) {
+    cache_header header = {.size = size};
+    memcpy(header.magic, cache_magic, sizeof cache_magic);
+    header.hash = smg_hash_bytes(SMG_HASH_SEED, bytes + sizeof header, size);
+    if (header.hash == dev->cache_hash) return SMG_OK;
+    memcpy(bytes, &header, sizeof header);
+    const char *folder = smg_path_join(dev->arena, smg_context_cache_dir(dev->ctx), "pipelines");
+    if (!folder) return SMG_MEMORY;
+    SMG_TRY(smg_path_make_dirs(dev->ctx, folder));
+    return smg_file_write_atomic(dev->ctx, path, bytes, size + sizeof header);
+}
+
+static smg_status store(smg_vk_device *dev) {
+    const char *path = cache_path(dev);
     size_t size = 0;
-    if (!path || dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size, NULL) != VK_SUCCESS)
-        return;
+    if (!path || dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size, NULL) != VK_SUCCESS ||
+        size == 0)
+        return smg_context_status(dev->ctx);
     size_t room = size + sizeof(cache_header);
-    char *bytes = size ? smg_alloc(dev->ctx, room, 1) : NULL;
-    if (!bytes) return;
+    char *bytes = smg_alloc(dev->ctx, room, 1);
+    if (!bytes) return SMG_MEMORY;
+    smg_status status = SMG_OK;
     if (dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size,
                                      bytes + sizeof(cache_header)) == VK_SUCCESS)
-        write_file(dev, path, bytes, size);
+        status = write_file(dev, path, bytes, size);
     smg_free(dev->ctx, bytes, room);
+    return status;
+}
+
+void smg_vk_cache_store(smg_vk_device *dev) {
+    if (!dev->cache || !dev->cache_used || dev->lost) return;
+    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
+    if (store(dev) == SMG_OK || had_failure) return;
+    smg_log(dev->ctx, SMG_LOG_WARNING, "the pipeline cache could not be written: %s",
+            smg_context_error(dev->ctx));
+    smg_context_clear_error(dev->ctx);
 }
