@@ -53,23 +53,18 @@ static bool entry_valid(const smg_mapped_file *file, smg_spirv_key key) {
            header.hash == smg_hash_bytes(SMG_HASH_SEED, file->data + sizeof header, bytes);
 }
 
-bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
-                          smg_spirv_module *out_module) {
+static bool read_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
+                       smg_spirv_module *out_module) {
     const char *path = entry_path(ctx, arena, key);
     if (!path || !smg_file_exists(path)) return false;
-    bool had_failure = smg_context_status(ctx) != SMG_OK;
     smg_mapped_file file = {0};
-    if (smg_file_map(ctx, path, &file) != SMG_OK) {
-        if (!had_failure) smg_context_clear_error(ctx);
-        return false;
-    }
-    bool good = entry_valid(&file, key);
+    if (smg_file_map(ctx, path, &file) != SMG_OK) return false;
     uint32_t *words = NULL;
-    if (good) {
+    if (entry_valid(&file, key)) {
         size_t bytes = file.size - sizeof(cache_header);
         words = SMG_ARENA_ARRAY(arena, uint32_t, bytes / 4);
         if (words) memcpy(words, file.data + sizeof(cache_header), bytes);
-        *out_module = (smg_spirv_module){words, bytes / 4, true};
+        if (words) *out_module = (smg_spirv_module){words, bytes / 4, true};
     } else {
         smg_log(ctx, SMG_LOG_WARNING, "SPIR-V cache entry %s of kernel '%s' is damaged: ignored", path,
                 name);
@@ -78,8 +73,19 @@ bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
     return words != NULL;
 }
 
-static smg_status write_entry(smg_context *ctx, smg_arena *arena, const char *path, smg_spirv_key key,
+/* A cache that cannot be read is one that has nothing: the failure is forgotten. */
+bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
+                          smg_spirv_module *out_module) {
+    bool had_failure = smg_context_status(ctx) != SMG_OK;
+    bool found = read_entry(ctx, arena, key, name, out_module);
+    if (!found && !had_failure) smg_context_clear_error(ctx);
+    return found;
+}
+
+static smg_status write_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
                               const smg_spirv_module *module) {
+    const char *path = entry_path(ctx, arena, key);
+    if (!path) return smg_context_status(ctx);
     const char *folder = smg_path_join(arena, smg_context_cache_dir(ctx), "spirv");
     if (!folder) return SMG_MEMORY;
     SMG_TRY(smg_path_make_dirs(ctx, folder));
@@ -102,10 +108,8 @@ static smg_status write_entry(smg_context *ctx, smg_arena *arena, const char *pa
 void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
                            const smg_spirv_module *module) {
     bool had_failure = smg_context_status(ctx) != SMG_OK;
-    const char *path = entry_path(ctx, arena, key);
-    if (!path) return;
-    if (write_entry(ctx, arena, path, key, module) == SMG_OK) return;
-    smg_log(ctx, SMG_LOG_WARNING, "SPIR-V cache entry %s could not be written: %s", path,
+    if (write_entry(ctx, arena, key, module) == SMG_OK || had_failure) return;
+    smg_log(ctx, SMG_LOG_WARNING, "a SPIR-V cache entry could not be written: %s",
             smg_context_error(ctx));
-    if (!had_failure) smg_context_clear_error(ctx);
+    smg_context_clear_error(ctx);
 }
