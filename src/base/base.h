@@ -153,6 +153,10 @@ smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void 
 smg_status smg_path_make_dirs(smg_context *ctx, const char *path);
 /* "a" + "b" -> "a/b" in the arena. */
 char *smg_path_join(smg_arena *arena, const char *a, const char *b);
+/* Is the existing file `path` inside the folder once the system has followed every link? *out_real is
+ * its path without links, in the arena. */
+smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real,
+                           bool *out_inside);
 /* The cache folder by the rule of smg_context_desc.cache_dir; "" when caching is off. */
 const char *smg_context_cache_dir(const smg_context *ctx);
 

@@ -180,3 +180,20 @@ char *smg_path_join(smg_arena *arena, const char *a, const char *b) {
     const char *between = length == 0 || a[length - 1] == '/' ? "" : "/";
     return smg_arena_format(arena, "%s%s%s", a, between, b);
 }
+
+smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real,
+                           bool *out_inside) {
+    smg_context *ctx = smg_arena_context(arena);
+    char home[SMG_OS_PATH_BYTES], file[SMG_OS_PATH_BYTES];
+    *out_real = NULL;
+    *out_inside = false;
+    int error = smg_os_real_path(folder, home);
+    if (error != 0) return fail_os(ctx, error, "open the folder", folder);
+    error = smg_os_real_path(path, file);
+    if (error != 0) return fail_os(ctx, error, "open", path);
+    size_t length = strlen(home);
+    if (length > 0 && home[length - 1] == '/') length--; /* the root */
+    *out_inside = strncmp(home, file, length) == 0 && file[length] == '/';
+    *out_real = smg_arena_string(arena, file);
+    return *out_real ? SMG_OK : SMG_MEMORY;
+}

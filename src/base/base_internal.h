@@ -36,6 +36,9 @@ const char *smg_os_error_text(int error, char *buffer, size_t size);
 /* SMG_NOT_FOUND, SMG_MEMORY or SMG_IO. */
 smg_status smg_os_error_status(int error);
 smg_os_kind smg_os_path_kind(const char *path);
+#define SMG_OS_PATH_BYTES 4096
+/* The path with every link followed; SMG_OS_PATH_BYTES bytes. */
+int smg_os_real_path(const char *path, char *out_path);
 /* A value of the environment, NULL when unset. */
 const char *smg_os_environment(const char *name);
 

@@ -6,6 +6,9 @@
 #if !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE /* madvise */
 #endif
+#if !defined(_XOPEN_SOURCE)
+#define _XOPEN_SOURCE 700 /* realpath */
+#endif
 #if defined(__APPLE__)
 #define _DARWIN_C_SOURCE
 #endif
@@ -14,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -47,6 +51,14 @@ smg_os_kind smg_os_path_kind(const char *path) {
     struct stat info;
     if (stat(path, &info) != 0) return SMG_OS_NOTHING;
     return kind_of(info.st_mode);
+}
+
+/* realpath writes up to PATH_MAX bytes when it is given a buffer. */
+int smg_os_real_path(const char *path, char *out_path) {
+#if defined(PATH_MAX)
+    _Static_assert(PATH_MAX <= SMG_OS_PATH_BYTES, "longer paths than smg has room for");
+#endif
+    return realpath(path, out_path) ? 0 : errno;
 }
 
 const char *smg_os_environment(const char *name) {

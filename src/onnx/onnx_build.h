@@ -57,12 +57,19 @@ typedef struct smg_onnx_node {
     const void *attributes;         /* onnx_attribute.c */
 } smg_onnx_node;
 
+typedef struct smg_onnx_alias {
+    const char *symbol, *same_as;
+} smg_onnx_alias;
+
 typedef struct smg_onnx_build {
     smg_context *ctx;
+    smg_onnx *model;
     smg_arena *arena; /* of the model: constants live as long as it */
     smg_graph *graph;
     smg_sizes *sizes; /* graph->sizes */
     bool failed;      /* an accessor found something wrong; the context has the sentence */
+    SMG_ARRAY(smg_onnx_alias) aliases; /* symbols that turned out to be the same */
+    bool restart; /* a new one was found: the failure that is recorded is not one */
 } smg_onnx_build;
 
 /* ---- the table (onnx_ops.def) ------------------------------------------------------------------- */
@@ -91,10 +98,11 @@ smg_status smg_onnx_sizes_none(smg_onnx_build *b, const smg_onnx_node *n, bool *
 
 /* ---- failures ----------------------------------------------------------------------------------- */
 
-/* "node 'encoder/MatMul_3' (MatMul, opset 18): <sentence>" */
+/* Records the sentence; the driver puts "'file': node 'encoder/MatMul_3' (MatMul, opset 18): " in front
+ * of it, as of every failure that a converter returns. */
 smg_status smg_onnx_fail(smg_onnx_build *b, const smg_onnx_node *n, smg_status code,
                          const char *format, ...) SMG_PRINTF(4, 5);
-/* The failure that is recorded already (by a builder, an arena), with the node in front. */
+/* The failure that is recorded already (by a builder, an accessor, an arena). */
 smg_status smg_onnx_failed(smg_onnx_build *b, const smg_onnx_node *n);
 /* "s+1", for sentences; in the arena. */
 const char *smg_onnx_size_text(smg_onnx_build *b, smg_size size);
@@ -119,9 +127,12 @@ smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
 /* A constant with one element, any type; UNSUPPORTED when it is not. Left out: the fallback. */
 smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback,
                            double *out_number);
-/* Quiet questions: false when the answer is not known before the run. */
-bool smg_onnx_knows_sizes(smg_onnx_build *b, const smg_onnx_value *value);
-bool smg_onnx_is_number(smg_onnx_build *b, const smg_onnx_value *value, double *out_number);
+/* Quiet questions: false when the answer is not known before the run. After true, value->known holds
+ * the elements. */
+bool smg_onnx_knows_sizes(smg_onnx_build *b, smg_onnx_value *value);
+/* The same for float values that are fractions of sizes: value->known_den may be set too. */
+bool smg_onnx_knows_fractions(smg_onnx_build *b, smg_onnx_value *value);
+bool smg_onnx_is_number(smg_onnx_build *b, smg_onnx_value *value, double *out_number);
 /* Bytes of a constant input, NULL when it is something else. */
 const smg_import_tensor *smg_onnx_constant(const smg_onnx_node *n, int input);
 
@@ -159,7 +170,8 @@ bool smg_onnx_is_const(const smg_onnx_build *b, smg_size size, int64_t value);
 smg_size smg_onnx_int(smg_onnx_build *b, int64_t value); /* smg_size_const */
 smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims);
 /* The sizes must be the same for the node to mean anything (contracted axes, pieces of a Concat). OK
- * when they are; INVALID when they never are; else UNSUPPORTED, naming both and `what`. */
+ * when they are; INVALID when they never are. Two different symbols of the inputs: the file says that
+ * they are one, and the conversion starts again with that. Else UNSUPPORTED, naming both and `what`. */
 smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y,
                           const char *what);
 /* Result of broadcasting two shapes; io holds one of them. A pair that may be equal for some sizes only
@@ -177,7 +189,7 @@ smg_status smg_onnx_set(smg_onnx_build *b, const smg_onnx_node *n, int output, s
 /* With the ONNX type kept (Cast, and what hands an integer type on). */
 smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               smg_import_dtype dtype, smg_value value);
-/* Known elements; `sizes` is in the arena and kept. */
+/* Known elements; `sizes` is in the arena and kept. `dims` are numbers. */
 smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               smg_import_dtype dtype, int rank, const smg_size *dims,
                               const smg_size *sizes);
