@@ -1,0 +1,81 @@
+/* What converters put graphs together from: the public builders with sizes instead of text, and small
+ * compositions of them (windows, reductions over several axes). All are sticky: {0} in, {0}
+ * out, with the failure in the graph or in b->failed. */
+#ifndef SMG_ONNX_PART_H
+#define SMG_ONNX_PART_H
+
+#include "onnx/onnx_build.h"
+
+int smg_onnx_rank(const smg_onnx_build *b, smg_value x);                /* 0 for {0} */
+smg_size smg_onnx_dim(const smg_onnx_build *b, smg_value x, int axis); /* negative counts from the end */
+/* Sets an output that has the ONNX type of input `input` when the graph types agree. */
+smg_status smg_onnx_set_like(smg_onnx_build *b, const smg_onnx_node *n, int output, int input,
+                             smg_value value);
+
+/* ---- elements ---- */
+
+smg_value smg_onnx_map1(smg_onnx_build *b, const char *op, smg_value x);
+smg_value smg_onnx_map2(smg_onnx_build *b, const char *op, smg_value x, smg_value y);
+smg_value smg_onnx_select(smg_onnx_build *b, smg_value condition, smg_value x, smg_value y);
+/* A number of the element type of x. */
+smg_value smg_onnx_like(smg_onnx_build *b, smg_value x, double number);
+/* op(x, number) */
+smg_value smg_onnx_with(smg_onnx_build *b, const char *op, smg_value x, double number);
+smg_value smg_onnx_to(smg_onnx_build *b, smg_value x, smg_type type); /* x itself when it has it */
+/* An input that may be one known number: then a number, which rewrites see through. */
+smg_value smg_onnx_operand(smg_onnx_build *b, const smg_onnx_node *n, int input);
+
+/* ---- views ---- */
+
+smg_value smg_onnx_reshape(smg_onnx_build *b, smg_value x, int rank, const smg_size *dims);
+smg_value smg_onnx_stretch(smg_onnx_build *b, smg_value x, int rank, const smg_size *dims);
+smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count,
+                        int64_t step);
+smg_value smg_onnx_permute(smg_onnx_build *b, smg_value x, const int *perm);
+smg_value smg_onnx_move_axis(smg_onnx_build *b, smg_value x, int from, int to);
+/* Axes of extent 1 put in / taken out at `axis` of the result / of x. */
+smg_value smg_onnx_insert(smg_onnx_build *b, smg_value x, int axis);
+smg_value smg_onnx_remove(smg_onnx_build *b, smg_value x, int axis);
+/* Axis `axis` as count axes whose product it is; and back. */
+smg_value smg_onnx_divide(smg_onnx_build *b, smg_value x, int axis, int count, const smg_size *dims);
+smg_value smg_onnx_merge(smg_onnx_build *b, smg_value x, int axis, int count);
+/* [extent] as an axis `axis` of `rank` axes, the others 1: broadcasts against a tensor of that rank. */
+smg_value smg_onnx_along(smg_onnx_build *b, smg_value x, int axis, int rank);
+
+/* ---- indices ---- */
+
+/* i32[extent] = 0, 1, ..., as axis `axis` of `rank`. */
+smg_value smg_onnx_count(smg_onnx_build *b, smg_size extent, int axis, int rank);
+/* Negative i32 indices count from `extent`. */
+smg_value smg_onnx_wrap(smg_onnx_build *b, smg_value indices, smg_size extent);
+
+/* ---- several axes ---- */
+
+/* smg_graph_window_of, as a reshape where the windows tile the axis. */
+smg_value smg_onnx_window(smg_onnx_build *b, smg_value x, const smg_window *window);
+/* op: sum reduce_max reduce_min reduce_prod. over[axis] says which axes; they stay with extent 1. */
+smg_value smg_onnx_reduce(smg_onnx_build *b, const char *op, smg_value x, const bool *over);
+/* The same over one axis. */
+smg_value smg_onnx_reduce_axis(smg_onnx_build *b, const char *op, smg_value x, int axis);
+/* sum over `over` divided by the count of elements summed. */
+smg_value smg_onnx_mean(smg_onnx_build *b, smg_value x, const bool *over);
+/* Removes the axes that `over` names (extent 1). */
+smg_value smg_onnx_drop_axes(smg_onnx_build *b, smg_value x, const bool *over);
+/* ---- products (onnx_part_product.c) ---- */
+
+/* A value and a letter for each of its axes, none twice. */
+typedef struct onnx_lettered {
+    smg_value value;
+    char letters[SMG_MAX_RANK + 1];
+} onnx_lettered;
+/* Sum of products over the letters that `out_letters` lacks; letters of one operand only are summed
+ * first, an extent of 1 is broadcast. {0} with the failure recorded when extents disagree. */
+smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lettered x,
+                            onnx_lettered y, const char *out_letters);
+/* Sums letters away and permutes to the order of out_letters. */
+smg_value smg_onnx_arrange(smg_onnx_build *b, onnx_lettered x, const char *out_letters);
+
+/* e^(x-max) / sum over one axis; log: its logarithm. */
+smg_value smg_onnx_softmax(smg_onnx_build *b, smg_value x, int axis, bool log);
+
+#endif

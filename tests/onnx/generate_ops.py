@@ -1,0 +1,587 @@
+#!/usr/bin/env python3
+"""Writes tests/onnx/ops.pack: one small ONNX model per case with inputs and what onnxruntime answers.
+
+    pip install onnx onnxruntime numpy
+    tests/onnx/generate_ops.py tests/onnx/ops.pack
+
+A case is one node (or a short list of nodes) at one opset. Names of axes in `dims` make them symbolic.
+Format, little-endian: "SMGOPS1\\n", u32 count, then per case: text name, u32 + model bytes, u32 + inputs,
+u32 + outputs. A text is u32 + bytes; a tensor is text name, text type, u32 rank, i64 dims, raw data. A case
+whose name starts with "refused/" has no outputs: import must give a status, and its text names the node.
+"""
+import struct
+import sys
+
+import numpy as np
+import onnx
+import onnx.reference
+import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NotImplementedException
+from onnx import TensorProto, helper, numpy_helper
+
+random = np.random.default_rng(7)
+cases = []
+TYPES = {"float32": "f32", "float16": "f16", "int32": "i32", "int64": "i64", "bool": "bool"}
+F32, I64 = np.float32, np.int64
+
+
+def f(*dims, scale=1.0, shift=0.0):
+    return (random.standard_normal(dims) * scale + shift).astype(F32)
+
+
+def positive(*dims):
+    return (random.random(dims) + 0.25).astype(F32)
+
+
+def ints(low, high, *dims, kind=I64):
+    return random.integers(low, high, dims).astype(kind)
+
+
+def flags(*dims):
+    return random.random(dims) < 0.5
+
+
+def vector(*values, kind=I64):
+    return np.array(values, kind)
+
+
+class Given:
+    """An input: `dims` names its symbolic axes; fixed makes it an initialiser."""
+
+    def __init__(self, value, dims=None, fixed=False):
+        self.value, self.dims, self.fixed = np.asarray(value), dims, fixed
+
+
+def fixed(value):
+    return Given(value, fixed=True)
+
+
+def named(value, *dims):
+    return Given(value, dims)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, name=f"{op}_to_{outputs[0]}", **attributes)
+
+
+def model_of(nodes, given, outputs, opset):
+    inputs, constants = [], []
+    for name, item in given.items():
+        if item.fixed:
+            constants.append(numpy_helper.from_array(item.value, name))
+            continue
+        kind = helper.np_dtype_to_tensor_dtype(item.value.dtype)
+        dims = [d if d is not None else n for d, n in zip(item.dims or item.value.shape, item.value.shape)]
+        inputs.append(helper.make_tensor_value_info(name, kind, dims))
+    made = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+    graph = helper.make_graph(nodes, "case", inputs, made, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 19 else 10)
+
+
+def options():
+    o = onnxruntime.SessionOptions()
+    o.log_severity_level = 4
+    o.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return o
+
+
+def answers(model, names, feeds):
+    """onnxruntime's, or the reference evaluator's of onnx where that lacks a kernel for the types."""
+    try:
+        return onnxruntime.InferenceSession(model.SerializeToString(), options()).run(names, feeds)
+    except NotImplementedException:
+        return onnx.reference.ReferenceEvaluator(model).run(names, feeds)
+
+
+def add_nodes(name, nodes, given, opset, count=1, expected=None, kinds=None):
+    names = [f"y{i}" for i in range(count)]
+    given = {k: v if isinstance(v, Given) else Given(v) for k, v in given.items()}
+    feeds = {k: v.value for k, v in given.items() if not v.fixed}
+    if expected is None:
+        probe = model_of(nodes, given, [(n, TensorProto.UNDEFINED) for n in names], opset)
+        inferred = onnx.shape_inference.infer_shapes(probe)
+        kinds = [o.type.tensor_type.elem_type or TensorProto.FLOAT for o in inferred.graph.output]
+        model = model_of(nodes, given, list(zip(names, kinds)), opset)
+        expected = answers(model, names, feeds)
+    else:
+        kinds = kinds or [helper.np_dtype_to_tensor_dtype(np.asarray(e).dtype) for e in expected]
+        model = model_of(nodes, given, list(zip(names, kinds)), opset)
+    used = {i.name for i in model.graph.input}
+    tensors = [(k, v) for k, v in feeds.items() if k in used]
+    cases.append((name, model.SerializeToString(), tensors, list(zip(names, expected))))
+
+
+def case(op, *inputs, opset=18, count=1, label="", expected=None, **attributes):
+    """One node; an input None is left out."""
+    given, names = {}, []
+    for i, item in enumerate(inputs):
+        names.append("" if item is None else f"x{i}")
+        if item is not None:
+            given[f"x{i}"] = item
+    outputs = [f"y{i}" for i in range(count)]
+    name = f"{op}/{opset}/{label or len(cases)}"
+    add_nodes(name, [node(op, names, outputs, **attributes)], given, opset, count, expected)
+
+
+def refused(op, *inputs, opset=18, count=1, label="", **attributes):
+    given = {f"x{i}": v if isinstance(v, Given) else Given(v) for i, v in enumerate(inputs) if v is not None}
+    names = ["" if v is None else f"x{i}" for i, v in enumerate(inputs)]
+    outputs = [f"y{i}" for i in range(count)]
+    model = model_of([node(op, names, outputs, **attributes)], given, [(n, TensorProto.FLOAT) for n in outputs], opset)
+    cases.append((f"refused/{op}/{opset}/{label}", model.SerializeToString(), [], []))
+
+
+# ---- elementwise ---------------------------------------------------------------------------------
+
+
+def elementwise():
+    edge = vector(-np.inf, -3.5, -2.5, -1.5, -0.5, 0.0, 0.5, 1.5, 2.5, 3.5, np.inf, np.nan, kind=F32)
+    for op in "Abs Neg Floor Ceil Round Sign Relu Sigmoid Tanh Exp Softplus Softsign Identity".split():
+        case(op, f(3, 5), label="plain")
+        case(op, edge[1:-2] if op == "Softsign" else edge[:-1], label="edge")
+    for op in "Erf Sin Cos Sinh Cosh".split():
+        case(op, f(3, 5), label="plain")
+    case("Tan", f(3, 5, scale=0.4), label="plain")
+    for op in "Sqrt Log Reciprocal".split():
+        case(op, positive(3, 5), label="plain")
+    case("IsNaN", edge)
+    case("IsInf", edge)
+    case("IsInf", edge, detect_negative=0, label="positive")
+    case("IsInf", edge, detect_positive=0, label="negative")
+    case("IsInf", edge, detect_positive=0, detect_negative=0, opset=20, label="neither")
+    case("Neg", ints(-9, 9, 7), label="i64")
+    case("Abs", ints(-9, 9, 7, kind=np.int32), label="i32")
+    case("Sign", ints(-2, 3, 9), label="i64")
+    case("Not", flags(6))
+    for op in "Add Sub Mul Div".split():
+        case(op, f(2, 3, 4), f(2, 3, 4), opset=14, label="same")
+        case(op, f(2, 3, 4), f(3, 1, shift=3.0), opset=13, label="broadcast")
+        case(op, named(f(2, 3), "b", None), f(shift=2.0), opset=14, label="scalar")
+        case(op, named(f(4, 1, 5), "b", None, "s"), named(f(3, 1), None, None), opset=14, label="symbols")
+    for op in "Add Sub Mul".split():
+        case(op, ints(-9, 9, 4, 3), ints(-9, 9, 3), opset=14, label="i64")
+    case("Div", vector(-7, 7, -7, 7, 9, -9), vector(2, -2, -2, 2, 3, 4), opset=14, label="truncates")
+    case("Div", vector(-7, 7, 8, kind=np.int32), vector(2, 2, 4, kind=np.int32), opset=14, label="i32")
+    case("Mod", vector(-7, 7, -7, 7, 6), vector(3, -3, -3, 3, 3), label="sign of divisor")
+    case("Mod", vector(-7, 7, -7, 7, 6), vector(3, -3, -3, 3, 3), fmod=1, label="sign of dividend")
+    case("Mod", vector(-7.5, 7.5, -7.25, 7, 6, kind=F32), vector(3, -3, -3, 3, 2.5, kind=F32), fmod=1, label="floats")
+    case("Pow", positive(3, 4), f(3, 4), opset=15)
+    for power in (0.0, 0.5, 1.0, 2.0, 3.0, -1.0, -2.0, 4.0, 0.25):
+        case("Pow", positive(3, 4), fixed(F32(power)), opset=15, label=f"to {power}")
+    case("Pow", f(3, 4), fixed(F32(2)), opset=13, label="negative base 2")
+    case("Pow", f(3, 4), fixed(F32(3)), opset=13, label="negative base 3")
+    case("Pow", f(3, 4), fixed(I64(2)), opset=15, label="integer power")
+    case("Pow", f(3, 4), fixed(vector(1, 2, 3, 4)), opset=15, label="integer powers")
+    case("Pow", ints(-5, 6, 6), fixed(I64(3)), opset=15, label="integers")
+    case("Pow", ints(0, 6, 6), ints(0, 4, 6), opset=15, label="integers by integers")
+    for op in "Max Min Sum Mean".split():
+        case(op, f(2, 3), label="one", opset=13)
+        case(op, f(2, 3), f(3), label="two", opset=13)
+        case(op, f(2, 3), f(2, 1), f(1, 3), f(1), label="four", opset=13)
+    case("Max", vector(np.nan, 1, np.nan, 2, kind=F32), vector(1, np.nan, np.nan, 3, kind=F32), opset=13, label="nan")
+    case("Min", vector(np.nan, 1, np.nan, 2, kind=F32), vector(1, np.nan, np.nan, 3, kind=F32), opset=13, label="nan")
+    case("Max", ints(-9, 9, 5), ints(-9, 9, 5), opset=13, label="i64")
+    for op in "Greater Less GreaterOrEqual LessOrEqual Equal".split():
+        case(op, ints(0, 4, 3, 4).astype(F32), ints(0, 4, 4).astype(F32), opset=16)
+        case(op, ints(0, 4, 3, 1), ints(0, 4, 4), opset=16, label="i64")
+    case("Equal", flags(5), flags(5), opset=13, label="bool")
+    case("Greater", vector(np.nan, 1, kind=F32), vector(1, np.nan, kind=F32), opset=13, label="nan")
+    for op in "And Or Xor".split():
+        case(op, flags(3, 4), flags(4))
+    case("Where", flags(3, 1), f(3, 4), f(4))
+    case("Where", named(flags(3, 4), "b", "s"), f(), fixed(F32(-np.inf)), label="scalars")
+    case("Where", flags(4), ints(0, 9, 4), ints(0, 9, 2, 1), label="i64")
+    case("Where", flags(4), flags(4), flags(2, 1), label="bool")
+    case("Clip", f(3, 4), fixed(F32(-0.5)), fixed(F32(0.5)))
+    case("Clip", f(3, 4), fixed(F32(-0.5)), label="low")
+    case("Clip", f(3, 4), None, fixed(F32(0.5)), label="high")
+    case("Clip", f(3, 4), label="neither")
+    case("Clip", f(3, 4), F32(-0.5), F32(0.25), label="inputs")
+    case("Clip", ints(-9, 9, 6), fixed(I64(-2)), fixed(I64(5)), label="i64")
+    for kind, code in (("i64", TensorProto.INT64), ("i32", TensorProto.INT32), ("bool", TensorProto.BOOL)):
+        case("Cast", vector(-2.7, -0.5, 0.0, 0.3, 1.0, 2.9, kind=F32), to=code, opset=13, label=f"f32 to {kind}")
+    case("Cast", ints(-5, 5, 4), to=TensorProto.FLOAT, opset=13, label="i64 to f32")
+    case("Cast", ints(-2, 2, 6), to=TensorProto.BOOL, opset=13, label="i64 to bool")
+    case("Cast", flags(6), to=TensorProto.FLOAT, opset=13, label="bool to f32")
+    case("Cast", flags(6), to=TensorProto.INT64, opset=13, label="bool to i64")
+    case("Cast", f(6), to=TensorProto.FLOAT16, opset=13, label="f32 to f16")
+    case("Cast", f(6).astype(np.float16), to=TensorProto.FLOAT, opset=13, label="f16 to f32")
+    case("CastLike", ints(-5, 5, 4), fixed(F32(0)), opset=15)
+    chain = [node("Cast", ["x"], ["a"], to=TensorProto.UINT8), node("Cast", ["a"], ["y0"], to=TensorProto.FLOAT)]
+    add_nodes("Cast/13/through u8", chain, {"x": vector(0, 1, 200, 255)}, 13)
+    chain = [node("Cast", ["x"], ["a"], to=TensorProto.DOUBLE), node("Cast", ["a"], ["y0"], to=TensorProto.FLOAT)]
+    add_nodes("Cast/13/through f64", chain, {"x": f(5)}, 13)
+    case("Add", f(4).astype(np.float16), f(4).astype(np.float16), opset=14, label="f16")
+
+
+def activations():
+    x = np.concatenate([f(3, 6, scale=3.0), vector(0, -0.0, 3, -3, 6, -6, kind=F32)[None]])
+    case("LeakyRelu", x, opset=16)
+    case("LeakyRelu", x, alpha=0.2, opset=11)
+    case("PRelu", x, f(6), opset=16)
+    case("PRelu", named(f(2, 3, 4), "b", None, None), fixed(f(3, 1)), opset=11, label="channels")
+    for op in "Elu Celu Selu ThresholdedRelu HardSigmoid".split():
+        case(op, x, opset=14)
+        if op != "Selu":
+            case(op, x, alpha=0.7, opset=14)
+    case("Selu", x, alpha=1.5, gamma=1.2, opset=11)
+    case("HardSigmoid", x, alpha=0.3, beta=0.4, opset=11)
+    case("HardSwish", x, opset=14)
+    case("Mish", x, opset=18)
+    case("Gelu", x, opset=20)
+    case("Gelu", x, approximate="tanh", opset=20)
+    case("Shrink", x, lambd=0.7, bias=0.2, opset=11)
+    case("Dropout", x, opset=11, label="attribute")
+    case("Dropout", x, fixed(F32(0.3)), opset=13, label="ratio")
+    case("Dropout", x, fixed(F32(0.3)), fixed(np.bool_(False)), opset=13, count=2, label="mask")
+    refused("Dropout", x, fixed(F32(0.3)), fixed(np.bool_(True)), opset=13, label="training")
+    for opset, axes in ((11, (0, 1, 2, -1)), (13, (0, 1, 2, -1))):
+        for op in "Softmax LogSoftmax Hardmax".split():
+            for axis in axes:
+                case(op, named(f(2, 3, 4, scale=2.0), "b", None, "s"), axis=axis, opset=opset, label=f"axis {axis}")
+            case(op, f(2, 3, 4), opset=opset, label="default")
+    case("Softmax", vector(-np.inf, 0, 1, kind=F32)[None], opset=13, label="infinite")
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def reductions():
+    every = "Sum Mean Max Min Prod L1 L2 SumSquare LogSum LogSumExp".split()
+    for name in every:
+        op, x = "Reduce" + name, positive(2, 3, 4) if name == "LogSum" else f(2, 3, 4)
+        case(op, named(x, "b", None, "s"), axes=[1], opset=11, label="attribute")
+        case(op, x, axes=[-1, 0], keepdims=0, opset=11, label="two, dropped")
+        case(op, named(x, "b", "s", None), opset=11, label="all")
+        newer = 13 if name == "Sum" else 18
+        case(op, named(x, "b", "s", None), fixed(vector(1, 2)), opset=newer, label="input")
+        case(op, named(x, "b", "s", None), fixed(vector(-2)), keepdims=0, opset=newer, label="input, dropped")
+        case(op, x, None, keepdims=0, opset=newer, label="all, dropped")
+        case(op, x, fixed(np.zeros(0, I64)), noop_with_empty_axes=1, opset=newer, label="no axes")
+        case(op, x, noop_with_empty_axes=0, opset=newer, label="no axes, all")
+    case("ReduceMean", named(f(2, 3, 4, 5), "b", None, "h", "w"), fixed(vector(2, 3)), opset=18, label="two symbols")
+    case("ReduceMean", f(2, 3, 4, 5), fixed(vector(1, 3)), opset=18, label="apart")
+    case("ReduceSum", ints(-9, 9, 3, 4), fixed(vector(1)), opset=13, label="i64")
+    case("ReduceMax", ints(-9, 9, 3, 4), fixed(vector(1)), opset=18, label="i64")
+    case("ReduceMin", ints(-9, 9, 3, 4, kind=np.int32), fixed(vector(0)), opset=18, label="i32")
+    case("ReduceProd", ints(1, 4, 3, 4), fixed(vector(0)), opset=18, label="i64")
+    case("ReduceMax", flags(3, 4), fixed(vector(1)), opset=20, label="bool")
+    case("ReduceMin", flags(3, 4), fixed(vector(1)), opset=20, label="bool")
+    case("ReduceLogSumExp", vector(-1000, 1000, 999, kind=F32), fixed(vector(0)), opset=18, label="large")
+    for op in ("ArgMax", "ArgMin"):
+        x = ints(0, 4, 3, 5, 4).astype(F32)
+        for axis in (0, 1, -1):
+            for keep in (0, 1):
+                case(op, named(x, "b", "s", None), axis=axis, keepdims=keep, opset=13, label=f"axis {axis} keep {keep}")
+            case(op, x, axis=axis, select_last_index=1, opset=13, label=f"axis {axis} last")
+        case(op, x, opset=11, label="default")
+        case(op, ints(0, 4, 3, 5, kind=np.int32), axis=1, opset=13, label="i32")
+    for exclusive in (0, 1):
+        for reverse in (0, 1):
+            for axis in (0, 1, -1):
+                case("CumSum", named(f(3, 5, 2), "b", "s", None), fixed(I64(axis)), exclusive=exclusive, reverse=reverse,
+                     opset=14, label=f"{axis} {exclusive} {reverse}")
+    case("CumSum", ints(-4, 5, 2, 6), fixed(vector(1)), opset=14, label="i64")
+    case("CumSum", named(ints(-4, 5, 6, kind=np.int32), "s"), fixed(np.int32(0)), opset=11, label="i32")
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+def shapes():
+    x = named(f(2, 3, 4), "b", None, "s")
+    case("Reshape", x, fixed(vector(0, -1)), opset=14)
+    case("Reshape", x, fixed(vector(-1)), opset=14, label="flat")
+    case("Reshape", x, fixed(vector(0, 3, 1, -1)), opset=14, label="one more")
+    case("Reshape", named(f(2, 6, 8), "b", "s", None), fixed(vector(0, 0, 2, 4)), opset=14, label="heads")
+    case("Reshape", f(2, 6, 8), fixed(vector(4, -1, 3)), opset=14, label="uneven")
+    case("Reshape", f(2, 6, 8), fixed(vector(96)), opset=14, allowzero=1, label="allow zero")
+    case("Reshape", f(1), fixed(np.zeros(0, I64)), opset=14, label="scalar")
+    for axis in (0, 1, 2, 3, -1):
+        case("Flatten", x, axis=axis, opset=13, label=f"axis {axis}")
+    case("Squeeze", f(1, 3, 1, 4), fixed(vector(0, 2)), opset=13)
+    case("Squeeze", f(1, 3, 1, 4), fixed(vector(-2)), opset=13)
+    case("Squeeze", f(1, 3, 1, 4), opset=13, label="all")
+    case("Squeeze", f(1, 3, 1, 4), axes=[0], opset=11, label="attribute")
+    case("Unsqueeze", x, fixed(vector(0, 4)), opset=13)
+    case("Unsqueeze", x, fixed(vector(-1)), opset=13)
+    case("Unsqueeze", x, axes=[1, 2], opset=11, label="attribute")
+    case("Transpose", x, opset=13)
+    case("Transpose", x, perm=[0, 2, 1], opset=13, label="last two")
+    case("Transpose", f(2, 3, 4, 5), perm=[2, 0, 3, 1], opset=13, label="four")
+    case("Expand", named(f(3, 1), None, None), fixed(vector(2, 1, 4)), opset=13)
+    case("Expand", f(3, 4), fixed(vector(1)), opset=13, label="smaller")
+    case("Expand", f(), fixed(vector(2, 2)), opset=13, label="scalar")
+    case("Tile", x, fixed(vector(1, 2, 3)), opset=13)
+    case("Tile", named(f(2, 3), "b", None), fixed(vector(2, 1)), opset=13, label="symbol")
+    full = f(4, 5, 6)
+    for label, starts, ends, axes, steps in (
+            ("plain", (1, 0), (3, 4), (0, 2), None), ("steps", (0, 1), (4, 6), (0, 2), (2, 3)),
+            ("negative starts", (-2,), (-1,), (1,), None), ("reverse", (-1,), (-(2**63),), (1,), (-1,)),
+            ("reverse steps", (4, 10), (0, -7), (1, 2), (-2, -1)), ("clamped", (-100, 2), (100, 2**63 - 1), (0, 1), None),
+            ("negative axes", (1,), (3,), (-1,), (1,))):
+        extra = [] if steps is None else [fixed(vector(*steps))]
+        case("Slice", full, fixed(vector(*starts)), fixed(vector(*ends)), fixed(vector(*axes)), *extra, opset=13, label=label)
+    case("Slice", full, fixed(vector(1, 2, 0)), fixed(vector(2, 4, 6)), opset=13, label="no axes")
+    case("Slice", x, fixed(vector(1)), fixed(vector(2**63 - 1)), fixed(vector(2)), opset=13, label="symbol from 1")
+    case("Slice", x, fixed(vector(0)), fixed(vector(-1)), fixed(vector(2)), opset=13, label="symbol to -1")
+    case("Slice", x, fixed(vector(-1)), fixed(vector(2**63 - 1)), fixed(vector(2)), opset=13, label="symbol last")
+    case("Slice", x, fixed(vector(-1)), fixed(vector(-(2**63))), fixed(vector(2)), fixed(vector(-1)), opset=13, label="symbol reversed")
+    case("Split", f(2, 6), count=3, axis=1, opset=11, label="equal")
+    case("Split", f(2, 6), count=2, axis=-1, split=[2, 4], opset=11, label="attribute")
+    case("Split", f(6, 2), fixed(vector(1, 2, 3)), count=3, opset=13, label="input")
+    case("Split", named(f(3, 6), "b", None), count=2, axis=1, num_outputs=2, opset=18, label="number")
+    case("Split", f(7, 2), count=3, axis=0, num_outputs=3, opset=18, label="uneven")
+    case("Concat", f(2, 3), f(2, 1), f(2, 4), axis=1, opset=13)
+    case("Concat", f(2, 3), axis=0, opset=13, label="one")
+    case("Concat", named(f(2, 3), "b", None), named(f(4, 3), "c", None), axis=0, opset=13, label="symbols")
+    case("Concat", ints(0, 9, 2, 1), ints(0, 9, 2, 2), axis=-1, opset=13, label="i64")
+    case("Concat", flags(2, 1), flags(2, 2), axis=-1, opset=13, label="bool")
+    case("Concat", named(f(2, 1, 4), "b", None, None), named(f(2, 5, 4), "b", "s", None), axis=1, opset=13, label="class token")
+    pads = vector(0, 1, 2, 0, 2, 1)
+    for mode in ("constant", "reflect", "edge"):
+        case("Pad", f(2, 4, 5), fixed(pads), mode=mode, opset=13)
+    case("Pad", f(2, 4, 5), fixed(pads), mode="wrap", opset=19)
+    case("Pad", f(2, 4, 5), fixed(pads), fixed(F32(1.5)), opset=13, label="value")
+    case("Pad", f(2, 4, 5), fixed(vector(0, -1, 2, 0, 1, -2)), opset=13, label="negative")
+    case("Pad", named(f(2, 4), "b", "s"), fixed(vector(1, 2)), None, fixed(vector(-1)), opset=18, label="axes")
+    case("Pad", ints(0, 9, 4), fixed(vector(2, 1)), fixed(I64(-1)), opset=13, label="i64")
+    case("DepthToSpace", f(2, 8, 2, 3), blocksize=2, opset=13)
+    case("DepthToSpace", f(2, 8, 2, 3), blocksize=2, mode="CRD", opset=13)
+    case("SpaceToDepth", f(2, 2, 4, 6), blocksize=2, opset=13)
+    for op, upper in (("upper", 1), ("lower", 0)):
+        case("Trilu", named(f(2, 4, 5), "b", None, None), upper=upper, opset=14, label=op)
+        for k in (-1, 2):
+            case("Trilu", named(f(4, 5), "s", None), fixed(I64(k)), upper=upper, opset=14, label=f"{op} {k}")
+    case("Trilu", ints(0, 9, 4, 4), opset=14, label="i64")
+    case("Range", fixed(I64(2)), fixed(I64(11)), fixed(I64(3)), opset=11)
+    case("Range", fixed(I64(5)), fixed(I64(-3)), fixed(I64(-2)), opset=11, label="down")
+    case("Range", fixed(F32(0.5)), fixed(F32(3.1)), fixed(F32(0.5)), opset=11, label="floats")
+    case("ConstantOfShape", fixed(vector(2, 3)), opset=11)
+    case("ConstantOfShape", fixed(vector(4)), value=numpy_helper.from_array(vector(7)), opset=11, label="i64")
+    case("EyeLike", f(3, 4), opset=11)
+    case("EyeLike", f(3, 4), k=1, dtype=TensorProto.INT64, opset=11, label="shifted")
+
+
+def shape_arithmetic():
+    """Shapes that are computed, as exporters write them."""
+    x = named(f(2, 3, 8), "batch", "sequence", None)
+    half = {"two": fixed(vector(2)), "four": fixed(vector(4)), "zero": fixed(I64(0)), "one": fixed(I64(1))}
+    chain = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "zero"], ["b"]), node("Gather", ["shape", "one"], ["s"]),
+             node("Unsqueeze", ["b", "axis"], ["b1"]), node("Unsqueeze", ["s", "axis"], ["s1"]),
+             node("Concat", ["b1", "s1", "two", "four"], ["target"], axis=0), node("Reshape", ["x", "target"], ["h"]),
+             node("Transpose", ["h"], ["y0"], perm=[0, 2, 1, 3])]
+    add_nodes("shapes/14/heads", chain, {"x": x, "axis": fixed(vector(0)), **half}, 14)
+    chain = [node("Shape", ["x"], ["shape"]), node("Gather", ["shape", "one"], ["s"]), node("Range", ["zero", "s", "one"], ["r"]),
+             node("Unsqueeze", ["r", "axis"], ["column"]), node("LessOrEqual", ["r", "column"], ["seen"]),
+             node("Where", ["seen", "none", "low"], ["y0"])]
+    add_nodes("shapes/16/causal mask", chain, {"x": x, "axis": fixed(vector(1)), "zero": fixed(I64(0)), "one": fixed(I64(1)),
+                                             "none": fixed(F32(0)), "low": fixed(F32(-np.inf))}, 16)
+    chain = [node("Shape", ["x"], ["shape"]), node("ConstantOfShape", ["shape"], ["ones"], value=numpy_helper.from_array(vector(2, kind=F32))),
+             node("Mul", ["x", "ones"], ["y0"])]
+    add_nodes("shapes/16/filled", chain, {"x": x}, 16)
+    chain = [node("Shape", ["x"], ["shape"], start=-2), node("ReduceProd", ["shape"], ["count"], keepdims=0),
+             node("Cast", ["count"], ["number"], to=TensorProto.FLOAT), node("Div", ["x", "number"], ["y0"])]
+    add_nodes("shapes/15/count as a number", chain, {"x": x}, 15)
+    chain = [node("Size", ["x"], ["size"]), node("Cast", ["size"], ["number"], to=TensorProto.FLOAT), node("Mul", ["x", "number"], ["y0"])]
+    add_nodes("shapes/13/size", chain, {"x": x}, 13)
+    chain = [node("Shape", ["x"], ["shape"]), node("Identity", ["shape"], ["y0"])]
+    add_nodes("shapes/13/shape as output", chain, {"x": x}, 13)
+
+
+# ---- indices -------------------------------------------------------------------------------------
+
+
+def indices():
+    x = f(4, 5, 6)
+    for axis in (0, 1, 2, -1):
+        case("Gather", x, ints(-3, 4, 2, 3), axis=axis, opset=13, label=f"axis {axis}")
+    case("Gather", named(x, "b", "s", None), fixed(I64(1)), axis=1, opset=13, label="scalar")
+    case("Gather", x, fixed(I64(-1)), axis=2, opset=13, label="last")
+    case("Gather", x, fixed(vector(1, 0, 2)), axis=1, opset=13, label="constant")
+    case("Gather", fixed(f(9, 4)), named(ints(0, 9, 2, 3), "b", "s"), opset=13, label="embedding")
+    case("Gather", fixed(f(9, 4)), named(ints(-9, 9, 2, 3), "b", "s"), opset=13, label="negative")
+    case("Gather", ints(0, 99, 5), ints(0, 5, 3, kind=np.int32), opset=13, label="i64 by i32")
+    for axis in (0, 1, -1):
+        case("GatherElements", f(3, 4, 5), ints(-3, 3, 3, 4, 5), axis=axis, opset=13, label=f"axis {axis}")
+    case("GatherElements", named(f(2, 6), "b", None), named(ints(0, 6, 2, 3), "b", "s"), axis=1, opset=13, label="fewer")
+    case("GatherElements", f(3, 4, 5), ints(0, 5, 2, 3, 7), axis=2, opset=13, label="fewer everywhere")
+    case("GatherND", f(3, 4, 5), ints(-3, 3, 2, 2), opset=13)
+    case("GatherND", f(3, 4, 5), ints(0, 3, 6, 3), opset=13, label="elements")
+    case("GatherND", f(3, 4, 5), ints(0, 3, 2, 6, 1), opset=13, label="rows")
+    case("GatherND", f(2, 4, 5), ints(0, 4, 2, 3, 1), batch_dims=1, opset=13, label="batch 1")
+    case("GatherND", named(f(2, 3, 4, 5), "b", None, None, None), named(ints(0, 4, 2, 3, 2), "b", None, None), batch_dims=2,
+         opset=13, label="batch 2")
+    case("GatherND", named(flags(3, 5), "b", "s"), ints(0, 3, 4, 2), opset=13, label="bool")
+    for axis in (-1, 0, 1):
+        case("OneHot", ints(-4, 5, 2, 3), fixed(I64(5)), fixed(vector(-1, 2, kind=F32)), axis=axis, opset=11, label=f"axis {axis}")
+    case("OneHot", ints(0, 9, 4), fixed(vector(5)), fixed(vector(0, 1)), opset=11, label="outside")
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def products():
+    for label, a, b in (
+            ("matrix", f(3, 4), f(4, 5)), ("batch", f(2, 3, 4), f(2, 4, 5)), ("weights", f(2, 3, 4), f(4, 5)),
+            ("left weights", f(3, 4), f(2, 4, 5)), ("broadcast", f(2, 1, 3, 4), f(5, 4, 6)), ("one", f(2, 1, 3, 4), f(1, 5, 4, 6)),
+            ("vectors", f(4), f(4)), ("row", f(4), f(4, 5)), ("column", f(3, 4), f(4)), ("batch column", f(2, 3, 4), f(4)),
+            ("row batch", f(4), f(2, 4, 5)), ("symbols", named(f(2, 3, 4), "b", "s", None), fixed(f(4, 5))),
+            ("scores", named(f(2, 3, 5, 4), "b", None, "s", None), named(f(2, 3, 4, 5), "b", None, None, "s")),
+            ("degenerate", f(3, 1), f(1, 2))):
+        case("MatMul", a, b, opset=13, label=label)
+    case("MatMul", ints(-4, 5, 3, 4, kind=np.int32), ints(-4, 5, 4, 2, kind=np.int32), opset=13, label="i32")
+    case("Gemm", f(3, 4), f(4, 5), f(5), opset=13)
+    case("Gemm", f(3, 4), f(4, 5), opset=13, label="no bias")
+    case("Gemm", f(4, 3), f(5, 4), f(3, 1), transA=1, transB=1, alpha=0.5, beta=0.25, opset=13, label="transposed")
+    case("Gemm", named(f(3, 4), "s", None), fixed(f(5, 4)), fixed(f(5)), transB=1, opset=11, label="linear")
+    case("Gemm", f(3, 4), f(4, 5), f(), opset=13, label="scalar bias")
+    case("Gemm", f(3, 4), f(4, 5), f(3, 5), alpha=2.0, beta=0.0, opset=13, label="beta 0")
+    for equation, operands in (
+            ("ij,jk->ik", (f(2, 3), f(3, 4))), ("bhid,bhjd->bhij", (f(2, 3, 4, 5), f(2, 3, 6, 5))), ("ij->ji", (f(2, 3),)),
+            ("ij->i", (f(2, 3),)), ("ij->", (f(2, 3),)), ("ii->i", (f(3, 3),)), ("ii", (f(3, 3),)), ("bii->b", (f(2, 3, 3),)),
+            ("i,j->ij", (f(3), f(4))), ("i,i->", (f(3), f(3))), ("i,i->i", (f(3), f(3))), ("ij,jk", (f(2, 3), f(3, 4))),
+            ("ba,cb", (f(2, 3), f(4, 2))), ("...ij,...jk->...ik", (f(2, 3, 4), f(2, 4, 5))),
+            ("...ij,jk->...ik", (f(2, 5, 3, 4), f(4, 5))), ("i...->...", (f(3, 4),)), ("ij,ik,il->jkl", (f(2, 3), f(2, 4), f(2, 5))),
+            ("ij,kl->i", (f(2, 3), f(4, 5))), ("bij,bj->bi", (f(2, 3, 4), f(2, 4))), (" i j , j k -> k i ", (f(2, 3), f(3, 4))),
+            ("...ij,...jk->...ik", (f(1, 3, 4), f(2, 4, 5)))):
+        case("Einsum", *operands, equation=equation, opset=12, label=equation)
+    case("Einsum", named(f(2, 3, 4), "b", "s", None), fixed(f(4, 2, 5)), equation="bsi,ihd->bhsd", opset=12, label="symbols")
+
+
+def convolutions():
+    for label, x, w, extra in (
+            ("plain", f(2, 3, 6, 5), f(4, 3, 3, 2), {}), ("strides", f(1, 2, 7, 8), f(3, 2, 3, 3), {"strides": [2, 3]}),
+            ("pads", f(1, 2, 5, 5), f(3, 2, 3, 3), {"pads": [1, 1, 1, 1]}), ("uneven pads", f(1, 2, 5, 5), f(3, 2, 3, 2), {"pads": [0, 1, 2, 0]}),
+            ("dilations", f(1, 2, 8, 8), f(3, 2, 3, 2), {"dilations": [2, 3]}), ("groups", f(1, 4, 5, 5), f(6, 2, 3, 3), {"group": 2}),
+            ("depthwise", f(2, 3, 5, 5), f(3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}),
+            ("multiplier", f(1, 2, 5, 5), f(4, 1, 2, 2), {"group": 2}), ("patches", f(2, 3, 8, 8), f(5, 3, 4, 4), {"strides": [4, 4]}),
+            ("patches, rest", f(2, 3, 9, 10), f(5, 3, 4, 4), {"strides": [4, 4]}), ("pointwise", f(2, 3, 4, 4), f(5, 3, 1, 1), {}),
+            ("pointwise strided", f(2, 3, 5, 5), f(5, 3, 1, 1), {"strides": [2, 2]}), ("1-d", f(2, 3, 9), f(4, 3, 3), {"pads": [1, 1]}),
+            ("1-d strided", f(2, 3, 9), f(4, 3, 3), {"pads": [1, 1], "strides": [2]}), ("1-d groups", f(2, 4, 9), f(4, 1, 3), {"group": 4}),
+            ("all", f(1, 4, 9, 9), f(4, 2, 3, 3), {"group": 2, "pads": [1, 2, 1, 0], "strides": [2, 1], "dilations": [1, 2]}),
+            ("same upper", f(1, 2, 5, 6), f(3, 2, 2, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+            ("same lower", f(1, 2, 5, 6), f(3, 2, 2, 3), {"auto_pad": "SAME_LOWER", "strides": [2, 2]}),
+            ("valid", f(1, 2, 5, 6), f(3, 2, 2, 3), {"auto_pad": "VALID"})):
+        case("Conv", x, fixed(w), opset=11, label=label, **extra)
+        case("Conv", x, fixed(w), fixed(f(w.shape[0])), kernel_shape=list(w.shape[2:]), opset=11, label=label + ", bias", **extra)
+    case("Conv", named(f(2, 3, 6, 6), "b", None, None, None), fixed(f(4, 3, 2, 2)), strides=[2, 2], opset=11, label="batch")
+    case("Conv", named(f(2, 3, 10), "b", None, "t"), fixed(f(4, 3, 3)), pads=[1, 1], opset=11, label="time")
+    case("Conv", named(f(2, 3, 10), "b", None, "t"), fixed(f(4, 3, 3)), pads=[1, 1], strides=[2], opset=11, label="time by 2")
+    case("Conv", named(f(2, 3, 9), "b", None, "t"), fixed(f(4, 3, 3)), strides=[3], opset=11, label="time by 3")
+    case("Conv", f(1, 2, 5, 5), f(3, 2, 3, 3), opset=11, label="weights as input")
+    refused("Conv", f(1, 2, 4, 4, 4), fixed(f(3, 2, 2, 2, 2)), opset=11, label="3-d")
+    for op in ("AveragePool", "MaxPool"):
+        for label, x, extra in (
+                ("plain", f(2, 3, 6, 5), {"kernel_shape": [3, 2]}), ("strides", f(1, 2, 7, 8), {"kernel_shape": [3, 3], "strides": [2, 3]}),
+                ("pads", f(1, 2, 5, 5), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}), ("tiles", f(1, 2, 6, 4), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+                ("uneven pads", f(1, 2, 5, 5), {"kernel_shape": [3, 3], "pads": [0, 1, 2, 0], "strides": [2, 2]}),
+                ("ceil", f(1, 2, 6, 6), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+                ("same", f(1, 2, 5, 6), {"kernel_shape": [2, 3], "auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+                ("1-d", f(2, 3, 9), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]})):
+            case(op, x, opset=11, label=label, **extra)
+        case("Global" + op, f(2, 3, 4, 5), opset=11)
+        case("Global" + op, named(f(2, 3, 4), "b", None, "t"), opset=11)
+    case("AveragePool", f(1, 2, 5, 5), kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1, opset=11, label="count padding")
+    case("AveragePool", f(1, 2, 6, 6), kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2], ceil_mode=1, opset=11, label="ceil, pads")
+    case("AveragePool", f(1, 2, 7, 7), kernel_shape=[2, 2], dilations=[2, 2], opset=19, label="dilations")
+    case("MaxPool", f(1, 2, 7, 7), kernel_shape=[2, 2], dilations=[2, 3], opset=12, label="dilations")
+    case("MaxPool", named(f(2, 3, 10), "b", None, "t"), kernel_shape=[2], strides=[2], opset=12, label="time")
+    refused("MaxPool", f(1, 2, 4, 4), kernel_shape=[2, 2], opset=12, count=2, label="indices")
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def norms():
+    case("BatchNormalization", f(2, 3, 4, 5), fixed(f(3)), fixed(f(3)), fixed(f(3)), fixed(positive(3)), opset=15)
+    case("BatchNormalization", named(f(2, 3), "b", None), fixed(f(3)), fixed(f(3)), fixed(f(3)), fixed(positive(3)), epsilon=0.1, opset=11,
+         label="rows")
+    refused("BatchNormalization", f(2, 3), fixed(f(3)), fixed(f(3)), fixed(f(3)), fixed(positive(3)), training_mode=1, opset=15, label="training")
+    for axis, count in ((-1, 5), (1, 20), (2, 5)):
+        dims = (4, 5)[-(3 - axis) if axis > 0 else -1:]
+        case("LayerNormalization", f(2, 4, 5), f(*dims), f(*dims), axis=axis, opset=17, label=f"axis {axis}")
+    case("LayerNormalization", named(f(2, 4, 8), "b", "s", None), fixed(f(8)), epsilon=1e-3, opset=17, label="no bias")
+    case("LayerNormalization", f(2, 4, 5), f(5), f(5), opset=17, count=3, label="statistics")
+    case("InstanceNormalization", f(2, 3, 4, 5), fixed(f(3)), fixed(f(3)), opset=11)
+    case("InstanceNormalization", named(f(2, 3, 7), "b", None, "t"), fixed(f(3)), fixed(f(3)), epsilon=1e-2, opset=11, label="time")
+    case("GroupNormalization", f(2, 6, 4), f(6), f(6), num_groups=3, opset=21, label="channels")
+    case("GroupNormalization", named(f(2, 6, 4, 2), "b", None, None, None), f(6), f(6), num_groups=2, epsilon=1e-2, opset=21, label="images")
+    for axis in (-1, 1):
+        dims = (5,) if axis == -1 else (4, 5)
+        case("RMSNormalization", f(2, 4, 5), f(*dims), axis=axis, opset=23, label=f"axis {axis}")
+    for p in (1, 2):
+        case("LpNormalization", f(2, 4, 5), p=p, axis=1, opset=11, label=f"p {p}")
+    case("MeanVarianceNormalization", f(2, 3, 4, 5), opset=13)
+
+
+# ---- Attention, rotary ---------------------------------------------------------------------------
+
+
+def attention():
+    q, k, v = (named(f(2, 4, 3, 8), "b", None, "s", None), named(f(2, 4, 5, 8), "b", None, "t", None),
+               named(f(2, 4, 5, 6), "b", None, "t", None))
+    case("Attention", q, k, v, opset=23)
+    case("Attention", q, k, v, scale=0.3, opset=23, label="scale")
+    case("Attention", q, k, v, softcap=1.5, opset=23, label="soft cap")
+    case("Attention", q, k, v, is_causal=1, opset=23, label="causal")
+    case("Attention", q, k, v, named(f(3, 5), "s", "t"), opset=23, label="mask")
+    case("Attention", q, k, v, named(f(2, 1, 3, 5), "b", None, "s", "t"), opset=23, label="mask 4-d")
+    case("Attention", q, k, v, named(f(4, 3, 5), None, "s", "t"), opset=23, label="mask 3-d")
+    keep = flags(2, 1, 3, 5)
+    keep[..., 0] = True
+    keep = named(keep, "b", None, "s", "t")
+    empty = flags(2, 1, 3, 5)
+    empty[:, :, 1] = False
+    case("Attention", q, k, v, named(empty, "b", None, "s", "t"), opset=23, label="rows that see nothing")
+    case("Attention", q, k, v, named(f(3, 5), "s", "t"), softcap=1.5, opset=23, label="mask and soft cap")
+    case("Attention", q, k, v, keep, opset=23, label="bool mask")
+    case("Attention", q, k, v, keep, is_causal=1, softcap=2.0, scale=0.5, opset=23, label="everything")
+    few = named(f(2, 2, 5, 8), "b", None, "t", None)
+    case("Attention", q, few, named(f(2, 2, 5, 6), "b", None, "t", None), opset=23, label="grouped")
+    case("Attention", q, few, named(f(2, 2, 5, 6), "b", None, "t", None), keep, is_causal=1, opset=23, label="grouped, masked")
+    case("Attention", q, named(f(2, 1, 5, 8), "b", None, "t", None), named(f(2, 1, 5, 6), "b", None, "t", None), opset=23, label="one head")
+    three = (named(f(2, 3, 32), "b", "s", None), named(f(2, 5, 16), "b", "t", None), named(f(2, 5, 12), "b", "t", None))
+    case("Attention", *three, q_num_heads=4, kv_num_heads=2, opset=23, label="3-d")
+    case("Attention", *three, None, named(f(2, 2, 4, 8), "b", None, "p", None), named(f(2, 2, 4, 6), "b", None, "p", None), q_num_heads=4, kv_num_heads=2, opset=23, count=3, label="past")
+    case("Attention", *three, None, named(f(2, 2, 4, 8), "b", None, "p", None), named(f(2, 2, 4, 6), "b", None, "p", None), q_num_heads=4, kv_num_heads=2, is_causal=1, opset=23, count=3, label="past causal")
+    refused("Attention", f(2, 4, 3, 8), f(2, 4, 5, 8), f(2, 4, 5, 6), qk_matmul_output_mode=2, count=4, opset=23, label="scores")
+    angles = f(9, 4)
+    cos, sin = np.cos(angles), np.sin(angles)
+    x4, x3 = named(f(2, 3, 5, 8), "b", None, "s", None), named(f(2, 5, 24), "b", "s", None)
+    for interleaved in (0, 1):
+        label = "interleaved" if interleaved else "halves"
+        case("RotaryEmbedding", x4, fixed(cos), fixed(sin), named(ints(0, 9, 2, 5), "b", "s"), interleaved=interleaved, opset=23, label=label)
+        case("RotaryEmbedding", x3, fixed(cos), fixed(sin), named(ints(0, 9, 2, 5), "b", "s"), num_heads=3, interleaved=interleaved, opset=23,
+             label=label + " 3-d")
+        case("RotaryEmbedding", x4, named(np.cos(f(2, 5, 4)), "b", "s", None), named(np.sin(f(2, 5, 4)), "b", "s", None), interleaved=interleaved, opset=23, label=label + " no positions")
+        case("RotaryEmbedding", x4, fixed(cos[:, :2]), fixed(sin[:, :2]), named(ints(0, 9, 2, 5), "b", "s"), rotary_embedding_dim=4, num_heads=3,
+             interleaved=interleaved, opset=23, label=label + " partial")
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<I", len(data)) + data
+
+
+def tensor(name, value):
+    value = np.asarray(value)
+    return text(name) + text(TYPES[value.dtype.name]) + struct.pack("<I", value.ndim) + \
+        struct.pack(f"<{value.ndim}q", *value.shape) + value.astype(value.dtype.newbyteorder("<")).tobytes()
+
+
+def main():
+    for family in (elementwise, activations, reductions, shapes, indices, products, convolutions, norms, attention):
+        family()
+    with open(sys.argv[1], "wb") as out:
+        out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
+        for name, model, inputs, outputs in cases:
+            out.write(text(name) + struct.pack("<I", len(model)) + model)
+            for group in (inputs, outputs):
+                out.write(struct.pack("<I", len(group)))
+                for item in group:
+                    out.write(tensor(*item))
+    print(f"{len(cases)} cases, onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}")
+
+
+main()
