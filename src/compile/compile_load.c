@@ -12,21 +12,56 @@ typedef struct loader {
     smg_map *converted; /* tensor name -> f32 data */
 } loader;
 
-static smg_json_at config_of(const loader *l) {
-    return smg_json_root(l->source->dir->config);
+static smg_json_at item_of(smg_json_at array, const char *number) {
+    smg_json_at none = {0};
+    int64_t left = 0;
+    for (const char *at = number; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9' || left > INT32_MAX) return none;
+        left = left * 10 + (*at - '0');
+    }
+    for (smg_json_iter i = smg_json_begin(array); smg_json_next(&i); left--)
+        if (left == 0) return i.value;
+    return none;
+}
+
+/* The place that holds the last part of a key "a.b" or "a.0", and that part. A way that leads nowhere is
+ * a missing key. */
+static smg_json_at place_of(const loader *l, const char *key, const char **out_last) {
+    smg_json_at at = smg_json_root(l->source->dir->config);
+    for (const char *dot; (dot = strchr(key, '.')) != NULL; key = dot + 1) {
+        char part[64];
+        size_t length = (size_t)(dot - key);
+        if (length >= sizeof(part)) return (smg_json_at){0};
+        memcpy(part, key, length);
+        part[length] = '\0';
+        at = smg_json_get(at, part);
+    }
+    *out_last = key;
+    return at;
 }
 
 static smg_status get_int(void *user, const char *key, int64_t fallback, int64_t *out_value) {
-    return smg_json_get_int(config_of(user), key, fallback, INT64_MIN, INT64_MAX, out_value);
+    smg_json_at at = place_of(user, key, &key);
+    return smg_json_get_int(at, key, fallback, INT64_MIN, INT64_MAX, out_value);
 }
 
 static smg_status get_float(void *user, const char *key, double fallback, double *out_value) {
-    return smg_json_get_double(config_of(user), key, fallback, out_value);
+    smg_json_at at = place_of(user, key, &key);
+    return smg_json_get_double(at, key, fallback, out_value);
+}
+
+static smg_status get_bool(void *user, const char *key, bool fallback, bool *out_value) {
+    smg_json_at at = place_of(user, key, &key);
+    return smg_json_get_bool(at, key, fallback, out_value);
 }
 
 static smg_status get_string(void *user, const char *key, const char *fallback,
                              const char **out_value) {
-    return smg_json_get_text(config_of(user), key, fallback, out_value);
+    smg_json_at at = place_of(user, key, &key);
+    size_t length = 0;
+    if (!smg_json_is_array(at)) return smg_json_get_text(at, key, fallback, out_value);
+    if (!smg_json_as_text(item_of(at, key), out_value, &length)) *out_value = fallback;
+    return SMG_OK;
 }
 
 /* f32 copy of a tensor in another type, kept so that a second question gets the same memory. */
@@ -93,24 +128,20 @@ static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_on
     SMG_TRY(smg_import_open_dir(ctx, path, &source->dir));
     smg_import_dir *dir = source->dir;
     if (embedding_only) SMG_TRY(check_embedding(ctx, dir));
-    if (strcmp(dir->model_type, "bert") != 0) {
-        return smg_fail(ctx, SMG_UNSUPPORTED,
-                        "'%s': model_type '%s' is not supported; smg knows: bert", dir->path,
-                        dir->model_type);
-    }
     SMG_TRY(smg_import_dir_weights(dir, &l.weights));
     SMG_TRY(smg_map_create(source->arena, &l.converted));
     const smg_model_source model = {
         .user = &l,
         .get_int = get_int,
         .get_float = get_float,
+        .get_bool = get_bool,
         .get_string = get_string,
         .tensor = find_tensor,
         .pooling = dir->foreign_module == NULL ? pooling_of(dir) : SMG_MODEL_POOLING_NONE,
         .normalize = dir->normalize,
         .embedding_only = embedding_only,
     };
-    smg_status status = smg_model_build_bert(ctx, &model, &source->graph);
+    smg_status status = smg_model_build(ctx, &model, &source->graph);
     return status != SMG_OK ? smg_fail_within(ctx, status, "'%s'", dir->path) : SMG_OK;
 }
 

@@ -1,8 +1,7 @@
-/* The parts of encoders, each written with primitive operations: linear layers, LayerNorm, activations,
- * softmax, pooling. What belongs together is found by the compiler from the dependencies, not from here. */
+/* The parts of models: names, weights with checked shapes, arithmetic, linear layers, tables. Each is
+ * written with primitive operations; what belongs together is found by the compiler, not here. */
 #include "model/model_private.h"
 
-#include <math.h>
 #include <stdio.h>
 
 smg_value smg_model_fail(model_builder *b, smg_status code) {
@@ -31,6 +30,12 @@ smg_value smg_model_named(model_builder *b, smg_value value, const char *name) {
     return value;
 }
 
+const char *smg_model_dims(model_builder *b, const char *tokens, int64_t third, int64_t fourth) {
+    if (third == 0) return smg_model_text(b, "batch, %s", tokens);
+    if (fourth == 0) return smg_model_text(b, "batch, %s, %lld", tokens, (long long)third);
+    return smg_model_text(b, "batch, %s, %lld, %lld", tokens, (long long)third, (long long)fourth);
+}
+
 /* ---- weights -------------------------------------------------------------------------------- */
 
 typedef struct found_tensor {
@@ -40,9 +45,22 @@ typedef struct found_tensor {
     const void *data;
 } found_tensor;
 
+static bool find(const model_builder *b, const char *full_name, found_tensor *out) {
+    return b->source->tensor(b->source->user, full_name, &out->type, &out->rank, out->dims,
+                             &out->data);
+}
+
+bool smg_model_has_tensor(const model_builder *b, const char *full_name) {
+    found_tensor found;
+    return find(b, full_name, &found);
+}
+
+void smg_model_find_prefix(model_builder *b, const char *base, const char *probe) {
+    b->prefix = smg_model_has_tensor(b, smg_model_text(b, "%s%s", base, probe)) ? base : "";
+}
+
 static bool look_up(model_builder *b, const char *name, found_tensor *out) {
-    const char *full = smg_model_text(b, "%s%s", b->prefix, name);
-    return b->source->tensor(b->source->user, full, &out->type, &out->rank, out->dims, &out->data);
+    return find(b, smg_model_text(b, "%s%s", b->prefix, name), out);
 }
 
 /* Old checkpoints call the scale and shift of a LayerNorm gamma and beta. */
@@ -66,29 +84,31 @@ static const char *shape_text(model_builder *b, int rank, const int64_t *dims) {
     return text;
 }
 
-smg_value smg_model_weight(model_builder *b, const char *name, int rank, int64_t rows,
-                           int64_t columns) {
-    int64_t wanted[2] = {rows, columns};
+smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const int64_t *dims) {
     found_tensor found = {.rank = 0};
     if (b->g->status != SMG_OK) return (smg_value){0};
     if (!look_up(b, name, &found) && !look_up_old(b, name, &found))
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND,
                                           "tensor %s%s [%s] is not in the model", b->prefix, name,
-                                          shape_text(b, rank, wanted)));
+                                          shape_text(b, rank, dims)));
     bool same = found.rank == rank;
-    for (int i = 0; same && i < rank; i++) same = found.dims[i] == wanted[i];
+    for (int i = 0; same && i < rank; i++) same = found.dims[i] == dims[i];
     if (!same)
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_FORMAT,
                                           "tensor %s%s is [%s], the configuration makes it [%s]",
                                           b->prefix, name, shape_text(b, found.rank, found.dims),
-                                          shape_text(b, rank, wanted)));
+                                          shape_text(b, rank, dims)));
     if (smg_type_kind(found.type) != SMG_KIND_FLOAT)
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_UNSUPPORTED,
                                           "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
                                           smg_type_word(found.type)));
     smg_value value = smg_graph_constant(b->g, name, smg_type_word(found.type),
-                                         shape_text(b, rank, wanted), found.data);
+                                         shape_text(b, rank, dims), found.data);
     return found.type == SMG_TYPE_F32 ? value : smg_graph_cast(b->g, value, "f32");
+}
+
+smg_value smg_model_weight(model_builder *b, const char *name, int64_t rows, int64_t columns) {
+    return smg_model_tensor(b, name, columns > 0 ? 2 : 1, (const int64_t[]){rows, columns});
 }
 
 /* ---- arithmetic ----------------------------------------------------------------------------- */
@@ -105,127 +125,49 @@ smg_value smg_model_number(model_builder *b, double value) {
     return smg_graph_number(b->g, "f32", value);
 }
 
-smg_value smg_model_linear(model_builder *b, smg_value x, const char *scope, int64_t in,
-                           int64_t out, const char *name) {
-    smg_value weight = smg_model_weight(b, smg_model_text(b, "%s.weight", scope), 2, out, in);
-    smg_value bias = smg_model_weight(b, smg_model_text(b, "%s.bias", scope), 1, out, 0);
-    smg_value product = smg_graph_contract(b->g, "bsi,oi->bso", x, weight);
+smg_value smg_model_integer(model_builder *b, int64_t value) {
+    return smg_graph_number(b->g, "i32", (double)value);
+}
+
+/* ---- linear layers and tables --------------------------------------------------------------- */
+
+/* The columns [begin, begin + out) of a weight or bias along `axis`. */
+static smg_value part_of(model_builder *b, const model_linear *linear, smg_value tensor, int axis) {
+    if (linear->whole == 0) return tensor;
+    return smg_graph_slice(b->g, tensor, axis, smg_model_text(b, "%lld", (long long)linear->begin),
+                           smg_model_text(b, "%lld", (long long)linear->out), 1);
+}
+
+smg_value smg_model_linear(model_builder *b, smg_value x, const model_linear *linear,
+                           const char *name) {
+    int64_t whole = linear->whole > 0 ? linear->whole : linear->out;
+    const char *weight_name = smg_model_text(b, "%s.weight", linear->scope);
+    smg_value weight = linear->in_out ? smg_model_weight(b, weight_name, linear->in, whole)
+                                      : smg_model_weight(b, weight_name, whole, linear->in);
+    weight = part_of(b, linear, weight, linear->in_out ? 1 : 0);
+    const char *labels = linear->in_out ? "bsi,io->bso" : "bsi,oi->bso";
+    smg_value product = smg_graph_contract(b->g, labels, x, weight);
+    if (linear->no_bias) return smg_model_named(b, product, name);
+    smg_value bias = smg_model_weight(b, smg_model_text(b, "%s.bias", linear->scope), whole, 0);
+    bias = part_of(b, linear, bias, 0);
     smg_model_named(b, product, smg_model_text(b, "%s.product", name));
     return smg_model_named(b, smg_model_map2(b, "add", product, bias), name);
 }
 
-smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope, int64_t width,
-                               const char *name) {
-    smg_value share = smg_model_number(b, 1.0 / (double)width);
-    smg_value mean = smg_model_map2(b, "mul", smg_graph_reduce(b->g, "sum", x, 2, true), share);
-    smg_value centred = smg_model_map2(b, "sub", x, mean);
-    smg_value energy = smg_graph_reduce(b->g, "sum", smg_model_map1(b, "square", centred), 2, true);
-    smg_value variance = smg_model_map2(b, "mul", energy, share);
-    smg_value safe = smg_model_map2(b, "add", variance, smg_model_number(b, b->eps));
-    smg_value normal = smg_model_map2(b, "mul", centred, smg_model_map1(b, "rsqrt", safe));
-    smg_value scale = smg_model_weight(b, smg_model_text(b, "%s.weight", scope), 1, width, 0);
-    smg_value shift = smg_model_weight(b, smg_model_text(b, "%s.bias", scope), 1, width, 0);
-    smg_model_named(b, mean, smg_model_text(b, "%s.mean", name));
-    smg_model_named(b, centred, smg_model_text(b, "%s.centred", name));
-    smg_model_named(b, variance, smg_model_text(b, "%s.variance", name));
-    smg_model_named(b, normal, smg_model_text(b, "%s.normal", name));
-    return smg_model_named(
-        b, smg_model_map2(b, "add", smg_model_map2(b, "mul", normal, scale), shift), name);
+smg_value smg_model_lookup(model_builder *b, const char *name, int64_t rows, int64_t width,
+                           smg_value ids) {
+    return smg_graph_gather(b->g, smg_model_weight(b, name, rows, width), ids);
 }
 
-smg_value smg_model_softmax(model_builder *b, smg_value scores, const char *name) {
-    smg_value largest = smg_graph_reduce(b->g, "reduce_max", scores, 3, true);
-    smg_value e = smg_model_map1(b, "exp", smg_model_map2(b, "sub", scores, largest));
-    smg_value total = smg_graph_reduce(b->g, "sum", e, 3, true);
-    smg_model_named(b, largest, smg_model_text(b, "%s.largest", name));
-    smg_model_named(b, e, smg_model_text(b, "%s.exp", name));
-    smg_model_named(b, total, smg_model_text(b, "%s.total", name));
-    return smg_model_named(b, smg_model_map2(b, "div", e, total), name);
-}
-
-/* ---- activations ---------------------------------------------------------------------------- */
-
-/* x/2 (1 + gate) */
-static smg_value gelu_of(model_builder *b, smg_value x, smg_value gate) {
-    smg_value half = smg_model_map2(b, "mul", x, b->number_half);
-    return smg_model_map2(b, "mul", half, smg_model_map2(b, "add", gate, b->number_one));
-}
-
-static smg_value gelu_erf(model_builder *b, smg_value x) {
-    smg_value scaled = smg_model_map2(b, "mul", x, smg_model_number(b, sqrt(0.5)));
-    return gelu_of(b, x, smg_model_map1(b, "erf", scaled));
-}
-
-static smg_value gelu_tanh(model_builder *b, smg_value x) {
-    smg_value cube = smg_model_map2(b, "mul", smg_model_map1(b, "square", x), x);
-    smg_value bent = smg_model_map2(b, "mul", cube, smg_model_number(b, 0.044715));
-    smg_value inner = smg_model_map2(b, "add", x, bent);
-    smg_value root = smg_model_number(b, sqrt(2.0 / acos(-1.0)));
-    return gelu_of(b, x, smg_model_map1(b, "tanh", smg_model_map2(b, "mul", inner, root)));
-}
-
-static smg_value relu(model_builder *b, smg_value x) {
-    return smg_model_map1(b, "relu", x);
-}
-
-static smg_value silu(model_builder *b, smg_value x) {
-    return smg_model_map2(b, "mul", x, smg_model_map1(b, "sigmoid", x));
-}
-
-static smg_value tanh_of(model_builder *b, smg_value x) {
-    return smg_model_map1(b, "tanh", x);
-}
-
-static const struct activation {
-    const char *name;
-    smg_value (*build)(model_builder *b, smg_value x);
-} activations[] = {
-    {"gelu", gelu_erf},       {"gelu_new", gelu_tanh}, {"gelu_pytorch_tanh", gelu_tanh},
-    {"gelu_fast", gelu_tanh}, {"relu", relu},          {"silu", silu},
-    {"swish", silu},          {"tanh", tanh_of},
-};
-
-static const struct activation *find_activation(const char *name) {
-    for (size_t i = 0; i < SMG_COUNT_OF(activations); i++)
-        if (strcmp(activations[i].name, name) == 0) return &activations[i];
-    return NULL;
-}
-
-bool smg_model_activation_known(const char *name) {
-    return find_activation(name) != NULL;
-}
-
-smg_value smg_model_activation(model_builder *b, smg_value x, const char *name) {
-    const struct activation *activation = find_activation(b->activation);
-    return activation ? smg_model_named(b, activation->build(b, x), name)
-                      : smg_model_fail(b, SMG_UNSUPPORTED);
-}
-
-/* ---- pooling -------------------------------------------------------------------------------- */
-
-/* sum over tokens of mask * h, divided by the number of valid tokens */
-static smg_value mean_of_valid(model_builder *b, smg_value hidden_state, smg_value mask) {
-    smg_value weights = smg_graph_reshape(b->g, mask, "batch, sequence, 1");
-    smg_value sum =
-        smg_graph_reduce(b->g, "sum", smg_model_map2(b, "mul", hidden_state, weights), 1, false);
-    smg_value count = smg_graph_reduce(b->g, "sum", mask, 1, true);
-    count = smg_model_map2(b, "max", count, smg_model_number(b, 1e-9));
-    return smg_model_map2(b, "div", sum, count);
-}
-
-smg_value smg_model_pool(model_builder *b, smg_value hidden_state, smg_value mask, int64_t hidden) {
-    smg_value pooled;
-    if (b->source->pooling == SMG_MODEL_POOLING_CLS) {
-        smg_value first = smg_graph_slice(b->g, hidden_state, 1, "0", "1", 1);
-        pooled =
-            smg_graph_reshape(b->g, first, smg_model_text(b, "batch, %lld", (long long)hidden));
-    } else {
-        pooled = mean_of_valid(b, hidden_state, mask);
+void smg_model_logits(model_builder *b, smg_value x, smg_value words, int64_t vocabulary,
+                      int64_t width) {
+    static const char head[] = "lm_head.weight";
+    const char *prefix = b->prefix;
+    if (!b->tied || smg_model_has_tensor(b, head)) {
+        b->prefix = ""; /* the head is beside the base model */
+        words = smg_model_weight(b, head, vocabulary, width);
+        b->prefix = prefix;
     }
-    smg_model_named(b, pooled, "pooled");
-    if (!b->source->normalize) return pooled;
-    smg_value energy = smg_graph_reduce(b->g, "sum", smg_model_map1(b, "square", pooled), 1, true);
-    smg_value norm =
-        smg_model_map2(b, "max", smg_model_map1(b, "sqrt", energy), smg_model_number(b, 1e-12));
-    return smg_model_named(b, smg_model_map2(b, "div", pooled, norm), "normalized");
+    smg_value scores = smg_graph_contract(b->g, "bsi,vi->bsv", x, words);
+    smg_graph_output(b->g, "logits", smg_model_named(b, scores, "logits"));
 }

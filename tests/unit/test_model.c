@@ -37,6 +37,11 @@ static smg_status get_float(void *user, const char *key, double fallback, double
                                fallback, out_value);
 }
 
+static smg_status get_bool(void *user, const char *key, bool fallback, bool *out_value) {
+    return smg_json_get_bool(smg_json_root(((const dir_source *)user)->dir->config), key, fallback,
+                             out_value);
+}
+
 static smg_status get_string(void *user, const char *key, const char *fallback,
                              const char **out_value) {
     const dir_source *s = user;
@@ -71,6 +76,7 @@ static int setup(void **state) {
     f.source = (smg_model_source){.user = &f.from,
                                   .get_int = get_int,
                                   .get_float = get_float,
+                                  .get_bool = get_bool,
                                   .get_string = get_string,
                                   .tensor = tensor};
     *state = &f;
@@ -141,7 +147,7 @@ static void assert_matches_stored(fixture *f, const smg_graph *g) {
 static void the_tiny_model_gives_the_stored_results(void **state) {
     fixture *f = *state;
     smg_graph *g = NULL, *h = NULL;
-    if (smg_model_build_bert(f->ctx, &f->source, &g) != SMG_OK)
+    if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK)
         fail_msg("%s", smg_context_error(f->ctx));
     assert_matches_stored(f, g);
     if (smg_graph_rewrite(g, &h, NULL) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
@@ -174,7 +180,7 @@ static void pooling_and_normalisation(void **state) {
         smg_arena *arena = NULL;
         f->source.pooling = cls ? SMG_MODEL_POOLING_CLS : SMG_MODEL_POOLING_MEAN;
         f->source.normalize = true;
-        if (smg_model_build_bert(f->ctx, &f->source, &g) != SMG_OK)
+        if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK)
             fail_msg("%s", smg_context_error(f->ctx));
         assert_string_equal(g->outputs.items[1].name, "embedding");
         assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
@@ -191,14 +197,14 @@ static void pooling_and_normalisation(void **state) {
     }
     smg_graph *g = NULL;
     f->source.embedding_only = true;
-    assert_int_equal(smg_model_build_bert(f->ctx, &f->source, &g), SMG_OK);
+    assert_int_equal(smg_model_build(f->ctx, &f->source, &g), SMG_OK);
     assert_int_equal(g->outputs.count, 1);
     smg_graph_destroy(g);
 }
 
 static void assert_fails(fixture *f, smg_status code, const char *part) {
     smg_graph *g = NULL;
-    assert_int_equal(smg_model_build_bert(f->ctx, &f->source, &g), code);
+    assert_int_equal(smg_model_build(f->ctx, &f->source, &g), code);
     assert_null(g);
     if (!strstr(smg_context_error(f->ctx), part))
         fail_msg("\"%s\" does not say \"%s\"", smg_context_error(f->ctx), part);
@@ -240,7 +246,7 @@ static void a_sequence_beyond_the_positions_is_refused(void **state) {
     static double zeros[161];
     int64_t symbols[2] = {161, 161};
     smg_array inputs[3], output;
-    assert_int_equal(smg_model_build_bert(f->ctx, &f->source, &g), SMG_OK);
+    assert_int_equal(smg_model_build(f->ctx, &f->source, &g), SMG_OK);
     assert_int_equal(smg_size_symbol_max(g->sizes, smg_size_symbol_find(g->sizes, "sequence")),
                      160);
     symbols[smg_size_symbol_find(g->sizes, "batch")] = 1;

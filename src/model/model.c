@@ -1,0 +1,64 @@
+/* The one table of model types: what config.json calls a model, who builds it, and whether a row of text
+ * has an embedding in it. */
+#include "model/model_private.h"
+
+static const struct family {
+    const char *type;
+    smg_status (*build)(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
+    bool pools;
+} families[] = {
+    {"albert", smg_model_build_albert, true},
+    {"bert", smg_model_build_bert, true},
+    {"distilbert", smg_model_build_distilbert, true},
+    {"gpt2", smg_model_build_gpt2, false},
+    {"llama", smg_model_build_llama, false},
+    {"roberta", smg_model_build_roberta, true},
+    {"t5", smg_model_build_t5, false},
+    {"vit", smg_model_build_vit, false},
+};
+
+static const struct family *find_family(const char *type) {
+    for (size_t i = 0; i < SMG_COUNT_OF(families); i++)
+        if (strcmp(families[i].type, type) == 0) return &families[i];
+    return NULL;
+}
+
+bool smg_model_can_pool(const char *model_type) {
+    const struct family *family = find_family(model_type);
+    return family != NULL && family->pools;
+}
+
+static smg_status unknown_type(smg_context *ctx, const char *type) {
+    smg_text names;
+    smg_text_init(&names, ctx);
+    for (size_t i = 0; i < SMG_COUNT_OF(families); i++)
+        smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", families[i].type);
+    smg_status status =
+        smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' is not supported; smg knows: %s", type,
+                 smg_text_cstr(&names));
+    smg_text_free(&names);
+    return status;
+}
+
+static smg_status without_embedding(smg_context *ctx, const char *type) {
+    smg_text names;
+    smg_text_init(&names, ctx);
+    for (size_t i = 0; i < SMG_COUNT_OF(families); i++)
+        if (families[i].pools) smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", families[i].type);
+    smg_status status =
+        smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' gives no sentence embedding; these do: %s",
+                 type, smg_text_cstr(&names));
+    smg_text_free(&names);
+    return status;
+}
+
+smg_status smg_model_build(smg_context *ctx, const smg_model_source *source,
+                           smg_graph **out_graph) {
+    const char *type;
+    *out_graph = NULL;
+    SMG_TRY(source->get_string(source->user, "model_type", "", &type));
+    const struct family *family = find_family(type);
+    if (family == NULL) return unknown_type(ctx, type);
+    if (source->embedding_only && !family->pools) return without_embedding(ctx, type);
+    return family->build(ctx, source, out_graph);
+}
