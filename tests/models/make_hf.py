@@ -8,6 +8,7 @@ reader of the configuration could go wrong: prefixes of tensor names, shared lay
 types of weights, shards, scaled rotary positions. Cases: b<batch>s<sequence>/{in,out}.<name>.npy.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -56,7 +57,7 @@ def save(name, model, cases, answer, dtype=None, **options):
     for extra in ("generation_config.json",):
         if os.path.exists(os.path.join(folder, extra)):
             os.remove(os.path.join(folder, extra))
-    model = model.to(torch.float32)  # what smg computes with, from the weights as they were stored
+    model = type(model).from_pretrained(folder, dtype=torch.float32, **EAGER).eval()  # as it was stored
     for case, inputs in cases.items():
         where = os.path.join(folder, case)
         os.makedirs(where)
@@ -123,6 +124,24 @@ def llama(name):
     save(name, alive(hf.LlamaForCausalLM(c), 5), id_cases(90), answer, torch.bfloat16, max_shard_size="12KB")
 
 
+def llama_linear(name):
+    """As older files write it: rope_theta and rope_scaling, untied, a head of keys for each of queries."""
+    rope = {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.0}
+    c = hf.LlamaConfig(vocab_size=90, hidden_size=24, intermediate_size=40, num_hidden_layers=1,
+                       num_attention_heads=3, max_position_embeddings=40, rope_parameters=rope, **EAGER)
+    answer = lambda m, i: ("logits", m(**i).logits)
+    save(name, alive(hf.LlamaForCausalLM(c), 8), id_cases(90), answer)
+    path = os.path.join(HERE, name, "config.json")
+    with open(path, encoding="utf-8") as file:
+        config = json.load(file)
+    for key in ("rope_parameters", "head_dim", "num_key_value_heads", "tie_word_embeddings"):
+        del config[key]
+    config.update(rope_theta=500.0, rope_scaling={"type": "linear", "factor": 2.0})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file, indent=2, sort_keys=True)
+        file.write("\n")
+
+
 def t5(name):
     c = hf.T5Config(vocab_size=90, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_decoder_layers=1, num_heads=2,
                     relative_attention_num_buckets=8, relative_attention_max_distance=12,
@@ -143,7 +162,8 @@ def vit(name):
     save(name, alive(hf.ViTForImageClassification(c), 7), {"b1": pixels(1), "b5": pixels(5)}, hidden("vit"))
 
 
-FAMILIES = {f"hf-{f.__name__}-small": f for f in (albert, distilbert, gpt2, llama, roberta, t5, vit)}
+FAMILIES = {f"hf-{f.__name__.replace('_', '-')}-small": f
+            for f in (albert, distilbert, gpt2, llama, llama_linear, roberta, t5, vit)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or FAMILIES:
