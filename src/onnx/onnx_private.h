@@ -132,6 +132,70 @@ smg_status smg_onnx_call(smg_onnx_build *b, const smg_onnx_node *n);
 smg_status smg_onnx_at_node(smg_onnx_build *b, const smg_onnx_node *n, smg_status status);
 void smg_onnx_hold_constant(smg_onnx_build *b, smg_onnx_value *v, const smg_import_tensor *tensor);
 
+/* ---- onnx_sizes*.c: shape arithmetic ------------------------------------------------------------- */
+
+/* num / den, den positive for every value of the symbols; integers and bools have den 1. */
+typedef struct onnx_number {
+    smg_size num, den;
+} onnx_number;
+
+/* A tensor whose elements are known, on its way through an operator. */
+typedef struct onnx_known {
+    smg_import_dtype dtype;
+    int rank;
+    int64_t dims[SMG_MAX_RANK];
+    int count;
+    onnx_number *items; /* row-major */
+} onnx_known;
+
+/* false when the input is left out or not known. */
+bool smg_onnx_known_in(smg_onnx_build *b, const smg_onnx_node *n, int input, onnx_known *out);
+/* Shape and room for the items; false when it has more than SMG_ONNX_KNOWN_MAX elements. */
+bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims,
+                         onnx_known *out);
+smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output,
+                              const onnx_known *known, bool *out_done);
+/* A known input as integers: shapes, axes, indices. */
+bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
+                         const int64_t **out_ints, int *out_count);
+onnx_number smg_onnx_number_of(smg_onnx_build *b, int64_t value);
+bool smg_onnx_number_is(smg_onnx_build *b, onnx_number x, int64_t *out_value); /* an integer */
+
+typedef enum onnx_arith {
+    ONNX_ADD,
+    ONNX_SUB,
+    ONNX_MUL,
+    ONNX_DIV,
+    ONNX_MOD,
+    ONNX_FMOD,
+    ONNX_MIN,
+    ONNX_MAX,
+    ONNX_POW,
+    ONNX_EQ,
+    ONNX_LT,
+    ONNX_LE,
+    ONNX_AND,
+    ONNX_OR,
+    ONNX_XOR
+} onnx_arith;
+/* false when the result is not the same expression for every size (or memory is out: b->failed).
+ * integer: Div truncates. Comparisons and logic give 0 or 1. */
+bool smg_onnx_arith(smg_onnx_build *b, onnx_arith op, bool integer, onnx_number x, onnx_number y,
+                    onnx_number *out);
+typedef enum onnx_rounding {
+    ONNX_FLOOR,
+    ONNX_CEIL,
+    ONNX_TRUNC,
+    ONNX_NEAREST,
+    ONNX_NEG,
+    ONNX_ABS,
+    ONNX_SIGN,
+    ONNX_SQRT,
+    ONNX_NOT,
+    ONNX_NONZERO
+} onnx_rounding;
+bool smg_onnx_round(smg_onnx_build *b, onnx_rounding op, onnx_number x, onnx_number *out);
+
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* The model's function for an operator; NULL: none. */
