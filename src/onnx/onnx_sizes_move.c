@@ -277,7 +277,7 @@ smg_status smg_onnx_sizes_split(smg_onnx_build *b, const smg_onnx_node *n, bool 
     onnx_known in, out;
     const int64_t *sizes = NULL;
     int axis = 0, count = smg_onnx_attr_ints(b, n, "split", &sizes);
-    if (!smg_onnx_known_in(b, n, 0, &in)) return SMG_OK;
+    if (n->output_count < 1 || !smg_onnx_known_in(b, n, 0, &in)) return SMG_OK;
     if (count < 0 && smg_onnx_has(n, 1) && !smg_onnx_known_ints(b, n, 1, &sizes, &count))
         return SMG_OK;
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), in.rank, &axis));
