@@ -18,7 +18,7 @@ smg_status smg_sizes_create(smg_arena *arena, smg_sizes **out_sizes) {
     s->table = SMG_ARENA_ARRAY(arena, int32_t, (size_t)s->table_size);
     if (!s->table) return SMG_MEMORY;
     *out_sizes = s;
-    return SMG_OK;
+    return smg_size_const(s, 0) == SMG_SIZE_ZERO ? SMG_OK : SMG_MEMORY;
 }
 
 /* ---- the sum under construction ------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 typedef struct smg_sizes smg_sizes; /* the pool; lives in an arena */
 typedef int32_t smg_size;           /* id in a pool; SMG_SIZE_NONE after a failed operation */
 #define SMG_SIZE_NONE (-1)
+#define SMG_SIZE_ZERO 0 /* the number 0 in every pool */
 
 typedef enum smg_size_op { SMG_SIZE_DIV, SMG_SIZE_MOD, SMG_SIZE_MIN, SMG_SIZE_MAX } smg_size_op;
 

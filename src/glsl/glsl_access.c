@@ -88,18 +88,49 @@ const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access) {
     return GLSL_STRING(w, "(%s)", element_address(w, it, access));
 }
 
-/* Adds index * index_stride with the index clamped, and reports it when it is bad. */
-static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const char *valid) {
+typedef struct glsl_seek {
+    const smg_kernel *k;
+    bool found;
+} glsl_seek;
+
+static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
+    smg_expr_node n = *smg_expr_get(pool, expr);
+    if (n.prim == SMG_PRIM_CONST) return n.value <= (double)SMG_INDEX_ABSENT;
+    if (n.prim != SMG_PRIM_SELECT) return false;
+    return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
+}
+
+/* Does the index come from data? Others are in range by construction. */
+static void find_load(void *user, int leaf) {
+    glsl_seek *s = user;
+    smg_kleaf_kind what = s->k->leaves.items[leaf].what;
+    s->found = s->found || what == SMG_KLEAF_LOAD || what == SMG_KLEAF_TILE;
+}
+
+/* Adds index * index_stride with the index clamped, and reports it when it is bad. An index that may be absent
+ * adds to *io_valid. */
+static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
     const smg_access *access = &w->k->accesses.items[a];
     const char *address = element_address(w, it, a);
     if (access->index == SMG_EXPR_NONE) return address;
     const char *limit = glsl_size(w, access->index_limit);
     int number = w->serial++;
     GLSL_LINE(w, "int x%d = %s;", number, glsl_expr_text(w, it, access->index));
-    const char *bad = GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit);
-    GLSL_LINE(w, "if (%s) smg_report(x%d, %s);", glsl_both(w, valid, bad), number, limit);
-    GLSL_LINE(w, "x%d = clamp(x%d, 0, %s - 1);", number, number, limit);
-    w->uses[GLSL_USE_DIAGNOSTICS] = true;
+    int64_t most;
+    bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
+    glsl_seek data = { .k = w->k };
+    smg_expr_leaves(w->k->exprs, access->index, find_load, &data);
+    if (io_valid != NULL && may_be_absent(w->k->exprs, access->index)) {
+        *io_valid = glsl_both(w, *io_valid, GLSL_STRING(w, "x%d != %d", number, SMG_INDEX_ABSENT));
+    }
+    if (bounded || data.found) {
+        const char *bad = bounded ? GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit)
+                                  : GLSL_STRING(w, "(x%d < 0)", number);
+        const char *valid = io_valid != NULL ? *io_valid : NULL;
+        GLSL_LINE(w, "if (%s) smg_report(x%d, %s);", glsl_both(w, valid, bad), number, limit);
+        GLSL_LINE(w, "x%d = clamp(x%d, 0, %s - 1);", number, number, limit);
+        w->uses[GLSL_USE_DIAGNOSTICS] = true;
+    }
     return glsl_plus(w, address,
                      glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride));
 }
@@ -124,7 +155,7 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
     w->buffer_read[access->buffer] = true;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
-    const char *address = indexed_address(w, it, leaf->index, valid);
+    const char *address = indexed_address(w, it, leaf->index, &valid);
     int number = w->serial++;
     if (valid != NULL) {
         if (strchr(valid, ' ') != NULL) {

@@ -49,7 +49,9 @@ typedef struct smg_tile {
 } smg_tile;
 
 /* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
+ * An index of SMG_INDEX_ABSENT is no element: a load gives 0 (borders of windows).
  * index(axis) = base + i, the element's coordinate in the whole axis. */
+#define SMG_INDEX_ABSENT (-2147483647)
 typedef struct smg_access {
     int buffer;
     smg_size offset;

@@ -163,6 +163,10 @@ static void block_view(const kernel_machine *m, kernel_worker *w, const kernel_v
 /* A bad index counts only where the element exists; elsewhere it is clamped like on the device. */
 static bool block_index(kernel_worker *w, int access, const kernel_view *v, const double *index, int n) {
     for (int i = 0; i < n; i++) {
+        if (index[i] <= (double)SMG_INDEX_ABSENT) {
+            w->valid[i] = false;
+            continue;
+        }
         bool good = index[i] >= 0 && index[i] < (double)v->index_limit;
         if (!good && w->valid[i] && w->inside[i]) {
             w->fault.what = KERNEL_FAULT_INDEX;

@@ -193,9 +193,11 @@ static smg_status start(lowering *l, const char *name) {
                               .pass = LOWER_BEFORE, .core = SMG_EXPR_NONE, .right = SMG_EXPR_NONE,
                               .update = SMG_EXPR_NONE };
     }
-    l->view_leaf = SMG_ARENA_ARRAY(l->arena, int, (size_t)l->space->views.count + 1);
-    if (l->view_leaf == NULL) return SMG_MEMORY;
-    for (int v = 0; v < l->space->views.count; v++) l->view_leaf[v] = -1;
+    l->view_value = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->views.count + 1);
+    l->space_leaf = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->leaves.count + 1);
+    if (l->view_value == NULL || l->space_leaf == NULL) return SMG_MEMORY;
+    for (int v = 0; v < l->space->views.count; v++) l->view_value[v] = SMG_EXPR_NONE;
+    for (int f = 0; f < l->space->leaves.count; f++) l->space_leaf[f] = SMG_EXPR_NONE;
     return make_axes(l);
 }
 

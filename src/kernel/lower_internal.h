@@ -34,7 +34,8 @@ typedef struct lowering {
     smg_text *why;
     const char *refused;
     lnode node[SMG_SPACE_NODES];
-    int *view_leaf;     /* per view of the space; -1 */
+    smg_expr *view_value; /* per view of the space; SMG_EXPR_NONE until asked */
+    smg_expr *space_leaf; /* per leaf of the space; SMG_EXPR_NONE until asked */
     int tile_node_count;
     SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
     int passes;

@@ -43,7 +43,7 @@ int lower_tile_axes(const lowering *l, smg_axis_set set, int *out_axes) {
     smg_size one = smg_size_const(l->g->sizes, 1);
     for (int v = 0; v < l->space->views.count && unit < 0; v++) {
         const smg_sview *view = &l->space->views.items[v];
-        for (int i = 0; i < view->axis_count; i++) {
+        for (int i = 0; view->source >= 0 && i < view->axis_count; i++) {
             if (view->stride[i] == one && (columns & SMG_AXIS_BIT(view->axis[i]))) unit = view->axis[i];
         }
     }
@@ -97,11 +97,35 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
     return b->name != NULL ? l->k->buffers.count - 1 : -1;
 }
 
-static int new_access(lowering *l, const smg_sview *view, int buffer, smg_expr index) {
+/* ---- views ------------------------------------------------------------------------------------- */
+
+/* What an access adds to its affine part: an index, its stride and its limit. */
+typedef struct reach {
+    smg_expr index;
+    smg_size stride, limit;
+} reach;
+
+static smg_expr make2(lowering *l, smg_prim prim, smg_expr x, smg_expr y) {
+    return smg_expr_make(l->k->exprs, prim, x, y, SMG_EXPR_NONE);
+}
+
+static smg_expr integer(lowering *l, int64_t value) {
+    return smg_expr_const(l->k->exprs, SMG_KIND_INT, (double)value);
+}
+
+static smg_expr size_value(lowering *l, smg_size size) {
+    int64_t value;
+    if (smg_size_is_const(l->g->sizes, size, &value)) return integer(l, value);
+    smg_kleaf leaf = { .what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = size };
+    int id = lower_new_leaf(l, leaf, -1);
+    return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
+}
+
+static int new_access(lowering *l, const smg_sview *view, int buffer, const reach *r) {
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     if (access == NULL) return -1;
-    *access = (smg_access){ .buffer = buffer, .offset = view->offset, .index = index,
-                            .index_stride = view->index_stride, .index_limit = view->index_limit };
+    *access = (smg_access){ .buffer = buffer, .offset = view->offset, .index = r->index,
+                            .index_stride = r->stride, .index_limit = r->limit };
     for (int i = 0; i < view->axis_count && i < SMG_ACCESS_AXES; i++) {
         access->axis[i] = view->axis[i];
         access->stride[i] = view->stride[i];
@@ -110,9 +134,107 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, smg_expr i
     return l->k->accesses.count - 1;
 }
 
-static bool same_view(const smg_sview *a, const smg_sview *b) {
-    if (a->source != b->source || a->offset != b->offset || a->axis_count != b->axis_count) return false;
-    if (a->indirect || b->indirect) return false;
+/* The sum of axes as an INT: axes that an access has no room for, and forms of the space. */
+static smg_expr iota(lowering *l, const smg_sview *form) {
+    reach none = { .index = SMG_EXPR_NONE };
+    smg_kleaf leaf = { .what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT };
+    leaf.index = new_access(l, form, -1, &none);
+    int id = leaf.index >= 0 ? lower_new_leaf(l, leaf, -1) : -1;
+    return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
+}
+
+static smg_status space_leaf(lowering *l, int number, smg_expr *out_value) {
+    const smg_sleaf *leaf = &l->space->leaves.items[number];
+    if (l->space_leaf[number] == SMG_EXPR_NONE) {
+        switch (leaf->what) {
+        case SMG_SLEAF_FORM: l->space_leaf[number] = iota(l, &l->space->views.items[leaf->index]); break;
+        case SMG_SLEAF_SIZE: l->space_leaf[number] = size_value(l, leaf->size); break;
+        case SMG_SLEAF_VALUE: {
+            const smg_snode *n = &l->space->nodes.items[leaf->index];
+            SMG_TRY(lower_operand(l, n, 1, &l->space_leaf[number]));
+            break;
+        }
+        }
+    }
+    *out_value = l->space_leaf[number];
+    return *out_value != SMG_EXPR_NONE || l->refused != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+/* An expression of the space in terms of the kernel's leaves. */
+static smg_status translate(lowering *l, smg_expr expr, smg_expr *out_value) {
+    smg_expr_node n = *smg_expr_get(l->space->exprs, expr);
+    smg_expr arg[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    if (n.prim == SMG_PRIM_LEAF) return space_leaf(l, n.leaf, out_value);
+    for (int i = 0; i < smg_prim_arity(n.prim) && l->refused == NULL; i++) SMG_TRY(translate(l, n.arg[i], &arg[i]));
+    if (l->refused != NULL) return SMG_OK;
+    *out_value = n.prim == SMG_PRIM_CONST ? smg_expr_const(l->k->exprs, n.kind, n.value)
+                                          : smg_expr_make(l->k->exprs, n.prim, arg[0], arg[1], arg[2]);
+    return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+}
+
+static smg_status all_guards(lowering *l, const smg_slayer *layer, int count, smg_expr *out_guard) {
+    *out_guard = SMG_EXPR_NONE;
+    for (int i = 0; i < count; i++) {
+        smg_expr one;
+        SMG_TRY(translate(l, layer[i].guard, &one));
+        if (l->refused != NULL) return SMG_OK;
+        *out_guard = i == 0 ? one : make2(l, SMG_PRIM_AND, *out_guard, one);
+    }
+    return SMG_OK;
+}
+
+/* Several indices are one sum; one that is out of its own range must not be made good by another. */
+static smg_status sum_indices(lowering *l, const smg_sview *view, reach *out) {
+    smg_expr sum = integer(l, 0), good = SMG_EXPR_NONE;
+    for (int i = 0; i < view->index_count; i++) {
+        smg_expr value;
+        SMG_TRY(translate(l, view->index[i].expr, &value));
+        if (l->refused != NULL) return SMG_OK;
+        sum = make2(l, SMG_PRIM_ADD, sum, make2(l, SMG_PRIM_MUL, value, size_value(l, view->index_stride[i])));
+        if (!view->index[i].checked) continue;
+        smg_expr low = make2(l, SMG_PRIM_LE, integer(l, 0), value);
+        smg_expr both = make2(l, SMG_PRIM_AND, low, make2(l, SMG_PRIM_LT, value, size_value(l, view->index[i].range)));
+        good = good == SMG_EXPR_NONE ? both : make2(l, SMG_PRIM_AND, good, both);
+    }
+    if (good != SMG_EXPR_NONE) sum = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, good, sum, integer(l, -1));
+    *out = (reach){ .index = sum, .stride = smg_size_const(l->g->sizes, 1),
+                    .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED) };
+    return SMG_OK;
+}
+
+static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
+    smg_expr guard;
+    smg_sview rest = *view;
+    *out = (reach){ .index = SMG_EXPR_NONE };
+    SMG_TRY(all_guards(l, view->layer, view->layer_count, &guard));
+    if (l->refused != NULL) return SMG_OK;
+    bool crowded = view->axis_count > SMG_ACCESS_AXES;
+    if (view->index_count == 1 && view->index[0].checked && !crowded) {
+        SMG_TRY(translate(l, view->index[0].expr, &out->index));
+        out->stride = view->index_stride[0];
+        out->limit = view->index[0].range;
+    } else if (view->index_count > 0 || guard != SMG_EXPR_NONE || crowded) {
+        SMG_TRY(sum_indices(l, view, out));
+    }
+    if (l->refused != NULL) return SMG_OK;
+    if (crowded) {
+        rest.axis_count -= SMG_ACCESS_AXES;
+        rest.offset = SMG_SIZE_ZERO;
+        memmove(rest.axis, rest.axis + SMG_ACCESS_AXES, (size_t)rest.axis_count * sizeof(int));
+        memmove(rest.stride, rest.stride + SMG_ACCESS_AXES, (size_t)rest.axis_count * sizeof(smg_size));
+        out->index = make2(l, SMG_PRIM_ADD, out->index, iota(l, &rest));
+    }
+    if (guard != SMG_EXPR_NONE) {
+        out->index = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, guard, out->index, integer(l, SMG_INDEX_ABSENT));
+    }
+    bool made = out->index != SMG_EXPR_NONE || (view->index_count == 0 && guard == SMG_EXPR_NONE && !crowded);
+    return made ? SMG_OK : SMG_MEMORY;
+}
+
+static bool same_access(const lowering *l, const smg_access *a, const smg_access *b) {
+    if (a->buffer != b->buffer || a->offset != b->offset || a->axis_count != b->axis_count) return false;
+    if (a->index != b->index || a->index_stride != b->index_stride || a->index_limit != b->index_limit) return false;
+    (void)l;
     for (int i = 0; i < a->axis_count; i++) {
         int at = 0;
         while (at < b->axis_count && b->axis[at] != a->axis[i]) at++;
@@ -121,52 +243,106 @@ static bool same_view(const smg_sview *a, const smg_sview *b) {
     return true;
 }
 
-static smg_status view_leaf(lowering *l, int v, const smg_sview *view, smg_expr index, int *out_leaf) {
+/* The leaf of the access made last, or of an older one that reads the same. */
+static int leaf_of_last(lowering *l, smg_kleaf leaf) {
+    const smg_access *last = &l->k->accesses.items[l->k->accesses.count - 1];
+    for (int f = 0; f < l->k->leaves.count; f++) {
+        const smg_kleaf *old = &l->k->leaves.items[f];
+        if (old->what != leaf.what || old->kind != leaf.kind) continue;
+        if (!same_access(l, &l->k->accesses.items[old->index], last)) continue;
+        l->k->accesses.count--;
+        return f;
+    }
+    leaf.index = l->k->accesses.count - 1;
+    return lower_new_leaf(l, leaf, -1);
+}
+
+/* Axes that only the index runs over belong to the access, too: its elements exist where they do. */
+static smg_status add_index_axes(lowering *l, smg_access *access) {
+    if (access->index == SMG_EXPR_NONE) return SMG_OK;
+    smg_axis_set set = lower_expr_axes(l, access->index);
+    for (int i = 0; i < access->axis_count; i++) set &= ~SMG_AXIS_BIT(access->axis[i]);
+    for (int a = 0; a < l->space->axes.count; a++) {
+        if (!(set & SMG_AXIS_BIT(a))) continue;
+        if (access->axis_count == SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
+        access->axis[access->axis_count] = a;
+        access->stride[access->axis_count++] = SMG_SIZE_ZERO;
+    }
+    return SMG_OK;
+}
+
+static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
     const smg_node *source = smg_graph_node(l->g, view->source);
-    smg_kleaf leaf = { .kind = smg_type_kind(source->type) };
-    if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "a view has too many axes");
-    for (int u = 0; u < l->space->views.count && l->view_leaf[v] < 0; u++) {
-        if (l->view_leaf[u] >= 0 && same_view(&l->space->views.items[u], view)) {
-            l->view_leaf[v] = l->view_leaf[u];
-        }
+    smg_kleaf leaf = { .what = SMG_KLEAF_LOAD, .kind = smg_type_kind(source->type) };
+    reach r;
+    SMG_TRY(reach_of(l, view, &r));
+    if (l->refused != NULL) return SMG_OK;
+    int buffer = lower_buffer(l, view->source, false);
+    if (buffer < 0 || new_access(l, view, buffer, &r) < 0) return SMG_MEMORY;
+    SMG_TRY(add_index_axes(l, &l->k->accesses.items[l->k->accesses.count - 1]));
+    int id = leaf_of_last(l, leaf);
+    if (id < 0) return SMG_MEMORY;
+    *out_value = smg_expr_leaf(l->k->exprs, leaf.kind, id);
+    return SMG_OK;
+}
+
+static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
+    reach none = { .index = SMG_EXPR_NONE };
+    smg_kleaf leaf = { .what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT };
+    if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
+    if (new_access(l, view, -1, &none) < 0) return SMG_MEMORY;
+    int id = leaf_of_last(l, leaf);
+    if (id < 0) return SMG_MEMORY;
+    *out_value = smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id);
+    if (view->index_count == 0) return SMG_OK;
+    reach sum;
+    SMG_TRY(sum_indices(l, view, &sum));
+    if (l->refused == NULL) *out_value = make2(l, SMG_PRIM_ADD, *out_value, sum.index);
+    return SMG_OK;
+}
+
+/* What stands outside, around the value. Zeros around a load need no choice: what is absent reads as 0. */
+static smg_status within(lowering *l, const smg_slayer *layer, int count, bool absent_is_zero, smg_expr *io_value) {
+    bool zeros = absent_is_zero;
+    for (int i = 0; i < count; i++) zeros = zeros && !(layer[i].fill < 0 || layer[i].fill > 0 || layer[i].fill != layer[i].fill);
+    for (int i = count - 1; i >= 0 && !zeros && l->refused == NULL; i--) {
+        smg_expr guard, fill = smg_expr_const(l->k->exprs, smg_expr_get(l->k->exprs, *io_value)->kind, layer[i].fill);
+        SMG_TRY(translate(l, layer[i].guard, &guard));
+        if (l->refused != NULL || fill == SMG_EXPR_NONE) break;
+        *io_value = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, guard, *io_value, fill);
+        if (*io_value == SMG_EXPR_NONE) return SMG_MEMORY;
     }
-    if (l->view_leaf[v] >= 0 && index == SMG_EXPR_NONE) {
-        *out_leaf = l->view_leaf[v];
-        return SMG_OK;
-    }
-    if (smg_op_leaf(source->op) == SMG_LEAF_SIZE) {
-        leaf.what = SMG_KLEAF_SIZE;
-        leaf.size = source->size;
+    return SMG_OK;
+}
+
+static smg_status view_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
+    const smg_node *source = smg_graph_node(l->g, view->source);
+    smg_leaf_kind kind = smg_op_leaf(source->op);
+    *out_value = SMG_EXPR_NONE;
+    if (kind == SMG_LEAF_NUMBER) {
+        *out_value = smg_expr_const(l->k->exprs, smg_type_kind(source->type), source->value);
+    } else if (kind == SMG_LEAF_SIZE) {
+        smg_kleaf leaf = { .what = SMG_KLEAF_SIZE, .kind = smg_type_kind(source->type), .size = source->size };
+        int id = lower_new_leaf(l, leaf, -1);
+        if (id >= 0) *out_value = smg_expr_leaf(l->k->exprs, leaf.kind, id);
+    } else if (kind == SMG_LEAF_INDEX) {
+        SMG_TRY(iota_value(l, view, out_value));
     } else {
-        bool iota = smg_op_leaf(source->op) == SMG_LEAF_INDEX;
-        int buffer = iota ? -1 : lower_buffer(l, view->source, false);
-        if (!iota && buffer < 0) return SMG_MEMORY;
-        leaf.what = iota ? SMG_KLEAF_IOTA : SMG_KLEAF_LOAD;
-        leaf.index = new_access(l, view, buffer, index);
-        if (leaf.index < 0) return SMG_MEMORY;
+        SMG_TRY(load_value(l, view, out_value));
     }
-    *out_leaf = lower_new_leaf(l, leaf, -1);
-    l->view_leaf[v] = *out_leaf;
-    return *out_leaf >= 0 ? SMG_OK : SMG_MEMORY;
+    if (l->refused != NULL) return SMG_OK;
+    if (*out_value == SMG_EXPR_NONE) return SMG_MEMORY;
+    return within(l, view->layer, view->layer_count, kind <= SMG_LEAF_TENSOR, out_value);
 }
 
 smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value) {
     const smg_soperand *o = &n->operand[k];
     if (o->producer >= 0) return lower_value(l, o->producer, out_value);
-    const smg_sview *view = &l->space->views.items[o->view];
-    const smg_node *source = smg_graph_node(l->g, view->source);
-    *out_value = SMG_EXPR_NONE;
-    if (smg_op_leaf(source->op) == SMG_LEAF_NUMBER) {
-        *out_value = smg_expr_const(l->k->exprs, smg_type_kind(source->type), source->value);
-        return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+    if (l->view_value[o->view] == SMG_EXPR_NONE) {
+        SMG_TRY(view_value(l, &l->space->views.items[o->view], &l->view_value[o->view]));
     }
-    smg_expr index = SMG_EXPR_NONE;
-    int leaf = -1;
-    if (view->indirect) SMG_TRY(lower_operand(l, n, 1, &index));
-    SMG_TRY(view_leaf(l, o->view, view, index, &leaf));
-    if (l->refused != NULL) return SMG_OK;
-    *out_value = smg_expr_leaf(l->k->exprs, l->k->leaves.items[leaf].kind, leaf);
-    return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+    *out_value = l->view_value[o->view];
+    return SMG_OK;
 }
 
 /* REDUCE and CONTRACT values are set by lower_plan_passes before anyone asks. */
@@ -189,6 +365,7 @@ smg_status lower_value(lowering *l, int node, smg_expr *out_value) {
             return smg_fail(l->ctx, SMG_INTERNAL, "kernel: %s has no scalar expression",
                             smg_graph_describe(l->g, n->node));
         }
+        SMG_TRY(within(l, n->layer, n->layer_count, false, &ln->value));
     }
     *out_value = ln->value;
     return SMG_OK;

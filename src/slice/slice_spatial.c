@@ -18,7 +18,7 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
     smg_axis_set spatial = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->streamed && !n->output) continue;
+        if ((n->streamed && !n->output) || n->idle) continue;
         explain(space, n, spatial & ~n->result, why);
         spatial &= n->result;
     }

@@ -1,11 +1,12 @@
 /* space: a set of graph nodes as one Space-Mapping Graph (SpaceFusion, EuroSys '25, section 3).
  *
- * Takes:    a graph and some of its nodes (views are never listed: they are relabelings).
+ * Takes:    a graph and some of its nodes (views are never listed: they are index maps).
  * Gives:    smg_space: the common axes of all the nodes, after refinement (reshapes split axes) and
  *           coalescing (neighbours that are one run of memory in every operand merge); for each node its
  *           iteration axes; for each operand either the producing node in the set or a global view.
  * Promises: mappings are derived from index maps only: an operand that lacks an iteration axis is
- *           One-to-All along it; an iteration axis that the result lacks is All-to-One along it.
+ *           One-to-All along it; an iteration axis that the result lacks is All-to-One along it. A read of what
+ *           lies in memory always has an index map: affine, shifted, with a border, divided or indirect.
  * Does not: choose tile sizes or decide what is cut.
  */
 #ifndef SMG_SPACE_H
@@ -22,23 +23,53 @@ typedef struct smg_saxis {
     smg_size extent;
 } smg_saxis;
 
-/* address = offset + sum(index(axis) * stride), in elements of `source` (row-major). For an IOTA source
- * the sum itself is the value; FILL and SIZE sources have no axes. */
+#define SMG_VIEW_INDICES 6
+#define SMG_VIEW_LAYERS 4
+
+/* An index that no sum of axes gives: data, or a quotient. An INT expression over leaves of the space. */
+typedef struct smg_sindex {
+    smg_expr expr;
+    smg_size range; /* values are in [0, range); SMG_SIZE_NONE: unknown, and not to be checked */
+    bool checked;   /* comes from data: a value outside of the range is an error at run time */
+} smg_sindex;
+/* Around a value: `fill` where the guard (BOOL) does not hold. */
+typedef struct smg_slayer {
+    smg_expr guard;
+    double fill;
+} smg_slayer;
+
+/* address = offset + sum(index(axis) * stride) + sum(index[i] * index_stride[i]), in elements of `source`
+ * (row-major), where all guards hold; the fill of the first (outermost) that does not, elsewhere. For an
+ * IOTA source the sum itself is the value; FILL and SIZE sources have no axes. A view without source (-1) is a
+ * form: its sum is the value of leaves. */
 typedef struct smg_sview {
     smg_node_id source;
     smg_size offset;
     int axis_count;
     int axis[SMG_MAX_RANK * 2];
     smg_size stride[SMG_MAX_RANK * 2];
-    /* Gathered tables: operand 1 of the node is the index; 0 otherwise. */
-    bool indirect;
-    smg_size index_stride, index_limit;
+    int index_count;
+    smg_sindex index[SMG_VIEW_INDICES];
+    smg_size index_stride[SMG_VIEW_INDICES];
+    int layer_count;
+    smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_sview;
 
 typedef struct smg_soperand {
     int producer; /* index in space->nodes, or -1 */
     int view;     /* index in space->views when producer is -1 */
 } smg_soperand;
+
+typedef enum smg_sleaf_kind {
+    SMG_SLEAF_FORM, /* the sum of a view without source */
+    SMG_SLEAF_SIZE,
+    SMG_SLEAF_VALUE /* operand 1 of a node: the index of a gather */
+} smg_sleaf_kind;
+typedef struct smg_sleaf {
+    smg_sleaf_kind what;
+    int index; /* view or node */
+    smg_size size;
+} smg_sleaf;
 
 typedef struct smg_snode {
     smg_node_id node;
@@ -49,19 +80,25 @@ typedef struct smg_snode {
     smg_axis_set result;   /* axes of the value; iterates minus result is All-to-One */
     smg_soperand operand[SMG_MAX_OPERANDS];
     int operand_count;
-    /* Made of maps over inputs only: recomputing it costs a few operations per element, so it counts as
-     * an input of the space and never restricts a cut. */
+    /* Made of maps and gathers over inputs only: recomputing it costs a few operations per element, so it
+     * counts as an input of the space and never restricts a cut. */
     bool streamed;
+    bool copy;      /* a streamed node once more, at other coordinates of the node that reads it */
+    bool idle;      /* every reader has a copy of its own */
     bool output;    /* read outside the set, or a graph output */
     int store;      /* view for the result when output; else -1 */
+    int layer_count; /* of a copy: around its value */
+    smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_snode;
 
 typedef struct smg_space {
     const smg_graph *graph;
     smg_arena *arena;
     SMG_ARRAY(smg_saxis) axes;
-    SMG_ARRAY(smg_snode) nodes; /* topological */
+    SMG_ARRAY(smg_snode) nodes; /* topological; copies at the end */
     SMG_ARRAY(smg_sview) views;
+    smg_exprs *exprs;           /* of guards and indices; NULL when there are none */
+    SMG_ARRAY(smg_sleaf) leaves;
     const char *refused; /* why no common space exists; NULL when it does */
 } smg_space;
 
@@ -70,9 +107,9 @@ typedef struct smg_space {
 smg_status smg_space_build(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
                            const bool *needed, smg_space **out_space);
 
-/* Axes of an operand: of the producer's result, or of the view. */
+/* Axes of an operand: of the producer's result, or of the view with its indices and guards. */
 smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand);
-smg_axis_set smg_space_view_axes(const smg_sview *view);
+smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view);
 /* The first non-view node behind `id` (its data is what a view of it reads). */
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
 /* Axes, nodes with their mappings by type, views. */

@@ -36,8 +36,7 @@ bool smg_atom_resolve(const smg_atoms *atoms, const smg_atom_list *list, smg_ato
     return true;
 }
 
-/* Splits a root into outer x inner. */
-static bool split(smg_atoms *atoms, int root, smg_size outer_extent, smg_size inner_extent) {
+bool smg_atom_split(smg_atoms *atoms, int root, smg_size outer_extent, smg_size inner_extent) {
     int outer = smg_atom_new(atoms, outer_extent);
     int inner = smg_atom_new(atoms, inner_extent);
     if (outer < 0 || inner < 0) return false;
@@ -69,10 +68,10 @@ bool smg_atom_unify(smg_atoms *atoms, const smg_atom_list *a, const smg_atom_lis
             /* Uniting may have touched atoms that stand again later in the lists. */
             if (!expand_first(atoms, &x) || !expand_first(atoms, &y)) return false;
         } else if (smg_size_divide_exact(atoms->sizes, ep, eq, &rest)) {
-            if (!split(atoms, p, eq, rest)) return false;
+            if (!smg_atom_split(atoms, p, eq, rest)) return false;
             if (!expand_first(atoms, &x) || !expand_first(atoms, &y)) return false;
         } else if (smg_size_divide_exact(atoms->sizes, eq, ep, &rest)) {
-            if (!split(atoms, q, ep, rest)) return false;
+            if (!smg_atom_split(atoms, q, ep, rest)) return false;
             if (!expand_first(atoms, &x) || !expand_first(atoms, &y)) return false;
         } else {
             return false;
@@ -94,7 +93,7 @@ bool smg_atom_take(smg_atoms *atoms, smg_atom_list *list, smg_size extent, smg_a
             drop_first(list);
             extent = rest;
         } else if (smg_size_divide_exact(atoms->sizes, ep, extent, &rest)) {
-            if (!split(atoms, p, extent, rest) || !expand_first(atoms, list)) return false;
+            if (!smg_atom_split(atoms, p, extent, rest) || !expand_first(atoms, list)) return false;
         } else {
             return false;
         }

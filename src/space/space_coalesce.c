@@ -2,15 +2,32 @@
  * Without it batch 32 x sequence 7 in tiles of 64 rows would waste nine tenths of every tile. */
 #include "space/space_internal.h"
 
-smg_axis_set smg_space_view_axes(const smg_sview *view) {
-    smg_axis_set set = 0;
-    for (int i = 0; i < view->axis_count; i++) set |= SMG_AXIS_BIT(view->axis[i]);
-    return set;
+typedef struct axes_of {
+    const smg_space *space;
+    smg_axis_set set;
+} axes_of;
+
+static void add_leaf(void *user, int number) {
+    axes_of *a = user;
+    const smg_sleaf *leaf = &a->space->leaves.items[number];
+    if (leaf->what == SMG_SLEAF_FORM) {
+        a->set |= smg_space_view_axes(a->space, &a->space->views.items[leaf->index]);
+    } else if (leaf->what == SMG_SLEAF_VALUE) {
+        a->set |= smg_space_operand_axes(a->space, &a->space->nodes.items[leaf->index].operand[1]);
+    }
+}
+
+smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view) {
+    axes_of a = { .space = space };
+    for (int i = 0; i < view->axis_count; i++) a.set |= SMG_AXIS_BIT(view->axis[i]);
+    for (int i = 0; i < view->index_count; i++) smg_expr_leaves(space->exprs, view->index[i].expr, add_leaf, &a);
+    for (int i = 0; i < view->layer_count; i++) smg_expr_leaves(space->exprs, view->layer[i].guard, add_leaf, &a);
+    return a.set;
 }
 
 smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand) {
     if (operand->producer >= 0) return space->nodes.items[operand->producer].result;
-    return smg_space_view_axes(&space->views.items[operand->view]);
+    return operand->view >= 0 ? smg_space_view_axes(space, &space->views.items[operand->view]) : 0;
 }
 
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id) {

@@ -1,7 +1,9 @@
-/* space_internal.h: atoms, the unknowns that refinement solves for.
+/* space_internal.h: atoms, the unknowns that refinement solves for, and index maps over them.
  *
- * While a space is built every tensor dimension is a list of atoms. Two index maps that meet are made
- * equal by uniting atoms, and by splitting the longer one in two when one extent divides the other.
+ * While a space is built every dimension of a result is a list of atoms, and every dimension of an operand is an
+ * affine form over atoms (plus indices that are no such form). Where an operand is computed in the
+ * set, its form must be a plain list, which is made equal to the producer's by uniting atoms, and by splitting
+ * the longer one in two when one extent divides the other. Where it lies in memory any form will do.
  */
 #ifndef SMG_SPACE_INTERNAL_H
 #define SMG_SPACE_INTERNAL_H
@@ -9,6 +11,7 @@
 #include "space/space.h"
 
 #define SMG_ATOM_LIST 12
+#define SMG_MOST_COPIES 64
 
 typedef struct smg_atom {
     smg_size extent;
@@ -21,13 +24,6 @@ typedef struct smg_atom_list {
     int count;
     int atom[SMG_ATOM_LIST];
 } smg_atom_list;
-
-/* How one dimension of an operand is indexed: begin + step * linear(list). */
-typedef struct smg_dim_map {
-    smg_atom_list list;
-    smg_size begin;
-    int64_t step;
-} smg_dim_map;
 
 typedef struct smg_atoms {
     smg_sizes *sizes;
@@ -43,20 +39,100 @@ bool smg_atom_resolve(const smg_atoms *atoms, const smg_atom_list *list, smg_ato
 bool smg_atom_unify(smg_atoms *atoms, const smg_atom_list *a, const smg_atom_list *b);
 /* Takes atoms of product `extent` from the front of the resolved `list`, splitting the last if needed. */
 bool smg_atom_take(smg_atoms *atoms, smg_atom_list *list, smg_size extent, smg_atom_list *out_taken);
+/* Splits a root into outer x inner. */
+bool smg_atom_split(smg_atoms *atoms, int root, smg_size outer_extent, smg_size inner_extent);
 
-/* Merges neighbouring axes that are one run in every view (space_coalesce.c). */
-void smg_space_coalesce(smg_space *space);
+/* ---- index maps ---------------------------------------------------------------------------------- */
 
-/* The index map of one operand, dimension by dimension of `source`. */
+typedef struct smg_term {
+    int atom;
+    smg_size by;
+} smg_term;
+
+/* begin + sum(term) + sum(times[i] * index i of the map). */
+typedef struct smg_dim_map {
+    int count;
+    smg_term term[SMG_ATOM_LIST];
+    smg_size begin;
+    smg_size times[SMG_VIEW_INDICES];
+} smg_dim_map;
+
+/* How an operand is indexed, dimension by dimension of `source`. */
 typedef struct smg_operand_map {
     smg_node_id source;
     int rank;
     smg_dim_map dim[SMG_MAX_RANK];
+    int index_count;
+    smg_sindex index[SMG_VIEW_INDICES];
+    int layer_count;
+    smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_operand_map;
 
-bool smg_dim_plain(const smg_graph *g, const smg_dim_map *dim);
-/* Rewrites the map from indexing the view `source` to indexing what the view looks at; false when axes do not
- * refine through it. */
-bool smg_space_through_view(const smg_graph *g, smg_atoms *atoms, smg_operand_map *map);
+typedef struct smg_space_builder {
+    const smg_graph *g;
+    smg_sizes *sizes;
+    smg_arena *arena;
+    smg_atoms atoms;
+    smg_space *space;
+    smg_size one;
+    const smg_node_id *nodes;
+    int count;
+    smg_atom_list (*out)[SMG_MAX_RANK]; /* per set node, per result dimension */
+    int *reduced;                       /* per set node: atom of the reduced axis, -1 */
+    int (*labels)[52];                  /* CONTRACT: atom per letter, -1 */
+    const smg_operand_map *(*maps)[SMG_MAX_OPERANDS]; /* per node, copies included: NULL behind a producer */
+    SMG_ARRAY(smg_snode) copies;        /* become nodes count, count + 1, ... */
+} smg_space_builder;
+
+smg_status smg_space_refuse(smg_space_builder *b, const char *why, smg_node_id id);
+int smg_space_position(const smg_space_builder *b, smg_node_id id); /* in the set; -1 */
+bool smg_space_is_one(const smg_space_builder *b, smg_size size);
+int smg_space_letter(char letter);
+
+/* space_forms.c */
+void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_dim_map *out);
+/* The form as one run of atoms at a stride; false when it is none. begin is left aside. */
+bool smg_dim_run(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *out_list, smg_size *out_unit);
+bool smg_dim_plain(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *out_list);
+/* io += by * dim. false when there are too many terms. */
+bool smg_dim_add(smg_space_builder *b, smg_dim_map *io, const smg_dim_map *dim, smg_size by);
+/* Bounds of the value over all elements; SMG_SIZE_NONE when unknown. */
+void smg_dim_bounds(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim,
+                    smg_size *out_low, smg_size *out_high);
+bool smg_size_at_least(const smg_space_builder *b, smg_size a, smg_size least); /* proved */
+/* dim = quotient * by + rest with 0 <= rest < by; adds indices to the map where no affine form is proved. */
+bool smg_dim_divide(smg_space_builder *b, smg_operand_map *map, const smg_dim_map *dim, smg_size by,
+                    smg_dim_map *out_quotient, smg_dim_map *out_rest);
+/* The value as an expression of the space; SMG_EXPR_NONE when memory is out. */
+smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim);
+smg_expr smg_space_size_expr(smg_space_builder *b, smg_size size);
+smg_expr smg_space_make(smg_space_builder *b, smg_prim prim, smg_expr x, smg_expr y);
+smg_expr smg_space_leaf(smg_space_builder *b, smg_sleaf leaf, smg_kind kind);
+/* Adds an index; false when there are too many. *out_index is its number. */
+bool smg_map_add_index(smg_operand_map *map, smg_sindex index, int *out_index);
+
+/* space_views.c: from indexing the view `source` to indexing what the view looks at; false when there is no room. */
+bool smg_space_through_view(smg_space_builder *b, smg_operand_map *map);
+
+/* space_affine.c: is the integer `id`, read through `map` (its source is id), an affine form of axes and sizes? */
+bool smg_space_affine(smg_space_builder *b, smg_node_id id, const smg_operand_map *map, smg_dim_map *out);
+
+/* space_connect.c */
+/* The index map of operand k of a node whose result is indexed by `frame`; `i` is its number, copies included. */
+smg_status smg_space_own_map(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k,
+                             smg_operand_map *out);
+smg_status smg_space_connect(smg_space_builder *b, int i);
+/* Does every iteration space of the first `count` nodes have each atom once? */
+bool smg_space_distinct(const smg_space_builder *b, int first, int last);
+void smg_space_mark_idle(smg_space_builder *b);
+
+/* space_align.c: reads of one tensor, and sibling products, share axes. */
+smg_status smg_space_align(smg_space_builder *b);
+
+/* space_number.c: axes, views, stores. */
+smg_status smg_space_number(smg_space_builder *b);
+
+/* Merges neighbouring axes that are one run in every view (space_coalesce.c). */
+void smg_space_coalesce(smg_space *space);
 
 #endif

@@ -19,7 +19,7 @@ static void print_node(const smg_space *space, const smg_snode *n, smg_text *tex
         smg_text_add(text, " all-to-one");
         print_axes(space, n->iterates & ~n->result, text);
     }
-    if (n->streamed) smg_text_add(text, " streamed");
+    if (n->streamed) smg_text_add(text, n->copy ? " copy" : " streamed");
     if (n->output) smg_text_add(text, " output");
     smg_text_add(text, "\n");
     for (int k = 0; k < n->operand_count; k++) {
@@ -35,7 +35,9 @@ static void print_node(const smg_space *space, const smg_snode *n, smg_text *tex
             smg_text_add(text, " one-to-all");
             print_axes(space, n->iterates & ~axes, text);
         }
-        if (o->producer < 0 && space->views.items[o->view].indirect) smg_text_add(text, " indirect");
+        const smg_sview *view = o->producer < 0 ? &space->views.items[o->view] : NULL;
+        if (view != NULL && view->index_count > 0) smg_text_add(text, " indirect");
+        if (view != NULL && view->layer_count > 0) smg_text_add(text, " bordered");
         smg_text_add(text, "\n");
     }
 }
@@ -52,5 +54,7 @@ void smg_space_print(const smg_space *space, smg_text *text) {
         smg_text_add(text, "\n");
     }
     smg_text_add(text, "nodes\n");
-    for (int i = 0; i < space->nodes.count; i++) print_node(space, &space->nodes.items[i], text);
+    for (int i = 0; i < space->nodes.count; i++) {
+        if (!space->nodes.items[i].idle) print_node(space, &space->nodes.items[i], text);
+    }
 }

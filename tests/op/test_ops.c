@@ -200,19 +200,43 @@ static smg_value make_view(smg_graph *g, int which) {
     case 8: return smg_graph_transpose(g, smg_graph_reshape(g, a, "n, 4, 6"), 3, turn);
     case 9: return smg_graph_slice(g, smg_graph_reshape(g, a, "n, 2, 12"), 1, "1", "1", 1);
     case 10: return smg_graph_reshape(g, smg_graph_slice(g, a, 1, "4", "12", 1), "n, 12, 1");
-    default: return smg_graph_slice(g, a, 1, "23", "24", -1);
+    case 11: return smg_graph_slice(g, a, 1, "23", "24", -1);
+    case 12: return smg_graph_window(g, a, 1, "0-2", "9", 3, "4", 1, 0.5);
+    case 13: return smg_graph_window(g, a, 0, "0-1", "n", 1, "3", 1, 0.0);
+    case 14: return smg_graph_pad(g, smg_graph_pad(g, a, 1, "2", "0-3", -1.0), 0, "1", "2", 2.0);
+    case 15: return smg_graph_reshape(g, smg_graph_slice(g, a, 1, "1", "15", 1), "5*n, 3");
+    case 16: return smg_graph_reshape(g, smg_graph_transpose(g, a, 2, swap), "n, 24");
+    case 17: return smg_graph_reshape(g, smg_graph_window(g, a, 1, "1", "6", 4, "4", -1, 3.0), "n, 24");
+    case 18: return smg_graph_concat(g, 3, (smg_value[]){ a, smg_graph_slice(g, a, 1, "1", "7", 1), a }, 1);
+    case 19: return smg_graph_concat(g, 2, (smg_value[]){ a, smg_graph_map(g, "exp", 1, &a) }, 0);
+    case 20: return smg_graph_cumsum(g, smg_graph_slice(g, a, 1, "2", "5", 1), 0, true, false);
+    case 21: return smg_graph_cumsum(g, a, 1, false, true);
+    case 22: return smg_graph_take(g, a, smg_graph_input(g, "i", "i32", "5"), 1);
+    case 23: return smg_graph_take(g, smg_graph_slice(g, a, 1, "20", "7", -3), smg_graph_input(g, "i", "i64", "2, n"), 1);
+    case 24: return smg_graph_gather(g, smg_graph_reshape(g, a, "12*n, 2"), smg_graph_input(g, "i", "i32", "7"));
+    default: return smg_graph_take_at(g, smg_graph_reshape(g, a, "n, 4, 6"), 2,
+                                      (smg_value[]){ smg_graph_iota(g, "n, 1", 0), smg_graph_input(g, "i", "i32", "n, 3") });
     }
+}
+
+static smg_value read_view(smg_graph *g, smg_value v, int reader) {
+    if (reader == 0) return smg_graph_map(g, "neg", 1, &v);
+    if (reader == 1) return smg_graph_reduce(g, "sum", v, -1, false);
+    smg_value row = smg_graph_reduce(g, "reduce_max", v, -1, true);
+    smg_value e = smg_graph_map(g, "sub", 2, (smg_value[]){ v, row });
+    e = smg_graph_map(g, "exp", 1, &e);
+    return smg_graph_map(g, "div", 2, (smg_value[]){ e, smg_graph_reduce(g, "sum", e, -1, true) });
 }
 
 static void views(void **state) {
     fixture *f = *state;
-    for (int which = 0; which < 12; which++) {
+    for (int which = 0; which < 26; which++) {
         for (size_t s = 0; s < SMG_COUNT_OF(sizes); s++) {
-            for (int reader = 0; reader < 2; reader++) {
+            for (int reader = 0; reader < 3; reader++) {
                 smg_graph *g = begin(f, "view");
                 smg_value v = make_view(g, which);
-                smg_value y = reader ? smg_graph_reduce(g, "sum", v, -1, false) : smg_graph_map(g, "neg", 1, &v);
-                check(f, g, y, sizes[s], sizes[s] == 33, smg_arena_format(f->arena, "view %d", which));
+                check(f, g, read_view(g, v, reader), sizes[s], sizes[s] == 33,
+                      smg_arena_format(f->arena, "view %d, reader %d", which, reader));
             }
         }
     }

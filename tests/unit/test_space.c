@@ -136,7 +136,7 @@ static void slices_of_split_axes_are_shifts(void **state) {
 
 static void shifted_intermediate_is_refused(void **state) {
     fixture *f = *state;
-    parse(f, "graph s\nx = input f32[24]\ne = exp(x)\nh = slice(e) axis=0 begin=2 count=5 step=1 : f32[5]\n"
+    parse(f, "graph s\nx = input f32[24, 3]\ne = sum(x) axis=1\nh = slice(e) axis=0 begin=2 count=5 step=1 : f32[5]\n"
              "y = neg(h)\noutput y = y\n");
     assert_non_null(f->space->refused);
     assert_non_null(strstr(f->space->refused, "shifted"));
@@ -144,9 +144,68 @@ static void shifted_intermediate_is_refused(void **state) {
 
 static void diagonal_is_refused(void **state) {
     fixture *f = *state;
-    parse(f, "graph d\nx = input f32[8, 8]\nm = reduce_max(x) axis=1\nt = transpose(x) perm=[1, 0] : f32[8, 8]\n"
-             "e = exp(x)\ny = contract(e, e) \"ab,ba->a\"\noutput y = y\noutput m = m\n");
+    parse(f, "graph d\nx = input f32[8, 8, 3]\ne = sum(x) axis=2\n"
+             "y = contract(e, e) \"ab,ba->a\"\noutput y = y\n");
     assert_non_null(f->space->refused);
+}
+
+/* What is made of inputs is written down again where its axes do not fit. */
+static void shifted_map_of_inputs_is_copied(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\nx = input f32[24]\ne = exp(x)\nh = slice(e) axis=0 begin=2 count=5 step=1 : f32[5]\n"
+             "y = neg(h)\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_int_equal(f->space->axes.count, 1);
+    assert_int_equal(f->space->nodes.count, 3);
+    assert_true(f->space->nodes.items[0].idle && f->space->nodes.items[2].copy);
+    const smg_sview *view = &f->space->views.items[f->space->nodes.items[2].operand[0].view];
+    assert_int_equal(view->offset, smg_size_const(f->g->sizes, 2));
+}
+
+static const smg_sview *view_of(const fixture *f, int node, int k) {
+    return &f->space->views.items[f->space->nodes.items[node].operand[k].view];
+}
+
+/* Affine addresses, and guards only where a proof fails. */
+static void windows_are_affine(void **state) {
+    fixture *f = *state;
+    parse(f, "graph w\ndim n\nx = input f32[n, 24]\n"
+             "v = window(x) axis=1 begin=-1 step=2 dilation=3 fill=0 : f32[n, 12, 3]\n"
+             "w = window(x) axis=1 begin=1 step=2 dilation=3 fill=0 : f32[n, 9, 3]\n"
+             "y = neg(v)\nz = neg(w)\noutput y = y\noutput z = z\n");
+    const smg_sview *v = view_of(f, 0, 0), *w = view_of(f, 1, 0);
+    assert_int_equal(v->index_count, 0);
+    assert_int_equal(v->layer_count, 1);
+    assert_int_equal(v->axis_count, 3);
+    assert_int_equal(w->layer_count, 0);
+}
+
+/* An index of positions and sizes is an address; what may leave the table is data. */
+static void affine_indices_are_shifts(void **state) {
+    fixture *f = *state;
+    parse(f, "graph g\ndim n\nx = input f32[n+2, 24]\ni = iota axis=0 : i32[n]\ntwo = fill 2 : i32[]\n"
+             "far = fill 3 : i32[]\nj = add(i, two)\nk = add(i, far)\n"
+             "y = gather(x, j)\nz = gather(x, k)\noutput y = y\noutput z = z\n");
+    const smg_sview *y = view_of(f, 2, 0), *z = view_of(f, 3, 0);
+    assert_int_equal(y->index_count, 0);
+    assert_int_equal(y->offset, smg_size_const(f->g->sizes, 48));
+    assert_int_equal(z->index_count, 1);
+    assert_true(z->index[0].checked);
+}
+
+/* A reshape that does not divide still has addresses: quotients where they are needed, none behind one run. */
+static void uneven_reshapes_have_quotients(void **state) {
+    fixture *f = *state;
+    parse(f, "graph r\nx = input f32[6, 10]\nv = slice(x) axis=1 begin=0 count=9 step=1 : f32[6, 9]\n"
+             "r = reshape(v) : f32[2, 27]\nu = reshape(x) : f32[4, 15]\ny = neg(r)\nz = neg(u)\n"
+             "output y = y\noutput z = z\n");
+    assert_null(f->space->refused);
+    assert_int_equal(view_of(f, 0, 0)->index_count, 0);
+    assert_int_equal(view_of(f, 1, 0)->index_count, 0);
+    parse(f, "graph r\nx = input f32[6, 10]\nv = slice(x) axis=1 begin=0 count=9 step=1 : f32[6, 9]\n"
+             "r = reshape(v) : f32[27, 2]\ny = neg(r)\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_true(view_of(f, 0, 0)->index_count > 0);
 }
 
 /* ---- schedules ------------------------------------------------------------------------------------ */
@@ -201,6 +260,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(slices_of_split_axes_are_shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(shifted_intermediate_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(diagonal_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(shifted_map_of_inputs_is_copied, setup, teardown),
+        cmocka_unit_test_setup_teardown(windows_are_affine, setup, teardown),
+        cmocka_unit_test_setup_teardown(affine_indices_are_shifts, setup, teardown),
+        cmocka_unit_test_setup_teardown(uneven_reshapes_have_quotients, setup, teardown),
         cmocka_unit_test_setup_teardown(schedules_are_legal, setup, teardown),
         cmocka_unit_test_setup_teardown(unbounded_rows_are_cut_temporally, setup, teardown),
     };

@@ -1,0 +1,304 @@
+/* Edges. Every operand's index map is pushed back through the views behind it. What it meets is the memory of a tensor,
+ * which any map can read; or a node of the set, with which a plain map shares its axes. A node that is made of
+ * inputs only has no place of its own: where its axes do not fit the reader's it is written down once more, at the
+ * reader's coordinates. */
+#include "space/space_internal.h"
+
+int smg_space_letter(char letter) {
+    return letter >= 'a' ? letter - 'a' : letter - 'A' + 26;
+}
+
+static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size extent, smg_dim_map *out) {
+    *out = (smg_dim_map){ 0 };
+    if (smg_space_is_one(b, extent)) return true;
+    int *atom = &b->labels[i][smg_space_letter(letter)];
+    if (*atom < 0) *atom = smg_atom_new(&b->atoms, extent);
+    if (*atom < 0) return false;
+    smg_dim_of_list(b, &(smg_atom_list){ .count = 1, .atom = { *atom } }, out);
+    return true;
+}
+
+/* The row of a gather: an affine form where the index is one and stays within the table; else data, counted from
+ * the end when negative. */
+static bool row_of(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, smg_operand_map *out) {
+    smg_operand_map at;
+    smg_size low, high, rows = smg_graph_node(b->g, n->operand[0])->dims[0];
+    if (smg_space_own_map(b, i, n, frame, 1, &at) != SMG_OK) return false;
+    if (smg_space_affine(b, n->operand[1], &at, &out->dim[0])) {
+        smg_dim_bounds(b, &at, &out->dim[0], &low, &high);
+        if (low != SMG_SIZE_NONE && smg_size_at_least(b, low, SMG_SIZE_ZERO) &&
+            smg_size_at_least(b, smg_size_sub(b->sizes, rows, b->one), high)) {
+            return true;
+        }
+    }
+    int number;
+    smg_sleaf leaf = { .what = SMG_SLEAF_VALUE, .index = i };
+    smg_expr value = smg_space_leaf(b, leaf, SMG_KIND_INT), limit = smg_space_size_expr(b, rows);
+    smg_expr negative = smg_space_make(b, SMG_PRIM_LT, value, smg_space_size_expr(b, SMG_SIZE_ZERO));
+    smg_expr moved = smg_space_make(b, SMG_PRIM_ADD, value, limit);
+    if (negative == SMG_EXPR_NONE || moved == SMG_EXPR_NONE) return false;
+    smg_sindex index = { .range = rows, .checked = true };
+    index.expr = smg_expr_make(b->space->exprs, SMG_PRIM_SELECT, negative, moved, value);
+    if (index.expr == SMG_EXPR_NONE || !smg_map_add_index(out, index, &number)) return false;
+    out->dim[0] = (smg_dim_map){ 0 };
+    out->dim[0].times[number] = b->one;
+    return true;
+}
+
+smg_status smg_space_own_map(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k,
+                             smg_operand_map *out) {
+    const smg_node *a = smg_graph_node(b->g, n->operand[k]);
+    int index_rank = smg_node_class(n) == SMG_CLASS_GATHER ? smg_graph_node(b->g, n->operand[1])->rank : 0;
+    *out = *frame;
+    out->source = n->operand[k];
+    out->rank = a->rank;
+    for (int d = 0; d < a->rank; d++) {
+        smg_dim_map *dim = &out->dim[d];
+        switch (smg_node_class(n)) {
+        case SMG_CLASS_MAP:
+            *dim = smg_space_is_one(b, a->dims[d]) ? (smg_dim_map){ 0 } : frame->dim[d + n->rank - a->rank];
+            break;
+        case SMG_CLASS_REDUCE: {
+            smg_atom_list list = { .count = b->reduced[i] >= 0, .atom = { b->reduced[i] } };
+            if (d == n->axis) smg_dim_of_list(b, &list, dim);
+            else *dim = frame->dim[d > n->axis && !n->keep ? d - 1 : d];
+            break;
+        }
+        case SMG_CLASS_CONTRACT:
+            if (!contract_dim(b, i, n->label[k][d], a->dims[d], dim)) return SMG_MEMORY;
+            break;
+        case SMG_CLASS_GATHER:
+            if (k == 1) *dim = frame->dim[d];
+            else if (d > 0) *dim = frame->dim[index_rank + d - 1];
+            else if (!row_of(b, i, n, frame, out)) return smg_space_refuse(b, "too many indices", n->operand[0]);
+            break;
+        case SMG_CLASS_LEAF:
+        case SMG_CLASS_VIEW:
+            return smg_fail(b->g->ctx, SMG_INTERNAL, "space: %s cannot be a member of a space",
+                            smg_graph_describe(b->g, b->nodes[i]));
+        }
+    }
+    return SMG_OK;
+}
+
+/* ---- copies --------------------------------------------------------------------------------------- */
+
+static smg_snode *node_at(smg_space_builder *b, int i) {
+    return i < b->count ? &b->space->nodes.items[i] : &b->copies.items[i - b->count];
+}
+
+static smg_status keep_map(smg_space_builder *b, int i, int k, const smg_operand_map *map) {
+    smg_operand_map *kept = SMG_ARENA_NEW(b->arena, smg_operand_map);
+    if (kept == NULL) return SMG_MEMORY;
+    *kept = *map;
+    b->maps[i][k] = kept;
+    return SMG_OK;
+}
+
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node);
+
+static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, int k) {
+    smg_operand_map map;
+    int producer;
+    SMG_TRY(smg_space_own_map(b, i, n, frame, k, &map));
+    while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
+        smg_node_id view = map.source;
+        if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
+    }
+    if (b->space->refused != NULL) return SMG_OK;
+    node_at(b, i)->operand[k] = (smg_soperand){ .producer = -1, .view = -1 };
+    b->maps[i][k] = NULL;
+    int position = smg_space_position(b, map.source);
+    if (position < 0) return keep_map(b, i, k, &map);
+    SMG_TRY(copy(b, position, &map, &producer));
+    node_at(b, i)->operand[k].producer = producer;
+    return SMG_OK;
+}
+
+/* The streamed node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only where
+ * they hold, so that no address leaves its tensor. */
+static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node) {
+    const smg_node *n = smg_graph_node(b->g, b->nodes[position]);
+    smg_operand_map frame = *map;
+    *out_node = b->count + b->copies.count;
+    if (b->copies.count == SMG_MOST_COPIES) return smg_space_refuse(b, "too many copies", b->nodes[position]);
+    smg_snode *c = SMG_ARRAY_PUSH(b->arena, &b->copies);
+    if (c == NULL) return SMG_MEMORY;
+    *c = (smg_snode){ .node = b->nodes[position], .op = n->op, .class_ = smg_node_class(n), .type = n->type,
+                      .operand_count = n->operand_count, .streamed = true, .copy = true, .store = -1,
+                      .layer_count = map->layer_count };
+    memcpy(c->layer, map->layer, sizeof(c->layer));
+    for (int i = 1; i < frame.layer_count; i++) {
+        frame.layer[0].guard = smg_space_make(b, SMG_PRIM_AND, frame.layer[0].guard, frame.layer[i].guard);
+    }
+    if (frame.layer_count > 0) {
+        frame.layer_count = 1;
+        frame.layer[0].fill = 0.0;
+        if (frame.layer[0].guard == SMG_EXPR_NONE) return SMG_MEMORY;
+    }
+    for (int k = n->operand_count - 1; k >= 0 && b->space->refused == NULL; k--) { /* a gather's index first */
+        SMG_TRY(copy_operand(b, *out_node, n, &frame, k));
+    }
+    return SMG_OK;
+}
+
+/* ---- edges ---------------------------------------------------------------------------------------- */
+
+typedef struct saved_atoms {
+    smg_atom *items;
+    int count;
+} saved_atoms;
+
+static bool save(smg_space_builder *b, saved_atoms *out) {
+    out->count = b->atoms.pool.count;
+    out->items = SMG_ARENA_ARRAY(b->arena, smg_atom, (size_t)out->count + 1);
+    if (out->items != NULL && out->count > 0) {
+        memcpy(out->items, b->atoms.pool.items, (size_t)out->count * sizeof(smg_atom));
+    }
+    return out->items != NULL;
+}
+
+static void restore(smg_space_builder *b, const saved_atoms *saved) {
+    if (saved->count > 0) memcpy(b->atoms.pool.items, saved->items, (size_t)saved->count * sizeof(smg_atom));
+    b->atoms.pool.count = saved->count;
+}
+
+/* Shares the axes of the producer; false with a reason when the map is not plain or boundaries do not nest. */
+static bool share_axes(smg_space_builder *b, int producer, const smg_operand_map *map, const char **out_why) {
+    *out_why = "a shifted read of an intermediate";
+    if (map->layer_count > 0) return false;
+    for (int d = 0; d < map->rank; d++) {
+        smg_atom_list list;
+        if (!smg_dim_plain(b, &map->dim[d], &list)) return false;
+        if (smg_atom_unify(&b->atoms, &b->out[producer][d], &list)) continue;
+        *out_why = "axes do not nest";
+        return false;
+    }
+    return true;
+}
+
+static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
+    smg_soperand *operand = &b->space->nodes.items[i].operand[k];
+    const char *why = "";
+    saved_atoms saved = { NULL, 0 };
+    b->maps[i][k] = NULL;
+    *operand = (smg_soperand){ .producer = -1, .view = -1 };
+    int producer = smg_space_position(b, map->source);
+    if (producer < 0) return keep_map(b, i, k, map);
+    bool streamed = b->space->nodes.items[producer].streamed;
+    if (!(streamed && prefer_copy)) {
+        if (streamed && !save(b, &saved)) return SMG_MEMORY;
+        if (share_axes(b, producer, map, &why)) {
+            b->space->nodes.items[i].operand[k].producer = producer;
+            return SMG_OK;
+        }
+        if (!streamed) return smg_space_refuse(b, why, map->source);
+        restore(b, &saved);
+    }
+    int made = -1;
+    SMG_TRY(copy(b, producer, map, &made));
+    b->space->nodes.items[i].operand[k].producer = made;
+    return SMG_OK;
+}
+
+static smg_status connect_all(smg_space_builder *b, int i, bool prefer_copy) {
+    const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
+    smg_operand_map frame = { .source = b->nodes[i], .rank = n->rank };
+    for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &frame.dim[d]);
+    for (int k = n->operand_count - 1; k >= 0; k--) { /* a gather's index first */
+        smg_operand_map map;
+        SMG_TRY(smg_space_own_map(b, i, n, &frame, k, &map));
+        while (b->space->refused == NULL && smg_node_class(smg_graph_node(b->g, map.source)) == SMG_CLASS_VIEW) {
+            smg_node_id view = map.source;
+            if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
+        }
+        if (b->space->refused != NULL) return SMG_OK;
+        SMG_TRY(attach(b, i, k, &map, prefer_copy));
+    }
+    return SMG_OK;
+}
+
+static bool reads_streamed(const smg_space_builder *b, int i) {
+    const smg_snode *n = &b->space->nodes.items[i];
+    for (int k = 0; k < n->operand_count; k++) {
+        int p = n->operand[k].producer;
+        if (p >= 0 && p < b->count && b->space->nodes.items[p].streamed) return true;
+    }
+    return false;
+}
+
+smg_status smg_space_connect(smg_space_builder *b, int i) {
+    saved_atoms saved;
+    int copies = b->copies.count;
+    if (!save(b, &saved)) return SMG_MEMORY;
+    SMG_TRY(connect_all(b, i, false));
+    if (b->space->refused != NULL) return SMG_OK;
+    /* Two reads of one streamed value at two axes (x[i] - x[j]) would make the axes one. */
+    if (reads_streamed(b, i) && !smg_space_distinct(b, i, i + 1)) {
+        restore(b, &saved);
+        b->copies.count = copies;
+        SMG_TRY(connect_all(b, i, true));
+        if (b->space->refused != NULL) return SMG_OK;
+    }
+    smg_snode *n = &b->space->nodes.items[i];
+    n->streamed = n->class_ == SMG_CLASS_MAP || n->class_ == SMG_CLASS_GATHER;
+    for (int k = 0; k < n->operand_count; k++) {
+        int p = n->operand[k].producer;
+        if (p >= 0 && p < b->count && !b->space->nodes.items[p].streamed) n->streamed = false;
+    }
+    return SMG_OK;
+}
+
+static void use(smg_space_builder *b, int i, bool *used) {
+    if (used[i]) return;
+    used[i] = true;
+    const smg_snode *n = node_at(b, i);
+    for (int k = 0; k < n->operand_count; k++) {
+        if (n->operand[k].producer >= 0) use(b, n->operand[k].producer, used);
+    }
+}
+
+/* A streamed node that nobody reads where it is has no axes in the space. */
+void smg_space_mark_idle(smg_space_builder *b) {
+    bool used[256] = { false };
+    int total = b->count + b->copies.count;
+    if (total > 256) return;
+    for (int i = 0; i < b->count; i++) {
+        const smg_snode *n = &b->space->nodes.items[i];
+        if (!n->streamed || n->output) use(b, i, used);
+    }
+    for (int i = 0; i < total; i++) node_at(b, i)->idle = !used[i];
+}
+
+/* ---- once each ------------------------------------------------------------------------------------- */
+
+static bool distinct_node(const smg_space_builder *b, int i) {
+    const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
+    smg_atom_list all = { 0 };
+    for (int d = 0; d < n->rank; d++) {
+        for (int a = 0; a < b->out[i][d].count; a++) {
+            if (all.count == SMG_ATOM_LIST) return false;
+            all.atom[all.count++] = b->out[i][d].atom[a];
+        }
+    }
+    if (b->reduced[i] >= 0 && all.count < SMG_ATOM_LIST) all.atom[all.count++] = b->reduced[i];
+    for (int l = 0; l < 52; l++) {
+        if (b->labels[i][l] < 0 || all.count == SMG_ATOM_LIST) continue;
+        char letter = (char)(l < 26 ? 'a' + l : 'A' + l - 26);
+        if (memchr(n->label[2], letter, (size_t)n->rank) == NULL) all.atom[all.count++] = b->labels[i][l];
+    }
+    if (!smg_atom_resolve(&b->atoms, &all, &all)) return false;
+    for (int x = 0; x < all.count; x++) {
+        for (int y = x + 1; y < all.count; y++) {
+            if (all.atom[x] == all.atom[y]) return false;
+        }
+    }
+    return true;
+}
+
+bool smg_space_distinct(const smg_space_builder *b, int first, int last) {
+    for (int i = first; i < last; i++) {
+        if (!b->space->nodes.items[i].idle && !distinct_node(b, i)) return false;
+    }
+    return true;
+}
