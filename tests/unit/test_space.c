@@ -202,6 +202,7 @@ static void uneven_reshapes_have_quotients(void **state) {
     assert_null(f->space->refused);
     assert_int_equal(view_of(f, 0, 0)->index_count, 0);
     assert_int_equal(view_of(f, 1, 0)->index_count, 0);
+    smg_graph_destroy(f->g);
     parse(f, "graph r\nx = input f32[6, 10]\nv = slice(x) axis=1 begin=0 count=9 step=1 : f32[6, 9]\n"
              "r = reshape(v) : f32[27, 2]\ny = neg(r)\noutput y = y\n");
     assert_null(f->space->refused);
