@@ -35,6 +35,19 @@ static bool is_size(smg_size size) {
     return size >= 0;
 }
 
+static smg_status verify_temporary(smg_context *ctx, const smg_bundle *bundle, const smg_bbuffer *b) {
+    if (b->variant < 0 || b->variant >= bundle->variants.count) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' is of run list %d of %d", b->name,
+                        b->variant, bundle->variants.count);
+    }
+    int steps = bundle->variants.items[b->variant].run.count;
+    if (b->first < 0 || b->last < b->first || b->last >= steps) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' lives from step %d to %d of %d",
+                        b->name, b->first, b->last, steps);
+    }
+    return SMG_OK;
+}
+
 static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int index) {
     const smg_bbuffer *b = &bundle->buffers.items[index];
     if (b->name == NULL) return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer %d has no name", index);
@@ -56,11 +69,7 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
         return smg_fail(ctx, SMG_INVALID,
                         "constant '%s' has no data: the graph gives its shape only", b->name);
     }
-    if (b->kind == SMG_BUFFER_TEMPORARY &&
-        (b->first < 0 || b->last < b->first || b->last >= bundle->run.count)) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' lives from step %d to %d of %d",
-                        b->name, b->first, b->last, bundle->run.count);
-    }
+    if (b->kind == SMG_BUFFER_TEMPORARY) SMG_TRY(verify_temporary(ctx, bundle, b));
     for (int other = 0; other < index; other++) {
         const smg_bbuffer *o = &bundle->buffers.items[other];
         bool named = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_OUTPUT;
@@ -136,6 +145,25 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
     return SMG_OK;
 }
 
+static smg_status verify_variant(smg_context *ctx, const smg_bundle *bundle, int variant) {
+    const smg_bvariant *v = &bundle->variants.items[variant];
+    if (!is_size(v->measure) || v->low > v->high || (variant == 0 && !v->made)) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: run list %d is for sizes from %lld to %lld",
+                        variant, (long long)v->low, (long long)v->high);
+    }
+    for (int i = 0; i < v->run.count; i++) {
+        const smg_bstep *step = &v->run.items[i];
+        SMG_TRY(verify_step(ctx, bundle, step, false, i));
+        for (int b = 0; b < step->binding_count; b++) {
+            const smg_bbuffer *buffer = &bundle->buffers.items[step->bindings[b].buffer];
+            if (buffer->kind != SMG_BUFFER_TEMPORARY || buffer->variant == variant) continue;
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' of run list %d binds '%s' of %d",
+                            step->name, variant, buffer->name, buffer->variant);
+        }
+    }
+    return SMG_OK;
+}
+
 /* Derived buffers are written by a prepare step before any step reads them. */
 static smg_status verify_derived(smg_context *ctx, const smg_bundle *bundle, int buffer) {
     const smg_bbuffer *b = &bundle->buffers.items[buffer];
@@ -154,8 +182,8 @@ static smg_status verify_derived(smg_context *ctx, const smg_bundle *bundle, int
 }
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
-    if (bundle == NULL || bundle->sizes == NULL) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: there is none, or it has no sizes");
+    if (bundle == NULL || bundle->sizes == NULL || bundle->variants.count < 1) {
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: there is none, or it has no sizes or run list");
     }
     for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_buffer(ctx, bundle, i));
     for (int i = 0; i < bundle->modules.count; i++) {
@@ -168,9 +196,17 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->prepare.count; i++) {
         SMG_TRY(verify_step(ctx, bundle, &bundle->prepare.items[i], true, i));
     }
-    for (int i = 0; i < bundle->run.count; i++) {
-        SMG_TRY(verify_step(ctx, bundle, &bundle->run.items[i], false, i));
-    }
+    for (int i = 0; i < bundle->variants.count; i++) SMG_TRY(verify_variant(ctx, bundle, i));
     for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_derived(ctx, bundle, i));
     return SMG_OK;
+}
+
+int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values) {
+    for (int i = 0; i < bundle->variants.count; i++) {
+        const smg_bvariant *v = &bundle->variants.items[i];
+        int64_t measure = 0;
+        if (!smg_size_eval(bundle->sizes, v->measure, values, &measure)) continue;
+        if (measure >= v->low && measure <= v->high) return i;
+    }
+    return 0;
 }

@@ -1,7 +1,7 @@
 /* bundle: the flat plan format that the runtime takes: no graph, no op, no kernel in it.
  *
  * Takes:    nothing; plan/ fills it in, program/ reads it.
- * Gives:    buffers with size expressions, a prepare list, a run list with grids and modules.
+ * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules.
  * Promises: plain data in one arena; every index in range after smg_bundle_verify.
  * Does not: interpret itself. (Writing it to a file comes with ahead-of-time bundles.)
  */
@@ -18,7 +18,7 @@ typedef enum smg_buffer_kind {
     SMG_BUFFER_OUTPUT,    /* the caller reads it after a run */
     SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
     SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
-    SMG_BUFFER_TEMPORARY  /* lives from step `first` to step `last` of the run list; may share memory */
+    SMG_BUFFER_TEMPORARY  /* lives from step `first` to step `last` of a run list; may share memory */
 } smg_buffer_kind;
 
 /* How elements lie in host memory and on the device: i64 and bool are 4-byte words on the device. */
@@ -41,7 +41,8 @@ typedef struct smg_bbuffer {
     smg_size dims[SMG_BUNDLE_RANK];
     smg_size elements;
     const void *data; /* CONSTANT: host bytes, borrowed until the program is made */
-    int first, last;  /* TEMPORARY: run steps that write and last read it */
+    int variant;      /* TEMPORARY: whose run list it belongs to */
+    int first, last;  /* TEMPORARY: steps of that list that write and last read it */
 } smg_bbuffer;
 
 typedef struct smg_bbinding {
@@ -75,15 +76,25 @@ typedef struct smg_bmodule {
     uint64_t hash;
 } smg_bmodule;
 
+/* One run list. Every list is right for all sizes; the guard tells for which it was made. */
+typedef struct smg_bvariant {
+    smg_size measure;  /* guard: low <= measure <= high */
+    int64_t low, high;
+    bool made;         /* false: steps, buffers and modules are still to be added (variant 0 always is made) */
+    SMG_ARRAY(smg_bstep) run;
+} smg_bvariant;
+
 typedef struct smg_bundle {
     smg_arena *arena;
     smg_sizes *sizes;
     SMG_ARRAY(smg_bbuffer) buffers;
     SMG_ARRAY(smg_bmodule) modules;
     SMG_ARRAY(smg_bstep) prepare;
-    SMG_ARRAY(smg_bstep) run;
+    SMG_ARRAY(smg_bvariant) variants; /* at least one */
 } smg_bundle;
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+/* The first variant whose guard holds at these sizes, else 0. */
+int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values);
 
 #endif

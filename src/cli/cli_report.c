@@ -42,9 +42,11 @@ typedef struct group {
 } group;
 
 static void add_steps(const smg_compilation *c, const smg_program *program, group *groups) {
-    for (int s = 0; s < c->plan->steps.count; s++) {
-        const smg_price *price = &c->plan->steps.items[s].price;
-        group *g = &groups[c->bundle->run.items[s].module];
+    int variant = smg_program_variant(program);
+    const smg_plan *plan = c->variants[variant].plan;
+    for (int s = 0; s < plan->steps.count; s++) {
+        const smg_price *price = &plan->steps.items[s].price;
+        group *g = &groups[c->bundle->variants.items[variant].run.items[s].module];
         g->calls++;
         g->measured += smg_program_step_time(program, s);
         g->estimated += price->seconds;
@@ -54,7 +56,7 @@ static void add_steps(const smg_compilation *c, const smg_program *program, grou
 }
 
 static void add_table(const smg_compilation *c, const group *groups, double total,
-                      const smg_program_memory *memory, smg_text *text) {
+                      int steps, const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
     smg_text_addf(text, "\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us",
                   "estimate us", "KB a call", "share", "bandw.", "arith.");
@@ -74,7 +76,7 @@ static void add_table(const smg_compilation *c, const group *groups, double tota
                   "%d barriers in %d dispatches\n",
                   (double)(memory->constant_bytes + memory->derived_bytes) / 1e6,
                   (double)memory->arena_bytes / 1e6, (double)memory->unaliased_bytes / 1e6,
-                  memory->barriers, c->plan->steps.count);
+                  memory->barriers, steps);
     if (c->plan->prepare.count == 0) return;
     smg_text_addf(text,
                   "prepare: %d kernels made %.1f MB of constants in %.1f ms, once, beside %.1f MB of scratch\n",
@@ -115,12 +117,13 @@ smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *array
     smg_program *program = smg_model_program(model);
     const smg_compilation *c = smg_model_compilation(model);
     smg_program_memory memory;
+    SMG_TRY(smg_program_set_profile(program, true));
+    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0)); /* warms up */
     group *groups = SMG_ARENA_ARRAY(arrays->arena, group, (size_t)c->bundle->modules.count + 1);
     if (groups == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_program_set_profile(program, true));
-    for (int i = 0; i <= PROFILE_ROUNDS; i++) {
+    for (int i = 0; i < PROFILE_ROUNDS; i++) {
         SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
-        if (i > 0) add_steps(c, program, groups); /* the first warms up */
+        add_steps(c, program, groups);
     }
     double total = 0;
     for (int i = 0; i < c->bundle->modules.count; i++) total += groups[i].measured;
@@ -128,7 +131,7 @@ smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *array
     if (o->json) {
         add_json(c, groups, &memory, text);
     } else {
-        add_table(c, groups, total, &memory, text);
+        add_table(c, groups, total, smg_program_step_count(program), &memory, text);
     }
     return smg_program_set_profile(program, false);
 }

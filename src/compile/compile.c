@@ -36,9 +36,10 @@ static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
     if (c->nominal == NULL) return SMG_MEMORY;
     SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
-    const smg_plan_options plan_options = {
+    c->plan_options = (smg_plan_options){
         .objective = options->objective, .unfused = options->unfused, .nominal = c->nominal};
-    SMG_TRY(smg_plan_make(c->graph, &c->target, &plan_options, c->arena, &c->plan));
+    SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
+    SMG_TRY(smg_compile_choose_variants(c));
     c->seconds.plan = smg_clock_seconds() - start;
     return SMG_OK;
 }
@@ -71,6 +72,20 @@ smg_status smg_compile_modules(smg_compilation *c) {
     if (c->bundle != NULL) return SMG_OK;
     SMG_TRY(smg_compile_bundle(c));
     return smg_bundle_verify(c->ctx, c->bundle);
+}
+
+smg_status smg_compile_variant(smg_compilation *c, int variant) {
+    smg_variant *v = &c->variants[variant];
+    if (v->plan == NULL) {
+        double start = smg_clock_seconds();
+        smg_plan_options options = c->plan_options;
+        options.nominal = v->nominal;
+        options.run_only = true;
+        SMG_TRY(smg_plan_make(c->graph, &c->target, &options, c->arena, &v->plan));
+        c->seconds.plan += smg_clock_seconds() - start;
+    }
+    if (c->bundle == NULL || c->bundle->variants.items[variant].made) return SMG_OK;
+    return smg_compile_add_variant(c, variant);
 }
 
 void smg_compilation_destroy(smg_compilation *c) {

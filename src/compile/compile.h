@@ -63,6 +63,14 @@ typedef struct smg_phase_times {
     double rewrite, plan, glsl, spirv;
 } smg_phase_times;
 
+/* A run list for a range of sizes. Every list is right for all sizes; tiles are chosen for `nominal`. */
+#define SMG_MAX_VARIANTS 3
+typedef struct smg_variant {
+    int64_t low, high; /* guard: low <= measure <= high */
+    int64_t *nominal;  /* per symbol */
+    smg_plan *plan;    /* NULL: not planned yet */
+} smg_variant;
+
 typedef struct smg_compilation {
     smg_context *ctx;
     smg_arena *arena;
@@ -70,8 +78,13 @@ typedef struct smg_compilation {
     smg_graph *graph; /* rewritten; outputs copied where a program cannot give them as they are */
     smg_rewrite_report report;
     smg_target target;
-    int64_t *nominal;
-    smg_plan *plan;
+    smg_size measure;  /* in graph->sizes: what guards look at */
+    smg_variant variants[SMG_MAX_VARIANTS]; /* the first is for the sizes given, the others are made when needed */
+    int variant_count;
+    int64_t *nominal;  /* of variant 0 */
+    smg_plan *plan;    /* of variant 0, the only one with the prepare list */
+    smg_plan_options plan_options;
+    struct smg_bundler *bundler;
     smg_bundle *bundle; /* NULL until smg_compile_modules */
     smg_phase_times seconds;
     int modules_cached; /* of bundle->modules, from the SPIR-V cache */
@@ -80,8 +93,12 @@ typedef struct smg_compilation {
 /* Analysis: rewrite, plan. Needs no device and no shader compiler. */
 smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
                             const smg_compile_options *options, smg_compilation **out_compilation);
-/* Code: GLSL, SPIR-V (from the cache where it has it), bundle. Equal kernels share a module. */
+/* Code: GLSL, SPIR-V (from the cache where it has it), bundle with variant 0. Equal kernels share a module. */
 smg_status smg_compile_modules(smg_compilation *c);
+/* The variant for these sizes. */
+int smg_compile_choose(const smg_compilation *c, const int64_t *symbols);
+/* Plans a variant; with the bundle there, adds its steps and modules to it. */
+smg_status smg_compile_variant(smg_compilation *c, int variant);
 void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
@@ -93,8 +110,11 @@ void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_f
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
-/* compile_bundle.c */
+/* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
+smg_status smg_compile_choose_variants(smg_compilation *c);
+/* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */
 smg_status smg_compile_bundle(smg_compilation *c);
+smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 
 /* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
 
@@ -156,7 +176,7 @@ smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t
 double smg_compile_tolerance(const smg_graph *g, const int64_t *symbols, smg_arena *scratch);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
-/* Runs the plan's kernels on the CPU through the kernel interpreter, no device needed. */
+/* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */
 smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols,
                                  const smg_tensor *inputs, int input_count, smg_arena *arena,
                                  smg_tensor *out_outputs);

@@ -1,4 +1,4 @@
-/* compile_bundle.c: a plan as a bundle: buffers, modules, prepare list, run list.
+/* compile_bundle.c: plans as a bundle: buffers, modules, prepare list, run lists.
  *
  * A buffer stands for a node whose value lies in memory: an input, a constant, what the prepare list derives
  * from constants, an output, or a temporary that lives from the step that writes it to the last that reads
@@ -8,15 +8,16 @@
 #include "compile/compile.h"
 #include "glsl/glsl.h"
 
-typedef struct bundler {
+typedef struct smg_bundler {
     smg_compilation *c;
     smg_bundle *bundle;
     bool preparing;   /* the step at hand is of the prepare list */
+    int variant;      /* the run list at hand */
     int *buffer_of;   /* node -> buffer, -1 */
     smg_map *modules; /* text -> module index + 1 */
     smg_spirv_compiler *compiler;
     smg_text text;
-} bundler;
+} smg_bundler;
 
 static bool storage_of(smg_type type, smg_storage *out_storage) {
     static const smg_storage storages[] = {[SMG_TYPE_F32] = SMG_STORE_F32,
@@ -29,7 +30,7 @@ static bool storage_of(smg_type type, smg_storage *out_storage) {
     return true;
 }
 
-static smg_size import_size(bundler *b, smg_size size) {
+static smg_size import_size(smg_bundler *b, smg_size size) {
     return smg_size_import(b->bundle->sizes, b->c->graph->sizes, size);
 }
 
@@ -45,7 +46,7 @@ static int output_of(const smg_graph *g, smg_node_id stored) {
     return -1;
 }
 
-static smg_status add_buffer(bundler *b, smg_node_id id, int *out_buffer) {
+static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
     const smg_graph *g = b->c->graph;
     const smg_node *node = smg_graph_node(g, id);
     const smg_node *shape = node;
@@ -69,6 +70,11 @@ static smg_status add_buffer(bundler *b, smg_node_id id, int *out_buffer) {
         shape = smg_graph_node(g, g->outputs.items[output].node);
     } else {
         buffer->kind = SMG_BUFFER_TEMPORARY;
+        buffer->variant = b->variant;
+    }
+    if (b->variant > 0 && buffer->kind != SMG_BUFFER_TEMPORARY) {
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "run list %d binds '%s', which the first does not",
+                        b->variant, smg_graph_describe(g, id));
     }
     buffer->name = smg_arena_string(b->bundle->arena, buffer->name);
     if (buffer->name == NULL) return SMG_MEMORY;
@@ -85,7 +91,7 @@ static smg_status add_buffer(bundler *b, smg_node_id id, int *out_buffer) {
     return SMG_OK;
 }
 
-static smg_status bind_buffers(bundler *b, const smg_kernel *k, smg_bstep *step, int position) {
+static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *step, int position) {
     step->binding_count = k->buffers.count;
     step->bindings = SMG_ARENA_ARRAY(b->bundle->arena, smg_bbinding, (size_t)k->buffers.count + 1);
     if (step->bindings == NULL) return SMG_MEMORY;
@@ -108,7 +114,7 @@ static smg_status bind_buffers(bundler *b, const smg_kernel *k, smg_bstep *step,
     return SMG_OK;
 }
 
-static smg_status set_grid(bundler *b, const smg_kernel *k, smg_bstep *step) {
+static smg_status set_grid(smg_bundler *b, const smg_kernel *k, smg_bstep *step) {
     step->grid_count = k->grid.count;
     step->grid_extent = SMG_ARENA_ARRAY(b->bundle->arena, smg_size, (size_t)k->grid.count + 1);
     step->grid_tile = SMG_ARENA_ARRAY(b->bundle->arena, int64_t, (size_t)k->grid.count + 1);
@@ -122,7 +128,7 @@ static smg_status set_grid(bundler *b, const smg_kernel *k, smg_bstep *step) {
     return SMG_OK;
 }
 
-static smg_status set_pushes(bundler *b, const smg_kernel *k, const smg_glsl_interface *interface,
+static smg_status set_pushes(smg_bundler *b, const smg_kernel *k, const smg_glsl_interface *interface,
                              smg_bstep *step) {
     step->push_count = interface->push_count;
     step->push_symbols = SMG_ARENA_ARRAY(b->bundle->arena, int, (size_t)interface->push_count + 1);
@@ -167,7 +173,7 @@ static smg_status plain_copy(smg_arena *arena, const smg_kernel *k, smg_kernel *
     return SMG_OK;
 }
 
-static smg_status add_module(bundler *b, const smg_pstep *from, const smg_glsl_interface *interface,
+static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_glsl_interface *interface,
                              int *out_module) {
     const char *text = smg_text_cstr(&b->text);
     void *known = NULL;
@@ -196,7 +202,7 @@ static smg_status add_module(bundler *b, const smg_pstep *from, const smg_glsl_i
     return smg_map_set(b->modules, text, b->text.length, index);
 }
 
-static smg_status write_module(bundler *b, const smg_pstep *from, smg_bstep *step) {
+static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep *step) {
     double start = smg_clock_seconds();
     smg_glsl_interface interface = {0};
     smg_kernel plain;
@@ -216,9 +222,10 @@ static smg_status write_module(bundler *b, const smg_pstep *from, smg_bstep *ste
     return add_module(b, from, &interface, &step->module);
 }
 
-static smg_status add_step(bundler *b, const smg_pstep *from, int position) {
+static smg_status add_step(smg_bundler *b, const smg_pstep *from, int position) {
+    smg_bvariant *list = &b->bundle->variants.items[b->variant];
     smg_bstep *step = b->preparing ? SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->prepare)
-                                   : SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->run);
+                                   : SMG_ARRAY_PUSH(b->bundle->arena, &list->run);
     if (step == NULL) return SMG_MEMORY;
     step->name = smg_arena_string(b->bundle->arena, from->name);
     if (step->name == NULL) return SMG_MEMORY;
@@ -232,7 +239,7 @@ static smg_status add_step(bundler *b, const smg_pstep *from, int position) {
 }
 
 /* Inputs that no kernel reads still belong to the interface. */
-static smg_status add_inputs(bundler *b) {
+static smg_status add_inputs(smg_bundler *b) {
     const smg_graph *g = b->c->graph;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         int ignored = 0;
@@ -242,7 +249,53 @@ static smg_status add_inputs(bundler *b) {
     return SMG_OK;
 }
 
-static smg_status fill_bundle(bundler *b) {
+static smg_status add_steps(smg_bundler *b, const smg_pstep *steps, int count) {
+    for (int i = 0; i < count; i++) {
+        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count, steps[i].name);
+        SMG_TRY(add_step(b, &steps[i], i));
+    }
+    smg_progress(b->c->ctx, "compile", (size_t)count, (size_t)count, "");
+    return SMG_OK;
+}
+
+/* The run list of one plan; its temporaries are its own. */
+static smg_status add_list(smg_bundler *b, int variant) {
+    const smg_plan *plan = b->c->variants[variant].plan;
+    b->variant = variant;
+    SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &b->compiler));
+    smg_text_init(&b->text, b->c->ctx);
+    smg_status status = SMG_OK;
+    if (variant == 0) {
+        b->preparing = true;
+        status = add_steps(b, plan->prepare.items, plan->prepare.count);
+        b->preparing = false;
+    }
+    if (status == SMG_OK) status = add_steps(b, plan->steps.items, plan->steps.count);
+    smg_text_free(&b->text);
+    smg_spirv_compiler_destroy(b->compiler);
+    for (smg_node_id id = 0; id < b->c->graph->nodes.count; id++) {
+        int buffer = b->buffer_of[id];
+        if (buffer < 0) continue;
+        if (b->bundle->buffers.items[buffer].kind == SMG_BUFFER_TEMPORARY) b->buffer_of[id] = -1;
+    }
+    b->bundle->variants.items[variant].made = status == SMG_OK;
+    return status;
+}
+
+static smg_status add_variants(smg_bundler *b) {
+    smg_size measure = import_size(b, b->c->measure);
+    if (measure == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
+    for (int i = 0; i < b->c->variant_count; i++) {
+        smg_bvariant *v = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->variants);
+        if (v == NULL) return SMG_MEMORY;
+        v->measure = measure;
+        v->low = b->c->variants[i].low;
+        v->high = b->c->variants[i].high;
+    }
+    return SMG_OK;
+}
+
+static smg_status fill_bundle(smg_bundler *b) {
     const smg_sizes *sizes = b->c->graph->sizes;
     SMG_TRY(smg_sizes_create(b->bundle->arena, &b->bundle->sizes));
     for (int i = 0; i < smg_size_symbol_count(sizes); i++) {
@@ -252,33 +305,31 @@ static smg_status fill_bundle(bundler *b) {
         smg_size_symbol_set_max(b->bundle->sizes, i, smg_size_symbol_max(sizes, i));
     }
     SMG_TRY(smg_map_create(b->bundle->arena, &b->modules));
-    SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &b->compiler));
     SMG_TRY(add_inputs(b));
-    const smg_plan *plan = b->c->plan;
-    int prepare = plan->prepare.count;
-    int count = prepare + plan->steps.count;
-    for (int i = 0; i < count; i++) {
-        b->preparing = i < prepare;
-        int position = b->preparing ? i : i - prepare;
-        const smg_pstep *step =
-            b->preparing ? &plan->prepare.items[position] : &plan->steps.items[position];
-        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count, step->name);
-        SMG_TRY(add_step(b, step, position));
-    }
-    smg_progress(b->c->ctx, "compile", (size_t)count, (size_t)count, "");
-    return SMG_OK;
+    SMG_TRY(add_variants(b));
+    return add_list(b, 0);
 }
 
 smg_status smg_compile_bundle(smg_compilation *c) {
-    bundler b = {.c = c};
-    b.bundle = SMG_ARENA_NEW(c->arena, smg_bundle);
-    b.buffer_of = SMG_ARENA_ARRAY(c->arena, int, (size_t)c->graph->nodes.count + 1);
-    if (b.bundle == NULL || b.buffer_of == NULL) return SMG_MEMORY;
-    b.bundle->arena = c->arena;
-    smg_text_init(&b.text, c->ctx);
-    smg_status status = fill_bundle(&b);
-    smg_text_free(&b.text);
-    smg_spirv_compiler_destroy(b.compiler);
-    if (status == SMG_OK) c->bundle = b.bundle;
+    smg_bundler *b = SMG_ARENA_NEW(c->arena, smg_bundler);
+    if (b == NULL) return SMG_MEMORY;
+    b->c = c;
+    b->bundle = SMG_ARENA_NEW(c->arena, smg_bundle);
+    b->buffer_of = SMG_ARENA_ARRAY(c->arena, int, (size_t)c->graph->nodes.count + 1);
+    if (b->bundle == NULL || b->buffer_of == NULL) return SMG_MEMORY;
+    b->bundle->arena = c->arena;
+    SMG_TRY(fill_bundle(b));
+    c->bundle = b->bundle;
+    c->bundler = b;
+    return SMG_OK;
+}
+
+/* What a failure leaves half-made goes; modules may stay, they are whole. */
+smg_status smg_compile_add_variant(smg_compilation *c, int variant) {
+    int buffers = c->bundle->buffers.count;
+    smg_status status = add_list(c->bundler, variant);
+    if (status == SMG_OK) return SMG_OK;
+    c->bundle->buffers.count = buffers;
+    c->bundle->variants.items[variant].run.count = 0;
     return status;
 }

@@ -155,6 +155,26 @@ static void print_rewrites(const smg_compilation *c, smg_text *text) {
     }
 }
 
+static void print_sizes(const smg_compilation *c, const int64_t *values, smg_text *text) {
+    for (int i = 0; i < smg_size_symbol_count(c->graph->sizes); i++) {
+        smg_text_addf(text, " %s=%lld", smg_size_symbol_name(c->graph->sizes, i), (long long)values[i]);
+    }
+}
+
+/* Which run list serves which sizes; the one that is printed comes first. */
+static void print_guards(const smg_compilation *c, smg_text *text) {
+    for (int i = 0; i < c->variant_count && c->variant_count > 1; i++) {
+        const smg_variant *v = &c->variants[i];
+        smg_text_add(text, i == 0 ? "run list for " : "another for ");
+        if (v->low > 1) smg_text_addf(text, "%lld <= ", (long long)v->low);
+        smg_size_print(c->graph->sizes, c->measure, text);
+        if (v->high < INT64_MAX) smg_text_addf(text, " <= %lld", (long long)v->high);
+        smg_text_add(text, ": tiles chosen at");
+        print_sizes(c, v->nominal, text);
+        smg_text_add(text, i == 0 ? "\n" : ", made when such sizes are bound\n");
+    }
+}
+
 static void print_summary(const smg_compilation *c, bool prices, smg_text *text) {
     double bytes = 0;
     double flops = 0;
@@ -166,12 +186,10 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     if (c->plan->prepare.count > 0) {
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
     }
+    print_guards(c, text);
     if (!prices) return;
     smg_text_add(text, "prices at");
-    for (int i = 0; i < smg_size_symbol_count(c->graph->sizes); i++) {
-        smg_text_addf(text, " %s=%lld", smg_size_symbol_name(c->graph->sizes, i),
-                      (long long)c->nominal[i]);
-    }
+    print_sizes(c, c->nominal, text);
     smg_text_addf(text, ": %.1f us, %.3g MB moved, %.3g Mflop\n", seconds * 1e6, bytes / 1e6,
                   flops / 1e6);
 }
@@ -244,6 +262,23 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
     smg_text_add(text, "}");
 }
 
+/* high is null where there is no bound. */
+static void add_guards_json(const smg_compilation *c, smg_text *text) {
+    smg_text_add(text, "[");
+    for (int i = 0; i < c->variant_count; i++) {
+        const smg_variant *v = &c->variants[i];
+        smg_text_add(text, i > 0 ? ", {\"measure\": \"" : "{\"measure\": \"");
+        smg_size_print(c->graph->sizes, c->measure, text);
+        smg_text_addf(text, "\", \"low\": %lld, \"high\": ", (long long)v->low);
+        if (v->high < INT64_MAX) {
+            smg_text_addf(text, "%lld}", (long long)v->high);
+        } else {
+            smg_text_add(text, "null}");
+        }
+    }
+    smg_text_add(text, "]");
+}
+
 smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     smg_text_add(text, "{\n  \"graph\": ");
     smg_text_add_json(text, c->graph->name);
@@ -260,7 +295,9 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
         smg_text_addf(text, ": %d", rule->applied);
         first = false;
     }
-    smg_text_add(text, "},\n  \"prepare\": [\n");
+    smg_text_add(text, "},\n  \"guards\": ");
+    add_guards_json(c, text);
+    smg_text_add(text, ",\n  \"prepare\": [\n");
     for (int i = 0; i < c->plan->prepare.count; i++) {
         add_step_json(c, &c->plan->prepare.items[i], text);
         smg_text_add(text, i + 1 < c->plan->prepare.count ? ",\n" : "\n");

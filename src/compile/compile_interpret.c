@@ -90,14 +90,17 @@ static smg_status give_outputs(interpreter *in, smg_arena *arena, smg_tensor *ou
 
 static smg_status interpret(interpreter *in, const smg_tensor *inputs, int count, smg_arena *arena,
                             smg_tensor *outputs) {
-    const smg_plan *plan = in->c->plan;
-    int prepare = plan->prepare.count;
+    int variant = smg_compile_choose(in->c, in->symbols);
+    SMG_TRY(smg_compile_variant(in->c, variant));
+    const smg_plan *once = in->c->plan;
+    const smg_plan *plan = in->c->variants[variant].plan;
+    int prepare = once->prepare.count;
     int steps = prepare + plan->steps.count;
     in->values = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)in->c->graph->nodes.count + 1);
     if (in->values == NULL) return SMG_MEMORY;
     for (int s = 0; s < steps; s++) {
         const smg_pstep *step =
-            s < prepare ? &plan->prepare.items[s] : &plan->steps.items[s - prepare];
+            s < prepare ? &once->prepare.items[s] : &plan->steps.items[s - prepare];
         smg_progress(in->c->ctx, "interpret", (size_t)s, (size_t)steps, step->name);
         SMG_TRY(smg_kernel_verify(in->c->ctx, step->kernel));
         SMG_TRY(run_step(in, step, inputs, count));

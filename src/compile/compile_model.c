@@ -273,6 +273,10 @@ static smg_status open_device(smg_model *m, smg_vk_device *device, const smg_mod
     return SMG_OK;
 }
 
+static smg_status make_variant(void *user, int variant) {
+    return smg_compile_variant(user, variant);
+}
+
 static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
     const smg_compile_options options = {
         .objective =
@@ -286,7 +290,10 @@ static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
     SMG_TRY(smg_compile_plan(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     SMG_TRY(smg_compile_modules(m->c));
     double start = smg_clock_seconds();
-    const smg_program_options program = {.uploaded = smg_source_uploaded, .user = m->source};
+    const smg_program_options program = {.uploaded = smg_source_uploaded,
+                                         .user = m->source,
+                                         .make_variant = make_variant,
+                                         .variant_user = m->c};
     SMG_TRY(smg_program_create(m->ctx, m->c->bundle, m->device, &program, &m->program));
     m->program_seconds = smg_clock_seconds() - start;
     return SMG_OK;

@@ -4,67 +4,31 @@
  * sizes waits for smg_program_bind_sizes (program_run.c). */
 #include "program/program_private.h"
 
-static smg_status make_tables(smg_program *p) {
-    const smg_bundle *bundle = p->bundle;
-    size_t buffers = (size_t)bundle->buffers.count;
-    size_t most = 1;
-    size_t all = 1;
-    for (int i = 0; i < bundle->prepare.count; i++) {
-        size_t count = (size_t)bundle->prepare.items[i].binding_count + 1;
-        all += count;
-        if (count > most) most = count;
-    }
-    for (int i = 0; i < bundle->run.count; i++) {
-        size_t count = (size_t)bundle->run.items[i].binding_count + 1;
-        all += count;
-        if (count > most) most = count;
-    }
-    p->range_capacity = (int)(all + most);
-    p->symbol_count = smg_size_symbol_count(bundle->sizes);
-    p->fixed_places = SMG_ARENA_ARRAY(p->arena, smg_place, buffers + 1);
-    p->memory.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, buffers + 1);
-    p->written = SMG_ARENA_ARRAY(p->arena, bool, buffers + 1);
-    p->step_seconds = SMG_ARENA_ARRAY(p->arena, double, (size_t)bundle->run.count + 2);
-    p->slots = SMG_ARENA_ARRAY(p->arena, smg_arena_slot, buffers + 1);
-    p->slot_buffer = SMG_ARENA_ARRAY(p->arena, int, buffers + 1);
-    p->order = SMG_ARENA_ARRAY(p->arena, int, buffers + 1);
-    p->placed = SMG_ARENA_ARRAY(p->arena, int, buffers + 1);
-    p->chunk_bytes = SMG_ARENA_ARRAY(p->arena, int64_t, buffers + 1);
-    p->bindings = SMG_ARENA_ARRAY(p->arena, smg_vk_binding, most);
-    p->ranges = SMG_ARENA_ARRAY(p->arena, smg_range, (size_t)p->range_capacity);
-    p->pipelines = SMG_ARENA_ARRAY(p->arena, smg_vk_pipeline *, (size_t)bundle->modules.count + 1);
-    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
-        smg_bound *bound = &p->cache[i];
-        bound->values = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->symbol_count + 1);
-        bound->places = SMG_ARENA_ARRAY(p->arena, smg_place, buffers + 1);
-        bound->dims = SMG_ARENA_ARRAY(p->arena, int64_t, buffers * SMG_BUNDLE_RANK + 1);
-        if (bound->values == NULL || bound->places == NULL || bound->dims == NULL)
-            return SMG_MEMORY;
-    }
-    bool made = p->fixed_places && p->memory.items && p->written && p->step_seconds && p->slots &&
-                p->slot_buffer && p->order && p->placed && p->chunk_bytes && p->bindings &&
-                p->ranges && p->pipelines;
-    return made ? SMG_OK : SMG_MEMORY;
-}
-
 /* A module's pipeline layout comes from the first step that uses it; all its steps bind alike. */
-static const smg_bstep *step_of_module(const smg_bundle *bundle, int module) {
-    for (int i = 0; i < bundle->run.count; i++) {
-        if (bundle->run.items[i].module == module) return &bundle->run.items[i];
-    }
-    for (int i = 0; i < bundle->prepare.count; i++) {
-        if (bundle->prepare.items[i].module == module) return &bundle->prepare.items[i];
+static const smg_bstep *find_step(const smg_bstep *steps, int count, int module) {
+    for (int i = 0; i < count; i++) {
+        if (steps[i].module == module) return &steps[i];
     }
     return NULL;
 }
 
+static const smg_bstep *step_of_module(const smg_bundle *bundle, int module) {
+    const smg_bstep *step = find_step(bundle->prepare.items, bundle->prepare.count, module);
+    for (int i = 0; step == NULL && i < bundle->variants.count; i++) {
+        const smg_bvariant *v = &bundle->variants.items[i];
+        step = find_step(v->run.items, v->run.count, module);
+    }
+    return step;
+}
+
+/* Those that are not there yet. */
 static smg_status make_pipelines(smg_program *p) {
     int count = p->bundle->modules.count;
     for (int i = 0; i < count; i++) {
         const smg_bmodule *module = &p->bundle->modules.items[i];
         const smg_bstep *step = step_of_module(p->bundle, i);
         smg_progress(p->ctx, "pipelines", (size_t)i, (size_t)count, module->name);
-        if (step == NULL) continue;
+        if (step == NULL || p->pipelines[i] != NULL) continue;
         smg_vk_pipeline_desc desc = {
             .name = module->name,
             .words = module->words,
@@ -81,12 +45,21 @@ static smg_status make_pipelines(smg_program *p) {
     return SMG_OK;
 }
 
+static bool has_diagnostics(const smg_bstep *steps, int count) {
+    for (int i = 0; i < count; i++) {
+        if (steps[i].diagnostics) return true;
+    }
+    return false;
+}
+
 static smg_status make_diagnostics(smg_program *p) {
-    bool needed = false;
-    for (int i = 0; i < p->bundle->run.count; i++) needed |= p->bundle->run.items[i].diagnostics;
-    for (int i = 0; i < p->bundle->prepare.count; i++)
-        needed |= p->bundle->prepare.items[i].diagnostics;
-    if (!needed) return SMG_OK;
+    const smg_bundle *bundle = p->bundle;
+    bool needed = has_diagnostics(bundle->prepare.items, bundle->prepare.count);
+    for (int i = 0; i < bundle->variants.count; i++) {
+        const smg_bvariant *v = &bundle->variants.items[i];
+        needed = needed || has_diagnostics(v->run.items, v->run.count);
+    }
+    if (!needed || p->diagnostics != NULL) return SMG_OK;
     SMG_TRY(smg_vk_buffer_create(p->device, "diagnostics", SMG_PROGRAM_DIAGNOSTICS_BYTES,
                                  SMG_VK_READBACK, &p->diagnostics));
     void *words = smg_vk_buffer_map(p->diagnostics);
@@ -115,14 +88,24 @@ static smg_status probe_timestamps(smg_program *p) {
     return SMG_OK;
 }
 
-static smg_status build(smg_program *p, const smg_program_options *options) {
-    SMG_TRY(make_tables(p));
+static smg_status build(smg_program *p) {
+    SMG_TRY(smg_program_make_tables(p));
     SMG_TRY(make_pipelines(p));
     SMG_TRY(make_diagnostics(p));
-    SMG_TRY(smg_program_mark_scratch(p));
-    SMG_TRY(smg_program_place_constants(p, options));
-    SMG_TRY(smg_program_prepare(p, options));
+    smg_program_mark_scratch(p);
+    SMG_TRY(smg_program_place_constants(p));
+    SMG_TRY(smg_program_prepare(p));
     return probe_timestamps(p);
+}
+
+smg_status smg_program_extend(smg_program *p) {
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
+    SMG_TRY(smg_bundle_verify(p->ctx, p->bundle));
+    SMG_TRY(smg_program_make_tables(p));
+    SMG_TRY(make_diagnostics(p));
+    SMG_TRY(make_pipelines(p));
+    p->stale = false;
+    return SMG_OK;
 }
 
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
@@ -141,7 +124,8 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->bundle = bundle;
     p->device = device;
     p->target = smg_vk_target(device);
-    smg_status status = build(p, options);
+    if (options != NULL) p->options = *options;
+    smg_status status = build(p);
     if (status != SMG_OK) {
         smg_program_destroy(p);
         return status;
@@ -157,7 +141,7 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; i < p->fixed.count; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
     smg_program_drop_scratch(p);
     smg_vk_buffer_destroy(p->diagnostics);
-    for (int i = 0; p->pipelines != NULL && i < p->bundle->modules.count; i++) {
+    for (int i = 0; p->pipelines != NULL && i < p->known_modules; i++) {
         smg_vk_pipeline_destroy(p->pipelines[i]);
     }
     smg_arena_destroy(p->arena);
@@ -175,13 +159,17 @@ bool smg_program_has_timestamps(const smg_program *p) {
     return p->timestamps;
 }
 
+int smg_program_variant(const smg_program *p) {
+    return p->bound != NULL ? p->bound->variant : 0;
+}
+
 int smg_program_step_count(const smg_program *p) {
-    return p->bundle->run.count;
+    return p->bundle->variants.items[smg_program_variant(p)].run.count;
 }
 
 double smg_program_step_time(const smg_program *p, int step) {
     bool known = p->timestamps && p->bound != NULL && p->bound->profile && p->ran;
-    return known && step >= 0 && step < p->bundle->run.count ? p->step_seconds[step] : 0;
+    return known && step >= 0 && step < smg_program_step_count(p) ? p->step_seconds[step] : 0;
 }
 
 smg_status smg_program_set_profile(smg_program *p, bool on) {
@@ -201,7 +189,7 @@ void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
                                 .prepare_seconds = p->prepare_seconds};
     for (int i = 0; i < p->memory.count; i++)
         out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
-    for (int i = 0; i < p->bundle->modules.count; i++) out->pipelines += p->pipelines[i] != NULL;
+    for (int i = 0; i < p->known_modules; i++) out->pipelines += p->pipelines[i] != NULL;
     if (p->bound == NULL) return;
     out->unaliased_bytes = p->bound->unaliased_bytes;
     out->barriers = p->bound->barriers;

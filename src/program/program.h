@@ -27,6 +27,10 @@ typedef struct smg_program_options {
     /* Called after the bytes of a constant were copied to the device: its pages may be dropped. */
     void (*uploaded)(void *user, const void *data, size_t bytes);
     void *user;
+    /* Asked when sizes of a variant are bound that the bundle does not have yet: adds it (buffers, modules, steps
+     * behind those that are there) or fails. NULL: variant 0 serves instead. user is `variant_user`. */
+    smg_status (*make_variant)(void *user, int variant);
+    void *variant_user;
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
@@ -42,8 +46,9 @@ const smg_bundle *smg_program_bundle(const smg_program *program);
 smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name,
                             int *out_buffer);
 
-/* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Plans the arena and
- * records unless these sizes are among the last few. Inputs must be written again when sizes change. */
+/* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Takes the run list whose guard
+ * holds, plans the arena and records unless these sizes are among the last few. Inputs must be written again
+ * when sizes change. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
@@ -63,7 +68,8 @@ bool smg_program_has_timestamps(const smg_program *program);
 /* Time stamps after every step: smg_program_step_time is then the step's own share. */
 smg_status smg_program_set_profile(smg_program *program, bool on);
 double smg_program_step_time(const smg_program *program, int step);
-int smg_program_step_count(const smg_program *program);
+int smg_program_step_count(const smg_program *program); /* of the run list in force */
+int smg_program_variant(const smg_program *program); /* the run list in force; 0 before sizes are bound */
 
 typedef struct smg_program_memory {
     int64_t constant_bytes, derived_bytes, arena_bytes; /* held on the device */

@@ -76,8 +76,7 @@ static smg_status lay_out_constants(smg_program *p, int *out_chunks) {
     return SMG_OK;
 }
 
-smg_status smg_program_upload_constant(smg_program *p, int buffer,
-                                       const smg_program_options *options) {
+smg_status smg_program_upload_constant(smg_program *p, int buffer) {
     const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
     smg_vk_buffer *memory = NULL;
     int64_t elements = 0;
@@ -85,14 +84,14 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer,
     smg_size_is_const(p->bundle->sizes, b->elements, &elements);
     const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
     SMG_TRY(smg_program_upload(p, b, memory, place->offset, b->data, elements));
-    if (options != NULL && options->uploaded != NULL) {
-        options->uploaded(options->user, b->data,
-                          (size_t)(elements * smg_storage_host_bytes(b->storage)));
+    if (p->options.uploaded != NULL) {
+        p->options.uploaded(p->options.user, b->data,
+                            (size_t)(elements * smg_storage_host_bytes(b->storage)));
     }
     return SMG_OK;
 }
 
-smg_status smg_program_place_constants(smg_program *p, const smg_program_options *options) {
+smg_status smg_program_place_constants(smg_program *p) {
     int chunks = 0;
     SMG_TRY(lay_out_constants(p, &chunks));
     p->fixed.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
@@ -103,7 +102,7 @@ smg_status smg_program_place_constants(smg_program *p, const smg_program_options
         p->fixed.count = i + 1;
     }
     for (int i = 0; i < p->bundle->buffers.count; i++) {
-        if (!p->scratch[i]) SMG_TRY(smg_program_upload_constant(p, i, options));
+        if (!p->scratch[i]) SMG_TRY(smg_program_upload_constant(p, i));
     }
     return SMG_OK;
 }
@@ -150,12 +149,12 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
                 return smg_fail(p->ctx, SMG_INVALID, "'%s': axis %d has no valid size", b->name, d);
             }
         }
-        if (is_fixed(b)) continue;
+        bool temporary = b->kind == SMG_BUFFER_TEMPORARY;
+        if (is_fixed(b) || (temporary && b->variant != bound->variant)) continue;
         smg_arena_slot *slot = &p->slots[count];
         SMG_TRY(buffer_bytes(p, b, bound->values, &elements, &slot->bytes));
-        bool temporary = b->kind == SMG_BUFFER_TEMPORARY;
         slot->first = temporary ? b->first : -1;
-        slot->last = temporary ? b->last : bundle->run.count;
+        slot->last = temporary ? b->last : bundle->variants.items[bound->variant].run.count;
         p->slot_buffer[count++] = i;
         bound->unaliased_bytes += slot->bytes;
     }

@@ -8,11 +8,8 @@
 
 enum { SCRATCH_BYTES = 64 * 1024 * 1024 }; /* where the options say nothing */
 
-smg_status smg_program_mark_scratch(smg_program *p) {
+void smg_program_mark_scratch(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
-    p->scratch = SMG_ARENA_ARRAY(p->arena, bool, (size_t)bundle->buffers.count + 1);
-    p->scratch_last = SMG_ARENA_ARRAY(p->arena, int, (size_t)bundle->buffers.count + 1);
-    if (p->scratch == NULL || p->scratch_last == NULL) return SMG_MEMORY;
     for (int s = 0; s < bundle->prepare.count; s++) {
         const smg_bstep *step = &bundle->prepare.items[s];
         for (int i = 0; i < step->binding_count; i++) {
@@ -20,11 +17,11 @@ smg_status smg_program_mark_scratch(smg_program *p) {
             p->scratch_last[step->bindings[i].buffer] = s;
         }
     }
-    for (int s = 0; s < bundle->run.count; s++) {
-        const smg_bstep *step = &bundle->run.items[s];
+    const smg_bvariant *run = &bundle->variants.items[0]; /* all run lists read the same constants */
+    for (int s = 0; s < run->run.count; s++) {
+        const smg_bstep *step = &run->run.items[s];
         for (int i = 0; i < step->binding_count; i++) p->scratch[step->bindings[i].buffer] = false;
     }
-    return SMG_OK;
 }
 
 /* Scratch that this binding needs and no earlier binding of the batch (from step `from`) has. */
@@ -80,20 +77,19 @@ static smg_status lay_out(smg_program *p, int from, int end, int *out_chunks) {
     return SMG_OK;
 }
 
-static smg_status upload_batch(smg_program *p, int from, int end,
-                               const smg_program_options *options) {
+static smg_status upload_batch(smg_program *p, int from, int end) {
     for (int s = from; s < end; s++) {
         const smg_bstep *step = &p->bundle->prepare.items[s];
         for (int i = 0; i < step->binding_count; i++) {
             if (is_new(p, from, s, i)) {
-                SMG_TRY(smg_program_upload_constant(p, step->bindings[i].buffer, options));
+                SMG_TRY(smg_program_upload_constant(p, step->bindings[i].buffer));
             }
         }
     }
     return SMG_OK;
 }
 
-static smg_status run_batch(smg_program *p, int from, int end, const smg_program_options *options) {
+static smg_status run_batch(smg_program *p, int from, int end) {
     int chunks = 0;
     int64_t total = 0;
     SMG_TRY(lay_out(p, from, end, &chunks));
@@ -106,7 +102,7 @@ static smg_status run_batch(smg_program *p, int from, int end, const smg_program
         total += p->chunk_bytes[i];
     }
     if (total > p->scratch_bytes) p->scratch_bytes = total;
-    SMG_TRY(upload_batch(p, from, end, options));
+    SMG_TRY(upload_batch(p, from, end));
     smg_vk_recording *recording = NULL;
     SMG_TRY(smg_vk_recording_begin(p->device, 0, &recording));
     smg_status status = smg_program_record_prepare(p, recording, from, end);
@@ -124,32 +120,19 @@ void smg_program_drop_scratch(smg_program *p) {
     p->scratch_memory.count = 0;
 }
 
-static bool runs(const smg_bundle *bundle, int module) {
-    for (int i = 0; i < bundle->run.count; i++) {
-        if (bundle->run.items[i].module == module) return true;
-    }
-    return false;
-}
-
-smg_status smg_program_prepare(smg_program *p, const smg_program_options *options) {
+smg_status smg_program_prepare(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     double start = smg_clock_seconds();
-    bool told = options != NULL && options->prepare_bytes > 0;
-    int64_t limit = told ? options->prepare_bytes : SCRATCH_BYTES;
+    int64_t limit = p->options.prepare_bytes > 0 ? p->options.prepare_bytes : SCRATCH_BYTES;
     for (int from = 0; from < bundle->prepare.count;) {
         int end = from;
         smg_progress(p->ctx, "prepare", (size_t)from, (size_t)bundle->prepare.count, "");
         SMG_TRY(find_end(p, from, limit, &end));
-        smg_status status = run_batch(p, from, end, options);
+        smg_status status = run_batch(p, from, end);
         smg_program_drop_scratch(p);
         SMG_TRY(status);
         SMG_TRY(smg_program_check_diagnostics(p));
         from = end;
-    }
-    for (int i = 0; i < bundle->modules.count; i++) {
-        if (runs(bundle, i)) continue;
-        smg_vk_pipeline_destroy(p->pipelines[i]);
-        p->pipelines[i] = NULL;
     }
     p->prepare_seconds = smg_clock_seconds() - start;
     return SMG_OK;

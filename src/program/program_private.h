@@ -23,6 +23,7 @@ typedef struct smg_vk_buffer_list {
 typedef struct smg_bound {
     bool used;
     bool profile;
+    int variant; /* whose run list was recorded */
     uint64_t last_use;
     int64_t *values;   /* one per symbol */
     smg_place *places; /* one per buffer; those of constants are in program->fixed_places */
@@ -39,7 +40,10 @@ struct smg_program {
     const smg_bundle *bundle;
     smg_vk_device *device;
     const smg_target *target;
-    smg_vk_pipeline **pipelines; /* one per module */
+    smg_program_options options;
+    int known_buffers, known_modules; /* of the bundle, when the tables below were made */
+    bool stale;                       /* the bundle may have grown since */
+    smg_vk_pipeline **pipelines;      /* one per module */
     int symbol_count;
     smg_vk_buffer_list fixed; /* constants and derived that runs read */
     smg_place *fixed_places;  /* scratch too, while its batch runs */
@@ -57,7 +61,7 @@ struct smg_program {
     bool timestamps;
     uint64_t clock;
     double seconds, prepare_seconds;
-    double *step_seconds; /* run.count + 1: times since the first stamp, then shares */
+    double *step_seconds; /* one more than steps: times since the first stamp, then shares */
     /* scratch of planning and recording, made once */
     smg_arena_slot *slots;
     int *slot_buffer, *order, *placed;
@@ -75,14 +79,13 @@ typedef struct smg_range {
 } smg_range;
 
 /* program_memory.c */
-smg_status smg_program_place_constants(smg_program *p, const smg_program_options *options);
+smg_status smg_program_place_constants(smg_program *p);
 smg_status smg_program_place_bound(smg_program *p, smg_bound *bound);
 /* Bytes of a constant or derived buffer, checked against one binding. */
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes);
 /* First fit of place->bytes into p->chunk_bytes[0 .. *io_chunks). */
 void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks);
-smg_status smg_program_upload_constant(smg_program *p, int buffer,
-                                       const smg_program_options *options); /* others: nothing */
+smg_status smg_program_upload_constant(smg_program *p, int buffer); /* others: nothing */
 /* bound may be NULL for constants and derived buffers. */
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
                                    smg_vk_buffer **out_memory);
@@ -91,14 +94,18 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
                                       int end);
 /* program_prepare.c */
-smg_status smg_program_mark_scratch(smg_program *p);
-smg_status smg_program_prepare(smg_program *p, const smg_program_options *options);
+void smg_program_mark_scratch(smg_program *p);
+smg_status smg_program_prepare(smg_program *p);
 void smg_program_drop_scratch(smg_program *p);
 /* program_copy.c */
 smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
                               int64_t offset, const void *data, int64_t count);
 smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
                                 int64_t offset, void *data, int64_t count);
+/* program_tables.c: as large as the bundle needs them; what is known stays. */
+smg_status smg_program_make_tables(smg_program *p);
+/* program.c: takes over what was added to the bundle: tables, pipelines; drops all recordings. */
+smg_status smg_program_extend(smg_program *p);
 /* program_run.c */
 void smg_bound_drop(smg_program *p, smg_bound *bound);
 /* The kernels' diagnostics words: INVALID after a bad index; cleared for the next run. */

@@ -114,8 +114,9 @@ static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording
 static smg_status sum_work(smg_program *p, smg_bound *bound) {
     bound->bytes = 0;
     bound->flops = 0;
-    for (int i = 0; i < p->bundle->run.count; i++) {
-        const smg_bstep *step = &p->bundle->run.items[i];
+    const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
+    for (int i = 0; i < list->run.count; i++) {
+        const smg_bstep *step = &list->run.items[i];
         int64_t bytes = 0;
         int64_t flops = 0;
         if (!smg_size_eval(p->bundle->sizes, step->bytes, bound->values, &bytes) ||
@@ -129,13 +130,14 @@ static smg_status sum_work(smg_program *p, smg_bound *bound) {
 }
 
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
-    int steps = p->bundle->run.count;
+    const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
+    int steps = list->run.count;
     int slots = !p->timestamps ? 0 : bound->profile ? steps + 1 : 2;
     bound->barriers = 0;
     SMG_TRY(sum_work(p, bound));
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->recording));
     if (slots > 0) smg_vk_record_timestamp(bound->recording, 0);
-    SMG_TRY(record_list(p, bound, bound->recording, p->bundle->run.items, steps,
+    SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps,
                         slots > 0 && bound->profile));
     if (slots > 0 && !bound->profile) smg_vk_record_timestamp(bound->recording, 1);
     return smg_vk_recording_end(bound->recording);

@@ -44,11 +44,28 @@ static smg_bound *oldest_bound(smg_program *p) {
     return oldest;
 }
 
+/* The run list for these sizes, made now where it can be. */
+static smg_status choose_variant(smg_program *p, const int64_t *values, int *out_variant) {
+    int variant = smg_bundle_choose(p->bundle, values);
+    *out_variant = 0;
+    if (!p->bundle->variants.items[variant].made) {
+        if (p->options.make_variant == NULL) return SMG_OK;
+        p->stale = true;
+        SMG_TRY(p->options.make_variant(p->options.variant_user, variant));
+    }
+    if (p->stale) SMG_TRY(smg_program_extend(p)); /* also what an earlier bind could not finish */
+    if (p->bundle->variants.items[variant].made) *out_variant = variant;
+    return SMG_OK;
+}
+
 static smg_status make_bound(smg_program *p, const int64_t *values, smg_bound **out_bound) {
+    int variant = 0;
+    SMG_TRY(choose_variant(p, values, &variant));
     smg_bound *bound = oldest_bound(p);
     smg_bound_drop(p, bound);
     memcpy(bound->values, values, (size_t)p->symbol_count * sizeof(*values));
     bound->profile = p->profile;
+    bound->variant = variant;
     smg_status status = smg_program_place_bound(p, bound);
     if (status == SMG_OK) status = smg_program_record_run(p, bound);
     if (status != SMG_OK) {
@@ -153,7 +170,7 @@ smg_status smg_program_check_diagnostics(smg_program *p) {
 static smg_status read_times(smg_program *p, double wall) {
     p->seconds = wall;
     if (!p->timestamps) return SMG_OK;
-    int count = p->bound->profile ? p->bundle->run.count + 1 : 2;
+    int count = p->bound->profile ? smg_program_step_count(p) + 1 : 2;
     SMG_TRY(smg_vk_timestamps(p->bound->recording, p->step_seconds, count));
     p->seconds = p->step_seconds[count - 1];
     for (int i = 0; p->bound->profile && i + 1 < count; i++) {

@@ -50,6 +50,8 @@ typedef struct fixture {
     smg_vk_device *dev;
     smg_bundle bundle;
     smg_program *program;
+    int made;
+    bool break_second;
 } fixture;
 
 static const char double_text[] = "#version 450\n"
@@ -123,7 +125,8 @@ static void add_module(fixture *f, smg_spirv_compiler *compiler, const char *nam
 }
 
 static void add_step(fixture *f, int module, const smg_bbinding *bindings, int count, smg_size n) {
-    smg_bstep *s = SMG_ARRAY_PUSH(f->arena, &f->bundle.run);
+    smg_bvariant *list = &f->bundle.variants.items[f->bundle.variants.count - 1];
+    smg_bstep *s = SMG_ARRAY_PUSH(f->arena, &list->run);
     assert_non_null(s);
     s->name = f->bundle.modules.items[module].name;
     s->module = module;
@@ -146,6 +149,9 @@ static void make_bundle(fixture *f) {
     assert_int_equal(smg_sizes_create(f->arena, &f->bundle.sizes), SMG_OK);
     smg_size n = smg_size_symbol(f->bundle.sizes, "n");
     smg_size_symbol_set_max(f->bundle.sizes, 0, 100000);
+    smg_bvariant *list = SMG_ARRAY_PUSH(f->arena, &f->bundle.variants);
+    assert_non_null(list);
+    *list = (smg_bvariant){.measure = n, .low = 0, .high = INT64_MAX, .made = true};
     add_buffer(f, "x", SMG_BUFFER_INPUT, SMG_STORE_F32, n);
     add_buffer(f, "ids", SMG_BUFFER_INPUT, SMG_STORE_I64_AS_I32, n);
     add_buffer(f, "mask", SMG_BUFFER_INPUT, SMG_STORE_BOOL_AS_U32, n);
@@ -273,6 +279,85 @@ static void test_runs(void **state) {
     finish(&f);
 }
 
+static void expect_error(fixture *f, smg_status got, smg_status want, const char *part) {
+    assert_int_equal(got, want);
+    if (strstr(smg_context_error(f->ctx), part) == NULL) {
+        fail_msg("'%s' lacks '%s'", smg_context_error(f->ctx), part);
+    }
+    smg_context_clear_error(f->ctx);
+}
+
+/* Adds what variant 1 lacks: the same two steps with a temporary of its own. */
+static smg_status make_second(void *user, int variant) {
+    fixture *f = user;
+    assert_int_equal(variant, 1);
+    f->made++;
+    int own = f->bundle.buffers.count;
+    smg_bvariant *list = &f->bundle.variants.items[1];
+    const smg_bvariant *first = &f->bundle.variants.items[0];
+    smg_size n = f->bundle.buffers.items[T].elements;
+    add_buffer(f, "t of the second", SMG_BUFFER_TEMPORARY, SMG_STORE_F32, n);
+    f->bundle.buffers.items[own].variant = 1;
+    for (int i = 0; i < 2; i++) {
+        smg_bstep *s = SMG_ARRAY_PUSH(f->arena, &list->run);
+        assert_non_null(s);
+        *s = first->run.items[i];
+        s->bindings = SMG_ARENA_ARRAY(f->arena, smg_bbinding, 5);
+        assert_non_null(s->bindings);
+        for (int b = 0; b < s->binding_count; b++) {
+            s->bindings[b] = first->run.items[i].bindings[b];
+            if (s->bindings[b].buffer == T) s->bindings[b].buffer = own;
+        }
+    }
+    if (f->break_second) list->run.items[0].module = 99;
+    list->made = true;
+    return SMG_OK;
+}
+
+/* From 100 elements on another run list serves; it is made when such sizes are first bound, and once. */
+static void test_variants(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    smg_bvariant *second = SMG_ARRAY_PUSH(f.arena, &f.bundle.variants);
+    assert_non_null(second);
+    *second = f.bundle.variants.items[0];
+    *second = (smg_bvariant){.measure = second->measure, .low = 100, .high = INT64_MAX};
+    f.bundle.variants.items[0].high = 99;
+    const smg_program_options options = {.make_variant = make_second, .variant_user = &f};
+    const int64_t sizes[] = {7, 100, 99, 4999, 7, 1000};
+    for (int lazy = 1; lazy >= 0; lazy--) { /* then without anybody to ask: the first list serves all */
+        smg_program_destroy(f.program);
+        assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, lazy ? &options : NULL, &f.program), SMG_OK);
+        for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+            fill(sizes[i]);
+            assert_int_equal(run_once(&f, sizes[i]), SMG_OK);
+            expect_right(sizes[i]);
+            assert_int_equal(smg_program_variant(f.program), lazy && sizes[i] >= 100);
+            assert_int_equal(f.made, i > 0 || !lazy);
+        }
+        int calls = f.seen.calls;
+        assert_int_equal(run_once(&f, 1000), SMG_OK);
+        assert_int_equal(f.seen.calls, calls);
+        f.bundle.variants.items[1].made = false;
+        f.bundle.variants.items[1].run.count = 0;
+        f.bundle.buffers.count = Y + 1;
+    }
+    f.break_second = true;
+    smg_program_destroy(f.program);
+    assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, &options, &f.program), SMG_OK);
+    fill(100);
+    expect_error(&f, run_once(&f, 100), SMG_INTERNAL, "module 99");
+    f.bundle.variants.items[1].run.items[0].module = 0; /* a bind that failed may be tried again */
+    assert_int_equal(run_once(&f, 100), SMG_OK);
+    expect_right(100);
+    assert_int_equal(smg_program_variant(f.program), 1);
+    finish(&f);
+}
+
 static void on_uploaded(void *user, const void *data, size_t bytes) {
     if (data == quarters && bytes == sizeof quarters) ++*(int *)user;
 }
@@ -301,7 +386,7 @@ static void test_prepares(void **state) {
         assert_int_equal(used.constant_bytes, 0);
         assert_int_equal(used.derived_bytes, 16);
         assert_true(used.prepare_bytes >= 32);
-        assert_int_equal(used.pipelines, 2);
+        assert_int_equal(used.pipelines, 3);
     }
     smg_program *none = NULL;
     f.bundle.prepare.count = 1; /* nothing writes w */
@@ -325,14 +410,6 @@ static void test_profile(void **state) {
     double sum = smg_program_step_time(f.program, 0) + smg_program_step_time(f.program, 1);
     assert_true(sum > 0 && sum <= smg_program_time(f.program) * 1.001);
     finish(&f);
-}
-
-static void expect_error(fixture *f, smg_status got, smg_status want, const char *part) {
-    assert_int_equal(got, want);
-    if (strstr(smg_context_error(f->ctx), part) == NULL) {
-        fail_msg("'%s' lacks '%s'", smg_context_error(f->ctx), part);
-    }
-    smg_context_clear_error(f->ctx);
 }
 
 static void test_refuses(void **state) {
@@ -415,6 +492,7 @@ int main(void) {
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_prepares),
+        cmocka_unit_test(test_variants),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_refuses),
     };

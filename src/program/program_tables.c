@@ -1,0 +1,75 @@
+/* program_tables.c: tables that are made once and grow only when a run list is added to the bundle.
+ *
+ * A run of sizes seen lately must allocate nothing, so everything that planning and recording need is
+ * here: one entry per buffer, module or binding of the bundle. */
+#include "program/program_private.h"
+
+typedef struct need {
+    size_t buffers, modules, steps, most, all; /* bindings: of one step, of all that one list has */
+} need;
+
+static void count_list(const smg_bstep *steps, int count, need *n) {
+    size_t all = 1;
+    for (int i = 0; i < count; i++) {
+        size_t bindings = (size_t)steps[i].binding_count + 1;
+        all += bindings;
+        if (bindings > n->most) n->most = bindings;
+    }
+    if (all > n->all) n->all = all;
+    if ((size_t)count > n->steps) n->steps = (size_t)count;
+}
+
+static need count_needs(const smg_bundle *bundle) {
+    need n = {.most = 1, .all = 1};
+    n.buffers = (size_t)bundle->buffers.count + 1;
+    n.modules = (size_t)bundle->modules.count + 1;
+    count_list(bundle->prepare.items, bundle->prepare.count, &n);
+    for (int i = 0; i < bundle->variants.count; i++) {
+        count_list(bundle->variants.items[i].run.items, bundle->variants.items[i].run.count, &n);
+    }
+    return n;
+}
+
+/* The first `kept` elements stay. */
+static bool grow(smg_arena *arena, void *table, size_t kept, size_t count, size_t size) {
+    void **items = table;
+    void *grown = smg_arena_alloc(arena, count, size);
+    if (grown == NULL) return false;
+    if (kept > 0) memcpy(grown, *items, kept * size);
+    *items = grown;
+    return true;
+}
+
+#define GROW(table, kept, count) grow(p->arena, &(table), (size_t)(kept), count, sizeof(*(table)))
+
+static bool grow_bounds(smg_program *p, const need *n) {
+    size_t symbols = (size_t)p->symbol_count + 1;
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
+        smg_bound *bound = &p->cache[i];
+        if (!GROW(bound->values, 0, symbols) || !GROW(bound->places, 0, n->buffers) ||
+            !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+smg_status smg_program_make_tables(smg_program *p) {
+    need n = count_needs(p->bundle);
+    int known = p->known_buffers;
+    p->range_capacity = (int)(n.all + n.most);
+    p->symbol_count = smg_size_symbol_count(p->bundle->sizes);
+    bool made = GROW(p->fixed_places, known, n.buffers) && GROW(p->scratch, known, n.buffers) &&
+                GROW(p->scratch_last, known, n.buffers) && GROW(p->written, 0, n.buffers) &&
+                GROW(p->memory.items, p->memory.count, n.buffers) &&
+                GROW(p->pipelines, p->known_modules, n.modules) &&
+                GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&
+                GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) &&
+                GROW(p->placed, 0, n.buffers) && GROW(p->chunk_bytes, 0, n.buffers) &&
+                GROW(p->bindings, 0, n.most) &&
+                GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
+    if (!made) return SMG_MEMORY;
+    p->known_buffers = p->bundle->buffers.count;
+    p->known_modules = p->bundle->modules.count;
+    return SMG_OK;
+}
