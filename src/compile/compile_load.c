@@ -10,6 +10,7 @@ typedef struct loader {
     smg_source *source;
     smg_safetensors *weights;
     smg_map *converted; /* tensor name -> f32 data */
+    bool out_of_memory;
 } loader;
 
 static smg_json_at item_of(smg_json_at array, const char *number) {
@@ -25,40 +26,50 @@ static smg_json_at item_of(smg_json_at array, const char *number) {
 }
 
 /* The place that holds the last part of a key "a.b" or "a.0", and that part. A way that leads nowhere is
- * a missing key. */
-static smg_json_at place_of(const loader *l, const char *key, const char **out_last) {
+ * a missing key; one through a number or a text is a failure. */
+static smg_status place_of(const loader *l, const char *key, smg_json_at *out_at,
+                           const char **out_last) {
     smg_json_at at = smg_json_root(l->source->dir->config);
     for (const char *dot; (dot = strchr(key, '.')) != NULL; key = dot + 1) {
         char part[64];
         size_t length = (size_t)(dot - key);
-        if (length >= sizeof(part)) return (smg_json_at){0};
+        if (length >= sizeof(part)) length = sizeof(part) - 1;
         memcpy(part, key, length);
         part[length] = '\0';
         at = smg_json_get(at, part);
+        if (smg_json_exists(at) && !smg_json_is_object(at) && !smg_json_is_array(at)) {
+            return smg_fail(l->ctx, SMG_FORMAT, "'%s': \"%s\" is no object or array",
+                            smg_json_label(l->source->dir->config), part);
+        }
     }
+    *out_at = at;
     *out_last = key;
-    return at;
+    return SMG_OK;
 }
 
 static smg_status get_int(void *user, const char *key, int64_t fallback, int64_t *out_value) {
-    smg_json_at at = place_of(user, key, &key);
+    smg_json_at at;
+    SMG_TRY(place_of(user, key, &at, &key));
     return smg_json_get_int(at, key, fallback, INT64_MIN, INT64_MAX, out_value);
 }
 
 static smg_status get_float(void *user, const char *key, double fallback, double *out_value) {
-    smg_json_at at = place_of(user, key, &key);
+    smg_json_at at;
+    SMG_TRY(place_of(user, key, &at, &key));
     return smg_json_get_double(at, key, fallback, out_value);
 }
 
 static smg_status get_bool(void *user, const char *key, bool fallback, bool *out_value) {
-    smg_json_at at = place_of(user, key, &key);
+    smg_json_at at;
+    SMG_TRY(place_of(user, key, &at, &key));
     return smg_json_get_bool(at, key, fallback, out_value);
 }
 
 static smg_status get_string(void *user, const char *key, const char *fallback,
                              const char **out_value) {
-    smg_json_at at = place_of(user, key, &key);
+    smg_json_at at;
     size_t length = 0;
+    SMG_TRY(place_of(user, key, &at, &key));
     if (!smg_json_is_array(at)) return smg_json_get_text(at, key, fallback, out_value);
     if (!smg_json_as_text(item_of(at, key), out_value, &length)) *out_value = fallback;
     return SMG_OK;
@@ -91,6 +102,7 @@ static bool find_tensor(void *user, const char *name, smg_type *out_type, int *o
         *out_type = SMG_TYPE_F16;
     } else if (tensor->dtype != SMG_IMPORT_F32) {
         *out_data = converted(l, tensor);
+        l->out_of_memory |= *out_data == NULL;
     }
     return true;
 }
@@ -142,6 +154,7 @@ static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_on
         .embedding_only = embedding_only,
     };
     smg_status status = smg_model_build(ctx, &model, &source->graph);
+    if (status == SMG_OK && l.out_of_memory) return SMG_MEMORY; /* a weight without its data */
     return status != SMG_OK ? smg_fail_within(ctx, status, "'%s'", dir->path) : SMG_OK;
 }
 

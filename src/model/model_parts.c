@@ -84,27 +84,41 @@ static const char *shape_text(model_builder *b, int rank, const int64_t *dims) {
     return text;
 }
 
-smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const int64_t *dims) {
-    found_tensor found = {.rank = 0};
-    if (b->g->status != SMG_OK) return (smg_value){0};
-    if (!look_up(b, name, &found) && !look_up_old(b, name, &found))
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND,
-                                          "tensor %s%s [%s] is not in the model", b->prefix, name,
-                                          shape_text(b, rank, dims)));
-    bool same = found.rank == rank;
-    for (int i = 0; same && i < rank; i++) same = found.dims[i] == dims[i];
+static smg_value check_tensor(model_builder *b, const char *name, int rank, const int64_t *dims,
+                              const found_tensor *found) {
+    bool same = found->rank == rank;
+    for (int i = 0; same && i < rank; i++) same = found->dims[i] == dims[i];
     if (!same)
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_FORMAT,
                                           "tensor %s%s is [%s], the configuration makes it [%s]",
-                                          b->prefix, name, shape_text(b, found.rank, found.dims),
+                                          b->prefix, name, shape_text(b, found->rank, found->dims),
                                           shape_text(b, rank, dims)));
-    if (smg_type_kind(found.type) != SMG_KIND_FLOAT)
+    if (smg_type_kind(found->type) != SMG_KIND_FLOAT)
         return smg_model_fail(b, smg_fail(b->g->ctx, SMG_UNSUPPORTED,
                                           "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
-                                          smg_type_word(found.type)));
-    smg_value value = smg_graph_constant(b->g, name, smg_type_word(found.type),
-                                         shape_text(b, rank, dims), found.data);
-    return found.type == SMG_TYPE_F32 ? value : smg_graph_cast(b->g, value, "f32");
+                                          smg_type_word(found->type)));
+    return smg_graph_constant(b->g, name, smg_type_word(found->type), shape_text(b, rank, dims),
+                              found->data);
+}
+
+smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const int64_t *dims) {
+    found_tensor found = {.rank = 0};
+    const char *full = smg_model_text(b, "%s%s", b->prefix, name);
+    void *known = NULL;
+    if (b->g->status != SMG_OK) return (smg_value){0};
+    if (!look_up(b, name, &found) && !look_up_old(b, name, &found))
+        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND,
+                                          "tensor %s [%s] is not in the model", full,
+                                          shape_text(b, rank, dims)));
+    smg_value value = {0};
+    if (smg_map_get(b->weights, full, strlen(full), &known))
+        value.id = (int)(uintptr_t)known;
+    else
+        value = check_tensor(b, name, rank, dims, &found);
+    void *id = (void *)(uintptr_t)(unsigned)value.id;
+    if (smg_map_set(b->weights, full, strlen(full), id) != SMG_OK)
+        return smg_model_fail(b, SMG_MEMORY);
+    return found.type == SMG_TYPE_F32 || value.id == 0 ? value : smg_graph_cast(b->g, value, "f32");
 }
 
 smg_value smg_model_weight(model_builder *b, const char *name, int64_t rows, int64_t columns) {

@@ -13,7 +13,8 @@ typedef struct model_builder {
     const char *prefix; /* in front of every tensor's name */
     double eps;         /* of norms */
     const char *activation;
-    bool tied; /* the language head may be the table of words */
+    smg_map *weights; /* full name of a tensor -> id of its constant: shared ones are one */
+    bool tied;        /* the language head may be the table of words */
 } model_builder;
 
 /* ---- families: model_<family>.c ------------------------------------------------------------------ */
