@@ -1,6 +1,7 @@
 /* The reference: a graph's value in double. This file walks the graph, frees what is dead and evaluates
  * leaves, maps, reductions, gathers and views; contractions are in graph_contract.c. A value of type f32
- * or f16 is not rounded between operations: the result is what exact arithmetic would come close to. */
+ * or f16 is not rounded between operations: the result is what exact arithmetic would come close to. Only
+ * where a function jumps is its operand rounded to f32 first, as any f32 implementation would do. */
 #include "graph/graph_private.h"
 
 #include <math.h>
@@ -98,6 +99,7 @@ typedef struct map_job {
     const smg_exprs *exprs;
     smg_expr expr;
     const smg_expr_node *single; /* the expression when it is one primitive over a, b, c in order */
+    bool step;                   /* of a float: log(16) / log(2) is 4 in f32 and 3.999.. in double */
 } map_job;
 
 static void map_part(void *user, int64_t begin, int64_t end) {
@@ -107,6 +109,7 @@ static void map_part(void *user, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++, walk_next(&w)) {
         double leaf[SMG_MAX_OPERANDS] = {0.0, 0.0, 0.0};
         for (int k = 0; k < w.operands; k++) leaf[k] = job->base[k][w.at[k]];
+        if (job->step) leaf[0] = (double)(float)leaf[0];
         job->out[i] = job->single ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0],
                                                   leaf[1], leaf[2])
                                   : smg_expr_eval(job->exprs, job->expr, leaf);
@@ -139,6 +142,8 @@ static smg_status eval_map(eval_scope *scope, const smg_node *node, const smg_ar
     map_job job = {.out = out->data, .exprs = scope->exprs};
     SMG_TRY(make_expr(scope, node, &job.expr));
     job.single = single_primitive(scope->exprs, job.expr);
+    job.step = job.single && smg_prim_is_step(job.single->prim) &&
+               smg_type_kind(operand[0]->type) == SMG_KIND_FLOAT;
     job.walk.rank = out->rank;
     job.walk.operands = node->operand_count;
     memcpy(job.walk.dims, out->dims, sizeof job.walk.dims);

@@ -45,6 +45,9 @@ int smg_prim_arity(smg_prim prim);
 const char *smg_prim_word(smg_prim prim);
 const char *smg_prim_glsl(smg_prim prim);
 double smg_prim_cost(smg_prim prim);
+/* Jumps at whole numbers: a result may hang on the last bit of the operand, so the reference rounds that
+ * to the operand's type first. */
+bool smg_prim_is_step(smg_prim prim);
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);
 
 /* An expression is an id in a pool; equal trees have equal ids. A LEAF carries an integer that only

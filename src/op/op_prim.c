@@ -63,6 +63,13 @@ static double eval_as_written(smg_prim prim, double x, double y, double z) {
     return 0.0;
 }
 
+bool smg_prim_is_step(smg_prim prim) {
+    static const smg_prim steps[] = {SMG_PRIM_FLOOR, SMG_PRIM_CEIL, SMG_PRIM_ROUND, SMG_PRIM_TO_INT};
+    for (size_t i = 0; i < SMG_COUNT_OF(steps); i++)
+        if (steps[i] == prim) return true;
+    return false;
+}
+
 static double to_integer(double value) {
     if (!(value >= -2147483648.0)) return value < 0.0 ? -2147483648.0 : 0.0; /* NaN: 0 */
     return value > 2147483647.0 ? 2147483647.0 : trunc(value);

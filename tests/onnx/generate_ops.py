@@ -571,7 +571,7 @@ def tensor(name, value):
 
 
 def main():
-    for family in (elementwise, activations, reductions, shapes, indices, products, convolutions, norms, attention):
+    for family in (elementwise, activations, reductions, shapes, shape_arithmetic, indices, products, convolutions, norms, attention):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))

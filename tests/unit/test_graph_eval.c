@@ -381,6 +381,19 @@ static void a_size_is_a_number(void **state) {
     close_to(f->out[0].data[2], f->in[0].data[2] + 9.0);
 }
 
+/* log(2) / 2.7725887298584 * 8 is 1.99999999451: 2 in f32, as every f32 machine has it. */
+static void steps_see_f32(void **state) {
+    fixture *f = *state;
+    open_text(f, "x = input f32[1]\nk = fill 2.7725887298583984 : f32[]\ne = fill 8.0 : f32[]\n"
+                 "l = log(x)\nq = div(l, k)\nb = mul(q, e)\ni = cast(b) : i32[1]\nd = floor(b)\n"
+                 "output i = i\noutput d = d\n");
+    fill_inputs(f);
+    f->in[0].data[0] = 2.0;
+    run(f);
+    close_to(f->out[0].data[0], 2.0);
+    close_to(f->out[1].data[0], 2.0);
+}
+
 static void assert_refused(fixture *f, const char *part) {
     assert_int_equal(smg_graph_eval(f->g, f->symbols, f->in, f->arena, f->out), SMG_INVALID);
     if (!strstr(smg_context_error(f->ctx), part)) fail_msg("\"%s\"", smg_context_error(f->ctx));
@@ -431,6 +444,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(multi_head_attention, setup, teardown),
         cmocka_unit_test_setup_teardown(small_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(a_size_is_a_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(steps_see_f32, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_values_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(flops_are_counted, setup, teardown),
     };
