@@ -145,7 +145,8 @@ void smg_file_unmap(smg_mapped_file *file); /* zeroed file is fine */
 void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t bytes);
 bool smg_file_exists(const char *path);
 bool smg_path_is_dir(const char *path);
-/* Reads a whole file into hook memory (NUL added after the end). Free with smg_free(size + 1). */
+/* Reads a whole file of at most 256 MiB into hook memory (NUL added after the end). Free with
+ * smg_free(size + 1). */
 smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, size_t *out_size);
 /* Writes beside `path` and renames: readers and a second process see the old or the new, whole.
  * Nothing half-written is left behind on failure. */

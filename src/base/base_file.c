@@ -61,6 +61,9 @@ void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t byte
     smg_os_drop_pages(file->data, file->size, offset, bytes);
 }
 
+/* Texts are far smaller; devices and pipes may have no end. */
+#define MOST_READ_BYTES ((size_t)256 << 20)
+
 /* Reads to the end: the size the system reports is only a first guess (0 in /proc). */
 static smg_status read_all(smg_context *ctx, const char *path, int file, size_t guess,
                            char **out_data, size_t *out_size) {
@@ -69,6 +72,11 @@ static smg_status read_all(smg_context *ctx, const char *path, int file, size_t 
     char *data = smg_memory_raw(ctx, capacity);
     if (data == NULL) return SMG_MEMORY;
     for (;;) {
+        if (size > MOST_READ_BYTES) {
+            smg_free(ctx, data, capacity);
+            return smg_fail(ctx, SMG_UNSUPPORTED, "'%s' has more than %zu bytes", path,
+                            MOST_READ_BYTES);
+        }
         if (size == capacity) {
             size_t larger = capacity < 4096 ? 8192 : capacity + capacity / 2;
             char *grown = smg_realloc(ctx, data, capacity, larger);
@@ -116,8 +124,9 @@ smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, si
         status = fail_os(ctx, error, "open", path);
     } else if (kind == SMG_OS_DIR) {
         status = smg_fail(ctx, SMG_INVALID, "'%s' is a folder, not a file", path);
-    } else if (size >= PTRDIFF_MAX) {
-        status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is too large to read", path);
+    } else if (size > MOST_READ_BYTES) {
+        status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' has %llu bytes, at most %zu are read", path,
+                          (unsigned long long)size, MOST_READ_BYTES);
     } else {
         status = read_all(ctx, path, file, (size_t)size, out_data, out_size);
     }

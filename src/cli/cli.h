@@ -51,7 +51,8 @@ smg_status cli_target(const cli_options *o, const char *fallback, smg_target *ou
 /* Prints the context's sentence; returns the exit status. */
 int cli_fail(smg_context *ctx);
 
-/* cli_inputs.c: arrays for every input of a model at the sizes that options and files give. */
+/* cli_inputs.c: arrays for every input of a model, from files or empty, and the sizes that options and
+ * files give. */
 typedef struct cli_arrays {
     smg_arena *arena;
     int count;
@@ -64,6 +65,9 @@ typedef struct cli_arrays {
 } cli_arrays;
 smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
                            cli_arrays *out);
+/* The arrays that no file gave. Apart, because sizes that do not fit the device should be found before
+ * the host's memory is filled. */
+smg_status cli_fill_arrays(const cli_options *o, const smg_graph *g, cli_arrays *arrays);
 /* "f32[batch, 128]" */
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);

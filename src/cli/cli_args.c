@@ -73,6 +73,10 @@ static smg_status add_dim(smg_context *ctx, const option_row *row, char *text, c
     if (*count == CLI_MAX_DIMS)
         return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_DIMS, row->name);
     SMG_TRY(split(ctx, row->name, text, &value));
+    for (int i = 0; i < *count; i++) {
+        if (strcmp(dims[i].name, text) == 0)
+            return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+    }
     SMG_TRY(parse_number(ctx, row->name, value, &dims[*count].value));
     dims[(*count)++].name = text;
     return SMG_OK;
@@ -87,6 +91,10 @@ static smg_status add_file(smg_context *ctx, const option_row *row, char *text, 
         return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_FILES, row->name);
     }
     SMG_TRY(split(ctx, row->name, text, &value));
+    for (int i = 0; i < *count; i++) {
+        if (strcmp(files[i].name, text) == 0)
+            return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+    }
     files[(*count)++] = (cli_file){text, value};
     return SMG_OK;
 }
@@ -164,8 +172,10 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
 }
 
 smg_status cli_model_path(const cli_options *o, const char **out_path) {
-    if (o->word_count != 1) {
-        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, %d were given", o->word_count);
+    if (o->word_count == 0) return smg_fail(o->ctx, SMG_INVALID, "a MODEL is needed");
+    if (o->word_count > 1) {
+        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, '%s' is one word too many",
+                        o->words[1]);
     }
     *out_path = o->words[0];
     return SMG_OK;

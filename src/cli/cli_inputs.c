@@ -30,8 +30,8 @@ static bool is_file(const char *value) {
     return value != NULL && strcmp(value, "random") != 0 && strcmp(value, "zeros") != 0;
 }
 
-static smg_status check_names(const cli_options *o, const smg_graph *g, const smg_node_id *nodes,
-                              int count) {
+static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes,
+                               int count) {
     for (int i = 0; i < o->input_count; i++) {
         bool found = false;
         for (int n = 0; n < count; n++) {
@@ -46,6 +46,28 @@ static smg_status check_names(const cli_options *o, const smg_graph *g, const sm
         smg_status status =
             smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
                      o->inputs[i].name, smg_text_cstr(&names));
+        smg_text_free(&names);
+        return status;
+    }
+    return SMG_OK;
+}
+
+/* Before anything runs or is written. */
+static smg_status check_outputs(const cli_options *o, const smg_graph *g) {
+    for (int i = 0; i < o->output_count; i++) {
+        bool found = false;
+        for (int n = 0; n < g->outputs.count; n++) {
+            found |= strcmp(g->outputs.items[n].name, o->outputs[i].name) == 0;
+        }
+        if (found) continue;
+        smg_text names;
+        smg_text_init(&names, o->ctx);
+        for (int n = 0; n < g->outputs.count; n++) {
+            smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", g->outputs.items[n].name);
+        }
+        smg_status status =
+            smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'; it has: %s",
+                     o->outputs[i].name, smg_text_cstr(&names));
         smg_text_free(&names);
         return status;
     }
@@ -92,21 +114,28 @@ smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *
     out->outputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)g->outputs.count + 1);
     if (nodes == NULL || out->inputs == NULL || out->outputs == NULL) return SMG_MEMORY;
     smg_graph_input_nodes(g, nodes, out->count);
-    SMG_TRY(check_names(o, g, nodes, out->count));
+    SMG_TRY(check_inputs(o, g, nodes, out->count));
+    SMG_TRY(check_outputs(o, g));
     for (int i = 0; i < out->count; i++) {
         const char *value = given(o, smg_graph_node(g, nodes[i])->name);
         if (is_file(value))
             SMG_TRY(smg_tensor_load(o->ctx, g, nodes[i], value, arena, &out->inputs[i]));
     }
-    SMG_TRY(settle_sizes(o, g, out));
-    for (int i = 0; i < out->count; i++) {
+    for (int i = 0; i < g->outputs.count; i++) out->outputs[i].name = g->outputs.items[i].name;
+    return settle_sizes(o, g, out);
+}
+
+smg_status cli_fill_arrays(const cli_options *o, const smg_graph *g, cli_arrays *arrays) {
+    smg_node_id *nodes = SMG_ARENA_ARRAY(arrays->arena, smg_node_id, (size_t)arrays->count + 1);
+    if (nodes == NULL) return SMG_MEMORY;
+    smg_graph_input_nodes(g, nodes, arrays->count);
+    for (int i = 0; i < arrays->count; i++) {
         const char *value = given(o, smg_graph_node(g, nodes[i])->name);
         if (is_file(value)) continue;
         smg_fill how =
             value != NULL && strcmp(value, "zeros") == 0 ? SMG_FILL_ZEROS : SMG_FILL_RANDOM;
-        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], out->symbols, how, (uint64_t)o->seed, arena,
-                                &out->inputs[i]));
+        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, how, (uint64_t)o->seed,
+                                arrays->arena, &arrays->inputs[i]));
     }
-    for (int i = 0; i < g->outputs.count; i++) out->outputs[i].name = g->outputs.items[i].name;
     return SMG_OK;
 }

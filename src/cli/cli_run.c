@@ -32,8 +32,11 @@ static void print_output(const smg_tensor *out, smg_text *text) {
     double low = INFINITY;
     double high = -INFINITY;
     double sum = 0;
+    int64_t nans = 0;
     for (int64_t i = 0; i < count; i++) {
         double value = smg_tensor_get(out, i);
+        nans += isnan(value) ? 1 : 0;
+        if (isnan(value)) continue;
         if (value < low) low = value;
         if (value > high) high = value;
         sum += value;
@@ -42,8 +45,14 @@ static void print_output(const smg_tensor *out, smg_text *text) {
     for (int d = 0; d < out->rank; d++) {
         smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
     }
-    smg_text_addf(text, "] min %.6g max %.6g mean %.6g\n", low, high,
-                  count > 0 ? sum / (double)count : 0);
+    if (nans < count) {
+        smg_text_addf(text, "] min %.6g max %.6g mean %.6g", low, high,
+                      sum / (double)(count - nans));
+    } else {
+        smg_text_add(text, "]");
+    }
+    if (nans > 0) smg_text_addf(text, ", %lld of %lld are NaN", (long long)nans, (long long)count);
+    smg_text_add(text, "\n");
 }
 
 static void add_json(const smg_compilation *c, const cli_arrays *arrays, const run_result *result,
@@ -97,13 +106,7 @@ static smg_status report(cli_options *o, const smg_compilation *c, const cli_arr
     smg_text text;
     for (int i = 0; i < o->output_count; i++) {
         int row = 0;
-        while (row < arrays->output_count &&
-               strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0)
-            row++;
-        if (row == arrays->output_count) {
-            return smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'",
-                            o->outputs[i].name);
-        }
+        while (strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0) row++;
         SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
     }
     if (o->check) {
@@ -142,6 +145,7 @@ static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays
     smg_target target;
     smg_compilation *c = NULL;
     run_result result = {0};
+    SMG_TRY(cli_fill_arrays(o, source->graph, arrays));
     SMG_TRY(cli_target(o, "careful", &target));
     const smg_model_desc desc = cli_model_desc(o);
     const smg_compile_options options = {
@@ -194,7 +198,9 @@ static smg_status run_on_device(cli_options *o, smg_source *source, cli_arrays *
     desc.dim_count = arrays->dim_count;
     SMG_TRY(smg_model_open_source(o->ctx, source, NULL, &desc, &model));
     smg_text_init(&profile, o->ctx);
-    smg_status status = measure(o, model, arrays, &result);
+    smg_status status = smg_model_bind(model, arrays->symbols);
+    if (status == SMG_OK) status = cli_fill_arrays(o, source->graph, arrays);
+    if (status == SMG_OK) status = measure(o, model, arrays, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
     if (status == SMG_OK) {
         status = report(o, smg_model_compilation(model), arrays, &result, smg_text_cstr(&profile),

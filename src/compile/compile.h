@@ -202,6 +202,8 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
 smg_compilation *smg_model_compilation(smg_model *model);
 smg_program *smg_model_program(smg_model *model);
 smg_vk_device *smg_model_device(smg_model *model);
+/* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
+smg_status smg_model_bind(smg_model *model, const int64_t *values);
 /* Seconds: opening the device, and making pipelines with the upload. */
 void smg_model_times(const smg_model *model, double *out_device, double *out_program);
 

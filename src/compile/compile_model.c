@@ -257,6 +257,10 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
     return SMG_OK;
 }
 
+smg_status smg_model_bind(smg_model *m, const int64_t *values) {
+    return smg_program_bind_sizes(m->program, values);
+}
+
 double smg_model_seconds(const smg_model *m) {
     return smg_program_time(m->program);
 }
@@ -414,6 +418,11 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count,
                          smg_tensor *outputs, int output_count) {
     (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)convert_input;
+    return without_vulkan(m->ctx);
+}
+
+smg_status smg_model_bind(smg_model *m, const int64_t *values) {
+    (void)values;
     return without_vulkan(m->ctx);
 }
 

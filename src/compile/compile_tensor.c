@@ -52,7 +52,9 @@ smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
     for (int d = 0; d < node->rank; d++) {
         if (!smg_size_eval(g->sizes, node->dims[d], symbols, &out->dims[d]) || out->dims[d] < 0 ||
             !smg_mul_i64(count, out->dims[d], &count)) {
-            return smg_fail(ctx, SMG_INVALID, "'%s': axis %d has no valid size", node->name, d);
+            return smg_fail(ctx, SMG_INVALID,
+                            "'%s' has more than 2^63 elements, or no valid size along axis %d",
+                            node->name, d);
         }
     }
     int64_t bytes = 0;

@@ -393,7 +393,8 @@ smg_status smg_graph_verify(smg_graph *g) {
                             type_text(g, &node));
     }
     if (g->outputs.count == 0)
-        return smg_fail(g->ctx, SMG_INVALID, "graph %s has no output", g->name);
+        return smg_fail(g->ctx, SMG_INVALID, "the graph%s%s has no output",
+                        g->name[0] != '\0' ? " " : "", g->name);
     for (int i = 0; i < g->outputs.count; i++) {
         const smg_graph_output_row *row = &g->outputs.items[i];
         if (row->node < 0 || row->node >= g->nodes.count)

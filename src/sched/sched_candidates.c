@@ -74,6 +74,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;
     base.subgroup = subgroup_of(t);
+    if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
     if (!set_tiles(e, shape, &base)) return SMG_OK;
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;

@@ -1,0 +1,225 @@
+"""Bad input to the command, a table: exit status 2, one sentence on stderr, nothing half-written."""
+import json
+import os
+import shutil
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SMG_SOURCE_DIR"], "tests", "support"))
+from smg_command import SOURCE, Report, folder, has_device, read, smg, write
+
+work = folder("fault-command")
+report = Report()
+
+
+def npy(name, descr, shape, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * ((64 - (len(header) + 11) % 64) % 64) + "\n"
+    return write(f"{work}/{name}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+def graph(name, *lines):
+    return write(f"{work}/{name}.smg", "\n".join(("graph g", *lines)) + "\n")
+
+
+def refused(words, *parts, **options):
+    report.refusal(words, smg(*words, **options), *parts)
+
+
+two = graph("two", "dim n max 16", "x = input f32[n]", "y = log(x)", "s = sum(x) axis=0", "output y = y", "output s = s")
+neg = graph("neg", "x = input f32[n]", "y = neg(x)", "output y = y")
+table = graph("table", "ids = input i64[n]", "t = constant f32[6, 4] random seed=1", "y = gather(t, ids)", "output y = y")
+empty_dir = os.path.join(work, "dir")
+os.makedirs(empty_dir)
+binary = write(f"{work}/binary.smg", b"\xff\xfe\x00\x01")
+
+
+def arguments():
+    refused(["frob"], "'frob'")
+    refused(["help", "frob"], "'frob'")
+    for command in ("run", "info", "explain", "bench"):
+        refused([command], "a MODEL is needed")
+        refused([command, two, neg], neg)
+    refused(["embed"], "MODEL_DIR")
+    refused(["devices", "x"], "'x'")
+    refused(["run", two, "--frob"], "'--frob'")
+    refused(["run", two, "-x"], "'-x'")
+    refused(["run", two, "--phase", "plan"], "'--phase")
+    refused(["run", two, "--json=1"], "--json takes no value")
+    refused(["run", two, "--repeat"], "--repeat needs a value")
+    for bad in ("x", "-1", "", "1x", "99999999999999999999"):
+        refused(["run", two, "--repeat", bad], f"'{bad}'")
+        refused(["run", two, "--seed", bad], f"'{bad}'")
+    refused(["run", two, "--objective", "best"], "'best'")
+    refused(["run", two] + ["--dim", "n=4"] * 2, "n twice")
+    refused(["run", two] + ["--input", "x=zeros"] * 2, "x twice")
+    refused(["run", two] + [w for i in range(20) for w in ("--dim", f"n{i}=4")], "more than 16")
+    refused(["explain", two, "--target", "frob"], "'frob'", "h200")
+    refused(["explain", two, "--target", binary], binary)
+    refused(["explain", two, "--target", empty_dir], empty_dir)
+    refused(["explain", two, "--target", write(f"{work}/bad.target", "max_invocations = -5\n")], "max_invocations")
+    refused(["explain", two, "--target", "careful", "--phase", "frob"], "'frob'", "kernel")
+    for bad in ("k9", "-1", "9", "99999999999999999999", ""):
+        refused(["explain", two, "--target", "careful", "--kernel", bad], f"'{bad}'")
+
+
+def files():
+    refused(["run", f"{work}/missing.smg"], "missing.smg", "No such file")
+    refused(["run", ""], "''")
+    refused(["run", f"{two}/x"], "Not a directory")
+    refused(["run", empty_dir], "config.json")
+    refused(["info", empty_dir], "config.json")
+    refused(["run", write(f"{work}/empty.smg", "")], "has no output")
+    refused(["run", binary], "binary.smg:1")
+    refused(["run", write(f"{work}/noise.smg", bytes(range(1, 256)) * 40)], "noise.smg:1")
+    refused(["run", "/dev/zero"], "'/dev/zero'", "bytes")
+    if os.geteuid() != 0:
+        locked = graph("locked", "x = input f32[1]")
+        os.chmod(locked, 0)
+        refused(["run", locked], "Permission denied")
+    refused(["embed", two, "text"], "is not a model directory")
+    refused(["embed", f"{SOURCE}/tests/models/hf-bert-tiny", "text"], "no pooling")
+
+
+def graphs():
+    rows = {
+        "cycle": (["y = neg(y)", "output y = y"], ":2:", "no cycles"),
+        "unknown": (["x = input f32[4]", "y = frob(x)", "output y = y"], ":3:", "frob"),
+        "arity": (["x = input f32[4]", "y = add(x)", "output y = y"], ":3:", "2 operands, got 1"),
+        "no_output": (["x = input f32[4]", "y = neg(x)"], "has no output"),
+        "zero": (["x = input f32[0]", "output y = x"], ":2:", "0"),
+        "negative": (["x = input f32[-4]", "output y = x"], ":2:"),
+        "overflow": (["x = input f32[4611686018427387904, 4]", "output y = x"], ":2:", "64 bits"),
+        "rank": (["x = input f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]", "output y = x"], ":2:"),
+        "type": (["x = input f33[4]", "output y = x"], ":2:", "f33"),
+        "max": (["dim n max 0", "x = input f32[n]", "output y = x"], ":2:", "0"),
+        "shapes": (["x = input f32[4]", "z = input f32[5]", "y = add(x, z)", "output y = y"], ":4:", "4", "5"),
+        "twice": (["x = input f32[4]", "x = input f32[5]", "output y = x"], ":3:", "x"),
+        "axis": (["x = input f32[4]", "y = sum(x) axis=1", "output y = y"], ":3:", "axis"),
+        "label": (["x = input f32[4, 4]", 'y = contract(x, x) "ab,cd->ad"', "output y = y"], ":3:"),
+    }
+    for name, (lines, *parts) in rows.items():
+        path = graph(name, *lines)
+        for command in (["run", path], ["info", path], ["explain", path, "--target", "h200"]):
+            refused(command, *parts)
+
+
+def sizes():
+    for bad in ("n", "n=", "=4", "n=x", "n=-1", "n=4x", "n=99999999999999999999"):
+        refused(["run", neg, "--dim", bad])
+        refused(["run", neg, "--max-dim", bad])
+    refused(["run", neg, "--dim", "n=0"], "n is 0")
+    refused(["run", neg, "--dim", "m=4"], "'m'", "n")
+    refused(["run", neg, "--max-dim", "m=4"], "'m'", "n")
+    refused(["run", neg, "--dim", "n=9223372036854775807"], "9223372036854775807")
+    refused(["run", two, "--dim", "n=17"], "17", "16")
+    refused(["run", two, "--max-dim", "n=17"], "17", "16")
+    refused(["run", two, "--max-dim", "n=4", "--dim", "n=5"], "5", "4")
+    refused(["explain", two, "--target", "h200", "--dim", "n=17"], "17", "16")
+    four = graph("four", "x = input f32[n, n, n, n]", "y = neg(x)", "output y = y")
+    refused(["run", four, "--dim", "n=100000"], "'x'", "elements")
+    refused(["run", four, "--interpret", "--dim", "n=100000"], "'x'", "elements")
+
+
+def inputs(run):
+    f4 = npy("f4", "<f4", "(4,)", struct.pack("<4f", 1, 2, 3, 4))
+    floats = read(f4)
+    out = f"{work}/out.npy"
+    refused([*run, two, "--input", "z=zeros"], "'z'", "x")
+    refused([*run, two, "--input", "x=missing.npy"], "missing.npy")
+    refused([*run, two, "--input", f"x={empty_dir}"], empty_dir)
+    refused([*run, two, "--input", "x="], "x=")
+    refused([*run, two, "--input", "x=" + npy("ints", "<i4", "(4,)", bytes(16))], "'x'", "I32", "f32")
+    refused([*run, two, "--input", "x=" + npy("matrix", "<f4", "(2, 2)", bytes(16))], "'x'", "1 axes", "2")
+    refused([*run, two, "--input", "x=" + npy("none", "<f4", "(0,)", b"")], "'x'", "0")
+    refused([*run, two, "--input", "x=" + npy("long", "<f4", "(17,)", bytes(68))], "'x'", "17", "16")
+    refused([*run, two, "--input", "x=" + npy("short", "<f4", "(400,)", bytes(16))], "1600", "16")
+    refused([*run, two, "--input", "x=" + npy("object", "|O", "(4,)", bytes(16))], "object.npy")
+    refused([*run, two, "--input", f"x={f4}", "--dim", "n=5"], "4", "5")
+    for cut in (0, 5, 9, 20, len(floats) - 1):
+        refused([*run, two, "--input", "x=" + write(f"{work}/cut.npy", floats[:cut])], "cut.npy")
+    ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 2, 6))
+    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "6")
+    ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, -1, 0))
+    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "-1")
+    ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 1 << 40, 0))
+    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], str(1 << 40))
+    refused([*run, two, "--output", f"q={out}"], "'q'")
+    refused([*run, two, "--output", "y=/nosuch/out.npy"], "/nosuch/out.npy")
+    refused([*run, two, "--output", f"y={empty_dir}"], empty_dir)
+    refused([*run, two, "--output", f"y={out}", "--output", f"q={out}"], "'q'")
+    left = [name for name in os.listdir(work) if name.startswith("out")]
+    report.check(left == [], f"half-written: {left}")
+    good = smg(*run, two, "--input", f"x={f4}", "--check", "--output", f"y={out}")
+    report.check(good.returncode == 0 and os.path.exists(out), f"a good run: {good.stderr}{good.stdout}")
+    os.remove(out)
+
+
+def devices():
+    refused(["run", two, "--device", "frob"], "'frob'")
+    refused(["run", two, "--device", "77"], "77")
+    refused(["explain", two, "--device", "frob"], "'frob'")
+    refused(["run", neg, "--dim", "n=2147483647", "--no-calibrate"], "'x'", "8589934592")
+
+
+def model_dirs():
+    """Copies of a small directory with one thing wrong."""
+    good = f"{SOURCE}/tests/models/hf-bert-tiny"
+    weights = read(f"{good}/model.safetensors")
+    config = json.loads(read(f"{good}/config.json"))
+    length = struct.unpack("<Q", weights[:8])[0]
+    header = json.loads(weights[8:8 + length])
+    first = next(name for name in header if name != "__metadata__")
+
+    def case(parts, new_config=None, new_weights=None, new_header=None, keep_weights=True):
+        path = f"{work}/model"
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        data = new_config if isinstance(new_config, (str, bytes)) else json.dumps({**config, **(new_config or {})})
+        write(f"{path}/config.json", data)
+        if new_header is not None:
+            text = json.dumps(new_header).encode()
+            new_weights = struct.pack("<Q", len(text)) + text + weights[8 + length:]
+        if keep_weights:
+            write(f"{path}/model.safetensors", weights if new_weights is None else new_weights)
+        refused(["run", path, "--no-calibrate"], *parts)
+        refused(["info", path], *parts)
+
+    def changed(**fields):
+        return {**header, first: {**header[first], **fields}}
+
+    case(["model_type", "'frob'", "bert"], {"model_type": "frob"})
+    case(["hidden_act", "frob"], {"hidden_act": "frob"})
+    case(["hidden_size"], {"hidden_size": -1})
+    case(["hidden_size"], {"hidden_size": "many"})
+    case(["num_attention_heads"], {"num_attention_heads": 7})
+    case(["num_hidden_layers"], {"num_hidden_layers": 1 << 40})
+    case(["config.json"], "")
+    case(["config.json"], "{")
+    case(["config.json"], b'{"model_type": "\xff"}')
+    case(["config.json"], "[]")
+    case(["safetensors"], keep_weights=False)
+    for cut in (0, 4, 8, 8 + length // 2, 8 + length, len(weights) // 2, len(weights) - 1):
+        case(["safetensors"], new_weights=weights[:cut])
+    case(["safetensors"], new_weights=struct.pack("<Q", 1 << 62) + weights[8:])
+    case([first], new_header={name if name != first else "frob": row for name, row in header.items()})
+    case(["belong to no tensor"], new_header={name: row for name, row in header.items() if name != first})
+    case([first], new_header=changed(data_offsets=[0, 1 << 62]))
+    case([first], new_header=changed(data_offsets=[8, 4]))
+    case([first], new_header=changed(dtype="F99"))
+    case([first], new_header=changed(shape=header[first]["shape"][::-1] + [1]))
+    case([first], new_header=changed(shape=[1 << 40, 1 << 40]))
+
+
+arguments()
+files()
+graphs()
+sizes()
+inputs(["run", "--interpret"])
+model_dirs()
+if has_device():
+    inputs(["run", "--no-calibrate"])
+    devices()
+elif os.environ.get("SMG_REQUIRE_DEVICE"):
+    report.check(False, "there is no device")
+sys.exit(report.finish())
