@@ -141,7 +141,7 @@ def inputs(run):
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 2, 6))
     refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "6")
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, -7, 0))
-    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "-7")
+    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "outside")
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 1 << 40, 0))
     refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], str(1 << 40))
     refused([*run, two, "--output", f"q={out}"], "'q'")
