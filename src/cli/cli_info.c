@@ -89,17 +89,67 @@ static void add_json(smg_text *text, const smg_graph *g) {
     smg_text_add(text, "}\n}\n");
 }
 
+/* ---- a model that cannot be converted ----------------------------------------------------------- */
+
+static void add_unconverted(smg_text *text, const smg_onnx *model) {
+    for (int i = 0; i < smg_onnx_declared_count(model); i++) {
+        const smg_onnx_declared *d = smg_onnx_declared_at(model, i);
+        smg_text_addf(text, "%-8s %s %s\n", d->output ? "output" : "input", d->name, d->type);
+    }
+    smg_text_addf(text, "%d nodes are not supported:\n", smg_onnx_missing_count(model));
+    for (int i = 0; i < smg_onnx_missing_count(model); i++) {
+        const smg_onnx_missing *m = smg_onnx_missing_at(model, i);
+        smg_text_addf(text, "  %s%s%s, opset %lld, node '%s': %s\n", m->domain,
+                      m->domain[0] ? "." : "", m->op, (long long)m->opset, m->node, m->reason);
+    }
+}
+
+static void add_declared_json(smg_text *text, const smg_onnx *model, bool output) {
+    bool first = true;
+    for (int i = 0; i < smg_onnx_declared_count(model); i++) {
+        const smg_onnx_declared *d = smg_onnx_declared_at(model, i);
+        if (d->output != output) continue;
+        smg_text_add(text, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
+        smg_text_add_json(text, d->name);
+        smg_text_add(text, ", \"type\": ");
+        smg_text_add_json(text, d->type);
+        smg_text_add(text, "}");
+        first = false;
+    }
+}
+
+static void add_unconverted_json(smg_text *text, const smg_onnx *model) {
+    smg_text_add(text, "{\n  \"inputs\": [");
+    add_declared_json(text, model, false);
+    smg_text_add(text, "\n  ],\n  \"outputs\": [");
+    add_declared_json(text, model, true);
+    smg_text_add(text, "\n  ],\n  \"unsupported\": [");
+    for (int i = 0; i < smg_onnx_missing_count(model); i++) {
+        const smg_onnx_missing *m = smg_onnx_missing_at(model, i);
+        smg_text_add(text, i > 0 ? ",\n    {\"node\": " : "\n    {\"node\": ");
+        smg_text_add_json(text, m->node);
+        smg_text_add(text, ", \"op\": ");
+        smg_text_add_json(text, m->op);
+        smg_text_add(text, ", \"domain\": ");
+        smg_text_add_json(text, m->domain);
+        smg_text_addf(text, ", \"opset\": %lld, \"reason\": ", (long long)m->opset);
+        smg_text_add_json(text, m->reason);
+        smg_text_add(text, "}");
+    }
+    smg_text_add(text, "\n  ]\n}\n");
+}
+
 int cli_info(cli_options *o) {
     const char *path = NULL;
     smg_source source = {0};
     if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
-    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
+    if (smg_source_look(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
     smg_text text;
     smg_text_init(&text, o->ctx);
-    if (o->json) {
-        add_json(&text, source.graph);
+    if (source.graph != NULL) {
+        (o->json ? add_json : add_table)(&text, source.graph);
     } else {
-        add_table(&text, source.graph);
+        (o->json ? add_unconverted_json : add_unconverted)(&text, source.onnx);
     }
     smg_status status = smg_text_status(&text);
     if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);

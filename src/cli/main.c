@@ -68,7 +68,7 @@ static void print_usage(FILE *out) {
     for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
     fprintf(out,
             "smg help [COMMAND | ops]\nsmg --version\n\n"
-            "MODEL is a Hugging Face directory (model_type bert) or a graph text file (.smg).\n"
+            "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg).\n"
             "D is an index, a type (cpu, discrete, integrated) or a part of a device's name.\n");
 }
 

@@ -1,6 +1,6 @@
 /* compile: the one list of phases, and what surrounds it.
  *
- * Takes:    a path (model directory, graph text) or a graph; a target; options.
+ * Takes:    a path (model directory, ONNX file, graph text) or a graph; a target; options.
  * Gives:    a compilation (rewritten graph, plan, bundle) whose every phase can be printed; a model that
  *           runs; checks against the reference; inputs made or read.
  * Promises: the same source, target and options give the same bundle; what it made is freed on failure.
@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "import/import.h"
 #include "model/model.h"
+#include "onnx/onnx.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "smg/model.h"
@@ -28,13 +29,18 @@ typedef struct smg_source {
     smg_context *ctx;
     smg_graph *graph;
     bool owns_graph;
-    smg_import_dir *dir; /* NULL for text and for graphs made in C */
+    smg_import_dir *dir; /* of a directory, else NULL */
+    smg_onnx *onnx;      /* of an ONNX file, else NULL */
     smg_arena *arena;    /* converted weights */
 } smg_source;
 
-/* A directory, or a file of graph text. embedding_only: of a sentence encoder, nothing but the pooled
+/* A directory, an ONNX file, or a file of graph text. embedding_only: of a sentence encoder, nothing but the pooled
  * embedding; UNSUPPORTED when the directory has no pooling that smg knows. */
 smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
+                           smg_source *out_source);
+/* The same, but an ONNX file with unsupported operators is no failure: graph is NULL then, and
+ * smg_onnx_missing_at(source->onnx, ..) lists them. */
+smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only,
                            smg_source *out_source);
 void smg_source_close(smg_source *source); /* zeroed is fine */
 /* For smg_program_options: drops the pages of an uploaded weight. user: the smg_source. */

@@ -1,8 +1,8 @@
 /* compile_load.c: a path as a graph with its weights.
  *
- * A directory goes through import/ (what is in the files) to model/ (what it means); a file is graph
- * text. This is the place where the two meet: the functions below hand config keys and tensors over,
- * converting weights of types that graphs do not have to f32. */
+ * A directory goes through import/ (what is in the files) to model/ (what it means); this is the place
+ * where the two meet: the functions below hand config keys and tensors over, converting weights of
+ * types that graphs do not have to f32. A file is ONNX (onnx/) or graph text. */
 #include "compile/compile.h"
 
 typedef struct loader {
@@ -167,24 +167,54 @@ static smg_status load_text(smg_context *ctx, const char *path, smg_source *sour
     return status;
 }
 
-smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
+/* By its name, or by its first byte: the tag of ONNX's first field, which no text begins with. */
+static bool is_onnx(smg_context *ctx, const char *path) {
+    size_t length = strlen(path);
+    smg_mapped_file file = {0};
+    if (length > 5 && strcmp(path + length - 5, ".onnx") == 0) return true;
+    if (!smg_file_exists(path) || smg_file_map(ctx, path, &file) != SMG_OK) return false;
+    bool tagged = file.size > 0 && file.data[0] == 0x08;
+    smg_file_unmap(&file);
+    return tagged;
+}
+
+static smg_status load_onnx(smg_context *ctx, const char *path, smg_source *source) {
+    SMG_TRY(smg_onnx_open(ctx, path, &source->onnx));
+    if (smg_onnx_missing_count(source->onnx) > 0) return SMG_OK;
+    return smg_onnx_make_graph(source->onnx, &source->graph);
+}
+
+smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only,
                            smg_source *out_source) {
     *out_source = (smg_source){.ctx = ctx, .owns_graph = true};
     SMG_TRY(smg_arena_create(ctx, &out_source->arena));
-    bool is_dir = smg_path_is_dir(path);
     smg_status status = SMG_OK;
-    if (!is_dir && embedding_only) {
+    if (smg_path_is_dir(path)) {
+        status = load_dir(ctx, path, embedding_only, out_source);
+    } else if (embedding_only) {
         status = smg_fail(ctx, SMG_INVALID, "'%s' is not a model directory", path);
+    } else if (is_onnx(ctx, path)) {
+        status = load_onnx(ctx, path, out_source);
     } else {
-        status = is_dir ? load_dir(ctx, path, embedding_only, out_source)
-                        : load_text(ctx, path, out_source);
+        status = smg_context_status(ctx);
+        if (status == SMG_OK) status = load_text(ctx, path, out_source);
     }
+    if (status != SMG_OK) smg_source_close(out_source);
+    return status;
+}
+
+smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
+                           smg_source *out_source) {
+    SMG_TRY(smg_source_look(ctx, path, embedding_only, out_source));
+    if (out_source->graph != NULL) return SMG_OK;
+    smg_status status = smg_onnx_make_graph(out_source->onnx, &out_source->graph);
     if (status != SMG_OK) smg_source_close(out_source);
     return status;
 }
 
 void smg_source_close(smg_source *source) {
     if (source->owns_graph) smg_graph_destroy(source->graph);
+    smg_onnx_close(source->onnx);
     smg_import_close_dir(source->dir);
     smg_arena_destroy(source->arena);
     *source = (smg_source){0};
@@ -192,7 +222,7 @@ void smg_source_close(smg_source *source) {
 
 void smg_source_uploaded(void *user, const void *data, size_t bytes) {
     const smg_source *source = user;
-    (void)bytes;
+    if (source->onnx != NULL) smg_onnx_drop(source->onnx, data, bytes);
     if (source->dir == NULL || source->dir->weights == NULL) return;
     for (int i = 0; i < smg_safetensors_count(source->dir->weights); i++) {
         const smg_import_tensor *tensor = smg_safetensors_at(source->dir->weights, i);

@@ -41,6 +41,16 @@ void smg_onnx_close(smg_onnx *model);
 int smg_onnx_missing_count(const smg_onnx *model);
 const smg_onnx_missing *smg_onnx_missing_at(const smg_onnx *model, int index);
 
+/* An input or output as the file declares it. */
+typedef struct smg_onnx_declared {
+    const char *name;
+    bool output;
+    const char *type; /* "float32[batch, 3]"; "?" where the file says nothing */
+} smg_onnx_declared;
+/* Inputs, then outputs; weights that the file lists among the inputs are left out. */
+int smg_onnx_declared_count(const smg_onnx *model);
+const smg_onnx_declared *smg_onnx_declared_at(const smg_onnx *model, int index);
+
 /* Converts. UNSUPPORTED with the first missing operator when there is one. The graph is finished,
  * belongs to the caller (smg_graph_destroy) and must die before the model. */
 smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph);

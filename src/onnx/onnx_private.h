@@ -45,6 +45,7 @@ struct smg_onnx {
     pb_model *proto;
     smg_map *functions; /* domain, name and overload, each with its NUL, to pb_function */
     SMG_ARRAY(smg_onnx_missing) missing;
+    SMG_ARRAY(smg_onnx_declared) declared;
 };
 
 /* ---- onnx_wire.c -------------------------------------------------------------------------------- */
@@ -66,6 +67,10 @@ smg_status smg_onnx_read_tensor(smg_onnx *model, const pb_tensor *tensor, const 
 /* Bytes of external data, mapped; `bytes` is what the tensor needs. */
 smg_status smg_onnx_read_external(smg_onnx *model, const pb_tensor *tensor, const char *name,
                                   size_t bytes, const uint8_t **out_data);
+
+/* ---- onnx_declared.c ---------------------------------------------------------------------------- */
+
+smg_status smg_onnx_list_declared(smg_onnx *model);
 
 /* ---- onnx_missing.c ----------------------------------------------------------------------------- */
 

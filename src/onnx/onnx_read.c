@@ -102,6 +102,7 @@ static smg_status check(smg_onnx *m) {
         return smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s' has %zu sparse initialisers", m->label,
                         proto->graph->n_sparse_initializer);
     SMG_TRY(index_functions(m));
+    SMG_TRY(smg_onnx_list_declared(m));
     return smg_onnx_find_missing(m);
 }
 
