@@ -7,6 +7,7 @@
 
 #define PLAN_MAX_SEGMENT 40
 #define PLAN_MAX_PRODUCTS 4
+#define PLAN_MAX_MEMBERS 80 /* of a segment, with what its nodes compute anew */
 
 /* What is known of a segment once it has been tried; shared by all segments of the same structure. */
 typedef struct segment {
@@ -26,6 +27,7 @@ typedef struct planner {
     smg_map *cache;        /* structure hash -> segment */
     int64_t *nominal;      /* per symbol */
     bool *prepared;        /* per node: computed once, by the prepare list */
+    bool *inlined;         /* per node: computed anew by every reader */
     bool preparing;        /* the order at hand is the prepare list's */
     int count;             /* nodes in the order */
     smg_node_id *order;    /* compute nodes, no views or leaves */
@@ -38,8 +40,13 @@ typedef struct planner {
 smg_status plan_mark_prepared(planner *p);
 /* The order of the prepare list (p->preparing) or of the run list. */
 smg_status plan_order(planner *p);
-/* Nodes [from, to) of the order as a sorted list, needed[] set. Caller's array has room. */
-void plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
+/* plan_inline.c: fills p->inlined. */
+smg_status plan_mark_inlined(planner *p);
+/* Adds what `count` nodes compute anew; the new count, -1 when there are too many. */
+int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
+/* Nodes [from, to) of the order and what they compute anew as a sorted list, needed[] set. The list has room for
+ * PLAN_MAX_MEMBERS; the result is their number, or -1 when there are too many. */
+int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
 /* Lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);

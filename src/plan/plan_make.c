@@ -139,6 +139,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     plan->graph = g;
     plan->arena = arena;
     SMG_TRY(plan_mark_prepared(&p));
+    SMG_TRY(plan_mark_inlined(&p));
     if (!p.options->run_only) SMG_TRY(choose_list(&p, plan, true));
     SMG_TRY(choose_list(&p, plan, false));
     *out_plan = plan;

@@ -70,7 +70,8 @@ smg_status plan_order(planner *p) {
         level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        if (computes(n) && live[i] && p->prepared[i] == p->preparing) keys[p->count++] = (keyed){ .level = level[i], .id = i };
+        bool listed = computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
+        if (listed) keys[p->count++] = (keyed){ .level = level[i], .id = i };
     }
     qsort(keys, (size_t)p->count, sizeof(keyed), by_level);
     for (int i = 0; i < p->count; i++) {
@@ -86,10 +87,12 @@ static int by_id(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-void plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
+int plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
     for (int i = from; i < to; i++) {
         out_nodes[i - from] = p->order[i];
         p->needed[p->order[i]] = p->last_use[p->order[i]] >= to;
     }
-    qsort(out_nodes, (size_t)(to - from), sizeof(smg_node_id), by_id);
+    int count = plan_add_inlined(p, out_nodes, to - from);
+    if (count > 0) qsort(out_nodes, (size_t)count, sizeof(smg_node_id), by_id);
+    return count;
 }

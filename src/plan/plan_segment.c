@@ -25,7 +25,7 @@ static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, co
 
 static uint64_t hash_segment(const planner *p, const smg_node_id *nodes, int count) {
     uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
-    smg_node_id external[PLAN_MAX_SEGMENT * SMG_MAX_OPERANDS];
+    smg_node_id external[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
     int externals = 0;
     for (int i = 0; i < count; i++) {
         const smg_node *n = smg_graph_node(p->g, nodes[i]);
@@ -155,10 +155,13 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
-    smg_node_id nodes[PLAN_MAX_SEGMENT];
+    static const segment crowded = { .refused = "too many nodes for one kernel" };
+    smg_node_id nodes[PLAN_MAX_MEMBERS];
     void *found;
-    plan_members(p, from, to, nodes);
-    uint64_t key = hash_segment(p, nodes, to - from);
+    int count = plan_members(p, from, to, nodes);
+    *out_segment = &crowded;
+    if (count < 0) return SMG_OK;
+    uint64_t key = hash_segment(p, nodes, count);
     if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
         *out_segment = found;
         return SMG_OK;
@@ -167,7 +170,7 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     smg_arena *scratch = NULL;
     if (s == NULL) return SMG_MEMORY;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = try_all(p, scratch, nodes, to - from, s);
+    smg_status status = try_all(p, scratch, nodes, count, s);
     smg_arena_destroy(scratch);
     SMG_TRY(status);
     *out_segment = s;
@@ -175,13 +178,16 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
 }
 
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
-    smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
+    smg_node_id members[PLAN_MAX_MEMBERS], *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
     const char *refused;
     smg_space *space;
     smg_schedule schedule = s->schedule;
     if (nodes == NULL) return SMG_MEMORY;
-    plan_members(p, from, to, nodes);
-    SMG_TRY(smg_space_build(p->g, p->arena, nodes, to - from, p->needed, &space));
+    int count = plan_members(p, from, to, members), own = 0;
+    for (int i = 0; i < count; i++) {
+        if (!p->inlined[members[i]]) nodes[own++] = members[i];
+    }
+    SMG_TRY(smg_space_build(p->g, p->arena, members, count, p->needed, &space));
     schedule.space = space;
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);
