@@ -70,7 +70,7 @@ static void run_rows(bool kernels) {
         smg_target target;
         assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
         expect_ok(&f, smg_source_open(f.ctx, r->folder, false, &f.source));
-        expect_ok(&f, smg_target_named(f.ctx, "careful", &target));
+        expect_ok(&f, smg_target_named(f.ctx, "lavapipe", &target));
         if (kernels) expect_ok(&f, smg_compile_plan(f.ctx, f.source.graph, &target, NULL, &f.c));
         for (int k = 0; k < 4 && r->cases[k] != NULL; k++) run_case(&f, r, r->cases[k]);
         smg_compilation_destroy(f.c);
