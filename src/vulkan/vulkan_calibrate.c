@@ -171,6 +171,7 @@ smg_status smg_vk_calibrate(smg_vk_device *dev) {
     SMG_TRY(smg_vk_check_alive(dev));
     if (dev->target.bandwidth_from == SMG_FACT_MEASURED) return SMG_OK;
     const char *path = cache_path(dev);
+    if (!path && smg_context_cache_dir(dev->ctx)[0]) return SMG_MEMORY;
     if (read_cache(dev, path)) return SMG_OK;
     smg_progress(dev->ctx, "calibrate", 0, 1, "device");
     measurements m = {0};
