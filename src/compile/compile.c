@@ -7,22 +7,38 @@
  * explain, info and the interpreter need only the first. */
 #include "compile/compile.h"
 
+static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
+    smg_rewrite_count *row = SMG_ARRAY_PUSH(c->arena, &c->report.rules);
+    if (row == NULL) return SMG_MEMORY;
+    *row = (smg_rewrite_count){rule, applied};
+    return SMG_OK;
+}
+
 /* Copies beside an original that something else reads (a table that is gathered from and multiplied with). */
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
 static smg_status store_weights(smg_compilation *c) {
     int copies = 0;
-    SMG_TRY(smg_graph_store_weights(c->graph, c->target.max_buffer_range, WEIGHTS_TWICE, &copies));
-    smg_rewrite_count *row = SMG_ARRAY_PUSH(c->arena, &c->report.rules);
-    if (row == NULL) return SMG_MEMORY;
-    *row = (smg_rewrite_count){"weight stored along the result's axis", copies};
+    SMG_TRY(smg_graph_store_weights(c->graph, smg_target_largest_buffer(&c->target), WEIGHTS_TWICE, &copies));
     c->report.nodes_after = c->graph->nodes.count;
-    return SMG_OK;
+    return add_count(c, "weight stored along the result's axis", copies);
+}
+
+/* Constants that one binding cannot reach become parts first. */
+static smg_status split_and_rewrite(smg_compilation *c, const smg_graph *g) {
+    smg_graph *parts = NULL;
+    int constants = 0;
+    SMG_TRY(smg_graph_split_constants(g, smg_target_largest_buffer(&c->target), &parts, &constants));
+    smg_status status = smg_graph_rewrite(parts != NULL ? parts : g, &c->graph, &c->report);
+    smg_graph_destroy(parts);
+    SMG_TRY(status);
+    c->report.nodes_before = g->nodes.count;
+    return add_count(c, "constant in parts that a binding reaches", constants);
 }
 
 static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
     double start = smg_clock_seconds();
-    SMG_TRY(smg_graph_rewrite(g, &c->graph, &c->report));
+    SMG_TRY(split_and_rewrite(c, g));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
     SMG_TRY(store_weights(c));
     c->seconds.rewrite = smg_clock_seconds() - start;

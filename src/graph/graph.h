@@ -117,6 +117,10 @@ typedef struct smg_rewrite_report {
  * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
 smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
 
+/* Constants of more than `limit` bytes on the device as parts that fit (graph_split.c), in a new graph that borrows
+ * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */
+smg_status smg_graph_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants);
+
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
  * copy with the result's axis innermost (graph_store.c). limit: bytes of one copy; twice: of all copies whose
  * original stays because something else reads it. */

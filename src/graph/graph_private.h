@@ -30,6 +30,11 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node);
 /* An empty graph whose sizes hold the symbols of `like` in the same order. */
 smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph);
 
+/* ---- graph_rewrite.c ---- */
+
+/* Name and sizes of a node of `from` as those of `to`; operands stay. */
+smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node);
+
 /* ---- graph_lex.c: tokens of the text form. Each moves the cursor past what it read, leading spaces
  * included, or leaves it and returns false. ---- */
 

@@ -217,22 +217,26 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     return SMG_OK;
 }
 
+smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node) {
+    node->name = smg_arena_string(to->arena, node->name);
+    if (!node->name) return SMG_MEMORY;
+    for (int k = 0; k < node->rank; k++) {
+        node->dims[k] = smg_size_import(to->sizes, from->sizes, node->dims[k]);
+        if (node->dims[k] < 0) return SMG_MEMORY;
+    }
+    if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
+        node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE)
+        node->size = smg_size_import(to->sizes, from->sizes, node->size);
+    return node->begin < 0 || node->size < 0 ? SMG_MEMORY : SMG_OK;
+}
+
 static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
     for (int i = 0; i < from->nodes.count; i++) {
         smg_node *node = SMG_ARRAY_PUSH(to->arena, &to->nodes);
         if (!node) return SMG_MEMORY;
         *node = from->nodes.items[i];
-        node->name = smg_arena_string(to->arena, node->name);
-        if (!node->name) return SMG_MEMORY;
-        for (int k = 0; k < node->rank; k++) {
-            node->dims[k] = smg_size_import(to->sizes, from->sizes, node->dims[k]);
-            if (node->dims[k] < 0) return SMG_MEMORY;
-        }
-        if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
-            node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
-        if (smg_op_leaf(node->op) == SMG_LEAF_SIZE)
-            node->size = smg_size_import(to->sizes, from->sizes, node->size);
-        if (node->begin < 0 || node->size < 0) return SMG_MEMORY;
+        SMG_TRY(smg_node_import(to, from, node));
     }
     for (int i = 0; i < from->outputs.count; i++) {
         smg_graph_output_row *row = SMG_ARRAY_PUSH(to->arena, &to->outputs);

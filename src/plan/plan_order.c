@@ -47,6 +47,29 @@ static void mark_uses(planner *p, const bool *live) {
     }
 }
 
+/* What is made of indices and sizes only (a mask) belongs to its first reader, not to the beginning. */
+static smg_status place_masks(const planner *p, int *level) {
+    int nodes = p->g->nodes.count;
+    bool *tensor = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
+    int *reader = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
+    if (tensor == NULL || reader == NULL) return SMG_MEMORY;
+    for (smg_node_id i = 0; i < nodes; i++) {
+        const smg_node *n = smg_graph_node(p->g, i);
+        tensor[i] = smg_op_leaf(n->op) == SMG_LEAF_TENSOR;
+        reader[i] = INT32_MAX;
+        for (int k = 0; k < n->operand_count; k++) tensor[i] = tensor[i] || tensor[n->operand[k]];
+    }
+    for (smg_node_id i = nodes - 1; i >= 0; i--) {
+        const smg_node *n = smg_graph_node(p->g, i);
+        if (!tensor[i] && reader[i] < INT32_MAX && reader[i] > level[i]) level[i] = reader[i];
+        int own = computes(n) ? level[i] : reader[i];
+        for (int k = 0; k < n->operand_count; k++) {
+            if (own < reader[n->operand[k]]) reader[n->operand[k]] = own;
+        }
+    }
+    return SMG_OK;
+}
+
 smg_status plan_order(planner *p) {
     int nodes = p->g->nodes.count;
     int *level = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
@@ -68,6 +91,10 @@ smg_status plan_order(planner *p) {
             if (level[n->operand[k]] > level[i]) level[i] = level[n->operand[k]];
         }
         level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
+    }
+    SMG_TRY(place_masks(p, level));
+    for (smg_node_id i = 0; i < nodes; i++) {
+        const smg_node *n = smg_graph_node(p->g, i);
         p->place[i] = -1;
         p->last_use[i] = -1;
         bool listed = computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];

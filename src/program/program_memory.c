@@ -10,9 +10,7 @@ static int64_t aligned(int64_t value, int64_t alignment) {
 }
 
 static int64_t chunk_limit(const smg_program *p) {
-    int64_t limit = p->target->max_buffer_range;
-    if (p->target->max_allocation < limit) limit = p->target->max_allocation;
-    return limit / 16 * 16;
+    return smg_target_largest_buffer(p->target);
 }
 
 /* Bytes of a buffer on the device at these sizes, checked against one binding. */

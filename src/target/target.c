@@ -203,3 +203,9 @@ uint64_t smg_target_hash(const smg_target *target) {
     }
     return hash;
 }
+
+int64_t smg_target_largest_buffer(const smg_target *target) {
+    int64_t limit = target->max_buffer_range;
+    if (target->max_allocation < limit) limit = target->max_allocation;
+    return limit / 16 * 16;
+}

@@ -103,6 +103,8 @@ smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
 const char *smg_target_origin_word(smg_fact_origin origin);
 /* Refuses impossible limits with the numbers. */
 smg_status smg_target_verify(smg_context *ctx, const smg_target *target);
+/* Bytes of the largest buffer that one binding reaches whole, a multiple of 16. */
+int64_t smg_target_largest_buffer(const smg_target *target);
 /* Hash over everything that changes a plan. */
 uint64_t smg_target_hash(const smg_target *target);
 
