@@ -11,14 +11,12 @@
 
 static const double tolerance = 1e-4;
 
-typedef enum checked { GRAPH, KERNELS } checked;
 typedef struct row {
-    checked what;
     const char *folder, *output;
     const char *cases[4];
 } row;
 
-#define HF(what_, folder_, output_, ...) {what_, "tests/models/" folder_, output_, {__VA_ARGS__}},
+#define HF(folder_, output_, ...) {"tests/models/" folder_, output_, {__VA_ARGS__}},
 static const row rows[] = {
 #include "support/hf_models.h"
 };
@@ -65,7 +63,6 @@ static void run_case(fixture *f, const row *r, const char *name) {
 static void run_rows(bool kernels) {
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         const row *r = &rows[i];
-        if (kernels && r->what != KERNELS) continue;
         fixture f = {.ctx = NULL};
         smg_target target;
         assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
