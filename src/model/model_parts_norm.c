@@ -71,6 +71,24 @@ static smg_value silu(model_builder *b, smg_value x) {
     return smg_model_map2(b, "mul", x, smg_model_map1(b, "sigmoid", x));
 }
 
+static smg_value sigmoid(model_builder *b, smg_value x) {
+    return smg_model_map1(b, "sigmoid", x);
+}
+
+static smg_value quick_gelu(model_builder *b, smg_value x) {
+    smg_value scaled = smg_model_map2(b, "mul", x, smg_model_number(b, 1.702));
+    return smg_model_map2(b, "mul", x, smg_model_map1(b, "sigmoid", scaled));
+}
+
+static smg_value relu_squared(model_builder *b, smg_value x) {
+    return smg_model_map1(b, "square", smg_model_map1(b, "relu", x));
+}
+
+static smg_value identity(model_builder *b, smg_value x) {
+    (void)b;
+    return x;
+}
+
 static smg_value tanh_of(model_builder *b, smg_value x) {
     return smg_model_map1(b, "tanh", x);
 }
@@ -79,9 +97,13 @@ static const struct activation {
     const char *name;
     smg_value (*build)(model_builder *b, smg_value x);
 } activations[] = {
-    {"gelu", gelu_erf},       {"gelu_new", gelu_tanh}, {"gelu_pytorch_tanh", gelu_tanh},
-    {"gelu_fast", gelu_tanh}, {"relu", relu},          {"silu", silu},
-    {"swish", silu},          {"tanh", tanh_of},
+    {"gelu", gelu_erf},       {"gelu_python", gelu_erf},
+    {"gelu_new", gelu_tanh},  {"gelu_pytorch_tanh", gelu_tanh},
+    {"gelu_fast", gelu_tanh}, {"quick_gelu", quick_gelu},
+    {"relu", relu},           {"relu2", relu_squared},
+    {"silu", silu},           {"swish", silu},
+    {"sigmoid", sigmoid},     {"tanh", tanh_of},
+    {"linear", identity},
 };
 
 static const struct activation *find_activation(const char *name) {
@@ -95,7 +117,8 @@ bool smg_model_activation_known(const char *name) {
 }
 
 const char *smg_model_activation_names(void) {
-    return "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu swish tanh";
+    return "gelu gelu_python gelu_new gelu_pytorch_tanh gelu_fast quick_gelu relu relu2 silu swish "
+           "sigmoid tanh linear";
 }
 
 smg_value smg_model_activation(model_builder *b, smg_value x, const char *name) {
