@@ -10,9 +10,9 @@
  *     if (smg_model_run(model, in, 3, &out, 1) != SMG_OK) puts(smg_context_error(ctx));
  *     float *embedding = out.data;                       out.dims is {1, 384}
  *
- * A model is a Hugging Face directory, a graph text file (.smg), or a graph built with smg/graph.h. Open
- * compiles it for the device: fused kernels, weights uploaded. Symbolic sizes (batch, sequence) follow
- * the arrays of each run; one compilation serves all of them, and a run of sizes seen lately allocates
+ * A model is a Hugging Face directory, an ONNX file, a graph text file (.smg), or a graph built with
+ * smg/graph.h. Open compiles it for the device: fused kernels, weights uploaded. Symbolic sizes (batch,
+ * sequence) follow the arrays of each run; one compilation serves all of them, and a run of sizes seen lately allocates
  * nothing.
  *
  * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.

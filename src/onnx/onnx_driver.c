@@ -7,7 +7,7 @@
  */
 #include "onnx/onnx_private.h"
 
-#define MOST_NODES 1000000 /* after functions are expanded */
+#define MOST_NODES 200000 /* after functions are expanded */
 #define MOST_STARTS 32
 
 typedef struct driver {
@@ -283,7 +283,9 @@ static smg_status add_output(driver *d, const onnx_scope *scope, const pb_value_
     smg_type type = input_type(dtype);
     if (type != smg_onnx_graph_type(dtype))
         value = smg_graph_cast(d->b.graph, value, smg_type_word(type));
-    smg_status status = smg_graph_output(d->b.graph, output->name, value);
+    smg_status status = smg_graph_node_of(d->b.graph, value)
+                            ? smg_graph_output(d->b.graph, output->name, value)
+                            : smg_context_status(d->m->ctx);
     if (status == SMG_OK) return SMG_OK;
     return smg_fail_within(d->m->ctx, status, "'%s': output '%s'", d->m->label, output->name);
 }

@@ -1,0 +1,130 @@
+"""ONNX files through the command: what is listed, what runs, and what is refused with one sentence."""
+import json
+import os
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SMG_SOURCE_DIR"], "tests", "support"))
+from smg_command import Report, folder, has_device, smg, write
+
+work = folder("fault-onnx")
+report = Report()
+F32, I64 = 1, 7
+
+
+def refused(words, *parts):
+    report.refusal(words, smg(*words), *parts)
+
+
+# ---- protobuf by hand ----
+
+def varint(value):
+    out = bytearray()
+    value &= (1 << 64) - 1
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def value(name, kind, *dims):
+    shape = b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
+
+
+def node(op, name, inputs, outputs, domain=""):
+    lists = b"".join(field(1, i) for i in inputs) + b"".join(field(2, o) for o in outputs)
+    return lists + field(3, name) + field(4, op) + (field(7, domain) if domain else b"")
+
+
+def floats(name, dims, values):
+    return (b"".join(field(1, d) for d in dims) + field(2, F32) + field(8, name)
+            + field(9, struct.pack(f"<{len(values)}f", *values)))
+
+
+def model(name, inputs, outputs, nodes, weights=(), opset=18):
+    graph = b"".join([field(1, n) for n in nodes] + [field(2, "g")] + [field(5, w) for w in weights]
+                     + [field(11, i) for i in inputs] + [field(12, o) for o in outputs])
+    return write(f"{work}/{name}", field(1, 8) + field(8, field(2, opset)) + field(7, graph))
+
+
+def npy(name, descr, shape, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * ((64 - (len(header) + 11) % 64) % 64) + "\n"
+    return write(f"{work}/{name}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+
+
+add = model("add.onnx", [value("a", F32, "batch", 2), value("b", F32, "batch", 2)], [value("y", F32, "batch", 2)],
+            [node("Add", "sum", ["a", "b"], ["y"])])
+by_bytes = model("add.bin", [value("a", F32, "batch", 2)], [value("y", F32, "batch", 2)],
+                 [node("Neg", "minus", ["a"], ["y"])])
+strange = model("strange.onnx", [value("x", F32, 3)], [value("y", F32, 3)],
+                [node("Frob", "f1", ["x"], ["h"]), node("Tweak", "f2", ["h"], ["y"], "com.example")], opset=17)
+
+
+def lists():
+    done = smg("info", add)
+    report.check(done.returncode == 0 and "input    a f32[batch, 2]" in done.stdout, f"info: {done}")
+    done = smg("info", by_bytes)
+    report.check(done.returncode == 0 and "input    a f32[batch, 2]" in done.stdout, f"info by bytes: {done}")
+    done = smg("info", strange)
+    report.check(done.returncode == 0 and "2 nodes are not supported" in done.stdout
+                 and "Frob, opset 17, node 'f1'" in done.stdout and "com.example.Tweak" in done.stdout
+                 and "input    x float32[3]" in done.stdout, f"info of unsupported: {done}")
+    done = smg("info", strange, "--json")
+    rows = json.loads(done.stdout)["unsupported"]
+    report.check([r["op"] for r in rows] == ["Frob", "Tweak"] and rows[0]["opset"] == 17, f"json: {done}")
+    done = smg("explain", add, "--target", "careful")
+    report.check(done.returncode == 0 and "1 kernels" in done.stdout, f"explain: {done}")
+
+
+def refusals():
+    for command in ("run", "bench", "explain"):
+        refused([command, strange], "node 'f1' (Frob, opset 17)", "2 nodes are not supported")
+    refused(["info", write(f"{work}/empty.onnx", b"")], "holds no ONNX graph (0 bytes)")
+    refused(["info", write(f"{work}/text.onnx", "graph g\n")], "not a sound ONNX file")
+    refused(["info", f"{work}/missing.onnx"], "missing.onnx", "No such file")
+    refused(["info", work + "/folder.onnx"], "folder.onnx")
+    refused(["info", model("old.onnx", [], [], [], opset=9)], "opset 9", "11 to 23")
+    refused(["info", model("new.onnx", [], [], [], opset=99)], "opset 99", "11 to 23")
+    with open(add, "rb") as file:
+        whole = file.read()
+    refused(["info", write(f"{work}/cut.onnx", whole[:-5])], "cut.onnx")
+    refused(["info", model("sum.onnx", [value("a", F32, "s"), value("b", F32, "t")], [value("y", F32, "s")],
+                           [node("Add", "sum", ["a", "b"], ["y"])])], "node 'sum' (Add, opset 18)", "s", "t")
+    refused(["info", model("mm.onnx", [value("a", F32, 2, 3)], [value("y", F32, 2, 2)],
+                           [node("MatMul", "product", ["a", "w"], ["y"])],
+                           [floats("w", [4, 2], [0.0] * 8)])], "node 'product' (MatMul, opset 18)", "3", "4")
+
+
+def runs():
+    two = npy("two", "<f4", (2, 2), struct.pack("<4f", 1, 2, 3, 4))
+    three = npy("three", "<f4", (3, 2), struct.pack("<6f", *range(6)))
+    wide = npy("wide", "<f4", (2, 3), struct.pack("<6f", *range(6)))
+    ints = npy("ints", "<i8", (2, 2), struct.pack("<4q", 1, 2, 3, 4))
+    given = ["run", add, "--input", f"a={two}", "--input"]
+    done = smg(*given, f"b={two}", "--check", "--output", f"y={work}/y.npy")
+    report.check(done.returncode == 0 and "PASS" in done.stdout, f"run: {done}")
+    if os.path.exists(f"{work}/y.npy"):
+        with open(f"{work}/y.npy", "rb") as file:
+            report.check(struct.unpack("<4f", file.read()[-16:]) == (2, 4, 6, 8), "run: wrong sum")
+    refused([*given, f"b={three}"], "'b'", "batch", "3", "2")
+    refused([*given, f"b={wide}"], "'b'", "axis 1 is 3, it must be 2")
+    refused([*given, f"b={ints}"], "I64", "f32")
+    refused([*given, f"c={two}"], "no input 'c'", "a, b")
+
+
+lists()
+refusals()
+if has_device():
+    runs()
+elif os.environ.get("SMG_REQUIRE_DEVICE"):
+    report.check(False, "no device")
+sys.exit(report.finish())
