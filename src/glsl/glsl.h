@@ -32,7 +32,7 @@ typedef struct smg_glsl_interface {
     int binding_count; /* kernel->buffers.count, and one for diagnostics where they are */
     int diagnostics;   /* its binding, -1: the kernel has no index from data */
     int local_size;    /* invocations in x; y and z are 1 */
-    int subgroup_size; /* size that must be required with full subgroups; 0: any */
+    int subgroup_size; /* size that must be required with full subgroups; 0: any, for lack of choice */
     int64_t shared_bytes;
 } smg_glsl_interface;
 

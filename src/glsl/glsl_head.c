@@ -23,7 +23,10 @@ smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) 
     out_interface->diagnostics = diagnostics_binding(w);
     out_interface->binding_count = k->buffers.count + (out_interface->diagnostics >= 0 ? 1 : 0);
     out_interface->local_size = smg_kernel_invocations(k);
-    out_interface->subgroup_size = w->uses[GLSL_USE_SUBGROUP] ? k->subgroup : 0;
+    /* A kernel that relies on no subgroup is still built for the size that its registers were counted for. */
+    bool whole = w->target->subgroup_selectable && out_interface->local_size % k->subgroup == 0;
+    bool sized = w->uses[GLSL_USE_SUBGROUP] || (k->subgroup > 1 && whole);
+    out_interface->subgroup_size = sized ? k->subgroup : 0;
     out_interface->shared_bytes = smg_kernel_shared_bytes(k);
     if (out_interface->binding_count > w->target->max_bindings) {
         glsl_fail(w, SMG_UNSUPPORTED,
