@@ -1,21 +1,22 @@
-/* The linear order that segments are cut from: by number of products on the longest path to a node,
- * then by id. Siblings (three projections of one input) come before what joins them, so that a join
- * and everything elementwise or reducing behind it stand together. Any contiguous cut of a topological order is
- * free of cycles. */
+/* The linear order that segments are cut from: depth first from the outputs, the operand that hangs on the fewest
+ * products first, so that a chain (scores, their softmax, what they weigh) is not interrupted by the side branches that
+ * it reads, and a branch is finished before the next begins. A product pulls in its siblings (three projections
+ * of one input) and the maps that can follow at once, so that they may share a kernel. Any contiguous cut of a
+ * topological order is free of cycles. */
 #include <stdlib.h>
 
 #include "plan/plan_internal.h"
 
-typedef struct keyed {
-    int level;
-    smg_node_id id;
-} keyed;
-
-static int by_level(const void *a, const void *b) {
-    const keyed *x = a, *y = b;
-    if (x->level != y->level) return x->level < y->level ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
+/* Readers of every source, through views: readers[first[s]] .. readers[first[s + 1]]. */
+typedef struct ordering {
+    planner *p;
+    int *level;        /* products on the longest path */
+    int *first;
+    smg_node_id *readers;
+    bool *listed;      /* belongs to the order at hand */
+    smg_node_id *stack;
+    int depth;
+} ordering;
 
 static bool computes(const smg_node *n) {
     smg_op_class c = smg_node_class(n);
@@ -47,64 +48,139 @@ static void mark_uses(planner *p, const bool *live) {
     }
 }
 
-/* What is made of indices and sizes only (a mask) belongs to its first reader, not to the beginning. */
-static smg_status place_masks(const planner *p, int *level) {
-    int nodes = p->g->nodes.count;
-    bool *tensor = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
-    int *reader = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
-    if (tensor == NULL || reader == NULL) return SMG_MEMORY;
-    for (smg_node_id i = 0; i < nodes; i++) {
-        const smg_node *n = smg_graph_node(p->g, i);
-        tensor[i] = smg_op_leaf(n->op) == SMG_LEAF_TENSOR;
-        reader[i] = INT32_MAX;
-        for (int k = 0; k < n->operand_count; k++) tensor[i] = tensor[i] || tensor[n->operand[k]];
+/* ---- the walk --------------------------------------------------------------------------------------- */
+
+static smg_node_id source_of(const ordering *o, smg_node_id id, int k) {
+    return smg_space_source(o->p->g, smg_graph_node(o->p->g, id)->operand[k]);
+}
+
+static bool waits(const ordering *o, smg_node_id id) { return o->listed[id] && o->p->place[id] < 0; }
+
+static bool ready(const ordering *o, smg_node_id id) {
+    for (int k = 0; k < smg_graph_node(o->p->g, id)->operand_count; k++) {
+        if (waits(o, source_of(o, id, k))) return false;
     }
-    for (smg_node_id i = nodes - 1; i >= 0; i--) {
-        const smg_node *n = smg_graph_node(p->g, i);
-        if (!tensor[i] && reader[i] < INT32_MAX && reader[i] > level[i]) level[i] = reader[i];
-        int own = computes(n) ? level[i] : reader[i];
-        for (int k = 0; k < n->operand_count; k++) {
-            if (own < reader[n->operand[k]]) reader[n->operand[k]] = own;
+    return waits(o, id);
+}
+
+static void put(ordering *o, smg_node_id id) {
+    o->p->place[id] = o->p->count;
+    o->p->order[o->p->count++] = id;
+}
+
+static bool is_class(const ordering *o, smg_node_id id, smg_op_class class_) {
+    return smg_node_class(smg_graph_node(o->p->g, id)) == class_;
+}
+
+/* Maps that everything is there for, behind the nodes placed from `at` on. */
+static void put_maps(ordering *o, int at) {
+    for (; at < o->p->count; at++) {
+        smg_node_id id = o->p->order[at];
+        for (int r = o->first[id]; r < o->first[id + 1]; r++) {
+            if (is_class(o, o->readers[r], SMG_CLASS_MAP) && ready(o, o->readers[r])) put(o, o->readers[r]);
         }
     }
+}
+
+static void put_with_siblings(ordering *o, smg_node_id id) {
+    int at = o->p->count;
+    put(o, id);
+    if (!is_class(o, id, SMG_CLASS_CONTRACT)) return;
+    for (int k = 0; k < 2; k++) {
+        smg_node_id source = source_of(o, id, k);
+        for (int r = o->first[source]; r < o->first[source + 1]; r++) {
+            smg_node_id other = o->readers[r];
+            if (!is_class(o, other, SMG_CLASS_CONTRACT) || o->level[other] != o->level[id]) continue;
+            if (ready(o, other)) put(o, other);
+        }
+    }
+    put_maps(o, at);
+}
+
+/* The operand to be finished next: on the fewest products, the first of equal ones; -1 when all are. */
+static smg_node_id next_operand(const ordering *o, smg_node_id id) {
+    smg_node_id best = -1;
+    for (int k = 0; k < smg_graph_node(o->p->g, id)->operand_count; k++) {
+        smg_node_id source = source_of(o, id, k);
+        if (waits(o, source) && (best < 0 || o->level[source] < o->level[best])) best = source;
+    }
+    return best;
+}
+
+static void finish(ordering *o, smg_node_id id) {
+    o->depth = 0;
+    if (waits(o, id)) o->stack[o->depth++] = id;
+    while (o->depth > 0) {
+        smg_node_id top = o->stack[o->depth - 1], next = waits(o, top) ? next_operand(o, top) : -1;
+        if (next >= 0) {
+            o->stack[o->depth++] = next;
+            continue;
+        }
+        if (waits(o, top)) put_with_siblings(o, top);
+        o->depth--;
+    }
+}
+
+/* ---- what it needs ----------------------------------------------------------------------------------- */
+
+static smg_status find_readers(ordering *o) {
+    int nodes = o->p->g->nodes.count, total = 0;
+    o->first = SMG_ARENA_ARRAY(o->p->arena, int, (size_t)nodes + 2);
+    o->readers = SMG_ARENA_ARRAY(o->p->arena, smg_node_id, (size_t)nodes * SMG_MAX_OPERANDS + 1);
+    if (o->first == NULL || o->readers == NULL) return SMG_MEMORY;
+    for (smg_node_id i = 0; i < nodes; i++) {
+        for (int k = 0; o->listed[i] && k < smg_graph_node(o->p->g, i)->operand_count; k++) o->first[source_of(o, i, k) + 1]++;
+    }
+    for (int i = 0; i <= nodes; i++) {
+        total += o->first[i];
+        o->first[i] = total;
+    }
+    for (smg_node_id i = nodes - 1; i >= 0; i--) { /* first[s + 1] goes down to where the readers of s begin */
+        for (int k = 0; o->listed[i] && k < smg_graph_node(o->p->g, i)->operand_count; k++) {
+            o->readers[--o->first[source_of(o, i, k) + 1]] = i;
+        }
+    }
+    for (int i = 0; i < nodes; i++) o->first[i] = o->first[i + 1];
+    o->first[nodes] = total;
     return SMG_OK;
 }
 
+static smg_status allocate(ordering *o) {
+    planner *p = o->p;
+    size_t nodes = (size_t)p->g->nodes.count + 1;
+    o->level = SMG_ARENA_ARRAY(p->arena, int, nodes);
+    o->listed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
+    o->stack = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
+    p->order = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
+    p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
+    p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
+    p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
+    return o->level != NULL && o->listed != NULL && o->stack != NULL && p->order != NULL && p->place != NULL &&
+                   p->last_use != NULL && p->needed != NULL
+               ? SMG_OK
+               : SMG_MEMORY;
+}
+
 smg_status plan_order(planner *p) {
-    int nodes = p->g->nodes.count;
-    int *level = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
-    keyed *keys = SMG_ARENA_ARRAY(p->arena, keyed, (size_t)nodes + 1);
-    p->order = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)nodes + 1);
-    p->place = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
-    p->last_use = SMG_ARENA_ARRAY(p->arena, int, (size_t)nodes + 1);
-    p->needed = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
-    bool *live = SMG_ARENA_ARRAY(p->arena, bool, (size_t)nodes + 1);
-    if (level == NULL || keys == NULL || p->order == NULL || p->place == NULL || p->last_use == NULL ||
-        p->needed == NULL || live == NULL) {
-        return SMG_MEMORY;
-    }
+    ordering o = { .p = p };
+    bool *live = SMG_ARENA_ARRAY(p->arena, bool, (size_t)p->g->nodes.count + 1);
+    if (live == NULL) return SMG_MEMORY;
+    SMG_TRY(allocate(&o));
     p->count = 0;
     mark_live(p->g, live);
-    for (smg_node_id i = 0; i < nodes; i++) {
+    for (smg_node_id i = 0; i < p->g->nodes.count; i++) {
         const smg_node *n = smg_graph_node(p->g, i);
         for (int k = 0; k < n->operand_count; k++) {
-            if (level[n->operand[k]] > level[i]) level[i] = level[n->operand[k]];
+            if (o.level[n->operand[k]] > o.level[i]) o.level[i] = o.level[n->operand[k]];
         }
-        level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
-    }
-    SMG_TRY(place_masks(p, level));
-    for (smg_node_id i = 0; i < nodes; i++) {
-        const smg_node *n = smg_graph_node(p->g, i);
+        o.level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        bool listed = computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
-        if (listed) keys[p->count++] = (keyed){ .level = level[i], .id = i };
+        o.listed[i] = computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
     }
-    qsort(keys, (size_t)p->count, sizeof(keyed), by_level);
-    for (int i = 0; i < p->count; i++) {
-        p->order[i] = keys[i].id;
-        p->place[keys[i].id] = i;
-    }
+    SMG_TRY(find_readers(&o));
+    for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));
+    for (smg_node_id i = 0; i < p->g->nodes.count; i++) finish(&o, i); /* of the prepare list: no outputs */
     mark_uses(p, live);
     return SMG_OK;
 }
