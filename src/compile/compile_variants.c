@@ -2,7 +2,8 @@
  *
  * Tiles that suit 128 rows leave a large device idle with 16 of them and read every weight thirty times too
  * often with 4096. All kernels are right for all sizes, so sizes choose between whole run lists: by one number,
- * the rows of the model's largest product with a constant (batch times sequence), and only on a device with so
+ * the rows of the model's largest product with a constant (batch times sequence; of its largest output where there
+ * is no such product), and only on a device with so
  * many cores that the nominal rows do not fill it. The list for the sizes that were given is made at once, the
  * others when sizes in their range are first bound. */
 #include <math.h>
@@ -30,28 +31,34 @@ static bool has_weight(const smg_node *n, const bool *fixed) {
     return false;
 }
 
+/* Of two nodes the one with more elements at the nominal sizes. */
+static void measure_by(smg_compilation *c, smg_node_id id, int64_t *io_most) {
+    const smg_graph *g = c->graph;
+    int64_t elements = 0;
+    if (!smg_size_eval(g->sizes, smg_node_elements(g, id), c->nominal, &elements)) return;
+    if (elements <= *io_most) return;
+    *io_most = elements;
+    c->measure = rows_of(g, smg_graph_node(g, id));
+}
+
 static smg_status choose_measure(smg_compilation *c) {
     const smg_graph *g = c->graph;
     size_t count = (size_t)g->nodes.count + 1;
     bool *fixed = SMG_ARENA_ARRAY(c->arena, bool, count);
     bool *stored = SMG_ARENA_ARRAY(c->arena, bool, count);
-    int64_t most[2] = {-1, -1}; /* elements: of products with a weight, of all others */
-    smg_size measure[2];
-    measure[0] = measure[1] = smg_size_const(g->sizes, 1);
+    int64_t most = -1;
     if (fixed == NULL || stored == NULL) return SMG_MEMORY;
+    c->measure = smg_size_const(g->sizes, 1);
     smg_graph_mark_fixed(g, fixed, stored);
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *n = smg_graph_node(g, id);
-        smg_op_class class_ = smg_node_class(n);
-        int64_t elements = 0;
-        if (class_ == SMG_CLASS_LEAF || class_ == SMG_CLASS_VIEW || fixed[id]) continue;
-        if (!smg_size_eval(g->sizes, smg_node_elements(g, id), c->nominal, &elements)) continue;
-        int kind = class_ == SMG_CLASS_CONTRACT && has_weight(n, fixed) ? 0 : 1;
-        if (elements <= most[kind]) continue;
-        most[kind] = elements;
-        measure[kind] = rows_of(g, n);
+        bool product = smg_node_class(n) == SMG_CLASS_CONTRACT && !fixed[id];
+        if (product && has_weight(n, fixed)) measure_by(c, id, &most);
     }
-    c->measure = measure[most[0] >= 0 ? 0 : 1];
+    bool found = most >= 0;
+    for (int i = 0; i < g->outputs.count && !found; i++) {
+        measure_by(c, g->outputs.items[i].node, &most);
+    }
     return c->measure != SMG_SIZE_NONE ? SMG_OK : smg_context_status(c->ctx);
 }
 
