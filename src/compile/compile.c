@@ -36,6 +36,13 @@ static smg_status split_and_rewrite(smg_compilation *c, const smg_graph *g) {
     return add_count(c, "constant in parts that a binding reaches", constants);
 }
 
+/* The code that belongs to the sentence of the context: a phase may stumble over a failure that an
+ * earlier call left behind (memory, mostly) and see only that something is missing. */
+static smg_status first_cause(smg_context *ctx, smg_status status) {
+    smg_status recorded = smg_context_status(ctx);
+    return status != SMG_OK && recorded != SMG_OK ? recorded : status;
+}
+
 static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
     double start = smg_clock_seconds();
     SMG_TRY(split_and_rewrite(c, g));
@@ -77,7 +84,7 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
     if (status == SMG_OK) status = plan(c, options != NULL ? options : &nothing);
     if (status != SMG_OK) {
         smg_compilation_destroy(c);
-        return status;
+        return first_cause(ctx, status);
     }
     smg_progress(ctx, "analysis", 1, 1, g->name);
     *out_compilation = c;
@@ -86,8 +93,9 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
 
 smg_status smg_compile_modules(smg_compilation *c) {
     if (c->bundle != NULL) return SMG_OK;
-    SMG_TRY(smg_compile_bundle(c));
-    return smg_bundle_verify(c->ctx, c->bundle);
+    smg_status status = smg_compile_bundle(c);
+    if (status == SMG_OK) status = smg_bundle_verify(c->ctx, c->bundle);
+    return first_cause(c->ctx, status);
 }
 
 smg_status smg_compile_variant(smg_compilation *c, int variant) {
