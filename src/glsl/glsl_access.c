@@ -8,6 +8,8 @@
 
 const char *glsl_base(glsl_writer *w, int axis) {
     if (!w->k->axes.items[axis].grid && !w->looped[axis]) return "0";
+    if (w->ahead[axis] > 0)
+        return GLSL_STRING(w, "(at_%s + %lld)", w->axis_name[axis], (long long)w->ahead[axis]);
     return GLSL_STRING(w, "at_%s", w->axis_name[axis]);
 }
 
@@ -150,18 +152,58 @@ static const char *buffer_element(glsl_writer *w, int buffer, const char *addres
                        number);
 }
 
+static bool by_four(const glsl_writer *w, smg_size size) {
+    smg_size quotient;
+    return smg_size_divide_exact(w->k->sizes, size, smg_size_const(w->k->sizes, 4), &quotient);
+}
+
+bool glsl_groups(const glsl_writer *w, int a, int axis) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const smg_kaxis *along = &w->k->axes.items[axis];
+    bool unit = false;
+    if (access->buffer < 0 || w->k->buffers.items[access->buffer].type != SMG_TYPE_F32) return false;
+    if (w->k->buffers.items[access->buffer].written || along->tile % 4 != 0) return false;
+    if (access->index != SMG_EXPR_NONE || !by_four(w, access->offset) || !by_four(w, along->extent)) return false;
+    for (int n = 0; n < access->axis_count; n++) {
+        int64_t stride = 0;
+        bool one = smg_size_is_const(w->k->sizes, access->stride[n], &stride) && stride == 1;
+        if (access->axis[n] == axis && one) unit = true;
+        else if (!by_four(w, access->stride[n])) return false;
+    }
+    return unit;
+}
+
+/* The name of a local that holds the validity, where there is a condition at all. */
+static const char *named_condition(glsl_writer *w, const char *valid, int number) {
+    if (valid == NULL || strchr(valid, ' ') == NULL) return valid;
+    GLSL_LINE(w, "bool ok%d = %s;", number, valid);
+    return GLSL_STRING(w, "ok%d", number);
+}
+
+void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    int number = w->serial++;
+    w->buffer_wide[access->buffer] = true;
+    const char *valid = named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
+    const char *address = element_address(w, it, a);
+    GLSL_LINE(w, "int a%d = (%s) >> 2;", number, address);
+    address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
+    GLSL_LINE(w, "vec4 v%d = w_%s[%s];", number, w->buffer_name[access->buffer], address);
+    it->vector[a] = GLSL_STRING(w, "v%d", number);
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : vec4(0.0);", it->vector[a], valid, it->vector[a]);
+}
+
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     const smg_access *access = &w->k->accesses.items[leaf->index];
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
+    if (it->vector[leaf->index] != NULL)
+        return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
     w->buffer_read[access->buffer] = true;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
     const char *address = indexed_address(w, it, leaf->index, &valid);
     int number = w->serial++;
     if (valid != NULL) {
-        if (strchr(valid, ' ') != NULL) {
-            GLSL_LINE(w, "bool ok%d = %s;", number, valid);
-            valid = GLSL_STRING(w, "ok%d", number);
-        }
+        valid = named_condition(w, valid, number);
         GLSL_LINE(w, "int a%d = %s;", number, address);
         address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
     }
@@ -220,11 +262,22 @@ static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_t
     return it->j;
 }
 
+bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
+    return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % 4 == 0;
+}
+
+const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
+    return GLSL_STRING(w, "t_%s[(%s) >> 2]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]));
+}
+
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_tile *tile = &w->k->tiles.items[t];
     const char *place;
     if (tile->residence == SMG_SHARED) {
         place = shared_place(w, it, tile);
+        if (glsl_tile_wide(w->k, tile))
+            return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
     } else {
         bool row = w->k->row_axis >= 0 && glsl_tile_has(tile, w->k->row_axis);
         const char *rows =

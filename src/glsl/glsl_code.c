@@ -21,25 +21,6 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
-static void write_stage(glsl_writer *w, const smg_instr *instr) {
-    const smg_tile *dst = &w->k->tiles.items[instr->dst];
-    glsl_iter it;
-    glsl_iter_init(w, &it, dst->axis, dst->axis_count);
-    if (w->status != SMG_OK) return;
-    glsl_check_axes(&it, dst->axis, dst->axis_count);
-    glsl_expr_prepare(w, &it, instr->expr);
-    glsl_open(w, "");
-    glsl_hoist(w, &it);
-    glsl_flat_open(w, &it, instr->axes, instr->axis_count);
-    const char *value = glsl_expr_text(w, &it, instr->expr);
-    value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
-    const char *valid = glsl_all_valid(w, &it, dst->axis, dst->axis_count);
-    if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, glsl_zero(dst->kind));
-    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
-    glsl_flat_close(w, &it);
-    glsl_close(w);
-}
-
 static void write_spill(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     const smg_tile *from = &w->k->tiles.items[instr->a];
@@ -138,7 +119,9 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     switch (instr->kind) {
     case SMG_I_SET: write_set(w, instr); break;
     case SMG_I_REDUCE: glsl_reduce(w, instr); break;
-    case SMG_I_STAGE: write_stage(w, instr); break;
+    case SMG_I_STAGE: glsl_stage(w, instr); break;
+    case SMG_I_FETCH: glsl_fetch(w, instr); break;
+    case SMG_I_PUT: glsl_put(w, instr); break;
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_STORE: write_store(w, instr); break;

@@ -69,10 +69,14 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
     for (int b = 0; b < k->buffers.count; b++) {
         const smg_kbuffer *buffer = &k->buffers.items[b];
         const char *mode = !buffer->written ? " readonly" : w->buffer_read[b] ? "" : " writeonly";
+        if (w->buffer_wide[b]) /* the same bytes by groups; `restrict` would deny the other name */
+            smg_text_addf(out, "layout(set = 0, binding = %d, std430) readonly buffer W%d { vec4 w_%s[]; };\n", b, b,
+                          w->buffer_name[b]);
+        if (w->buffer_wide[b] && !w->buffer_read[b]) continue;
         smg_text_addf(
             out,
-            "layout(set = 0, binding = %d, std430) restrict%s buffer B%d { %s g_%s[]; }; // %s [",
-            b, mode, b, element_word(w, buffer->type), w->buffer_name[b],
+            "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [",
+            b, w->buffer_wide[b] ? "" : " restrict", mode, b, element_word(w, buffer->type), w->buffer_name[b],
             smg_type_word(buffer->type));
         smg_size_print(k->sizes, buffer->elements, out);
         smg_text_add(out, "]\n");
@@ -108,8 +112,9 @@ static void write_shared(glsl_writer *w, smg_text *out) {
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         if (tile->residence != SMG_SHARED) continue;
-        smg_text_addf(out, "shared %s t_%s[%lld];\n", glsl_kind(tile->kind), w->tile_name[t],
-                      (long long)glsl_shared_elements(k, tile));
+        bool wide = glsl_tile_wide(k, tile);
+        smg_text_addf(out, "shared %s t_%s[%lld];\n", wide ? "vec4" : glsl_kind(tile->kind), w->tile_name[t],
+                      (long long)(glsl_shared_elements(k, tile) / (wide ? 4 : 1)));
     }
     if (w->uses[GLSL_USE_SCRATCH])
         smg_text_addf(out, "shared uint smg_scratch[%lld];\n",

@@ -14,6 +14,8 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
     it->address = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->memo = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(char *));
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
+    it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
+    it->j_step = it->group = 1;
     it->i = it->j = "0";
     it->rows = it->columns = 1;
     it->row_registers = it->column_registers = 1;
@@ -140,7 +142,8 @@ void glsl_columns_open(glsl_writer *w, glsl_iter *it) {
         if (it->column_registers > 1) {
             it->j = "j";
             GLSL_LINE(w, "[[unroll]]");
-            glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; ++j)", it->column_registers));
+            glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers,
+                                     it->j_step));
             it->column_braces++;
         }
         const char *group = k->vec > 1 ? GLSL_STRING(w, "(%s / %d)", it->j, k->vec) : it->j;
@@ -176,16 +179,19 @@ static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count
     for (int n = count - 1; n >= 0; n--) {
         int a = axes[n];
         int64_t size = w->k->axes.items[a].tile;
-        if (size == 1) continue;
+        if (n == count - 1) size /= it->group;
+        if (w->k->axes.items[a].tile == 1) continue;
         const char *text = below > 1 ? GLSL_STRING(w, "(%s / %lld)", rest, (long long)below) : rest;
         if (n == count - 1 && lanes % size == 0) {
-            GLSL_LINE(w, "int c_%s = local %% %lld;", w->axis_name[a], (long long)size);
+            const char *first = GLSL_STRING(w, size > 1 ? "(local %% %lld)" : "0", (long long)size);
+            GLSL_LINE(w, "int c_%s = %s;", w->axis_name[a], glsl_times_literal(w, first, it->group));
             GLSL_LINE(w, "int c_rest = %s;",
                       glsl_plus(w, glsl_times_literal(w, step, lanes / size),
                                 GLSL_STRING(w, "local / %lld", (long long)size)));
             rest = "c_rest";
         } else {
-            if (n > 0) text = GLSL_STRING(w, "%s %% %lld", text, (long long)size);
+            if (n > 0) text = GLSL_STRING(w, "(%s %% %lld)", text, (long long)size);
+            if (n == count - 1) text = glsl_times_literal(w, text, it->group);
             GLSL_LINE(w, "int c_%s = %s;", w->axis_name[a], text);
             below *= size;
         }
@@ -193,11 +199,22 @@ static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count
     }
 }
 
-void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
-    int64_t lanes = smg_kernel_invocations(w->k);
+static int64_t flat_total(const glsl_writer *w, const int *axes, int count, int group) {
     int64_t total = 1;
     for (int n = 0; n < count; n++) total *= w->k->axes.items[axes[n]].tile;
-    int64_t steps = (total + lanes - 1) / lanes;
+    return total / group;
+}
+
+int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group) {
+    int64_t lanes = smg_kernel_invocations(w->k);
+    return (flat_total(w, axes, count, group) + lanes - 1) / lanes;
+}
+
+void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group) {
+    int64_t lanes = smg_kernel_invocations(w->k);
+    int64_t total = flat_total(w, axes, count, group);
+    int64_t steps = glsl_flat_steps(w, axes, count, group);
+    it->group = group;
     const char *step = "0";
     if (steps > 1) {
         step = "n";

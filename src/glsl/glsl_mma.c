@@ -1,19 +1,44 @@
-/* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k,
- * both factors from shared memory, k unrolled by up to four so that loads of the next k go ahead.
- */
+/* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k, both factors from
+ * shared memory. A factor whose runs go along k is read as 16-byte groups of four k, one whose runs go along the
+ * columns as groups of four columns; anything else element by element. */
 #include "glsl_private.h"
 
+typedef struct product_form {
+    int unroll;     /* k at a time */
+    bool a_groups;  /* a: runs along k */
+    bool b_groups;  /* b: runs along k */
+    bool b_columns; /* b: runs along four columns of one lane */
+} product_form;
+
 /* Splits the flat k into the coordinates of the contracted axes. */
-static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k) {
     int64_t below = 1;
     for (int n = instr->axis_count - 1; n >= 0; n--) {
         int a = instr->axes[n];
         int64_t size = w->k->axes.items[a].tile;
-        const char *text = below > 1 ? GLSL_STRING(w, "(k / %lld)", (long long)below) : "k";
+        const char *text = below > 1 ? GLSL_STRING(w, "(%s / %lld)", k, (long long)below) : k;
         if (n > 0) text = GLSL_STRING(w, "(%s %% %lld)", text, (long long)size);
         it->coord[a] = text;
         below *= size;
     }
+}
+
+static int last_axis(const smg_tile *tile) { return tile->axis[tile->axis_count - 1]; }
+
+static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg_instr *instr) {
+    const smg_kernel *k = w->k;
+    const smg_tile *a = &k->tiles.items[instr->a], *b = &k->tiles.items[instr->b];
+    product_form f = {.unroll = 1};
+    int64_t depth = 1;
+    for (int n = 0; n < instr->axis_count; n++) depth *= k->axes.items[instr->axes[n]].tile;
+    f.unroll = depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+    int inner = instr->axes[instr->axis_count - 1];
+    bool fours = k->axes.items[inner].tile % 4 == 0;
+    f.a_groups = fours && glsl_tile_wide(k, a) && last_axis(a) == inner;
+    f.b_groups = fours && glsl_tile_wide(k, b) && last_axis(b) == inner;
+    f.b_columns = !f.b_groups && glsl_tile_wide(k, b) && k->vec % 4 == 0 && it->column_count > 0 &&
+                  last_axis(b) == it->column[it->column_count - 1] && k->axes.items[last_axis(b)].tile % 4 == 0;
+    return f;
 }
 
 static void open_count(glsl_writer *w, const char *name, int count) {
@@ -27,32 +52,54 @@ static void open_count(glsl_writer *w, const char *name, int count) {
 
 /* fa[i]: a at the lane's rows. Rows beyond a ragged tile repeat its last row: their sums are not
  * used. */
-static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, bool groups) {
     const smg_kernel *k = w->k;
-    GLSL_LINE(w, "float fa[%d];", it->row_registers);
+    const char *i = it->row_registers > 1 ? "i" : "0";
+    GLSL_LINE(w, "%s fa[%d];", groups ? "vec4" : "float", it->row_registers);
     open_count(w, "i", it->row_registers);
     if (it->has_row) {
-        const char *i = it->row_registers > 1 ? "i" : "0";
         const char *row = glsl_plus(w, glsl_times_literal(w, i, k->lane_rows), w->row_lane);
         if (it->rows % k->lane_rows != 0)
             row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)it->rows - 1);
         GLSL_LINE(w, "int r = %s;", row);
         it->coord[k->row_axis] = "r";
     }
-    GLSL_LINE(w, "fa[%s] = %s;", it->row_registers > 1 ? "i" : "0",
-              glsl_tile_element(w, it, instr->a));
+    GLSL_LINE(w, "fa[%s] = %s;", i,
+              groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
     glsl_close(w);
 }
 
-static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
     bool has_row = it->has_row;
-    GLSL_LINE(w, "float fb[%d];", it->column_registers);
+    GLSL_LINE(w, "%s fb[%d];", f->b_groups ? "vec4" : "float", it->column_registers);
     glsl_open(w, "");
     it->has_row = false; /* b has no rows */
+    it->j_step = f->b_columns ? 4 : 1;
     glsl_columns_open(w, it);
-    GLSL_LINE(w, "fb[%s] = %s;", it->j, glsl_tile_element(w, it, instr->b));
+    if (f->b_columns) {
+        GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group(w, it, instr->b));
+        for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
+    } else {
+        GLSL_LINE(w, "fb[%s] = %s;", it->j,
+                  f->b_groups ? glsl_tile_group(w, it, instr->b) : glsl_tile_element(w, it, instr->b));
+    }
     glsl_columns_close(w, it);
+    it->j_step = 1;
     it->has_row = has_row;
+    glsl_close(w);
+}
+
+/* The outer product of one k. */
+static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f, int member) {
+    const char *i = it->row_registers > 1 ? "i" : "0", *j = it->column_registers > 1 ? "j" : "0";
+    open_count(w, "i", it->row_registers);
+    open_count(w, "j", it->column_registers);
+    const char *place = glsl_plus(w, glsl_times_literal(w, i, it->column_registers), j);
+    const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
+    const char *part = GLSL_STRING(w, "[%d]", member);
+    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, i, f->a_groups ? part : "", j, f->b_groups ? part : "",
+              sum);
+    glsl_close(w);
     glsl_close(w);
 }
 
@@ -61,23 +108,22 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &k->tiles.items[instr->dst];
     int64_t depth = 1;
     for (int n = 0; n < instr->axis_count; n++) depth *= k->axes.items[instr->axes[n]].tile;
-    int unroll = depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
     glsl_iter it;
     glsl_iter_init(w, &it, dst->axis, dst->axis_count);
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
-    split_k(w, &it, instr);
-    glsl_open(w, GLSL_STRING(w, "for (int k0 = 0; k0 < %lld; k0 += %d)", (long long)depth, unroll));
-    open_count(w, "u", unroll);
-    GLSL_LINE(w, "int k = %s;", unroll > 1 ? "k0 + u" : "k0");
-    load_rows(w, &it, instr);
-    load_columns(w, &it, instr);
-    open_count(w, "i", it.row_registers);
-    open_count(w, "j", it.column_registers);
-    const char *i = it.row_registers > 1 ? "i" : "0";
-    const char *j = it.column_registers > 1 ? "j" : "0";
-    const char *place = glsl_plus(w, glsl_times_literal(w, i, it.column_registers), j);
-    const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
-    GLSL_LINE(w, "%s = fma(fa[%s], fb[%s], %s);", sum, i, j, sum);
-    for (int n = 0; n < 4; n++) glsl_close(w);
+    product_form f = form_of(w, &it, instr);
+    glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %d)", (long long)depth, f.unroll));
+    split_k(w, &it, instr, "k");
+    if (f.a_groups) load_rows(w, &it, instr, true);
+    if (f.b_groups) load_columns(w, &it, instr, &f);
+    for (int u = 0; u < f.unroll; u++) {
+        glsl_open(w, "");
+        split_k(w, &it, instr, u > 0 ? GLSL_STRING(w, "(k + %d)", u) : "k");
+        if (!f.a_groups) load_rows(w, &it, instr, false);
+        if (!f.b_groups) load_columns(w, &it, instr, &f);
+        multiply(w, &it, instr, &f, u);
+        glsl_close(w);
+    }
+    glsl_close(w);
 }

@@ -36,6 +36,8 @@ typedef struct glsl_writer {
     bool *symbol_used;
     int symbol_count;
     bool *buffer_read;
+    bool *buffer_wide;          /* has a view of 16-byte groups */
+    int64_t *ahead;             /* by axis: what the FETCH at hand adds to the base */
     const char *row_lane, *col_lane; /* "0" where there is one lane only */
 } glsl_writer;
 
@@ -56,6 +58,9 @@ typedef struct glsl_iter {
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int row_braces, column_braces;
+    int j_step;           /* columns taken at a time by the loop over registers */
+    int group, member;    /* flat form: elements a step along the last axis, and the one at hand */
+    const char **vector;  /* by access: name of the group that was loaded; NULL: by element */
 } glsl_iter;
 
 #define GLSL_LINE(w, ...)                                                                          \
@@ -102,7 +107,9 @@ void glsl_rows_open(glsl_writer *w, glsl_iter *it);
 void glsl_rows_close(glsl_writer *w, glsl_iter *it);
 void glsl_columns_open(glsl_writer *w, glsl_iter *it);
 void glsl_columns_close(glsl_writer *w, glsl_iter *it);
-void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count);
+/* `group` elements (1, or 4 where the last axis has whole groups) a step. */
+void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group);
+int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
 void glsl_flat_close(glsl_writer *w, glsl_iter *it);
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
 /* Condition that makes a replicated element's writer unique; NULL when it is. */
@@ -113,9 +120,16 @@ const char *glsl_base(glsl_writer *w, int axis);    /* at_..., "0" for a whole a
 void glsl_hoist(glsl_writer *w, glsl_iter *it);     /* p of every access used */
 void glsl_hoist_row(glsl_writer *w, glsl_iter *it); /* q: with the row's part */
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
+/* Can four neighbours along `axis` be loaded as one 16-byte group? */
+bool glsl_groups(const glsl_writer *w, int access, int axis);
+void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
+/* A shared tile whose runs are whole 16-byte groups is declared as groups; glsl_tile_group names the one that
+ * starts at the current element. */
+bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile);
+const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
 int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile);
 int glsl_registers(const smg_kernel *k, const smg_tile *tile);
 int glsl_column_registers(const smg_kernel *k, const smg_tile *tile);
@@ -131,6 +145,12 @@ const char *glsl_constant(glsl_writer *w, smg_kind kind, double value);
 const char *glsl_kind(smg_kind kind); /* "float" */
 const char *glsl_zero(smg_kind kind);
 const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to);
+
+/* glsl_stage.c */
+void glsl_stage(glsl_writer *w, const smg_instr *instr);
+void glsl_fetch(glsl_writer *w, const smg_instr *instr);
+void glsl_put(glsl_writer *w, const smg_instr *instr);
+void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 
 /* glsl_reduce.c, glsl_mma.c, glsl_code.c */
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);

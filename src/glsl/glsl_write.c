@@ -60,6 +60,8 @@ static smg_status prepare(glsl_writer *w) {
     w->looped = glsl_zeroed(w, k->axes.count, sizeof(bool));
     w->symbol_used = glsl_zeroed(w, w->symbol_count, sizeof(bool));
     w->buffer_read = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     if (w->status != SMG_OK) return w->status;
     w->row_lane = k->lane_rows > 1 ? "row_lane" : "0";
     w->col_lane = k->lane_cols > 1 ? "col_lane" : "0";
@@ -105,6 +107,7 @@ static void write_main(glsl_writer *w) {
         if (tile->residence == SMG_REGISTER)
             GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(tile->kind), w->tile_name[t],
                       glsl_registers(k, tile));
+        if (tile->residence == SMG_STAGING) glsl_staging(w, t);
     }
     glsl_code(w);
 }

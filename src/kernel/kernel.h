@@ -14,7 +14,9 @@
  *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec
  * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
  * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
- * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup.
+ * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup. A STAGING tile is in
+ * registers too, but on its way from global to shared memory: its elements, flattened in its axes' order, are dealt
+ * out over all invocations, and only PUT reads it.
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
@@ -37,7 +39,7 @@ typedef struct smg_kaxis {
     bool grid;      /* cut over workgroups: ceil(extent / tile) of them */
 } smg_kaxis;
 
-typedef enum smg_residence { SMG_REGISTER, SMG_SHARED } smg_residence;
+typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING } smg_residence;
 
 typedef struct smg_tile {
     const char *name;
@@ -93,10 +95,15 @@ typedef enum smg_instr_kind {
                        invocations together; elements with an invalid coordinate become 0. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
                        of dst's axes */
+    SMG_I_FETCH,    /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
+                       stores, so that loads are under way while other instructions run. Without an open loop over
+                       `a` the first slice is meant. `axes` = dst's */
+    SMG_I_PUT,      /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
     SMG_I_SPILL,    /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
-    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared, axes {row axis?, k...};
-                       b: shared, axes {k..., columns of dst}; k spans the tile of axes[0] */
+    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared, axes row axis? and k...; b: shared,
+                       k... and columns of dst; in any order (runs along k are read as groups); k spans the
+                       tile of axes[0] */
     SMG_I_STORE,    /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
                        them, the others flattened in order); invalid elements are not stored. Elements
                        replicated over lanes are stored once */
@@ -108,7 +115,7 @@ typedef enum smg_instr_kind {
 typedef struct smg_instr {
     smg_instr_kind kind;
     int dst;               /* tile; -1 */
-    int a, b;              /* tiles (MMA, SPILL) or access (STORE); -1 */
+    int a, b;              /* tiles (MMA, SPILL, PUT), access (STORE) or axis and distance (FETCH); -1 */
     smg_expr expr;
     smg_combine combine;
     bool accumulate;       /* REDUCE: starts from dst's old value */

@@ -20,7 +20,7 @@ static double rounded(const kernel_machine *m, smg_kind kind, double value) {
     return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
 }
 
-/* SET, and STAGE whose elements outside an axis are 0. */
+/* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
 static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
                     const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
@@ -33,8 +33,16 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
         if (!value) return;
         double *out = w->tile[instr->dst] + first;
         for (int i = 0; i < n; i++)
-            out[i] = instr->kind == SMG_I_STAGE && !w->inside[i] ? 0.0 : rounded(m, dst->kind, value[i]);
+            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : rounded(m, dst->kind, value[i]);
     }
+}
+
+/* A STAGE at a base some slices on. Behind the last slice nothing is fetched. */
+static void run_fetch(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
+    int64_t here = w->base[instr->a];
+    w->base[instr->a] += instr->b * m->k->axes.items[instr->a].tile;
+    if (w->base[instr->a] < m->extent[instr->a] || instr->b == 0) run_set(m, w, instr, tape);
+    w->base[instr->a] = here;
 }
 
 static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
@@ -82,6 +90,21 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
     int64_t element = 0;
     for (int slot = 0; slot < s->axis_count; slot++) element += w->coordinate[slot][i] * stride[slot];
     return element;
+}
+
+/* What was fetched was 0 where invalid, and for another base than the present one. */
+static void run_put(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    kernel_space s = {.elements = 1};
+    int64_t stride[KERNEL_SPACE_AXES];
+    space_add(m->k, &s, dst->axis_count, dst->axis);
+    tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        for (int i = 0; i < n; i++)
+            w->tile[instr->dst][first + i] = w->tile[instr->a][element_of(w, &s, stride, i)];
+    }
 }
 
 static void run_spill(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
@@ -170,6 +193,8 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_SET:
     case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;
     case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
+    case SMG_I_FETCH: run_fetch(m, w, instr, &m->tapes[at]); break;
+    case SMG_I_PUT: run_put(m, w, instr); break;
     case SMG_I_SPILL: run_spill(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;

@@ -75,7 +75,8 @@ static smg_status compile_instr(compiler *c, const smg_instr *instr) {
     const smg_kernel *k = c->m->k;
     c->tape->index = -1;
     bool stores = instr->kind == SMG_I_STORE;
-    if (!stores && instr->kind != SMG_I_SET && instr->kind != SMG_I_REDUCE && instr->kind != SMG_I_STAGE)
+    if (!stores && instr->kind != SMG_I_SET && instr->kind != SMG_I_REDUCE && instr->kind != SMG_I_STAGE &&
+        instr->kind != SMG_I_FETCH)
         return SMG_OK;
     for (int i = 0; i < smg_expr_count(k->exprs); i++) c->step_of[i] = STEP_UNSEEN;
     SMG_TRY(compile(c, instr->expr, &c->tape->result));

@@ -82,6 +82,8 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_word(r, "float"));
     if (kernel_read_keyword(r, "shared"))
         tile.residence = SMG_SHARED;
+    else if (kernel_read_keyword(r, "staging"))
+        tile.residence = SMG_STAGING;
     else
         SMG_TRY(kernel_read_word(r, "register"));
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
@@ -194,6 +196,16 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
     return read_over(r, "over", instr);
 }
 
+static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(read_over(r, "walk", instr));
+    SMG_TRY(kernel_read_word(r, "along"));
+    SMG_TRY(kernel_read_axis(r, &instr->a));
+    SMG_TRY(kernel_read_word(r, "ahead"));
+    SMG_TRY(kernel_read_int(r, 0, 1, &instr->b));
+    return read_equals(r, instr);
+}
+
 static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     switch (instr->kind) {
     case SMG_I_SET: SMG_TRY(kernel_read_tile(r, &instr->dst)); return read_equals(r, instr);
@@ -202,6 +214,12 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_tile(r, &instr->dst));
         SMG_TRY(read_over(r, "walk", instr));
         return read_equals(r, instr);
+    case SMG_I_FETCH: return read_fetch(r, instr);
+    case SMG_I_PUT:
+        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(read_over(r, "walk", instr));
+        SMG_TRY(kernel_read_sign(r, "="));
+        return kernel_read_tile(r, &instr->a);
     case SMG_I_SPILL:
         SMG_TRY(kernel_read_tile(r, &instr->dst));
         SMG_TRY(kernel_read_sign(r, "="));
@@ -232,7 +250,8 @@ static smg_status read_instr(kernel_reader *r) {
         const char *word;
         smg_instr_kind kind;
     } rows[] = {{"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
-                {"stage", SMG_I_STAGE}, {"spill", SMG_I_SPILL},   {"mma", SMG_I_MMA},
+                {"stage", SMG_I_STAGE}, {"fetch", SMG_I_FETCH},   {"put", SMG_I_PUT},
+                {"spill", SMG_I_SPILL}, {"mma", SMG_I_MMA},
                 {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
                 {"barrier", SMG_I_BARRIER}};
     smg_instr instr = {.dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE};

@@ -41,6 +41,7 @@ int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile) {
 
 /* A tile of one column is replicated over the column lanes: one register, whatever vec is. */
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->residence == SMG_STAGING) return ceil_div(smg_tile_elements(k, tile), smg_kernel_invocations(k));
     if (tile->residence != SMG_REGISTER) return 0;
     int64_t rows = ceil_div(smg_tile_rows(k, tile), k->lane_rows);
     int64_t columns = smg_tile_columns(k, tile);

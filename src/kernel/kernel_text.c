@@ -242,7 +242,9 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         smg_text_add(text, "tile ");
         add_tile(k, text, i);
         smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
-                      tile->residence == SMG_SHARED ? "shared" : "register");
+                      tile->residence == SMG_SHARED    ? "shared"
+                      : tile->residence == SMG_STAGING ? "staging"
+                                                       : "register");
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         smg_text_add(text, "\n");
@@ -282,8 +284,8 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
 }
 
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
-    static const char *const words[] = {"set ",   "reduce ", "stage ", "spill ", "mma ",
-                                        "store ", "loop ",   "end",    "barrier"};
+    static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ",   "spill ",
+                                        "mma ", "store ",  "loop ",  "end",    "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
     if (adds)
         smg_text_add(text, "accumulate ");
@@ -303,6 +305,20 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         smg_text_add(text, " walk ");
         add_list(k, text, instr->axes, instr->axis_count);
         add_equals(k, text, instr);
+        break;
+    case SMG_I_FETCH:
+        smg_text_add(text, " walk ");
+        add_list(k, text, instr->axes, instr->axis_count);
+        smg_text_add(text, " along ");
+        add_axis(k, text, instr->a);
+        smg_text_addf(text, " ahead %d", instr->b);
+        add_equals(k, text, instr);
+        break;
+    case SMG_I_PUT:
+        smg_text_add(text, " walk ");
+        add_list(k, text, instr->axes, instr->axis_count);
+        smg_text_add(text, " = ");
+        add_tile(k, text, instr->a);
         break;
     case SMG_I_SPILL:
         smg_text_add(text, " = ");

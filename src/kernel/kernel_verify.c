@@ -56,7 +56,7 @@ static smg_status verify_axis_list(const kernel_verifier *v, const char *what, c
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
-        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_SHARED)
+        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_STAGING)
             return KERNEL_WRONG(v, "tile %d lacks a name, or its kind %d or residence %d does not exist", i,
                                 (int)tile->kind, (int)tile->residence);
         SMG_TRY(verify_axis_list(v, tile->name, tile->axis, tile->axis_count, SMG_TILE_AXES));

@@ -47,9 +47,9 @@ static smg_status check_tile(const kernel_verifier *v, const char *role, int til
     if (tile < 0 || tile >= v->k->tiles.count)
         return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
     const smg_tile *t = &v->k->tiles.items[tile];
+    static const char *const words[] = {"register", "shared", "staging"};
     if (t->residence != residence)
-        return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name,
-                            residence == SMG_SHARED ? "shared" : "register");
+        return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;
 }
@@ -118,6 +118,52 @@ static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     v->staging = true;
     SMG_TRY(kernel_verify_reads(v, instr->expr));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* The walk of a staging tile is its own order of axes. */
+static smg_status check_walk(kernel_verifier *v, const smg_instr *instr, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    bool same = instr->axis_count == t->axis_count;
+    for (int i = 0; same && i < instr->axis_count; i++) same = instr->axes[i] == t->axis[i];
+    if (!same) return KERNEL_WRONG(v, "the walk differs from the axes of staging tile '%s'", t->name);
+    return SMG_OK;
+}
+
+static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_STAGING));
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(check_walk(v, instr, instr->dst));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, v->k->tiles.items[instr->dst].kind));
+    v->staging = true;
+    SMG_TRY(kernel_verify_reads(v, instr->expr));
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* Before its loop the first slice counts as bound: the loop that follows starts there. */
+static smg_status check_fetch(kernel_verifier *v, const smg_instr *instr) {
+    if (instr->a < 0 || instr->a >= v->k->axes.count || instr->b < 0 || instr->b > 1)
+        return KERNEL_WRONG(v, "a fetch %d slices ahead along axis %d of %d", instr->b, instr->a, v->k->axes.count);
+    bool looped = v->looped[instr->a];
+    if (v->k->axes.items[instr->a].grid || (!looped && instr->b != 0))
+        return KERNEL_WRONG(v, "a fetch %d slices ahead along axis '%s', which has no open loop", instr->b,
+                            axis_name(v, instr->a));
+    v->looped[instr->a] = true;
+    smg_status status = check_slice(v, instr);
+    v->looped[instr->a] = looped;
+    return status;
+}
+
+static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
+    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_STAGING));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
+    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(check_walk(v, instr, instr->a));
+    bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
+    for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
+    if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
     return kernel_verify_write_tile(v, instr->dst);
 }
 
@@ -217,6 +263,8 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_SET: return check_set(v, instr);
     case SMG_I_REDUCE: return check_reduce(v, instr);
     case SMG_I_STAGE: return check_stage(v, instr);
+    case SMG_I_FETCH: return check_fetch(v, instr);
+    case SMG_I_PUT: return check_put(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
     case SMG_I_MMA: return check_mma(v, instr);
     case SMG_I_STORE: return check_store(v, instr);

@@ -139,6 +139,8 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
     if (leaf->what == SMG_KLEAF_SIZE) return SMG_OK;
     if (leaf->what == SMG_KLEAF_TILE) {
         const smg_tile *tile = &k->tiles.items[leaf->index];
+        if (tile->residence == SMG_STAGING)
+            return KERNEL_WRONG(v, "an expression reads staging tile '%s'; only a put does", tile->name);
         if (tile->residence == SMG_REGISTER && v->staging)
             return KERNEL_WRONG(v, "a stage reads register tile '%s'", tile->name);
         SMG_TRY(check_axes(v, "tile", leaf->index, tile->axis, tile->axis_count));

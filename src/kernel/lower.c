@@ -171,9 +171,9 @@ static smg_status drop_tiles(lowering *l) {
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
         if (in->dst >= 0) in->dst = renumber[in->dst];
-        if (in->kind != SMG_I_MMA && in->kind != SMG_I_SPILL) continue;
+        if (in->kind != SMG_I_MMA && in->kind != SMG_I_SPILL && in->kind != SMG_I_PUT) continue;
         in->a = renumber[in->a];
-        if (in->b >= 0) in->b = renumber[in->b];
+        if (in->kind == SMG_I_MMA) in->b = renumber[in->b];
     }
     for (int f = 0; f < k->leaves.count; f++) {
         smg_kleaf *leaf = &k->leaves.items[f];
@@ -218,6 +218,7 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
     SMG_TRY(start(l, name));
     SMG_TRY(lower_plan_passes(l));
     if (l->refused == NULL) SMG_TRY(emit_program(l));
+    if (l->refused == NULL && l->s->ahead > 0) SMG_TRY(lower_pipeline(l));
     if (l->refused == NULL) {
         SMG_TRY(assemble(l));
         SMG_TRY(drop_tiles(l));

@@ -215,6 +215,9 @@ static smg_status plan_one(lowering *l, int node, product *p) {
     return SMG_OK;
 }
 
+/* Elements behind each run: one 16-byte group keeps runs whole groups and spreads neighbouring ones over the banks. */
+#define GROUP_PAD 4
+
 static smg_status make_shared(lowering *l, product *p) {
     int axes[SMG_TILE_AXES], count = 0;
     smg_axis_set left = lower_expr_axes(l, p->ln->core);
@@ -222,14 +225,12 @@ static smg_status make_shared(lowering *l, product *p) {
     if (p->held && (lower_columns(l, left) & ~k_bit)) return lower_refuse(l, "a held left operand has other columns");
     if (l->s->row_axis >= 0 && (left & SMG_AXIS_BIT(l->s->row_axis))) axes[count++] = l->s->row_axis;
     axes[count++] = p->mma;
-    p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, 1);
+    p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     axes[0] = p->mma;
     count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0),
                                 axes + 1);
-    int order[SMG_TILE_AXES];
-    memcpy(order, axes, sizeof(order));
-    order_for_reads(l, p->ln->right, order, count);
-    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, order[count - 1] == p->mma);
+    order_for_reads(l, p->ln->right, axes, count); /* runs in shared memory are runs in global memory */
+    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     return p->a >= 0 && p->b >= 0 ? SMG_OK : SMG_MEMORY;
 }
 

@@ -71,6 +71,9 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 /* lower_merge.c: neighbouring loops of products over one axis become one. */
 smg_status lower_merge(lowering *l, int from);
 
+/* lower_pipeline.c: slices are fetched one step ahead. */
+smg_status lower_pipeline(lowering *l);
+
 /* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
 smg_status lower_share(lowering *l, int from);
 

@@ -9,6 +9,14 @@
 /* One step of a product waits this share of a global load's latency for its operands in shared memory (measured:
  * 5 ns of 450 on one discrete GPU). */
 #define SHARED_WAIT 0.011
+/* A CPU's lanes are the elements of one vector register: a read that lanes spread over memory costs each of them. */
+#define CPU_READ 4.0
+
+typedef struct open_loop {
+    double trips;       /* outside of it */
+    double work, waits; /* when it was opened */
+    bool ahead;         /* its slices are fetched one step before they are used */
+} open_loop;
 
 typedef struct walk {
     const smg_kernel *k;
@@ -24,7 +32,8 @@ typedef struct walk {
     double barriers;
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
     bool staged;       /* since the last barrier something was staged */
-    double loops[16];
+    bool fetched;      /* a first slice was fetched in front of the next loop */
+    open_loop loops[16];
     int depth;
     double read_trips; /* of the instruction at hand */
 } walk;
@@ -74,12 +83,13 @@ static void count_map(walk *w, const smg_instr *in) {
         const smg_tile *t = &w->k->tiles.items[in->dst];
         for (int i = 0; i < t->axis_count; i++) axes[count++] = t->axis[i];
     }
-    for (int i = 0; in->kind != SMG_I_SET && in->kind != SMG_I_STAGE && i < in->axis_count; i++) {
+    bool walks = in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH;
+    for (int i = 0; in->kind != SMG_I_SET && !walks && i < in->axis_count; i++) {
         if (count < SMG_TILE_AXES) axes[count++] = in->axes[i];
     }
     double elements = slots(w, axes, count);
-    if (in->kind == SMG_I_STAGE) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
-    double cost = smg_expr_cost(w->k->exprs, in->expr) + (in->kind == SMG_I_STAGE ? 3.0 : 1.0);
+    if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    double cost = smg_expr_cost(w->k->exprs, in->expr) + (walks ? 3.0 : 1.0);
     w->work += elements * cost * w->trips * w->workgroups;
     w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
     smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
@@ -93,26 +103,74 @@ static void count_reduce(walk *w, const smg_instr *in) {
     if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
 }
 
+/* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
+static double bank_conflicts(int64_t stride) {
+    int count[8] = { 0 }, most = 1;
+    for (int lane = 0; lane < 8; lane++) {
+        int bank = (int)(lane * stride / 4 % 8);
+        if (++count[bank] > most) most = count[bank];
+    }
+    return most;
+}
+
+/* Shared reads of one operand for one k, in words a lane; 16-byte groups count a quarter. */
+static double operand_reads(const walk *w, const smg_tile *tile, int k_axis, double registers, bool columns) {
+    int last = tile->axis[tile->axis_count - 1];
+    int64_t run = w->k->axes.items[last].tile + tile->pad;
+    bool along_k = last == k_axis && run % 4 == 0 && w->k->axes.items[last].tile % 4 == 0;
+    if (w->t->type == SMG_DEVICE_CPU) return CPU_READ * registers;
+    if (!along_k) return registers * (columns && w->k->vec == 4 ? 0.5 : 1.5);
+    return registers * 0.5 * (columns ? bank_conflicts(run * w->k->vec) : 1.0);
+}
+
 /* A lane multiplies rows x columns of registers for each k; what it loads from shared for that is the
  * sum of the two. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
+    const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
     double depth = (double)w->k->axes.items[in->axes[0]].tile;
-    double per_k = rows * cols + 1.5 * (rows + cols);
+    double per_k = rows * cols + operand_reads(w, a, in->axes[0], rows, false) +
+                   operand_reads(w, b, in->axes[0], cols, true);
     w->waits += w->trips * depth * w->t->load_latency * SHARED_WAIT;
     w->work += per_k * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
     w->flops += 2.0 * rows * cols * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
 }
 
+static void begin_loop(walk *w, const smg_instr *in) {
+    w->loops[w->depth++] = (open_loop){ .trips = w->trips, .work = w->work, .waits = w->waits };
+    w->trips *= steps_of(w, in->axes[0]);
+    w->fetched = false;
+}
+
+/* Where slices are fetched ahead, only what their way is longer than the step itself is waited for. */
+static void end_loop(walk *w) {
+    const open_loop *loop = &w->loops[--w->depth];
+    if (loop->ahead) {
+        double lanes = (double)smg_kernel_invocations(w->k), share = lanes < 512.0 ? lanes / 512.0 : 1.0;
+        double step = 2.0 * (w->work - loop->work) / (w->trips * w->workgroups) /
+                      (w->t->fma_rate / (double)w->t->cores * share);
+        double wait = w->t->load_latency - step - (w->waits - loop->waits) / w->trips;
+        if (wait > 0) w->waits += w->trips * wait;
+    }
+    w->trips = loop->trips;
+}
+
+static void count_fetch(walk *w, const smg_instr *in) {
+    if (in->b > 0) {
+        w->loops[w->depth - 1].ahead = true;
+        count_map(w, in);
+        return;
+    }
+    if (!w->fetched) w->waits += w->trips * w->t->load_latency;
+    w->fetched = true;
+}
+
 static void step(walk *w, const smg_instr *in) {
     switch (in->kind) {
-    case SMG_I_LOOP:
-        w->loops[w->depth++] = w->trips;
-        w->trips *= steps_of(w, in->axes[0]);
-        break;
-    case SMG_I_END: w->trips = w->loops[--w->depth]; break;
+    case SMG_I_LOOP: begin_loop(w, in); break;
+    case SMG_I_END: end_loop(w); break;
     case SMG_I_BARRIER:
         w->barriers += w->trips;
         if (w->staged) w->waits += w->trips * w->t->load_latency;
@@ -121,6 +179,7 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_REDUCE: count_reduce(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
+    case SMG_I_PUT:
         w->work += 2.0 * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
         break;
     case SMG_I_STORE: count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
@@ -128,6 +187,7 @@ static void step(walk *w, const smg_instr *in) {
         w->staged = true;
         count_map(w, in);
         break;
+    case SMG_I_FETCH: count_fetch(w, in); break;
     case SMG_I_SET: count_map(w, in); break;
     }
 }

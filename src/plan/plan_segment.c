@@ -57,7 +57,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
 /* What decides the structure of a program beside the roles: which axes a tile covers, which are wide. Schedules
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
-    int row_axis, col_axis, temporal;
+    int row_axis, col_axis, temporal, ahead;
     smg_axis_set covered, wide;
 } signature;
 
@@ -78,7 +78,8 @@ typedef struct trial {
 } trial;
 
 static signature sign(const planner *p, const smg_schedule *s) {
-    signature key = { .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal };
+    signature key = { .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
+                      .ahead = s->ahead };
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);

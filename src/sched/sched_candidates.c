@@ -78,12 +78,16 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     if (!set_tiles(e, shape, &base)) return SMG_OK;
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
+    /* Waiting for a slice is worth registers only where loads take long. */
+    int most_ahead = e->roles.contractions > 0 && t->load_latency > 1e-7 ? 1 : 0;
     for (int vec = runs ? 4 : 1; vec >= 1; vec -= 3) {
-        smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-        if (s == NULL) return SMG_MEMORY;
-        *s = base;
-        s->vec = vec;
-        if (e->roles.columns == 0) break;
+        for (int ahead = most_ahead; ahead >= 0; ahead--) {
+            smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+            if (s == NULL) return SMG_MEMORY;
+            *s = base;
+            s->vec = vec;
+            s->ahead = ahead;
+        }
     }
     return SMG_OK;
 }

@@ -1,0 +1,148 @@
+/* glsl_stage.c: from global memory to shared memory, by all invocations together. At once (STAGE), or in two halves
+ * with other work between them: FETCH into registers, PUT from there. Where four neighbours of the walk are
+ * one 16-byte group in memory they are loaded as one, and stored as one where the shared tile keeps them together. */
+#include "glsl_private.h"
+
+typedef struct stage_leaves {
+    glsl_writer *w;
+    glsl_iter *it;
+    int axis;
+    bool found;
+} stage_leaves;
+
+static void find_groups(void *user, int leaf) {
+    stage_leaves *s = user;
+    const smg_kleaf *f = &s->w->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || !glsl_groups(s->w, f->index, s->axis)) return;
+    s->found = true;
+    if (s->it != NULL && s->it->vector[f->index] == NULL) glsl_load_group(s->w, s->it, f->index);
+}
+
+/* Elements that one step takes along the walk's last axis: 4 where some load gains by it. */
+static int group_of(glsl_writer *w, const smg_instr *instr) {
+    int last = instr->axes[instr->axis_count - 1];
+    smg_size quotient;
+    const smg_kaxis *axis = &w->k->axes.items[last];
+    if (axis->tile % 4 != 0 || w->k->tiles.items[instr->dst].kind != SMG_KIND_FLOAT) return 1;
+    if (!smg_size_divide_exact(w->k->sizes, axis->extent, smg_size_const(w->k->sizes, 4), &quotient)) return 1;
+    stage_leaves s = {.w = w, .axis = last};
+    smg_expr_leaves(w->k->exprs, instr->expr, find_groups, &s);
+    return s.found ? 4 : 1;
+}
+
+/* The value of every element of the step; out[0] is a vec4 where the group is 4. */
+static const char *step_value(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    int last = instr->axes[instr->axis_count - 1];
+    smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
+    const char *valid = glsl_all_valid(w, it, dst->axis, dst->axis_count);
+    const char *first = it->coord[last], *part[4] = {"", "", "", ""}, *value;
+    if (it->group == 4) {
+        stage_leaves s = {.w = w, .it = it, .axis = last};
+        smg_expr_leaves(w->k->exprs, instr->expr, find_groups, &s);
+    }
+    for (it->member = 0; it->member < it->group; it->member++) {
+        if (it->member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, it->member);
+        part[it->member] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, dst->kind);
+        glsl_expr_forget(w, it);
+    }
+    it->coord[last] = first;
+    value = it->group == 4 ? GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]) : part[0];
+    const char *zero = it->group == 4 ? "vec4(0.0)" : glsl_zero(dst->kind);
+    return valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value;
+}
+
+/* Writes the step's elements to the shared tile. */
+static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *value) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    int last = instr->axes[instr->axis_count - 1];
+    const char *first = it->coord[last];
+    if (it->group == 1) {
+        GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), value);
+        return;
+    }
+    if (dst->axis[dst->axis_count - 1] == last && glsl_tile_wide(w->k, dst)) {
+        GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
+        return;
+    }
+    int number = w->serial++;
+    GLSL_LINE(w, "vec4 u%d = %s;", number, value);
+    for (int member = 0; member < 4; member++) {
+        if (member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, member);
+        GLSL_LINE(w, "%s = u%d[%d];", glsl_tile_element(w, it, instr->dst), number, member);
+    }
+    it->coord[last] = first;
+}
+
+static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group, bool reads) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    glsl_iter_init(w, it, dst->axis, dst->axis_count);
+    if (w->status != SMG_OK) return false;
+    if (reads) {
+        glsl_check_axes(it, dst->axis, dst->axis_count);
+        glsl_expr_prepare(w, it, instr->expr);
+    }
+    glsl_open(w, "");
+    if (reads) glsl_hoist(w, it);
+    glsl_flat_open(w, it, instr->axes, instr->axis_count, group);
+    return w->status == SMG_OK;
+}
+
+void glsl_stage(glsl_writer *w, const smg_instr *instr) {
+    glsl_iter it;
+    if (!open_walk(w, &it, instr, group_of(w, instr), true)) return;
+    store_step(w, &it, instr, step_value(w, &it, instr));
+    glsl_flat_close(w, &it);
+    glsl_close(w);
+}
+
+static const smg_instr *first_fetch(const glsl_writer *w, int tile) {
+    for (int i = 0; i < w->k->code.count; i++) {
+        const smg_instr *in = &w->k->code.items[i];
+        if (in->kind == SMG_I_FETCH && in->dst == tile) return in;
+    }
+    return NULL;
+}
+
+void glsl_staging(glsl_writer *w, int tile) {
+    const smg_instr *fetch = first_fetch(w, tile);
+    if (fetch == NULL) return;
+    int group = group_of(w, fetch);
+    GLSL_LINE(w, "%s t_%s[%lld];", group == 4 ? "vec4" : glsl_kind(w->k->tiles.items[tile].kind),
+              w->tile_name[tile], (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
+}
+
+/* The slice `ahead` steps on; nothing behind the last one. */
+void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
+    const smg_kernel *k = w->k;
+    int axis = instr->a;
+    glsl_iter it;
+    w->ahead[axis] = instr->b * k->axes.items[axis].tile;
+    bool guard = w->looped[axis] && instr->b > 0;
+    if (guard)
+        glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_size(w, k->axes.items[axis].extent)));
+    if (open_walk(w, &it, instr, group_of(w, instr), true)) {
+        const char *value = step_value(w, &it, instr);
+        const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, it.group) > 1 ? "n" : "0";
+        GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], step, value);
+        glsl_flat_close(w, &it);
+        glsl_close(w);
+    }
+    if (guard) glsl_close(w);
+    w->ahead[axis] = 0;
+}
+
+void glsl_put(glsl_writer *w, const smg_instr *instr) {
+    const smg_instr *fetch = first_fetch(w, instr->a);
+    glsl_iter it;
+    if (fetch == NULL) {
+        glsl_fail(w, SMG_INTERNAL, "a staging tile is put that nothing fetches");
+        return;
+    }
+    int group = group_of(w, fetch);
+    if (!open_walk(w, &it, instr, group, false)) return;
+    const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, group) > 1 ? "n" : "0";
+    store_step(w, &it, instr, GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step));
+    glsl_flat_close(w, &it);
+    glsl_close(w);
+}

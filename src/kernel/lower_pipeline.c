@@ -1,0 +1,111 @@
+/* Pipelining. A slice that is staged at the top of a loop is waited for there, once a step. Here the wait is moved
+ * behind work: the slice of the next step is fetched into registers after this step's barrier, travels while this
+ * step's products run, and is put into shared memory when the next step begins. The first slice is fetched in front
+ * of the loop. */
+#include "kernel/lower_internal.h"
+
+typedef struct loop_range {
+    int begin, end;
+} loop_range;
+
+typedef struct stage_reads {
+    const lowering *l;
+    loop_range loop;
+    bool good;
+} stage_reads;
+
+/* A slice may be fetched early when nothing that it reads is written inside the loop. */
+static void check_read(void *user, int leaf) {
+    stage_reads *r = user;
+    const smg_kleaf *f = &r->l->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_TILE) return;
+    for (int i = r->loop.begin; i < r->loop.end; i++) {
+        if (r->l->body.items[i].dst == f->index) r->good = false;
+    }
+}
+
+static int end_of(const lowering *l, int begin) {
+    int depth = 0;
+    for (int i = begin; i < l->body.count; i++) {
+        if (l->body.items[i].kind == SMG_I_LOOP) depth++;
+        if (l->body.items[i].kind == SMG_I_END && --depth == 0) return i;
+    }
+    return begin;
+}
+
+static smg_status insert(lowering *l, int at, smg_instr instr) {
+    if (SMG_ARRAY_PUSH(l->arena, &l->body) == NULL) return SMG_MEMORY;
+    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
+    l->body.items[at] = instr;
+    return SMG_OK;
+}
+
+static bool eligible(const lowering *l, loop_range loop, int at) {
+    const smg_instr *stage = &l->body.items[at];
+    int axis = l->body.items[loop.begin].axes[0];
+    if (stage->kind != SMG_I_STAGE || !(lower_expr_axes(l, stage->expr) & SMG_AXIS_BIT(axis))) return false;
+    stage_reads r = { .l = l, .loop = loop, .good = true };
+    smg_expr_leaves(l->k->exprs, stage->expr, check_read, &r);
+    return r.good;
+}
+
+/* Behind the first barrier after `at`, in the loop itself: from there on the shared tile is only read. */
+static int fetch_place(const lowering *l, int at, int end) {
+    int depth = 0;
+    for (int i = at; i < end; i++) {
+        smg_instr_kind kind = l->body.items[i].kind;
+        if (kind == SMG_I_LOOP) depth++;
+        if (kind == SMG_I_END) depth--;
+        if (kind == SMG_I_BARRIER && depth == 0) return i + 1;
+    }
+    return -1;
+}
+
+static smg_status split(lowering *l, loop_range loop, int at) {
+    smg_instr stage = l->body.items[at], fetch = stage, put = stage;
+    const smg_tile *shared = &l->k->tiles.items[stage.dst];
+    int tile = lower_new_tile(l, "next", shared->kind, SMG_STAGING, stage.axes, stage.axis_count, 0);
+    int after = fetch_place(l, at, loop.end);
+    if (tile < 0) return SMG_MEMORY;
+    if (after < 0) return SMG_OK;
+    fetch.kind = SMG_I_FETCH;
+    fetch.dst = tile;
+    fetch.a = l->body.items[loop.begin].axes[0];
+    fetch.b = 1;
+    fetch.note = "the next slice, on its way during this one";
+    put.kind = SMG_I_PUT;
+    put.a = tile;
+    put.expr = SMG_EXPR_NONE;
+    l->body.items[at] = put;
+    SMG_TRY(insert(l, after, fetch));
+    fetch.b = 0;
+    fetch.note = "the first slice";
+    return insert(l, loop.begin, fetch);
+}
+
+/* Slices staged by the loop itself; inner loops have their own turn. */
+static smg_status pipeline_loop(lowering *l, loop_range *loop) {
+    int depth = 0;
+    for (int i = loop->begin + 1; i < loop->end; i++) {
+        if (l->body.items[i].kind == SMG_I_LOOP) depth++;
+        if (l->body.items[i].kind == SMG_I_END) depth--;
+        if (depth > 0 || !eligible(l, *loop, i)) continue;
+        int before = l->body.count;
+        SMG_TRY(split(l, *loop, i));
+        if (l->body.count == before) continue;
+        loop->begin++; /* the first fetch stands in front of it */
+        loop->end += 2;
+        i++;
+    }
+    return SMG_OK;
+}
+
+smg_status lower_pipeline(lowering *l) {
+    for (int i = 0; i < l->body.count; i++) {
+        if (l->body.items[i].kind != SMG_I_LOOP) continue;
+        loop_range loop = { .begin = i, .end = end_of(l, i) };
+        SMG_TRY(pipeline_loop(l, &loop));
+        i = loop.begin;
+    }
+    return SMG_OK;
+}
