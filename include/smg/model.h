@@ -70,6 +70,7 @@ typedef struct smg_model_desc {
     const smg_dim
         *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
+    int rank;     /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool unfused; /* every operation its own kernel: the yardstick of `smg bench` */
     bool
         no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */

@@ -25,7 +25,7 @@ typedef struct cli_options {
     int word_count;
     const char *device, *target, *phase, *kernel, *objective;
     bool json, check, profile, prices, interpret, unfused, no_calibrate, list;
-    int64_t repeat, seed;
+    int64_t repeat, seed, rank;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
     int dim_count, max_dim_count;
     cli_file inputs[CLI_MAX_FILES], outputs[CLI_MAX_FILES];

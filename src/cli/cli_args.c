@@ -27,6 +27,7 @@ static const option_row rows[] = {
     {"unfused", FLAG, FIELD(unfused)},
     {"no-calibrate", FLAG, FIELD(no_calibrate)},
     {"repeat", NUMBER, FIELD(repeat)},
+    {"rank", NUMBER, FIELD(rank)},
     {"seed", NUMBER, FIELD(seed)},
     {"dim", DIM, FIELD(dims)},
     {"max-dim", DIM, FIELD(max_dims)},
@@ -191,6 +192,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .max_dims = o->max_dims,
         .max_dim_count = o->max_dim_count,
         .unfused = o->unfused,
+        .rank = (int)o->rank,
         .no_calibrate = o->no_calibrate,
     };
 }

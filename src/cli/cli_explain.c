@@ -12,6 +12,7 @@ static smg_status explain(cli_options *o, const smg_source *source, smg_text *te
         .objective =
             desc.goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = o->unfused,
+        .rank = (int)o->rank,
         .dims = o->dims,
         .dim_count = o->dim_count,
         .max_dims = o->max_dims,

@@ -152,6 +152,7 @@ static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays
         .objective =
             desc.goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = o->unfused,
+        .rank = (int)o->rank,
         .dims = arrays->dims,
         .dim_count = arrays->dim_count,
         .max_dims = o->max_dims,

@@ -12,22 +12,22 @@ static const cli_command commands[] = {
     {"info", cli_info, "json", "smg info MODEL [--json]",
      "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
     {"run", cli_run,
-     "device dim max-dim input output check profile repeat json seed objective unfused interpret "
+     "device dim max-dim input output check profile repeat json seed objective unfused interpret rank "
      "target "
      "no-calibrate",
      "smg run MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
-     "        [--interpret [--target NAME|FILE]] [--json]",
+     "        [--interpret [--target NAME|FILE]] [--rank N] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random. --check compares every "
      "output\n"
      "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels "
      "on the\n"
-     "CPU without a device."},
+     "CPU without a device. --rank N takes every kernel's N-th next schedule by price (for tuning)."},
     {"explain", cli_explain,
-     "target device phase kernel prices json dim max-dim objective unfused no-calibrate",
+     "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"
-     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512] [--json]",
+     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n        [--rank N] [--json]",
      "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with "
      "--target."},
     {"bench", cli_bench, "device dim max-dim input repeat json seed objective no-calibrate check",

@@ -60,7 +60,8 @@ static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
     SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
     c->plan_options = (smg_plan_options){
-        .objective = options->objective, .unfused = options->unfused, .nominal = c->nominal};
+        .objective = options->objective, .unfused = options->unfused, .rank = options->rank,
+        .nominal = c->nominal};
     SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
     SMG_TRY(smg_compile_choose_variants(c));
     c->seconds.plan = smg_clock_seconds() - start;

@@ -59,6 +59,7 @@ smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim 
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
+    int rank; /* of the schedule by price; 0: the best */
     const smg_dim *dims; /* prices */
     int dim_count;
     const smg_dim *max_dims;

@@ -286,6 +286,7 @@ static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
         .objective =
             desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = desc->unfused,
+        .rank = desc->rank,
         .dims = desc->dims,
         .dim_count = desc->dim_count,
         .max_dims = desc->max_dims,

@@ -76,7 +76,7 @@ static bool body_has_barrier(const smg_kernel *k, int at) {
         smg_instr_kind kind = k->code.items[i].kind;
         if (kind == SMG_I_LOOP) depth++;
         if (kind == SMG_I_END && --depth == 0) return false;
-        if (kind == SMG_I_BARRIER || (kind == SMG_I_REDUCE && glsl_reduce_has_barrier(k)))
+        if (kind == SMG_I_BARRIER || kind == SMG_I_JOIN || (kind == SMG_I_REDUCE && glsl_reduce_has_barrier(k)))
             return true;
     }
     return false;
@@ -124,6 +124,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_PUT: glsl_put(w, instr); break;
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
+    case SMG_I_JOIN: glsl_join(w, instr); break;
     case SMG_I_STORE: write_store(w, instr); break;
     case SMG_I_LOOP: write_loop(w, instr, at); break;
     case SMG_I_END: write_end(w, at); break;

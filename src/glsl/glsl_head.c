@@ -116,6 +116,8 @@ static void write_shared(glsl_writer *w, smg_text *out) {
         smg_text_addf(out, "shared %s t_%s[%lld];\n", wide ? "vec4" : glsl_kind(tile->kind), w->tile_name[t],
                       (long long)(glsl_shared_elements(k, tile) / (wide ? 4 : 1)));
     }
+    if (smg_kernel_join_bytes(k) > 0)
+        smg_text_addf(out, "shared float smg_join[%lld];\n", (long long)(smg_kernel_join_bytes(k) / 4));
     if (w->uses[GLSL_USE_SCRATCH])
         smg_text_addf(out, "shared uint smg_scratch[%lld];\n",
                       (long long)(smg_kernel_scratch_bytes(k) / 4));
@@ -153,8 +155,8 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     smg_text_init(&sizes, w->ctx);
     write_sizes(w, &sizes);
     smg_text_add(out, "#version 450\n");
-    smg_text_addf(out, "// kernel %s: %d x %d lanes, vec %d, subgroup %d\n",
-                  glsl_comment(w, k->name), k->lane_rows, k->lane_cols, k->vec, k->subgroup);
+    smg_text_addf(out, "// kernel %s: %d x %d x %d lanes, vec %d, subgroup %d\n", glsl_comment(w, k->name),
+                  k->lane_depth, k->lane_rows, k->lane_cols, k->vec, k->subgroup);
     for (int a = 0; a < k->axes.count; a++) {
         const smg_kaxis *axis = &k->axes.items[a];
         smg_text_addf(out, "//   axis %s: ", w->axis_name[a]);

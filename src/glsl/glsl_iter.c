@@ -251,5 +251,6 @@ const char *glsl_once(glsl_writer *w, const glsl_iter *it) {
     const smg_kernel *k = w->k;
     const char *row = !it->has_row && k->lane_rows > 1 ? "row_lane == 0" : NULL;
     const char *column = it->columns == 1 && k->lane_cols > 1 ? "col_lane == 0" : NULL;
-    return glsl_both(w, row, column);
+    const char *depth = k->lane_depth > 1 ? "depth_lane == 0" : NULL;
+    return glsl_both(w, glsl_both(w, depth, row), column);
 }

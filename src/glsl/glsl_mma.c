@@ -113,7 +113,9 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
-    glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %d)", (long long)depth, f.unroll));
+    const char *first = k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", f.unroll) : "0";
+    glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %lld; k += %d)", first, (long long)depth,
+                             f.unroll * k->lane_depth));
     split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, true);
     if (f.b_groups) load_columns(w, &it, instr, &f);
@@ -124,6 +126,35 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
         if (!f.b_groups) load_columns(w, &it, instr, &f);
         multiply(w, &it, instr, &f, u);
         glsl_close(w);
+    }
+    glsl_close(w);
+}
+
+/* Adds up the depth lanes' sums: all leave theirs in shared memory, the depth lanes share out the adding, all take the
+ * totals. So many registers at a time as the exchange holds. */
+void glsl_join(glsl_writer *w, const smg_instr *instr) {
+    const smg_kernel *k = w->k;
+    const smg_tile *tile = &k->tiles.items[instr->dst];
+    if (k->lane_depth == 1) return;
+    int all = glsl_registers(k, tile), most = (int)smg_kernel_join_registers(k, tile);
+    int lanes = smg_kernel_invocations(k), plane = k->lane_rows * k->lane_cols;
+    glsl_open(w, "");
+    GLSL_LINE(w, "int plane_lane = local %% %d;", plane);
+    for (int from = 0; from < all; from += most) {
+        int count = all - from < most ? all - from : most;
+        GLSL_LINE(w, "barrier();");
+        for (int r = 0; r < count; r++)
+            GLSL_LINE(w, "smg_join[%d + local] = t_%s[%d];", r * lanes, w->tile_name[instr->dst], from + r);
+        GLSL_LINE(w, "barrier();");
+        glsl_open(w, GLSL_STRING(w, "for (int r = depth_lane; r < %d; r += %d)", count, k->lane_depth));
+        GLSL_LINE(w, "float sum = smg_join[r * %d + plane_lane];", lanes);
+        for (int d = 1; d < k->lane_depth; d++)
+            GLSL_LINE(w, "sum += smg_join[r * %d + %d + plane_lane];", lanes, d * plane);
+        GLSL_LINE(w, "smg_join[r * %d + plane_lane] = sum;", lanes);
+        glsl_close(w);
+        GLSL_LINE(w, "barrier();");
+        for (int r = 0; r < count; r++)
+            GLSL_LINE(w, "t_%s[%d] = smg_join[%d + plane_lane];", w->tile_name[instr->dst], from + r, r * lanes);
     }
     glsl_close(w);
 }

@@ -53,6 +53,11 @@ static const char *from_word(glsl_writer *w, smg_kind kind, const char *text) {
     return GLSL_STRING(w, "%s(%s)", glsl_kind(kind), text);
 }
 
+/* Which run of column lanes the invocation is in. */
+static const char *line_of(glsl_writer *w) {
+    return w->k->lane_depth > 1 ? GLSL_STRING(w, "(local / %d)", w->k->lane_cols) : w->row_lane;
+}
+
 /* A row spans several subgroups: each leaves one word, everybody combines them in the same order.
  */
 static void reduce_subgroups(glsl_writer *w, smg_combine combine, smg_kind kind) {
@@ -63,7 +68,7 @@ static void reduce_subgroups(glsl_writer *w, smg_combine combine, smg_kind kind)
     GLSL_LINE(w, "if ((local & %d) == 0) smg_scratch[local / %d] = %s;", k->subgroup - 1,
               k->subgroup, to_word(w, kind, "acc"));
     GLSL_LINE(w, "barrier();");
-    const char *first = glsl_times_literal(w, w->row_lane, parts);
+    const char *first = glsl_times_literal(w, line_of(w), parts);
     GLSL_LINE(w, "acc = %s;", from_word(w, kind, GLSL_STRING(w, "smg_scratch[%s]", first)));
     if (parts <= 32) GLSL_LINE(w, "[[unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int part = 1; part < %d; ++part)", parts));
@@ -87,7 +92,7 @@ static void reduce_tree(glsl_writer *w, smg_combine combine, smg_kind kind) {
     glsl_close(w);
     glsl_close(w);
     GLSL_LINE(w, "barrier();");
-    const char *first = glsl_times_literal(w, w->row_lane, k->lane_cols);
+    const char *first = glsl_times_literal(w, line_of(w), k->lane_cols);
     GLSL_LINE(w, "acc = %s;", from_word(w, kind, GLSL_STRING(w, "smg_scratch[%s]", first)));
 }
 

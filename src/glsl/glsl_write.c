@@ -96,12 +96,15 @@ static void write_main(glsl_writer *w) {
     const smg_kernel *k = w->k;
     write_grid(w);
     GLSL_LINE(w, "int local = int(gl_LocalInvocationIndex);");
+    int plane = k->lane_rows * k->lane_cols;
+    if (k->lane_depth > 1) GLSL_LINE(w, "int depth_lane = local / %d;", plane);
+    const char *lane = k->lane_depth > 1 ? GLSL_STRING(w, "(local %% %d)", plane) : "local";
     if (k->lane_rows > 1)
-        GLSL_LINE(w, "int row_lane = %s;",
-                  k->lane_cols > 1 ? GLSL_STRING(w, "local / %d", k->lane_cols) : "local");
+        GLSL_LINE(w, "int row_lane = %s;", k->lane_cols > 1 ? GLSL_STRING(w, "%s / %d", lane, k->lane_cols) : lane);
     if (k->lane_cols > 1)
-        GLSL_LINE(w, "int col_lane = %s;",
-                  k->lane_rows > 1 ? GLSL_STRING(w, "local %% %d", k->lane_cols) : "local");
+        GLSL_LINE(w, "int col_lane = %s;", plane > k->lane_cols || k->lane_depth > 1
+                                               ? GLSL_STRING(w, "local %% %d", k->lane_cols)
+                                               : "local");
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         if (tile->residence == SMG_REGISTER)

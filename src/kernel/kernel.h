@@ -6,8 +6,10 @@
  *           lane; the interpreter runs exactly what glsl/ writes out.
  * Does not: know GLSL; choose tiles.
  *
- * The model. A workgroup has lane_rows x lane_cols invocations; local index = row_lane * lane_cols +
- * col_lane. A tile spans axes of the kernel, each with its own static tile extent. A REGISTER tile is
+ * The model. A workgroup has lane_depth x lane_rows x lane_cols invocations; local index = (depth_lane *
+ * lane_rows + row_lane) * lane_cols + col_lane. Depth lanes share out the contraction of MMA (each adds every
+ * lane_depth-th group of k to sums of its own, which JOIN adds up); for everything else their registers are
+ * copies of each other. A tile spans axes of the kernel, each with its own static tile extent. A REGISTER tile is
  * distributed: its row axis (kernel->row_axis, if it has it) over the row lanes, all its other axes,
  * flattened in the tile's order (last fastest), over the column lanes:
  *     row r  belongs to row lane r % lane_rows, register i = r / lane_rows
@@ -104,6 +106,8 @@ typedef enum smg_instr_kind {
     SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared, axes row axis? and k...; b: shared,
                        k... and columns of dst; in any order (runs along k are read as groups); k spans the
                        tile of axes[0] */
+    SMG_I_JOIN,     /* dst (register) = the sum of its depth lanes' partial sums, in all of them; after MMA and
+                       before anything else reads it where lane_depth > 1 */
     SMG_I_STORE,    /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
                        them, the others flattened in order); invalid elements are not stored. Elements
                        replicated over lanes are stored once */
@@ -129,7 +133,7 @@ typedef struct smg_kernel {
     smg_arena *arena;
     smg_sizes *sizes;
     smg_exprs *exprs;
-    int lane_rows, lane_cols, vec;
+    int lane_rows, lane_cols, lane_depth, vec;
     int subgroup;          /* subgroup size the program relies on; 1: none (tree reductions) */
     int row_axis;          /* axis distributed over row lanes, -1: none (lane_rows == 1) */
     SMG_ARRAY(smg_kaxis) axes;
@@ -154,6 +158,9 @@ int64_t smg_kernel_registers(const smg_kernel *k);
 /* Bytes of scratch that REDUCE needs when a row's column lanes span more than one subgroup: one 4-byte
  * word for each subgroup, or for each invocation when subgroup is 1. 0 when no reduction crosses. */
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
+/* Registers of one tile that a JOIN exchanges at a time, and the shared bytes of that exchange; 0 without a JOIN. */
+int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile);
+int64_t smg_kernel_join_bytes(const smg_kernel *k);
 /* Is axis bound by an open loop at instruction `at`? */
 bool smg_kernel_axis_looped(const smg_kernel *k, int axis, int at);
 /* Number of workgroups for symbol values. false on overflow. */

@@ -207,6 +207,7 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
         if (w->base[axis] < m->extent[axis]) return m->match[at] + 1;
         w->base[axis] = 0;
         break;
+    case SMG_I_JOIN: /* a tile is kept once, whole */
     case SMG_I_BARRIER: break;
     }
     return at + 1;

@@ -13,6 +13,7 @@ static smg_status read_lanes(kernel_reader *r) {
     SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_rows));
     SMG_TRY(kernel_read_word(r, "x"));
     SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_cols));
+    if (kernel_read_keyword(r, "depth")) SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_depth));
     SMG_TRY(kernel_read_word(r, "vec"));
     SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->vec));
     SMG_TRY(kernel_read_word(r, "subgroup"));
@@ -225,6 +226,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_MMA: return read_mma(r, instr);
+    case SMG_I_JOIN: return kernel_read_tile(r, &instr->dst);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_over(r, "over", instr));
@@ -251,7 +253,7 @@ static smg_status read_instr(kernel_reader *r) {
         smg_instr_kind kind;
     } rows[] = {{"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
                 {"stage", SMG_I_STAGE}, {"fetch", SMG_I_FETCH},   {"put", SMG_I_PUT},
-                {"spill", SMG_I_SPILL}, {"mma", SMG_I_MMA},
+                {"spill", SMG_I_SPILL}, {"mma", SMG_I_MMA},     {"join", SMG_I_JOIN},
                 {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
                 {"barrier", SMG_I_BARRIER}};
     smg_instr instr = {.dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE};
@@ -309,7 +311,7 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
     if (!k) return SMG_MEMORY;
     k->arena = arena;
     k->sizes = sizes;
-    k->lane_rows = k->lane_cols = k->vec = k->subgroup = 1;
+    k->lane_rows = k->lane_cols = k->lane_depth = k->vec = k->subgroup = 1;
     k->row_axis = -1;
     SMG_TRY(smg_exprs_create(arena, &k->exprs));
     kernel_reader r = {.ctx = smg_arena_context(arena), .arena = arena, .k = k, .at = text, .line = 1};

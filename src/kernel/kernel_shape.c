@@ -18,7 +18,7 @@ static int64_t ceil_div(int64_t a, int64_t b) {
 }
 
 int smg_kernel_invocations(const smg_kernel *k) {
-    return k->lane_rows * k->lane_cols;
+    return k->lane_depth * k->lane_rows * k->lane_cols;
 }
 
 int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile) {
@@ -70,8 +70,27 @@ int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
     return WORD_BYTES * (k->subgroup > 1 ? ceil_div(invocations, k->subgroup) : invocations);
 }
 
+#define JOIN_BYTES 16384
+
+int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
+    int64_t registers = smg_tile_registers(k, tile);
+    int64_t most = JOIN_BYTES / (WORD_BYTES * (int64_t)smg_kernel_invocations(k));
+    if (most < 1) most = 1;
+    return registers < most ? registers : most;
+}
+
+int64_t smg_kernel_join_bytes(const smg_kernel *k) {
+    int64_t most = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].kind != SMG_I_JOIN || k->lane_depth == 1) continue;
+        int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[k->code.items[i].dst]);
+        if (registers > most) most = registers;
+    }
+    return most * WORD_BYTES * smg_kernel_invocations(k);
+}
+
 int64_t smg_kernel_shared_bytes(const smg_kernel *k) {
-    int64_t bytes = smg_kernel_scratch_bytes(k);
+    int64_t bytes = smg_kernel_scratch_bytes(k) + smg_kernel_join_bytes(k);
     for (int i = 0; i < k->tiles.count; i++) bytes += smg_tile_shared_bytes(k, &k->tiles.items[i]);
     return bytes;
 }

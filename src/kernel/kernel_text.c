@@ -285,13 +285,13 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
 
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ",   "spill ",
-                                        "mma ", "store ",  "loop ",  "end",    "barrier"};
+                                        "mma ", "join ",   "store ", "loop ",  "end",  "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
     if (adds)
         smg_text_add(text, "accumulate ");
     else
         smg_text_add(text, (unsigned)instr->kind < SMG_COUNT_OF(words) ? words[instr->kind] : "?");
-    bool writes_tile = instr->kind <= SMG_I_MMA;
+    bool writes_tile = instr->kind <= SMG_I_JOIN;
     if (writes_tile) add_tile(k, text, instr->dst);
     switch (instr->kind) {
     case SMG_I_SET: add_equals(k, text, instr); break;
@@ -338,6 +338,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_equals(k, text, instr);
         break;
     case SMG_I_LOOP: add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1); break;
+    case SMG_I_JOIN:
     case SMG_I_END:
     case SMG_I_BARRIER: break;
     }
@@ -365,7 +366,9 @@ static void add_code(const smg_kernel *k, smg_text *text) {
 void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     smg_text_add(text, "kernel ");
     add_name(text, k->name);
-    smg_text_addf(text, "\nlanes %d x %d vec %d subgroup %d\n", k->lane_rows, k->lane_cols, k->vec, k->subgroup);
+    smg_text_addf(text, "\nlanes %d x %d", k->lane_rows, k->lane_cols);
+    if (k->lane_depth > 1) smg_text_addf(text, " depth %d", k->lane_depth);
+    smg_text_addf(text, " vec %d subgroup %d\n", k->vec, k->subgroup);
     add_symbols_and_axes(k, text);
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);

@@ -11,6 +11,7 @@ typedef struct kernel_tile_state {
     bool set;     /* has been written as a whole */
     bool written; /* SHARED: since the last barrier */
     bool read;    /* SHARED: since the last barrier */
+    bool partial; /* its depth lanes hold parts of a sum */
 } kernel_tile_state;
 
 typedef struct kernel_verifier {

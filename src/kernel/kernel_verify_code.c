@@ -23,6 +23,7 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
     kernel_tile_state *state = &v->tiles[tile];
     if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
+    if (state->partial) return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
     if (t->residence != SMG_SHARED) return SMG_OK;
     if (state->written)
         return KERNEL_WRONG(v, "shared tile '%s' is read without a barrier after its last write", t->name);
@@ -205,8 +206,19 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
+    v->tiles[instr->dst].partial = false; /* more may be added to what is not joined yet */
     SMG_TRY(kernel_verify_read_tile(v, instr->dst));
+    v->tiles[instr->dst].partial = v->k->lane_depth > 1;
     return kernel_verify_write_tile(v, instr->dst);
+}
+
+static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    if (v->tiles[instr->dst].set && v->tiles[instr->dst].partial) {
+        v->tiles[instr->dst].partial = false;
+        return SMG_OK;
+    }
+    return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums", v->k->tiles.items[instr->dst].name);
 }
 
 /* Does the access tell the elements of the axis apart? */
@@ -267,6 +279,7 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_PUT: return check_put(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
     case SMG_I_MMA: return check_mma(v, instr);
+    case SMG_I_JOIN: return check_join(v, instr);
     case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */

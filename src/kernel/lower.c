@@ -185,7 +185,7 @@ static smg_status drop_tiles(lowering *l) {
 static smg_status start(lowering *l, const char *name) {
     smg_kernel *k = l->k;
     *k = (smg_kernel){ .name = name, .arena = l->arena, .sizes = l->g->sizes, .lane_rows = l->s->lane_rows,
-                       .lane_cols = l->s->lane_cols, .vec = l->s->vec, .subgroup = l->s->subgroup,
+                       .lane_cols = l->s->lane_cols, .lane_depth = l->s->lane_depth, .vec = l->s->vec, .subgroup = l->s->subgroup,
                        .row_axis = l->s->row_axis };
     SMG_TRY(smg_exprs_create(l->arena, &k->exprs));
     for (int i = 0; i < SMG_SPACE_NODES; i++) {
@@ -218,6 +218,7 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
     SMG_TRY(start(l, name));
     SMG_TRY(lower_plan_passes(l));
     if (l->refused == NULL) SMG_TRY(emit_program(l));
+    if (l->refused == NULL && l->s->lane_depth > 1) SMG_TRY(lower_join(l));
     if (l->refused == NULL && l->s->ahead > 0) SMG_TRY(lower_pipeline(l));
     if (l->refused == NULL) {
         SMG_TRY(assemble(l));

@@ -71,6 +71,9 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 /* lower_merge.c: neighbouring loops of products over one axis become one. */
 smg_status lower_merge(lowering *l, int from);
 
+/* lower_join.c: partial sums of depth lanes are added up behind the loops that make them. */
+smg_status lower_join(lowering *l);
+
 /* lower_pipeline.c: slices are fetched one step ahead. */
 smg_status lower_pipeline(lowering *l);
 

@@ -18,6 +18,7 @@ typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_
 
 typedef struct smg_plan_options {
     smg_objective objective;
+    int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
     bool unfused;           /* every non-view node its own kernel (the yardstick) */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */

@@ -130,7 +130,7 @@ static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
-    double depth = (double)w->k->axes.items[in->axes[0]].tile;
+    double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / w->k->lane_depth);
     double per_k = rows * cols + operand_reads(w, a, in->axes[0], rows, false) +
                    operand_reads(w, b, in->axes[0], cols, true);
     w->waits += w->trips * depth * w->t->load_latency * SHARED_WAIT;
@@ -155,6 +155,14 @@ static void end_loop(walk *w) {
         if (wait > 0) w->waits += w->trips * wait;
     }
     w->trips = loop->trips;
+}
+
+/* Every sum is written, added up once over the depth lanes, and read back. */
+static void count_join(walk *w, const smg_instr *in) {
+    const smg_tile *tile = &w->k->tiles.items[in->dst];
+    double registers = (double)smg_tile_registers(w->k, tile);
+    w->work += 12.0 * registers * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->barriers += 3.0 * w->trips * ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
 }
 
 static void count_fetch(walk *w, const smg_instr *in) {
@@ -188,6 +196,7 @@ static void step(walk *w, const smg_instr *in) {
         count_map(w, in);
         break;
     case SMG_I_FETCH: count_fetch(w, in); break;
+    case SMG_I_JOIN: count_join(w, in); break;
     case SMG_I_SET: count_map(w, in); break;
     }
 }

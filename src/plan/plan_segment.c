@@ -1,5 +1,7 @@
 /* One segment: build its space, lower every schedule, price the programs that fit, keep the best. Layers
  * repeat, so the result is kept under a hash of the structure. */
+#include <stdlib.h>
+
 #include "plan/plan_internal.h"
 
 static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
@@ -58,6 +60,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead;
+    bool joins;
     smg_axis_set covered, wide;
 } signature;
 
@@ -69,17 +72,25 @@ typedef struct lowered {
 
 #define PLAN_MAX_LOWERED 64
 
+typedef struct ranked {
+    smg_price price;
+    smg_schedule schedule;
+} ranked;
+
 typedef struct trial {
     planner *p;
     smg_arena *scratch;
     segment *best;
     lowered done[PLAN_MAX_LOWERED];
     int count;
+    SMG_ARRAY(ranked) fitted; /* when another than the best is asked for */
 } trial;
 
 static signature sign(const planner *p, const smg_schedule *s) {
-    signature key = { .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
-                      .ahead = s->ahead };
+    signature key;
+    memset(&key, 0, sizeof(key)); /* compared as bytes */
+    key = (signature){ .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
+                      .ahead = s->ahead, .joins = s->lane_depth > 1 };
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
@@ -92,6 +103,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
 static void retile(smg_kernel *k, const smg_schedule *s) {
     k->lane_rows = s->lane_rows;
     k->lane_cols = s->lane_cols;
+    k->lane_depth = s->lane_depth;
     k->vec = s->vec;
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
 }
@@ -120,6 +132,11 @@ static smg_status try_schedule(trial *t, const smg_schedule *s) {
         retile(program.kernel, s);
         if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
             best->fitted++;
+            if (t->p->options->rank > 0) {
+                ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
+                if (slot == NULL) return SMG_MEMORY;
+                *slot = (ranked){ .price = price, .schedule = *s };
+            }
             if (!best->possible || price.seconds < best->price.seconds) {
                 best->possible = true;
                 best->price = price;
@@ -132,6 +149,21 @@ static smg_status try_schedule(trial *t, const smg_schedule *s) {
         if (best->refused == NULL) return SMG_MEMORY;
     }
     return SMG_OK;
+}
+
+static int by_price(const void *a, const void *b) {
+    double x = ((const ranked *)a)->price.seconds, y = ((const ranked *)b)->price.seconds;
+    return (x > y) - (x < y);
+}
+
+/* Tuning asks for the n-th best; behind the last one, the last. */
+static void take_rank(trial *t) {
+    int rank = t->p->options->rank;
+    if (rank <= 0 || t->fitted.count == 0) return;
+    if (rank >= t->fitted.count) rank = t->fitted.count - 1;
+    qsort(t->fitted.items, (size_t)t->fitted.count, sizeof(ranked), by_price);
+    t->best->price = t->fitted.items[rank].price;
+    t->best->schedule = t->fitted.items[rank].schedule;
 }
 
 static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, segment *out) {
@@ -152,6 +184,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->scratch = scratch;
     t->best = out;
     for (int i = 0; i < schedules.items.count; i++) SMG_TRY(try_schedule(t, &schedules.items.items[i]));
+    take_rank(t);
     return SMG_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct smg_schedule {
     smg_axis_set columns; /* axes of values held in the block that are not spatial */
     int64_t tile[SMG_SPACE_AXES];
     int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
-    int lane_rows, lane_cols, vec, subgroup;
+    int lane_rows, lane_cols, lane_depth, vec, subgroup;
     int ahead;            /* slices that are fetched before they are needed: 0 or 1 */
 } smg_schedule;
 

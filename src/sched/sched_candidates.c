@@ -15,22 +15,27 @@ typedef struct lane_shape {
     int rows, cols; /* lanes */
     int row_registers, col_registers;
     int inner;      /* contraction slice */
+    int depth;      /* lanes that share out the contraction */
 } lane_shape;
 
 static const lane_shape product_shapes[] = {
-    { 16, 16, 4, 4, 16 }, { 16, 16, 8, 4, 16 }, { 16, 16, 8, 8, 16 }, { 16, 16, 2, 4, 16 },
-    { 8, 16, 4, 4, 16 },  { 8, 16, 2, 4, 32 },  { 8, 8, 4, 4, 16 },   { 8, 8, 2, 4, 32 },
-    { 16, 8, 2, 4, 16 },  { 16, 8, 1, 4, 16 },  { 8, 32, 2, 4, 16 },  { 8, 32, 1, 4, 16 },
-    { 16, 16, 4, 4, 32 }, { 16, 16, 2, 4, 64 }, { 16, 8, 2, 4, 64 },  { 16, 8, 1, 4, 64 },
-    { 8, 16, 2, 4, 64 },  { 8, 8, 2, 4, 64 },   { 8, 8, 4, 4, 32 },   { 16, 16, 8, 4, 32 },
-    { 4, 32, 4, 4, 16 },  { 4, 32, 2, 4, 16 },  { 4, 64, 2, 4, 8 },   { 16, 4, 1, 4, 16 },
+    { 16, 16, 4, 4, 16, 1 }, { 16, 16, 8, 4, 16, 1 }, { 16, 16, 8, 8, 16, 1 }, { 16, 16, 2, 4, 16, 1 },
+    { 8, 16, 4, 4, 16, 1 },  { 8, 16, 2, 4, 32, 1 },  { 8, 8, 4, 4, 16, 1 },   { 8, 8, 2, 4, 32, 1 },
+    { 16, 8, 2, 4, 16, 1 },  { 16, 8, 1, 4, 16, 1 },  { 8, 32, 2, 4, 16, 1 },  { 8, 32, 1, 4, 16, 1 },
+    { 16, 16, 4, 4, 32, 1 }, { 16, 16, 2, 4, 64, 1 }, { 16, 8, 2, 4, 64, 1 },  { 16, 8, 1, 4, 64, 1 },
+    { 8, 16, 2, 4, 64, 1 },  { 8, 8, 2, 4, 64, 1 },   { 8, 8, 4, 4, 32, 1 },   { 16, 16, 8, 4, 32, 1 },
+    { 4, 32, 4, 4, 16, 1 },  { 4, 32, 2, 4, 16, 1 },  { 4, 64, 2, 4, 8, 1 },   { 16, 4, 1, 4, 16, 1 },
+    /* few results, long contraction: several lanes a result */
+    { 4, 8, 4, 4, 128, 8 }, { 4, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 128, 4 },
+    { 8, 8, 8, 4, 64, 4 },  { 8, 8, 8, 8, 32, 4 },  { 4, 8, 8, 4, 128, 8 }, { 4, 8, 4, 8, 64, 8 },
+    { 8, 8, 8, 8, 32, 2 },  { 4, 8, 4, 4, 256, 8 },
 };
 static const lane_shape row_shapes[] = {
-    { 1, 512, 1, 8, 1 }, { 1, 256, 1, 8, 1 }, { 1, 128, 1, 8, 1 }, { 1, 64, 1, 8, 1 }, { 4, 64, 1, 8, 1 },
-    { 4, 32, 1, 8, 1 },  { 8, 16, 1, 8, 1 },  { 16, 8, 1, 8, 1 },  { 64, 4, 1, 8, 1 },
+    { 1, 512, 1, 8, 1, 1 }, { 1, 256, 1, 8, 1, 1 }, { 1, 128, 1, 8, 1, 1 }, { 1, 64, 1, 8, 1, 1 }, { 4, 64, 1, 8, 1, 1 },
+    { 4, 32, 1, 8, 1, 1 },  { 8, 16, 1, 8, 1, 1 },  { 16, 8, 1, 8, 1, 1 },  { 64, 4, 1, 8, 1, 1 },
 };
-static const lane_shape map_shapes[] = { { 1, 256, 1, 4, 1 }, { 4, 64, 4, 1, 1 }, { 8, 32, 4, 1, 1 },
-                                         { 16, 8, 4, 1, 1 } };
+static const lane_shape map_shapes[] = { { 1, 256, 1, 4, 1, 1 }, { 4, 64, 4, 1, 1, 1 }, { 8, 32, 4, 1, 1, 1 },
+                                         { 16, 8, 4, 1, 1, 1 } };
 
 static bool constant(const enumerator *e, int axis, int64_t *out) {
     return smg_size_is_const(e->space->graph->sizes, e->space->axes.items[axis].extent, out);
@@ -68,11 +73,14 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, smg_schedule
 
 static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base) {
     const smg_target *t = e->target;
-    if ((int64_t)shape->rows * shape->cols > t->max_invocations) return SMG_OK;
-    if ((int64_t)shape->rows * shape->cols > t->max_size_x) return SMG_OK;
+    int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
+    if (invocations > t->max_invocations || invocations > t->max_size_x) return SMG_OK;
+    /* A running sum is corrected in between: its parts would have to be joined in every slice. */
+    if (shape->depth > 1 && (base.temporal >= 0 || t->type == SMG_DEVICE_CPU)) return SMG_OK;
     if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;
+    base.lane_depth = shape->depth;
     base.subgroup = subgroup_of(t);
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
     if (!set_tiles(e, shape, &base)) return SMG_OK;

@@ -15,5 +15,8 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
         smg_size_print(s->space->graph->sizes, s->space->axes.items[a].extent, text);
         smg_text_addf(text, ": %s, tile %lld\n", role, (long long)s->tile[a]);
     }
-    smg_text_addf(text, "  lanes %d x %d, subgroup %d\n", s->lane_rows, s->lane_cols, s->subgroup);
+    smg_text_addf(text, "  lanes %d x %d", s->lane_rows, s->lane_cols);
+    if (s->lane_depth > 1) smg_text_addf(text, ", contraction over %d", s->lane_depth);
+    if (s->ahead > 0) smg_text_add(text, ", slices fetched ahead");
+    smg_text_addf(text, ", subgroup %d\n", s->subgroup);
 }

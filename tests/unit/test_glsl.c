@@ -45,6 +45,7 @@ static smg_kernel *kernel_new(smg_arena *arena, const char *name, lanes l) {
     assert_int_equal(smg_exprs_create(arena, &k->exprs), SMG_OK);
     k->lane_rows = l.rows;
     k->lane_cols = l.cols;
+    k->lane_depth = 1;
     k->vec = l.vec;
     k->subgroup = l.subgroup;
     k->row_axis = -1;
@@ -219,6 +220,49 @@ static smg_kernel *product(smg_arena *arena, lanes l) {
     instr(k, SMG_I_SPILL, ts, SMG_EXPR_NONE, 0)->a = tc;
     plain(k, SMG_I_BARRIER);
     instr(k, SMG_I_STORE, -1, of_tile(k, ts), 2, m, n)->a = to;
+    return k;
+}
+
+static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
+    smg_instr *fetch = instr(k, kind, tile_, expr, 2, x, d);
+    fetch->a = d;
+    fetch->b = ahead;
+    return fetch;
+}
+
+/* c[m, n] = sum over k of a[m, k] * b[n, k]: runs along k in 16-byte groups, slices fetched one step ahead, the
+ * contraction over three depth lanes, their sums joined. */
+static smg_kernel *deep_product(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "deep_product", l);
+    k->lane_depth = 3;
+    int m = axis(k, "m", "2*s+1", 2 * l.rows, true), n = axis(k, "n", "50", l.cols * l.vec, true);
+    int d = axis(k, "k", "4*s+32", 24, false);
+    k->row_axis = m;
+    int a = buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(4*s+32)", false);
+    int b = buffer(k, "b", SMG_TYPE_F32, "200*s+1600", false);
+    int c = buffer(k, "c", SMG_TYPE_F32, "100*s+50", true);
+    int from_a = access(k, a, 2, m, "4*s+32", d, "1"), from_b = access(k, b, 2, n, "4*s+32", d, "1");
+    int to = access(k, c, 2, m, "50", n, "1");
+    int ta = tile(k, "a", SMG_SHARED, 4, 2, m, d), tb = tile(k, "b", SMG_SHARED, 4, 2, n, d);
+    int na = tile(k, "next_a", SMG_STAGING, 0, 2, m, d), nb = tile(k, "next_b", SMG_STAGING, 0, 2, n, d);
+    int tc = tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    smg_expr va = load(k, from_a), vb = load(k, from_b);
+    instr(k, SMG_I_SET, tc, number(k, 0.0), 0);
+    slices(k, SMG_I_FETCH, na, va, m, d, 0);
+    slices(k, SMG_I_FETCH, nb, vb, n, d, 0);
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    instr(k, SMG_I_PUT, ta, SMG_EXPR_NONE, 2, m, d)->a = na;
+    instr(k, SMG_I_PUT, tb, SMG_EXPR_NONE, 2, n, d)->a = nb;
+    plain(k, SMG_I_BARRIER);
+    slices(k, SMG_I_FETCH, na, va, m, d, 1);
+    slices(k, SMG_I_FETCH, nb, vb, n, d, 1);
+    smg_instr *mma = instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    plain(k, SMG_I_BARRIER);
+    plain(k, SMG_I_END);
+    instr(k, SMG_I_JOIN, tc, SMG_EXPR_NONE, 0);
+    instr(k, SMG_I_STORE, -1, of_tile(k, tc), 2, m, n)->a = to;
     return k;
 }
 
@@ -466,6 +510,7 @@ static void test_row_loop(void **state) {
 
 static void test_product(void **state) {
     check(state, product);
+    check(state, deep_product);
 }
 
 static void test_gather(void **state) {

@@ -1,0 +1,46 @@
+/* Depth lanes. Where the lanes of a block share out a contraction, every product leaves partial sums; they are joined
+ * behind the outermost loop that adds to them, before anything reads them. */
+#include "kernel/lower_internal.h"
+
+static bool adds_to(const lowering *l, int from, int to, int tile) {
+    for (int i = from; i < to; i++) {
+        if (l->body.items[i].kind == SMG_I_MMA && l->body.items[i].dst == tile) return true;
+    }
+    return false;
+}
+
+static smg_status insert_join(lowering *l, int at, int tile) {
+    if (lower_emit(l, SMG_I_JOIN) == NULL) return SMG_MEMORY;
+    smg_instr join = l->body.items[l->body.count - 1];
+    join.dst = tile;
+    join.note = "the depth lanes' parts";
+    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
+    l->body.items[at] = join;
+    return SMG_OK;
+}
+
+/* One stretch: an outermost loop, or a single product outside of loops. */
+static smg_status join_stretch(lowering *l, int from, int *to) {
+    int tiles = l->k->tiles.count, end = *to;
+    for (int t = tiles - 1; t >= 0; t--) {
+        if (!adds_to(l, from, end, t)) continue;
+        SMG_TRY(insert_join(l, end, t));
+        ++*to;
+    }
+    return SMG_OK;
+}
+
+smg_status lower_join(lowering *l) {
+    for (int i = 0; i < l->body.count; i++) {
+        int to = i + 1;
+        if (l->body.items[i].kind == SMG_I_LOOP) {
+            for (int depth = 1; depth > 0; to++) {
+                if (l->body.items[to].kind == SMG_I_LOOP) depth++;
+                if (l->body.items[to].kind == SMG_I_END) depth--;
+            }
+        }
+        SMG_TRY(join_stretch(l, i, &to));
+        i = to - 1;
+    }
+    return SMG_OK;
+}
