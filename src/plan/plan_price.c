@@ -103,6 +103,11 @@ static void count_reduce(walk *w, const smg_instr *in) {
     if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
 }
 
+static bool along_k(const smg_kernel *k, const smg_tile *tile, int k_axis) {
+    int last = tile->axis[tile->axis_count - 1];
+    return last == k_axis && k->axes.items[last].tile % 4 == 0 && (k->axes.items[last].tile + tile->pad) % 4 == 0;
+}
+
 /* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
 static double bank_conflicts(int64_t stride) {
     int count[8] = { 0 }, most = 1;
@@ -115,11 +120,9 @@ static double bank_conflicts(int64_t stride) {
 
 /* Shared reads of one operand for one k, in words a lane; 16-byte groups count a quarter. */
 static double operand_reads(const walk *w, const smg_tile *tile, int k_axis, double registers, bool columns) {
-    int last = tile->axis[tile->axis_count - 1];
-    int64_t run = w->k->axes.items[last].tile + tile->pad;
-    bool along_k = last == k_axis && run % 4 == 0 && w->k->axes.items[last].tile % 4 == 0;
+    int64_t run = w->k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad;
     if (w->t->type == SMG_DEVICE_CPU) return CPU_READ * registers;
-    if (!along_k) return registers * (columns && w->k->vec == 4 ? 0.5 : 1.5);
+    if (!along_k(w->k, tile, k_axis)) return registers * (columns && w->k->vec == 4 ? 0.5 : 1.5);
     return registers * 0.5 * (columns ? bank_conflicts(run * w->k->vec) : 1.0);
 }
 
@@ -201,9 +204,25 @@ static void step(walk *w, const smg_instr *in) {
     }
 }
 
+/* Registers beyond the tiles: the factors that a lane holds while it multiplies, by groups of four along k. */
+static int64_t factor_registers(const smg_kernel *k) {
+    int64_t most = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        const smg_tile *c = &k->tiles.items[in->dst];
+        int64_t rows = (smg_tile_rows(k, c) + k->lane_rows - 1) / k->lane_rows;
+        int64_t cols = smg_tile_registers(k, c) / rows;
+        int64_t need = rows * (along_k(k, &k->tiles.items[in->a], in->axes[0]) ? 4 : 1) +
+                       cols * (along_k(k, &k->tiles.items[in->b], in->axes[0]) ? 4 : 1);
+        if (need > most) most = need;
+    }
+    return most;
+}
+
 static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
     price->shared_bytes = smg_kernel_shared_bytes(k);
-    price->registers = smg_kernel_registers(k);
+    price->registers = smg_kernel_registers(k) + factor_registers(k);
     *out_refused = NULL;
     if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
