@@ -103,6 +103,24 @@ static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, cons
     glsl_close(w);
 }
 
+/* Both factors go along k: the rows' groups are held, the columns' come one after the other. */
+static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    bool has_row = it->has_row;
+    it->has_row = false; /* b has no rows */
+    glsl_columns_open(w, it);
+    GLSL_LINE(w, "vec4 fb = %s;", glsl_tile_group(w, it, instr->b));
+    const char *i = it->row_registers > 1 ? "i" : "0";
+    const char *place = glsl_plus(w, glsl_times_literal(w, i, it->column_registers), it->j);
+    const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
+    for (int u = 0; u < 4; u++) {
+        open_count(w, "i", it->row_registers);
+        GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, i, u, u, sum);
+        glsl_close(w);
+    }
+    glsl_columns_close(w, it);
+    it->has_row = has_row;
+}
+
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *dst = &k->tiles.items[instr->dst];
@@ -113,11 +131,18 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
+    /* Without a barrier inside, an unrolled loop lets the driver read ahead. */
+    if (depth / k->lane_depth * it.row_registers * it.column_registers <= 1024) GLSL_LINE(w, "[[unroll]]");
     const char *first = k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", f.unroll) : "0";
     glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %lld; k += %d)", first, (long long)depth,
                              f.unroll * k->lane_depth));
     split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, true);
+    if (f.a_groups && f.b_groups) {
+        stream_columns(w, &it, instr);
+        glsl_close(w);
+        return;
+    }
     if (f.b_groups) load_columns(w, &it, instr, &f);
     for (int u = 0; u < f.unroll; u++) {
         glsl_open(w, "");

@@ -9,8 +9,9 @@
 /* One step of a product waits this share of a global load's latency for its operands in shared memory (measured:
  * 5 ns of 450 on one discrete GPU). */
 #define SHARED_WAIT 0.011
-/* A CPU's lanes are the elements of one vector register: a read that lanes spread over memory costs each of them. */
-#define CPU_READ 4.0
+/* Multiply-adds in whose time one word comes from shared memory. (A CPU's lanes are the elements of one vector
+ * register: a read that they spread over memory is made for each, about as slow.) */
+#define SHARED_WORD 4.0
 
 typedef struct open_loop {
     double trips;       /* outside of it */
@@ -30,6 +31,7 @@ typedef struct walk {
     double work;       /* multiply-add slots */
     double flops;      /* useful, x2 */
     double barriers;
+    double sums;       /* independent sums that a lane of a product works on */
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
@@ -118,27 +120,36 @@ static double bank_conflicts(int64_t stride) {
     return most;
 }
 
-/* Shared reads of one operand for one k, in words a lane; 16-byte groups count a quarter. */
-static double operand_reads(const walk *w, const smg_tile *tile, int k_axis, double registers, bool columns) {
+/* Words that a lane reads from shared memory of one operand for one k; bank conflicts take their turns. */
+static double operand_words(const walk *w, const smg_tile *tile, int k_axis, double registers, bool columns) {
     int64_t run = w->k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad;
-    if (w->t->type == SMG_DEVICE_CPU) return CPU_READ * registers;
-    if (!along_k(w->k, tile, k_axis)) return registers * (columns && w->k->vec == 4 ? 0.5 : 1.5);
-    return registers * 0.5 * (columns ? bank_conflicts(run * w->k->vec) : 1.0);
+    return registers * (columns && along_k(w->k, tile, k_axis) ? bank_conflicts(run * w->k->vec) : 1.0);
 }
 
-/* A lane multiplies rows x columns of registers for each k; what it loads from shared for that is the
- * sum of the two. */
+/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory, which
+ * hands out a quarter as many words as there are multiply-adds in the same time (measured: tiles of 4x4, 8x4 and 8x8
+ * a lane reach a half, two thirds and all of the rate of products). The two overlap, not wholly. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
     double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / w->k->lane_depth);
-    double per_k = rows * cols + operand_reads(w, a, in->axes[0], rows, false) +
-                   operand_reads(w, b, in->axes[0], cols, true);
+    double reads = SHARED_WORD * (operand_words(w, a, in->axes[0], rows, false) +
+                                  operand_words(w, b, in->axes[0], cols, true));
+    double products = rows * cols;
+    double per_k = w->t->type == SMG_DEVICE_CPU ? products + reads
+                                                : fmax(products, reads) + 0.25 * fmin(products, reads);
+    w->sums = fmax(w->sums, products);
     w->waits += w->trips * depth * w->t->load_latency * SHARED_WAIT;
     w->work += per_k * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
-    w->flops += 2.0 * rows * cols * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->flops += 2.0 * products * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+}
+
+/* Share of a core's rate that so many lanes reach: each needs others, or independent work of its own, to fill the time
+ * that an operation takes. */
+static double busy_share(const walk *w, double lanes) {
+    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / 512.0);
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
@@ -151,7 +162,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
 static void end_loop(walk *w) {
     const open_loop *loop = &w->loops[--w->depth];
     if (loop->ahead) {
-        double lanes = (double)smg_kernel_invocations(w->k), share = lanes < 512.0 ? lanes / 512.0 : 1.0;
+        double share = busy_share(w, smg_kernel_invocations(w->k));
         double step = 2.0 * (w->work - loop->work) / (w->trips * w->workgroups) /
                       (w->t->fma_rate / (double)w->t->cores * share);
         double wait = w->t->load_latency - step - (w->waits - loop->waits) / w->trips;
@@ -253,7 +264,7 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
     double together = fmin(waves, residents(k, t, out_price));
     double lanes = t->type == SMG_DEVICE_CPU ? 1e9 : smg_kernel_invocations(k) * together;
-    double arithmetic = 2.0 * w.work / (t->fma_rate * balance * fmin(1.0, lanes / 512.0));
+    double arithmetic = 2.0 * w.work / (t->fma_rate * balance * busy_share(&w, lanes));
     double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / 768.0); /* half the cores saturate memory */
     double memory = w.memory / (t->bandwidth * share);
     double cache = w.traffic / (t->cache_bandwidth * share);
