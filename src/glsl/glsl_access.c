@@ -193,9 +193,24 @@ void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : vec4(0.0);", it->vector[a], valid, it->vector[a]);
 }
 
+/* The element of an array that was loaded before the loops over rows and columns: as many of both as the access
+ * has. */
+static const char *early_place(glsl_writer *w, const glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    bool rows = false, columns = false;
+    for (int n = 0; n < access->axis_count; n++) {
+        if (access->axis[n] == w->k->row_axis) rows = true;
+        for (int c = 0; c < it->column_count; c++) columns = columns || it->column[c] == access->axis[n];
+    }
+    const char *place = rows ? glsl_times_literal(w, it->i, columns ? it->column_registers : 1) : "0";
+    if (columns) place = glsl_plus(w, place, it->j);
+    return GLSL_STRING(w, "%s[%s]", it->early[a], place);
+}
+
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     const smg_access *access = &w->k->accesses.items[leaf->index];
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
+    if (it->early[leaf->index] != NULL) return glsl_convert(w, early_place(w, it, leaf->index), kind, leaf->kind);
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
     w->buffer_read[access->buffer] = true;

@@ -42,31 +42,6 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
-static void write_store(glsl_writer *w, const smg_instr *instr) {
-    const smg_access *access = &w->k->accesses.items[instr->a];
-    glsl_iter it;
-    glsl_iter_init(w, &it, instr->axes, instr->axis_count);
-    if (w->status != SMG_OK) return;
-    glsl_iter_finish(w, &it);
-    glsl_check_axes(&it, instr->axes, instr->axis_count);
-    glsl_expr_prepare(w, &it, instr->expr);
-    if (access->index != SMG_EXPR_NONE) glsl_expr_prepare(w, &it, access->index);
-    it.access_used[instr->a] = true;
-    const char *once = glsl_once(w, &it);
-    glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
-    glsl_hoist(w, &it);
-    glsl_rows_open(w, &it);
-    glsl_columns_open(w, &it);
-    const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
-    if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
-    const char *value = glsl_expr_text(w, &it, instr->expr);
-    glsl_store(w, &it, instr->a, value, smg_expr_get(w->k->exprs, instr->expr)->kind);
-    if (valid != NULL) glsl_close(w);
-    glsl_columns_close(w, &it);
-    glsl_rows_close(w, &it);
-    glsl_close(w);
-}
-
 /* ---- loops
  * ---------------------------------------------------------------------------------------- */
 
@@ -125,7 +100,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_JOIN: glsl_join(w, instr); break;
-    case SMG_I_STORE: write_store(w, instr); break;
+    case SMG_I_STORE: glsl_write_store(w, instr); break;
     case SMG_I_LOOP: write_loop(w, instr, at); break;
     case SMG_I_END: write_end(w, at); break;
     case SMG_I_BARRIER: GLSL_LINE(w, "barrier();"); break;

@@ -15,6 +15,7 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
     it->memo = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(char *));
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
+    it->early = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->j_step = it->group = 1;
     it->i = it->j = "0";
     it->rows = it->columns = 1;
@@ -248,9 +249,12 @@ const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes,
 }
 
 const char *glsl_once(glsl_writer *w, const glsl_iter *it) {
+    return glsl_both(w, w->k->lane_depth > 1 ? "depth_lane == 0" : NULL, glsl_once_a_depth(w, it));
+}
+
+const char *glsl_once_a_depth(glsl_writer *w, const glsl_iter *it) {
     const smg_kernel *k = w->k;
     const char *row = !it->has_row && k->lane_rows > 1 ? "row_lane == 0" : NULL;
     const char *column = it->columns == 1 && k->lane_cols > 1 ? "col_lane == 0" : NULL;
-    const char *depth = k->lane_depth > 1 ? "depth_lane == 0" : NULL;
-    return glsl_both(w, glsl_both(w, depth, row), column);
+    return glsl_both(w, row, column);
 }

@@ -61,6 +61,7 @@ typedef struct glsl_iter {
     int j_step;           /* columns taken at a time by the loop over registers */
     int group, member;    /* flat form: elements a step along the last axis, and the one at hand */
     const char **vector;  /* by access: name of the group that was loaded; NULL: by element */
+    const char **early;   /* by access: name of the array loaded before the loops; NULL: loaded where used */
 } glsl_iter;
 
 #define GLSL_LINE(w, ...)                                                                          \
@@ -114,6 +115,8 @@ void glsl_flat_close(glsl_writer *w, glsl_iter *it);
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
 /* Condition that makes a replicated element's writer unique; NULL when it is. */
 const char *glsl_once(glsl_writer *w, const glsl_iter *it);
+/* The same without the depth lanes' share. */
+const char *glsl_once_a_depth(glsl_writer *w, const glsl_iter *it);
 
 /* glsl_access.c */
 const char *glsl_base(glsl_writer *w, int axis);    /* at_..., "0" for a whole axis */
@@ -138,6 +141,8 @@ bool glsl_tile_has(const smg_tile *tile, int axis);
 /* glsl_expr.c */
 void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);
 const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr);
+/* STORE (glsl_store.c) */
+void glsl_write_store(glsl_writer *w, const smg_instr *instr);
 void glsl_expr_forget(glsl_writer *w, glsl_iter *it); /* temporaries went out of scope */
 const char *glsl_apply(glsl_writer *w, smg_prim prim, const char *x, const char *y, const char *z);
 const char *glsl_float(glsl_writer *w, double value);
