@@ -201,6 +201,7 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     count_uses(g, live, uses);
     g->nodes.items = NULL;
     g->nodes.count = g->nodes.capacity = 0;
+    r->ranges.count = 0;
     for (int i = 0; i < count; i++) {
         if (!live[i]) {
             r->dead++;
@@ -270,6 +271,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_canonical_rules, smg_canonical_rule_count);
     add_rules(&set, fold_rules, (int)SMG_COUNT_OF(fold_rules));
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
+    add_rules(&set, smg_range_rules, smg_range_rule_count);
     add_rules(&set, smg_affine_rules, smg_affine_rule_count);
     SMG_TRY(copy_graph(from, r->g));
     SMG_TRY(smg_exprs_create(r->g->arena, &r->exprs));

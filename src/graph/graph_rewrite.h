@@ -5,6 +5,12 @@
 
 #include "graph/graph_private.h"
 
+/* Where an integer's elements lie, as far as known: SMG_SIZE_NONE is no bound. */
+typedef struct int_range {
+    smg_size low, high;
+    int weight; /* about the terms in a bound */
+} int_range;
+
 typedef struct rewriter {
     smg_graph *g;     /* being rebuilt, pass by pass, in one arena */
     smg_exprs *exprs; /* scratch */
@@ -12,6 +18,7 @@ typedef struct rewriter {
     int table_size;
     int *uses; /* per node of this pass: readers in the pass before, outputs too; 0: not known */
     int uses_size;
+    SMG_ARRAY(int_range) ranges; /* of the nodes of this pass, made when asked for */
     int merged, dead, applied;
 } rewriter;
 
@@ -27,6 +34,8 @@ extern const rewrite_rule smg_algebra_rules[];
 extern const int smg_algebra_rule_count;
 extern const rewrite_rule smg_affine_rules[];
 extern const int smg_affine_rule_count;
+extern const rewrite_rule smg_range_rules[];
+extern const int smg_range_rule_count;
 
 /* Appends unless an equal node exists; -1 after a failure. */
 smg_node_id smg_rewriter_add(rewriter *r, smg_node *node);

@@ -1,0 +1,127 @@
+/* Rewrites by the ranges of integers: comparisons and bounds that are decided vanish, those that are not stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "graph/graph.h"
+
+static smg_context *ctx;
+
+static int setup(void **state) {
+    (void)state;
+    return smg_context_create(NULL, &ctx) == SMG_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    smg_context_destroy(ctx);
+    return 0;
+}
+
+/* What the node called y becomes, as text. */
+static void assert_becomes(const char *text, const char *expected) {
+    smg_graph *before = NULL, *after = NULL;
+    smg_text printed;
+    if (smg_graph_parse(ctx, text, strlen(text), "test", &before) != SMG_OK ||
+        smg_graph_rewrite(before, &after, NULL) != SMG_OK)
+        fail_msg("%s", smg_context_error(ctx));
+    smg_text_init(&printed, ctx);
+    smg_graph_print(after, &printed);
+    const char *line = strstr(smg_text_cstr(&printed), "\ny = ");
+    if (!line || strncmp(line + 5, expected, strlen(expected)) != 0)
+        fail_msg("\"%s\" is not in\n%s", expected, smg_text_cstr(&printed));
+    smg_text_free(&printed);
+    smg_graph_destroy(after);
+    smg_graph_destroy(before);
+}
+
+#define INDEX                                                                                      \
+    "dim s\nx = input i32[s]\nf = input f32[s]\ni = iota axis=0 : i32[s]\nn = size s : i32[]\n"    \
+    "zero = fill 0 : i32[]\none = fill 1 : i32[]\ntwo = fill 2 : i32[]\nseven = fill 7 : i32[]\n"
+
+static void an_index_is_inside(void **state) {
+    (void)state;
+    assert_becomes(INDEX "y = lt(i, n)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(INDEX "y = lt(i, zero)\noutput y = y\n", "fill 0 : bool[s]");
+    assert_becomes(INDEX "y = ge(i, zero)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(INDEX "y = eq(i, n)\noutput y = y\n", "fill 0 : bool[s]");
+    assert_becomes(INDEX "y = ne(i, n)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(INDEX "a = add(i, one)\ny = le(a, n)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(
+        INDEX "a = mul(i, two)\nb = add(a, one)\nm = mul(n, two)\ny = lt(b, m)\noutput y = y\n",
+        "fill 1 : bool[s]");
+    assert_becomes(INDEX "a = neg(i)\ny = le(a, zero)\noutput y = y\n", "fill 1 : bool[s]");
+}
+
+static void what_depends_stays(void **state) {
+    (void)state;
+    assert_becomes(INDEX "y = lt(x, n)\noutput y = y\n", "lt(x, n)");
+    assert_becomes(INDEX "y = lt(i, seven)\noutput y = y\n", "lt(i, seven)");
+    assert_becomes(INDEX "y = le(i, zero)\noutput y = y\n", "le(i, zero)");
+    assert_becomes(INDEX "a = add(i, one)\ny = lt(a, n)\noutput y = y\n", "lt(a, n)");
+    assert_becomes(INDEX "y = eq(i, i)\noutput y = y\n", "eq(i, i)");
+    assert_becomes(INDEX "y = lt(f, f)\noutput y = y\n", "lt(f, f)");
+}
+
+static void ranges_pass_through(void **state) {
+    (void)state;
+    assert_becomes(INDEX "b = ge(f, f)\nc = cast(b) : i32[s]\ny = le(c, one)\noutput y = y\n",
+                   "fill 1 : bool[s]");
+    assert_becomes(INDEX "b = ge(f, f)\nc = select(b, i, zero)\ny = lt(c, n)\noutput y = y\n",
+                   "fill 1 : bool[s]");
+    assert_becomes(INDEX "m = mod(x, seven)\ny = lt(m, seven)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(INDEX "a = min(x, two)\ny = lt(a, seven)\noutput y = y\n", "fill 1 : bool[s]");
+    assert_becomes(INDEX "a = max(x, seven)\ny = lt(a, two)\noutput y = y\n", "fill 0 : bool[s]");
+    assert_becomes(
+        INDEX
+        "t = constant i32[3] data=[2, 0, 5]\ng = gather(t, x)\ny = lt(g, seven)\noutput y = y\n",
+        "fill 1 : bool[s]");
+    assert_becomes(
+        INDEX "b = ge(f, f)\nc = cast(b) : i32[s]\nr = sum(c) axis=0\ny = le(r, n)\noutput y = y\n",
+        "fill 1 : bool[]");
+    assert_becomes(INDEX "r = reduce_max(i) axis=0\ny = lt(r, n)\noutput y = y\n",
+                   "fill 1 : bool[]");
+}
+
+static void bounds_without_effect_vanish(void **state) {
+    (void)state;
+    assert_becomes(
+        INDEX
+        "a = max(i, zero)\nb = mod(a, n)\nc = abs(b)\nd = min(c, n)\ny = add(d, x)\noutput y = y\n",
+        "add(i, x)");
+    assert_becomes(INDEX "a = max(i, one)\ny = add(a, x)\noutput y = y\n", "add(a, x)");
+    assert_becomes(INDEX "y = mod(i, seven)\noutput y = y\n", "mod(i, seven)");
+}
+
+static void choices_follow(void **state) {
+    (void)state;
+    /* a negative index that counts from the end, of an index that never is one */
+    assert_becomes(
+        INDEX "b = lt(i, zero)\na = add(i, n)\nw = select(b, a, i)\ny = add(w, x)\noutput y = y\n",
+        "add(i, x)");
+    assert_becomes(INDEX "b = lt(i, n)\nc = lt(x, n)\nd = and(b, c)\ny = not(d)\noutput y = y\n",
+                   "not(c)");
+    assert_becomes(INDEX "b = lt(i, n)\nc = lt(x, n)\nd = or(b, c)\ny = not(d)\noutput y = y\n",
+                   "fill 0 : bool[s]");
+    assert_becomes(INDEX "b = lt(i, n)\ny = select(b, seven, x)\noutput y = y\n",
+                   "fill 7 : i32[s]");
+    assert_becomes(
+        "dim s\nx = input i32[s]\nf = fill 3 : f32[5, 4]\ny = gather(f, x)\noutput y = y\n",
+        "fill 3 : f32[s, 4]");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_index_is_inside, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_depends_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_pass_through, setup, teardown),
+        cmocka_unit_test_setup_teardown(bounds_without_effect_vanish, setup, teardown),
+        cmocka_unit_test_setup_teardown(choices_follow, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
