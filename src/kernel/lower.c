@@ -29,9 +29,9 @@ static void want_leaf(void *user, int leaf) {
     int owner = n->l->leaf_node.items[leaf];
     if (owner < 0 || n->wanted[owner] || !n->l->node[owner].varies) return;
     n->wanted[owner] = true;
-    smg_expr_leaves(n->l->k->exprs, n->l->node[owner].core, want_leaf, n);
+    lower_leaves(n->l, n->l->node[owner].core, want_leaf, n);
     if (n->l->node[owner].right != SMG_EXPR_NONE) {
-        smg_expr_leaves(n->l->k->exprs, n->l->node[owner].right, want_leaf, n);
+        lower_leaves(n->l, n->l->node[owner].right, want_leaf, n);
     }
 }
 
@@ -57,7 +57,7 @@ static smg_status store_pass(lowering *l, int i, int *out_pass) {
     latest f = { .l = l, .pass = 0 };
     SMG_TRY(lower_value(l, i, &value));
     if (l->refused != NULL) return SMG_OK;
-    smg_expr_leaves(l->k->exprs, value, latest_leaf, &f);
+    lower_leaves(l, value, latest_leaf, &f);
     *out_pass = f.pass;
     return SMG_OK;
 }
@@ -75,12 +75,12 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
     for (int i = 0; i < count; i++) {
         if (material(l, i) && l->node[i].running && l->node[i].pass == pass) {
             SMG_TRY(lower_emit_init(l, i));
-            smg_expr_leaves(l->k->exprs, l->node[i].core, want_leaf, &n);
+            lower_leaves(l, l->node[i].core, want_leaf, &n);
         }
         if (stores_varying(l, i) && store_in[i] == pass) {
             smg_expr value;
             SMG_TRY(lower_value(l, i, &value));
-            smg_expr_leaves(l->k->exprs, value, want_leaf, &n);
+            lower_leaves(l, value, want_leaf, &n);
         }
     }
     smg_instr *loop = lower_emit(l, SMG_I_LOOP);

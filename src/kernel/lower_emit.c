@@ -48,7 +48,7 @@ static void check_leaf(void *user, int leaf) {
 
 static smg_status check_reads(lowering *l, smg_expr expr, smg_axis_set set) {
     reads r = { .l = l, .columns = lower_columns(l, set), .good = true };
-    smg_expr_leaves(l->k->exprs, expr, check_leaf, &r);
+    lower_leaves(l, expr, check_leaf, &r);
     return r.good ? SMG_OK : lower_refuse(l, "a value is broadcast along some of the held columns");
 }
 
@@ -191,7 +191,7 @@ static void seek_tile(void *user, int leaf) {
 
 static bool reads_tiles(const lowering *l, smg_expr expr) {
     tile_seek s = { .l = l };
-    smg_expr_leaves(l->k->exprs, expr, seek_tile, &s);
+    lower_leaves(l, expr, seek_tile, &s);
     return s.found;
 }
 

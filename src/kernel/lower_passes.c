@@ -26,21 +26,44 @@ static void depend_leaf(void *user, int leaf) {
 static dependence depends(const lowering *l, smg_expr expr) {
     dependence d = { .l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE,
                      .varying_pass = LOWER_BEFORE };
-    smg_expr_leaves(l->k->exprs, expr, depend_leaf, &d);
+    lower_leaves(l, expr, depend_leaf, &d);
     return d;
 }
 
 static int later(int a, int b) { return a > b ? a : b; }
+
+static smg_expr plain_summand(const lowering *l, int node) {
+    const smg_snode *n = &l->space->nodes.items[node];
+    bool sum = n->class_ == SMG_CLASS_REDUCE && smg_op_combine(n->op) == SMG_COMBINE_ADD;
+    return sum ? l->node[node].core : SMG_EXPR_NONE;
+}
+
+/* Does a load take its index from something that is folded here? Its element moves in a way no update knows. */
+static void seek_folded_index(void *user, int leaf) {
+    dependence *d = user;
+    const smg_kleaf *f = &d->l->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD) return;
+    smg_expr index = d->l->k->accesses.items[f->index].index;
+    if (index != SMG_EXPR_NONE) smg_expr_leaves(d->l->k->exprs, index, depend_leaf, d);
+}
+
+static bool index_runs(const lowering *l, smg_expr expr, int pass) {
+    dependence d = { .l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE };
+    smg_expr_leaves(l->k->exprs, expr, seek_folded_index, &d);
+    return d.running_pass == pass;
+}
 
 /* Roles of all leaves while the axes `cut` vary; aggregates are the tiles of `pass`, or all for pass < 0. */
 static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_roles *out) {
     int count = l->k->leaves.count;
     smg_leaf_role *role = SMG_ARENA_ARRAY(l->arena, smg_leaf_role, (size_t)count + 1);
     smg_expr *old = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)count + 1);
-    if (role == NULL || old == NULL) return SMG_MEMORY;
+    smg_expr *sum_of = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)count + 1);
+    if (role == NULL || old == NULL || sum_of == NULL) return SMG_MEMORY;
     for (int i = 0; i < count; i++) {
         int owner = l->leaf_node.items[i];
         old[i] = SMG_EXPR_NONE;
+        sum_of[i] = owner >= 0 && l->node[owner].leaf == i ? plain_summand(l, owner) : SMG_EXPR_NONE;
         if (lower_leaf_axes(l, i) & cut) role[i] = SMG_ROLE_VARIES;
         else if (owner >= 0 && (pass < 0 || (l->node[owner].running && l->node[owner].pass == pass))) {
             role[i] = SMG_ROLE_AGGREGATE;
@@ -49,7 +72,8 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
             }
         }
     }
-    *out = (smg_slice_roles){ .pool = l->k->exprs, .role = role, .old = old, .count = count };
+    *out = (smg_slice_roles){ .pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of,
+                              .count = count };
     return SMG_OK;
 }
 
@@ -112,6 +136,10 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
     int base = later(later(d.varying_pass, d.final_pass + 1), 0);
     ln->pass = later(base, d.running_pass);
     if (d.running_pass < 0 || d.running_pass < ln->pass) return SMG_OK;
+    if (index_runs(l, ln->core, ln->pass)) {
+        ln->pass++;
+        return SMG_OK;
+    }
     smg_slice_roles roles;
     const char *why = "";
     SMG_TRY(keep_old(l, ln->pass));
@@ -128,7 +156,7 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
         }
         return SMG_OK;
     }
-    smg_expr_leaves(l->k->exprs, ln->update, mark_leaf, l);
+    lower_leaves(l, ln->update, mark_leaf, l);
     tell(l, i, "update-then-aggregate, running value becomes", ln->update);
     return SMG_OK;
 }
@@ -150,13 +178,18 @@ static smg_status place(lowering *l, int i, smg_combine combine) {
 static smg_status postpone(lowering *l, int i) {
     lnode *ln = &l->node[i];
     smg_slice_roles roles;
-    smg_expr core, factor;
+    smg_postponed p;
     SMG_TRY(make_roles(l, folded(&l->space->nodes.items[i]), -1, &roles));
-    SMG_TRY(smg_slice_postpone(&roles, ln->core, &core, &factor));
-    if (factor == SMG_EXPR_NONE) return SMG_OK;
-    ln->core = core;
-    ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, ln->value, factor, SMG_EXPR_NONE);
-    tell(l, i, "postponed past the sum: factor", factor);
+    SMG_TRY(smg_slice_postpone(&roles, ln->core, &p));
+    if (p.factor == SMG_EXPR_NONE) return SMG_OK;
+    ln->core = p.core;
+    ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, ln->value, p.factor, SMG_EXPR_NONE);
+    tell(l, i, "postponed past the sum: factor", p.factor);
+    if (p.guard != SMG_EXPR_NONE) {
+        smg_expr none = smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 0.0);
+        ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, p.guard, ln->value, none);
+        tell(l, i, "and 0 for all elements unless", p.guard);
+    }
     return ln->value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
 }
 

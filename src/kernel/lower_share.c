@@ -120,7 +120,7 @@ static bool usable(const sharing *s, smg_expr e) {
     if (s->uses[e] < 2 && !row_only) return false;
     if (columns != 0 && columns != s->columns[e]) return false;
     writes w = { .l = l, .from = s->first[e], .to = s->last[e], .stable = true };
-    smg_expr_leaves(l->k->exprs, e, check_writes, &w);
+    lower_leaves(l, e, check_writes, &w);
     return w.stable;
 }
 

@@ -226,20 +226,74 @@ double smg_expr_eval(const smg_exprs *pool, smg_expr expr, const double *leaves)
     return smg_prim_eval(n->prim, n->kind, value[0], value[1], value[2]);
 }
 
+/* ---- walks without a table of all ids: most expressions of a pool have a few of its nodes ---------- */
+
+#define WALK_NODES 96
+
+typedef struct expr_walk {
+    smg_expr seen[WALK_NODES]; /* the nodes met, in the order of their first meeting */
+    int count;
+} expr_walk;
+
+/* Collects what `expr` consists of; false when that is more than a walk holds. */
+static bool collect(const smg_exprs *pool, smg_expr expr, expr_walk *w) {
+    uint64_t filter = UINT64_C(1) << ((unsigned)expr % 64u); /* ids met, modulo 64: most are new */
+    w->seen[0] = expr;
+    w->count = 1;
+    for (int at = 0; at < w->count; at++) {
+        const smg_expr_node *n = &pool->nodes.items[w->seen[at]];
+        int arity = smg_prim_arity(n->prim);
+        for (int i = 0; i < arity; i++) {
+            uint64_t bit = UINT64_C(1) << ((unsigned)n->arg[i] % 64u);
+            bool known = false;
+            for (int k = 0; (filter & bit) && k < w->count && !known; k++) known = w->seen[k] == n->arg[i];
+            if (known) continue;
+            if (w->count == WALK_NODES) return false;
+            filter |= bit;
+            w->seen[w->count++] = n->arg[i];
+        }
+    }
+    return true;
+}
+
 double smg_expr_cost(const smg_exprs *pool, smg_expr expr) {
+    expr_walk w;
+    double cost = 0.0;
     if (!valid(pool, expr)) return 0.0;
+    if (collect(pool, expr, &w)) {
+        for (int i = 0; i < w.count; i++) cost += smg_prim_cost(pool->nodes.items[w.seen[i]].prim);
+        return cost;
+    }
     uint8_t *mark = reachable(pool, expr);
     if (!mark) return 0.0;
-    double cost = 0.0;
     for (smg_expr e = 0; e <= expr; e++)
         if (mark[e]) cost += smg_prim_cost(pool->nodes.items[e].prim);
     release(pool, mark, (size_t)expr + 1);
     return cost;
 }
 
+/* Ascending, like the walk over all ids. */
+static int leaves_of(const smg_exprs *pool, const expr_walk *w, smg_expr out[WALK_NODES]) {
+    int count = 0;
+    for (int i = 0; i < w->count; i++) {
+        if (pool->nodes.items[w->seen[i]].prim != SMG_PRIM_LEAF) continue;
+        int at = count++;
+        for (; at > 0 && out[at - 1] > w->seen[i]; at--) out[at] = out[at - 1];
+        out[at] = w->seen[i];
+    }
+    return count;
+}
+
 void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf),
                      void *user) {
+    expr_walk w;
+    smg_expr leaf[WALK_NODES];
     if (!valid(pool, expr)) return;
+    if (collect(pool, expr, &w)) {
+        int count = leaves_of(pool, &w, leaf);
+        for (int i = 0; i < count; i++) visit(user, pool->nodes.items[leaf[i]].leaf);
+        return;
+    }
     uint8_t *mark = reachable(pool, expr);
     if (!mark) return;
     for (smg_expr e = 0; e <= expr; e++)

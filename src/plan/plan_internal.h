@@ -15,6 +15,7 @@ typedef struct segment {
     smg_price price;
     smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
     const char *refused;   /* when not possible */
+    bool hopeless;         /* no common space: more nodes do not change that */
     int tried, fitted;     /* schedules */
 } segment;
 

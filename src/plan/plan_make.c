@@ -53,6 +53,7 @@ static smg_status extend(planner *p, int from, choice *best) {
                 return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
                                 smg_graph_describe(p->g, p->order[from]), s->refused ? s->refused : "no schedule");
             }
+            if (s->hopeless) break;
             continue;
         }
         double cost = best[from].cost + cost_of(p, s);

@@ -171,6 +171,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     smg_schedules schedules;
     int64_t nominal[SMG_SPACE_AXES];
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
+    out->hopeless = space->refused != NULL;
     if (space->refused != NULL) {
         out->refused = smg_arena_string(p->arena, space->refused);
         return out->refused != NULL ? SMG_OK : SMG_MEMORY;
@@ -189,7 +190,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
-    static const segment crowded = { .refused = "too many nodes for one kernel" };
+    static const segment crowded = { .refused = "too many nodes for one kernel", .hopeless = true };
     smg_node_id nodes[PLAN_MAX_MEMBERS];
     void *found;
     int count = plan_members(p, from, to, nodes);

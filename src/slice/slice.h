@@ -29,17 +29,26 @@ typedef struct smg_slice_roles {
     smg_exprs *pool;
     const smg_leaf_role *role; /* per leaf number */
     const smg_expr *old;       /* per leaf number: the leaf of an AGGREGATE's previous value */
+    const smg_expr *sum_of;    /* per leaf number: what an AGGREGATE is the plain sum of; may be NULL, or hold
+                                  SMG_EXPR_NONE */
     int count;
 } smg_slice_roles;
 
 bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr);     /* has a VARIES leaf */
 bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr); /* has an AGGREGATE leaf */
 
-/* Broadcast postposition: expr = core * factor, where factor does not vary and moves behind a sum.
- * factor is SMG_EXPR_NONE when nothing can be taken out. A factor under an exp stays (stabiliser). Only factors
- * with AGGREGATE leaves are taken. */
-smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_expr *out_core,
-                              smg_expr *out_factor);
+/* Broadcast postposition: sum(expr) = guard ? sum(core) * factor : 0, where factor does not vary and moves behind
+ * a sum. factor is SMG_EXPR_NONE when nothing can be taken out; guard is SMG_EXPR_NONE when it always holds. A factor
+ * under an exp stays (stabiliser). Only factors with AGGREGATE leaves are taken. A guard comes from
+ * `select(isnan(a / s), 0, a / s)`, where s is the sum of the very a and no a is negative: it is NaN for
+ * all elements or for none. */
+typedef struct smg_postponed {
+    smg_expr core, factor, guard;
+} smg_postponed;
+smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postponed *out);
+
+/* Facts about values: proved to be >= 0 (or NaN) whatever the leaves hold. */
+bool smg_slice_nonnegative(const smg_exprs *pool, smg_expr expr);
 
 /* Update function of t = combine over the cut axis of expr(c, r), when r moves from its old to its new value:
  * out_update is an expression over leaf `t`, old and new aggregates; SMG_EXPR_NONE when none exists, with the reason in

@@ -3,6 +3,7 @@
  * ratio(e) = e(c, r') / e(c, r) and difference(e) = e(c, r') - e(c, r), each only when free of c.
  * exp turns a difference into a ratio *before* anything is evaluated, so that the update of a stabilised
  * exponential is exp(r - r'), never exp(-r') / exp(-r), which would be inf / inf. */
+#include <float.h>
 #include <math.h>
 
 #include "slice/slice.h"
@@ -101,40 +102,92 @@ static smg_expr difference(const smg_slice_roles *r, smg_expr e) {
     }
 }
 
-/* Splits multiplicative factors: *core keeps what varies. */
-static void split_factors(const smg_slice_roles *r, smg_expr e, smg_expr *core, smg_expr *factor) {
-    smg_expr ca, fa, cb, fb;
-    *core = e;
-    *factor = one(r);
+bool smg_slice_nonnegative(const smg_exprs *pool, smg_expr expr) {
+    smg_expr_node n = *smg_expr_get(pool, expr);
+    switch (n.prim) {
+    case SMG_PRIM_CONST: return n.value >= 0;
+    case SMG_PRIM_EXP:
+    case SMG_PRIM_ABS:
+    case SMG_PRIM_SQRT:
+    case SMG_PRIM_RSQRT: return true;
+    case SMG_PRIM_MUL:
+        if (n.arg[0] == n.arg[1]) return true;
+        return smg_slice_nonnegative(pool, n.arg[0]) && smg_slice_nonnegative(pool, n.arg[1]);
+    case SMG_PRIM_ADD:
+    case SMG_PRIM_DIV:
+    case SMG_PRIM_MIN: return smg_slice_nonnegative(pool, n.arg[0]) && smg_slice_nonnegative(pool, n.arg[1]);
+    case SMG_PRIM_MAX: return smg_slice_nonnegative(pool, n.arg[0]) || smg_slice_nonnegative(pool, n.arg[1]);
+    case SMG_PRIM_SELECT: return smg_slice_nonnegative(pool, n.arg[1]) && smg_slice_nonnegative(pool, n.arg[2]);
+    default: return false;
+    }
+}
+
+static smg_expr both(const smg_slice_roles *r, smg_expr a, smg_expr b) {
+    if (a == SMG_EXPR_NONE || b == SMG_EXPR_NONE) return a == SMG_EXPR_NONE ? b : a;
+    return make2(r, SMG_PRIM_AND, a, b);
+}
+
+/* "x is NaN": isnan(x), or x compared with itself. */
+static bool asks_nan(const smg_slice_roles *r, smg_expr e, smg_expr x, bool negated) {
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    if (n.prim == SMG_PRIM_NOT) return asks_nan(r, n.arg[0], x, !negated);
+    if (n.prim == SMG_PRIM_EQ && negated) return n.arg[0] == x && n.arg[1] == x;
+    return n.prim == SMG_PRIM_ISNAN && !negated && n.arg[0] == x;
+}
+
+/* `select(isnan(x), 0, x)` with x = core / sum(core), core >= 0. The sum is NaN when any element is, 0 when all are, and
+ * no element is above it: then x is NaN for every element that is not lost anyway, else for none. */
+static bool split_guarded(const smg_slice_roles *r, const smg_expr_node *n, smg_postponed *out) {
+    bool straight = asks_nan(r, n->arg[0], n->arg[2], false) && is_const(r, n->arg[1], 0.0);
+    bool turned = asks_nan(r, n->arg[0], n->arg[1], true) && is_const(r, n->arg[2], 0.0);
+    if (!straight && !turned) return false;
+    smg_expr_node x = *smg_expr_get(r->pool, straight ? n->arg[2] : n->arg[1]);
+    if (x.prim != SMG_PRIM_DIV || smg_slice_aggregates(r, x.arg[1]) == false) return false;
+    smg_expr_node s = *smg_expr_get(r->pool, x.arg[1]);
+    bool sum = s.prim == SMG_PRIM_LEAF && s.leaf < r->count && r->sum_of != NULL && r->sum_of[s.leaf] == x.arg[0];
+    if (!sum || !smg_slice_nonnegative(r->pool, x.arg[0])) return false;
+    smg_expr most = smg_expr_const(r->pool, SMG_KIND_FLOAT, (double)FLT_MAX);
+    smg_expr finite = make2(r, SMG_PRIM_LE, x.arg[1], most);
+    smg_expr good = both(r, make2(r, SMG_PRIM_LT, zero(r), x.arg[1]), finite);
+    smg_expr number = make1(r, SMG_PRIM_NOT, make1(r, SMG_PRIM_ISNAN, x.arg[1]));
+    *out = (smg_postponed){ .core = x.arg[0], .factor = make2(r, SMG_PRIM_DIV, one(r), x.arg[1]),
+                            .guard = both(r, number, good) };
+    return true;
+}
+
+/* Splits multiplicative factors: the core keeps what varies. */
+static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *out) {
+    smg_postponed a, b;
+    *out = (smg_postponed){ .core = e, .factor = one(r), .guard = SMG_EXPR_NONE };
     if (!smg_slice_aggregates(r, e)) return;
     if (!smg_slice_varies(r, e)) {
-        *core = one(r);
-        *factor = e;
+        out->core = one(r);
+        out->factor = e;
         return;
     }
     smg_expr_node n = *smg_expr_get(r->pool, e);
     if (n.prim == SMG_PRIM_NEG) {
-        split_factors(r, n.arg[0], &ca, factor);
-        *core = make1(r, SMG_PRIM_NEG, ca);
+        split_factors(r, n.arg[0], out);
+        out->core = make1(r, SMG_PRIM_NEG, out->core);
     } else if (n.prim == SMG_PRIM_MUL || n.prim == SMG_PRIM_DIV) {
-        split_factors(r, n.arg[0], &ca, &fa);
-        split_factors(r, n.arg[1], &cb, &fb);
-        *core = make2(r, n.prim, ca, cb);
-        *factor = make2(r, n.prim, fa, fb);
+        split_factors(r, n.arg[0], &a);
+        split_factors(r, n.arg[1], &b);
+        if (n.prim == SMG_PRIM_DIV && b.guard != SMG_EXPR_NONE) return;
+        out->core = make2(r, n.prim, a.core, b.core);
+        out->factor = make2(r, n.prim, a.factor, b.factor);
+        out->guard = both(r, a.guard, b.guard);
+    } else if (n.prim == SMG_PRIM_SELECT) {
+        split_guarded(r, &n, out);
     }
 }
 
-smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_expr *out_core,
-                              smg_expr *out_factor) {
-    *out_core = expr;
-    *out_factor = SMG_EXPR_NONE;
+smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postponed *out) {
+    smg_postponed nothing = { .core = expr, .factor = SMG_EXPR_NONE, .guard = SMG_EXPR_NONE };
+    *out = nothing;
     if (smg_expr_get(r->pool, expr)->kind != SMG_KIND_FLOAT) return SMG_OK;
-    split_factors(r, expr, out_core, out_factor);
-    if (*out_core == SMG_EXPR_NONE || *out_factor == SMG_EXPR_NONE) return SMG_MEMORY;
-    if (is_const(r, *out_factor, 1.0)) {
-        *out_core = expr;
-        *out_factor = SMG_EXPR_NONE;
-    }
+    split_factors(r, expr, out);
+    if (out->core == SMG_EXPR_NONE || out->factor == SMG_EXPR_NONE) return SMG_MEMORY;
+    if (is_const(r, out->factor, 1.0)) *out = nothing;
     return SMG_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "space/space_internal.h"
 
 #define MOST_DEPTH 12
+#define MOST_VISITS 64
 
 typedef enum known { UNKNOWN, FORM, NO, YES } known;
 
@@ -153,7 +154,21 @@ static affine value_of(smg_space_builder *b, smg_node_id id, const smg_operand_m
     return map_value(b, n, &at, indices, depth);
 }
 
+/* Worth a walk? Nothing but positions, sizes, numbers and maps of them. */
+static bool is_pure(const smg_space_builder *b, smg_node_id id, int *io_visits) {
+    const smg_node *n = smg_graph_node(b->g, id);
+    if (--*io_visits < 0) return false;
+    if (smg_node_class(n) == SMG_CLASS_LEAF) return smg_op_leaf(n->op) != SMG_LEAF_TENSOR;
+    if (smg_node_class(n) != SMG_CLASS_VIEW && smg_node_class(n) != SMG_CLASS_MAP) return false;
+    for (int k = 0; k < n->operand_count; k++) {
+        if (!is_pure(b, n->operand[k], io_visits)) return false;
+    }
+    return true;
+}
+
 bool smg_space_affine(smg_space_builder *b, smg_node_id id, const smg_operand_map *map, smg_dim_map *out) {
+    int visits = MOST_VISITS;
+    if (!is_pure(b, id, &visits)) return false;
     smg_operand_map indices = *map;
     affine a = value_of(b, id, map, &indices, 0);
     *out = a.form;

@@ -124,31 +124,59 @@ static void refused_with_a_reason(void **state) {
 
 static void linear_factors_leave_sums(void **state) {
     fixture *f = *state;
-    smg_expr core, factor;
-    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(div a b)"), &core, &factor), SMG_OK);
-    assert_int_equal(core, f->leaf[C]);
-    assert_true(at(f, factor, 4, 0, 0) == 0.25);
-    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(mul (neg a) b)"), &core, &factor), SMG_OK);
-    assert_int_equal(factor, f->leaf[R]);
-    assert_false(smg_slice_aggregates(&f->roles, core));
+    smg_postponed p;
+    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(div a b)"), &p), SMG_OK);
+    assert_int_equal(p.core, f->leaf[C]);
+    assert_true(at(f, p.factor, 4, 0, 0) == 0.25);
+    assert_int_equal(smg_slice_postpone(&f->roles, parse(f, "(mul (neg a) b)"), &p), SMG_OK);
+    assert_int_equal(p.factor, f->leaf[R]);
+    assert_false(smg_slice_aggregates(&f->roles, p.core));
     /* under an exp it stays; a fixed factor is not worth it; a sum is no product */
     static const char *const kept[] = { "(exp (sub a b))", "(mul a c)", "(sub a b)", "(sqrt (mul a b))" };
     for (size_t i = 0; i < SMG_COUNT_OF(kept); i++) {
         smg_expr e = parse(f, kept[i]);
-        assert_int_equal(smg_slice_postpone(&f->roles, e, &core, &factor), SMG_OK);
-        assert_int_equal(factor, SMG_EXPR_NONE);
-        assert_int_equal(core, e);
+        assert_int_equal(smg_slice_postpone(&f->roles, e, &p), SMG_OK);
+        assert_int_equal(p.factor, SMG_EXPR_NONE);
+        assert_int_equal(p.core, e);
     }
+}
+
+/* What exporters put between an average's weights and what they weigh: NaN for all elements of a row, or for none. */
+static void nan_guards_leave_sums(void **state) {
+    fixture *f = *state;
+    smg_postponed p;
+    smg_expr e = parse(f, "(exp a)"), weight = smg_expr_make(f->pool, SMG_PRIM_DIV, e, f->leaf[R], SMG_EXPR_NONE);
+    smg_expr none = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0);
+    smg_expr bad = smg_expr_make(f->pool, SMG_PRIM_ISNAN, weight, SMG_EXPR_NONE, SMG_EXPR_NONE);
+    smg_expr guarded = smg_expr_make(f->pool, SMG_PRIM_SELECT, bad, none, weight), sums[T];
+    for (int i = 0; i < T; i++) sums[i] = SMG_EXPR_NONE;
+    f->roles.sum_of = sums;
+    assert_int_equal(smg_slice_postpone(&f->roles, guarded, &p), SMG_OK);
+    assert_int_equal(p.factor, SMG_EXPR_NONE); /* nobody says that r is the sum of these elements */
+    sums[R] = e;
+    assert_int_equal(smg_slice_postpone(&f->roles, guarded, &p), SMG_OK);
+    assert_int_equal(p.core, e);
+    assert_true(at(f, p.factor, 4, 0, 0) == 0.25);
+    static const double r[] = { 2.0, 0.0, INFINITY, NAN };
+    for (size_t i = 0; i < SMG_COUNT_OF(r); i++) assert_true((at(f, p.guard, r[i], 0, 0) != 0) == (i == 0));
+    sums[R] = f->leaf[C];
+    smg_expr raw = smg_expr_make(f->pool, SMG_PRIM_DIV, f->leaf[C], f->leaf[R], SMG_EXPR_NONE);
+    bad = smg_expr_make(f->pool, SMG_PRIM_ISNAN, raw, SMG_EXPR_NONE, SMG_EXPR_NONE);
+    guarded = smg_expr_make(f->pool, SMG_PRIM_SELECT, bad, none, raw);
+    assert_int_equal(smg_slice_postpone(&f->roles, guarded, &p), SMG_OK);
+    assert_int_equal(p.factor, SMG_EXPR_NONE); /* elements of either sign: a sum of 0 says nothing */
+    f->roles.sum_of = NULL;
 }
 
 /* Integer division truncates: sum(a / r) is not sum(a) / r. */
 static void integers_stay(void **state) {
     fixture *f = *state;
-    smg_expr core, factor, a = smg_expr_leaf(f->pool, SMG_KIND_INT, C), r = smg_expr_leaf(f->pool, SMG_KIND_INT, R);
+    smg_postponed p;
+    smg_expr a = smg_expr_leaf(f->pool, SMG_KIND_INT, C), r = smg_expr_leaf(f->pool, SMG_KIND_INT, R);
     smg_expr e = smg_expr_make(f->pool, SMG_PRIM_DIV, a, r, SMG_EXPR_NONE);
-    assert_int_equal(smg_slice_postpone(&f->roles, e, &core, &factor), SMG_OK);
-    assert_int_equal(factor, SMG_EXPR_NONE);
-    assert_int_equal(core, e);
+    assert_int_equal(smg_slice_postpone(&f->roles, e, &p), SMG_OK);
+    assert_int_equal(p.factor, SMG_EXPR_NONE);
+    assert_int_equal(p.core, e);
     const char *why = "";
     assert_int_equal(update(f, SMG_COMBINE_ADD, e, &why), SMG_EXPR_NONE);
 }
@@ -160,6 +188,7 @@ int main(void) {
         cmocka_unit_test(masks_stand_still),
         cmocka_unit_test(refused_with_a_reason),
         cmocka_unit_test(linear_factors_leave_sums),
+        cmocka_unit_test(nan_guards_leave_sums),
         cmocka_unit_test(integers_stay),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
