@@ -96,7 +96,8 @@ static smg_status check_inputs(smg_onnx_build *b, const smg_onnx_node *n, const 
         return smg_onnx_fail(b, n, SMG_FORMAT, "it has %d inputs, must have %d to %d",
                              n->input_count, op->min_inputs,
                              op->max_inputs < 0 ? 999 : op->max_inputs);
-    for (int i = 0; i < op->min_inputs; i++)
+    int needed = op->max_inputs < 0 ? n->input_count : op->min_inputs; /* a list has no holes */
+    for (int i = 0; i < needed; i++)
         if (!n->inputs[i]) return smg_onnx_fail(b, n, SMG_FORMAT, "input %d is missing", i);
     return SMG_OK;
 }

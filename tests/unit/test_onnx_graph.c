@@ -228,6 +228,10 @@ static void inputs_of_nodes_are_counted(void **state) {
         expect_failure(f, SMG_FORMAT, "'made.onnx': node 'minus' (Sub, opset 18): ");
     }
     begin_xy(&f->p, 18);
+    onnx_plain(&f->p, "Sum", "list", "x x - x", "y");
+    onnx_end(&f->p);
+    expect_failure(f, SMG_FORMAT, "node 'list' (Sum, opset 18): input 2 is missing");
+    begin_xy(&f->p, 18);
     onnx_node(&f->p, "Softmax", "soft", "x", "y");
     onnx_attr_ints(&f->p, "axis", (const int64_t[]){0}, 1);
     pb_end(&f->p);
