@@ -90,22 +90,24 @@ static float frequency_of(const model_rotary *r, int64_t pair) {
     return (float)frequency;
 }
 
-/* The first `sequence` rows of a table, between axes for heads and halves. */
-static smg_value rows_of(model_builder *b, const model_rotary *r, const float *table,
+/* The first `sequence` rows of a table [positions, halves, dim / 2], with an axis for heads. */
+static smg_value rows_of(model_builder *b, const model_rotary *r, const float *table, int halves,
                          const char *name) {
-    const char *dims =
-        smg_model_text(b, "%lld, %lld", (long long)r->positions, (long long)(r->dim / 2));
+    long long half = (long long)(r->dim / 2);
+    const char *dims = smg_model_text(b, "%lld, %d, %lld", (long long)r->positions, halves, half);
     smg_value rows = smg_graph_constant(b->g, name, "f32", dims, table);
     rows = smg_graph_slice(b->g, rows, 0, "0", "sequence", 1);
-    return smg_graph_reshape(b->g, rows,
-                             smg_model_text(b, "sequence, 1, 1, %lld", (long long)(r->dim / 2)));
+    rows = smg_graph_reshape(b->g, rows, smg_model_text(b, "sequence, 1, %d, %lld", halves, half));
+    return smg_model_named(b, rows, smg_model_text(b, "%s.rows", name));
 }
 
+/* Queries and keys read the same tables at positions of their own, so the tables are plain memory: the
+ * sign of the first half's sine is in them. */
 void smg_model_make_rotary(model_builder *b, model_rotary *r) {
     int64_t half = r->dim / 2;
     if (b->g->status != SMG_OK) return;
     float *cosines = SMG_ARENA_ARRAY(b->g->arena, float, (size_t)(r->positions * half));
-    float *sines = SMG_ARENA_ARRAY(b->g->arena, float, (size_t)(r->positions * half));
+    float *sines = SMG_ARENA_ARRAY(b->g->arena, float, (size_t)(r->positions * r->dim));
     if (cosines == NULL || sines == NULL) {
         smg_model_fail(b, SMG_MEMORY);
         return;
@@ -114,16 +116,14 @@ void smg_model_make_rotary(model_builder *b, model_rotary *r) {
         float frequency = frequency_of(r, pair);
         for (int64_t at = 0; at < r->positions; at++) {
             float angle = (float)at * frequency;
+            float sine = (float)sin((double)angle);
             cosines[at * half + pair] = (float)cos((double)angle);
-            sines[at * half + pair] = (float)sin((double)angle);
+            sines[at * r->dim + pair] = -sine;
+            sines[at * r->dim + half + pair] = sine;
         }
     }
-    r->cos = smg_model_named(b, rows_of(b, r, cosines, "rotary.cos"), "rotary.cos.rows");
-    smg_value side = smg_graph_cast(b->g, smg_graph_iota(b->g, "2, 1", 0), "f32");
-    side = smg_model_map2(b, "mul", side, smg_model_number(b, 2.0));
-    side = smg_model_map2(b, "sub", side, smg_model_number(b, 1.0)); /* -1 and 1 */
-    r->sin = smg_model_map2(b, "mul", rows_of(b, r, sines, "rotary.sin"), side);
-    smg_model_named(b, r->sin, "rotary.sin.signed");
+    r->cos = rows_of(b, r, cosines, 1, "rotary.cos");
+    r->sin = rows_of(b, r, sines, 2, "rotary.sin");
 }
 
 smg_value smg_model_rotate(model_builder *b, const model_rotary *r, smg_value x, int64_t heads,

@@ -158,7 +158,8 @@ typedef struct model_rotary {
     const char *type;       /* default, linear or llama3 */
     double factor, low_factor, high_factor;
     int64_t old_positions; /* llama3: before scaling */
-    smg_value cos, sin; /* [sequence, 1, 1, dim / 2] and [sequence, 1, 2, dim / 2], sign included */
+    smg_value cos;         /* [sequence, 1, 1, dim / 2] */
+    smg_value sin;         /* [sequence, 1, 2, dim / 2], negative for the first half */
 } model_rotary;
 /* Reads all but dim and positions, which it checks. */
 smg_status smg_model_read_rotary(smg_context *ctx, const smg_model_source *source,
