@@ -4,17 +4,21 @@
 
 /* ---- Gather --------------------------------------------------------------------------------- */
 
+static bool is_small(int64_t value) {
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
 /* Known indices with one distance between neighbours, all inside: begin and step of a slice. */
 static bool is_progression(smg_onnx_build *b, const smg_onnx_value *indices, smg_size extent,
                            smg_size *out_begin, int64_t *out_step) {
     int64_t first, second = 0, low, least;
     if (indices->rank > 1 || indices->known_count < 1) return false;
     const smg_size *known = indices->known;
-    if (!known || !smg_size_is_const(b->sizes, known[0], &first)) return false;
+    if (!known || !smg_size_is_const(b->sizes, known[0], &first) || !is_small(first)) return false;
     *out_step = 1;
     for (int i = 1; i < indices->known_count; i++) {
         int64_t here;
-        if (!smg_size_is_const(b->sizes, known[i], &here)) return false;
+        if (!smg_size_is_const(b->sizes, known[i], &here) || !is_small(here)) return false;
         if (i == 1) *out_step = here - first;
         if (*out_step == 0 || here != first + *out_step * i) return false;
         second = here;
