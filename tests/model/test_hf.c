@@ -1,5 +1,5 @@
-/* Model directories of every family against what PyTorch stored for them: the graph's own meaning, and
- * kernels in the interpreter. One graph, and one plan, serve all cases of a directory. */
+/* Model directories of every family against what PyTorch stored for them: the graph's own meaning,
+ * kernels in the interpreter, and how few of them there are. One graph, and one plan, serve all cases of a directory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,10 +86,58 @@ static void their_kernels_compute_it(void **state) {
     run_rows(true);
 }
 
+/* ---- fusion --------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Attentions of which the step has scores and weighted sum; -1: one without the other. */
+static int attentions_of(const smg_graph *g, const smg_pstep *step) {
+    int scores = 0, contexts = 0;
+    for (int i = 0; i < step->node_count; i++) {
+        const char *name = smg_graph_node(g, step->nodes[i])->name;
+        scores += ends_with(name, ".scores");
+        contexts += ends_with(name, ".context");
+    }
+    return scores == contexts ? scores : -1;
+}
+
+/* From the scores to the weighted sum of values, with rotary positions, biases, masks and grouped heads,
+ * each attention is one kernel, and so few others are needed. */
+static void attention_is_one_kernel(void **state) {
+    const smg_compile_options options = {.objective = SMG_OBJECTIVE_DISPATCHES};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        fixture f = {.ctx = NULL};
+        smg_target target;
+        int attentions = 0;
+        assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+        expect_ok(&f, smg_source_open(f.ctx, rows[i].folder, false, &f.source));
+        expect_ok(&f, smg_target_named(f.ctx, "h200", &target));
+        expect_ok(&f, smg_compile_plan(f.ctx, f.source.graph, &target, &options, &f.c));
+        const smg_plan *plan = f.c->plan;
+        for (int s = 0; s < plan->steps.count; s++) {
+            int whole = attentions_of(plan->graph, &plan->steps.items[s]);
+            if (whole < 0) fail_msg("%s: %s", rows[i].folder, plan->steps.items[s].because);
+            attentions += whole;
+        }
+        print_message("%s: %d attentions, %d kernels\n", rows[i].folder, attentions,
+                      plan->steps.count);
+        assert_true(attentions > 0);
+        assert_true(plan->steps.count <= 6 * attentions + 2);
+        smg_compilation_destroy(f.c);
+        smg_source_close(&f.source);
+        smg_context_destroy(f.ctx);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graphs_mean_what_is_stored),
         cmocka_unit_test(their_kernels_compute_it),
+        cmocka_unit_test(attention_is_one_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
