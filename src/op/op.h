@@ -64,7 +64,8 @@ typedef struct smg_expr_node {
 typedef struct smg_exprs smg_exprs;
 
 smg_status smg_exprs_create(smg_arena *arena, smg_exprs **out_exprs);
-const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr); /* until the next make */
+/* Valid until the next make; of SMG_EXPR_NONE a constant 0, so that walks end where memory was out. */
+const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr);
 int smg_expr_count(const smg_exprs *pool);
 smg_context *smg_exprs_context(const smg_exprs *pool);
 /* Sticky: SMG_EXPR_NONE in, SMG_EXPR_NONE out. Constants fold and neutral elements vanish where that

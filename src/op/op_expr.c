@@ -29,7 +29,9 @@ static bool valid(const smg_exprs *pool, smg_expr e) {
 }
 
 const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr) {
-    return valid(pool, expr) ? &pool->nodes.items[expr] : NULL;
+    static const smg_expr_node nothing = {
+        .prim = SMG_PRIM_CONST, .arg = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE}};
+    return valid(pool, expr) ? &pool->nodes.items[expr] : &nothing;
 }
 
 int smg_expr_count(const smg_exprs *pool) {
