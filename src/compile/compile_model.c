@@ -122,9 +122,13 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
     }
     int64_t count = 1;
     for (int d = 0; d < tensor->rank; d++) {
-        if (tensor->dims[d] < 0 || !smg_mul_i64(count, tensor->dims[d], &count)) {
+        if (tensor->dims[d] < 0) {
             return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d is %lld", tensor->name, d,
                             (long long)tensor->dims[d]);
+        }
+        if (!smg_mul_i64(count, tensor->dims[d], &count)) {
+            return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld x %lld elements or more",
+                            tensor->name, (long long)count, (long long)tensor->dims[d]);
         }
     }
     if (tensor->type != NULL && !smg_type_find(tensor->type, out_type)) {

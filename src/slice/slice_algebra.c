@@ -207,12 +207,13 @@ static double tame(const smg_expr_node *n) {
 }
 
 static double evaluate(const smg_exprs *pool, smg_expr e, const double *leaves) {
-    smg_expr_node n = *smg_expr_get(pool, e);
+    const smg_expr_node *n = smg_expr_get(pool, e); /* NULL: memory is out, and the context says so */
     double x[3] = { 0.0, 0.0, 0.0 };
-    if (n.prim == SMG_PRIM_CONST) return tame(&n);
-    if (n.prim == SMG_PRIM_LEAF) return leaves[n.leaf];
-    for (int i = 0; i < smg_prim_arity(n.prim); i++) x[i] = evaluate(pool, n.arg[i], leaves);
-    return smg_prim_eval(n.prim, n.kind, x[0], x[1], x[2]);
+    if (n == NULL) return 0.0;
+    if (n->prim == SMG_PRIM_CONST) return tame(n);
+    if (n->prim == SMG_PRIM_LEAF) return leaves[n->leaf];
+    for (int i = 0; i < smg_prim_arity(n->prim); i++) x[i] = evaluate(pool, n->arg[i], leaves);
+    return smg_prim_eval(n->prim, n->kind, x[0], x[1], x[2]);
 }
 
 /* t over a few slices' elements at r, corrected, must equal t at r'. */

@@ -43,7 +43,8 @@ enum {
 
 /* `which`: an index ("0"), a type word ("cpu"), a part of the name (any case), or NULL for the best:
  * discrete, then integrated, virtual, cpu. $SMG_DEVICE replaces NULL. SMG_VALIDATION=1 in the
- * environment turns on the validation layer with synchronization validation, where installed. */
+ * environment turns on the validation layer with synchronization validation, where installed; after a
+ * message of the layer every run fails with INTERNAL and that message. */
 smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_vk_device **out_dev);
 /* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. */
 void smg_vk_close(smg_vk_device *dev);

@@ -61,6 +61,9 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
 #define TAKE(field, member) chosen->field.member = have.field.member;
     SMG_VK_WANTED(TAKE)
 #undef TAKE
+    /* Shaders have atomics of device scope, which the memory model alone would forbid. */
+    if (!have.memory_model.vulkanMemoryModelDeviceScope)
+        chosen->memory_model.vulkanMemoryModel = VK_FALSE;
 #define CHAIN(field, type, stype, extension, version)                                              \
     if (have.field.sType) {                                                                        \
         chosen->field.sType = stype;                                                               \
@@ -86,6 +89,7 @@ static void take_vulkan12(const void *link, smg_vk_features *out) {
     out->float16_int8.shaderInt8 |= f->shaderInt8;
     out->subgroup_types.shaderSubgroupExtendedTypes |= f->shaderSubgroupExtendedTypes;
     out->memory_model.vulkanMemoryModel |= f->vulkanMemoryModel;
+    out->memory_model.vulkanMemoryModelDeviceScope |= f->vulkanMemoryModelDeviceScope;
 }
 
 static void take_vulkan13(const void *link, smg_vk_features *out) {

@@ -1,7 +1,7 @@
 /* The loader and one instance of it. volk finds the loader at run time (nothing of Vulkan is linked)
  * and gives vkGetInstanceProcAddr; every other function pointer is kept in the instance itself. With
  * SMG_VALIDATION=1 the instance has the validation layer with synchronization validation, and its
- * messages are counted and handed to the context's log. */
+ * messages are counted and handed to the context's log; a run after one fails (vulkan_submit.c). */
 #include "vulkan/vulkan_private.h"
 
 #include <stdio.h>
@@ -16,9 +16,10 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     (void)severity;
     smg_vk_instance *instance = user;
     if (!(types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return VK_FALSE;
-    instance->validation_messages++;
-    smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s",
-            data && data->pMessage ? data->pMessage : "(no text)");
+    const char *text = data && data->pMessage ? data->pMessage : "(no text)";
+    if (instance->validation_messages++ == 0)
+        snprintf(instance->validation_first, sizeof instance->validation_first, "%s", text);
+    smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s", text);
     return VK_FALSE;
 }
 

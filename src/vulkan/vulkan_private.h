@@ -68,6 +68,7 @@ typedef struct smg_vk_instance {
     VkDebugUtilsMessengerEXT messenger;
     bool validation;
     int validation_messages;
+    char validation_first[400]; /* the first of them, cut */
 } smg_vk_instance;
 
 smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instance);
@@ -141,6 +142,7 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     X(float16_int8, shaderInt8)                                                                    \
     X(subgroup_types, shaderSubgroupExtendedTypes)                                                 \
     X(memory_model, vulkanMemoryModel)                                                             \
+    X(memory_model, vulkanMemoryModelDeviceScope)                                                  \
     X(subgroup_size, subgroupSizeControl)                                                          \
     X(subgroup_size, computeFullSubgroups)                                                         \
     X(maintenance4, maintenance4)                                                                  \

@@ -20,6 +20,14 @@ smg_status smg_vk_submit(smg_vk_recording *rec) {
     return smg_vk_result(dev, result, "vkQueueSubmit", "recording");
 }
 
+/* Who asked for validation is to hear of it, whatever becomes of the log: every later run fails. */
+static smg_status check_validation(const smg_vk_device *dev) {
+    const smg_vk_instance *instance = dev->instance;
+    if (instance->validation_messages == 0) return SMG_OK;
+    return smg_fail(dev->ctx, SMG_INTERNAL, "the validation layer has %d messages, the first: %s",
+                    instance->validation_messages, instance->validation_first);
+}
+
 smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds) {
     smg_vk_device *dev = rec->dev;
     if (!rec->in_flight) return smg_vk_check_alive(dev);
@@ -34,7 +42,8 @@ smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds) {
         result = dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
     rec->in_flight = false;
     rec->has_run = result == VK_SUCCESS;
-    return smg_vk_result(dev, result, "vkWaitForFences", "recording");
+    SMG_TRY(smg_vk_result(dev, result, "vkWaitForFences", "recording"));
+    return check_validation(dev);
 }
 
 smg_status smg_vk_run(smg_vk_recording *rec) {

@@ -1,7 +1,6 @@
 /* include/smg/ as an application sees it: the five-line path, what it refuses and with which sentence,
  * that a model is as good as before after a refusal, that runs of sizes seen lately allocate nothing,
  * and that objects share nothing. Only public headers. */
-#define _POSIX_C_SOURCE 200809L /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +22,7 @@ const char *__asan_default_options(void) {
 #endif
 
 static const char folder[] = "tests/models/hf-bert-tiny";
-enum { HIDDEN = 32, MOST = 64 };
+enum { HIDDEN = 64, MOST = 64 };
 
 typedef struct witness {
     size_t live_bytes;
@@ -151,7 +150,7 @@ static void test_refuses(void **state) {
     REFUSED(rank = 1, SMG_INVALID, "2 axes, 1 were given");
     REFUSED(rank = -1, SMG_INVALID, "-1 axes");
     REFUSED(rank = 9, SMG_INVALID, "9 axes");
-    REFUSED(dims[1] = 6, SMG_INVALID, "'sequence'");
+    REFUSED(dims[1] = 6, SMG_INVALID, "(sequence)");
     REFUSED(dims[0] = 0, SMG_INVALID, "0");
     REFUSED(dims[1] = -5, SMG_INVALID, "-5");
     REFUSED(dims[0] = INT64_MAX, SMG_INVALID, "9223372036854775807");
@@ -174,7 +173,7 @@ static void test_refuses(void **state) {
     expect(&f, smg_model_run(f.model, f.in, 3, &out, 1), SMG_NOT_FOUND, "last_hidden_state");
     float small[4];
     out = (smg_tensor){.name = "last_hidden_state", .data = small, .bytes = sizeof(small)};
-    expect(&f, smg_model_run(f.model, f.in, 3, &out, 1), SMG_INVALID, "takes 1280 bytes");
+    expect(&f, smg_model_run(f.model, f.in, 3, &out, 1), SMG_INVALID, "takes 2560 bytes");
     expect_ok(&f, run(&f));
     assert_memory_equal(first, f.out.data, sizeof(first));
     close_all(&f);
@@ -196,19 +195,20 @@ static void test_opening_refuses(void **state) {
     expect(&f, smg_model_open(f.ctx, folder, &no_device, &f.model), SMG_NOT_FOUND,
            "no such device");
     expect(&f, smg_model_open(f.ctx, folder, &too_long, &f.model), SMG_INVALID, "100000");
-    expect(&f, smg_model_open(f.ctx, folder, &no_dim, &f.model), SMG_INVALID, "'rows'");
+    expect(&f, smg_model_open(f.ctx, folder, &no_dim, &f.model), SMG_NOT_FOUND, "'rows'");
     assert_null(f.model);
     close_all(&f);
 }
 
-/* Three sizes in turn: after the first round nothing is allocated or freed any more. */
+/* Three sizes in turn: the first round may make kernels for other sizes, the second records; then nothing
+ * is allocated or freed any more. */
 static void test_no_allocation(void **state) {
     (void)state;
     fixture f;
     open_model(&f);
     int calls = 0;
-    for (int round = 0; round < 4; round++) {
-        if (round == 1) calls = f.seen.calls;
+    for (int round = 0; round < 5; round++) {
+        if (round == 2) calls = f.seen.calls;
         for (int64_t sequence = 9; sequence > 3; sequence -= 2) {
             set_size(&f, 3, sequence);
             expect_ok(&f, run(&f));
@@ -267,7 +267,6 @@ static void test_apart(void **state) {
 }
 
 int main(void) {
-    setenv("SMG_VALIDATION", "1", 0);
     fixture f;
     const smg_model_desc desc = {.no_calibrate = true};
     open_context(&f);
