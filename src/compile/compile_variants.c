@@ -14,31 +14,32 @@
 #define APART 8          /* nominal sizes of two lists differ by this factor at least */
 #define FEW 32           /* the list for few rows is made for this factor less than nominal */
 
-/* Symbolic part of a node's elements. */
-static smg_size rows_of(const smg_graph *g, const smg_node *n) {
+/* The operand that is the same in every run, -1: none, or not exactly one. */
+static int weight_of(const smg_node *n, const bool *fixed) {
+    if (smg_node_class(n) != SMG_CLASS_CONTRACT || fixed[n->operand[0]] == fixed[n->operand[1]]) return -1;
+    return fixed[n->operand[0]] ? 0 : 1;
+}
+
+/* Elements of a product's result per element of its weight's own axes; of any other node the symbolic part of its
+ * elements. */
+static smg_size rows_of(const smg_graph *g, const smg_node *n, int weight) {
     smg_size rows = smg_size_const(g->sizes, 1);
     for (int d = 0; d < n->rank; d++) {
-        if (!smg_size_is_const(g->sizes, n->dims[d], NULL)) rows = smg_size_mul(g->sizes, rows, n->dims[d]);
+        bool counts = weight >= 0 ? strchr(n->label[1 - weight], n->label[2][d]) != NULL
+                                  : !smg_size_is_const(g->sizes, n->dims[d], NULL);
+        if (counts) rows = smg_size_mul(g->sizes, rows, n->dims[d]);
     }
     return rows;
 }
 
-/* Does a product read an operand that is the same in every run? */
-static bool has_weight(const smg_node *n, const bool *fixed) {
-    for (int k = 0; k < n->operand_count; k++) {
-        if (fixed[n->operand[k]]) return true;
-    }
-    return false;
-}
-
 /* Of two nodes the one with more elements at the nominal sizes. */
-static void measure_by(smg_compilation *c, smg_node_id id, int64_t *io_most) {
+static void measure_by(smg_compilation *c, smg_node_id id, int weight, int64_t *io_most) {
     const smg_graph *g = c->graph;
     int64_t elements = 0;
     if (!smg_size_eval(g->sizes, smg_node_elements(g, id), c->nominal, &elements)) return;
     if (elements <= *io_most) return;
     *io_most = elements;
-    c->measure = rows_of(g, smg_graph_node(g, id));
+    c->measure = rows_of(g, smg_graph_node(g, id), weight);
 }
 
 static smg_status choose_measure(smg_compilation *c) {
@@ -51,13 +52,12 @@ static smg_status choose_measure(smg_compilation *c) {
     c->measure = smg_size_const(g->sizes, 1);
     smg_graph_mark_fixed(g, fixed, stored);
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        const smg_node *n = smg_graph_node(g, id);
-        bool product = smg_node_class(n) == SMG_CLASS_CONTRACT && !fixed[id];
-        if (product && has_weight(n, fixed)) measure_by(c, id, &most);
+        int weight = weight_of(smg_graph_node(g, id), fixed);
+        if (weight >= 0 && !fixed[id]) measure_by(c, id, weight, &most);
     }
     bool found = most >= 0;
     for (int i = 0; i < g->outputs.count && !found; i++) {
-        measure_by(c, g->outputs.items[i].node, &most);
+        measure_by(c, g->outputs.items[i].node, -1, &most);
     }
     return c->measure != SMG_SIZE_NONE ? SMG_OK : smg_context_status(c->ctx);
 }
