@@ -1,66 +1,36 @@
 /* Values so far are a pool; each step picks an action and operands that suit it. Chains of dependent reductions are made
  * on purpose (x, reduce x, combine both), since they are what fusion is about. */
-#include "random_graph.h"
+#include "random_internal.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 
-#define POOL 64
-#define RANK 4
-#define EPSILON 1.2e-7
-#define MAX_ERROR 2e-5
-#define MAX_VALUE 60.0
-
-/* k * s^a * t^b */
-typedef struct extent {
-    int64_t k;
-    int s, t;
-} extent;
-
-typedef struct item {
-    smg_value v;
-    int rank;
-    extent dim[RANK];
-    double low, high, error;
-    bool view;   /* not a result of its own */
-    bool moved;  /* a view of something */
-    bool used;
-} item;
-
-typedef struct maker {
-    smg_graph *g;
-    const random_options *o;
-    uint64_t state;
-    item pool[POOL];
-    int count;
-} maker;
-
-static int draw(maker *m, int limit) {
+int random_draw(maker *m, int limit) {
     m->state = m->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (int)((m->state >> 33) % (uint64_t)limit);
 }
 
-static int64_t value_of(const maker *m, extent e) {
+int64_t random_value_of(const maker *m, extent e) {
     int64_t v = e.k;
     for (int i = 0; i < e.s; i++) v *= m->o->s;
     for (int i = 0; i < e.t; i++) v *= m->o->t;
     return v;
 }
 
-static bool same(extent a, extent b) { return a.k == b.k && a.s == b.s && a.t == b.t; }
+bool random_same(extent a, extent b) { return a.k == b.k && a.s == b.s && a.t == b.t; }
 static bool is_one(extent e) { return e.k == 1 && e.s == 0 && e.t == 0; }
-static bool is_static(extent e) { return e.s == 0 && e.t == 0; }
+bool random_is_static(extent e) { return e.s == 0 && e.t == 0; }
 
-static double magnitude(const item *i) { return fmax(fabs(i->low), fabs(i->high)); }
+double random_magnitude(const item *i) { return fmax(fabs(i->low), fabs(i->high)); }
 
 static int64_t elements(const maker *m, const item *i) {
     int64_t n = 1;
-    for (int d = 0; d < i->rank; d++) n *= value_of(m, i->dim[d]);
+    for (int d = 0; d < i->rank; d++) n *= random_value_of(m, i->dim[d]);
     return n;
 }
 
-static void dims_text(const item *i, char out[128]) {
+void random_dims_text(const item *i, char out[128]) {
     size_t at = 0;
     out[0] = '\0';
     for (int d = 0; d < i->rank; d++) {
@@ -70,26 +40,33 @@ static void dims_text(const item *i, char out[128]) {
     }
 }
 
-static bool tame(const maker *m, const item *i) {
-    return magnitude(i) <= MAX_VALUE && i->error <= MAX_ERROR && elements(m, i) <= m->o->max_elements &&
+bool random_tame(const maker *m, const item *i) {
+    return random_magnitude(i) <= MAX_VALUE && i->error <= MAX_ERROR && elements(m, i) <= m->o->max_elements &&
            m->count < POOL;
 }
 
-static void keep(maker *m, item i) {
-    i.error += EPSILON * magnitude(&i);
+void random_keep(maker *m, item i) {
+    i.error += EPSILON * random_magnitude(&i);
     m->pool[m->count++] = i;
 }
 
-static item *pick(maker *m) {
+void random_keep_view(maker *m, item *a, item r) {
+    a->used = true;
+    r.used = false;
+    r.view = r.moved = true;
+    m->pool[m->count++] = r;
+}
+
+item *random_pick(maker *m) {
     int recent = m->count < 6 ? m->count : 6; /* prefers new ones: depth, not breadth */
-    int at = draw(m, 3) ? m->count - 1 - draw(m, recent) : draw(m, m->count);
+    int at = random_draw(m, 3) ? m->count - 1 - random_draw(m, recent) : random_draw(m, m->count);
     return &m->pool[at];
 }
 
 static extent draw_extent(maker *m) {
     static const int64_t fixed[] = { 1, 2, 3, 4, 5, 8, 12, 16, 17, 33, 64 };
-    if (m->o->symbolic && draw(m, 3) == 0) return draw(m, 2) ? (extent){ 1, 1, 0 } : (extent){ 1, 0, 1 };
-    return (extent){ fixed[draw(m, (int)SMG_COUNT_OF(fixed))], 0, 0 };
+    if (m->o->symbolic && random_draw(m, 3) == 0) return random_draw(m, 2) ? (extent){ 1, 1, 0 } : (extent){ 1, 0, 1 };
+    return (extent){ fixed[random_draw(m, (int)SMG_COUNT_OF(fixed))], 0, 0 };
 }
 
 static void add_input(maker *m, const item *like) {
@@ -97,13 +74,13 @@ static void add_input(maker *m, const item *like) {
     char dims[128], name[16];
     if (like != NULL) {
         i.rank = like->rank;
-        for (int d = 0; d < i.rank; d++) i.dim[d] = draw(m, 4) ? like->dim[d] : (extent){ 1, 0, 0 };
+        for (int d = 0; d < i.rank; d++) i.dim[d] = random_draw(m, 4) ? like->dim[d] : (extent){ 1, 0, 0 };
     } else {
-        i.rank = 1 + draw(m, RANK - 1);
+        i.rank = 1 + random_draw(m, RANK - 1);
         for (int d = 0; d < i.rank; d++) i.dim[d] = draw_extent(m);
     }
-    if (!tame(m, &i)) return;
-    dims_text(&i, dims);
+    if (!random_tame(m, &i)) return;
+    random_dims_text(&i, dims);
     snprintf(name, sizeof(name), "in%d", m->count);
     i.v = smg_graph_input(m->g, name, "f32", dims);
     i.view = true;
@@ -114,27 +91,27 @@ static void add_input(maker *m, const item *like) {
 
 static void unary(maker *m, item *a) {
     static const char *const word[] = { "neg", "abs", "tanh", "sigmoid", "relu", "sin", "square", "exp", "erf" };
-    int op = draw(m, (int)SMG_COUNT_OF(word));
+    int op = random_draw(m, (int)SMG_COUNT_OF(word));
     item r = *a;
     r.used = r.view = r.moved = false;
     switch (op) {
     case 0: r.low = -a->high; r.high = -a->low; break;
-    case 1: r.low = a->low > 0 ? a->low : 0; r.high = magnitude(a); break;
+    case 1: r.low = a->low > 0 ? a->low : 0; r.high = random_magnitude(a); break;
     case 4: r.low = fmax(a->low, 0); r.high = fmax(a->high, 0); break;
-    case 6: r.low = 0; r.high = magnitude(a) * magnitude(a); r.error *= 2 * magnitude(a); break;
+    case 6: r.low = 0; r.high = random_magnitude(a) * random_magnitude(a); r.error *= 2 * random_magnitude(a); break;
     case 7: r.low = exp(a->low); r.high = exp(a->high); r.error *= r.high; break;
     default: r.low = op == 3 ? 0 : -1; r.high = 1; r.error *= 1.2; break;
     }
-    if (!tame(m, &r)) return;
+    if (!random_tame(m, &r)) return;
     a->used = true;
     r.v = smg_graph_map(m->g, word[op], 1, &a->v);
-    keep(m, r);
+    random_keep(m, r);
 }
 
 /* a + 1.5 when that makes it positive, then a function of positive numbers. */
 static void positive(maker *m, item *a) {
     static const char *const word[] = { "sqrt", "rsqrt", "log", "recip" };
-    int op = draw(m, (int)SMG_COUNT_OF(word));
+    int op = random_draw(m, (int)SMG_COUNT_OF(word));
     item r = *a;
     if (a->low < 0) return;
     r.used = r.view = r.moved = false;
@@ -149,7 +126,7 @@ static void positive(maker *m, item *a) {
     }
     a->used = true;
     r.v = smg_graph_map(m->g, word[op], 1, &r.v);
-    keep(m, r);
+    random_keep(m, r);
 }
 
 static bool broadcast_dims(const item *a, const item *b, item *r) {
@@ -157,7 +134,7 @@ static bool broadcast_dims(const item *a, const item *b, item *r) {
     for (int d = 0; d < r->rank; d++) {
         int da = d - r->rank + a->rank, db = d - r->rank + b->rank;
         extent ea = da >= 0 ? a->dim[da] : (extent){ 1, 0, 0 }, eb = db >= 0 ? b->dim[db] : (extent){ 1, 0, 0 };
-        if (!same(ea, eb) && !is_one(ea) && !is_one(eb)) return false;
+        if (!random_same(ea, eb) && !is_one(ea) && !is_one(eb)) return false;
         r->dim[d] = is_one(ea) ? eb : ea;
     }
     return true;
@@ -167,12 +144,12 @@ static void product_range(const item *a, const item *b, item *r) {
     double p[4] = { a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high };
     r->low = fmin(fmin(p[0], p[1]), fmin(p[2], p[3]));
     r->high = fmax(fmax(p[0], p[1]), fmax(p[2], p[3]));
-    r->error = a->error * magnitude(b) + b->error * magnitude(a);
+    r->error = a->error * random_magnitude(b) + b->error * random_magnitude(a);
 }
 
 static bool binary(maker *m, item *a, item *b) {
     static const char *const word[] = { "add", "sub", "mul", "max", "min", "div" };
-    int op = draw(m, (int)SMG_COUNT_OF(word));
+    int op = random_draw(m, (int)SMG_COUNT_OF(word));
     item r = { .error = a->error + b->error };
     if (!broadcast_dims(a, b, &r)) return false;
     if (op == 5 && b->low < 0.1) op = 1;
@@ -188,17 +165,17 @@ static bool binary(maker *m, item *a, item *b) {
         inverse.error = b->error / (b->low * b->low);
         product_range(a, &inverse, &r);
     }
-    if (!tame(m, &r)) return false;
+    if (!random_tame(m, &r)) return false;
     a->used = b->used = true;
     r.v = smg_graph_map(m->g, word[op], 2, (smg_value[]){ a->v, b->v });
-    keep(m, r);
+    random_keep(m, r);
     return true;
 }
 
 static void any_binary(maker *m) {
-    item *a = pick(m);
+    item *a = random_pick(m);
     for (int i = 0; i < 8; i++) {
-        if (binary(m, a, pick(m))) return;
+        if (binary(m, a, random_pick(m))) return;
     }
     add_input(m, a);
     binary(m, a, &m->pool[m->count - 1]);
@@ -208,27 +185,27 @@ static void any_binary(maker *m) {
 static void masked(maker *m, item *a) {
     char dims[128];
     item r = *a;
-    if (a->rank == 0 || !tame(m, a)) return;
-    int axis = draw(m, a->rank);
+    if (a->rank == 0 || !random_tame(m, a)) return;
+    int axis = random_draw(m, a->rank);
     for (int d = 0; d < a->rank; d++) r.dim[d] = d == axis ? a->dim[d] : (extent){ 1, 0, 0 };
-    dims_text(&r, dims);
+    random_dims_text(&r, dims);
     smg_value index = smg_graph_iota(m->g, dims, axis);
-    smg_value bound = smg_graph_number(m->g, "i32", draw(m, 20));
-    smg_value test = smg_graph_map(m->g, draw(m, 2) ? "lt" : "ge", 2, (smg_value[]){ index, bound });
-    double other = draw(m, 2) ? 0 : -2;
+    smg_value bound = smg_graph_number(m->g, "i32", random_draw(m, 20));
+    smg_value test = smg_graph_map(m->g, random_draw(m, 2) ? "lt" : "ge", 2, (smg_value[]){ index, bound });
+    double other = random_draw(m, 2) ? 0 : -2;
     r = *a;
     r.used = r.view = r.moved = false;
     r.low = fmin(a->low, other);
     r.high = fmax(a->high, other);
-    if (!tame(m, &r)) return;
+    if (!random_tame(m, &r)) return;
     a->used = true;
     r.v = smg_graph_map(m->g, "select", 3, (smg_value[]){ test, a->v, smg_graph_number(m->g, "f32", other) });
-    keep(m, r);
+    random_keep(m, r);
 }
 
 /* ---- reductions and products ---------------------------------------------------------------------- */
 
-static void scale(maker *m, item *r, double factor) {
+void random_scale(maker *m, item *r, double factor) {
     r->v = smg_graph_map(m->g, "mul", 2, (smg_value[]){ r->v, smg_graph_number(m->g, "f32", factor) });
     r->low *= factor;
     r->high *= factor;
@@ -238,12 +215,12 @@ static void scale(maker *m, item *r, double factor) {
 static bool reduce(maker *m, item *a, bool keep_axis) {
     static const char *const word[] = { "sum", "reduce_max", "reduce_min", "sum" };
     if (a->rank == 0) return false;
-    int op = draw(m, (int)SMG_COUNT_OF(word)), axis = draw(m, 2) ? a->rank - 1 : draw(m, a->rank);
+    int op = random_draw(m, (int)SMG_COUNT_OF(word)), axis = random_draw(m, 2) ? a->rank - 1 : random_draw(m, a->rank);
     item r = *a;
     r.used = r.view = r.moved = false;
-    double n = (double)value_of(m, a->dim[axis]), factor = 1.0 / n;
+    double n = (double)random_value_of(m, a->dim[axis]), factor = 1.0 / n;
     if (op == 0 || op == 3) {
-        r.error = (r.error + EPSILON * 4 * magnitude(a)) * n;
+        r.error = (r.error + EPSILON * 4 * random_magnitude(a)) * n;
         if (r.error * factor > MAX_ERROR) return false;
     }
     if (keep_axis) r.dim[axis] = (extent){ 1, 0, 0 };
@@ -257,15 +234,15 @@ static bool reduce(maker *m, item *a, bool keep_axis) {
     if (op == 0 || op == 3) {
         r.low *= n;
         r.high *= n;
-        scale(m, &r, factor);
+        random_scale(m, &r, factor);
     }
-    keep(m, r);
+    random_keep(m, r);
     return true;
 }
 
 /* x, its reduction, and both together. */
 static void row_chain(maker *m) {
-    item *a = pick(m);
+    item *a = random_pick(m);
     int at = (int)(a - m->pool);
     if (!reduce(m, a, true)) return;
     binary(m, &m->pool[at], &m->pool[m->count - 1]);
@@ -275,10 +252,10 @@ static void row_chain(maker *m) {
 static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch) {
     char label[3][RANK * 2 + 1] = { "", "", "" }, text[40];
     item r = { .error = 0 };
-    double n = (double)value_of(m, a->dim[ka]);
+    double n = (double)random_value_of(m, a->dim[ka]);
     int next = 'a' + 2, out = 0;
     for (int d = 0; d < a->rank; d++) {
-        bool shared = batch && d == 0 && ka != 0 && kb != 0 && same(a->dim[0], b->dim[0]);
+        bool shared = batch && d == 0 && ka != 0 && kb != 0 && random_same(a->dim[0], b->dim[0]);
         label[0][d] = (char)(d == ka ? 'a' : shared ? 'b' : next++);
         if (shared) label[1][0] = 'b';
         if (d == ka) continue;
@@ -295,32 +272,32 @@ static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch
     }
     r.rank = out;
     product_range(a, b, &r);
-    r.error += EPSILON * 4 * magnitude(&r);
-    if (!tame(m, &r) || m->count >= POOL - 2 || (double)elements(m, &r) * n > 4e5) return false;
+    r.error += EPSILON * 4 * random_magnitude(&r);
+    if (!random_tame(m, &r) || m->count >= POOL - 2 || (double)elements(m, &r) * n > 4e5) return false;
     snprintf(text, sizeof(text), "%s,%s->%s", label[0], label[1], label[2]);
     a->used = b->used = true;
     r.low *= n;
     r.high *= n;
     r.error *= n;
     r.v = smg_graph_contract(m->g, text, a->v, b->v);
-    scale(m, &r, 1.0 / n);
-    keep(m, r);
+    random_scale(m, &r, 1.0 / n);
+    random_keep(m, r);
     return true;
 }
 
 static void contract(maker *m) {
-    item *a = pick(m);
+    item *a = random_pick(m);
     if (a->rank == 0) return;
     for (int i = 0; i < 12; i++) {
-        item *b = pick(m);
+        item *b = random_pick(m);
         if (b->rank == 0) continue;
-        int ka = draw(m, a->rank), kb = draw(m, b->rank);
-        if (same(a->dim[ka], b->dim[kb]) && contract_with(m, a, b, ka, kb, draw(m, 2))) return;
+        int ka = random_draw(m, a->rank), kb = random_draw(m, b->rank);
+        if (random_same(a->dim[ka], b->dim[kb]) && contract_with(m, a, b, ka, kb, random_draw(m, 2))) return;
     }
     item weight = { .rank = 2, .dim = { a->dim[a->rank - 1], draw_extent(m) }, .low = -1, .high = 1, .view = true };
     char dims[128], name[16];
-    if (!tame(m, &weight)) return;
-    dims_text(&weight, dims);
+    if (!random_tame(m, &weight)) return;
+    random_dims_text(&weight, dims);
     snprintf(name, sizeof(name), "w%d", m->count);
     weight.v = smg_graph_input(m->g, name, "f32", dims);
     m->pool[m->count++] = weight;
@@ -332,10 +309,10 @@ static void contract(maker *m) {
 static void transpose(maker *m, item *a) {
     int perm[RANK];
     item r = *a;
-    if (a->rank < 2 || !tame(m, a)) return;
+    if (a->rank < 2 || !random_tame(m, a)) return;
     for (int d = 0; d < a->rank; d++) perm[d] = d;
     for (int d = a->rank - 1; d > 0; d--) {
-        int other = draw(m, d + 1), p = perm[d];
+        int other = random_draw(m, d + 1), p = perm[d];
         perm[d] = perm[other];
         perm[other] = p;
     }
@@ -350,8 +327,8 @@ static void transpose(maker *m, item *a) {
 static void reshape(maker *m, item *a) {
     item r = *a;
     char dims[128];
-    if (a->rank == 0 || !tame(m, a)) return;
-    int axis = draw(m, a->rank), way = draw(m, 3);
+    if (a->rank == 0 || !random_tame(m, a)) return;
+    int axis = random_draw(m, a->rank), way = random_draw(m, 3);
     if (way == 0 && axis + 1 < a->rank) {
         extent x = a->dim[axis], y = a->dim[axis + 1];
         r.dim[axis] = (extent){ x.k * y.k, x.s + y.s, x.t + y.t };
@@ -363,11 +340,11 @@ static void reshape(maker *m, item *a) {
             if (a->dim[axis].k % k == 0) outer.k = k, inner.k = a->dim[axis].k / k;
         }
         for (int d = r.rank; d > axis + 1; d--) r.dim[d] = r.dim[d - 1];
-        r.dim[axis] = draw(m, 2) ? outer : inner;
-        r.dim[axis + 1] = r.dim[axis].k == outer.k && same(r.dim[axis], outer) ? inner : outer;
+        r.dim[axis] = random_draw(m, 2) ? outer : inner;
+        r.dim[axis + 1] = r.dim[axis].k == outer.k && random_same(r.dim[axis], outer) ? inner : outer;
         r.rank++;
     } else return;
-    dims_text(&r, dims);
+    random_dims_text(&r, dims);
     a->used = r.view = r.moved = true;
     r.used = false;
     r.v = smg_graph_reshape(m->g, a->v, dims);
@@ -377,10 +354,10 @@ static void reshape(maker *m, item *a) {
 static void slice(maker *m, item *a) {
     item r = *a;
     char begin[24], count[24];
-    if (a->rank == 0 || !tame(m, a)) return;
-    int axis = draw(m, a->rank);
-    if (!is_static(a->dim[axis]) || a->dim[axis].k < 2) return;
-    int64_t n = a->dim[axis].k, from = draw(m, (int)(n / 2)), step = 1 + draw(m, 2);
+    if (a->rank == 0 || !random_tame(m, a)) return;
+    int axis = random_draw(m, a->rank);
+    if (!random_is_static(a->dim[axis]) || a->dim[axis].k < 2) return;
+    int64_t n = a->dim[axis].k, from = random_draw(m, (int)(n / 2)), step = 1 + random_draw(m, 2);
     r.dim[axis].k = (n - from + step - 1) / step;
     snprintf(begin, sizeof(begin), "%lld", (long long)from);
     snprintf(count, sizeof(count), "%lld", (long long)r.dim[axis].k);
@@ -390,37 +367,36 @@ static void slice(maker *m, item *a) {
     m->pool[m->count++] = r;
 }
 
-/* Tables are tensors, not views of them: a gathered view has no kernel yet. */
 static void gather(maker *m, item *a) {
     item r = *a, index = { .rank = 1 };
     char dims[128], name[16];
-    if (a->moved) return;
-    if (a->rank == 0 || !is_static(a->dim[0]) || a->dim[0].k < 2) return;
+    if (a->rank == 0 || !random_is_static(a->dim[0]) || a->dim[0].k < 2) return;
     index.dim[0] = r.dim[0] = draw_extent(m);
     r.used = r.view = r.moved = false;
-    if (!tame(m, &r)) return;
-    dims_text(&index, dims);
+    if (!random_tame(m, &r)) return;
+    random_dims_text(&index, dims);
     snprintf(name, sizeof(name), "ids%d", m->count);
     a->used = true;
     r.v = smg_graph_gather(m->g, a->v, smg_graph_input(m->g, name, "i32", dims));
-    keep(m, r);
+    random_keep(m, r);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
 static void act(maker *m) {
-    switch (draw(m, 16)) {
-    case 0: case 1: unary(m, pick(m)); break;
-    case 2: positive(m, pick(m)); break;
+    switch (random_draw(m, 22)) {
+    case 0: case 1: unary(m, random_pick(m)); break;
+    case 2: positive(m, random_pick(m)); break;
     case 3: case 4: any_binary(m); break;
-    case 5: masked(m, pick(m)); break;
-    case 6: reduce(m, pick(m), draw(m, 2)); break;
+    case 5: masked(m, random_pick(m)); break;
+    case 6: reduce(m, random_pick(m), random_draw(m, 2)); break;
     case 7: case 8: case 9: row_chain(m); break;
     case 10: case 11: contract(m); break;
-    case 12: transpose(m, pick(m)); break;
-    case 13: reshape(m, pick(m)); break;
-    case 14: slice(m, pick(m)); break;
-    default: gather(m, pick(m)); break;
+    case 12: transpose(m, random_pick(m)); break;
+    case 13: reshape(m, random_pick(m)); break;
+    case 14: slice(m, random_pick(m)); break;
+    case 15: gather(m, random_pick(m)); break;
+    default: random_view(m); break;
     }
 }
 
@@ -429,11 +405,13 @@ static void add_outputs(maker *m) {
     char name[16];
     for (int i = m->count - 1; i >= 0 && outputs < 6; i--) {
         item *r = &m->pool[i];
-        if (r->used && draw(m, 8) != 0) continue;
+        if (r->used && random_draw(m, 8) != 0) continue;
         if (r->view && (r->used || outputs > 0)) continue;
         snprintf(name, sizeof(name), "out%d", outputs++);
         smg_value v = r->v;
-        if (r->view) v = smg_graph_map(m->g, "mul", 2, (smg_value[]){ v, smg_graph_number(m->g, "f32", 1.5) });
+        if (r->view && random_draw(m, 2)) {
+            v = smg_graph_map(m->g, "mul", 2, (smg_value[]){ v, smg_graph_number(m->g, "f32", 1.5) });
+        }
         smg_graph_output(m->g, name, v);
     }
 }
@@ -453,7 +431,7 @@ smg_status random_graph(smg_context *ctx, const random_options *o, smg_graph **o
     add_outputs(&m);
     if (m.o->symbolic) {
         smg_graph_set_max(m.g, "s", 512);
-        if (draw(&m, 2)) smg_graph_set_max(m.g, "t", 200);
+        if (random_draw(&m, 2)) smg_graph_set_max(m.g, "t", 200);
     }
     return smg_graph_finish(m.g);
 }
