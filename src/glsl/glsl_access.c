@@ -123,7 +123,8 @@ static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const c
     glsl_seek data = { .k = w->k };
     smg_expr_leaves(w->k->exprs, access->index, find_load, &data);
     if (io_valid != NULL && may_be_absent(w->k->exprs, access->index)) {
-        *io_valid = glsl_both(w, *io_valid, GLSL_STRING(w, "x%d != %d", number, SMG_INDEX_ABSENT));
+        GLSL_LINE(w, "bool on%d = x%d != %d;", number, number, SMG_INDEX_ABSENT); /* before it is clamped */
+        *io_valid = glsl_both(w, *io_valid, GLSL_STRING(w, "on%d", number));
     }
     if (bounded || data.found) {
         const char *bad = bounded ? GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit)

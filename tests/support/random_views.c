@@ -159,6 +159,8 @@ static smg_value position(maker *m, const item *a, int axis) {
 static void guarded_rows(maker *m, item *a) {
     item r = *a;
     if (a->rank < 2 || !random_tame(m, a) || m->count >= POOL - 2 || random_magnitude(a) > 20) return;
+    extent last = a->dim[a->rank - 1];
+    if (random_is_static(last) && last.k == 1) return; /* x - x of an infinite x: shader compilers say 0 */
     smg_graph *g = m->g;
     smg_value row = position(m, a, a->rank - 2), column = position(m, a, a->rank - 1);
     smg_value moved = smg_graph_map(g, "sub", 2, (smg_value[]){ row, smg_graph_number(g, "i32", random_draw(m, 3)) });
