@@ -271,6 +271,26 @@ static bool nonzero_divisor(smg_sizes *s, smg_size b) {
     return false;
 }
 
+/* floor((floor(p/c) + k) / b) is floor((p + k*c) / (b*c)) for whole c, b > 0: one division, so that
+ * strides after strides have one form. NONE when `a` has no such term. */
+static smg_size nested_division(smg_sizes *s, smg_size a, smg_size b) {
+    int64_t outer, inner, product;
+    if (!smg_size_is_const(s, b, &outer)) return SMG_SIZE_NONE;
+    size_node x = s->nodes.items[a];
+    for (int i = 0; i < x.count; i++) {
+        if (x.terms[i].coefficient != 1 || x.terms[i].degree != 1) continue;
+        int32_t at = x.terms[i].atom[0];
+        size_atom atom = s->atoms.items[at];
+        if (atom.is_symbol || atom.op != SMG_SIZE_DIV || !smg_size_is_const(s, atom.b, &inner) ||
+            !smg_size_checked_mul(outer, inner, &product))
+            continue;
+        smg_size rest = smg_size_sub(s, a, of_atom(s, at));
+        smg_size whole = smg_size_add(s, atom.a, smg_size_mul(s, rest, atom.b));
+        return smg_size_div(s, whole, smg_size_const(s, product));
+    }
+    return SMG_SIZE_NONE;
+}
+
 smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b) {
     smg_size quotient, rest;
     if (!valid(s, a) || !valid(s, b) || !nonzero_divisor(s, b)) return SMG_SIZE_NONE;
@@ -279,7 +299,9 @@ smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b) {
     int64_t floor_of_rest;
     if (decided(s, rest, b, &floor_of_rest))
         return smg_size_add(s, quotient, smg_size_const(s, floor_of_rest));
-    return smg_size_add(s, quotient, of_operation(s, SMG_SIZE_DIV, rest, b));
+    smg_size once = nested_division(s, rest, b);
+    if (once < 0) once = of_operation(s, SMG_SIZE_DIV, rest, b);
+    return smg_size_add(s, quotient, once);
 }
 
 smg_size smg_size_ceil_div(smg_sizes *s, smg_size a, smg_size b) {

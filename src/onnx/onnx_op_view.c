@@ -13,18 +13,42 @@ static bool is_empty(const smg_onnx_build *b, const smg_onnx_value *value) {
 
 /* ---- reshapes ------------------------------------------------------------------------------- */
 
-/* dims[at] = elements of x / product of the other dims. */
+static bool is_symbol(const smg_onnx_build *b, smg_size size) {
+    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++)
+        if (smg_size_symbol(b->sizes, smg_size_symbol_name(b->sizes, i)) == size) return true;
+    return false;
+}
+
+/* The same number of elements. Where the leading axes are two symbols, only those can be what differs. */
+static smg_status same_elements(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x,
+                                int rank, const smg_size *dims) {
+    smg_size before = smg_onnx_product(b, x->rank, x->dims);
+    smg_size after = smg_onnx_product(b, rank, dims);
+    for (int i = 0; before != after && i < rank && i < x->rank; i++)
+        if (x->dims[i] != dims[i] && is_symbol(b, x->dims[i]) && is_symbol(b, dims[i]))
+            return smg_onnx_equal(b, n, x->dims[i], dims[i], "axes before and after");
+    return smg_onnx_equal(b, n, after, before, "the elements before and after");
+}
+
+/* dims[at] = elements of x / product of the other dims. Extents that both have are taken out first: they
+ * are extents of x, so not 0, which their form alone may not say. */
 static smg_status fill_dim(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x,
                            int rank, smg_size *dims, int at) {
-    dims[at] = smg_onnx_int(b, 1);
-    smg_size all = smg_onnx_product(b, x->rank, x->dims), rest = smg_onnx_product(b, rank, dims);
+    smg_size before[SMG_MAX_RANK], after[SMG_MAX_RANK], one = smg_onnx_int(b, 1);
+    memcpy(before, x->dims, sizeof before);
+    for (int i = 0; i < rank; i++) {
+        after[i] = i == at ? one : dims[i];
+        for (int k = 0; k < x->rank && after[i] != one; k++) {
+            if (before[k] != after[i]) continue;
+            before[k] = one;
+            after[i] = one;
+        }
+    }
+    smg_size all = smg_onnx_product(b, x->rank, before), rest = smg_onnx_product(b, rank, after);
     if (all < 0 || rest < 0) return smg_onnx_failed(b, n);
+    dims[at] = one;
     if (smg_size_divide_exact(b->sizes, all, rest, &dims[at])) return SMG_OK;
-    int64_t high, low;
-    smg_size_bounds(b->sizes, rest, &low, &high);
-    if (low > 0) dims[at] = smg_size_div(b->sizes, all, rest);
-    return smg_onnx_equal(b, n, low > 0 ? smg_size_mul(b->sizes, dims[at], rest) : rest, all,
-                          "the elements before and after");
+    return same_elements(b, n, x, rank, dims);
 }
 
 smg_status smg_onnx_convert_reshape(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -52,8 +76,7 @@ smg_status smg_onnx_convert_reshape(smg_onnx_build *b, const smg_onnx_node *n) {
         free_at = i;
     }
     if (free_at >= 0) SMG_TRY(fill_dim(b, n, x, rank, dims, free_at));
-    SMG_TRY(smg_onnx_equal(b, n, smg_onnx_product(b, rank, dims),
-                           smg_onnx_product(b, x->rank, x->dims), "the elements before and after"));
+    SMG_TRY(same_elements(b, n, x, rank, dims));
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), rank, dims));
 }
 
@@ -213,16 +236,15 @@ smg_status smg_onnx_convert_concat(smg_onnx_build *b, const smg_onnx_node *n) {
 
 /* ---- Slice ---------------------------------------------------------------------------------- */
 
-/* A bound given as ONNX does: negative ones count from the end; then into [low, high]. */
-static smg_size clamped(smg_onnx_build *b, smg_size given, smg_size extent, smg_size low,
-                        smg_size high) {
+/* A bound given as ONNX does: negative ones count from the end; huge ones are no bound (`far`). */
+static smg_size from_end(smg_onnx_build *b, smg_size given, smg_size extent, smg_size far_low,
+                         smg_size far_high) {
     int64_t number, most;
-    smg_size_bounds(b->sizes, given, NULL, &most);
     bool known = smg_size_is_const(b->sizes, given, &number);
-    if (known && number > SMG_SIZE_UNBOUNDED) return high;
-    if (known && number < -SMG_SIZE_UNBOUNDED) return low;
-    if (most < 0) given = smg_size_add(b->sizes, given, extent);
-    return smg_size_max(b->sizes, smg_size_min(b->sizes, given, high), low);
+    if (known && number > SMG_SIZE_UNBOUNDED) return far_high;
+    if (known && number < -SMG_SIZE_UNBOUNDED) return far_low;
+    smg_size_bounds(b->sizes, given, NULL, &most);
+    return most < 0 ? smg_size_add(b->sizes, given, extent) : given;
 }
 
 /* An end that is one symbol and an extent that is a number: who writes positions[:sequence] means a
@@ -245,23 +267,26 @@ typedef struct slice_axis {
     int64_t step;
 } slice_axis;
 
+/* Bounds are clamped on the side where a slice stays that has elements: a graph has no other ones, and
+ * what could only make it empty (a start past the end) is refused when sizes are bound. */
 static smg_value slice_one(smg_onnx_build *b, smg_value x, slice_axis s, bool *out_empty) {
-    smg_size extent = smg_onnx_dim(b, x, s.axis), zero = smg_onnx_int(b, 0), from, to, count;
-    smg_size one = smg_onnx_int(b, 1), last = smg_size_sub(b->sizes, extent, one);
+    smg_sizes *sizes = b->sizes;
+    smg_size extent = smg_onnx_dim(b, x, s.axis), zero = smg_onnx_int(b, 0), from, to, length;
+    smg_size last = smg_size_sub(sizes, extent, smg_onnx_int(b, 1)), before = smg_onnx_int(b, -1);
     int64_t high = 1;
     if (s.step > 0) {
         bound_symbol(b, s.end, extent);
-        from = clamped(b, s.start, extent, zero, extent);
-        to = clamped(b, s.end, extent, zero, extent);
-        count =
-            smg_size_ceil_div(b->sizes, smg_size_sub(b->sizes, to, from), smg_onnx_int(b, s.step));
+        from = smg_size_max(sizes, from_end(b, s.start, extent, zero, extent), zero);
+        to = smg_size_min(sizes, from_end(b, s.end, extent, zero, extent), extent);
+        length = smg_size_sub(sizes, to, from);
     } else {
-        from = clamped(b, s.start, extent, zero, last);
-        to = clamped(b, s.end, extent, smg_onnx_int(b, -1), last);
-        count =
-            smg_size_ceil_div(b->sizes, smg_size_sub(b->sizes, from, to), smg_onnx_int(b, -s.step));
+        from = smg_size_min(sizes, from_end(b, s.start, extent, before, last), last);
+        to = smg_size_max(sizes, from_end(b, s.end, extent, before, last), before);
+        length = smg_size_sub(sizes, from, to);
     }
-    if (count >= 0) smg_size_bounds(b->sizes, count, NULL, &high);
+    smg_size count =
+        smg_size_ceil_div(sizes, length, smg_onnx_int(b, s.step > 0 ? s.step : -s.step));
+    if (count >= 0) smg_size_bounds(sizes, count, NULL, &high);
     *out_empty = count >= 0 && high <= 0;
     return *out_empty ? x : smg_onnx_part(b, x, s.axis, from, count, s.step);
 }

@@ -148,6 +148,8 @@ smg_status smg_onnx_sizes_expand(smg_onnx_build *b, const smg_onnx_node *n, bool
         dims[i] = has == 1 ? wants : has;
         strides[i] = has == 1 ? 0 : from[old];
     }
+    /* Many copies are a broadcast of the graph, not numbers to count with. */
+    if (product(dims, 0, rank) > in.count && product(dims, 0, rank) > 64) return SMG_OK;
     return stride(b, n, &in, rank, dims, strides, 0, out_done);
 }
 

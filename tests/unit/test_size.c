@@ -80,6 +80,23 @@ static void division_takes_out_what_divides(void **state) {
     assert_string_equal(smg_context_error(f->ctx), "");
 }
 
+static void divisions_of_divisions_are_one(void **state) {
+    fixture *f = *state;
+    assert_int_equal(parse(f, "floor(s/5)/2"), parse(f, "s/10"));
+    assert_int_equal(parse(f, "(floor((s-10)/5)+1-3)/2+1"), parse(f, "(s-10)/10"));
+    assert_int_equal(parse(f, "(floor(s/3)+b)/4"), parse(f, "(s+3*b)/12"));
+    assert_int_equal(parse(f, "floor(floor(s/2)/3)/5"), parse(f, "s/30"));
+    assert_prints(f, parse(f, "floor(s/b)/2"), "floor(floor(s/b)/2)");
+    for (int64_t v = 1; v < 70; v++) {
+        int64_t symbols[8] = {0}, value;
+        int at = smg_size_symbol_find(f->s, "s");
+        symbols[at] = v;
+        smg_size_eval(f->s, parse(f, "(floor((s+7)/5)-4)/3"), symbols, &value);
+        int64_t inner = (v + 7) / 5 - 4;
+        assert_int_equal(value, inner >= 0 ? inner / 3 : -((-inner + 2) / 3));
+    }
+}
+
 static void text_round_trips(void **state) {
     fixture *f = *state;
     assert_prints(f, parse(f, "1+2*s"), "2*s+1");
@@ -213,6 +230,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_polynomials_share_an_id, setup, teardown),
         cmocka_unit_test_setup_teardown(division_takes_out_what_divides, setup, teardown),
+        cmocka_unit_test_setup_teardown(divisions_of_divisions_are_one, setup, teardown),
         cmocka_unit_test_setup_teardown(text_round_trips, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
