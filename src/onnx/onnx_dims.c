@@ -109,6 +109,7 @@ smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x,
                              smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
     const char *first = symbol_of(b, x), *second = symbol_of(b, y);
     if (first && second) return alias(b, first, second);
+    smg_onnx_bound_until_equal(b, x, y);
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                          "%s: %s and %s must be equal, which is not so for every size", what,
                          smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
@@ -130,6 +131,7 @@ static smg_status broadcast_pair(smg_onnx_build *b, const smg_onnx_node *n, smg_
     if (never && low > 1 && high > 1)
         return smg_onnx_fail(b, n, SMG_INVALID, "extents %s and %s cannot be broadcast",
                              smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
+    smg_onnx_bound_until_equal(b, dim, *io_dim);
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                          "extents %s and %s can be broadcast for some sizes only",
                          smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
@@ -170,7 +172,13 @@ static smg_size symbol(smg_onnx_build *b, const char *name) {
     for (int round = 0; round < b->aliases.count; round++)
         for (int i = 0; i < b->aliases.count; i++)
             if (strcmp(b->aliases.items[i].symbol, name) == 0) name = b->aliases.items[i].same_as;
-    return smg_size_symbol(b->sizes, name);
+    smg_size made = smg_size_symbol(b->sizes, name);
+    for (int i = 0; i < b->bounds.count; i++) {
+        int at = smg_size_symbol_find(b->sizes, b->bounds.items[i].symbol);
+        if (at >= 0 && b->bounds.items[i].most < smg_size_symbol_max(b->sizes, at))
+            smg_size_symbol_set_max(b->sizes, at, b->bounds.items[i].most);
+    }
+    return made;
 }
 
 /* Other names as plain ones; a hash keeps different names apart. */

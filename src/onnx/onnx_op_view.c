@@ -247,20 +247,6 @@ static smg_size from_end(smg_onnx_build *b, smg_size given, smg_size extent, smg
     return most < 0 ? smg_size_add(b->sizes, given, extent) : given;
 }
 
-/* An end that is one symbol and an extent that is a number: who writes positions[:sequence] means a
- * sequence that has positions, so the number bounds the symbol. */
-static void bound_symbol(smg_onnx_build *b, smg_size end, smg_size extent) {
-    int64_t most, high;
-    if (!smg_size_is_const(b->sizes, extent, &most) || most < 1) return;
-    smg_size_bounds(b->sizes, end, NULL, &high);
-    if (high <= most || smg_size_is_const(b->sizes, end, NULL)) return;
-    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
-        smg_size symbol = smg_size_symbol(b->sizes, smg_size_symbol_name(b->sizes, i));
-        if (symbol == end && smg_size_symbol_max(b->sizes, i) > most)
-            smg_size_symbol_set_max(b->sizes, i, most);
-    }
-}
-
 typedef struct slice_axis {
     int axis;
     smg_size start, end;
@@ -275,7 +261,6 @@ static smg_value slice_one(smg_onnx_build *b, smg_value x, slice_axis s, bool *o
     smg_size last = smg_size_sub(sizes, extent, smg_onnx_int(b, 1)), before = smg_onnx_int(b, -1);
     int64_t high = 1;
     if (s.step > 0) {
-        bound_symbol(b, s.end, extent);
         from = smg_size_max(sizes, from_end(b, s.start, extent, zero, extent), zero);
         to = smg_size_min(sizes, from_end(b, s.end, extent, zero, extent), extent);
         length = smg_size_sub(sizes, to, from);

@@ -389,6 +389,28 @@ def shape_arithmetic():
     add_nodes("shapes/13/shape as output", chain, {"x": x}, 13)
 
 
+def inferred_equalities():
+    """Files whose sizes are equal, or bounded, only because a later operator needs it."""
+    x, numbers = named(f(2, 3, 4), "b", "s", None), {"zero": fixed(vector(0)), "one": fixed(vector(1)), "two": fixed(vector(2))}
+    length = [node("Shape", ["x"], ["shape"]), node("Slice", ["shape", "one", "two"], ["s"])]
+    rows = length + [node("Slice", ["table", "zero", "s", "zero"], ["rows"]), node("Add", ["x", "rows"], ["y0"])]
+    add_nodes("bounds/14/first rows", rows, {"x": x, "table": fixed(f(9, 4)), **numbers}, 14)
+    last = length + [node("Sub", ["nine", "s"], ["from"]), node("Max", ["from", "zero"], ["begin"]),
+                     node("Slice", ["table", "begin", "nine", "zero"], ["rows"]), node("Add", ["x", "rows"], ["y0"])]
+    add_nodes("bounds/14/last rows", last, {"x": x, "table": fixed(f(9, 4)), "nine": fixed(vector(9)), **numbers}, 14)
+    chain = [node("Add", ["x", "z"], ["y0"])]
+    add_nodes("bounds/14/other names", chain, {"x": named(f(2, 3), None, "s"), "z": named(f(2, 3), None, "s")}, 14)
+    merge = [node("Reshape", ["x", "flat"], ["rows"]), node("Shape", ["z"], ["shape"]), node("Slice", ["shape", "zero", "one"], ["batch"]),
+             node("Concat", ["batch", "rest"], ["target"], axis=0), node("Reshape", ["rows", "target"], ["y0"])]
+    add_nodes("bounds/14/reshape between symbols", merge, {"x": x, "z": named(f(2, 5), "c", None), "flat": fixed(vector(0, -1)),
+              "rest": fixed(vector(-1, 4)), **numbers}, 14)
+    shrink = [node("Conv", ["t", "w"], ["c"], kernel_shape=[4], pads=[2, 2], strides=[2], group=1),
+              node("Slice", ["c", "zero", "minus", "two"], ["cut"]), node("Reshape", ["cut", "heads"], ["h"]),
+              node("Reshape", ["h", "back"], ["r"]), node("Add", ["cut", "r"], ["y0"])]
+    add_nodes("bounds/14/cut to size", shrink, {"t": named(f(2, 3, 11), "b", None, "t"), "w": fixed(f(4, 3, 4)), "minus": fixed(vector(-1)),
+              "heads": fixed(vector(0, 2, 2, -1)), "back": fixed(vector(0, 4, -1)), **numbers}, 14)
+
+
 # ---- indices -------------------------------------------------------------------------------------
 
 
@@ -571,7 +593,8 @@ def tensor(name, value):
 
 
 def main():
-    for family in (elementwise, activations, reductions, shapes, shape_arithmetic, indices, products, convolutions, norms, attention):
+    for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
+                   convolutions, norms, attention):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
