@@ -91,7 +91,8 @@ SMG_API int smg_model_output_count(const smg_model *model);
 SMG_API bool smg_model_input(const smg_model *model, int index, smg_tensor *out_tensor);
 SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out_tensor);
 
-/* Runs once. Every input that the model uses must be among `inputs`, each named, with dims that agree
+/* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and
+ * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
  * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
  * data as above (the caller's memory when data is set: `bytes` must be enough). */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count,

@@ -65,9 +65,9 @@ typedef struct cli_arrays {
 } cli_arrays;
 smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
                            cli_arrays *out);
-/* The arrays that no file gave. Apart, because sizes that do not fit the device should be found before
+/* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not fit the device should be found before
  * the host's memory is filled. */
-smg_status cli_fill_arrays(const cli_options *o, const smg_graph *g, cli_arrays *arrays);
+smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays);
 /* "f32[batch, 128]" */
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);

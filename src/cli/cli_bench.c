@@ -31,7 +31,7 @@ static smg_status open_side(cli_options *o, smg_source *source, smg_vk_device *d
     SMG_TRY(smg_model_open_source(o->ctx, source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;
     SMG_TRY(smg_model_bind(s->model, arrays->symbols));
-    if (!unfused) SMG_TRY(cli_fill_arrays(o, source->graph, arrays));
+    if (!unfused) SMG_TRY(cli_fill_arrays(o, source, arrays));
     s->name = unfused ? "unfused" : "fused";
     s->seconds = SMG_ARENA_ARRAY(arrays->arena, double, MOST_ROUNDS);
     if (s->seconds == NULL) return SMG_MEMORY;

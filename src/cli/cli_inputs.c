@@ -125,17 +125,26 @@ smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *
     return settle_sizes(o, g, out);
 }
 
-smg_status cli_fill_arrays(const cli_options *o, const smg_graph *g, cli_arrays *arrays) {
+/* What was not given is random, unless files are given: then an input with a value of its own has it. */
+static smg_fill fill_of(const cli_options *o, const smg_source *source, const char *name) {
+    const char *value = given(o, name);
+    smg_fill fill = SMG_FILL_RANDOM;
+    if (value != NULL) return strcmp(value, "zeros") == 0 ? SMG_FILL_ZEROS : SMG_FILL_RANDOM;
+    bool files = false;
+    for (int i = 0; i < o->input_count; i++) files |= is_file(o->inputs[i].value);
+    return files && smg_source_default(source, name, &fill) ? fill : SMG_FILL_RANDOM;
+}
+
+smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays) {
+    const smg_graph *g = source->graph;
     smg_node_id *nodes = SMG_ARENA_ARRAY(arrays->arena, smg_node_id, (size_t)arrays->count + 1);
     if (nodes == NULL) return SMG_MEMORY;
     smg_graph_input_nodes(g, nodes, arrays->count);
     for (int i = 0; i < arrays->count; i++) {
-        const char *value = given(o, smg_graph_node(g, nodes[i])->name);
-        if (is_file(value)) continue;
-        smg_fill how =
-            value != NULL && strcmp(value, "zeros") == 0 ? SMG_FILL_ZEROS : SMG_FILL_RANDOM;
-        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, how, (uint64_t)o->seed,
-                                arrays->arena, &arrays->inputs[i]));
+        const char *name = smg_graph_node(g, nodes[i])->name;
+        if (is_file(given(o, name))) continue;
+        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name),
+                                (uint64_t)o->seed, arrays->arena, &arrays->inputs[i]));
     }
     return SMG_OK;
 }

@@ -145,7 +145,7 @@ static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays
     smg_target target;
     smg_compilation *c = NULL;
     run_result result = {0};
-    SMG_TRY(cli_fill_arrays(o, source->graph, arrays));
+    SMG_TRY(cli_fill_arrays(o, source, arrays));
     SMG_TRY(cli_target(o, "careful", &target));
     const smg_model_desc desc = cli_model_desc(o);
     const smg_compile_options options = {
@@ -200,7 +200,7 @@ static smg_status run_on_device(cli_options *o, smg_source *source, cli_arrays *
     SMG_TRY(smg_model_open_source(o->ctx, source, NULL, &desc, &model));
     smg_text_init(&profile, o->ctx);
     smg_status status = smg_model_bind(model, arrays->symbols);
-    if (status == SMG_OK) status = cli_fill_arrays(o, source->graph, arrays);
+    if (status == SMG_OK) status = cli_fill_arrays(o, source, arrays);
     if (status == SMG_OK) status = measure(o, model, arrays, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
     if (status == SMG_OK) {

@@ -19,8 +19,8 @@ static const cli_command commands[] = {
      "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
      "        [--interpret [--target NAME|FILE]] [--rank N] [--json]",
-     "Compiles a model and runs it. Inputs that are not given are random. --check compares every "
-     "output\n"
+     "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
+     "attention_mask is 1 and its token_type_ids are 0. --check compares every output\n"
      "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels "
      "on the\n"
      "CPU without a device. --rank N takes every kernel's N-th next schedule by price (for tuning)."},

@@ -25,6 +25,8 @@
 
 /* ---- source: a graph and the files its constants lie in (compile_load.c) -------------------------- */
 
+typedef enum smg_fill { SMG_FILL_RANDOM, SMG_FILL_ZEROS, SMG_FILL_ONES } smg_fill;
+
 typedef struct smg_source {
     smg_context *ctx;
     smg_graph *graph;
@@ -43,6 +45,9 @@ smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_on
 smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only,
                            smg_source *out_source);
 void smg_source_close(smg_source *source); /* zeroed is fine */
+/* How to fill an input that a caller did not give: of a directory's graph some have a value of their own
+ * (smg_model_input_default). false: it must be given. */
+bool smg_source_default(const smg_source *source, const char *input, smg_fill *out_fill);
 /* For smg_program_options: drops the pages of an uploaded weight. user: the smg_source. */
 void smg_source_uploaded(void *user, const void *data, size_t bytes);
 
@@ -124,8 +129,6 @@ smg_status smg_compile_bundle(smg_compilation *c);
 smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 
 /* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
-
-typedef enum smg_fill { SMG_FILL_RANDOM, SMG_FILL_ZEROS } smg_fill;
 
 /* INPUT nodes of a graph in node order. */
 int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);

@@ -220,6 +220,13 @@ void smg_source_close(smg_source *source) {
     *source = (smg_source){0};
 }
 
+bool smg_source_default(const smg_source *source, const char *input, smg_fill *out_fill) {
+    int64_t value = 0;
+    if (source->dir == NULL || !smg_model_input_default(input, &value)) return false;
+    *out_fill = value != 0 ? SMG_FILL_ONES : SMG_FILL_ZEROS;
+    return true;
+}
+
 void smg_source_uploaded(void *user, const void *data, size_t bytes) {
     const smg_source *source = user;
     if (source->onnx != NULL) smg_onnx_drop(source->onnx, data, bytes);

@@ -204,20 +204,44 @@ static smg_status collect_inputs(smg_model *m, const smg_tensor *inputs, int cou
     }
     for (int i = 0; i < m->input_count; i++) {
         const smg_node *node = input_node(m, i);
-        if (m->all[i].data == NULL && program_has_input(m, node->name)) {
+        smg_fill fill;
+        if (m->all[i].data == NULL && program_has_input(m, node->name) &&
+            !smg_source_default(m->source, node->name, &fill)) {
             return smg_fail(m->ctx, SMG_INVALID, "input '%s' is missing", node->name);
         }
     }
     return SMG_OK;
 }
 
+/* An input that nobody gave and that has a value of its own. */
+static smg_status write_default(smg_model *m, const smg_node *node) {
+    const smg_graph *g = m->c->source;
+    smg_tensor tensor = {.type = smg_type_word(node->type), .rank = node->rank};
+    int64_t count = 1;
+    smg_fill fill;
+    if (!smg_source_default(m->source, node->name, &fill)) return SMG_OK;
+    for (int d = 0; d < node->rank; d++) {
+        if (!smg_size_eval(g->sizes, node->dims[d], m->values, &tensor.dims[d]) ||
+            !smg_mul_i64(count, tensor.dims[d], &count)) {
+            return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d has no valid size",
+                            node->name, d);
+        }
+    }
+    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(count * smg_type_host_bytes(node->type)) + 1));
+    tensor.data = m->scratch.data;
+    for (int64_t i = 0; i < count; i++) smg_tensor_set(&tensor, i, fill == SMG_FILL_ONES ? 1 : 0);
+    return smg_program_write_input(m->program, node->name, tensor.data, tensor.rank, tensor.dims);
+}
+
 static smg_status write_inputs(smg_model *m) {
     for (int i = 0; i < m->input_count; i++) {
         const smg_node *node = input_node(m, i);
         const void *data = NULL;
+        bool used = program_has_input(m, node->name);
+        if (m->all[i].data == NULL && used) SMG_TRY(write_default(m, node));
         if (m->all[i].data == NULL) continue;
         SMG_TRY(convert_input(m, node, &m->all[i], &data));
-        if (!program_has_input(m, node->name)) continue;
+        if (!used) continue;
         SMG_TRY(
             smg_program_write_input(m->program, node->name, data, m->all[i].rank, m->all[i].dims));
     }

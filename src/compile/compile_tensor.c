@@ -107,6 +107,8 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
     if (how == SMG_FILL_ZEROS) return SMG_OK;
     smg_type type = smg_tensor_type(out);
     int64_t count = smg_tensor_elements(out);
+    for (int64_t i = 0; how == SMG_FILL_ONES && i < count; i++) smg_tensor_set(out, i, 1);
+    if (how == SMG_FILL_ONES) return SMG_OK;
     int64_t limit = int_limit(g, id, symbols);
     uint64_t state = smg_hash_text(smg_hash_u64(SMG_HASH_SEED, seed), out->name);
     for (int64_t i = 0; i < count; i++) {

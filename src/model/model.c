@@ -23,6 +23,12 @@ static const struct family *find_family(const char *type) {
     return NULL;
 }
 
+bool smg_model_input_default(const char *name, int64_t *out_value) {
+    bool mask = strcmp(name, "attention_mask") == 0;
+    *out_value = mask ? 1 : 0;
+    return mask || strcmp(name, "token_type_ids") == 0;
+}
+
 bool smg_model_can_pool(const char *model_type) {
     const struct family *family = find_family(model_type);
     return family != NULL && family->pools;

@@ -50,6 +50,9 @@ typedef struct smg_model_source {
  * UNSUPPORTED: an unknown model_type (what is known is listed), activation or variant; NOT_FOUND: a
  * missing tensor; FORMAT: numbers that contradict each other or a tensor's shape. */
 smg_status smg_model_build(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
+/* What an input of these graphs holds everywhere when a caller gives none, as in Hugging Face: 1 for an
+ * attention mask (nothing is padding), 0 for token types. false: it must be given. */
+bool smg_model_input_default(const char *name, int64_t *out_value);
 /* Can this model_type give an "embedding"? */
 bool smg_model_can_pool(const char *model_type);
 

@@ -188,7 +188,8 @@ static void test_refuses(void **state) {
     wrong[1] = inputs[1];
     wrong[1].type = "f32";
     expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID, "f32 was given");
-    expect_error(&f, smg_model_run(f.model, inputs, 2, &out, 1), SMG_INVALID, "is missing");
+    expect_error(&f, smg_model_run(f.model, inputs + 1, 2, &out, 1), SMG_INVALID,
+                 "input 'input_ids' is missing");
     out.name = "logits";
     expect_error(&f, smg_model_run(f.model, inputs, 3, &out, 1), SMG_NOT_FOUND,
                  "last_hidden_state");
@@ -224,6 +225,25 @@ static void test_kept_input(void **state) {
     memset(inputs[1].data, 0, inputs[1].bytes); /* it was copied */
     expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
     expect_stored(&f, cases[0], &out);
+    close_all(&f);
+}
+
+/* Without them nothing is padding and every token has type 0. */
+static void test_defaults(void **state) {
+    (void)state;
+    fixture f;
+    if (!open_model(&f)) {
+        close_all(&f);
+        skip();
+    }
+    smg_tensor inputs[3] = {0};
+    smg_tensor out = {.name = "last_hidden_state"};
+    load_case(&f, cases[0], inputs); /* one row, all valid */
+    expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
+    expect_stored(&f, cases[0], &out);
+    int calls = f.seen.calls;
+    expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
+    assert_int_equal(f.seen.calls, calls);
     close_all(&f);
 }
 
@@ -288,9 +308,10 @@ static void test_batch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device),      cmocka_unit_test(test_interpreter),
-        cmocka_unit_test(test_refuses),     cmocka_unit_test(test_kept_input),
-        cmocka_unit_test(test_plans_agree), cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_device),   cmocka_unit_test(test_interpreter),
+        cmocka_unit_test(test_refuses),  cmocka_unit_test(test_kept_input),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_plans_agree),
+        cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
