@@ -43,6 +43,7 @@ typedef struct smg_onnx_value {
     /* Float dtype: element i is known[i] / known_den[i], exactly (sizes that pass through a float). */
     const smg_size *known_den;
     int known_count;
+    bool unknown; /* it was tried */
     const smg_import_tensor *constant; /* little-endian bytes; NULL: none */
 } smg_onnx_value;
 

@@ -158,6 +158,8 @@ bool smg_onnx_known_in(smg_onnx_build *b, const smg_onnx_node *n, int input, onn
 /* Shape and room for the items; false when it has more than SMG_ONNX_KNOWN_MAX elements. */
 bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims,
                          onnx_known *out);
+/* Both f32, both integers or both bools, as operands of one operator must be. */
+bool smg_onnx_known_alike(const onnx_known *x, const onnx_known *y);
 smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               const onnx_known *known, bool *out_done);
 /* A known input as integers: shapes, axes, indices. */

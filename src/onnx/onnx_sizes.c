@@ -49,6 +49,10 @@ bool smg_onnx_known_in(smg_onnx_build *b, const smg_onnx_node *n, int input, onn
     return true;
 }
 
+bool smg_onnx_known_alike(const onnx_known *x, const onnx_known *y) {
+    return smg_onnx_graph_type(x->dtype) == smg_onnx_graph_type(y->dtype);
+}
+
 bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
                          const int64_t **out_ints, int *out_count) {
     onnx_known known;

@@ -36,7 +36,8 @@ static bool apply(smg_onnx_build *b, onnx_arith op, smg_import_dtype dtype, cons
     int64_t dims[SMG_MAX_RANK];
     int rank = 0;
     bool integer = smg_onnx_graph_type(a->dtype) != SMG_TYPE_F32;
-    if (!join(a, c, &rank, dims) || !smg_onnx_known_make(b, dtype, rank, dims, out)) return false;
+    if (!smg_onnx_known_alike(a, c) || !join(a, c, &rank, dims)) return false;
+    if (!smg_onnx_known_make(b, dtype, rank, dims, out)) return false;
     for (int i = 0; i < out->count; i++)
         if (!smg_onnx_arith(b, op, integer, a->items[source_of(a, rank, dims, i)],
                             c->items[source_of(c, rank, dims, i)], &out->items[i]))
@@ -86,7 +87,7 @@ smg_status smg_onnx_sizes_where(smg_onnx_build *b, const smg_onnx_node *n, bool 
     int64_t dims[SMG_MAX_RANK];
     int rank = 0;
     if (!smg_onnx_known_in(b, n, 0, &condition) || !smg_onnx_known_in(b, n, 1, &yes) ||
-        !smg_onnx_known_in(b, n, 2, &no))
+        !smg_onnx_known_in(b, n, 2, &no) || !smg_onnx_known_alike(&yes, &no))
         return SMG_OK;
     if (!join(&yes, &no, &rank, dims) || !smg_onnx_known_make(b, yes.dtype, rank, dims, &pair))
         return SMG_OK;

@@ -233,7 +233,9 @@ smg_status smg_onnx_sizes_concat(smg_onnx_build *b, const smg_onnx_node *n, bool
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), first.rank, &axis));
     for (int i = 0; i < first.rank; i++) dims[i] = first.dims[i];
     for (int k = 0; k < n->input_count; k++) {
-        if (!smg_onnx_known_in(b, n, k, &part) || part.rank != first.rank) return SMG_OK;
+        if (!smg_onnx_known_in(b, n, k, &part) || part.rank != first.rank ||
+            !smg_onnx_known_alike(&first, &part))
+            return SMG_OK;
         for (int i = 0; i < first.rank; i++)
             if (i != axis && part.dims[i] != first.dims[i]) return SMG_OK;
         extent += part.dims[axis];
@@ -304,6 +306,31 @@ smg_status smg_onnx_sizes_split(smg_onnx_build *b, const smg_onnx_node *n, bool 
     return SMG_OK;
 }
 
+/* Known data, indices and updates: the elements one after the other. */
+smg_status smg_onnx_sizes_scatter_nd(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {
+    onnx_known data, indices, updates;
+    if (!smg_onnx_known_in(b, n, 0, &data) || !smg_onnx_known_in(b, n, 1, &indices) ||
+        !smg_onnx_known_in(b, n, 2, &updates) || !smg_onnx_known_alike(&data, &updates))
+        return SMG_OK;
+    if (strcmp(smg_onnx_attr_string(b, n, "reduction", "none"), "none") != 0) return SMG_OK;
+    int64_t width = indices.rank > 0 ? indices.dims[indices.rank - 1] : 0;
+    if (width < 1 || width > data.rank) return SMG_OK;
+    int64_t rows = indices.count / width, run = product(data.dims, (int)width, data.rank);
+    if (rows * run != updates.count) return SMG_OK;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t at = 0;
+        for (int j = 0; j < width; j++) {
+            int64_t index = 0;
+            if (!smg_onnx_number_is(b, indices.items[row * width + j], &index)) return SMG_OK;
+            if (index < 0) index += data.dims[j];
+            if (index < 0 || index >= data.dims[j]) return SMG_OK;
+            at = at * data.dims[j] + index;
+        }
+        for (int64_t i = 0; i < run; i++) data.items[at * run + i] = updates.items[row * run + i];
+    }
+    return smg_onnx_known_out(b, n, 0, &data, out_done);
+}
+
 /* ---- from numbers ------------------------------------------------------------------------------- */
 
 smg_status smg_onnx_sizes_range(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {
@@ -311,7 +338,9 @@ smg_status smg_onnx_sizes_range(smg_onnx_build *b, const smg_onnx_node *n, bool 
     onnx_number span, steps;
     int64_t count = 0;
     for (int i = 0; i < 3; i++)
-        if (!smg_onnx_known_in(b, n, i, &in[i]) || in[i].count != 1) return SMG_OK;
+        if (!smg_onnx_known_in(b, n, i, &in[i]) || in[i].count != 1 ||
+            !smg_onnx_known_alike(&in[0], &in[i]))
+            return SMG_OK;
     onnx_number start = in[0].items[0], limit = in[1].items[0], step = in[2].items[0];
     if (!smg_onnx_arith(b, ONNX_SUB, false, limit, start, &span) ||
         !smg_onnx_arith(b, ONNX_DIV, false, span, step, &steps) ||

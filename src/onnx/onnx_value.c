@@ -3,6 +3,7 @@
  * A value starts as a weight of the file, as sizes, or as a node of the graph. Sizes and weights become
  * nodes only when a converter asks for one, so that shape arithmetic never leaves a trace in the graph.
  */
+#include "onnx/onnx_form.h"
 #include "onnx/onnx_private.h"
 
 static const smg_value no_value = {0};
@@ -43,10 +44,46 @@ static bool learn_ints(smg_onnx_build *b, smg_onnx_value *v) {
     return !b->failed;
 }
 
+/* A small value of the graph whose elements turn out to be sizes: an element of a range, say. */
+#define MOST_READ 64
+
+static bool learn_graph(smg_onnx_build *b, smg_onnx_value *v) {
+    onnx_form at[SMG_MAX_RANK], element;
+    int64_t count = 1, extent[SMG_MAX_RANK];
+    onnx_forms forms;
+    for (int i = 0; i < v->rank; i++)
+        if (!smg_size_is_const(b->sizes, v->dims[i], &extent[i]) ||
+            !smg_mul_i64(count, extent[i], &count) || count > MOST_READ)
+            return false;
+    smg_size *known = SMG_ARENA_ARRAY(b->arena, smg_size, (size_t)count);
+    if (!known) b->failed = true;
+    smg_onnx_forms_begin(b, 0, NULL, &forms);
+    for (int64_t k = 0; known && k < count; k++) {
+        int64_t rest = k;
+        for (int i = v->rank - 1; i >= 0; i--) {
+            at[i] = smg_onnx_form_of(b, smg_onnx_int(b, rest % extent[i]));
+            rest /= extent[i];
+        }
+        if (b->failed || !smg_onnx_form_at(&forms, v->graph, at, &element)) return false;
+        known[k] = element.base;
+    }
+    v->known = known;
+    v->known_count = (int)count;
+    return known != NULL;
+}
+
+static bool learn(smg_onnx_build *b, smg_onnx_value *v, int64_t most,
+                  bool (*from_constant)(smg_onnx_build *b, smg_onnx_value *v)) {
+    if (v->known || v->unknown) return v->known != NULL;
+    bool done = v->constant ? v->constant->count <= most && from_constant(b, v)
+                            : v->graph.id != 0 && learn_graph(b, v);
+    v->unknown = !done;
+    return done;
+}
+
 bool smg_onnx_knows_sizes(smg_onnx_build *b, smg_onnx_value *v) {
     if (b->failed || !v || is_float(v->dtype)) return false;
-    if (v->known) return true;
-    return v->constant && v->constant->count <= SMG_ONNX_KNOWN_MAX && learn_ints(b, v);
+    return learn(b, v, SMG_ONNX_KNOWN_MAX, learn_ints);
 }
 
 /* Floats that are a small multiple of a power of 1/2, exactly. */
@@ -93,8 +130,7 @@ static bool learn_fractions(smg_onnx_build *b, smg_onnx_value *v) {
 bool smg_onnx_knows_fractions(smg_onnx_build *b, smg_onnx_value *v) {
     if (b->failed || !v) return false;
     if (!is_float(v->dtype)) return smg_onnx_knows_sizes(b, v);
-    if (v->known) return true;
-    return v->constant && v->constant->count <= MOST_FRACTIONS && learn_fractions(b, v);
+    return learn(b, v, MOST_FRACTIONS, learn_fractions);
 }
 
 bool smg_onnx_is_number(smg_onnx_build *b, smg_onnx_value *v, double *out_number) {

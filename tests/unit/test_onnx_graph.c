@@ -63,15 +63,16 @@ static void expect_failure(fixture *f, smg_status want, const char *part) {
     clear(f);
 }
 
-/* x = f32[3] {1, -2, 3} in, y out. */
+/* x = f32[3] {1, -2, 3} in, y out; a symbolic size is 3. */
 static void expect_y(fixture *f, double a, double b, double c) {
     double data[] = {1, -2, 3};
     const double want[] = {a, b, c};
+    const int64_t symbols[] = {3};
     smg_arena *arena = NULL;
     smg_array out, in = {.type = SMG_TYPE_F32, .rank = 1, .dims = {3}, .data = data};
     expect_graph(f);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    if (smg_graph_eval(f->graph, NULL, &in, arena, &out) != SMG_OK)
+    if (smg_graph_eval(f->graph, symbols, &in, arena, &out) != SMG_OK)
         fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_array_elements(&out), 3);
     for (int i = 0; i < 3; i++) assert_true(out.data[i] == want[i]);
@@ -571,8 +572,77 @@ static void equalities_that_a_file_implies_are_kept(void **state) {
     assert_non_null(strstr(smg_context_error(f->ctx), "node 'sum' (Add, opset 18)"));
 }
 
+/* ---- values that follow from positions ------------------------------------------------------ */
+
+static void ints(pb *p, const char *name, const char *dims, int count, int64_t a, int64_t b) {
+    const int64_t values[] = {a, b};
+    onnx_tensor_i64(p, 5, name, dims, values, count);
+}
+
+/* x[1:] = updates: indices that enumerate a box, whatever made them. */
+static void assignments_to_boxes_are_choices(void **state) {
+    fixture *f = *state;
+    static const float two[] = {8, 9}, three[] = {7, 8, 9};
+    begin_xy(&f->p, 18);
+    ints(&f->p, "at", "2 1", 2, 1, 2);
+    onnx_tensor_f32(&f->p, 5, "new", "2", two, 2);
+    onnx_plain(&f->p, "ScatterND", "n", "x at new", "y");
+    onnx_end(&f->p);
+    expect_y(f, 1, 8, 9);
+    /* The whole of a symbolic axis: nothing is left of x. */
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "s");
+    ints(&f->p, "zero", "", 1, 0, 0);
+    ints(&f->p, "one", "", 1, 1, 0);
+    ints(&f->p, "last", "1", 1, -1, 0);
+    onnx_plain(&f->p, "Shape", "n1", "x", "shape");
+    onnx_plain(&f->p, "Squeeze", "n2", "shape", "s");
+    onnx_plain(&f->p, "Range", "n3", "zero s one", "r");
+    onnx_plain(&f->p, "Unsqueeze", "n4", "r last", "at");
+    onnx_plain(&f->p, "Neg", "n5", "x", "new");
+    onnx_plain(&f->p, "ScatterND", "n6", "x at new", "y");
+    onnx_end(&f->p);
+    expect_y(f, -1, 2, -3);
+    /* Every second element is no box; neither is an order that data decides. */
+    begin_xy(&f->p, 18);
+    ints(&f->p, "at", "2 1", 2, 0, 2);
+    onnx_tensor_f32(&f->p, 5, "new", "2", two, 2);
+    onnx_plain(&f->p, "ScatterND", "n", "x at new", "y");
+    onnx_end(&f->p);
+    expect_failure(f, SMG_UNSUPPORTED, "must enumerate a box");
+    begin_xy(&f->p, 18);
+    onnx_value(&f->p, 11, "at", ONNX_I64, "3 1");
+    onnx_tensor_f32(&f->p, 5, "new", "3", three, 3);
+    onnx_plain(&f->p, "ScatterND", "n", "x at new", "y");
+    onnx_end(&f->p);
+    expect_failure(f, SMG_UNSUPPORTED, "must enumerate a box");
+}
+
+/* The last element of a range of unknown length is a size: it can shape a tensor. */
+static void elements_of_ranges_are_sizes(void **state) {
+    fixture *f = *state;
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "?");
+    ints(&f->p, "zero", "", 1, 0, 0);
+    ints(&f->p, "one", "1", 1, 1, 0);
+    ints(&f->p, "step", "", 1, 1, 0);
+    ints(&f->p, "last", "1", 1, -1, 0);
+    onnx_plain(&f->p, "Shape", "n1", "x", "shape");
+    onnx_plain(&f->p, "Squeeze", "n2", "shape", "s");
+    onnx_plain(&f->p, "Range", "n3", "zero s step", "r");
+    onnx_plain(&f->p, "Gather", "n4", "r last", "end");
+    onnx_plain(&f->p, "Add", "n5", "end one", "count");
+    onnx_plain(&f->p, "Reshape", "n6", "x count", "y");
+    onnx_end(&f->p);
+    expect_y(f, 1, -2, 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(assignments_to_boxes_are_choices, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(elements_of_ranges_are_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nodes_may_come_in_any_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cycles_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_are_made_once, set_up, tear_down),
