@@ -512,6 +512,23 @@ def convolutions():
     refused("MaxPool", f(1, 2, 4, 4), kernel_shape=[2, 2], opset=12, count=2, label="indices")
 
 
+def resizes():
+    x, whole = named(f(2, 3, 4, 5), "b", None, None, None), f(2, 3, 4, 5)
+    none = fixed(np.zeros(0, F32))
+    for places in "half_pixel pytorch_half_pixel align_corners asymmetric".split():
+        for mode in "nearest linear cubic".split():
+            case("Resize", whole, None, none, fixed(vector(2, 3, 7, 4)), mode=mode, coordinate_transformation_mode=places, opset=13,
+                 label=f"{mode} {places}")
+            case("Resize", x, None, fixed(vector(1, 1, 1.6, 0.75, kind=F32)), mode=mode, coordinate_transformation_mode=places, opset=13,
+                 label=f"{mode} {places}, scales")
+    for rounding in "round_prefer_floor round_prefer_ceil floor ceil".split():
+        case("Resize", x, None, fixed(vector(1, 1, 2, 2.5, kind=F32)), nearest_mode=rounding, coordinate_transformation_mode="asymmetric",
+             opset=13, label=rounding)
+    case("Resize", whole, None, none, fixed(vector(2, 3, 9, 9)), mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1, opset=13, label="inside")
+    case("Resize", x, None, None, fixed(vector(8, 10)), mode="linear", axes=[2, 3], opset=18, label="axes")
+    refused("Resize", x, None, None, fixed(vector(2, 2)), mode="linear", axes=[2, 3], antialias=1, opset=18, label="antialias")
+
+
 # ---- norms ---------------------------------------------------------------------------------------
 
 
@@ -594,7 +611,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, norms, attention):
+                   convolutions, resizes, norms, attention):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))

@@ -1,0 +1,197 @@
+/* Resize: along each axis whose extent changes, nearest picks elements at known places, linear and cubic are
+ * products with a matrix of weights that is computed here. Extents of such axes are numbers. */
+#include <math.h>
+
+#include "onnx/onnx_part.h"
+
+typedef enum resize_kind { NEAREST, LINEAR, CUBIC } resize_kind;
+
+typedef struct resizing {
+    resize_kind kind;
+    const char *places, *rounding; /* coordinate_transformation_mode, nearest_mode */
+    double cubic;                  /* cubic_coeff_a */
+    bool inside_only;              /* exclude_outside */
+} resizing;
+
+/* ---- attributes ----------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *word, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0) return true;
+    return false;
+}
+
+static smg_status read_resizing(smg_onnx_build *b, const smg_onnx_node *n, resizing *out) {
+    static const char *const kinds[] = {"nearest", "linear", "cubic"};
+    static const char *const places[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                         "asymmetric", "half_pixel_symmetric"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil"};
+    const char *kind = smg_onnx_attr_string(b, n, "mode", "nearest");
+    const char *policy = smg_onnx_attr_string(b, n, "keep_aspect_ratio_policy", "stretch");
+    out->places = smg_onnx_attr_string(b, n, "coordinate_transformation_mode", "half_pixel");
+    out->rounding = smg_onnx_attr_string(b, n, "nearest_mode", "round_prefer_floor");
+    out->cubic = smg_onnx_attr_float(b, n, "cubic_coeff_a", -0.75);
+    out->inside_only = smg_onnx_attr_int(b, n, "exclude_outside", 0) != 0;
+    out->kind = strcmp(kind, "linear") == 0 ? LINEAR : strcmp(kind, "cubic") == 0 ? CUBIC : NEAREST;
+    if (!is_one_of(kind, kinds, SMG_COUNT_OF(kinds)))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "mode is \"%s\"", kind);
+    if (!is_one_of(out->places, places, SMG_COUNT_OF(places)))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "coordinate_transformation_mode is \"%s\"",
+                             out->places);
+    if (!is_one_of(out->rounding, roundings, SMG_COUNT_OF(roundings)))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "nearest_mode is \"%s\"", out->rounding);
+    if (strcmp(policy, "stretch") != 0)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "keep_aspect_ratio_policy is \"%s\"", policy);
+    if (smg_onnx_attr_int(b, n, "antialias", 0) != 0)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "antialias is 1");
+    return SMG_OK;
+}
+
+/* ---- one axis ------------------------------------------------------------------------------- */
+
+typedef struct resize_axis {
+    int64_t in, out;
+    double scale;
+} resize_axis;
+
+/* Where element `at` of the result lies in the input. */
+static double place_of(const resizing *r, const resize_axis *a, int64_t at) {
+    double x = (double)at, wide = a->scale * (double)a->in;
+    if (strcmp(r->places, "asymmetric") == 0) return x / a->scale;
+    if (strcmp(r->places, "align_corners") == 0)
+        return a->out == 1 ? 0.0 : x * (double)(a->in - 1) / (double)(a->out - 1);
+    if (strcmp(r->places, "pytorch_half_pixel") == 0 && a->out == 1) return 0.0;
+    double centred = (x + 0.5) / a->scale - 0.5;
+    if (strcmp(r->places, "half_pixel_symmetric") != 0) return centred;
+    return (double)a->in / 2.0 * (1.0 - (double)a->out / wide) + centred;
+}
+
+static int64_t nearest(const resizing *r, const resize_axis *a, int64_t at) {
+    double x = place_of(r, a, at), rounded = floor(x);
+    bool half = x - rounded >= 0.5 && x - rounded <= 0.5;
+    if (strcmp(r->rounding, "ceil") == 0)
+        rounded = ceil(x);
+    else if (strcmp(r->rounding, "floor") != 0 && x - rounded >= 0.5)
+        rounded += half && strcmp(r->rounding, "round_prefer_floor") == 0 ? 0.0 : 1.0;
+    int64_t index = (int64_t)rounded;
+    if (index < 0) return 0;
+    return index < a->in ? index : a->in - 1;
+}
+
+static double cubic_weight(double a, double distance) {
+    double x = fabs(distance);
+    if (x <= 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+    return x < 2.0 ? ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a : 0.0;
+}
+
+/* Column `at` of weights[in][out]. Neighbours outside are the border, or left out. */
+static void weigh(const resizing *r, const resize_axis *a, int64_t at, float *weights) {
+    double x = place_of(r, a, at), sum = 0.0, part[4];
+    int taps = r->kind == LINEAR ? 2 : 4;
+    int64_t first = (int64_t)floor(x) - (taps == 2 ? 0 : 1);
+    for (int i = 0; i < taps; i++) {
+        int64_t from = first + i;
+        double distance = x - (double)from;
+        part[i] = taps == 2 ? 1.0 - fabs(distance) : cubic_weight(r->cubic, distance);
+        if (r->inside_only && (from < 0 || from >= a->in)) part[i] = 0.0;
+        sum += part[i];
+    }
+    for (int i = 0; i < taps; i++) {
+        int64_t from = first + i < 0 ? 0 : first + i;
+        if (from >= a->in) from = a->in - 1;
+        weights[from * a->out + at] += (float)(r->inside_only ? part[i] / sum : part[i]);
+    }
+}
+
+static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const resizing *r,
+                                smg_value x, int axis, const resize_axis *a) {
+    smg_size dims[2] = {smg_onnx_int(b, a->in), smg_onnx_int(b, a->out)};
+    onnx_lettered left = {.value = x, .letters = "abcdefgh"};
+    char out[SMG_MAX_RANK + 1] = "abcdefgh";
+    int rank = smg_onnx_rank(b, x);
+    if (r->kind == NEAREST) {
+        int32_t *indices = SMG_ARENA_ARRAY(b->arena, int32_t, (size_t)a->out);
+        for (int64_t i = 0; indices && i < a->out; i++) indices[i] = (int32_t)nearest(r, a, i);
+        if (!indices || !x.id) return (smg_value){0};
+        return smg_graph_take(
+            b->graph, x, smg_graph_constant_of(b->graph, "", SMG_TYPE_I32, 1, &dims[1], indices),
+            axis);
+    }
+    float *weights = SMG_ARENA_ARRAY(b->arena, float, (size_t)(a->in * a->out));
+    for (int64_t i = 0; weights && i < a->out; i++) weigh(r, a, i, weights);
+    if (!weights || !x.id) return (smg_value){0};
+    onnx_lettered right = {.value =
+                               smg_graph_constant_of(b->graph, "", SMG_TYPE_F32, 2, dims, weights)};
+    memcpy(right.letters, "KN", 3);
+    left.letters[rank] = out[rank] = '\0';
+    left.letters[axis] = 'K';
+    out[axis] = 'N';
+    return smg_onnx_multiply(b, n, left, right, out);
+}
+
+/* ---- the operator --------------------------------------------------------------------------- */
+
+/* Scales (floats) or sizes of the axes in `axes`. */
+static smg_status read_targets(smg_onnx_build *b, const smg_onnx_node *n, int count,
+                               const float **out_scales, const smg_size **out_sizes) {
+    int found = 0;
+    *out_sizes = NULL;
+    *out_scales = NULL;
+    if (smg_onnx_has(n, 3)) {
+        SMG_TRY(smg_onnx_sizes(b, n, 3, out_sizes, &found));
+    } else {
+        const smg_import_tensor *tensor = smg_onnx_has(n, 2) ? smg_onnx_constant(n, 2) : NULL;
+        if (!tensor)
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "scales are not known before the run");
+        float *scales = SMG_ARENA_ARRAY(b->arena, float, (size_t)tensor->count + 1);
+        if (!scales) return SMG_MEMORY;
+        SMG_TRY(smg_import_to_f32(b->ctx, tensor->dtype, tensor->data, tensor->count, scales));
+        *out_scales = scales;
+        found = (int)tensor->count;
+    }
+    if (found == count) return SMG_OK;
+    return smg_onnx_fail(b, n, SMG_INVALID, "%d sizes or scales for %d axes", found, count);
+}
+
+static smg_status read_axis(smg_onnx_build *b, const smg_onnx_node *n, int axis, const float *scale,
+                            const smg_size *size, resize_axis *out) {
+    smg_size extent = n->inputs[0]->dims[axis];
+    bool known = smg_size_is_const(b->sizes, extent, &out->in);
+    if (size) {
+        known = smg_size_is_const(b->sizes, *size, &out->out) && known;
+    } else {
+        double wide = floor((double)out->in * (double)*scale);
+        known = known && wide >= 1.0 && wide <= 65536.0;
+        out->out = known ? (int64_t)wide : 0;
+    }
+    if (!known || out->in > 65536 || out->out < 1 || out->out > 65536)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
+                             "axis %d, %s elements, is resized to an extent that is not a number "
+                             "in [1, 65536]",
+                             axis, smg_onnx_size_text(b, extent));
+    out->scale = scale ? (double)*scale : (double)out->out / (double)out->in;
+    return SMG_OK;
+}
+
+smg_status smg_onnx_convert_resize(smg_onnx_build *b, const smg_onnx_node *n) {
+    int rank = n->inputs[0]->rank, axes[SMG_MAX_RANK], count = -1;
+    resizing r;
+    const float *scales;
+    const smg_size *sizes;
+    SMG_TRY(read_resizing(b, n, &r));
+    if (smg_onnx_has_attr(n, "axes")) SMG_TRY(smg_onnx_axes(b, n, 99, rank, axes, &count));
+    for (int i = 0; count < 0 && i < rank; i++) axes[i] = i;
+    if (count < 0) count = rank;
+    SMG_TRY(read_targets(b, n, count, &scales, &sizes));
+    smg_value x = smg_onnx_in(b, n, 0);
+    for (int i = 0; i < count; i++) {
+        resize_axis a = {.in = 0};
+        bool same = sizes ? sizes[i] == n->inputs[0]->dims[axes[i]]
+                          : scales[i] >= 1.0f && scales[i] <= 1.0f;
+        if (same) continue;
+        SMG_TRY(read_axis(b, n, axes[i], scales ? &scales[i] : NULL, sizes ? &sizes[i] : NULL, &a));
+        x = resize_axis_of(b, n, &r, x, axes[i], &a);
+    }
+    return smg_onnx_set_like(b, n, 0, 0, x);
+}
