@@ -285,19 +285,70 @@ static bool read_gather(onnx_forms *f, const smg_node *node, const onnx_form *at
     return read_node(f, node->operand[0], inner, out);
 }
 
+/* A constant whose elements lie on a plane over the axes that vary. */
+typedef struct plane {
+    int rank;
+    int64_t extent[SMG_MAX_RANK], index[SMG_MAX_RANK]; /* index -1: the axis varies */
+    const uint8_t *data;
+} plane;
+
+static int32_t plane_at(const plane *p, const int64_t *index) {
+    int64_t flat = 0;
+    int32_t value = 0;
+    for (int axis = 0; axis < p->rank; axis++) flat = flat * p->extent[axis] + index[axis];
+    memcpy(&value, p->data + flat * 4, sizeof value);
+    return value;
+}
+
+/* Steps to the next coordinates of the axes that vary; false after the last. */
+static bool next_place(const plane *p, int64_t *index) {
+    for (int axis = p->rank - 1; axis >= 0; axis--) {
+        if (p->index[axis] >= 0) continue;
+        if (++index[axis] < p->extent[axis]) return true;
+        index[axis] = 0;
+    }
+    return false;
+}
+
+static bool read_plane(onnx_forms *f, const plane *p, const onnx_form *at, onnx_form *out) {
+    int64_t index[SMG_MAX_RANK], slope[SMG_MAX_RANK] = {0};
+    for (int axis = 0; axis < p->rank; axis++)
+        index[axis] = p->index[axis] < 0 ? 0 : p->index[axis];
+    int64_t first = plane_at(p, index);
+    for (int axis = 0; axis < p->rank; axis++) {
+        if (p->index[axis] >= 0 || p->extent[axis] < 2) continue;
+        index[axis] = 1;
+        slope[axis] = plane_at(p, index) - first;
+        index[axis] = 0;
+    }
+    do {
+        int64_t want = first;
+        for (int axis = 0; axis < p->rank; axis++)
+            if (p->index[axis] < 0) want += slope[axis] * index[axis];
+        if (plane_at(p, index) != want) return false;
+    } while (next_place(p, index));
+    if (!whole(f, first, out)) return false;
+    for (int axis = 0; axis < p->rank; axis++)
+        if (slope[axis] != 0 && !add(f, out, &at[axis], slope[axis], out)) return false;
+    return true;
+}
+
 static bool read_constant(onnx_forms *f, const smg_node *node, const onnx_form *at,
                           onnx_form *out) {
-    int64_t flat = 0, index = 0, extent = 0;
-    int32_t value = 0;
+    plane p = {.rank = node->rank, .data = node->data};
+    int64_t count = 1;
     if (!node->data || node->type != SMG_TYPE_I32) return false;
     for (int axis = 0; axis < node->rank; axis++) {
-        if (!smg_size_is_const(f->b->sizes, node->dims[axis], &extent) ||
-            !is_number(f, &at[axis], &index) || index < 0 || index >= extent)
+        if (!smg_size_is_const(f->b->sizes, node->dims[axis], &p.extent[axis])) return false;
+        if (!is_number(f, &at[axis], &p.index[axis])) {
+            p.index[axis] = -1;
+            if (!smg_mul_i64(count, p.extent[axis], &count) || count > SMG_ONNX_KNOWN_MAX)
+                return false;
+        } else if (p.index[axis] < 0 || p.index[axis] >= p.extent[axis]) {
             return false;
-        flat = flat * extent + index;
+        }
     }
-    memcpy(&value, (const uint8_t *)node->data + flat * 4, sizeof value);
-    return whole(f, value, out);
+    return read_plane(f, &p, at, out);
 }
 
 static bool read_leaf(onnx_forms *f, const smg_node *node, const onnx_form *at, onnx_form *out) {

@@ -125,8 +125,11 @@ static bool extreme(smg_onnx_build *b, onnx_number x, onnx_number y, bool max, o
     return reduced(b, num, x.den, out);
 }
 
+static bool root(smg_onnx_build *b, onnx_number x, onnx_number *out);
+
 static bool power(smg_onnx_build *b, onnx_number x, onnx_number y, onnx_number *out) {
     int64_t exponent = 0;
+    if (smg_onnx_is_const(b, y.num, 1) && smg_onnx_is_const(b, y.den, 2)) return root(b, x, out);
     if (!smg_onnx_number_is(b, y, &exponent) || exponent < 0 || exponent > 8) return false;
     *out = smg_onnx_number_of(b, 1);
     for (int64_t i = 0; i < exponent && !b->failed; i++)

@@ -589,6 +589,17 @@ static void assignments_to_boxes_are_choices(void **state) {
     onnx_plain(&f->p, "ScatterND", "n", "x at new", "y");
     onnx_end(&f->p);
     expect_y(f, 1, 8, 9);
+    /* Two axes, given as numbers on a plane. */
+    static const int64_t pairs[] = {0, 1, 0, 2};
+    begin_xy(&f->p, 18);
+    ints(&f->p, "zero", "1", 1, 0, 0);
+    onnx_tensor_i64(&f->p, 5, "at", "2 2", pairs, 4);
+    onnx_tensor_f32(&f->p, 5, "new", "2", two, 2);
+    onnx_plain(&f->p, "Unsqueeze", "n1", "x zero", "row");
+    onnx_plain(&f->p, "ScatterND", "n2", "row at new", "changed");
+    onnx_plain(&f->p, "Squeeze", "n3", "changed zero", "y");
+    onnx_end(&f->p);
+    expect_y(f, 1, 8, 9);
     /* The whole of a symbolic axis: nothing is left of x. */
     onnx_begin(&f->p, 18);
     onnx_value(&f->p, 11, "x", ONNX_F32, "s");
