@@ -3,9 +3,10 @@ import os
 import shutil
 import subprocess
 
-SOURCE = os.environ["SMG_SOURCE_DIR"]
-SMG = os.path.join(os.environ["SMG_BINARY_DIR"], "smg")
-OUTPUT = os.environ["SMG_TEST_OUTPUT"]
+SOURCE = os.environ.get("SMG_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("SMG_BINARY_DIR") or os.path.join(SOURCE, "build", "dev")
+SMG = os.path.join(BINARY, "smg")
+OUTPUT = os.environ.get("SMG_TEST_OUTPUT") or os.path.join(BINARY, "test-output")
 VULKAN = os.environ.get("SMG_VULKAN", "ON") not in ("OFF", "0", "")
 
 
