@@ -132,7 +132,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
     /* Without a barrier inside, an unrolled loop lets the driver read ahead. */
-    if (depth / k->lane_depth * it.row_registers * it.column_registers <= 1024) GLSL_LINE(w, "[[unroll]]");
+    if (depth / k->lane_depth * it.row_registers * it.column_registers <= 512) GLSL_LINE(w, "[[unroll]]");
     const char *first = k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", f.unroll) : "0";
     glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %lld; k += %d)", first, (long long)depth,
                              f.unroll * k->lane_depth));
