@@ -269,7 +269,8 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double memory = w.memory / (t->bandwidth * share);
     double cache = w.traffic / (t->cache_bandwidth * share);
     double slow = fmax(fmax(arithmetic, w.waits * ceil(waves / together)), fmax(memory, cache));
-    out_price->seconds = slow + w.barriers * waves * t->barrier_cost + t->dispatch_cost;
+    double barriers = w.barriers * ceil(waves / together) * t->barrier_cost; /* others work while one waits */
+    out_price->seconds = slow + barriers + t->dispatch_cost;
     out_price->bytes = w.memory;
     out_price->flops = w.flops;
     out_price->workgroups = w.workgroups;
