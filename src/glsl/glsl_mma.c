@@ -121,6 +121,28 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
     it->has_row = has_row;
 }
 
+#define UNROLLED 512 /* multiply-adds of a lane; more take drivers seconds to build */
+
+/* The loop over k, `unroll` at a time in each depth lane. There is no barrier inside, so as many steps as are not too
+ * many are unrolled, which lets the driver read ahead. Returns the loops opened. */
+static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
+    int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride, together = 1;
+    for (int64_t n = 2; n <= trips && depth % stride == 0; n++)
+        if (trips % n == 0 && n * unroll * sums <= UNROLLED) together = n;
+    const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
+    end = GLSL_STRING(w, "%lld", (long long)depth);
+    bool nested = together > 1 && together < trips;
+    if (nested) {
+        GLSL_LINE(w, "[[dont_unroll]]");
+        glsl_open(w, GLSL_STRING(w, "for (int k0 = %s; k0 < %s; k0 += %lld)", first, end, (long long)(together * stride)));
+        first = "k0";
+        end = GLSL_STRING(w, "k0 + %lld", (long long)(together * stride));
+    }
+    if (together > 1) GLSL_LINE(w, "[[unroll]]");
+    glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %s; k += %lld)", first, end, (long long)stride));
+    return nested ? 2 : 1;
+}
+
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *dst = &k->tiles.items[instr->dst];
@@ -131,16 +153,12 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
-    /* Without a barrier inside, an unrolled loop lets the driver read ahead. */
-    if (depth / k->lane_depth * it.row_registers * it.column_registers <= 512) GLSL_LINE(w, "[[unroll]]");
-    const char *first = k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", f.unroll) : "0";
-    glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %lld; k += %d)", first, (long long)depth,
-                             f.unroll * k->lane_depth));
+    int loops = open_depth(w, depth, f.unroll, it.row_registers * it.column_registers);
     split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, true);
     if (f.a_groups && f.b_groups) {
         stream_columns(w, &it, instr);
-        glsl_close(w);
+        for (; loops > 0; loops--) glsl_close(w);
         return;
     }
     if (f.b_groups) load_columns(w, &it, instr, &f);
@@ -152,7 +170,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
         multiply(w, &it, instr, &f, u);
         glsl_close(w);
     }
-    glsl_close(w);
+    for (; loops > 0; loops--) glsl_close(w);
 }
 
 /* Adds up the depth lanes' sums: all leave theirs in shared memory, the depth lanes share out the adding, all take the

@@ -81,5 +81,7 @@ smg_status lower_pipeline(lowering *l);
 
 /* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
 smg_status lower_share(lowering *l, int from);
+/* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */
+smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with);
 
 #endif

@@ -100,11 +100,93 @@ static smg_status pipeline_loop(lowering *l, loop_range *loop) {
     return SMG_OK;
 }
 
+/* ---- loads of the elementwise part ---------------------------------------------------------------- */
+
+typedef struct early {
+    lowering *l;
+    loop_range loop;
+    int at;        /* the instruction that loads */
+    int leaf;      /* one load to move; -1 */
+} early;
+
+static bool sliced_load(const lowering *l, loop_range loop, const smg_kleaf *f) {
+    if (f->what != SMG_KLEAF_LOAD) return false;
+    const smg_access *access = &l->k->accesses.items[f->index];
+    if (access->index != SMG_EXPR_NONE || l->k->buffers.items[access->buffer].written) return false;
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == l->body.items[loop.begin].axes[0]) return true;
+    return false;
+}
+
+static void find_load(void *user, int leaf) {
+    early *e = user;
+    if (e->leaf < 0 && sliced_load(e->l, e->loop, &e->l->k->leaves.items[leaf])) e->leaf = leaf;
+}
+
+/* A tile of the load's own axes, in the order of the instruction's: all of its columns or none. */
+static smg_status early_tile(const early *e, int *out_tile) {
+    lowering *l = e->l;
+    const smg_instr *in = &l->body.items[e->at];
+    const smg_tile *dst = &l->k->tiles.items[in->dst];
+    smg_axis_set own = lower_leaf_axes(l, e->leaf), columns = 0;
+    int axes[SMG_TILE_AXES];
+    for (int i = 0; i < dst->axis_count; i++) columns |= SMG_AXIS_BIT(dst->axis[i]);
+    columns = lower_columns(l, columns);
+    *out_tile = -1;
+    if (lower_columns(l, own) != 0 && lower_columns(l, own) != columns) return SMG_OK;
+    int count = lower_tile_axes(l, own, axes);
+    *out_tile = lower_new_tile(l, "soon", l->k->leaves.items[e->leaf].kind, SMG_REGISTER, axes, count, 0);
+    return *out_tile < 0 ? SMG_MEMORY : SMG_OK;
+}
+
+static smg_status move_load(early *e, int place) {
+    lowering *l = e->l;
+    int tile;
+    SMG_TRY(early_tile(e, &tile));
+    if (tile < 0) return SMG_OK;
+    smg_kind kind = l->k->leaves.items[e->leaf].kind;
+    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = kind, .index = tile };
+    int number = lower_new_leaf(l, leaf, -1);
+    if (number < 0) return SMG_MEMORY;
+    smg_expr from = smg_expr_leaf(l->k->exprs, kind, e->leaf), to = smg_expr_leaf(l->k->exprs, kind, number);
+    smg_expr changed = lower_replace(l->k->exprs, l->body.items[e->at].expr, from, to);
+    if (from == SMG_EXPR_NONE || to == SMG_EXPR_NONE || changed == SMG_EXPR_NONE) return SMG_MEMORY;
+    l->body.items[e->at].expr = changed;
+    smg_instr set = { .kind = SMG_I_SET, .dst = tile, .a = -1, .b = -1, .expr = from,
+                      .note = "on its way during the product" };
+    e->at++;
+    return insert(l, place, set);
+}
+
+/* What follows a product in a loop and loads a slice of its own waits for it there; the load is issued in front of
+ * the product instead. */
+static smg_status early_loads(lowering *l, loop_range *loop) {
+    int product = -1, depth = 0;
+    for (int i = loop->begin + 1; i < loop->end; i++) {
+        smg_instr_kind kind = l->body.items[i].kind;
+        if (kind == SMG_I_LOOP) depth++;
+        if (kind == SMG_I_END) depth--;
+        if (depth > 0) continue;
+        if (kind == SMG_I_MMA && product < 0) product = i;
+        if (kind != SMG_I_SET || product < 0) continue;
+        early e = { .l = l, .loop = *loop, .at = i, .leaf = -1 };
+        smg_expr_leaves(l->k->exprs, l->body.items[i].expr, find_load, &e);
+        if (e.leaf < 0) continue;
+        SMG_TRY(move_load(&e, product));
+        if (e.at == i) continue;
+        loop->end++;
+        product++;
+        i = e.at - 1; /* once more: it may load other things */
+    }
+    return SMG_OK;
+}
+
 smg_status lower_pipeline(lowering *l) {
     for (int i = 0; i < l->body.count; i++) {
         if (l->body.items[i].kind != SMG_I_LOOP) continue;
         loop_range loop = { .begin = i, .end = end_of(l, i) };
         SMG_TRY(pipeline_loop(l, &loop));
+        SMG_TRY(early_loads(l, &loop));
         i = loop.begin;
     }
     return SMG_OK;

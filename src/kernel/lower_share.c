@@ -142,13 +142,13 @@ static bool pick(const sharing *s, candidate *out) {
     return out->expr != SMG_EXPR_NONE;
 }
 
-static smg_expr replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with) {
+smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with) {
     if (in == what) return with;
     smg_expr_node n = *smg_expr_get(pool, in);
     smg_expr arg[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
     bool same = true;
     for (int k = 0; k < smg_prim_arity(n.prim); k++) {
-        arg[k] = replace(pool, n.arg[k], what, with);
+        arg[k] = lower_replace(pool, n.arg[k], what, with);
         if (arg[k] == SMG_EXPR_NONE) return SMG_EXPR_NONE;
         same = same && arg[k] == n.arg[k];
     }
@@ -183,7 +183,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
     for (int i = c->first + 1; i < l->body.count; i++) {
         smg_instr *in = &l->body.items[i];
         if (!shares(in)) continue;
-        in->expr = replace(l->k->exprs, in->expr, c->expr, with);
+        in->expr = lower_replace(l->k->exprs, in->expr, c->expr, with);
         if (in->expr == SMG_EXPR_NONE) return SMG_MEMORY;
     }
     return SMG_OK;
