@@ -67,8 +67,9 @@ static smg_status check_leaf_node(kernel_verifier *v, const smg_expr_node *node)
 
 /* A node counts as checked only behind its operands: a chain of accesses that closes is met again. */
 static smg_status check_node(kernel_verifier *v, smg_expr expr) {
+    bool inside = expr >= 0 && expr < smg_expr_count(v->k->exprs);
     const smg_expr_node *node = smg_expr_get(v->k->exprs, expr);
-    if (!node || (unsigned)node->prim >= SMG_PRIM_COUNT)
+    if (!inside || !node || (unsigned)node->prim >= SMG_PRIM_COUNT)
         return KERNEL_WRONG(v, "expression %d does not exist", (int)expr);
     if (v->checked[expr]) return SMG_OK;
     if (node->prim == SMG_PRIM_LEAF) {
