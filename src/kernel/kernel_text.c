@@ -122,9 +122,12 @@ typedef struct expr_writer {
     int labels;
 } expr_writer;
 
+/* A broken program prints, too. */
+static bool exists(const expr_writer *w, smg_expr expr) { return expr >= 0 && expr < smg_expr_count(w->k->exprs); }
+
 static void count_uses(expr_writer *w, smg_expr expr) {
+    if (!exists(w, expr) || w->uses[expr]++ > 0) return;
     const smg_expr_node *node = smg_expr_get(w->k->exprs, expr);
-    if (!node || w->uses[expr]++ > 0) return;
     for (int i = 0; i < smg_prim_arity(node->prim); i++) count_uses(w, node->arg[i]);
 }
 
@@ -158,7 +161,7 @@ static void add_const(expr_writer *w, const smg_expr_node *node) {
 
 static void add_node(expr_writer *w, smg_expr expr) {
     const smg_expr_node *node = smg_expr_get(w->k->exprs, expr);
-    if (!node) {
+    if (!exists(w, expr)) {
         smg_text_add(w->text, "?");
         return;
     }
