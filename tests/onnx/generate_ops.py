@@ -385,6 +385,10 @@ def shape_arithmetic():
     add_nodes("shapes/15/count as a number", chain, {"x": x}, 15)
     chain = [node("Size", ["x"], ["size"]), node("Cast", ["size"], ["number"], to=TensorProto.FLOAT), node("Mul", ["x", "number"], ["y0"])]
     add_nodes("shapes/13/size", chain, {"x": x}, 13)
+    chain = [node("Pow", ["area", "half"], ["side"]), node("Cast", ["side"], ["n"], to=TensorProto.INT64),
+             node("Concat", ["rest", "n", "n"], ["target"], axis=0), node("Reshape", ["x", "target"], ["y0"])]
+    add_nodes("shapes/13/side of a square", chain, {"x": named(f(2, 9), "b", None), "area": fixed(vector(9, kind=F32)),
+              "half": fixed(vector(0.5, kind=F32)), "rest": fixed(vector(-1))}, 13)
     chain = [node("Shape", ["x"], ["shape"]), node("Identity", ["shape"], ["y0"])]
     add_nodes("shapes/13/shape as output", chain, {"x": x}, 13)
 
