@@ -50,7 +50,8 @@ typedef struct smg_plan {
 
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
-/* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1. */
+/* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an
+ * extent of the graph would be below 1. */
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values);
 void smg_plan_print(const smg_plan *plan, smg_text *text);
 

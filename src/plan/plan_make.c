@@ -11,10 +11,46 @@ typedef struct choice {
     const segment *segment;
 } choice;
 
+/* Every extent of the graph is at least 1 at these values. */
+static bool has_elements(const smg_graph *g, const int64_t *values) {
+    for (int i = 0; i < g->nodes.count; i++) {
+        const smg_node *n = smg_graph_node(g, i);
+        for (int k = 0; k < n->rank; k++) {
+            int64_t extent;
+            if (!smg_size_eval(g->sizes, n->dims[k], values, &extent) || extent < 1) return false;
+        }
+    }
+    return true;
+}
+
+/* A size that is strided or cut on the way (samples of a sound) needs more than 1 for anything to be left: the
+ * first symbol that helps grows, and where none does, all grow. */
+static bool grow(const smg_graph *g, int64_t *values, int symbols) {
+    bool grown = false;
+    for (int i = 0; i < symbols; i++) {
+        int64_t before = values[i], max = smg_size_symbol_max(g->sizes, i);
+        for (int64_t more = 2 * before; more <= (1 << 20) && more / 2 < max; more *= 2) {
+            values[i] = more < max ? more : max;
+            if (has_elements(g, values)) return true;
+        }
+        values[i] = before;
+    }
+    for (int i = 0; i < symbols; i++) {
+        int64_t max = smg_size_symbol_max(g->sizes, i);
+        if (values[i] >= max || values[i] >= (1 << 20)) continue;
+        values[i] = 2 * values[i] < max ? 2 * values[i] : max;
+        grown = true;
+    }
+    return grown;
+}
+
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
-    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+    int symbols = smg_size_symbol_count(g->sizes);
+    for (int i = 0; i < symbols; i++) {
         int64_t max = smg_size_symbol_max(g->sizes, i);
         out_values[i] = max >= SMG_SIZE_UNBOUNDED ? 1 : max < 128 ? max : 128;
+    }
+    while (!has_elements(g, out_values) && grow(g, out_values, symbols)) {
     }
 }
 
@@ -109,7 +145,11 @@ static smg_status choose(planner *p, smg_plan *plan) {
         SMG_TRY(extend(p, from, best));
     }
     int count = 0;
-    for (int at = p->count; at > 0; at = best[at].from) ends[count++] = at;
+    for (int at = p->count; at > 0; at = best[at].from) {
+        if (best[at].segment == NULL)
+            return smg_fail(p->ctx, SMG_NO_FIT, "no partition into kernels has a price at the sizes it is planned for");
+        ends[count++] = at;
+    }
     for (int i = 0; i < count / 2; i++) {
         int end = ends[i];
         ends[i] = ends[count - 1 - i];
