@@ -1,7 +1,7 @@
 """Makes the table of docs/models.md: what is left of every stored model after fusion.
 
     ctest -R golden.models         a number that is worse than the table's fails (traffic: by 5 %)
-    SMG_GOLDEN_WRITE=1 ctest ...   writes the table
+    tests/golden/models.py --write    writes the table; look at the difference before committing it
 
 Planning is pure, so the table is the same on every machine. A better number passes, and says so.
 """
@@ -10,11 +10,11 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.environ["SMG_SOURCE_DIR"], "tests", "support"))
-from smg_command import SOURCE, smg
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from smg_command import BINARY, SOURCE, smg
 
 PAGE = os.path.join(SOURCE, "docs", "models.md")
-MODELS = os.environ["SMG_TEST_MODELS"]
+MODELS = os.environ.get("SMG_TEST_MODELS") or os.path.join(BINARY, "test-models")
 SIZES = {"batch": 1, "sequence": 128, "decoder_sequence": 128}
 COLUMNS = ("graph ops", "after rewrites", "kernels", "prepared", "KB moved", "KB unfused")
 BEGIN, END = "<!-- made by tests/golden/models.py -->", "<!-- end -->"
@@ -69,7 +69,7 @@ def main():
     with open(PAGE, encoding="utf-8") as file:
         text = file.read()
     found = {name: row(path) for name, path in models()}
-    if os.environ.get("SMG_GOLDEN_WRITE"):
+    if "--write" in sys.argv[1:]:
         write(text, found)
         return 0
     failures = 0
@@ -86,7 +86,7 @@ def main():
                 print(f"{name}: {column} was {was}, is {now}")
                 failures += 1
             elif now < was:
-                print(f"{name}: {column} was {was}, is {now}: better; SMG_GOLDEN_WRITE=1 renews docs/models.md")
+                print(f"{name}: {column} was {was}, is {now}: better; --write renews docs/models.md")
     print(f"{len(found)} models, {failures} numbers worse")
     return 1 if failures or not found else 0
 
