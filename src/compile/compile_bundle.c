@@ -15,7 +15,8 @@ typedef struct smg_bundler {
     int variant;      /* the run list at hand */
     int *buffer_of;   /* node -> buffer, -1 */
     smg_map *modules; /* text -> module index + 1 */
-    smg_spirv_compiler *compiler;
+    SMG_ARRAY(smg_spirv_job) jobs; /* of the modules that the list at hand adds, in their order */
+    SMG_ARRAY(int *) indices;      /* theirs in `modules` */
     smg_text text;
 } smg_bundler;
 
@@ -177,29 +178,50 @@ static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_gl
                              int *out_module) {
     const char *text = smg_text_cstr(&b->text);
     void *known = NULL;
-    if (smg_map_get(b->modules, text, b->text.length, &known)) {
+    if (smg_map_get(b->modules, text, b->text.length, &known) && *(int *)known >= 0) {
         *out_module = *(int *)known;
         return SMG_OK;
     }
-    double start = smg_clock_seconds();
-    smg_spirv_module words = {0};
-    SMG_TRY(smg_spirv_compile(b->compiler, b->bundle->arena, from->name, text, NULL, &words));
-    b->c->seconds.spirv += smg_clock_seconds() - start;
-    b->c->modules_cached += words.from_cache;
-    smg_bmodule *module = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->modules);
-    int *index = SMG_ARENA_NEW(b->bundle->arena, int);
-    if (module == NULL || index == NULL) return SMG_MEMORY;
-    *module = (smg_bmodule){
-        .name = smg_arena_string(b->bundle->arena, from->name),
-        .words = words.words,
-        .word_count = words.word_count,
-        .local_size = interface->local_size,
-        .subgroup = interface->subgroup_size > 1 ? interface->subgroup_size : 1,
-        .hash = smg_hash_bytes(SMG_HASH_SEED, words.words, words.word_count * sizeof(uint32_t)),
-    };
-    if (module->name == NULL) return SMG_MEMORY;
+    smg_arena *arena = b->bundle->arena;
+    int *index = SMG_ARENA_NEW(arena, int);
+    smg_bmodule *module = SMG_ARRAY_PUSH(arena, &b->bundle->modules);
+    if (module != NULL) *module = (smg_bmodule){0};
+    smg_spirv_job *job = SMG_ARRAY_PUSH(arena, &b->jobs);
+    if (job != NULL) *job = (smg_spirv_job){0};
+    int **slot = SMG_ARRAY_PUSH(arena, &b->indices);
+    if (slot != NULL) *slot = index;
+    if (module == NULL || index == NULL || job == NULL || slot == NULL) return SMG_MEMORY;
+    module->name = job->name = smg_arena_string(arena, from->name);
+    module->local_size = interface->local_size;
+    module->subgroup = interface->subgroup_size > 1 ? interface->subgroup_size : 1;
+    job->text = smg_arena_string(arena, text);
+    if (module->name == NULL || job->text == NULL) return SMG_MEMORY;
     *out_module = *index = b->bundle->modules.count - 1;
     return smg_map_set(b->modules, text, b->text.length, index);
+}
+
+/* The modules from `first` on: their texts are known, their words follow. */
+static smg_status compile_modules(smg_bundler *b, int first) {
+    double start = smg_clock_seconds();
+    smg_spirv_compiler *compiler = NULL;
+    smg_progress(b->c->ctx, "compile", 0, (size_t)b->jobs.count, b->c->graph->name);
+    SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &compiler));
+    smg_status status =
+        smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, NULL);
+    smg_spirv_compiler_destroy(compiler);
+    b->c->seconds.spirv += smg_clock_seconds() - start;
+    SMG_TRY(status);
+    for (int i = 0; i < b->jobs.count; i++) {
+        const smg_spirv_module *from = &b->jobs.items[i].module;
+        smg_bmodule *module = &b->bundle->modules.items[first + i];
+        module->words = from->words;
+        module->word_count = from->word_count;
+        module->hash =
+            smg_hash_bytes(SMG_HASH_SEED, from->words, from->word_count * sizeof(uint32_t));
+        b->c->modules_cached += from->from_cache;
+    }
+    smg_progress(b->c->ctx, "compile", (size_t)b->jobs.count, (size_t)b->jobs.count, "");
+    return SMG_OK;
 }
 
 static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep *step) {
@@ -251,18 +273,17 @@ static smg_status add_inputs(smg_bundler *b) {
 
 static smg_status add_steps(smg_bundler *b, const smg_pstep *steps, int count) {
     for (int i = 0; i < count; i++) {
-        smg_progress(b->c->ctx, "compile", (size_t)i, (size_t)count, steps[i].name);
         SMG_TRY(add_step(b, &steps[i], i));
     }
-    smg_progress(b->c->ctx, "compile", (size_t)count, (size_t)count, "");
     return SMG_OK;
 }
 
 /* The run list of one plan; its temporaries are its own. */
 static smg_status add_list(smg_bundler *b, int variant) {
     const smg_plan *plan = b->c->variants[variant].plan;
+    int first = b->bundle->modules.count;
     b->variant = variant;
-    SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &b->compiler));
+    b->jobs.count = b->indices.count = 0;
     smg_text_init(&b->text, b->c->ctx);
     smg_status status = SMG_OK;
     if (variant == 0) {
@@ -272,7 +293,13 @@ static smg_status add_list(smg_bundler *b, int variant) {
     }
     if (status == SMG_OK) status = add_steps(b, plan->steps.items, plan->steps.count);
     smg_text_free(&b->text);
-    smg_spirv_compiler_destroy(b->compiler);
+    if (status == SMG_OK) status = compile_modules(b, first);
+    if (status != SMG_OK) { /* modules without words go */
+        b->bundle->modules.count = first;
+        for (int i = 0; i < b->indices.count; i++) {
+            if (b->indices.items[i] != NULL) *b->indices.items[i] = -1;
+        }
+    }
     for (smg_node_id id = 0; id < b->c->graph->nodes.count; id++) {
         int buffer = b->buffer_of[id];
         if (buffer < 0) continue;
@@ -324,7 +351,7 @@ smg_status smg_compile_bundle(smg_compilation *c) {
     return SMG_OK;
 }
 
-/* What a failure leaves half-made goes; modules may stay, they are whole. */
+/* What a failure leaves half-made goes. */
 smg_status smg_compile_add_variant(smg_compilation *c, int variant) {
     int buffers = c->bundle->buffers.count;
     smg_status status = add_list(c->bundler, variant);

@@ -141,41 +141,80 @@ static smg_status take_result(smg_spirv_compiler *compiler, smg_arena *arena, co
     return SMG_OK;
 }
 
-static smg_status run_shaderc(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
-                              const char *text, const environment *target, bool keep,
-                              smg_spirv_module *out_module) {
+/* Touches neither context nor arena, so that several threads may call it. NULL: out of memory. */
+static shaderc_compilation_result_t run_shaderc(shaderc_compiler_t compiler, const char *name, const char *text,
+                                                const environment *target, bool keep) {
     shaderc_compile_options_t options = shaderc_compile_options_initialize();
-    if (!options) return smg_fail(compiler->ctx, SMG_MEMORY, "shaderc options");
+    if (!options) return NULL;
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, target->vulkan);
     shaderc_compile_options_set_target_spirv(options, target->spirv);
     shaderc_compile_options_set_optimization_level(
         options, keep ? shaderc_optimization_level_zero : shaderc_optimization_level_performance);
     if (keep) shaderc_compile_options_set_generate_debug_info(options);
     shaderc_compilation_result_t result =
-        shaderc_compile_into_spv(compiler->shaderc, text, strlen(text), shaderc_compute_shader, name,
-                                 "main", options);
-    smg_status status = result
-                            ? take_result(compiler, arena, name, result, out_module)
-                            : smg_fail(compiler->ctx, SMG_MEMORY, "kernel '%s': shaderc gave nothing",
-                                       name);
-    shaderc_result_release(result);
+        shaderc_compile_into_spv(compiler, text, strlen(text), shaderc_compute_shader, name, "main", options);
     shaderc_compile_options_release(options);
+    return result;
+}
+
+typedef struct compile_run {
+    smg_spirv_compiler *compiler;
+    const environment *target;
+    bool keep;
+    const smg_spirv_job *jobs;
+    const int *todo; /* jobs that the cache does not have */
+    shaderc_compilation_result_t *results;
+} compile_run;
+
+static void compile_some(void *user, int64_t begin, int64_t end) {
+    compile_run *run = user;
+    for (int64_t i = begin; i < end; i++) {
+        const smg_spirv_job *job = &run->jobs[run->todo[i]];
+        run->results[i] = run_shaderc(run->compiler->shaderc, job->name, job->text, run->target, run->keep);
+    }
+}
+
+static smg_status finish_job(const compile_run *run, int i, smg_arena *arena, smg_spirv_key key, smg_spirv_job *job) {
+    smg_context *ctx = run->compiler->ctx;
+    if (!run->results[i]) return smg_fail(ctx, SMG_MEMORY, "kernel '%s': shaderc gave nothing", job->name);
+    SMG_TRY(take_result(run->compiler, arena, job->name, run->results[i], &job->module));
+    SMG_TRY(validate(ctx, job->name, job->module.words, job->module.word_count, run->target->validator));
+    smg_spirv_cache_write(ctx, arena, key, &job->module);
+    return SMG_OK;
+}
+
+smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena, smg_spirv_job *jobs, int count,
+                                 const smg_spirv_options *options) {
+    const smg_spirv_options defaults = {0};
+    if (!options) options = &defaults;
+    if (count < 1) return SMG_OK;
+    compile_run run = {.compiler = compiler, .keep = options->keep, .jobs = jobs};
+    SMG_TRY(find_environment(compiler->ctx, jobs[0].name, options->version, &run.target));
+    int *todo = SMG_ARENA_ARRAY(arena, int, (size_t)count);
+    smg_spirv_key *keys = SMG_ARENA_ARRAY(arena, smg_spirv_key, (size_t)count);
+    run.results = SMG_ARENA_ARRAY(arena, shaderc_compilation_result_t, (size_t)count);
+    if (!todo || !keys || !run.results) return SMG_MEMORY;
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+        keys[left] = smg_spirv_key_of(jobs[i].text, run.target->version, options);
+        jobs[i].module = (smg_spirv_module){0};
+        if (!smg_spirv_cache_read(compiler->ctx, arena, keys[left], jobs[i].name, &jobs[i].module)) todo[left++] = i;
+    }
+    run.todo = todo;
+    smg_parallel_for(left, 1, compile_some, &run);
+    smg_status status = SMG_OK;
+    for (int i = 0; i < left; i++) {
+        if (status == SMG_OK) status = finish_job(&run, i, arena, keys[i], &jobs[todo[i]]);
+        shaderc_result_release(run.results[i]);
+    }
     return status;
 }
 
 smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
                              const char *text, const smg_spirv_options *options,
                              smg_spirv_module *out_module) {
-    const smg_spirv_options defaults = {0};
-    if (!options) options = &defaults;
-    *out_module = (smg_spirv_module){0};
-    const environment *target = NULL;
-    SMG_TRY(find_environment(compiler->ctx, name, options->version, &target));
-    smg_spirv_key key = smg_spirv_key_of(text, target->version, options);
-    if (smg_spirv_cache_read(compiler->ctx, arena, key, name, out_module)) return SMG_OK;
-    SMG_TRY(run_shaderc(compiler, arena, name, text, target, options->keep, out_module));
-    SMG_TRY(validate(compiler->ctx, name, out_module->words, out_module->word_count,
-                     target->validator));
-    smg_spirv_cache_write(compiler->ctx, arena, key, out_module);
-    return SMG_OK;
+    smg_spirv_job job = {.name = name, .text = text};
+    smg_status status = smg_spirv_compile_all(compiler, arena, &job, 1, options);
+    *out_module = status == SMG_OK ? job.module : (smg_spirv_module){0};
+    return status;
 }

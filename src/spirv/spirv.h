@@ -35,6 +35,15 @@ void smg_spirv_compiler_destroy(smg_spirv_compiler *compiler); /* NULL is fine *
 smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
                              const char *text, const smg_spirv_options *options,
                              smg_spirv_module *out_module);
+/* One text of many. */
+typedef struct smg_spirv_job {
+    const char *name, *text;
+    smg_spirv_module module; /* given back */
+} smg_spirv_job;
+/* The same for many texts: those that the cache does not have are compiled on all cores. The first failure
+ * in the order of the jobs is told. */
+smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena, smg_spirv_job *jobs, int count,
+                                 const smg_spirv_options *options);
 /* Validates words from elsewhere (a bundle) for the environment of `version`. */
 smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words,
                               size_t word_count, int version);
