@@ -43,7 +43,7 @@ struct smg_onnx {
     const char *folder; /* of external data; NULL: none */
     SMG_ARRAY(onnx_external) externals;
     pb_model *proto;
-    smg_map *functions; /* domain, name and overload, each with its NUL, to pb_function */
+    smg_map *functions; /* by name; onnx_read.c */
     SMG_ARRAY(smg_onnx_missing) missing;
     SMG_ARRAY(smg_onnx_declared) declared;
 };

@@ -46,41 +46,42 @@ const char *smg_onnx_node_name(const pb_node *node) {
     return "?";
 }
 
-/* "domain\0name\0overload" in `text`, which is cleared first. */
-static void function_key(smg_text *text, const char *domain, const char *name,
-                         const char *overload) {
-    const char *const parts[] = {smg_onnx_domain(domain), name, overload};
-    text->length = 0;
-    for (int i = 0; i < 3; i++) smg_text_add_n(text, parts[i], strlen(parts[i]) + 1);
+/* Functions of one name; they differ in domain or overload. */
+typedef struct named_functions {
+    const pb_function *function;
+    struct named_functions *next;
+} named_functions;
+
+static const pb_function *find_function(const smg_onnx *m, const char *domain, const char *name,
+                                        const char *overload) {
+    void *found = NULL;
+    smg_map_get(m->functions, name, strlen(name), &found);
+    for (const named_functions *row = found; row; row = row->next)
+        if (strcmp(row->function->overload, overload) == 0 &&
+            strcmp(smg_onnx_domain(row->function->domain), smg_onnx_domain(domain)) == 0)
+            return row->function;
+    return NULL;
 }
 
 static smg_status index_functions(smg_onnx *m) {
-    smg_status status = smg_map_create(m->arena, &m->functions);
-    smg_text key;
-    smg_text_init(&key, m->ctx);
-    for (size_t i = 0; status == SMG_OK && i < m->proto->n_functions; i++) {
-        pb_function *f = m->proto->functions[i];
-        void *known = NULL;
-        function_key(&key, f->domain, f->name, f->overload);
-        status = smg_text_status(&key);
-        if (status == SMG_OK && smg_map_get(m->functions, key.data, key.length, &known))
-            status = smg_fail(m->ctx, SMG_FORMAT, "'%s' has two functions '%s' of domain '%s'",
-                              m->label, f->name, f->domain);
-        if (status == SMG_OK) status = smg_map_set(m->functions, key.data, key.length, f);
+    SMG_TRY(smg_map_create(m->arena, &m->functions));
+    for (size_t i = 0; i < m->proto->n_functions; i++) {
+        const pb_function *f = m->proto->functions[i];
+        void *others = NULL;
+        if (find_function(m, f->domain, f->name, f->overload))
+            return smg_fail(m->ctx, SMG_FORMAT, "'%s' has two functions '%s' of domain '%s'",
+                            m->label, f->name, f->domain);
+        smg_map_get(m->functions, f->name, strlen(f->name), &others);
+        named_functions *row = SMG_ARENA_NEW(m->arena, named_functions);
+        if (!row) return SMG_MEMORY;
+        *row = (named_functions){f, others};
+        SMG_TRY(smg_map_set(m->functions, f->name, strlen(f->name), row));
     }
-    smg_text_free(&key);
-    return status;
+    return SMG_OK;
 }
 
 const pb_function *smg_onnx_find_function(const smg_onnx *model, const pb_node *node) {
-    void *found = NULL;
-    if (smg_map_count(model->functions) == 0) return NULL;
-    smg_text key;
-    smg_text_init(&key, model->ctx);
-    function_key(&key, node->domain, node->op_type, node->overload);
-    if (!key.failed) smg_map_get(model->functions, key.data, key.length, &found);
-    smg_text_free(&key);
-    return found;
+    return find_function(model, node->domain, node->op_type, node->overload);
 }
 
 /* ---- checks ------------------------------------------------------------------------------------- */

@@ -332,14 +332,16 @@ static bool all_numbers(const smg_onnx_build *b, const smg_onnx_value *v) {
 
 /* first + step * i for all of them. */
 static bool is_progression(smg_onnx_build *b, const smg_onnx_value *v, smg_size *out_step) {
-    if (v->known_den || v->dtype == SMG_IMPORT_BOOL || v->known_count < 2) return false;
     int64_t step = 0;
-    *out_step = smg_size_sub(b->sizes, v->known[1], v->known[0]);
-    smg_size_is_const(b->sizes, *out_step, &step);
-    if (*out_step < 0 || step < INT32_MIN || step > INT32_MAX) return false;
-    for (int i = 2; i < v->known_count; i++)
-        if (smg_size_sub(b->sizes, v->known[i], v->known[i - 1]) != *out_step) return false;
-    return true;
+    if (v->known_den || v->dtype == SMG_IMPORT_BOOL || v->known_count < 2) return false;
+    for (int i = 1; i < v->known_count; i++) {
+        smg_size next = smg_size_sub(b->sizes, v->known[i], v->known[i - 1]);
+        if (next < 0) b->failed = true;
+        if (next < 0 || (i > 1 && next != *out_step)) return false;
+        *out_step = next;
+    }
+    bool number = smg_size_is_const(b->sizes, *out_step, &step);
+    return !number || (step >= INT32_MIN && step <= INT32_MAX);
 }
 
 /* The elements' numbers in row-major order, as i32 of the value's shape. */

@@ -475,11 +475,23 @@ static smg_status whole_life(smg_context *ctx, void *user) {
     return status;
 }
 
+/* Branches, functions, shapes and indices as well: the sound files of the fuzz corpus. */
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
-    made_whole(&f->p);
+    static const char *const names[] = {"branch", "function", "shape", "slice", "types"};
     const fault_sweep sweep = {.body = whole_life, .user = &f->p, .stride = 1};
+    made_whole(&f->p);
     assert_true(fault_every_allocation(&sweep) > 10);
+    for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
+        char path[128], *data = NULL;
+        size_t size = 0;
+        pb_free(&f->p);
+        snprintf(path, sizeof path, "tests/fuzz/corpus/onnx/%s", names[i]);
+        expect_ok(f, smg_file_read(f->ctx, path, &data, &size));
+        pb_raw(&f->p, data, size);
+        smg_free(f->ctx, data, size + 1);
+        assert_true(fault_every_allocation(&sweep) > 10);
+    }
 }
 
 int main(void) {
