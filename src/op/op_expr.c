@@ -5,7 +5,19 @@
 
 typedef SMG_ARRAY(smg_expr_node) expr_array;
 
+/* Cost and leaves of an expression, once they were asked for. */
+typedef struct expr_summary {
+    double cost;
+    int first, count; /* in the list of leaves */
+    bool has_cost, has_leaves;
+} expr_summary;
+typedef struct expr_summaries {
+    SMG_ARRAY(expr_summary) items; /* by expression */
+    SMG_ARRAY(int) leaves;
+} expr_summaries;
+
 struct smg_exprs {
+    expr_summaries *summaries;
     smg_arena *arena;
     expr_array nodes;
     int32_t *table; /* open addressing, id + 1 */
@@ -19,7 +31,8 @@ smg_status smg_exprs_create(smg_arena *arena, smg_exprs **out_exprs) {
     pool->arena = arena;
     pool->table_size = 64;
     pool->table = SMG_ARENA_ARRAY(arena, int32_t, (size_t)pool->table_size);
-    if (!pool->table) return SMG_MEMORY;
+    pool->summaries = SMG_ARENA_NEW(arena, expr_summaries);
+    if (!pool->table || !pool->summaries) return SMG_MEMORY;
     *out_exprs = pool;
     return SMG_OK;
 }
@@ -258,10 +271,9 @@ static bool collect(const smg_exprs *pool, smg_expr expr, expr_walk *w) {
     return true;
 }
 
-double smg_expr_cost(const smg_exprs *pool, smg_expr expr) {
+static double walk_cost(const smg_exprs *pool, smg_expr expr) {
     expr_walk w;
     double cost = 0.0;
-    if (!valid(pool, expr)) return 0.0;
     if (collect(pool, expr, &w)) {
         for (int i = 0; i < w.count; i++) cost += smg_prim_cost(pool->nodes.items[w.seen[i]].prim);
         return cost;
@@ -286,20 +298,60 @@ static int leaves_of(const smg_exprs *pool, const expr_walk *w, smg_expr out[WAL
     return count;
 }
 
-void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf),
-                     void *user) {
-    expr_walk w;
-    smg_expr leaf[WALK_NODES];
-    if (!valid(pool, expr)) return;
-    if (collect(pool, expr, &w)) {
-        int count = leaves_of(pool, &w, leaf);
-        for (int i = 0; i < count; i++) visit(user, pool->nodes.items[leaf[i]].leaf);
-        return;
-    }
+static void walk_leaves(const smg_exprs *pool, smg_expr expr,
+                        void (*visit)(void *user, int leaf), void *user) {
     uint8_t *mark = reachable(pool, expr);
     if (!mark) return;
     for (smg_expr e = 0; e <= expr; e++)
         if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF)
             visit(user, pool->nodes.items[e].leaf);
     release(pool, mark, (size_t)expr + 1);
+}
+
+/* ---- what was asked before: the same few expressions are asked for every schedule that is tried ------- */
+
+static expr_summary *summary_of(const smg_exprs *pool, smg_expr expr) {
+    expr_summaries *all = pool->summaries;
+    while (all->items.count <= expr) {
+        expr_summary *slot = SMG_ARRAY_PUSH(pool->arena, &all->items);
+        if (!slot) return NULL;
+    }
+    return &all->items.items[expr];
+}
+
+double smg_expr_cost(const smg_exprs *pool, smg_expr expr) {
+    if (!valid(pool, expr)) return 0.0;
+    expr_summary *s = summary_of(pool, expr);
+    if (!s) return walk_cost(pool, expr);
+    if (!s->has_cost) s->cost = walk_cost(pool, expr);
+    s->has_cost = true;
+    return s->cost;
+}
+
+/* Keeps the leaves of `expr`; false when they are too many or memory is out. */
+static bool keep_leaves(const smg_exprs *pool, smg_expr expr, expr_summary *s) {
+    expr_walk w;
+    smg_expr leaf[WALK_NODES];
+    if (!collect(pool, expr, &w)) return false;
+    s->first = pool->summaries->leaves.count;
+    s->count = leaves_of(pool, &w, leaf);
+    for (int i = 0; i < s->count; i++) {
+        int *slot = SMG_ARRAY_PUSH(pool->arena, &pool->summaries->leaves);
+        if (!slot) return false;
+        *slot = pool->nodes.items[leaf[i]].leaf;
+    }
+    s->has_leaves = true;
+    return true;
+}
+
+void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf),
+                     void *user) {
+    if (!valid(pool, expr)) return;
+    expr_summary *s = summary_of(pool, expr);
+    if (!s || (!s->has_leaves && !keep_leaves(pool, expr, s))) {
+        walk_leaves(pool, expr, visit, user);
+        return;
+    }
+    expr_summary kept = *s; /* a visit may ask for other leaves, which moves the lists */
+    for (int i = 0; i < kept.count; i++) visit(user, pool->summaries->leaves.items[kept.first + i]);
 }
