@@ -262,9 +262,9 @@ static bool have_device(void) {
 
 int main(void) {
     static text_case cases[] = {
-        {.text = softmax, .analysis_stride = 1, .life_stride = 101, .program_stride = 7},
-        {.text = attention, .analysis_stride = 7, .life_stride = 401, .program_stride = 11},
-        {.text = embedding, .analysis_stride = 7, .life_stride = 401, .program_stride = 11}};
+        {.text = softmax, .analysis_stride = 1, .life_stride = 151, .program_stride = 11},
+        {.text = attention, .analysis_stride = 13, .life_stride = 701, .program_stride = 19},
+        {.text = embedding, .analysis_stride = 13, .life_stride = 701, .program_stride = 19}};
     const struct CMUnitTest analysis[] = {
         cmocka_unit_test_prestate(test_analysis, &cases[0]),
         cmocka_unit_test_prestate(test_analysis, &cases[1]),
