@@ -45,6 +45,8 @@ typedef struct smg_onnx_value {
     int known_count;
     bool unknown; /* it was tried */
     const smg_import_tensor *constant; /* little-endian bytes; NULL: none */
+    struct smg_onnx_value *items;      /* a sequence of values, and nothing of the above; NULL: none */
+    int item_count;
 } smg_onnx_value;
 
 typedef struct smg_onnx_node {
@@ -123,6 +125,8 @@ bool smg_onnx_has(const smg_onnx_node *n, int input); /* given, not left out */
 /* The input as a value of the graph, made on the first call. {0} after a failure (recorded), also when
  * the input is left out. Types: f32, i32 or bool. */
 smg_value smg_onnx_in(smg_onnx_build *b, const smg_onnx_node *n, int input);
+/* The same for a value of a sequence. */
+smg_value smg_onnx_value_in(smg_onnx_build *b, smg_onnx_value *v);
 /* f32, i32 or bool: what smg_onnx_in(b, n, input) will have. */
 smg_type smg_onnx_type(const smg_onnx_node *n, int input);
 /* The input's elements as sizes, in row-major order (a shape, axes, starts). UNSUPPORTED when they are

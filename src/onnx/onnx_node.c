@@ -97,6 +97,15 @@ static smg_status check_inputs(smg_onnx_build *b, const smg_onnx_node *n, const 
                              n->input_count, op->min_inputs,
                              op->max_inputs < 0 ? 999 : op->max_inputs);
     int needed = op->max_inputs < 0 ? n->input_count : op->min_inputs; /* a list has no holes */
+    static const char *const of_sequences[] = {"SequenceAt", "SequenceLength", "ConcatFromSequence",
+                                               "Identity"};
+    bool sequences = false;
+    for (size_t i = 0; i < SMG_COUNT_OF(of_sequences); i++)
+        sequences = sequences || strcmp(n->op, of_sequences[i]) == 0;
+    for (int i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && n->inputs[i]->items && (!sequences || i > 0))
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') is a sequence", i,
+                                 n->inputs[i]->name);
     for (int i = 0; i < needed; i++)
         if (!n->inputs[i]) return smg_onnx_fail(b, n, SMG_FORMAT, "input %d is missing", i);
     return SMG_OK;
@@ -105,7 +114,7 @@ static smg_status check_inputs(smg_onnx_build *b, const smg_onnx_node *n, const 
 static smg_status check_outputs(smg_onnx_build *b, const smg_onnx_node *n) {
     for (int i = 0; i < n->output_count; i++) {
         const smg_onnx_value *v = n->outputs[i];
-        if (v && v->graph.id == 0 && !v->known && !v->constant)
+        if (v && v->graph.id == 0 && !v->known && !v->constant && !v->items)
             return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output %d is not supported", i);
     }
     return SMG_OK;

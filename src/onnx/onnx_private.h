@@ -91,8 +91,6 @@ const pb_attribute *smg_onnx_find_attribute(const onnx_attributes *attributes, c
 
 /* ---- onnx_value.c, onnx_dims.c ------------------------------------------------------------------ */
 
-/* The value in the graph; {0} after a failure. */
-smg_value smg_onnx_value_in(smg_onnx_build *b, smg_onnx_value *v);
 /* Sizes of an input of the model: symbols by the names that the file gives. Plain names must have been
  * offered by smg_onnx_name_dims for all inputs before. */
 smg_status smg_onnx_name_dims(smg_onnx_build *b, const pb_value_info *input);

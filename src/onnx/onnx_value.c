@@ -421,6 +421,10 @@ static smg_value make_known(smg_onnx_build *b, const smg_onnx_value *v) {
 smg_value smg_onnx_value_in(smg_onnx_build *b, smg_onnx_value *v) {
     if (b->failed) return no_value;
     if (v->graph.id != 0) return v->graph;
+    if (v->items) {
+        smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s' is a sequence, not a tensor", v->name);
+        return fail_value(b);
+    }
     /* A short run of numbers, such as positions, is better known than loaded. */
     bool known = v->known || (!is_float(v->dtype) && v->dtype != SMG_IMPORT_BOOL && v->rank > 0 &&
                               smg_onnx_knows_sizes(b, v));

@@ -650,8 +650,35 @@ static void elements_of_ranges_are_sizes(void **state) {
     expect_y(f, 1, -2, 3);
 }
 
+/* Pieces of x by number, and back together in another order. */
+static void sequences_are_lists_of_values(void **state) {
+    fixture *f = *state;
+    for (int use = 0; use < 3; use++) {
+        begin_xy(&f->p, 18);
+        ints(&f->p, "two", "", 1, 2, 0);
+        ints(&f->p, "first", "", 1, 0, 0);
+        ints(&f->p, "last", "", 1, -1, 0);
+        ints(&f->p, "past", "", 1, 2, 0);
+        onnx_plain(&f->p, "SplitToSequence", "n1", "x two", "list");
+        onnx_plain(&f->p, "SequenceAt", "n2", "list first", "head");
+        onnx_plain(&f->p, "SequenceAt", "n3", use == 1 ? "list past" : "list last", "tail");
+        onnx_plain(&f->p, "SequenceConstruct", "n4", "tail head", "turned");
+        if (use == 2) onnx_plain(&f->p, "Neg", "n5", "turned", "y");
+        if (use != 2) {
+            onnx_node(&f->p, "ConcatFromSequence", "n5", "turned", "y");
+            onnx_attr_int(&f->p, "axis", 0);
+            pb_end(&f->p);
+        }
+        onnx_end(&f->p);
+        if (use == 0) expect_y(f, 3, 1, -2);
+        if (use == 1) expect_failure(f, SMG_INVALID, "item 2 of a sequence of 2");
+        if (use == 2) expect_failure(f, SMG_UNSUPPORTED, "input 0 ('turned') is a sequence");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sequences_are_lists_of_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(assignments_to_boxes_are_choices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(elements_of_ranges_are_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nodes_may_come_in_any_order, set_up, tear_down),

@@ -478,7 +478,8 @@ static smg_status whole_life(smg_context *ctx, void *user) {
 /* Branches, functions, shapes and indices as well: the sound files of the fuzz corpus. */
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
-    static const char *const names[] = {"branch", "function", "shape", "slice", "types"};
+    static const char *const names[] = {"branch", "function", "shape",  "slice",
+                                        "types",  "sequence", "scatter"};
     const fault_sweep sweep = {.body = whole_life, .user = &f->p, .stride = 1};
     made_whole(&f->p);
     assert_true(fault_every_allocation(&sweep) > 10);
