@@ -291,6 +291,43 @@ static bool decided_and_wider(rewriter *r, smg_node *node, smg_node_id *out_same
     return true;
 }
 
+/* Where a slice lies along its axis. */
+static int_range places_of(const rewriter *r, const smg_node *slice) {
+    smg_sizes *s = r->g->sizes;
+    smg_size count = smg_size_sub(s, slice->dims[slice->axis], smg_size_const(s, 1));
+    smg_size last =
+        smg_size_add(s, slice->begin, smg_size_mul(s, count, smg_size_const(s, slice->step)));
+    if (slice->step > 0) return (int_range){slice->begin, last, 1};
+    return (int_range){last, slice->begin, 1};
+}
+
+/* A slice of what was joined by position, all on one side of the seam: a slice of that side. */
+static bool slice_of_choice(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    (void)out_same;
+    if (smg_op_view(node->op) != SMG_VIEW_SLICE) return false;
+    const smg_node *choice = smg_rewriter_operand(r, node, 0);
+    if (choice->op != SMG_OP_SELECT) return false;
+    const smg_node *test = smg_rewriter_operand(r, choice, 0);
+    if (test->op != SMG_OP_LT && test->op != SMG_OP_LE) return false;
+    for (int side = 0; side < 2; side++) {
+        const smg_node *index = smg_rewriter_operand(r, test, side);
+        int_range a[SMG_MAX_OPERANDS];
+        if (smg_op_leaf(index->op) != SMG_LEAF_INDEX) continue;
+        if (index->rank - index->axis != choice->rank - node->axis) continue;
+        if (index->dims[index->axis] != choice->dims[node->axis]) continue;
+        if (!ranges_of(r, test, a)) return false;
+        a[side] = places_of(r, node);
+        int known = decision(r, test->op, a[0], a[1]);
+        if (known == 0) continue;
+        int keep = known > 0 ? 1 : 2;
+        const smg_node *kept = smg_rewriter_operand(r, choice, keep);
+        if (kept->type != choice->type || !smg_same_dims(kept, choice)) continue;
+        node->operand[0] = choice->operand[keep];
+        return true;
+    }
+    return false;
+}
+
 static bool gather_of_number(rewriter *r, smg_node *node, smg_node_id *out_same) {
     double value;
     (void)out_same;
@@ -306,5 +343,6 @@ const rewrite_rule smg_range_rules[] = {
     {"absorbing element", absorbing_element},
     {"decided, wider", decided_and_wider},
     {"gather of a number", gather_of_number},
+    {"slice of one side of a join", slice_of_choice},
 };
 const int smg_range_rule_count = (int)SMG_COUNT_OF(smg_range_rules);

@@ -115,6 +115,31 @@ static void choices_follow(void **state) {
         "fill 3 : f32[s, 4]");
 }
 
+/* b and f joined after each other along the last axis, and cut apart again. */
+#define JOINED                                                                                     \
+    "dim s\ndim t\nb = input f32[2, s]\nf = input f32[2, t]\ni = iota axis=1 : i32[1, s+t]\n"      \
+    "n = size s : i32[]\nlow = window(b) axis=1 begin=0 step=1 dilation=1 fill=0 : f32[2, s+t, "   \
+    "1]\n"                                                                                         \
+    "high = window(f) axis=1 begin=-s step=1 dilation=1 fill=0 : f32[2, s+t, 1]\n"                 \
+    "p = reshape(low) : f32[2, s+t]\nq = reshape(high) : f32[2, s+t]\nc = lt(i, n)\n"              \
+    "j = select(c, p, q)\n"
+
+static void slices_find_their_side(void **state) {
+    (void)state;
+    assert_becomes(JOINED "y = slice(j) axis=1 begin=0 step=1 : f32[2, s]\noutput y = y\n",
+                   "slice(p) axis=1 begin=0");
+    assert_becomes(JOINED "y = slice(j) axis=1 begin=s step=1 : f32[2, t]\noutput y = y\n",
+                   "slice(q) axis=1 begin=s");
+    assert_becomes(JOINED "y = slice(j) axis=1 begin=s+t-1 step=-1 : f32[2, t]\noutput y = y\n",
+                   "slice(q) axis=1 begin=s+t-1");
+    assert_becomes(JOINED "y = slice(j) axis=1 begin=0 step=1 : f32[2, s+1]\noutput y = y\n",
+                   "slice(j) axis=1");
+    assert_becomes(JOINED "y = slice(j) axis=1 begin=1 step=1 : f32[2, t]\noutput y = y\n",
+                   "slice(j) axis=1");
+    assert_becomes(JOINED "y = slice(j) axis=0 begin=1 step=1 : f32[1, s+t]\noutput y = y\n",
+                   "slice(j) axis=0");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_index_is_inside, setup, teardown),
@@ -122,6 +147,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ranges_pass_through, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_without_effect_vanish, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_follow, setup, teardown),
+        cmocka_unit_test_setup_teardown(slices_find_their_side, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
