@@ -7,7 +7,7 @@
  */
 #include "onnx/onnx_private.h"
 
-#define MOST_NODES 200000 /* after functions are expanded */
+#define MOST_NODES 100000 /* after functions are expanded */
 #define MOST_STARTS 32
 
 typedef struct driver {
