@@ -90,23 +90,11 @@ const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access) {
     return GLSL_STRING(w, "(%s)", element_address(w, it, access));
 }
 
-typedef struct glsl_seek {
-    const smg_kernel *k;
-    bool found;
-} glsl_seek;
-
 static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
     smg_expr_node n = *smg_expr_get(pool, expr);
     if (n.prim == SMG_PRIM_CONST) return n.value <= (double)SMG_INDEX_ABSENT;
     if (n.prim != SMG_PRIM_SELECT) return false;
     return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
-}
-
-/* Does the index come from data? Others are in range by construction. */
-static void find_load(void *user, int leaf) {
-    glsl_seek *s = user;
-    smg_kleaf_kind what = s->k->leaves.items[leaf].what;
-    s->found = s->found || what == SMG_KLEAF_LOAD || what == SMG_KLEAF_TILE;
 }
 
 /* Adds index * index_stride with the index clamped, and reports it when it is bad. An index that may be absent
@@ -120,13 +108,11 @@ static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const c
     GLSL_LINE(w, "int x%d = %s;", number, glsl_expr_text(w, it, access->index));
     int64_t most;
     bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
-    glsl_seek data = { .k = w->k };
-    smg_expr_leaves(w->k->exprs, access->index, find_load, &data);
     if (io_valid != NULL && may_be_absent(w->k->exprs, access->index)) {
         GLSL_LINE(w, "bool on%d = x%d != %d;", number, number, SMG_INDEX_ABSENT); /* before it is clamped */
         *io_valid = glsl_both(w, *io_valid, GLSL_STRING(w, "on%d", number));
     }
-    if (bounded || data.found) {
+    if (smg_access_reports(w->k, access)) {
         const char *bad = bounded ? GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit)
                                   : GLSL_STRING(w, "(x%d < 0)", number);
         const char *valid = io_valid != NULL ? *io_valid : NULL;

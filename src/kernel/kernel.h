@@ -161,6 +161,9 @@ int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
 /* Registers of one tile that a JOIN exchanges at a time, and the shared bytes of that exchange; 0 without a JOIN. */
 int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_kernel_join_bytes(const smg_kernel *k);
+/* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
+bool smg_kernel_reports(const smg_kernel *k);
+bool smg_access_reports(const smg_kernel *k, const smg_access *access);
 /* Is axis bound by an open loop at instruction `at`? */
 bool smg_kernel_axis_looped(const smg_kernel *k, int axis, int at);
 /* Number of workgroups for symbol values. false on overflow. */

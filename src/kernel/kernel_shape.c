@@ -126,3 +126,29 @@ bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_w
     *out_workgroups = workgroups;
     return true;
 }
+
+typedef struct data_seek {
+    const smg_kernel *k;
+    bool found;
+} data_seek;
+
+static void seek_data(void *user, int leaf) {
+    data_seek *s = user;
+    smg_kleaf_kind what = s->k->leaves.items[leaf].what;
+    s->found = s->found || what == SMG_KLEAF_LOAD || what == SMG_KLEAF_TILE;
+}
+
+bool smg_access_reports(const smg_kernel *k, const smg_access *access) {
+    int64_t limit;
+    data_seek data = {.k = k};
+    if (access->index == SMG_EXPR_NONE) return false;
+    if (!smg_size_is_const(k->sizes, access->index_limit, &limit) || limit < SMG_SIZE_UNBOUNDED) return true;
+    smg_expr_leaves(k->exprs, access->index, seek_data, &data);
+    return data.found;
+}
+
+bool smg_kernel_reports(const smg_kernel *k) {
+    for (int a = 0; a < k->accesses.count; a++)
+        if (smg_access_reports(k, &k->accesses.items[a])) return true;
+    return false;
+}

@@ -237,7 +237,7 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
     *out_refused = NULL;
     if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
-    if (k->buffers.count + 1 > t->max_bindings) *out_refused = "needs more storage buffers than a stage has";
+    if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings) *out_refused = "needs more storage buffers than a stage has";
     return *out_refused == NULL;
 }
 
