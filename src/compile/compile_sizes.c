@@ -84,6 +84,34 @@ static smg_status read_dims(smg_context *ctx, const smg_graph *g, const smg_node
     return SMG_OK;
 }
 
+/* The dim with every symbol that has no value yet at 1, but for `symbol`. */
+static bool probe(const smg_graph *g, smg_size dim, const int64_t *values, int64_t *scratch, int symbol,
+                  int64_t value, int64_t *out) {
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) scratch[i] = values[i] > 0 ? values[i] : 1;
+    if (symbol >= 0) scratch[symbol] = value;
+    return smg_size_eval(g->sizes, dim, scratch, out);
+}
+
+/* Dims such as 2*s or s+1 give s its value where no plain dim did; what does not come out is left to the check. */
+static void solve_dims(const smg_graph *g, const smg_node *node, const smg_tensor *tensor, int64_t *values,
+                       int64_t *scratch) {
+    for (int d = 0; d < node->rank; d++) {
+        int unknown = -1, moving = 0;
+        int64_t at_one, at_two, slope = 0;
+        if (!probe(g, node->dims[d], values, scratch, -1, 0, &at_one)) continue;
+        for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
+            if (values[i] != 0 || !probe(g, node->dims[d], values, scratch, i, 2, &at_two)) continue;
+            if (at_two == at_one) continue;
+            moving++;
+            unknown = i;
+            slope = at_two - at_one;
+        }
+        if (moving != 1 || (tensor->dims[d] - at_one) % slope != 0) continue;
+        int64_t value = 1 + (tensor->dims[d] - at_one) / slope;
+        if (value >= 1 && value <= smg_size_symbol_max(g->sizes, unknown)) values[unknown] = value;
+    }
+}
+
 static smg_status check_dims(smg_context *ctx, const smg_graph *g, const smg_node *node,
                              const smg_tensor *tensor, const int64_t *values) {
     for (int d = 0; d < node->rank; d++) {
@@ -106,6 +134,16 @@ smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tens
         const smg_tensor *tensor = find_tensor(inputs, count, node->name);
         if (tensor != NULL) SMG_TRY(read_dims(ctx, g, node, tensor, out_values));
     }
+    bool open = false;
+    for (int i = 0; i < symbols; i++) open = open || out_values[i] == 0;
+    int64_t *scratch = open ? smg_alloc(ctx, (size_t)symbols + 1, sizeof(int64_t)) : NULL;
+    if (open && scratch == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; open && id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        const smg_tensor *tensor = smg_node_is_input(node) ? find_tensor(inputs, count, node->name) : NULL;
+        if (tensor != NULL && tensor->rank == node->rank) solve_dims(g, node, tensor, out_values, scratch);
+    }
+    if (open) smg_free(ctx, scratch, ((size_t)symbols + 1) * sizeof(int64_t));
     for (int i = 0; i < symbols; i++) {
         if (out_values[i] == 0) out_values[i] = defaults != NULL ? defaults[i] : 1;
     }

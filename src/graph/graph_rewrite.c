@@ -271,6 +271,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_canonical_rules, smg_canonical_rule_count);
     add_rules(&set, fold_rules, (int)SMG_COUNT_OF(fold_rules));
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
+    add_rules(&set, smg_integer_rules, smg_integer_rule_count);
     add_rules(&set, smg_range_rules, smg_range_rule_count);
     add_rules(&set, smg_affine_rules, smg_affine_rule_count);
     SMG_TRY(copy_graph(from, r->g));

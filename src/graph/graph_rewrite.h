@@ -32,6 +32,8 @@ extern const rewrite_rule smg_canonical_rules[];
 extern const int smg_canonical_rule_count;
 extern const rewrite_rule smg_algebra_rules[];
 extern const int smg_algebra_rule_count;
+extern const rewrite_rule smg_integer_rules[];
+extern const int smg_integer_rule_count;
 extern const rewrite_rule smg_affine_rules[];
 extern const int smg_affine_rule_count;
 extern const rewrite_rule smg_range_rules[];

@@ -293,6 +293,32 @@ static void random_graphs_keep_their_value(void **state) {
 }
 
 /* (x w + b - m) / d * g + s with constants: one product, one summand. */
+static void integer_products_are_sums(void **state) {
+    (void)state;
+    smg_graph *g = parse("dim n\nx = input i32[n, 3, 2]\ny = input i32[2, n]\n"
+                         "z = contract(x, y) \"nka,an->kn\"\noutput z = z\n"), *after = NULL;
+    smg_rewrite_report report;
+    assert_int_equal(smg_graph_rewrite(g, &after, &report), SMG_OK);
+    for (int i = 0; i < after->nodes.count; i++)
+        assert_int_not_equal(smg_node_class(&after->nodes.items[i]), SMG_CLASS_CONTRACT);
+    double x[12], y[4];
+    for (int i = 0; i < 12; i++) x[i] = 100000007.0 + i; /* f32 does not hold them */
+    for (int i = 0; i < 4; i++) y[i] = i - 1.0;
+    smg_array in[2] = {{.type = SMG_TYPE_I32, .rank = 3, .dims = {2, 3, 2}, .data = x},
+                       {.type = SMG_TYPE_I32, .rank = 2, .dims = {2, 2}, .data = y}};
+    int64_t n = 2;
+    smg_arena *arena = NULL;
+    smg_array out;
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    assert_int_equal(smg_graph_eval(after, &n, in, arena, &out), SMG_OK);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < 2; i++)
+            assert_true(out.data[k * 2 + i] == x[i * 6 + k * 2] * y[i] + x[i * 6 + k * 2 + 1] * y[2 + i]);
+    smg_arena_destroy(arena);
+    smg_graph_destroy(after);
+    smg_graph_destroy(g);
+}
+
 static void affine_chains_fold_into_the_weight(void **state) {
     (void)state;
     assert_rewrites(
@@ -372,6 +398,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(constants_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_nodes_merge_and_dead_ones_go, setup, teardown),
         cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
+        cmocka_unit_test_setup_teardown(integer_products_are_sums, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_fold_into_the_weight, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scale_finds_its_axis_through_views, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_that_stay, setup, teardown),
