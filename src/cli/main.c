@@ -30,7 +30,7 @@ static const cli_command commands[] = {
      "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n        [--rank N] [--json]",
      "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with "
      "--target."},
-    {"bench", cli_bench, "device dim max-dim input repeat json seed objective no-calibrate check",
+    {"bench", cli_bench, "device dim max-dim input repeat json seed objective rank no-calibrate check",
      "smg bench MODEL [--device D] [--dim batch=1] [--repeat N] [--check] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), interleaved "
      "in one\n"
