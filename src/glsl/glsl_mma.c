@@ -121,14 +121,16 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
     it->has_row = has_row;
 }
 
-#define UNROLLED 512 /* multiply-adds of a lane; more take drivers seconds to build */
+/* Multiply-adds of a lane that are unrolled for each register it has: what is read ahead must have room, and drivers
+ * take seconds to build much more. */
+#define UNROLLED 2
 
 /* The loop over k, `unroll` at a time in each depth lane. There is no barrier inside, so as many steps as are not too
  * many are unrolled, which lets the driver read ahead. Returns the loops opened. */
 static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
     int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride, together = 1;
     for (int64_t n = 2; n <= trips && depth % stride == 0; n++)
-        if (trips % n == 0 && n * unroll * sums <= UNROLLED) together = n;
+        if (trips % n == 0 && n * unroll * sums <= UNROLLED * w->target->registers_lane) together = n;
     const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);
     bool nested = together > 1 && together < trips;

@@ -2,7 +2,7 @@
  * loads are under way together; then elements are computed and stored. Copies in depth lanes share out the rows. */
 #include "glsl_private.h"
 
-#define EARLY_REGISTERS 96 /* that loads ahead of the stores may take */
+#define EARLY_REGISTERS 96 /* at most, that loads ahead of the stores take */
 
 typedef struct early_loads {
     glsl_writer *w;
@@ -37,6 +37,12 @@ static const char *depth_share(glsl_writer *w, const glsl_iter *it) {
     return "depth_lane == 0";
 }
 
+/* Half of what the tiles leave: addresses and values in between need the other half. */
+static int64_t early_room(const glsl_writer *w) {
+    int64_t room = (w->target->registers_lane - smg_kernel_registers(w->k)) / 2;
+    return room < EARLY_REGISTERS ? room : EARLY_REGISTERS;
+}
+
 static void load_early(void *user, int leaf) {
     early_loads *e = user;
     glsl_writer *w = e->w;
@@ -52,7 +58,7 @@ static void load_early(void *user, int leaf) {
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     int registers = it.row_registers * it.column_registers;
-    if ((it.columns > 1 && !all_columns) || e->registers + registers > EARLY_REGISTERS) return;
+    if ((it.columns > 1 && !all_columns) || e->registers + registers > early_room(w)) return;
     e->registers += registers;
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
     const char *name = GLSL_STRING(w, "early%d", w->serial++);
