@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "compile/compile.h"
 #include "kernel/lower.h"
 #include "support/check_plan.h"
 #include "support/random_graph.h"
@@ -139,6 +140,7 @@ static void random_graphs(void **state) {
         int64_t symbols[8] = { 0 };
         assert_int_equal(random_graph(ctx, &r, &made), SMG_OK);
         assert_int_equal(smg_graph_rewrite(made, &g, &unused), SMG_OK);
+        assert_int_equal(smg_compile_copy_outputs(g), SMG_OK);
         random_symbols(g, &r, symbols);
         check_options o = { .target = targets[seed % SMG_COUNT_OF(targets)], .tolerance = RANDOM_TOLERANCE,
                             .symbols = symbols, .seed = seed };
