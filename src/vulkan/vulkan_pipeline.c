@@ -117,10 +117,12 @@ static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline
         .requiredSubgroupSize = (uint32_t)desc->subgroup_size,
     };
     bool selectable = dev->target.subgroup_selectable != 0;
+    /* A required size bounds the number of subgroups of a workgroup; where there is one size nothing is asked. */
+    bool choice = selectable && dev->target.subgroup_min != dev->target.subgroup_max;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .pNext = desc->subgroup_size && selectable ? &required : NULL,
+                  .pNext = desc->subgroup_size && choice ? &required : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = "main",
