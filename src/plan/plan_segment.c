@@ -1,5 +1,6 @@
 /* One segment: build its space, lower every schedule, price the programs that fit, keep the best. Layers
  * repeat, so the result is kept under a hash of the structure. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "plan/plan_internal.h"
@@ -121,17 +122,20 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     return SMG_OK;
 }
 
-static smg_status try_schedule(trial *t, const smg_schedule *s) {
+/* *out_seconds: its price, infinite when it does not fit. */
+static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
     segment *best = t->best;
     lowered program;
     smg_price price;
     best->tried++;
+    *out_seconds = HUGE_VAL;
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.kernel != NULL) {
         retile(program.kernel, s);
         if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
             best->fitted++;
+            *out_seconds = price.seconds;
             if (t->p->options->rank > 0) {
                 ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
                 if (slot == NULL) return SMG_MEMORY;
@@ -154,6 +158,26 @@ static smg_status try_schedule(trial *t, const smg_schedule *s) {
 static int by_price(const void *a, const void *b) {
     double x = ((const ranked *)a)->price.seconds, y = ((const ranked *)b)->price.seconds;
     return (x > y) - (x < y);
+}
+
+/* Fetching ahead shortens a schedule by some waits: it is tried only behind those that come near the best without it
+ * (a schedule that fetches ahead stands right in front of the one that does not). */
+#define AHEAD_REACH 1.5
+
+static smg_status try_each(trial *t, const smg_schedules *schedules) {
+    int count = schedules->items.count;
+    double unused, *seconds = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
+    if (seconds == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        const smg_schedule *s = &schedules->items.items[i];
+        if (s->ahead == 0) SMG_TRY(try_schedule(t, s, &seconds[i]));
+    }
+    for (int i = 0; i + 1 < count; i++) {
+        const smg_schedule *s = &schedules->items.items[i];
+        bool near = t->p->options->rank > 0 || seconds[i + 1] <= AHEAD_REACH * t->best->price.seconds;
+        if (s->ahead > 0 && t->best->possible && near) SMG_TRY(try_schedule(t, s, &unused));
+    }
+    return SMG_OK;
 }
 
 /* Tuning asks for the n-th best; behind the last one, the last. */
@@ -184,7 +208,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->p = p;
     t->scratch = scratch;
     t->best = out;
-    for (int i = 0; i < schedules.items.count; i++) SMG_TRY(try_schedule(t, &schedules.items.items[i]));
+    SMG_TRY(try_each(t, &schedules));
     take_rank(t);
     return SMG_OK;
 }
