@@ -103,6 +103,9 @@ typedef struct smg_text {
     size_t capacity;
     bool failed;
 } smg_text;
+/* Does `text` contain `part`, in any case of ASCII letters? */
+bool smg_text_contains(const char *text, const char *part);
+
 void smg_text_init(smg_text *text, smg_context *ctx);
 void smg_text_free(smg_text *text);
 void smg_text_add(smg_text *text, const char *string);

@@ -22,24 +22,31 @@ bool smg_path_is_dir(const char *path) {
     return smg_os_path_kind(path) == SMG_OS_DIR;
 }
 
+/* Opened for reading, with what it is and its bytes; the caller closes it. */
+static smg_status open_sized(smg_context *ctx, const char *path, int *out_file, smg_os_kind *out_kind,
+                             uint64_t *out_size) {
+    int error = smg_os_open_read(path, out_file);
+    if (error != 0) return fail_os(ctx, error, "open", path);
+    error = smg_os_file_size(*out_file, out_kind, out_size);
+    if (error == 0) return SMG_OK;
+    smg_os_close(*out_file);
+    return fail_os(ctx, error, "open", path);
+}
+
 smg_status smg_file_map(smg_context *ctx, const char *path, smg_mapped_file *out_file) {
     memset(out_file, 0, sizeof(*out_file));
     int file;
-    int error = smg_os_open_read(path, &file);
-    if (error != 0) return fail_os(ctx, error, "open", path);
     smg_os_kind kind = SMG_OS_OTHER;
     uint64_t size = 0;
     smg_status status = SMG_OK;
-    error = smg_os_file_size(file, &kind, &size);
-    if (error != 0) {
-        status = fail_os(ctx, error, "open", path);
-    } else if (kind != SMG_OS_FILE) {
+    SMG_TRY(open_sized(ctx, path, &file, &kind, &size));
+    if (kind != SMG_OS_FILE) {
         status = smg_fail(ctx, SMG_INVALID, "'%s' is %s, not a file", path,
                           kind == SMG_OS_DIR ? "a folder" : "a device or pipe");
     } else if (size > PTRDIFF_MAX) {
         status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is too large to map on this machine", path);
     } else if (size != 0) {
-        error = smg_os_map(file, (size_t)size, &out_file->data);
+        int error = smg_os_map(file, (size_t)size, &out_file->data);
         if (error != 0) {
             status = fail_os(ctx, error, "map", path);
         } else {
@@ -114,15 +121,11 @@ smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, si
     *out_data = NULL;
     *out_size = 0;
     int file;
-    int error = smg_os_open_read(path, &file);
-    if (error != 0) return fail_os(ctx, error, "open", path);
     smg_os_kind kind = SMG_OS_OTHER;
     uint64_t size = 0;
     smg_status status = SMG_OK;
-    error = smg_os_file_size(file, &kind, &size);
-    if (error != 0) {
-        status = fail_os(ctx, error, "open", path);
-    } else if (kind == SMG_OS_DIR) {
+    SMG_TRY(open_sized(ctx, path, &file, &kind, &size));
+    if (kind == SMG_OS_DIR) {
         status = smg_fail(ctx, SMG_INVALID, "'%s' is a folder, not a file", path);
     } else if (size > MOST_READ_BYTES) {
         status = smg_fail(ctx, SMG_UNSUPPORTED, "'%s' has %llu bytes, at most %zu are read", path,

@@ -179,3 +179,14 @@ void smg_text_add_json(smg_text *text, const char *string) {
     }
     smg_text_add_n(text, "\"", 1);
 }
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+bool smg_text_contains(const char *text, const char *part) {
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && lower(text[i]) == lower(part[i])) i++;
+        if (!part[i]) return true;
+    }
+    return *part == 0;
+}

@@ -9,7 +9,7 @@ static void print_table(const smg_vk_device_info *list, int count) {
     for (int i = 0; i < count; i++) {
         const smg_vk_device_info *d = &list[i];
         printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", d->index,
-               smg_vk_type_word(d->type), d->name, d->driver, d->api_major, d->api_minor,
+               smg_device_type_word(d->type), d->name, d->driver, d->api_major, d->api_minor,
                d->api_patch, (double)d->local_bytes / 1073741824.0);
     }
 }
@@ -25,7 +25,7 @@ static smg_status print_json(smg_context *ctx, const smg_vk_device_info *list, i
         smg_text_add(&text, ", \"driver\": ");
         smg_text_add_json(&text, d->driver);
         smg_text_addf(&text, ", \"type\": \"%s\", \"api\": \"%d.%d.%d\", \"local_bytes\": %lld}",
-                      smg_vk_type_word(d->type), d->api_major, d->api_minor, d->api_patch,
+                      smg_device_type_word(d->type), d->api_major, d->api_minor, d->api_patch,
                       (long long)d->local_bytes);
     }
     smg_text_add(&text, "\n]\n");

@@ -8,16 +8,7 @@ static smg_status explain(cli_options *o, const smg_source *source, smg_text *te
     smg_compilation *c = NULL;
     SMG_TRY(cli_target(o, NULL, &target));
     const smg_model_desc desc = cli_model_desc(o);
-    const smg_compile_options options = {
-        .objective =
-            desc.goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
-        .unfused = o->unfused,
-        .rank = (int)o->rank,
-        .dims = o->dims,
-        .dim_count = o->dim_count,
-        .max_dims = o->max_dims,
-        .max_dim_count = o->max_dim_count,
-    };
+    const smg_compile_options options = smg_compile_options_of(&desc);
     const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .prices = o->prices};
     SMG_TRY(smg_compile_plan(o->ctx, source->graph, &target, &options, &c));
     smg_status status =

@@ -147,17 +147,10 @@ static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays
     run_result result = {0};
     SMG_TRY(cli_fill_arrays(o, source, arrays));
     SMG_TRY(cli_target(o, "careful", &target));
-    const smg_model_desc desc = cli_model_desc(o);
-    const smg_compile_options options = {
-        .objective =
-            desc.goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
-        .unfused = o->unfused,
-        .rank = (int)o->rank,
-        .dims = arrays->dims,
-        .dim_count = arrays->dim_count,
-        .max_dims = o->max_dims,
-        .max_dim_count = o->max_dim_count,
-    };
+    smg_model_desc desc = cli_model_desc(o);
+    desc.dims = arrays->dims;
+    desc.dim_count = arrays->dim_count;
+    const smg_compile_options options = smg_compile_options_of(&desc);
     SMG_TRY(smg_compile_plan(o->ctx, source->graph, &target, &options, &c));
     smg_status status = smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count,
                                               arrays->arena, arrays->outputs);

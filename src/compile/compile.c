@@ -52,6 +52,18 @@ static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
     return SMG_OK;
 }
 
+smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
+    return (smg_compile_options){
+        .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
+        .unfused = desc->unfused,
+        .rank = desc->rank,
+        .dims = desc->dims,
+        .dim_count = desc->dim_count,
+        .max_dims = desc->max_dims,
+        .max_dim_count = desc->max_dim_count,
+    };
+}
+
 static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
     double start = smg_clock_seconds();
     int symbols = smg_size_symbol_count(c->graph->sizes);
@@ -122,8 +134,7 @@ void smg_compilation_destroy(smg_compilation *c) {
 int smg_compile_op_count(const smg_graph *g) {
     int count = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        smg_op_class class_ = smg_node_class(smg_graph_node(g, id));
-        count += class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;
+        count += smg_node_computes(smg_graph_node(g, id));
     }
     return count;
 }

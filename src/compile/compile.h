@@ -70,6 +70,7 @@ typedef struct smg_compile_options {
     const smg_dim *max_dims;
     int max_dim_count;
 } smg_compile_options;
+smg_compile_options smg_compile_options_of(const smg_model_desc *desc);
 
 typedef struct smg_phase_times {
     double rewrite, plan, glsl, spirv;
@@ -130,9 +131,6 @@ smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 
 /* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
 
-/* INPUT nodes of a graph in node order. */
-int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);
-bool smg_node_is_input(const smg_node *node);
 /* An array for the node at these sizes, data in the arena. Random (seeded): floats in [-1, 1), indices
  * of tables within them, other integers and bools 0 or 1. */
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node,

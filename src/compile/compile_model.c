@@ -310,16 +310,7 @@ static smg_status make_variant(void *user, int variant) {
 }
 
 static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
-    const smg_compile_options options = {
-        .objective =
-            desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
-        .unfused = desc->unfused,
-        .rank = desc->rank,
-        .dims = desc->dims,
-        .dim_count = desc->dim_count,
-        .max_dims = desc->max_dims,
-        .max_dim_count = desc->max_dim_count,
-    };
+    const smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(smg_compile_plan(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     SMG_TRY(smg_compile_modules(m->c));
     double start = smg_clock_seconds();

@@ -6,24 +6,6 @@
 
 #include "compile/compile.h"
 
-/* Elements of host arrays as doubles and back: graph/graph_host.c. */
-double smg_host_get(smg_type type, const void *data, int64_t index);
-void smg_host_set(smg_type type, void *data, int64_t index, double value);
-
-bool smg_node_is_input(const smg_node *node) {
-    return node->op == SMG_OP_INPUT;
-}
-
-int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity) {
-    int count = 0;
-    for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        if (!smg_node_is_input(smg_graph_node(g, id))) continue;
-        if (count < capacity) out_nodes[count] = id;
-        count++;
-    }
-    return count;
-}
-
 int64_t smg_tensor_elements(const smg_tensor *tensor) {
     int64_t count = 1;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->dims[d];
@@ -77,7 +59,7 @@ static uint64_t next_random(uint64_t *state) {
 static bool comes_from(const smg_graph *g, smg_node_id id, smg_node_id input) {
     while (id != input) {
         const smg_node *node = smg_graph_node(g, id);
-        bool passes = smg_node_class(node) == SMG_CLASS_VIEW || node->op == SMG_OP_CAST;
+        bool passes = smg_node_class(node) == SMG_CLASS_VIEW || smg_op_converts(node->op);
         if (!passes) return false;
         id = node->operand[0];
     }

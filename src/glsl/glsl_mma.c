@@ -129,8 +129,8 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
  * many are unrolled, which lets the driver read ahead. Returns the loops opened. */
 static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
     int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride, together = 1;
-    bool compiler = w->target->type == SMG_DEVICE_CPU; /* unrolls by itself, in less time */
-    for (int64_t n = 2; n <= trips && depth % stride == 0 && !compiler; n++)
+    bool gains = smg_target_hides_loads(w->target) && depth % stride == 0;
+    for (int64_t n = 2; n <= trips && gains; n++)
         if (trips % n == 0 && n * unroll * sums <= UNROLLED * w->target->registers_lane) together = n;
     const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);

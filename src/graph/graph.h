@@ -60,6 +60,14 @@ struct smg_graph {
 
 const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id);
 smg_op_class smg_node_class(const smg_node *node);
+bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */
+bool smg_node_is_input(const smg_node *node);
+/* The INPUT nodes in node order; their number, of which at most `capacity` are given. */
+int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);
+/* Per node: some output depends on it. */
+void smg_graph_mark_live(const smg_graph *g, bool *out_live);
+/* What a node does: row, type, dims and attributes; neither operands nor name. */
+uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node);
 /* "name" or "%12 (add)": for sentences. In the arena of the graph. */
 const char *smg_graph_describe(const smg_graph *g, smg_node_id id);
 smg_size smg_node_elements(const smg_graph *g, smg_node_id id);
@@ -99,6 +107,10 @@ smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before,
 /* Per node: fixed, the value is the same in every run and its dims are no symbols (outputs, which every run
  * writes, count as not fixed); stored, some of it comes from a constant tensor. */
 void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored);
+
+/* Element `index` of a host array as a number, and back (graph_host.c). */
+double smg_host_get(smg_type type, const void *data, int64_t index);
+void smg_host_set(smg_type type, void *data, int64_t index, double value);
 
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */

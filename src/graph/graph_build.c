@@ -173,7 +173,7 @@ smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int 
     if (!set_dims(g, "input", rank, dims, &node)) return no_value;
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *other = &g->nodes.items[i];
-        if (other->op != SMG_OP_INPUT || strcmp(other->name, node.name) != 0) continue;
+        if (!smg_op_is_input(other->op) || strcmp(other->name, node.name) != 0) continue;
         smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "input: %s exists already", node.name));
         return no_value;
     }
@@ -257,7 +257,7 @@ smg_value smg_graph_map(smg_graph *g, const char *op, int count, const smg_value
     smg_node node = {.operand_count = count};
     if (!smg_build_open(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node))
         return no_value;
-    if (node.op == SMG_OP_CAST || count < 0 || count > SMG_MAX_OPERANDS ||
+    if (smg_op_converts(node.op) || count < 0 || count > SMG_MAX_OPERANDS ||
         (count > 0 && !operands)) {
         smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op,
                           count));
@@ -328,17 +328,27 @@ smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
+static smg_value view_to(smg_graph *g, smg_op op, smg_value a, int rank, const smg_size *dims) {
+    const char *word = smg_op_get(op)->word;
+    smg_node node = unary(op, a);
+    if (!smg_build_open(g, word) || !smg_build_node(g, word, a)) return no_value;
+    return set_dims(g, word, rank, dims, &node) ? push(g, &node) : no_value;
+}
+
+static smg_value view_to_text(smg_graph *g, smg_op op, smg_value a, const char *dims) {
+    smg_size sizes[SMG_MAX_RANK];
+    int rank;
+    const char *word = smg_op_get(op)->word;
+    if (!smg_build_open(g, word) || !read_dims(g, word, dims, &rank, sizes)) return no_value;
+    return view_to(g, op, a, rank, sizes);
+}
+
 smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
-    smg_node node = unary(SMG_OP_RESHAPE, a);
-    if (!smg_build_open(g, "reshape") || !smg_build_node(g, "reshape", a)) return no_value;
-    return set_dims(g, "reshape", rank, dims, &node) ? push(g, &node) : no_value;
+    return view_to(g, SMG_OP_RESHAPE, a, rank, dims);
 }
 
 smg_value smg_graph_reshape(smg_graph *g, smg_value a, const char *dims) {
-    smg_size sizes[SMG_MAX_RANK];
-    int rank;
-    if (!smg_build_open(g, "reshape") || !read_dims(g, "reshape", dims, &rank, sizes)) return no_value;
-    return smg_graph_reshape_to(g, a, rank, sizes);
+    return view_to_text(g, SMG_OP_RESHAPE, a, dims);
 }
 
 smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *perm) {
@@ -356,17 +366,11 @@ smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *pe
 }
 
 smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims) {
-    smg_node node = unary(SMG_OP_BROADCAST, a);
-    if (!smg_build_open(g, "broadcast") || !smg_build_node(g, "broadcast", a)) return no_value;
-    return set_dims(g, "broadcast", rank, dims, &node) ? push(g, &node) : no_value;
+    return view_to(g, SMG_OP_BROADCAST, a, rank, dims);
 }
 
 smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
-    smg_size sizes[SMG_MAX_RANK];
-    int rank;
-    if (!smg_build_open(g, "broadcast") || !read_dims(g, "broadcast", dims, &rank, sizes))
-        return no_value;
-    return smg_graph_broadcast_to(g, a, rank, sizes);
+    return view_to_text(g, SMG_OP_BROADCAST, a, dims);
 }
 
 smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
@@ -411,7 +415,7 @@ smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value) {
 void smg_graph_name(smg_graph *g, smg_value value, const char *name) {
     if (!smg_build_open(g, "name") || !smg_build_node(g, "name", value)) return;
     smg_node *node = &g->nodes.items[value.id - 1];
-    if (node->op == SMG_OP_INPUT) return; /* programs are bound by the names of inputs */
+    if (smg_op_is_input(node->op)) return; /* programs are bound by the names of inputs */
     read_name(g, name, node);
     if (!node->name) node->name = "";
 }

@@ -363,7 +363,7 @@ static void find_last_uses(const smg_graph *g, int *last_use) {
 static smg_status run_node(eval_run *run, int i) {
     const smg_graph *g = run->scope.g;
     const smg_node *node = &g->nodes.items[i];
-    if (node->op == SMG_OP_INPUT) {
+    if (smg_op_is_input(node->op)) {
         const smg_array *given = &run->inputs[run->next_input++];
         SMG_TRY(check_input(run, node, given));
         SMG_TRY(bind_dims(&run->scope, node, &run->value[i]));

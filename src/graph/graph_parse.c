@@ -184,9 +184,6 @@ static bool is_window(smg_op op) {
 static bool is_shifting(smg_op op) {
     return is_slice(op) || is_window(op);
 }
-static bool is_constant(smg_op op) {
-    return op == SMG_OP_CONSTANT;
-}
 static bool is_any(smg_op op) {
     return op < SMG_OP_COUNT;
 }
@@ -201,8 +198,8 @@ static const struct attribute {
     {"perm", true, is_transpose, read_perm}, {"begin", true, is_shifting, read_begin},
     {"count", true, is_slice, read_count},   {"step", true, is_shifting, read_step},
     {"fill", true, is_window, read_fill},    {"dilation", true, is_window, read_dilation},
-    {"data", true, is_constant, read_data},  {"random", false, is_constant, read_random},
-    {"seed", true, is_constant, read_seed},  {"scale", true, is_constant, read_scale},
+    {"data", true, smg_op_is_constant, read_data},  {"random", false, smg_op_is_constant, read_random},
+    {"seed", true, smg_op_is_constant, read_seed},  {"scale", true, smg_op_is_constant, read_scale},
     {"name", true, is_any, read_given_name},
 };
 
@@ -262,7 +259,7 @@ static smg_status apply_type(graph_parser *p, statement *s) {
     bool leaf = smg_op_get(s->node.op)->class_ == SMG_CLASS_LEAF &&
                 smg_op_leaf(s->node.op) != SMG_LEAF_SIZE;
     bool shaped = leaf || view == SMG_VIEW_RESHAPE || view == SMG_VIEW_BROADCAST;
-    if (!s->has_type && (shaped || s->node.op == SMG_OP_CAST)) return malformed(p, "': TYPE'");
+    if (!s->has_type && (shaped || smg_op_converts(s->node.op))) return malformed(p, "': TYPE'");
     s->node.type = s->given.type;
     if (shaped) {
         s->node.rank = s->given.rank;

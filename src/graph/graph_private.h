@@ -48,11 +48,6 @@ bool smg_lex_number(const char **cursor, double *out_value); /* inf, -inf and na
 bool smg_lex_string(smg_arena *arena, const char **cursor, char **out_text);
 bool smg_name_is_plain(const char *name); /* smg_lex_name reads all of it, and it is no %number */
 
-/* ---- graph_host.c: host data and doubles ---- */
-
-double smg_host_get(smg_type type, const void *data, int64_t index);
-void smg_host_set(smg_type type, void *data, int64_t index, double value);
-
 /* ---- graph_eval*.c: one node ---- */
 
 typedef struct eval_scope {

@@ -33,10 +33,38 @@ int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int ax
     return operand->dims[own] == node->dims[axis] ? own : -1;
 }
 
+bool smg_node_computes(const smg_node *node) {
+    smg_op_class class_ = smg_node_class(node);
+    return class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;
+}
+
+bool smg_node_is_input(const smg_node *node) {
+    return smg_op_is_input(node->op);
+}
+
+int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity) {
+    int count = 0;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        if (!smg_node_is_input(smg_graph_node(g, id))) continue;
+        if (count < capacity) out_nodes[count] = id;
+        count++;
+    }
+    return count;
+}
+
+void smg_graph_mark_live(const smg_graph *g, bool *out_live) {
+    memset(out_live, 0, (size_t)g->nodes.count * sizeof *out_live);
+    for (int o = 0; o < g->outputs.count; o++) out_live[g->outputs.items[o].node] = true;
+    for (smg_node_id id = g->nodes.count - 1; id >= 0; id--) {
+        const smg_node *node = &g->nodes.items[id];
+        for (int k = 0; out_live[id] && k < node->operand_count; k++) out_live[node->operand[k]] = true;
+    }
+}
+
 static bool dims_fixed(const smg_graph *g, const smg_node *node) {
     for (int d = 0; d < node->rank; d++)
         if (!smg_size_is_const(g->sizes, node->dims[d], NULL)) return false;
-    return node->op != SMG_OP_INPUT &&
+    return !smg_node_is_input(node) &&
            (smg_op_leaf(node->op) != SMG_LEAF_SIZE || smg_size_is_const(g->sizes, node->size, NULL));
 }
 
@@ -71,15 +99,13 @@ static uint64_t hash_size(const smg_graph *g, uint64_t hash, smg_size size) {
     return hash;
 }
 
-static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *node) {
-    uint64_t bits;
+uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node) {
+    uint64_t bits, hash;
     memcpy(&bits, &node->value, sizeof bits);
-    hash = smg_hash_text(hash, smg_op_get(node->op)->word);
+    hash = smg_hash_text(seed, smg_op_get(node->op)->word);
     hash = smg_hash_u64(hash, (uint64_t)node->type);
     hash = smg_hash_u64(hash, (uint64_t)node->rank);
     for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i]);
-    for (int k = 0; k < node->operand_count; k++)
-        hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
     hash = smg_hash_u64(hash, (uint64_t)node->axis);
     hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
     if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)
@@ -91,7 +117,14 @@ static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *nod
     if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) hash = hash_size(g, hash, node->size);
     hash = smg_hash_u64(hash, bits);
     for (int p = 0; p < 3; p++) hash = smg_hash_text(hash, node->label[p]);
-    return node->op == SMG_OP_INPUT ? smg_hash_text(hash, node->name) : hash;
+    return hash;
+}
+
+static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *node) {
+    hash = smg_node_hash(g, hash, node);
+    for (int k = 0; k < node->operand_count; k++)
+        hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
+    return smg_node_is_input(node) ? smg_hash_text(hash, node->name) : hash;
 }
 
 uint64_t smg_graph_hash(const smg_graph *g) {

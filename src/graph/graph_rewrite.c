@@ -35,7 +35,7 @@ bool smg_same_dims(const smg_node *a, const smg_node *b) {
 
 static bool same_node(const smg_node *a, const smg_node *b) {
     if (a->op != b->op || a->type != b->type || !smg_same_dims(a, b)) return false;
-    if (a->op == SMG_OP_INPUT || (a->op == SMG_OP_CONSTANT && !a->data)) return false;
+    if (smg_op_is_input(a->op) || (smg_op_is_constant(a->op) && !a->data)) return false;
     for (int k = 0; k < a->operand_count; k++)
         if (a->operand[k] != b->operand[k]) return false;
     for (int p = 0; p < 3; p++)
@@ -156,7 +156,7 @@ static smg_node_id settle(rewriter *r, rule_set *set, smg_node *node) {
         r->applied++;
         if (same < 0) continue;
         smg_node *target = &r->g->nodes.items[same];
-        if (!target->name[0] && target->op != SMG_OP_INPUT) target->name = node->name;
+        if (!target->name[0] && !smg_op_is_input(target->op)) target->name = node->name;
         return same;
     }
     return r->g->status == SMG_OK ? smg_rewriter_add(r, node) : -1;
@@ -165,12 +165,9 @@ static smg_node_id settle(rewriter *r, rule_set *set, smg_node *node) {
 /* ---- passes --------------------------------------------------------------------------------- */
 
 static void mark_live(const smg_graph *g, bool *live) {
-    for (int i = 0; i < g->outputs.count; i++) live[g->outputs.items[i].node] = true;
-    for (int i = g->nodes.count - 1; i >= 0; i--) {
-        const smg_node *node = &g->nodes.items[i];
-        if (node->op == SMG_OP_INPUT) live[i] = true; /* the interface stays */
-        for (int k = 0; live[i] && k < node->operand_count; k++) live[node->operand[k]] = true;
-    }
+    smg_graph_mark_live(g, live);
+    for (int i = 0; i < g->nodes.count; i++)
+        if (smg_node_is_input(&g->nodes.items[i])) live[i] = true; /* the interface stays */
 }
 
 int smg_rewriter_uses(const rewriter *r, smg_node_id id) {

@@ -47,6 +47,8 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 /* Questions that many rules ask. */
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
 bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);
+/* The node becomes one literal everywhere, with the dims and the type it has. */
+void smg_rewriter_become_number(smg_node *node, double value);
 /* Readers of a node, as far as known: 2 stands for more than one and for not known. */
 int smg_rewriter_uses(const rewriter *r, smg_node_id id);
 bool smg_same_dims(const smg_node *a, const smg_node *b);

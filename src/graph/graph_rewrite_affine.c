@@ -19,7 +19,7 @@ static bool in_range(double value) {
 }
 
 static bool is_host_constant(const smg_node *n) {
-    return n->op == SMG_OP_CONSTANT && n->data != NULL && n->type == SMG_TYPE_F32;
+    return smg_op_is_constant(n->op) && n->data != NULL && n->type == SMG_TYPE_F32;
 }
 
 static int64_t elements_of(const rewriter *r, const smg_node *n) {

@@ -4,7 +4,7 @@
 
 #define MAX_ELEMENTS 65536
 
-static void become_number(smg_node *node, double value) {
+void smg_rewriter_become_number(smg_node *node, double value) {
     smg_node number = {.op = SMG_OP_FILL,
                        .type = node->type,
                        .rank = node->rank,
@@ -25,7 +25,7 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same) {
     if (class_ == SMG_CLASS_VIEW) {
         bool bordered = smg_op_view(node->op) == SMG_VIEW_WINDOW;
         if (bordered && !(node->value >= value[0] && node->value <= value[0])) return false;
-        become_number(node, value[0]);
+        smg_rewriter_become_number(node, value[0]);
         return true;
     }
     for (int k = 0; k < node->operand_count; k++)
@@ -33,7 +33,7 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same) {
                                     value[k]);
     smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, operand);
     if (expr == SMG_EXPR_NONE) return false;
-    become_number(node, smg_expr_eval(r->exprs, expr, NULL));
+    smg_rewriter_become_number(node, smg_expr_eval(r->exprs, expr, NULL));
     return true;
 }
 
@@ -58,7 +58,7 @@ static bool foldable(const rewriter *r, const smg_node *node) {
         return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
-        bool constant = operand->op == SMG_OP_CONSTANT && operand->data;
+        bool constant = smg_op_is_constant(operand->op) && operand->data;
         if (!constant && smg_op_leaf(operand->op) != SMG_LEAF_NUMBER) return false;
         if (!is_small(r, operand)) return false;
         constants = constants || constant;

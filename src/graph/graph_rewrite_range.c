@@ -107,7 +107,7 @@ static int_range of_leaf(rewriter *r, const smg_node *node) {
     case SMG_LEAF_INDEX:
         number = smg_size_sub(s, node->dims[node->axis], smg_size_const(s, 1));
         return (int_range){smg_size_const(s, 0), number, 1};
-    case SMG_LEAF_TENSOR: return node->op == SMG_OP_CONSTANT ? of_constant(r, node) : unknown;
+    case SMG_LEAF_TENSOR: return smg_op_is_constant(node->op) ? of_constant(r, node) : unknown;
     case SMG_LEAF_NONE: break;
     }
     return unknown;
@@ -126,7 +126,7 @@ static int_range of_extreme(const rewriter *r, const int_range *a, bool least) {
 static int_range of_map(rewriter *r, const smg_node *node, const int_range *a) {
     smg_op op = node->op;
     smg_size zero = smg_size_const(r->g->sizes, 0), one = smg_size_const(r->g->sizes, 1);
-    if (op == SMG_OP_CAST) {
+    if (smg_op_converts(op)) {
         smg_kind from = smg_type_kind(smg_rewriter_operand(r, node, 0)->type);
         if (from == SMG_KIND_BOOL) return (int_range){zero, one, 1};
         return from == SMG_KIND_INT ? a[0] : unknown;
@@ -190,16 +190,6 @@ static bool ranges_of(rewriter *r, const smg_node *node, int_range *out) {
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-static void become_number(smg_node *node, double value) {
-    smg_node number = {.op = SMG_OP_FILL,
-                       .type = node->type,
-                       .rank = node->rank,
-                       .name = node->name,
-                       .value = value};
-    memcpy(number.dims, node->dims, sizeof number.dims);
-    *node = number;
-}
-
 /* +1 always, -1 never, 0 it depends. */
 static int decision(const rewriter *r, smg_op op, int_range a, int_range b) {
     if (op == SMG_OP_LT) {
@@ -227,7 +217,7 @@ static bool decided_comparison(rewriter *r, smg_node *node, smg_node_id *out_sam
     if (!ranges_of(r, node, a)) return false;
     int known = decision(r, node->op, a[0], a[1]);
     if (known == 0) return false;
-    become_number(node, known > 0 ? 1.0 : 0.0);
+    smg_rewriter_become_number(node, known > 0 ? 1.0 : 0.0);
     return true;
 }
 
@@ -262,7 +252,7 @@ static bool absorbing_element(rewriter *r, smg_node *node, smg_node_id *out_same
         if (!smg_rewriter_is_number(r, node, k, &value)) continue;
         bool truth = value < 0.0 || value > 0.0;
         if (truth != (node->op == SMG_OP_OR)) continue;
-        become_number(node, truth ? 1.0 : 0.0);
+        smg_rewriter_become_number(node, truth ? 1.0 : 0.0);
         return true;
     }
     return false;
@@ -333,7 +323,7 @@ static bool gather_of_number(rewriter *r, smg_node *node, smg_node_id *out_same)
     (void)out_same;
     if (smg_node_class(node) != SMG_CLASS_GATHER || !smg_rewriter_is_number(r, node, 0, &value))
         return false;
-    become_number(node, value);
+    smg_rewriter_become_number(node, value);
     return true;
 }
 

@@ -146,7 +146,7 @@ static bool decided_select(rewriter *r, smg_node *node, smg_node_id *out_same) {
 }
 
 static bool same_cast(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    return node->op == SMG_OP_CAST && is_operand(r, node, 0, out_same);
+    return smg_op_converts(node->op) && is_operand(r, node, 0, out_same);
 }
 
 static bool twice_negated(rewriter *r, smg_node *node, smg_node_id *out_same) {

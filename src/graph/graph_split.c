@@ -46,7 +46,7 @@ static bool rows_of(const smg_graph *g, const smg_node *n, int64_t *out_rows, in
 
 static bool is_large(const smg_graph *g, const smg_node *n, int64_t limit) {
     int64_t rows, bytes, all;
-    if (n->op != SMG_OP_CONSTANT || !rows_of(g, n, &rows, &bytes)) return false;
+    if (!smg_op_is_constant(n->op) || !rows_of(g, n, &rows, &bytes)) return false;
     return bytes <= limit && (!smg_mul_i64(rows, bytes, &all) || all > limit);
 }
 

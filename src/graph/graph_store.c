@@ -97,7 +97,7 @@ static void order_axes(const smg_node *product, int k, int *perm) {
 /* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. */
 static bool widens(const store *s, smg_node_id id) {
     const smg_node *n = &s->old[id];
-    return n->op == SMG_OP_CAST && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
+    return smg_op_converts(n->op) && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
 }
 
 /* The result's last axis is operand k's own, and the operand lies in memory along a contracted one. */

@@ -108,7 +108,7 @@ static void print_node(const graph_printer *p, smg_node_id id) {
         smg_text_add(p->text, " : ");
     }
     smg_node_print_type(p->g, node, p->text);
-    if (node->op == SMG_OP_CONSTANT) print_data(p, node, id);
+    if (smg_op_is_constant(node->op)) print_data(p, node, id);
     if (node->name[0] && !goes_by_name(p, id)) {
         smg_text_add(p->text, " name=");
         smg_text_add_json(p->text, node->name);

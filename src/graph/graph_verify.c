@@ -70,17 +70,17 @@ static void set_result(smg_node *node, smg_type type, int rank, const smg_size *
 /* ---- classes -------------------------------------------------------------------------------- */
 
 static smg_status infer_leaf(smg_graph *g, smg_node *node) {
-    if (node->op == SMG_OP_SIZE) {
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) {
         if (node->size < 0) return failure(g);
         set_result(node, smg_type_kind(node->type) == SMG_KIND_INT ? node->type : SMG_TYPE_F32, 0, NULL);
     }
-    if (node->op == SMG_OP_IOTA) {
+    if (smg_op_leaf(node->op) == SMG_LEAF_INDEX) {
         node->type = SMG_TYPE_I32;
         if (node->axis < 0 || node->axis >= node->rank)
             return smg_fail(g->ctx, SMG_INVALID, "iota: axis %d is outside [0, %d)", node->axis,
                             node->rank);
     }
-    if (node->op == SMG_OP_INPUT && !node->name[0])
+    if (smg_op_is_input(node->op) && !node->name[0])
         return smg_fail(g->ctx, SMG_INVALID, "input: needs a name");
     return SMG_OK;
 }
@@ -109,7 +109,7 @@ static smg_status infer_map(smg_graph *g, smg_node *node) {
         types[k] = operand(g, node, k)->type;
         if (operand(g, node, k)->rank > rank) rank = operand(g, node, k)->rank;
     }
-    if (node->op != SMG_OP_CAST &&
+    if (!smg_op_converts(node->op) &&
         !smg_op_infer_type(node->op, types, node->operand_count, &result))
         return smg_fail(g->ctx, SMG_INVALID, "%s: cannot take operands of type %s%s%s%s%s",
                         word_of(node), smg_type_word(types[0]), node->operand_count > 1 ? ", " : "",

@@ -92,8 +92,9 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
     return element;
 }
 
-/* What was fetched was 0 where invalid, and for another base than the present one. */
-static void run_put(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+/* SPILL, whose elements outside an axis are 0, and PUT: what it moves was 0 where invalid when it was fetched, for
+ * another base than the present one. */
+static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
@@ -102,23 +103,10 @@ static void run_put(const kernel_machine *m, kernel_worker *w, const smg_instr *
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
-        for (int i = 0; i < n; i++)
-            w->tile[instr->dst][first + i] = w->tile[instr->a][element_of(w, &s, stride, i)];
-    }
-}
-
-static void run_spill(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
-    const smg_tile *dst = &m->k->tiles.items[instr->dst];
-    kernel_space s = {.elements = 1};
-    int64_t stride[KERNEL_SPACE_AXES];
-    space_add(m->k, &s, dst->axis_count, dst->axis);
-    tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
-    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
-        int n = block_size(&s, first);
-        kernel_block_begin(m, w, &s, first, n);
-        for (int i = 0; i < n; i++)
-            w->tile[instr->dst][first + i] =
-                w->inside[i] ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
+        for (int i = 0; i < n; i++) {
+            bool kept = instr->kind == SMG_I_PUT || w->inside[i];
+            w->tile[instr->dst][first + i] = kept ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
+        }
     }
 }
 
@@ -194,8 +182,8 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;
     case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
     case SMG_I_FETCH: run_fetch(m, w, instr, &m->tapes[at]); break;
-    case SMG_I_PUT: run_put(m, w, instr); break;
-    case SMG_I_SPILL: run_spill(m, w, instr); break;
+    case SMG_I_PUT:
+    case SMG_I_SPILL: run_move(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
     case SMG_I_LOOP:

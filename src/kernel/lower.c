@@ -3,8 +3,6 @@
  * vary at the end. */
 #include "kernel/lower_internal.h"
 
-
-
 static smg_status make_axes(lowering *l) {
     for (int a = 0; a < l->space->axes.count; a++) {
         smg_kaxis *axis = SMG_ARRAY_PUSH(l->arena, &l->k->axes);

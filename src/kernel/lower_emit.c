@@ -5,11 +5,22 @@
 
 static smg_axis_set folded(const smg_snode *n) { return n->iterates & ~n->result; }
 
+smg_instr lower_blank(smg_instr_kind kind) {
+    return (smg_instr){ .kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+}
+
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {
     smg_instr *instr = SMG_ARRAY_PUSH(l->arena, &l->body);
     if (instr == NULL) return NULL;
-    *instr = (smg_instr){ .kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+    *instr = lower_blank(kind);
     return instr;
+}
+
+smg_status lower_insert(lowering *l, int at, smg_instr instr) {
+    if (SMG_ARRAY_PUSH(l->arena, &l->body) == NULL) return SMG_MEMORY;
+    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
+    l->body.items[at] = instr;
+    return SMG_OK;
 }
 
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note) {
@@ -119,9 +130,6 @@ smg_status lower_emit_store(lowering *l, int node) {
 
 /* ---- products --------------------------------------------------------------------------------- */
 
-/* The axis of `axes` along which `expr` reads memory with stride 1, if any, goes last. */
-static void order_for_reads(const lowering *l, smg_expr expr, int *axes, int count);
-
 typedef struct unit_seek {
     const lowering *l;
     int axis;
@@ -138,6 +146,7 @@ static void seek_unit(void *user, int leaf) {
     }
 }
 
+/* The axis of `axes` along which `expr` reads memory with stride 1, if any, goes last. */
 static void order_for_reads(const lowering *l, smg_expr expr, int *axes, int count) {
     unit_seek s = { .l = l, .axis = -1 };
     smg_expr_leaves(l->k->exprs, expr, seek_unit, &s);

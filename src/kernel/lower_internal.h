@@ -63,7 +63,9 @@ smg_status lower_refuse(lowering *l, const char *why);
 smg_status lower_plan_passes(lowering *l);
 
 /* lower_emit.c */
+smg_instr lower_blank(smg_instr_kind kind);
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind); /* NULL when memory is out */
+smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of body[at] */
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate);

@@ -10,13 +10,10 @@ static bool adds_to(const lowering *l, int from, int to, int tile) {
 }
 
 static smg_status insert_join(lowering *l, int at, int tile) {
-    if (lower_emit(l, SMG_I_JOIN) == NULL) return SMG_MEMORY;
-    smg_instr join = l->body.items[l->body.count - 1];
+    smg_instr join = lower_blank(SMG_I_JOIN);
     join.dst = tile;
     join.note = "the depth lanes' parts";
-    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
-    l->body.items[at] = join;
-    return SMG_OK;
+    return lower_insert(l, at, join);
 }
 
 /* One stretch: an outermost loop, or a single product outside of loops. */

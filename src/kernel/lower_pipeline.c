@@ -33,13 +33,6 @@ static int end_of(const lowering *l, int begin) {
     return begin;
 }
 
-static smg_status insert(lowering *l, int at, smg_instr instr) {
-    if (SMG_ARRAY_PUSH(l->arena, &l->body) == NULL) return SMG_MEMORY;
-    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
-    l->body.items[at] = instr;
-    return SMG_OK;
-}
-
 static bool eligible(const lowering *l, loop_range loop, int at) {
     const smg_instr *stage = &l->body.items[at];
     int axis = l->body.items[loop.begin].axes[0];
@@ -77,10 +70,10 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     put.a = tile;
     put.expr = SMG_EXPR_NONE;
     l->body.items[at] = put;
-    SMG_TRY(insert(l, after, fetch));
+    SMG_TRY(lower_insert(l, after, fetch));
     fetch.b = 0;
     fetch.note = "the first slice";
-    return insert(l, loop.begin, fetch);
+    return lower_insert(l, loop.begin, fetch);
 }
 
 /* Slices staged by the loop itself; inner loops have their own turn. */
@@ -152,10 +145,12 @@ static smg_status move_load(early *e, int place) {
     smg_expr changed = lower_replace(l->k->exprs, l->body.items[e->at].expr, from, to);
     if (from == SMG_EXPR_NONE || to == SMG_EXPR_NONE || changed == SMG_EXPR_NONE) return SMG_MEMORY;
     l->body.items[e->at].expr = changed;
-    smg_instr set = { .kind = SMG_I_SET, .dst = tile, .a = -1, .b = -1, .expr = from,
-                      .note = "on its way during the product" };
+    smg_instr set = lower_blank(SMG_I_SET);
+    set.dst = tile;
+    set.expr = from;
+    set.note = "on its way during the product";
     e->at++;
-    return insert(l, place, set);
+    return lower_insert(l, place, set);
 }
 
 /* What follows a product in a loop and loads a slice of its own waits for it there; the load is issued in front of

@@ -161,15 +161,12 @@ static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
     int axes[SMG_TILE_AXES];
     int count = lower_tile_axes(l, lower_expr_axes(l, c->expr), axes);
     *out_tile = lower_new_tile(l, "t", smg_expr_get(l->k->exprs, c->expr)->kind, SMG_REGISTER, axes, count, 0);
-    if (*out_tile < 0 || lower_emit(l, SMG_I_SET) == NULL) return SMG_MEMORY;
-    smg_instr set = l->body.items[l->body.count - 1];
+    if (*out_tile < 0) return SMG_MEMORY;
+    smg_instr set = lower_blank(SMG_I_SET);
     set.dst = *out_tile;
     set.expr = c->expr;
     set.note = "shared";
-    memmove(l->body.items + c->first + 1, l->body.items + c->first,
-            (size_t)(l->body.count - 1 - c->first) * sizeof(smg_instr));
-    l->body.items[c->first] = set;
-    return SMG_OK;
+    return lower_insert(l, c->first, set);
 }
 
 static smg_status share_one(sharing *s, const candidate *c) {

@@ -145,6 +145,9 @@ typedef enum smg_leaf_kind {
     SMG_LEAF_INDEX   /* the index along an axis */
 } smg_leaf_kind;
 smg_leaf_kind smg_op_leaf(smg_op op);
+bool smg_op_is_input(smg_op op);    /* the TENSOR that the caller gives at every run */
+bool smg_op_is_constant(smg_op op); /* the TENSOR with fixed contents */
+bool smg_op_converts(smg_op op);    /* a MAP whose result type is the node's, not its operands' */
 /* The expression of a MAP with operands `operand` and result type `type` (CAST needs it). */
 smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr operand[3]);
 /* Element type of the result of a MAP from its operands' types; false when they do not match. */

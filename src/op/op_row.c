@@ -30,6 +30,12 @@ smg_combine smg_op_combine(smg_op op) {
     return SMG_COMBINE_ADD;
 }
 
+bool smg_op_is_input(smg_op op) { return op == SMG_OP_INPUT; }
+
+bool smg_op_is_constant(smg_op op) { return op == SMG_OP_CONSTANT; }
+
+bool smg_op_converts(smg_op op) { return op == SMG_OP_CAST; }
+
 smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr operand[3]) {
     static const smg_prim casts[] = {
         [SMG_KIND_FLOAT] = SMG_PRIM_TO_FLOAT,
@@ -37,7 +43,7 @@ smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr o
         [SMG_KIND_BOOL] = SMG_PRIM_TO_BOOL,
     };
     if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP) return SMG_EXPR_NONE;
-    if (op == SMG_OP_CAST)
+    if (smg_op_converts(op))
         return smg_expr_make(pool, casts[smg_type_kind(type)], operand[0], SMG_EXPR_NONE,
                              SMG_EXPR_NONE);
     return smg_expr_parse(pool, op_rows[op].expression, operand);
@@ -110,7 +116,7 @@ static inferred infer_operation(infer *walk, smg_prim prim) {
 bool smg_op_infer_type(smg_op op, const smg_type *operand, int count, smg_type *out_type) {
     if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP || op_rows[op].arity != count)
         return false;
-    if (op == SMG_OP_CAST) {
+    if (smg_op_converts(op)) {
         *out_type = operand[0];
         return true;
     }

@@ -11,7 +11,7 @@ typedef struct weight {
     int loads;
 } weight;
 
-static bool own_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost) {
+bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost) {
     smg_expr operand[SMG_MAX_OPERANDS] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
     if (smg_node_class(n) != SMG_CLASS_MAP) return false;
     for (int k = 0; k < n->operand_count; k++) {
@@ -26,7 +26,7 @@ static bool own_cost(const planner *p, smg_exprs *exprs, const smg_node *n, doub
 static bool weigh(const planner *p, smg_exprs *exprs, const weight *known, smg_node_id id, weight *out) {
     const smg_node *n = smg_graph_node(p->g, id);
     *out = (weight){ 0 };
-    if (p->prepared[id] || !own_cost(p, exprs, n, &out->cost)) return false;
+    if (p->prepared[id] || !plan_map_cost(p, exprs, n, &out->cost)) return false;
     for (int k = 0; k < n->operand_count; k++) {
         smg_node_id source = smg_space_source(p->g, n->operand[k]);
         const smg_node *s = smg_graph_node(p->g, source);

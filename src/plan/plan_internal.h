@@ -26,6 +26,7 @@ typedef struct planner {
     smg_context *ctx;
     smg_arena *arena;
     smg_map *cache;        /* structure hash -> segment */
+    uint64_t *hash;        /* per node: what it does, smg_node_hash */
     int64_t *nominal;      /* per symbol */
     bool *prepared;        /* per node: computed once, by the prepare list */
     bool *inlined;         /* per node: computed anew by every reader */
@@ -43,6 +44,8 @@ smg_status plan_mark_prepared(planner *p);
 smg_status plan_order(planner *p);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
+/* Multiply-adds that one element of a map takes; false for what is no map. */
+bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost);
 /* Adds what `count` nodes compute anew; the new count, -1 when there are too many. */
 int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
 /* Nodes [from, to) of the order and what they compute anew as a sorted list, needed[] set. The list has room for

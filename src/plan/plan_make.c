@@ -174,7 +174,9 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     smg_plan *plan = SMG_ARENA_NEW(arena, smg_plan);
     int symbols = smg_size_symbol_count(g->sizes);
     p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);
-    if (plan == NULL || p.nominal == NULL) return SMG_MEMORY;
+    p.hash = SMG_ARENA_ARRAY(arena, uint64_t, (size_t)g->nodes.count + 1);
+    if (plan == NULL || p.nominal == NULL || p.hash == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) p.hash[id] = smg_node_hash(g, SMG_HASH_SEED, smg_graph_node(g, id));
     smg_plan_nominal(g, p.nominal);
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     SMG_TRY(smg_map_create(arena, &p.cache));

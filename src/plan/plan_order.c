@@ -18,25 +18,11 @@ typedef struct ordering {
     int depth;
 } ordering;
 
-static bool computes(const smg_node *n) {
-    smg_op_class c = smg_node_class(n);
-    return c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW;
-}
-
-/* What no output needs is not in the order. */
-static void mark_live(const smg_graph *g, bool *live) {
-    for (int o = 0; o < g->outputs.count; o++) live[g->outputs.items[o].node] = true;
-    for (smg_node_id i = g->nodes.count - 1; i >= 0; i--) {
-        const smg_node *n = smg_graph_node(g, i);
-        for (int k = 0; live[i] && k < n->operand_count; k++) live[n->operand[k]] = true;
-    }
-}
-
 /* What the run list reads of the prepare list stays for ever. */
 static void mark_uses(planner *p, const bool *live) {
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
         const smg_node *n = smg_graph_node(p->g, id);
-        if (!live[id] || !computes(n)) continue;
+        if (!live[id] || !smg_node_computes(n)) continue;
         int use = p->prepared[id] == p->preparing ? p->place[id] : INT32_MAX;
         for (int k = 0; k < n->operand_count; k++) {
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
@@ -167,7 +153,7 @@ smg_status plan_order(planner *p) {
     if (live == NULL) return SMG_MEMORY;
     SMG_TRY(allocate(&o));
     p->count = 0;
-    mark_live(p->g, live);
+    smg_graph_mark_live(p->g, live); /* what no output needs is not in the order */
     for (smg_node_id i = 0; i < p->g->nodes.count; i++) {
         const smg_node *n = smg_graph_node(p->g, i);
         for (int k = 0; k < n->operand_count; k++) {
@@ -176,7 +162,7 @@ smg_status plan_order(planner *p) {
         o.level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        o.listed[i] = computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
+        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
     }
     SMG_TRY(find_readers(&o));
     for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));

@@ -10,11 +10,6 @@
 #define PLAN_PREPARE_GROWTH 2.0
 #define PLAN_PREPARE_SLACK (1 << 20) /* bytes */
 
-static bool computes(const smg_node *n) {
-    smg_op_class c = smg_node_class(n);
-    return c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW;
-}
-
 /* Bytes of a value of fixed dims; false when a dim is symbolic. */
 static bool bytes_of(const smg_graph *g, smg_node_id id, double *out_bytes) {
     const smg_node *n = smg_graph_node(g, id);
@@ -34,13 +29,8 @@ typedef struct marks {
 
 /* A map of at most one multiply-add per element. */
 static bool is_cheap(const planner *p, const marks *m, const smg_node *n) {
-    smg_expr operand[SMG_MAX_OPERANDS] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
-    if (smg_node_class(n) != SMG_CLASS_MAP) return false;
-    for (int k = 0; k < n->operand_count; k++) {
-        operand[k] = smg_expr_leaf(m->exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
-    }
-    smg_expr value = smg_op_expr(m->exprs, n->op, n->type, operand);
-    return value != SMG_EXPR_NONE && smg_expr_cost(m->exprs, value) <= 1.0;
+    double cost;
+    return plan_map_cost(p, m->exprs, n, &cost) && cost <= 1.0;
 }
 
 static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
@@ -63,11 +53,11 @@ smg_status plan_mark_prepared(planner *p) {
     smg_graph_mark_fixed(p->g, m.fixed, m.stored);
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
         const smg_node *n = smg_graph_node(p->g, id);
-        if (!computes(n) || !m.fixed[id]) continue;
+        if (!smg_node_computes(n) || !m.fixed[id]) continue;
         p->prepared[id] = p->prepared[id] || worth_storing(p, &m, id); /* or a reader, marked before, needs it */
         for (int k = 0; k < n->operand_count && p->prepared[id]; k++) {
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
-            p->prepared[source] = computes(smg_graph_node(p->g, source));
+            p->prepared[source] = smg_node_computes(smg_graph_node(p->g, source));
         }
     }
     return smg_context_status(p->ctx);

@@ -8,18 +8,10 @@
 static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
     for (;;) {
         const smg_node *n = smg_graph_node(p->g, id);
-        h = smg_hash_u64(h, (uint64_t)n->op);
-        h = smg_hash_u64(h, (uint64_t)n->type);
-        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->dims[d]);
-        h = smg_hash_u64(h, (uint64_t)n->axis * 31u + (uint64_t)n->step); /* an index runs along its axis */
+        h = smg_hash_u64(h, p->hash[id]);
         if (smg_node_class(n) != SMG_CLASS_VIEW) break;
-        h = smg_hash_u64(h, (uint64_t)n->begin);
-        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->perm[d]);
         id = n->operand[0];
     }
-    const smg_node *n = smg_graph_node(p->g, id);
-    h = smg_hash_bytes(h, &n->value, sizeof(n->value));
-    h = smg_hash_u64(h, (uint64_t)n->size);
     for (int i = 0; i < count; i++) {
         if (nodes[i] == id) return smg_hash_u64(h, (uint64_t)i + 1000);
     }
@@ -32,10 +24,8 @@ static uint64_t hash_segment(const planner *p, const smg_node_id *nodes, int cou
     int externals = 0;
     for (int i = 0; i < count; i++) {
         const smg_node *n = smg_graph_node(p->g, nodes[i]);
-        h = smg_hash_u64(h, (uint64_t)n->op * 8u + (uint64_t)n->type);
-        h = smg_hash_u64(h, (uint64_t)(p->needed[nodes[i]] * 16 + n->axis * 2 + n->keep));
-        for (int d = 0; d < n->rank; d++) h = smg_hash_u64(h, (uint64_t)n->dims[d]);
-        for (int l = 0; l < 3; l++) h = smg_hash_text(h, n->label[l]);
+        h = smg_hash_u64(h, p->hash[nodes[i]]);
+        h = smg_hash_u64(h, p->needed[nodes[i]]);
         for (int k = 0; k < n->operand_count; k++) {
             h = hash_view_chain(p, h, n->operand[k], nodes, count);
             smg_node_id source = smg_space_source(p->g, n->operand[k]);

@@ -79,7 +79,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
     if (invocations > t->max_invocations || invocations > t->max_size_x) return SMG_OK;
     /* A running sum is corrected in between: its parts would have to be joined in every slice. */
-    if (shape->depth > 1 && (base.temporal >= 0 || t->type == SMG_DEVICE_CPU)) return SMG_OK;
+    if (shape->depth > 1 && (base.temporal >= 0 || !smg_target_hides_loads(t))) return SMG_OK;
     if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;
@@ -90,7 +90,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
     /* Waiting for a slice is worth registers only where loads take long. */
-    int most_ahead = e->roles.contractions > 0 && t->load_latency > 1e-7 ? 1 : 0;
+    int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     for (int vec = runs ? 4 : 1; vec >= 1; vec -= 3) {
         for (int ahead = most_ahead; ahead >= 0; ahead--) {
             smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);

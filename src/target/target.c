@@ -209,3 +209,9 @@ int64_t smg_target_largest_buffer(const smg_target *target) {
     if (target->max_allocation < limit) limit = target->max_allocation;
     return limit / 16 * 16;
 }
+
+#define SHORT_LOAD 1e-7 /* seconds */
+
+bool smg_target_hides_loads(const smg_target *target) {
+    return target->load_latency > SHORT_LOAD;
+}

@@ -105,6 +105,10 @@ const char *smg_target_origin_word(smg_fact_origin origin);
 smg_status smg_target_verify(smg_context *ctx, const smg_target *target);
 /* Bytes of the largest buffer that one binding reaches whole, a multiple of 16. */
 int64_t smg_target_largest_buffer(const smg_target *target);
+/* "cpu", "discrete", ...: what a user may say for a device, too. */
+const char *smg_device_type_word(smg_device_type type);
+/* Loads take so long that it pays to arrange work around them: fetching ahead, several lanes a sum, unrolling. */
+bool smg_target_hides_loads(const smg_target *target);
 /* Hash over everything that changes a plan. */
 uint64_t smg_target_hash(const smg_target *target);
 

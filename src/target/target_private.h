@@ -30,6 +30,4 @@ void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, 
                   smg_fact_origin origin);
 const smg_fact_row *smg_fact_find(const char *key, size_t length);
 
-const char *smg_device_type_word(smg_device_type type);
-
 #endif

@@ -30,17 +30,6 @@ static const quirk_row quirk_rows[] = {
     {NULL, NULL, NULL, 0, NULL},
 };
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
-static bool contains(const char *text, const char *part) {
-    for (; *text; text++) {
-        size_t i = 0;
-        while (part[i] && lower(text[i]) == lower(part[i])) i++;
-        if (!part[i]) return true;
-    }
-    return *part == 0;
-}
-
 smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_target) {
     smg_text names;
     smg_text_init(&names, ctx);
@@ -90,7 +79,7 @@ static void apply_quirk(smg_context *ctx, smg_target *target, const quirk_row *q
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
     for (size_t i = 0; i < SMG_COUNT_OF(target_rows); i++) {
         const target_row *row = &target_rows[i];
-        if (!row->match[0] || !contains(target->name, row->match)) continue;
+        if (!row->match[0] || !smg_text_contains(target->name, row->match)) continue;
         smg_target known;
         SMG_TRY(smg_target_parse(ctx, row->text, row->name, &known));
         take_assumed(target, &known);
@@ -98,7 +87,7 @@ smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
         break;
     }
     for (const quirk_row *quirk = quirk_rows; quirk->key; quirk++)
-        if (contains(target->name, quirk->device) && contains(target->driver, quirk->driver))
+        if (smg_text_contains(target->name, quirk->device) && smg_text_contains(target->driver, quirk->driver))
             apply_quirk(ctx, target, quirk);
     return SMG_OK;
 }

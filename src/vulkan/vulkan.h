@@ -30,7 +30,6 @@ typedef struct smg_vk_device_info {
 } smg_vk_device_info;
 
 /* "cpu", "discrete", "integrated", "virtual", "other". */
-const char *smg_vk_type_word(smg_device_type type);
 
 /* Every device with a compute queue. NOT_FOUND: no Vulkan loader, no driver, or no device. */
 smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list,

@@ -55,17 +55,6 @@ smg_status smg_vk_check_alive(smg_vk_device *dev) {
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
-static bool contains(const char *text, const char *part) {
-    for (; *text; text++) {
-        size_t i = 0;
-        while (part[i] && lower(text[i]) == lower(part[i])) i++;
-        if (!part[i]) return true;
-    }
-    return *part == 0;
-}
-
 static int rank(smg_device_type type) {
     switch (type) {
     case SMG_DEVICE_DISCRETE: return 4;
@@ -96,9 +85,9 @@ static smg_status choose(smg_vk_instance *instance, const char *which, const VkP
     for (int i = 0; i < count; i++) {
         smg_vk_device_info info;
         smg_vk_describe(instance, list[i], i, &info);
-        smg_text_addf(&names, "%s'%s' (%s)", i ? ", " : "", info.name, smg_vk_type_word(info.type));
-        bool match = !which || strcmp(which, smg_vk_type_word(info.type)) == 0 ||
-                     contains(info.name, which);
+        smg_text_addf(&names, "%s'%s' (%s)", i ? ", " : "", info.name, smg_device_type_word(info.type));
+        bool match = !which || strcmp(which, smg_device_type_word(info.type)) == 0 ||
+                     smg_text_contains(info.name, which);
         if (match && rank(info.type) > best_rank) {
             best = i;
             best_rank = rank(info.type);
@@ -230,7 +219,7 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
         return status;
     }
     smg_log(ctx, SMG_LOG_INFO, "device '%s' (%s), driver %s%s", dev->target.name,
-            smg_vk_type_word(dev->target.type), dev->target.driver,
+            smg_device_type_word(dev->target.type), dev->target.driver,
             instance->validation ? ", validated" : "");
     *out_dev = dev;
     return SMG_OK;

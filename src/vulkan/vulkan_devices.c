@@ -3,17 +3,6 @@
 
 #include <stdio.h>
 
-const char *smg_vk_type_word(smg_device_type type) {
-    switch (type) {
-    case SMG_DEVICE_INTEGRATED: return "integrated";
-    case SMG_DEVICE_DISCRETE: return "discrete";
-    case SMG_DEVICE_VIRTUAL: return "virtual";
-    case SMG_DEVICE_CPU: return "cpu";
-    case SMG_DEVICE_OTHER: break;
-    }
-    return "other";
-}
-
 static smg_device_type device_type(VkPhysicalDeviceType type) {
     switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return SMG_DEVICE_INTEGRATED;

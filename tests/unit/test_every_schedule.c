@@ -27,8 +27,7 @@ static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out
     int count = 0;
     if (needed == NULL) return SMG_MEMORY;
     for (smg_node_id i = 0; i < g->nodes.count && count < NODES; i++) {
-        smg_op_class c = smg_node_class(smg_graph_node(g, i));
-        if (c != SMG_CLASS_LEAF && c != SMG_CLASS_VIEW) nodes[count++] = i;
+        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
     }
     for (int o = 0; o < g->outputs.count; o++) needed[smg_space_source(g, g->outputs.items[o].node)] = true;
     return smg_space_build(g, arena, nodes, count, needed, out_space);

@@ -136,7 +136,7 @@ static void test_devices(void **state) {
     assert_true(count >= 1);
     for (int i = 0; i < count; i++) {
         print_message("device %d: '%s' (%s), driver %s, Vulkan %d.%d.%d, %lld MiB\n", list[i].index,
-                      list[i].name, smg_vk_type_word(list[i].type), list[i].driver,
+                      list[i].name, smg_device_type_word(list[i].type), list[i].driver,
                       list[i].api_major, list[i].api_minor, list[i].api_patch,
                       (long long)(list[i].local_bytes >> 20));
         assert_int_equal(list[i].index, i);
