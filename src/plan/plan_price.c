@@ -9,8 +9,8 @@
 /* One step of a product waits this share of a global load's latency for its operands in shared memory (measured:
  * 5 ns of 450 on one discrete GPU). */
 #define SHARED_WAIT 0.011
-/* Multiply-adds in whose time one word comes from shared memory. (A CPU's lanes are the elements of one vector
- * register: a read that they spread over memory is made for each, about as slow.) */
+/* Multiply-adds in whose time one word comes from shared memory. (Where lanes are the elements of one vector register,
+ * a read that they spread over memory is made for each, about as slow.) */
 #define SHARED_WORD 4.0
 
 typedef struct open_loop {
@@ -128,7 +128,8 @@ static double operand_words(const walk *w, const smg_tile *tile, int k_axis, dou
 
 /* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory, which
  * hands out a quarter as many words as there are multiply-adds in the same time (measured: tiles of 4x4, 8x4 and 8x8
- * a lane reach a half, two thirds and all of the rate of products). The two overlap, not wholly. */
+ * a lane reach a half, two thirds and all of the rate of products). The two overlap where a core switches between lanes,
+ * not wholly. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
@@ -138,18 +139,17 @@ static void count_product(walk *w, const smg_instr *in) {
     double reads = SHARED_WORD * (operand_words(w, a, in->axes[0], rows, false) +
                                   operand_words(w, b, in->axes[0], cols, true));
     double products = rows * cols;
-    double per_k = w->t->type == SMG_DEVICE_CPU ? products + reads
-                                                : fmax(products, reads) + 0.25 * fmin(products, reads);
+    double hidden = smg_target_switches_lanes(w->t) ? 0.75 * fmin(products, reads) : 0;
     w->sums = fmax(w->sums, products);
     w->waits += w->trips * depth * w->t->load_latency * SHARED_WAIT;
-    w->work += per_k * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->work += (products + reads - hidden) * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
     w->flops += 2.0 * products * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
 }
 
 /* Share of a core's rate that so many lanes reach: each needs others, or independent work of its own, to fill the time
- * that an operation takes. */
+ * that an operation takes. A third of what a core can hold is enough. */
 static double busy_share(const walk *w, double lanes) {
-    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / 512.0);
+    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / ((double)w->t->core_lanes / 3.0));
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
@@ -245,11 +245,11 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
  * and registers (a file holds about 256 lanes of the largest size; the driver adds some of its own to each lane). */
 static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price) {
     double lanes = (double)smg_kernel_invocations(k);
-    double by_lanes = floor(1536.0 / lanes);
+    double by_lanes = floor((double)t->core_lanes / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
     double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * ((double)price->registers + 24.0)));
     double count = fmin(by_lanes, fmin(by_shared, by_registers));
-    return t->type == SMG_DEVICE_CPU || count < 1 ? 1 : count;
+    return count < 1 ? 1 : count;
 }
 
 bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
@@ -263,9 +263,10 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
     double together = fmin(waves, residents(k, t, out_price));
-    double lanes = t->type == SMG_DEVICE_CPU ? 1e9 : smg_kernel_invocations(k) * together;
+    double lanes = smg_kernel_invocations(k) * together;
     double arithmetic = 2.0 * w.work / (t->fma_rate * balance * busy_share(&w, lanes));
-    double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / 768.0); /* half the cores saturate memory */
+    /* Half the cores, half full, saturate memory. */
+    double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / (0.5 * (double)t->core_lanes));
     double memory = w.memory / (t->bandwidth * share);
     double cache = w.traffic / (t->cache_bandwidth * share);
     double slow = fmax(fmax(arithmetic, w.waits * ceil(waves / together)), fmax(memory, cache));

@@ -215,3 +215,19 @@ int64_t smg_target_largest_buffer(const smg_target *target) {
 bool smg_target_hides_loads(const smg_target *target) {
     return target->load_latency > SHORT_LOAD;
 }
+
+bool smg_target_switches_lanes(const smg_target *target) {
+    return target->core_lanes > target->subgroup_max;
+}
+
+#define CPU_LOAD 1e-8 /* seconds: its caches and its own reading ahead answer most loads */
+
+void smg_target_settle(smg_target *target) {
+    if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < target->shared_bytes)
+        target->shared_core = target->shared_bytes;
+    if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
+        target->subgroup_max = target->subgroup_size;
+    if (target->type != SMG_DEVICE_CPU) return;
+    if (target->core_lanes_from == SMG_FACT_ASSUMED) target->core_lanes = target->subgroup_max;
+    if (target->load_latency_from == SMG_FACT_ASSUMED) target->load_latency = CPU_LOAD;
+}

@@ -60,6 +60,7 @@ typedef struct smg_matrix_shape {
     X(int64_t, int8, 0, "", "1: 8-bit integer arithmetic")                                         \
     X(int64_t, nan_preserve, 0, "", "1: signed zero, inf and nan are preserved for 32-bit floats") \
     X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")          \
+    X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")         \
     X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")       \
     X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                       \
     X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                      \
@@ -109,6 +110,12 @@ int64_t smg_target_largest_buffer(const smg_target *target);
 const char *smg_device_type_word(smg_device_type type);
 /* Loads take so long that it pays to arrange work around them: fetching ahead, several lanes a sum, unrolling. */
 bool smg_target_hides_loads(const smg_target *target);
+/* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
+ * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
+bool smg_target_switches_lanes(const smg_target *target);
+/* Assumed facts take what the given ones say: shared memory and lanes of a core, latency of a CPU's loads. For whoever
+ * fills a target by hand; parsing does it. */
+void smg_target_settle(smg_target *target);
 /* Hash over everything that changes a plan. */
 uint64_t smg_target_hash(const smg_target *target);
 

@@ -217,15 +217,6 @@ static smg_status parse_line(line_reader *reader, const char *begin, const char 
     return parse_fact(reader, key, value, comment);
 }
 
-/* Assumed facts that cannot be below a given one follow it. */
-static void settle_assumed(smg_target *target) {
-    if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < target->shared_bytes)
-        target->shared_core = target->shared_bytes;
-    if (target->subgroup_max_from == SMG_FACT_ASSUMED &&
-        target->subgroup_max < target->subgroup_size)
-        target->subgroup_max = target->subgroup_size;
-}
-
 smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where,
                             smg_target *out_target) {
     smg_target target;
@@ -243,7 +234,7 @@ smg_status smg_target_parse(smg_context *ctx, const char *text, const char *wher
         size_t length = strlen(where);
         memcpy(target.name, where, length < sizeof target.name ? length : sizeof target.name - 1);
     }
-    settle_assumed(&target);
+    smg_target_settle(&target);
     SMG_TRY(smg_target_verify(ctx, &target));
     *out_target = target;
     return SMG_OK;

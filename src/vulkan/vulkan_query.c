@@ -28,7 +28,6 @@ static void query_limits(smg_target *target, const VkPhysicalDeviceLimits *limit
     SET(target, max_buffer_range, limits->maxStorageBufferRange);
     SET(target, buffer_alignment, clamp_size(limits->minStorageBufferOffsetAlignment));
     SET(target, max_push_bytes, limits->maxPushConstantsSize);
-    target->shared_core = target->shared_bytes;
 }
 
 static void query_subgroups(smg_vk_device *dev, const VkPhysicalDeviceSubgroupProperties *basic,
@@ -184,5 +183,6 @@ smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *exte
     SMG_TRY(query_matrices(dev));
     SMG_TRY(smg_target_apply_tables(dev->ctx, target));
     if (target->shared_core < target->shared_bytes) target->shared_core = target->shared_bytes;
+    smg_target_settle(target);
     return smg_target_verify(dev->ctx, target);
 }

@@ -195,6 +195,23 @@ static void test_tables(void **state) {
     smg_context_destroy(ctx);
 }
 
+/* What a type says holds only where no fact does. */
+static void test_settled(void **state) {
+    (void)state;
+    smg_context *ctx = new_context();
+    smg_target gpu, cpu, told;
+    must(ctx, smg_target_parse(ctx, "type = discrete\nsubgroup_size = 32\n", "gpu", &gpu));
+    assert_true(smg_target_switches_lanes(&gpu) && smg_target_hides_loads(&gpu));
+    must(ctx, smg_target_parse(ctx, "type = cpu\nsubgroup_max = 4\n", "cpu", &cpu));
+    assert_int_equal(cpu.core_lanes, 4);
+    assert_int_equal(cpu.core_lanes_from, SMG_FACT_ASSUMED);
+    assert_false(smg_target_switches_lanes(&cpu) || smg_target_hides_loads(&cpu));
+    must(ctx, smg_target_parse(ctx, "type = cpu\ncore_lanes = 1024\nload_latency = 4e-7\n", "told", &told));
+    assert_true(smg_target_switches_lanes(&told) && smg_target_hides_loads(&told));
+    round_trip(ctx, &cpu);
+    smg_context_destroy(ctx);
+}
+
 static void test_hash(void **state) {
     (void)state;
     smg_target a, b;
@@ -217,7 +234,8 @@ int main(void) {
         cmocka_unit_test(test_careful),  cmocka_unit_test(test_parse),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_too_many_matrices),
         cmocka_unit_test(test_named),    cmocka_unit_test(test_files),
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests_name("target", tests, NULL, NULL);
 }
