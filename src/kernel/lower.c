@@ -151,7 +151,7 @@ static smg_status assemble(lowering *l) {
 }
 
 /* Tiles that nothing writes go (previous values nobody corrects by, the twin of a shared stage). Leaves of
- * theirs stand in no expression; they keep a valid number. */
+ * theirs stand in no expression; they become the number 0, which is valid beside any tiles. */
 static smg_status drop_tiles(lowering *l) {
     smg_kernel *k = l->k;
     int *renumber = SMG_ARENA_ARRAY(l->arena, int, (size_t)k->tiles.count + 1);
@@ -162,7 +162,7 @@ static smg_status drop_tiles(lowering *l) {
     int kept = 0;
     for (int t = 0; t < k->tiles.count; t++) {
         bool used = renumber[t] != 0;
-        renumber[t] = used ? kept : 0;
+        renumber[t] = used ? kept : -1;
         if (used) k->tiles.items[kept++] = k->tiles.items[t];
     }
     k->tiles.count = kept;
@@ -175,7 +175,10 @@ static smg_status drop_tiles(lowering *l) {
     }
     for (int f = 0; f < k->leaves.count; f++) {
         smg_kleaf *leaf = &k->leaves.items[f];
-        if (leaf->what == SMG_KLEAF_TILE) leaf->index = renumber[leaf->index];
+        if (leaf->what != SMG_KLEAF_TILE) continue;
+        leaf->index = renumber[leaf->index];
+        if (leaf->index < 0)
+            *leaf = (smg_kleaf){ .what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = SMG_SIZE_ZERO };
     }
     return SMG_OK;
 }

@@ -1,6 +1,7 @@
 /* ONNX operators against another implementation: tests/onnx/ops.pack holds one small model per case with
  * inputs and what onnxruntime answers (written by tests/onnx/generate_ops.py, which says the format). Each
- * model is imported, evaluated by the reference as it is and after the rewrites, and compared. */
+ * model is imported, evaluated by the reference as it is and after the rewrites, planned for one of a few
+ * targets and run by the kernel interpreter, and compared each time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "compile/compile.h"
 #include "graph/graph_private.h"
 #include "onnx/onnx.h"
+#include "support/check_plan.h"
 
 #define MAX_TENSORS 8
 #define MAX_SYMBOLS 16
@@ -158,6 +161,61 @@ static bool evaluate(smg_context *ctx, const smg_graph *g, const record *r, sent
     return good;
 }
 
+/* The case's inputs as tensors of the types that the planned graph has. */
+static smg_status give(smg_compilation *c, const record *r, const int64_t *symbols, smg_arena *arena,
+                       smg_tensor *inputs, int *out_count) {
+    *out_count = 0;
+    for (int id = 0; id < c->graph->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(c->graph, id);
+        if (!smg_node_is_input(node)) continue;
+        smg_tensor *made = &inputs[(*out_count)++];
+        SMG_TRY(smg_tensor_make(c->ctx, c->graph, id, symbols, arena, made));
+        made->name = node->name;
+        for (int k = 0; k < r->in_count; k++) {
+            if (strcmp(r->in[k].name, node->name) != 0) continue;
+            for (int64_t i = 0; i < smg_tensor_elements(made); i++)
+                smg_tensor_set(made, i, r->in[k].array.data[i]);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status interpret(smg_compilation *c, const record *r, smg_arena *arena, smg_array *outputs) {
+    int64_t symbols[MAX_SYMBOLS];
+    smg_array unused[MAX_TENSORS];
+    smg_tensor inputs[MAX_TENSORS], got[MAX_TENSORS];
+    sentence s;
+    int count;
+    for (int i = 0; i < MAX_SYMBOLS; i++) symbols[i] = 1;
+    if (!bind(c->graph, r, symbols, unused, &s)) return smg_fail(c->ctx, SMG_INTERNAL, "%s", s.text);
+    SMG_TRY(give(c, r, symbols, arena, inputs, &count));
+    SMG_TRY(smg_compile_interpret(c, symbols, inputs, count, arena, got));
+    for (int i = 0; i < r->out_count; i++) SMG_TRY(smg_tensor_to_array(&got[i], arena, &outputs[i]));
+    return SMG_OK;
+}
+
+/* Through kernels, for another target and the other objective from case to case. */
+static bool run_kernels(smg_context *ctx, const smg_graph *g, const record *r, sentence *s) {
+    static const char *const targets[] = {"h200", "tests/targets/subgroup4.target",
+                                          "tests/targets/shared16k_inv128.target"};
+    smg_compile_options options = {0};
+    smg_compilation *c = NULL;
+    smg_array outputs[MAX_TENSORS];
+    smg_target target;
+    smg_arena *arena = NULL;
+    int turn = (int)(smg_hash_text(SMG_HASH_SEED, r->name) % 6);
+    if (turn >= 3) options.objective = SMG_OBJECTIVE_DISPATCHES;
+    assert_int_equal(check_target(ctx, targets[turn % 3], &target), SMG_OK);
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    bool good = smg_compile_plan(ctx, g, &target, &options, &c) == SMG_OK &&
+                interpret(c, r, arena, outputs) == SMG_OK;
+    if (!good) say(s, "kernels for %s: %s", targets[turn % 3], smg_context_error(ctx));
+    for (int i = 0; good && i < r->out_count; i++) good = equal(&outputs[i], &r->out[i], s);
+    smg_compilation_destroy(c);
+    smg_arena_destroy(arena);
+    return good;
+}
+
 static bool check_graph(smg_context *ctx, const smg_graph *g, const record *r, sentence *s) {
     smg_graph *rewritten = NULL;
     if (!evaluate(ctx, g, r, s)) return false;
@@ -165,7 +223,7 @@ static bool check_graph(smg_context *ctx, const smg_graph *g, const record *r, s
         return say(s, "rewrites: %s", smg_context_error(ctx));
     bool good = evaluate(ctx, rewritten, r, s);
     smg_graph_destroy(rewritten);
-    return good;
+    return good && run_kernels(ctx, g, r, s);
 }
 
 static bool is_refused(const record *r) {
