@@ -55,4 +55,9 @@ bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
+/* graph_rewrite_range.c: proofs over sizes; a size that is none proves nothing. */
+bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin); /* a + margin <= b */
+smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b); /* NONE where that depends */
+smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b);
+
 #endif

@@ -1,6 +1,9 @@
 /* What the ranges of integers decide. Indices, sizes and sums of them lie between two sizes; a comparison
- * that holds, or fails, for all of them is a number. That clears away what exporters and compositions write
- * around indices (is it negative, is it inside), whatever its form. */
+ * that holds, or fails, for all of them is a number, and a bound that all of them keep is none. That clears away what
+ * exporters and compositions write around indices (is it negative, is it inside), whatever its form.
+ *
+ * A map is understood through its expression, primitive by primitive; no operation is named. The truth of a bool is a
+ * range too: 0 to 1, or one of the two. */
 #include "graph/graph_rewrite.h"
 
 #include <math.h>
@@ -15,8 +18,7 @@ static smg_size number_size(rewriter *r, double value) {
     return small ? smg_size_const(r->g->sizes, (int64_t)value) : SMG_SIZE_NONE;
 }
 
-/* a + margin <= b whatever the symbols are; false when that is not known. */
-static bool at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin) {
+bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin) {
     int64_t high;
     if (a < 0 || b < 0) return false;
     smg_size difference = smg_size_sub(r->g->sizes, a, b);
@@ -25,20 +27,19 @@ static bool at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin) {
     return high <= -margin;
 }
 
-/* The one that is never above (below) the other; NONE when that depends. */
-static smg_size lesser(const rewriter *r, smg_size a, smg_size b) {
-    if (at_most(r, a, b, 0)) return a;
-    return at_most(r, b, a, 0) ? b : SMG_SIZE_NONE;
+smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b) {
+    if (smg_rewriter_at_most(r, a, b, 0)) return a;
+    return smg_rewriter_at_most(r, b, a, 0) ? b : SMG_SIZE_NONE;
 }
 
-static smg_size greater(const rewriter *r, smg_size a, smg_size b) {
-    smg_size low = lesser(r, a, b);
+smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b) {
+    smg_size low = smg_rewriter_lesser(r, a, b);
     if (low < 0) return SMG_SIZE_NONE;
     return low == a ? b : a;
 }
 
 static int_range united(const rewriter *r, int_range a, int_range b) {
-    return (int_range){lesser(r, a.low, b.low), greater(r, a.high, b.high),
+    return (int_range){smg_rewriter_lesser(r, a.low, b.low), smg_rewriter_greater(r, a.high, b.high),
                        a.weight > b.weight ? a.weight : b.weight};
 }
 
@@ -49,7 +50,7 @@ static bool negative_free(const rewriter *r, int_range a) {
     return low >= 0;
 }
 
-/* ---- ranges of operations ------------------------------------------------------------------- */
+/* ---- arithmetic of ranges --------------------------------------------------------------------- */
 
 static smg_size sum(const rewriter *r, smg_size a, smg_size b) {
     return a < 0 || b < 0 ? SMG_SIZE_NONE : smg_size_add(r->g->sizes, a, b);
@@ -113,39 +114,137 @@ static int_range of_leaf(rewriter *r, const smg_node *node) {
     return unknown;
 }
 
-/* Of min and max: on one side the bound of either operand holds. */
-static int_range of_extreme(const rewriter *r, const int_range *a, bool least) {
-    int_range all = united(r, a[0], a[1]);
-    smg_size *tight = least ? &all.high : &all.low;
-    smg_size p = least ? a[0].high : a[0].low, q = least ? a[1].high : a[1].low;
-    *tight = p < 0 ? q : p;
-    if (p >= 0 && q >= 0 && at_most(r, p, q, 0) != least) *tight = q;
-    return all;
+/* ---- expressions ----------------------------------------------------------------------------- */
+
+/* What is known of an expression's value: where it lies, and which operand of the row it always equals (-1: none). */
+typedef struct known {
+    int_range range;
+    int operand;
+} known;
+
+static known somewhere(int_range range) { return (known){range, -1}; }
+
+static known truth(const rewriter *r, bool may_fail, bool may_hold) {
+    smg_size zero = smg_size_const(r->g->sizes, 0), one = smg_size_const(r->g->sizes, 1);
+    return somewhere((int_range){may_fail ? zero : one, may_hold ? one : zero, 1});
 }
 
-static int_range of_map(rewriter *r, const smg_node *node, const int_range *a) {
-    smg_op op = node->op;
-    smg_size zero = smg_size_const(r->g->sizes, 0), one = smg_size_const(r->g->sizes, 1);
-    if (smg_op_converts(op)) {
-        smg_kind from = smg_type_kind(smg_rewriter_operand(r, node, 0)->type);
-        if (from == SMG_KIND_BOOL) return (int_range){zero, one, 1};
-        return from == SMG_KIND_INT ? a[0] : unknown;
-    }
-    if (op == SMG_OP_ADD) return added(r, a[0], a[1]);
-    if (op == SMG_OP_SUB) return added(r, a[0], negated(r, a[1]));
-    if (op == SMG_OP_NEG) return negated(r, a[0]);
-    if (op == SMG_OP_SELECT) return united(r, a[1], a[2]);
-    if (op == SMG_OP_MUL) {
-        int_range product = scaled(r, a[0], a[1]);
-        return product.low >= 0 || product.high >= 0 ? product : scaled(r, a[1], a[0]);
-    }
-    if (op == SMG_OP_MIN || op == SMG_OP_MAX) return of_extreme(r, a, op == SMG_OP_MIN);
-    if (op == SMG_OP_MOD && negative_free(r, a[1]) && a[1].high >= 0)
-        return (int_range){zero, smg_size_sub(r->g->sizes, a[1].high, one), a[1].weight};
-    if (op == SMG_OP_ABS && negative_free(r, a[0])) return a[0];
-    if (op == SMG_OP_ABS) return (int_range){zero, SMG_SIZE_NONE, 1};
-    return unknown;
+/* 1 holds, 0 fails, -1 depends. */
+static int truth_of(const rewriter *r, int_range a) {
+    int64_t low = INT64_MIN, high = INT64_MAX;
+    if (a.low >= 0) smg_size_bounds(r->g->sizes, a.low, &low, NULL);
+    if (a.high >= 0) smg_size_bounds(r->g->sizes, a.high, NULL, &high);
+    if (low > 0 || high < 0) return 1;
+    return low == 0 && high == 0 ? 0 : -1;
 }
+
+/* a + margin <= b. */
+static known comparison(const rewriter *r, int_range a, int_range b, int64_t margin) {
+    bool always = smg_rewriter_at_most(r, a.high, b.low, margin);
+    bool never = smg_rewriter_at_most(r, b.high, a.low, 1 - margin);
+    return truth(r, !always, !never);
+}
+
+static known equality(const rewriter *r, int_range a, int_range b) {
+    bool apart = smg_rewriter_at_most(r, a.high, b.low, 1) || smg_rewriter_at_most(r, b.high, a.low, 1);
+    bool same = a.low >= 0 && a.low == a.high && b.low == a.low && b.high == a.low;
+    return truth(r, !same, !apart);
+}
+
+/* Of min and max: one of the two where that is always it; else on one side the bound of either operand holds. */
+static known extreme(const rewriter *r, const known *a, bool least) {
+    if (smg_rewriter_at_most(r, a[0].range.high, a[1].range.low, 0)) return least ? a[0] : a[1];
+    if (smg_rewriter_at_most(r, a[1].range.high, a[0].range.low, 0)) return least ? a[1] : a[0];
+    int_range all = united(r, a[0].range, a[1].range);
+    smg_size p = least ? a[0].range.high : a[0].range.low, q = least ? a[1].range.high : a[1].range.low;
+    smg_size *tight = least ? &all.high : &all.low;
+    *tight = p < 0 ? q : p;
+    if (p >= 0 && q >= 0 && smg_rewriter_at_most(r, p, q, 0) != least) *tight = q;
+    return somewhere(all);
+}
+
+static known product(const rewriter *r, const known *a) {
+    int_range by_second = scaled(r, a[0].range, a[1].range);
+    if (by_second.low >= 0 || by_second.high >= 0) return somewhere(by_second);
+    return somewhere(scaled(r, a[1].range, a[0].range));
+}
+
+static known remainder_of(const rewriter *r, const known *a) {
+    if (!negative_free(r, a[1].range) || a[1].range.high < 0) return somewhere(unknown);
+    if (negative_free(r, a[0].range) && smg_rewriter_at_most(r, a[0].range.high, a[1].range.low, 1)) return a[0];
+    smg_size most = smg_size_sub(r->g->sizes, a[1].range.high, smg_size_const(r->g->sizes, 1));
+    return somewhere((int_range){smg_size_const(r->g->sizes, 0), most, a[1].range.weight});
+}
+
+static known choice(const rewriter *r, const known *a) {
+    int chosen = truth_of(r, a[0].range);
+    if (chosen >= 0) return a[chosen ? 1 : 2];
+    return somewhere(united(r, a[1].range, a[2].range));
+}
+
+static known connective(const rewriter *r, const known *a, bool all) {
+    int p = truth_of(r, a[0].range), q = truth_of(r, a[1].range);
+    if (p == (int)all) return a[1];
+    if (q == (int)all) return a[0];
+    return p < 0 && q < 0 ? truth(r, true, true) : truth(r, all, !all);
+}
+
+static known of_prim(const rewriter *r, smg_prim prim, const known *a) {
+    int held;
+    switch (prim) {
+    case SMG_PRIM_ADD: return somewhere(added(r, a[0].range, a[1].range));
+    case SMG_PRIM_SUB: return somewhere(added(r, a[0].range, negated(r, a[1].range)));
+    case SMG_PRIM_NEG: return somewhere(negated(r, a[0].range));
+    case SMG_PRIM_MUL: return product(r, a);
+    case SMG_PRIM_MIN:
+    case SMG_PRIM_MAX: return extreme(r, a, prim == SMG_PRIM_MIN);
+    case SMG_PRIM_MOD: return remainder_of(r, a);
+    case SMG_PRIM_ABS:
+        if (negative_free(r, a[0].range)) return a[0];
+        return somewhere((int_range){smg_size_const(r->g->sizes, 0), SMG_SIZE_NONE, 1});
+    case SMG_PRIM_LT: return comparison(r, a[0].range, a[1].range, 1);
+    case SMG_PRIM_LE: return comparison(r, a[0].range, a[1].range, 0);
+    case SMG_PRIM_EQ: return equality(r, a[0].range, a[1].range);
+    case SMG_PRIM_SELECT: return choice(r, a);
+    case SMG_PRIM_AND:
+    case SMG_PRIM_OR: return connective(r, a, prim == SMG_PRIM_AND);
+    case SMG_PRIM_NOT:
+    case SMG_PRIM_TO_BOOL:
+        held = truth_of(r, a[0].range);
+        if (held < 0) return truth(r, true, true);
+        return truth(r, (held == 1) == (prim == SMG_PRIM_NOT), (held == 1) != (prim == SMG_PRIM_NOT));
+    case SMG_PRIM_TO_INT: return somewhere(a[0].range); /* of a float nothing is known */
+    default: return somewhere(unknown);
+    }
+}
+
+/* `operand`: the ranges of what the leaves stand for. Rows are short: no walk is deep. */
+static known of_expression(rewriter *r, smg_expr expr, const int_range *operand) {
+    smg_expr_node e = *smg_expr_get(r->exprs, expr);
+    known a[3] = {{unknown, -1}, {unknown, -1}, {unknown, -1}}, result = {unknown, -1};
+    for (int i = 0; i < smg_prim_arity(e.prim); i++) a[i] = of_expression(r, e.arg[i], operand);
+    if (e.prim == SMG_PRIM_LEAF)
+        result = (known){operand[e.leaf], e.leaf};
+    else if (e.prim == SMG_PRIM_CONST)
+        result.range = (int_range){number_size(r, e.value), number_size(r, e.value), 1};
+    else
+        result = of_prim(r, e.prim, a);
+    if (e.kind == SMG_KIND_FLOAT) result.range = unknown;
+    if (e.kind == SMG_KIND_BOOL && truth_of(r, result.range) < 0) result.range = truth(r, true, true).range;
+    return result;
+}
+
+static known of_map(rewriter *r, const smg_node *node, const int_range *operand) {
+    smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    for (int k = 0; k < node->operand_count; k++)
+        leaf[k] = smg_expr_leaf(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), k);
+    smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, leaf);
+    known result = of_expression(r, expr, operand);
+    if (expr == leaf[0]) result.operand = -1; /* a copy: a tensor of its own */
+    return result;
+}
+
+/* ---- ranges of nodes ------------------------------------------------------------------------- */
 
 static int_range of_reduce(rewriter *r, const smg_node *node, int_range a) {
     smg_combine combine = smg_op_combine(node->op);
@@ -160,11 +259,11 @@ static int_range of_reduce(rewriter *r, const smg_node *node, int_range a) {
 
 static int_range range_of(rewriter *r, const smg_node *node) {
     int_range a[SMG_MAX_OPERANDS] = {unknown, unknown, unknown}, filled;
-    if (smg_type_kind(node->type) != SMG_KIND_INT) return unknown;
+    if (smg_type_kind(node->type) == SMG_KIND_FLOAT) return unknown;
     for (int k = 0; k < node->operand_count; k++) a[k] = r->ranges.items[node->operand[k]];
     switch (smg_node_class(node)) {
     case SMG_CLASS_LEAF: return of_leaf(r, node);
-    case SMG_CLASS_MAP: return of_map(r, node, a);
+    case SMG_CLASS_MAP: return of_map(r, node, a).range;
     case SMG_CLASS_REDUCE: return of_reduce(r, node, a[0]);
     case SMG_CLASS_GATHER: return a[0];
     case SMG_CLASS_CONTRACT: return unknown;
@@ -190,94 +289,21 @@ static bool ranges_of(rewriter *r, const smg_node *node, int_range *out) {
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-/* +1 always, -1 never, 0 it depends. */
-static int decision(const rewriter *r, smg_op op, int_range a, int_range b) {
-    if (op == SMG_OP_LT) {
-        if (at_most(r, a.high, b.low, 1)) return 1;
-        return at_most(r, b.high, a.low, 0) ? -1 : 0;
-    }
-    if (op == SMG_OP_LE) {
-        if (at_most(r, a.high, b.low, 0)) return 1;
-        return at_most(r, b.high, a.low, 1) ? -1 : 0;
-    }
-    bool apart = at_most(r, a.high, b.low, 1) || at_most(r, b.high, a.low, 1);
-    bool same = a.low >= 0 && a.low == a.high && b.low == a.low && b.high == a.low;
-    if (op == SMG_OP_EQ) return apart ? -1 : same;
-    if (op == SMG_OP_NE) return apart ? 1 : -(int)same;
-    return 0;
-}
-
-static bool decided_comparison(rewriter *r, smg_node *node, smg_node_id *out_same) {
+static bool decided_by_ranges(rewriter *r, smg_node *node, smg_node_id *out_same) {
     int_range a[SMG_MAX_OPERANDS];
-    (void)out_same;
-    if (smg_node_class(node) != SMG_CLASS_MAP || node->operand_count != 2 ||
-        node->type != SMG_TYPE_BOOL ||
-        smg_type_kind(smg_rewriter_operand(r, node, 0)->type) != SMG_KIND_INT)
-        return false;
+    int64_t value;
+    if (smg_node_class(node) != SMG_CLASS_MAP || smg_type_kind(node->type) == SMG_KIND_FLOAT) return false;
     if (!ranges_of(r, node, a)) return false;
-    int known = decision(r, node->op, a[0], a[1]);
-    if (known == 0) return false;
-    smg_rewriter_become_number(node, known > 0 ? 1.0 : 0.0);
-    return true;
-}
-
-/* x stays when it is inside anyway: max(x, 0), min(x, n - 1), mod(x, n), |x|. */
-static bool idle_bound(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    int_range a[SMG_MAX_OPERANDS];
-    int keep = -1;
-    if (smg_node_class(node) != SMG_CLASS_MAP || smg_type_kind(node->type) != SMG_KIND_INT)
-        return false;
-    bool either = node->op == SMG_OP_MIN || node->op == SMG_OP_MAX;
-    if (!either && node->op != SMG_OP_MOD && node->op != SMG_OP_ABS) return false;
-    if (!ranges_of(r, node, a)) return false;
-    if (either) {
-        int low = at_most(r, a[0].high, a[1].low, 0) ? 0 : -1;
-        if (at_most(r, a[1].high, a[0].low, 0)) low = 1;
-        if (low >= 0) keep = node->op == SMG_OP_MIN ? low : 1 - low;
-    } else if (negative_free(r, a[0])) {
-        keep = node->op == SMG_OP_ABS || at_most(r, a[0].high, a[1].low, 1) ? 0 : -1;
-    }
-    if (keep < 0) return false;
-    const smg_node *kept = smg_rewriter_operand(r, node, keep);
-    if (kept->type != node->type || !smg_same_dims(kept, node)) return false;
-    *out_same = node->operand[keep];
-    return true;
-}
-
-static bool absorbing_element(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    double value;
-    (void)out_same;
-    if (node->op != SMG_OP_AND && node->op != SMG_OP_OR) return false;
-    for (int k = 0; k < 2; k++) {
-        if (!smg_rewriter_is_number(r, node, k, &value)) continue;
-        bool truth = value < 0.0 || value > 0.0;
-        if (truth != (node->op == SMG_OP_OR)) continue;
-        smg_rewriter_become_number(node, truth ? 1.0 : 0.0);
+    known result = of_map(r, node, a);
+    if (result.range.low >= 0 && result.range.low == result.range.high &&
+        smg_size_is_const(r->g->sizes, result.range.low, &value)) {
+        smg_rewriter_become_number(node, (double)value);
         return true;
     }
-    return false;
-}
-
-/* A decided choice, or a neutral element, whose operand is smaller than the result: a broadcast. */
-static bool decided_and_wider(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    double value;
-    int keep = -1;
-    (void)out_same;
-    if (node->op == SMG_OP_SELECT && smg_rewriter_is_number(r, node, 0, &value))
-        keep = value < 0.0 || value > 0.0 ? 1 : 2;
-    for (int k = 0; k < 2 && (node->op == SMG_OP_AND || node->op == SMG_OP_OR); k++) {
-        if (!smg_rewriter_is_number(r, node, k, &value)) continue;
-        if ((value < 0.0 || value > 0.0) == (node->op == SMG_OP_AND)) keep = 1 - k;
-    }
-    if (keep < 0 || smg_same_dims(smg_rewriter_operand(r, node, keep), node)) return false;
-    smg_node view = {.op = SMG_OP_BROADCAST,
-                     .type = node->type,
-                     .rank = node->rank,
-                     .name = node->name,
-                     .operand_count = 1,
-                     .operand = {node->operand[keep]}};
-    memcpy(view.dims, node->dims, sizeof view.dims);
-    *node = view;
+    if (result.operand < 0) return false;
+    const smg_node *kept = smg_rewriter_operand(r, node, result.operand);
+    if (kept->type != node->type || !smg_same_dims(kept, node)) return false;
+    *out_same = node->operand[result.operand];
     return true;
 }
 
@@ -295,24 +321,24 @@ static int_range places_of(const rewriter *r, const smg_node *slice) {
 static bool slice_of_choice(rewriter *r, smg_node *node, smg_node_id *out_same) {
     (void)out_same;
     if (smg_op_view(node->op) != SMG_VIEW_SLICE) return false;
-    const smg_node *choice = smg_rewriter_operand(r, node, 0);
-    if (choice->op != SMG_OP_SELECT) return false;
-    const smg_node *test = smg_rewriter_operand(r, choice, 0);
-    if (test->op != SMG_OP_LT && test->op != SMG_OP_LE) return false;
+    const smg_node *join = smg_rewriter_operand(r, node, 0);
+    if (join->op != SMG_OP_SELECT) return false;
+    const smg_node *test = smg_rewriter_operand(r, join, 0);
+    if (smg_node_class(test) != SMG_CLASS_MAP || test->operand_count != 2) return false;
     for (int side = 0; side < 2; side++) {
         const smg_node *index = smg_rewriter_operand(r, test, side);
         int_range a[SMG_MAX_OPERANDS];
         if (smg_op_leaf(index->op) != SMG_LEAF_INDEX) continue;
-        if (index->rank - index->axis != choice->rank - node->axis) continue;
-        if (index->dims[index->axis] != choice->dims[node->axis]) continue;
+        if (index->rank - index->axis != join->rank - node->axis) continue;
+        if (index->dims[index->axis] != join->dims[node->axis]) continue;
         if (!ranges_of(r, test, a)) return false;
         a[side] = places_of(r, node);
-        int known = decision(r, test->op, a[0], a[1]);
-        if (known == 0) continue;
-        int keep = known > 0 ? 1 : 2;
-        const smg_node *kept = smg_rewriter_operand(r, choice, keep);
-        if (kept->type != choice->type || !smg_same_dims(kept, choice)) continue;
-        node->operand[0] = choice->operand[keep];
+        int held = truth_of(r, of_map(r, test, a).range);
+        if (held < 0) continue;
+        int keep = held ? 1 : 2;
+        const smg_node *kept = smg_rewriter_operand(r, join, keep);
+        if (kept->type != join->type || !smg_same_dims(kept, join)) continue;
+        node->operand[0] = join->operand[keep];
         return true;
     }
     return false;
@@ -328,10 +354,7 @@ static bool gather_of_number(rewriter *r, smg_node *node, smg_node_id *out_same)
 }
 
 const rewrite_rule smg_range_rules[] = {
-    {"comparison decided by ranges", decided_comparison},
-    {"bound without effect", idle_bound},
-    {"absorbing element", absorbing_element},
-    {"decided, wider", decided_and_wider},
+    {"decided by ranges", decided_by_ranges},
     {"gather of a number", gather_of_number},
     {"slice of one side of a join", slice_of_choice},
 };

@@ -37,19 +37,24 @@ static bool flip_comparison(rewriter *r, smg_node *node, smg_node_id *out_same) 
     return true;
 }
 
-static bool commutes(smg_op op) {
-    static const smg_op ops[] = {SMG_OP_ADD, SMG_OP_MUL, SMG_OP_MIN, SMG_OP_MAX,
-                                 SMG_OP_EQ,  SMG_OP_NE,  SMG_OP_AND, SMG_OP_OR};
-    for (size_t i = 0; i < SMG_COUNT_OF(ops); i++)
-        if (ops[i] == op) return true;
-    return false;
+/* Exchanging the operands gives the same, perhaps behind a negation. */
+static bool commutes(rewriter *r, const smg_node *node) {
+    smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    if (smg_node_class(node) != SMG_CLASS_MAP || node->operand_count != 2) return false;
+    for (int k = 0; k < 2; k++)
+        leaf[k] = smg_expr_leaf(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), k);
+    smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, leaf);
+    while (smg_expr_get(r->exprs, expr)->prim == SMG_PRIM_NOT) expr = smg_expr_get(r->exprs, expr)->arg[0];
+    const smg_expr_node *n = smg_expr_get(r->exprs, expr);
+    bool both = (n->arg[0] == leaf[0] && n->arg[1] == leaf[1]) || (n->arg[0] == leaf[1] && n->arg[1] == leaf[0]);
+    return both && smg_prim_obeys(n->prim, SMG_LAW_COMMUTES);
 }
 
 static bool number_second(rewriter *r, smg_node *node, smg_node_id *out_same) {
     double value;
     (void)out_same;
-    if (!commutes(node->op) || !smg_rewriter_is_number(r, node, 0, &value)) return false;
-    if (smg_rewriter_is_number(r, node, 1, &value)) return false;
+    if (!smg_rewriter_is_number(r, node, 0, &value) || smg_rewriter_is_number(r, node, 1, &value)) return false;
+    if (!commutes(r, node)) return false;
     swap_operands(node);
     return true;
 }
@@ -129,31 +134,67 @@ static bool is_operand(const rewriter *r, const smg_node *node, int k, smg_node_
     return true;
 }
 
-static bool neutral_element(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    bool zero = (node->op == SMG_OP_ADD || node->op == SMG_OP_SUB || node->op == SMG_OP_OR) &&
-                is_value(r, node, 1, 0.0);
-    bool one = (node->op == SMG_OP_MUL || node->op == SMG_OP_DIV || node->op == SMG_OP_AND) &&
-               is_value(r, node, 1, 1.0);
-    return (zero || one) && is_operand(r, node, 0, out_same);
+/* The row's expression over the operands: numbers as themselves, operands that are one node as one leaf. */
+static smg_expr expression_of(rewriter *r, const smg_node *node, const smg_expr *given) {
+    smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    for (int k = 0; k < node->operand_count; k++) {
+        double value;
+        int leaf = 0;
+        while (node->operand[leaf] != node->operand[k]) leaf++;
+        smg_kind kind = smg_type_kind(smg_rewriter_operand(r, node, k)->type);
+        if (given) operand[k] = given[k];
+        else if (smg_rewriter_is_number(r, node, k, &value)) operand[k] = smg_expr_const(r->exprs, kind, value);
+        else operand[k] = smg_expr_leaf(r->exprs, kind, leaf);
+    }
+    return smg_op_expr(r->exprs, node->op, node->type, operand);
 }
 
-static bool decided_select(rewriter *r, smg_node *node, smg_node_id *out_same) {
+/* Has its value in other dims than the operand: that one, repeated. */
+static void become_broadcast(smg_node *node, smg_node_id operand) {
+    smg_node view = {.op = SMG_OP_BROADCAST,
+                     .type = node->type,
+                     .rank = node->rank,
+                     .name = node->name,
+                     .operand_count = 1,
+                     .operand = {operand}};
+    memcpy(view.dims, node->dims, sizeof view.dims);
+    *node = view;
+}
+
+/* Numbers and equal operands decide: the expression has become a number, or one of the operands. */
+static bool decided_expression(rewriter *r, smg_node *node, smg_node_id *out_same) {
     double value;
-    if (node->op != SMG_OP_SELECT) return false;
-    if (node->operand[1] == node->operand[2]) return is_operand(r, node, 1, out_same);
-    if (!smg_rewriter_is_number(r, node, 0, &value)) return false;
-    return is_operand(r, node, value < 0.0 || value > 0.0 ? 1 : 2, out_same);
+    bool any = false;
+    if (smg_node_class(node) != SMG_CLASS_MAP || smg_op_converts(node->op)) return false;
+    for (int k = 0; k < node->operand_count; k++) {
+        any = any || smg_rewriter_is_number(r, node, k, &value);
+        for (int other = 0; other < k; other++) any = any || node->operand[k] == node->operand[other];
+    }
+    if (!any) return false; /* also a copy: its expression is its operand, its tensor is its own */
+    const smg_expr_node *e = smg_expr_get(r->exprs, expression_of(r, node, NULL));
+    if (e->prim == SMG_PRIM_CONST) {
+        smg_rewriter_become_number(node, e->value);
+        return true;
+    }
+    if (e->prim != SMG_PRIM_LEAF || is_operand(r, node, e->leaf, out_same)) return e->prim == SMG_PRIM_LEAF;
+    if (smg_rewriter_operand(r, node, e->leaf)->type != node->type) return false;
+    become_broadcast(node, node->operand[e->leaf]);
+    return true;
 }
 
 static bool same_cast(rewriter *r, smg_node *node, smg_node_id *out_same) {
     return smg_op_converts(node->op) && is_operand(r, node, 0, out_same);
 }
 
-static bool twice_negated(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    if (node->op != SMG_OP_NEG && node->op != SMG_OP_NOT) return false;
-    const smg_node *operand = smg_rewriter_operand(r, node, 0);
-    if (operand->op != node->op) return false;
-    *out_same = operand->operand[0];
+/* A map that undoes the one before it: the two expressions, one in the other, are a leaf. */
+static bool undone_map(rewriter *r, smg_node *node, smg_node_id *out_same) {
+    if (smg_node_class(node) != SMG_CLASS_MAP || node->operand_count != 1) return false;
+    const smg_node *first = smg_rewriter_operand(r, node, 0);
+    if (first->op != node->op || smg_op_converts(node->op) || first->type != node->type) return false;
+    smg_expr inner = expression_of(r, first, NULL), outer = expression_of(r, node, &inner);
+    if (smg_expr_get(r->exprs, inner)->prim == SMG_PRIM_LEAF) return false; /* a copy of a copy */
+    if (smg_expr_get(r->exprs, outer)->prim != SMG_PRIM_LEAF) return false;
+    *out_same = first->operand[0];
     return true;
 }
 
@@ -190,8 +231,8 @@ static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_sa
 }
 
 const rewrite_rule smg_algebra_rules[] = {
-    {"neutral element", neutral_element},  {"decided select", decided_select},
-    {"cast to the same type", same_cast},  {"negated twice", twice_negated},
-    {"view of a view", view_of_same_kind}, {"view without effect", view_without_effect},
+    {"decided by its operands", decided_expression}, {"cast to the same type", same_cast},
+    {"undone", undone_map},                          {"view of a view", view_of_same_kind},
+    {"view without effect", view_without_effect},
 };
 const int smg_algebra_rule_count = (int)SMG_COUNT_OF(smg_algebra_rules);

@@ -36,7 +36,7 @@ smg_kind smg_type_kind(smg_type type);
 /* ---- primitives and expressions --------------------------------------------------------------- */
 
 typedef enum smg_prim {
-#define PRIM(id, word, arity, result, cost, c, glsl) SMG_PRIM_##id,
+#define PRIM(id, word, arity, result, cost, c, glsl, laws) SMG_PRIM_##id,
 #include "op/prim.def"
 #undef PRIM
     SMG_PRIM_COUNT
@@ -48,6 +48,20 @@ double smg_prim_cost(smg_prim prim);
 /* Jumps at whole numbers: a result may hang on the last bit of the operand, so the reference rounds that
  * to the operand's type first. */
 bool smg_prim_is_step(smg_prim prim);
+/* What holds of a primitive for all values, as bits: the simplifier and the rewrites ask these. */
+typedef enum smg_law {
+    SMG_LAW_COMMUTES = 1,        /* x op y = y op x */
+    SMG_LAW_ZERO_KEEPS = 2,      /* x op 0 = x, up to the sign of zero; on either side where it commutes */
+    SMG_LAW_ONE_KEEPS = 4,       /* x op 1 = x */
+    SMG_LAW_ZERO_WINS = 8,       /* x op 0 = 0 */
+    SMG_LAW_ONE_WINS = 16,       /* x op 1 = 1 */
+    SMG_LAW_ALIKE_KEEPS = 32,    /* x op x = x */
+    SMG_LAW_ALIKE_TRUE = 64,     /* x op x holds, unless x is NaN */
+    SMG_LAW_ALIKE_FALSE = 128,   /* x op x never holds */
+    SMG_LAW_ALIKE_ZERO = 256,    /* x op x = 0, NaN where x is NaN or infinite */
+    SMG_LAW_UNDOES_ITSELF = 512  /* op op x = x */
+} smg_law;
+bool smg_prim_obeys(smg_prim prim, smg_law law);
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);
 
 /* An expression is an id in a pool; equal trees have equal ids. A LEAF carries an integer that only
@@ -68,8 +82,8 @@ smg_status smg_exprs_create(smg_arena *arena, smg_exprs **out_exprs);
 const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr);
 int smg_expr_count(const smg_exprs *pool);
 smg_context *smg_exprs_context(const smg_exprs *pool);
-/* Sticky: SMG_EXPR_NONE in, SMG_EXPR_NONE out. Constants fold and neutral elements vanish where that
- * is exact (x*1, x+0 with 0 as -0 caution left out, x/1, neg neg, select of a constant). */
+/* Sticky: SMG_EXPR_NONE in, SMG_EXPR_NONE out. Constants fold, and what the laws of the primitive say is applied; the
+ * sign of zero is the one thing that may change. A bool constant is 0 or 1. */
 smg_expr smg_expr_const(smg_exprs *pool, smg_kind kind, double value);
 smg_expr smg_expr_leaf(smg_exprs *pool, smg_kind kind, int leaf);
 smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, smg_expr c);

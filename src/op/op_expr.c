@@ -3,6 +3,8 @@
  * every walk is a loop over ids instead of a recursion. */
 #include "op/op_private.h"
 
+#include <math.h>
+
 typedef SMG_ARRAY(smg_expr_node) expr_array;
 
 /* Cost and leaves of an expression, once they were asked for. */
@@ -105,6 +107,7 @@ static smg_expr intern(smg_exprs *pool, const smg_expr_node *node) {
 
 smg_expr smg_expr_const(smg_exprs *pool, smg_kind kind, double value) {
     if (!pool) return SMG_EXPR_NONE;
+    if (kind == SMG_KIND_BOOL) value = value < 0.0 || value > 0.0 ? 1.0 : 0.0;
     smg_expr_node node = {SMG_PRIM_CONST, kind, {-1, -1, -1}, value, 0};
     return intern(pool, &node);
 }
@@ -139,20 +142,41 @@ static smg_expr operand_of(const smg_exprs *pool, smg_expr e, smg_prim prim) {
     return n->prim == prim ? n->arg[0] : SMG_EXPR_NONE;
 }
 
-/* An existing expression that equals the one to be made, or SMG_EXPR_NONE. */
-static smg_expr simplify(const smg_exprs *pool, smg_prim prim, const smg_expr arg[3]) {
+/* What `prim` of x and x is, or SMG_EXPR_NONE. x - x is written out because shader compilers take it for 0. */
+static smg_expr of_alike(smg_exprs *pool, smg_prim prim, smg_expr x) {
+    bool real = pool->nodes.items[x].kind == SMG_KIND_FLOAT;
+    if (smg_prim_obeys(prim, SMG_LAW_ALIKE_KEEPS)) return x;
+    if (smg_prim_obeys(prim, SMG_LAW_ALIKE_FALSE)) return smg_expr_const(pool, SMG_KIND_BOOL, 0.0);
+    if (smg_prim_obeys(prim, SMG_LAW_ALIKE_TRUE)) {
+        if (!real) return smg_expr_const(pool, SMG_KIND_BOOL, 1.0);
+        return smg_expr_make(pool, SMG_PRIM_NOT, smg_expr_make(pool, SMG_PRIM_ISNAN, x, -1, -1), -1, -1);
+    }
+    if (!smg_prim_obeys(prim, SMG_LAW_ALIKE_ZERO)) return SMG_EXPR_NONE;
+    if (!real) return smg_expr_const(pool, pool->nodes.items[x].kind, 0.0);
+    smg_expr infinity = smg_expr_const(pool, SMG_KIND_FLOAT, HUGE_VAL);
+    smg_expr finite = smg_expr_make(pool, SMG_PRIM_LT, smg_expr_make(pool, SMG_PRIM_ABS, x, -1, -1), infinity, -1);
+    return smg_expr_make(pool, SMG_PRIM_SELECT, finite, smg_expr_const(pool, SMG_KIND_FLOAT, 0.0),
+                         smg_expr_const(pool, SMG_KIND_FLOAT, nan("")));
+}
+
+/* What `prim` of two is when one of them is a number, or both are the same; SMG_EXPR_NONE when no law tells. */
+static smg_expr by_law(smg_exprs *pool, smg_prim prim, const smg_expr arg[3]) {
+    smg_kind kind = result_kind(pool, prim, arg[1]);
+    for (int k = 1; k >= (smg_prim_obeys(prim, SMG_LAW_COMMUTES) ? 0 : 1); k--) {
+        if (pool->nodes.items[arg[1 - k]].kind != kind) continue; /* ill-typed, or a comparison: no law of these */
+        bool zero = is_const(pool, arg[k], 0.0), one = is_const(pool, arg[k], 1.0);
+        if (zero && smg_prim_obeys(prim, SMG_LAW_ZERO_KEEPS)) return arg[1 - k];
+        if (one && smg_prim_obeys(prim, SMG_LAW_ONE_KEEPS)) return arg[1 - k];
+        if (zero && smg_prim_obeys(prim, SMG_LAW_ZERO_WINS)) return arg[k];
+        if (one && smg_prim_obeys(prim, SMG_LAW_ONE_WINS)) return arg[k];
+    }
+    return arg[0] == arg[1] ? of_alike(pool, prim, arg[0]) : SMG_EXPR_NONE;
+}
+
+/* An expression that equals the one to be made and is no longer, or SMG_EXPR_NONE. */
+static smg_expr simplify(smg_exprs *pool, smg_prim prim, const smg_expr arg[3]) {
     const smg_expr_node *nodes = pool->nodes.items;
     switch (prim) {
-    case SMG_PRIM_ADD:
-        if (is_const(pool, arg[0], 0.0)) return arg[1];
-        return is_const(pool, arg[1], 0.0) ? arg[0] : SMG_EXPR_NONE;
-    case SMG_PRIM_SUB: return is_const(pool, arg[1], 0.0) ? arg[0] : SMG_EXPR_NONE;
-    case SMG_PRIM_MUL:
-        if (is_const(pool, arg[0], 1.0)) return arg[1];
-        return is_const(pool, arg[1], 1.0) ? arg[0] : SMG_EXPR_NONE;
-    case SMG_PRIM_DIV: return is_const(pool, arg[1], 1.0) ? arg[0] : SMG_EXPR_NONE;
-    case SMG_PRIM_NEG:
-    case SMG_PRIM_NOT: return operand_of(pool, arg[0], prim);
     case SMG_PRIM_SELECT:
         if (arg[1] == arg[2]) return arg[1];
         if (nodes[arg[0]].prim != SMG_PRIM_CONST) return SMG_EXPR_NONE;
@@ -160,8 +184,10 @@ static smg_expr simplify(const smg_exprs *pool, smg_prim prim, const smg_expr ar
     case SMG_PRIM_TO_FLOAT: return nodes[arg[0]].kind == SMG_KIND_FLOAT ? arg[0] : SMG_EXPR_NONE;
     case SMG_PRIM_TO_INT: return nodes[arg[0]].kind == SMG_KIND_INT ? arg[0] : SMG_EXPR_NONE;
     case SMG_PRIM_TO_BOOL: return nodes[arg[0]].kind == SMG_KIND_BOOL ? arg[0] : SMG_EXPR_NONE;
-    default: return SMG_EXPR_NONE;
+    default: break;
     }
+    if (smg_prim_arity(prim) == 2) return by_law(pool, prim, arg);
+    return smg_prim_obeys(prim, SMG_LAW_UNDOES_ITSELF) ? operand_of(pool, arg[0], prim) : SMG_EXPR_NONE;
 }
 
 smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, smg_expr c) {

@@ -11,13 +11,16 @@ typedef struct prim_row {
     prim_result result;
     double cost;
     const char *glsl;
+    unsigned laws;
 } prim_row;
 
 static const prim_row prim_rows[SMG_PRIM_COUNT] = {
-#define PRIM(id, word, arity, result, cost, c, glsl)                                               \
-    [SMG_PRIM_##id] = {word, arity, PRIM_RESULT_##result, cost, glsl},
+#define LAW(name) (unsigned)SMG_LAW_##name
+#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                         \
+    [SMG_PRIM_##id] = {word, arity, PRIM_RESULT_##result, cost, glsl, laws},
 #include "op/prim.def"
 #undef PRIM
+#undef LAW
 };
 
 int smg_prim_arity(smg_prim prim) {
@@ -36,6 +39,10 @@ double smg_prim_cost(smg_prim prim) {
     return prim < SMG_PRIM_COUNT ? prim_rows[prim].cost : 0.0;
 }
 
+bool smg_prim_obeys(smg_prim prim, smg_law law) {
+    return prim < SMG_PRIM_COUNT && (prim_rows[prim].laws & (unsigned)law) != 0;
+}
+
 prim_result smg_prim_result(smg_prim prim) {
     return prim < SMG_PRIM_COUNT ? prim_rows[prim].result : PRIM_RESULT_NONE;
 }
@@ -52,7 +59,7 @@ bool smg_prim_find(const char *word, size_t length, smg_prim *out_prim) {
 
 static double eval_as_written(smg_prim prim, double x, double y, double z) {
     switch (prim) {
-#define PRIM(id, word, arity, result, cost, c, glsl)                                               \
+#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                         \
     case SMG_PRIM_##id:                                                                            \
         return (c);
 #include "op/prim.def"

@@ -127,11 +127,10 @@ static smg_expr both(const smg_slice_roles *r, smg_expr a, smg_expr b) {
     return make2(r, SMG_PRIM_AND, a, b);
 }
 
-/* "x is NaN": isnan(x), or x compared with itself. */
+/* "x is NaN"; x compared with itself has become that. */
 static bool asks_nan(const smg_slice_roles *r, smg_expr e, smg_expr x, bool negated) {
     smg_expr_node n = *smg_expr_get(r->pool, e);
     if (n.prim == SMG_PRIM_NOT) return asks_nan(r, n.arg[0], x, !negated);
-    if (n.prim == SMG_PRIM_EQ && negated) return n.arg[0] == x && n.arg[1] == x;
     return n.prim == SMG_PRIM_ISNAN && !negated && n.arg[0] == x;
 }
 

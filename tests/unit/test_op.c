@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "op/op.h"
+#include "op/op_private.h"
 
 typedef struct fixture {
     smg_context *ctx;
@@ -166,6 +166,68 @@ static void values_of_primitives(void **state) {
     assert_true(smg_prim_eval(SMG_PRIM_ROUND, SMG_KIND_FLOAT, 2.5, 0, 0) == 2.0);
 }
 
+static bool alike(double a, double b) { return (isnan(a) && isnan(b)) || (a <= b && a >= b); }
+
+/* x with the operand that a law speaks of, on the sides that it speaks of. */
+static void assert_law(smg_prim prim, smg_law law, double x, double with, double expected) {
+    if (!smg_prim_obeys(prim, law)) return;
+    if (smg_prim_result(prim) == PRIM_RESULT_BOOL && smg_prim_obeys(prim, SMG_LAW_ALIKE_KEEPS)) { /* of bools */
+        expected = expected < 0 || expected > 0 || isnan(expected);
+    }
+    for (int side = 0; side < (smg_prim_obeys(prim, SMG_LAW_COMMUTES) ? 2 : 1); side++) {
+        double got = smg_prim_eval(prim, SMG_KIND_FLOAT, side ? with : x, side ? x : with, 0);
+        if (!alike(got, expected))
+            fail_msg("%s, law %d: of %g and %g %g, must be %g", smg_prim_word(prim), (int)law, x, with, got, expected);
+    }
+}
+
+/* A law is a promise for all values: the laws of every primitive are tried on the values that break such promises. */
+static void laws_hold(void **state) {
+    static const double values[] = {0.0, 1.0, -1.0, 0.5, -2.5, 1e300, HUGE_VAL, -HUGE_VAL, NAN};
+    int laws = 0;
+    (void)state;
+    for (int p = 0; p < SMG_PRIM_COUNT; p++) {
+        smg_prim prim = (smg_prim)p;
+        for (size_t i = 0; i < SMG_COUNT_OF(values); i++) {
+            double x = values[i];
+            assert_law(prim, SMG_LAW_ZERO_KEEPS, x, 0, x);
+            assert_law(prim, SMG_LAW_ONE_KEEPS, x, 1, x);
+            assert_law(prim, SMG_LAW_ZERO_WINS, x, 0, 0);
+            assert_law(prim, SMG_LAW_ONE_WINS, x, 1, 1);
+            assert_law(prim, SMG_LAW_ALIKE_KEEPS, x, x, x);
+            assert_law(prim, SMG_LAW_ALIKE_TRUE, x, x, !isnan(x));
+            assert_law(prim, SMG_LAW_ALIKE_FALSE, x, x, 0);
+            assert_law(prim, SMG_LAW_ALIKE_ZERO, x, x, isfinite(x) ? 0.0 : NAN);
+            for (size_t k = 0; k < SMG_COUNT_OF(values) && smg_prim_obeys(prim, SMG_LAW_COMMUTES); k++)
+                assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, x, values[k], 0),
+                                  smg_prim_eval(prim, SMG_KIND_FLOAT, values[k], x, 0)));
+            bool truth = smg_prim_result(prim) == PRIM_RESULT_BOOL; /* undoes itself where x is one */
+            if (smg_prim_obeys(prim, SMG_LAW_UNDOES_ITSELF) && (!truth || x == 0.0 || x == 1.0))
+                assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0), x));
+        }
+        for (int law = 1; law <= SMG_LAW_UNDOES_ITSELF; law *= 2) laws += smg_prim_obeys(prim, (smg_law)law);
+    }
+    assert_true(laws > 20);
+}
+
+/* What the simplifier makes of two equal operands is what the primitive says of them. */
+static void equal_operands_keep_their_value(void **state) {
+    static const double values[] = {0.0, 1.0, -2.5, HUGE_VAL, -HUGE_VAL, NAN};
+    fixture *f = *state;
+    smg_expr x = smg_expr_leaf(f->pool, SMG_KIND_FLOAT, 0);
+    for (int p = 0; p < SMG_PRIM_COUNT; p++) {
+        if (smg_prim_arity((smg_prim)p) != 2 || p == SMG_PRIM_AND || p == SMG_PRIM_OR) continue;
+        smg_expr e = smg_expr_make(f->pool, (smg_prim)p, x, x, SMG_EXPR_NONE);
+        for (size_t i = 0; i < SMG_COUNT_OF(values); i++) {
+            double want = smg_prim_eval((smg_prim)p, SMG_KIND_FLOAT, values[i], values[i], 0);
+            assert_true(alike(smg_expr_eval(f->pool, e, &values[i]), want));
+        }
+    }
+    smg_expr n = smg_expr_leaf(f->pool, SMG_KIND_INT, 1);
+    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_SUB, n, n, SMG_EXPR_NONE), smg_expr_const(f->pool, SMG_KIND_INT, 0));
+    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_EQ, n, n, SMG_EXPR_NONE), smg_expr_const(f->pool, SMG_KIND_BOOL, 7));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_are_a_table),
@@ -175,6 +237,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(expressions_share_and_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(prefix_text_is_read_and_infix_written, setup, teardown),
         cmocka_unit_test(values_of_primitives),
+        cmocka_unit_test(laws_hold),
+        cmocka_unit_test_setup_teardown(equal_operands_keep_their_value, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
