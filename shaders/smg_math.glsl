@@ -5,7 +5,7 @@
 // Within 1 ulp of erf for 32-bit floats: odd polynomial near 0, 1 - exp(polynomial) beyond.
 float smg_erf(float x)
 {
-    float t = min(abs(x), 4.0);
+    float t = abs(x) > 4.0 ? 4.0 : abs(x); // min() may lose a NaN
     float s = t * t;
     if (t > 0.927734375) {
         float r = fma(-1.72853470e-5, t, 3.83197126e-4);
@@ -86,6 +86,27 @@ int smg_floor_div(int x, int y)
 {
     int q = x / y;
     return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+
+//@ smg_max
+// NaN wins, where max() returns whichever operand it likes.
+float smg_max(float x, float y)
+{
+    return x > y || (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u ? x : y;
+}
+int smg_max(int x, int y)
+{
+    return max(x, y);
+}
+
+//@ smg_min
+float smg_min(float x, float y)
+{
+    return x < y || (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u ? x : y;
+}
+int smg_min(int x, int y)
+{
+    return min(x, y);
 }
 
 //@ smg_isnan

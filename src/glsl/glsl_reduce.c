@@ -9,7 +9,11 @@ bool glsl_reduce_has_barrier(const smg_kernel *k) {
     return smg_kernel_scratch_bytes(k) > 0;
 }
 
+/* Extremes by the language's own functions, which may leave out a NaN, as the subgroup's do: to keep it would cost
+ * every element two operations more. */
 static const char *combined(glsl_writer *w, smg_combine combine, const char *a, const char *b) {
+    if (combine == SMG_COMBINE_MAX || combine == SMG_COMBINE_MIN)
+        return GLSL_STRING(w, "%s(%s, %s)", smg_combine_word(combine), a, b);
     return glsl_apply(w, smg_combine_prim(combine), a, b, "");
 }
 

@@ -144,15 +144,15 @@ static smg_expr operand_of(const smg_exprs *pool, smg_expr e, smg_prim prim) {
 
 /* What `prim` of x and x is, or SMG_EXPR_NONE. x - x is written out because shader compilers take it for 0. */
 static smg_expr of_alike(smg_exprs *pool, smg_prim prim, smg_expr x) {
-    bool real = pool->nodes.items[x].kind == SMG_KIND_FLOAT;
-    if (smg_prim_obeys(prim, SMG_LAW_ALIKE_KEEPS)) return x;
+    smg_kind kind = pool->nodes.items[x].kind;
+    if (smg_prim_obeys(prim, SMG_LAW_ALIKE_KEEPS)) return kind == result_kind(pool, prim, x) ? x : SMG_EXPR_NONE;
     if (smg_prim_obeys(prim, SMG_LAW_ALIKE_FALSE)) return smg_expr_const(pool, SMG_KIND_BOOL, 0.0);
     if (smg_prim_obeys(prim, SMG_LAW_ALIKE_TRUE)) {
-        if (!real) return smg_expr_const(pool, SMG_KIND_BOOL, 1.0);
+        if (kind != SMG_KIND_FLOAT) return smg_expr_const(pool, SMG_KIND_BOOL, 1.0);
         return smg_expr_make(pool, SMG_PRIM_NOT, smg_expr_make(pool, SMG_PRIM_ISNAN, x, -1, -1), -1, -1);
     }
     if (!smg_prim_obeys(prim, SMG_LAW_ALIKE_ZERO)) return SMG_EXPR_NONE;
-    if (!real) return smg_expr_const(pool, pool->nodes.items[x].kind, 0.0);
+    if (kind != SMG_KIND_FLOAT) return smg_expr_const(pool, kind, 0.0);
     smg_expr infinity = smg_expr_const(pool, SMG_KIND_FLOAT, HUGE_VAL);
     smg_expr finite = smg_expr_make(pool, SMG_PRIM_LT, smg_expr_make(pool, SMG_PRIM_ABS, x, -1, -1), infinity, -1);
     return smg_expr_make(pool, SMG_PRIM_SELECT, finite, smg_expr_const(pool, SMG_KIND_FLOAT, 0.0),
