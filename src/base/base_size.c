@@ -21,6 +21,12 @@ smg_status smg_sizes_create(smg_arena *arena, smg_sizes **out_sizes) {
     return smg_size_const(s, 0) == SMG_SIZE_ZERO ? SMG_OK : SMG_MEMORY;
 }
 
+bool smg_sizes_set_quiet(smg_sizes *s, bool quiet) {
+    bool before = s->quiet;
+    s->quiet = quiet;
+    return before;
+}
+
 /* ---- the sum under construction ------------------------------------------------------------- */
 
 /* Graded lexicographic: higher degree first, then more of the lower atoms. */

@@ -14,6 +14,10 @@ typedef int32_t smg_size;           /* id in a pool; SMG_SIZE_NONE after a faile
 #define SMG_SIZE_NONE (-1)
 #define SMG_SIZE_ZERO 0 /* the number 0 in every pool */
 
+/* While quiet, what does not fit is SMG_SIZE_NONE without a failure: for questions whose answer may be "not known".
+ * Returns what was set before. */
+bool smg_sizes_set_quiet(smg_sizes *s, bool quiet);
+
 typedef enum smg_size_op { SMG_SIZE_DIV, SMG_SIZE_MOD, SMG_SIZE_MIN, SMG_SIZE_MAX } smg_size_op;
 
 smg_status smg_sizes_create(smg_arena *arena, smg_sizes **out_sizes);

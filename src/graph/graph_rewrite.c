@@ -198,7 +198,7 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     count_uses(g, live, uses);
     g->nodes.items = NULL;
     g->nodes.count = g->nodes.capacity = 0;
-    r->ranges.count = 0;
+    r->ranges.count = r->forms.count = 0;
     for (int i = 0; i < count; i++) {
         if (!live[i]) {
             r->dead++;
@@ -269,6 +269,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, fold_rules, (int)SMG_COUNT_OF(fold_rules));
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
     add_rules(&set, smg_integer_rules, smg_integer_rule_count);
+    add_rules(&set, smg_index_rules, smg_index_rule_count);
     add_rules(&set, smg_range_rules, smg_range_rule_count);
     add_rules(&set, smg_affine_rules, smg_affine_rule_count);
     SMG_TRY(copy_graph(from, r->g));

@@ -11,6 +11,14 @@ typedef struct int_range {
     int weight; /* about the terms in a bound */
 } int_range;
 
+/* What an integer is at each position, as far as known: begin + sum(by[d] * index d), where first[d] <= index d <=
+ * last[d] for all axes d. A BOOL holds where the sum is not negative. */
+typedef struct index_form {
+    bool known;
+    smg_size begin;
+    smg_size by[SMG_MAX_RANK], first[SMG_MAX_RANK], last[SMG_MAX_RANK];
+} index_form;
+
 typedef struct rewriter {
     smg_graph *g;     /* being rebuilt, pass by pass, in one arena */
     smg_exprs *exprs; /* scratch */
@@ -19,6 +27,7 @@ typedef struct rewriter {
     int *uses; /* per node of this pass: readers in the pass before, outputs too; 0: not known */
     int uses_size;
     SMG_ARRAY(int_range) ranges; /* of the nodes of this pass, made when asked for */
+    SMG_ARRAY(index_form) forms; /* likewise */
     int merged, dead, applied;
 } rewriter;
 
@@ -38,6 +47,8 @@ extern const rewrite_rule smg_affine_rules[];
 extern const int smg_affine_rule_count;
 extern const rewrite_rule smg_range_rules[];
 extern const int smg_range_rule_count;
+extern const rewrite_rule smg_index_rules[];
+extern const int smg_index_rule_count;
 
 /* Appends unless an equal node exists; -1 after a failure. */
 smg_node_id smg_rewriter_add(rewriter *r, smg_node *node);
@@ -59,5 +70,18 @@ bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin); /* a + margin <= b */
 smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b); /* NONE where that depends */
 smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b);
+
+/* graph_index.c: what a node is at each position. `node` need not be in the graph yet; its operands are. False: memory
+ * is out. */
+bool smg_rewriter_index(rewriter *r, const smg_node *node, index_form *out);
+bool smg_index_of(rewriter *r, const smg_node *node, index_form *out); /* the operands' forms are made */
+index_form smg_index_of_view(const rewriter *r, const smg_node *node); /* graph_index_views.c */
+/* Known at all positions. */
+bool smg_index_whole(const rewriter *r, const smg_node *node, const index_form *f);
+/* Bounds over the positions where it is known; false where there are none. */
+bool smg_index_bounds(const rewriter *r, const smg_node *node, const index_form *f, smg_size *out_low,
+                      smg_size *out_high);
+/* Of a BOOL: +1 when it holds, -1 when it fails, at all positions where it is known; 0: it depends. */
+int smg_index_decision(const rewriter *r, const smg_node *node, const index_form *f);
 
 #endif

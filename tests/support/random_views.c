@@ -108,6 +108,44 @@ static void take(maker *m, item *a) {
     random_keep_view(m, a, r);
 }
 
+/* Two axes as one, and taken apart again by positions: rows i * n + j, in either order, or one of them fixed. */
+static void taken_apart(maker *m, item *a) {
+    item r = *a, flat = *a;
+    char dims[128], text[128];
+    if (a->rank < 2 || !random_tame(m, a)) return;
+    extent x = a->dim[0], y = a->dim[1];
+    flat.dim[1] = (extent){ x.k * y.k, x.s + y.s, x.t + y.t };
+    for (int d = 1; d < a->rank; d++) flat.dim[d - 1] = flat.dim[d];
+    flat.rank--;
+    random_dims_text(&flat, text);
+    bool turned = random_draw(m, 2), last = random_draw(m, 3) == 0;
+    if (last) r.dim[0] = (extent){ 1, 0, 0 };
+    if (turned) {
+        extent first = r.dim[0];
+        r.dim[0] = r.dim[1];
+        r.dim[1] = first;
+    }
+    item place = { .rank = 2, .dim = { r.dim[0], r.dim[1] } };
+    for (int d = 0; d < 2; d++) place.dim[turned ? 1 - d : d] = (extent){ 1, 0, 0 };
+    place.dim[turned] = r.dim[turned];
+    random_dims_text(&place, dims);
+    smg_value row = smg_graph_iota(m->g, dims, turned);
+    place.dim[turned] = (extent){ 1, 0, 0 };
+    place.dim[!turned] = y;
+    random_dims_text(&place, dims);
+    smg_value column = smg_graph_iota(m->g, dims, !turned);
+    smg_value by = smg_graph_size_typed(m->g, SMG_TYPE_I32, smg_graph_node_of(m->g, a->v)->dims[1]);
+    if (last) { /* counted from the end */
+        smg_value back = smg_graph_map(m->g, "neg", 1, &by);
+        row = smg_graph_map(m->g, "add", 2, (smg_value[]){ row, back });
+    } else {
+        row = smg_graph_map(m->g, "mul", 2, (smg_value[]){ row, by });
+    }
+    smg_value index = smg_graph_map(m->g, "add", 2, (smg_value[]){ row, column });
+    r.v = smg_graph_gather(m->g, smg_graph_reshape(m->g, a->v, text), index);
+    random_keep_view(m, a, r);
+}
+
 static void cumsum(maker *m, item *a) {
     item r = *a;
     if (a->rank == 0 || a->rank == RANK) return;
@@ -182,13 +220,14 @@ static void guarded_rows(maker *m, item *a) {
 }
 
 void random_view(maker *m) {
-    switch (random_draw(m, 9)) {
+    switch (random_draw(m, 10)) {
     case 0: pad(m, random_pick(m)); break;
     case 1: case 2: window(m, random_pick(m)); break;
     case 3: case 4: concat(m, random_pick(m)); break;
     case 5: take(m, random_pick(m)); break;
     case 6: cumsum(m, random_pick(m)); break;
     case 7: uneven(m, random_pick(m)); break;
+    case 8: taken_apart(m, random_pick(m)); break;
     default: guarded_rows(m, random_pick(m)); break;
     }
 }
