@@ -12,6 +12,7 @@
 
 #define CLI_MAX_DIMS 16
 #define CLI_MAX_FILES 64
+#define CLI_MAX_REPEATS 100000
 
 enum { CLI_OK = 0, CLI_CHECK_FAILED = 1, CLI_ERROR = 2 };
 
@@ -24,6 +25,7 @@ typedef struct cli_options {
     const char *const *words; /* what is no option: model, texts */
     int word_count;
     const char *device, *target, *phase, *kernel, *objective;
+    uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, list;
     int64_t repeat, seed, rank;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
@@ -42,11 +44,6 @@ typedef struct cli_command {
 /* cli_args.c */
 smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv,
                      cli_options *out);
-/* The only word of the command; INVALID says what is missing. */
-smg_status cli_model_path(const cli_options *o, const char **out_path);
-smg_model_desc cli_model_desc(const cli_options *o);
-/* --target name or file; else --device; else `fallback`. */
-smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
 
 /* Prints the context's sentence; returns the exit status. */
 int cli_fail(smg_context *ctx);
@@ -65,12 +62,34 @@ typedef struct cli_arrays {
 } cli_arrays;
 smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
                            cli_arrays *out);
-/* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not fit the device should be found before
- * the host's memory is filled. */
+/* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not
+ * fit the device should be found before the host's memory is filled. */
 smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays);
+/* cli_model.c: a command over one MODEL. */
+typedef enum cli_need {
+    CLI_LOOK,  /* the source, also of a model that cannot be converted */
+    CLI_GRAPH, /* the source with its graph */
+    CLI_ARRAYS /* and arrays for its inputs */
+} cli_need;
+typedef struct cli_job {
+    cli_options *o;
+    smg_source source;
+    cli_arrays arrays;
+    smg_text text; /* goes to stdout when all is done */
+    bool pass;     /* false: a check failed */
+} cli_job;
+typedef smg_status (*cli_work)(cli_job *job);
+/* Opens what `need` says, works, closes; the exit status. */
+int cli_on_model(cli_options *o, cli_need need, cli_work work);
+smg_model_desc cli_model_desc(const cli_options *o);
+smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones */
+/* --target name or file; else --device; else `fallback`. */
+smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
+
 /* "f32[batch, 128]" */
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);
+void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* {"batch": 1} */
 
 int cli_devices(cli_options *o);
 int cli_info(cli_options *o);
@@ -80,7 +99,7 @@ int cli_bench(cli_options *o);
 int cli_embed(cli_options *o);
 
 /* cli_report.c */
-void cli_print_check(const smg_check *check);
+void cli_print_check(const smg_check *check, smg_text *text);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
 double cli_median(double *values, int count); /* sorts */

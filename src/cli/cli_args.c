@@ -1,5 +1,5 @@
 /* cli_args.c: options by table. Each command names the options it takes; everything else that starts
- * with -- is an error, and `--` ends the options. */
+ * with -- is an error, so is an option that would do nothing beside another, and `--` ends the options. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,29 +10,43 @@ typedef struct option_row {
     const char *name;
     option_kind kind;
     size_t offset; /* of the field in cli_options */
+    int64_t most;  /* of a NUMBER */
 } option_row;
 
 #define FIELD(name) offsetof(cli_options, name)
 static const option_row rows[] = {
-    {"device", TEXT, FIELD(device)},
-    {"target", TEXT, FIELD(target)},
-    {"phase", TEXT, FIELD(phase)},
-    {"kernel", TEXT, FIELD(kernel)},
-    {"objective", TEXT, FIELD(objective)},
-    {"json", FLAG, FIELD(json)},
-    {"check", FLAG, FIELD(check)},
-    {"profile", FLAG, FIELD(profile)},
-    {"prices", FLAG, FIELD(prices)},
-    {"interpret", FLAG, FIELD(interpret)},
-    {"unfused", FLAG, FIELD(unfused)},
-    {"no-calibrate", FLAG, FIELD(no_calibrate)},
-    {"repeat", NUMBER, FIELD(repeat)},
-    {"rank", NUMBER, FIELD(rank)},
-    {"seed", NUMBER, FIELD(seed)},
-    {"dim", DIM, FIELD(dims)},
-    {"max-dim", DIM, FIELD(max_dims)},
-    {"input", FILE_PAIR, FIELD(inputs)},
-    {"output", FILE_PAIR, FIELD(outputs)},
+    {"device", TEXT, FIELD(device), 0},
+    {"target", TEXT, FIELD(target), 0},
+    {"phase", TEXT, FIELD(phase), 0},
+    {"kernel", TEXT, FIELD(kernel), 0},
+    {"objective", TEXT, FIELD(objective), 0},
+    {"json", FLAG, FIELD(json), 0},
+    {"check", FLAG, FIELD(check), 0},
+    {"profile", FLAG, FIELD(profile), 0},
+    {"prices", FLAG, FIELD(prices), 0},
+    {"interpret", FLAG, FIELD(interpret), 0},
+    {"unfused", FLAG, FIELD(unfused), 0},
+    {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
+    {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
+    {"rank", NUMBER, FIELD(rank), 1000000},
+    {"seed", NUMBER, FIELD(seed), INT64_MAX},
+    {"dim", DIM, FIELD(dims), 0},
+    {"max-dim", DIM, FIELD(max_dims), 0},
+    {"input", FILE_PAIR, FIELD(inputs), 0},
+    {"output", FILE_PAIR, FIELD(outputs), 0},
+};
+
+/* What one option makes of another; only among options that the command takes. */
+static const struct {
+    const char *option, *other;
+    bool needs; /* is nothing without the other; else is nothing beside it */
+} relations[] = {
+    {"target", "interpret", true},
+    {"target", "device", false},
+    {"profile", "interpret", false},
+    {"repeat", "interpret", false},
+    {"phase", "json", false},
+    {"kernel", "json", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {
@@ -102,6 +116,7 @@ static smg_status add_file(smg_context *ctx, const option_row *row, char *text, 
 
 static smg_status set_option(smg_context *ctx, const option_row *row, char *value, cli_options *o) {
     char *field = (char *)o + row->offset;
+    o->given |= UINT64_C(1) << (row - rows);
     const char *text = value;
     int64_t number = 0;
     bool on = true;
@@ -110,6 +125,9 @@ static smg_status set_option(smg_context *ctx, const option_row *row, char *valu
     case TEXT: memcpy(field, &text, sizeof(text)); return SMG_OK;
     case NUMBER:
         SMG_TRY(parse_number(ctx, row->name, value, &number));
+        if (number > row->most)
+            return smg_fail(ctx, SMG_INVALID, "--%s is at most %lld, '%s' was given", row->name, (long long)row->most,
+                            value);
         memcpy(field, &number, sizeof(number));
         return SMG_OK;
     case DIM: return add_dim(ctx, row, value, o);
@@ -153,6 +171,22 @@ static smg_status check_objective(smg_context *ctx, const cli_options *o) {
     return smg_fail(ctx, SMG_INVALID, "--objective is time or dispatches, not '%s'", o->objective);
 }
 
+static bool was_given(const cli_options *o, const char *name) {
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
+        if (strcmp(rows[i].name, name) == 0) return (o->given >> i & 1) != 0;
+    return false;
+}
+
+static smg_status check_relations(smg_context *ctx, const cli_command *command, const cli_options *o) {
+    for (size_t i = 0; i < SMG_COUNT_OF(relations); i++) {
+        const char *option = relations[i].option, *other = relations[i].other;
+        if (!was_given(o, option) || !takes(command, other) || was_given(o, other) == relations[i].needs) continue;
+        return smg_fail(ctx, SMG_INVALID, "--%s does nothing %s --%s", option,
+                        relations[i].needs ? "without" : "beside", other);
+    }
+    return SMG_OK;
+}
+
 smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv,
                      cli_options *out) {
     bool options = true;
@@ -169,60 +203,6 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
     }
     out->words = (const char *const *)argv;
     out->word_count = words;
+    SMG_TRY(check_relations(ctx, command, out));
     return check_objective(ctx, out);
-}
-
-smg_status cli_model_path(const cli_options *o, const char **out_path) {
-    if (o->word_count == 0) return smg_fail(o->ctx, SMG_INVALID, "a MODEL is needed");
-    if (o->word_count > 1) {
-        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, '%s' is one word too many",
-                        o->words[1]);
-    }
-    *out_path = o->words[0];
-    return SMG_OK;
-}
-
-smg_model_desc cli_model_desc(const cli_options *o) {
-    bool dispatches = o->objective != NULL && strcmp(o->objective, "dispatches") == 0;
-    return (smg_model_desc){
-        .device = o->device,
-        .goal = dispatches ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME,
-        .dims = o->dims,
-        .dim_count = o->dim_count,
-        .max_dims = o->max_dims,
-        .max_dim_count = o->max_dim_count,
-        .unfused = o->unfused,
-        .rank = (int)o->rank,
-        .no_calibrate = o->no_calibrate,
-    };
-}
-
-#if SMG_VULKAN
-static smg_status device_target(const cli_options *o, smg_target *out_target) {
-    smg_vk_device *device = NULL;
-    SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
-    if (status == SMG_OK) *out_target = *smg_vk_target(device);
-    smg_vk_close(device);
-    return status;
-}
-#else
-static smg_status device_target(const cli_options *o, smg_target *out_target) {
-    (void)out_target;
-    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: give a --target");
-}
-#endif
-
-smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target) {
-    const char *name = o->target;
-    if (name == NULL && (o->device != NULL || fallback == NULL))
-        return device_target(o, out_target);
-    if (name == NULL) name = fallback;
-    if (!smg_file_exists(name)) return smg_target_named(o->ctx, name, out_target);
-    char *text = NULL;
-    size_t size = 0;
-    SMG_TRY(smg_file_read(o->ctx, name, &text, &size));
-    smg_status status = smg_target_parse(o->ctx, text, name, out_target);
-    smg_free(o->ctx, text, size + 1);
-    return status == SMG_OK ? smg_target_verify(o->ctx, out_target) : status;
 }

@@ -2,13 +2,11 @@
  *
  * Both programs live on one device in one process and take turns, so that clocks and neighbours hit
  * both alike. Warm-up is by time; the median of many runs is reported. */
-#include <stdio.h>
-
 #include "cli/cli.h"
 
 #if SMG_VULKAN
 
-enum { MOST_ROUNDS = 1000, LEAST_ROUNDS = 5 };
+enum { LEAST_ROUNDS = 5 };
 static const double warm_seconds = 0.5;
 static const double bench_seconds = 4.0;
 
@@ -20,28 +18,29 @@ typedef struct side {
     double median, bytes, flops, compile;
 } side;
 
-static smg_status open_side(cli_options *o, smg_source *source, smg_vk_device *device,
-                            cli_arrays *arrays, bool unfused, side *s) {
-    smg_model_desc desc = cli_model_desc(o);
-    desc.dims = arrays->dims;
-    desc.dim_count = arrays->dim_count;
+static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, side *s) {
+    cli_options *o = job->o;
+    cli_arrays *arrays = &job->arrays;
+    smg_model_desc desc = cli_job_desc(job);
     desc.unfused = unfused;
     desc.no_calibrate = true; /* the device is shared and calibrated already */
     double start = smg_clock_seconds();
-    SMG_TRY(smg_model_open_source(o->ctx, source, device, &desc, &s->model));
+    SMG_TRY(smg_model_open_source(o->ctx, &job->source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;
     SMG_TRY(smg_model_bind(s->model, arrays->symbols));
-    if (!unfused) SMG_TRY(cli_fill_arrays(o, source, arrays));
+    if (!unfused) SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
     s->name = unfused ? "unfused" : "fused";
-    s->seconds = SMG_ARENA_ARRAY(arrays->arena, double, MOST_ROUNDS);
+    s->seconds = SMG_ARENA_ARRAY(arrays->arena, double, CLI_MAX_REPEATS);
     if (s->seconds == NULL) return SMG_MEMORY;
     double estimate = 0;
     smg_compile_work(smg_model_compilation(s->model), &s->bytes, &s->flops, &estimate);
     SMG_TRY(smg_model_run(s->model, arrays->inputs, arrays->count, arrays->outputs,
                           arrays->output_count));
     if (!o->check) return SMG_OK;
-    return smg_compile_check(o->ctx, source->graph, arrays->symbols, arrays->inputs, arrays->count,
-                             arrays->outputs, arrays->arena, &s->check);
+    SMG_TRY(smg_compile_check(o->ctx, job->source.graph, arrays->symbols, arrays->inputs, arrays->count,
+                              arrays->outputs, arrays->arena, &s->check));
+    job->pass = job->pass && s->check.pass;
+    return SMG_OK;
 }
 
 static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
@@ -50,7 +49,7 @@ static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
         for (int i = 0; i < 2; i++) SMG_TRY(smg_program_run(smg_model_program(sides[i].model)));
     }
     int rounds = 0;
-    int limit = repeat > 0 && repeat < MOST_ROUNDS ? (int)repeat : MOST_ROUNDS;
+    int limit = repeat > 0 ? (int)repeat : CLI_MAX_REPEATS;
     start = smg_clock_seconds();
     while (rounds < limit) {
         bool late = smg_clock_seconds() - start > bench_seconds;
@@ -96,14 +95,9 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
     smg_text_add(text, ",\n  \"graph\": ");
     smg_text_add_json(text, c->graph->name);
     smg_text_addf(text,
-                  ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": {",
+                  ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": ",
                   smg_compile_op_count(c->source), smg_compile_run_ops(c), rounds);
-    for (int i = 0; i < arrays->dim_count; i++) {
-        smg_text_add(text, i > 0 ? ", " : "");
-        smg_text_add_json(text, arrays->dims[i].name);
-        smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
-    }
-    smg_text_add(text, "}");
+    cli_print_dims_json(text, arrays);
     for (int i = 0; i < 2; i++) {
         const side *s = &sides[i];
         const smg_compilation *own = smg_model_compilation(s->model);
@@ -118,48 +112,23 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
     smg_text_add(text, "\n}\n");
 }
 
-static smg_status bench(cli_options *o, smg_source *source, cli_arrays *arrays, side *sides) {
+static smg_status bench(cli_job *job) {
+    const cli_options *o = job->o;
     smg_vk_device *device = NULL;
+    side sides[2] = {0};
     int rounds = 0;
     SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
     smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
-    for (int i = 0; i < 2 && status == SMG_OK; i++) {
-        status = open_side(o, source, device, arrays, i == 1, &sides[i]);
-    }
+    for (int i = 0; i < 2 && status == SMG_OK; i++) status = open_side(job, device, i == 1, &sides[i]);
     if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
-    if (status == SMG_OK) {
-        smg_text text;
-        smg_text_init(&text, o->ctx);
-        if (o->json) {
-            add_json(arrays, sides, rounds, &text);
-        } else {
-            add_table(arrays, sides, rounds, &text);
-        }
-        status = smg_text_status(&text);
-        if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
-        smg_text_free(&text);
-    }
+    if (status == SMG_OK) (o->json ? add_json : add_table)(&job->arrays, sides, rounds, &job->text);
     for (int i = 0; i < 2; i++) smg_model_close(sides[i].model);
     smg_vk_close(device);
     return status;
 }
 
 int cli_bench(cli_options *o) {
-    const char *path = NULL;
-    smg_source source = {0};
-    smg_arena *arena = NULL;
-    cli_arrays arrays;
-    side sides[2] = {0};
-    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
-    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
-    smg_status status = smg_arena_create(o->ctx, &arena);
-    if (status == SMG_OK) status = cli_make_arrays(o, source.graph, arena, &arrays);
-    if (status == SMG_OK) status = bench(o, &source, &arrays, sides);
-    bool pass = !o->check || (sides[0].check.pass && sides[1].check.pass);
-    smg_arena_destroy(arena);
-    smg_source_close(&source);
-    if (status != SMG_OK) return cli_fail(o->ctx);
-    return pass ? CLI_OK : CLI_CHECK_FAILED;
+    return cli_on_model(o, CLI_ARRAYS, bench);
 }
 
 #else

@@ -1,6 +1,7 @@
 /* cli_embed.c: smg embed: texts from the command line, or lines from stdin in windows of constant
  * memory; one line of numbers (or of JSON) a text, in order. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ static smg_status print_rows(stream *s, const char *const *texts, int count) {
         }
         for (int d = 0; d < width; d++) {
             if (d > 0) smg_text_add(&line, s->o->json ? ", " : " ");
-            smg_text_add_f32(&line, row[d]);
+            if (s->o->json && !isfinite(row[d])) smg_text_add(&line, "null"); /* JSON has no NaN */
+            else smg_text_add_f32(&line, row[d]);
         }
         smg_text_add(&line, s->o->json ? "]}\n" : "\n");
     }

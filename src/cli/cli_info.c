@@ -1,6 +1,4 @@
 /* cli_info.c: smg info: what a model takes and gives. Needs no device. */
-#include <stdio.h>
-
 #include "cli/cli.h"
 
 static int64_t count_parameters(const smg_graph *g) {
@@ -84,7 +82,9 @@ static void add_json(smg_text *text, const smg_graph *g) {
     for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
         smg_text_add(text, i > 0 ? ", " : "");
         smg_text_add_json(text, smg_size_symbol_name(g->sizes, i));
-        smg_text_addf(text, ": {\"max\": %lld}", (long long)smg_size_symbol_max(g->sizes, i));
+        int64_t max = smg_size_symbol_max(g->sizes, i);
+        if (max >= SMG_SIZE_UNBOUNDED) smg_text_add(text, ": {\"max\": null}");
+        else smg_text_addf(text, ": {\"max\": %lld}", (long long)max);
     }
     smg_text_add(text, "}\n}\n");
 }
@@ -139,21 +139,15 @@ static void add_unconverted_json(smg_text *text, const smg_onnx *model) {
     smg_text_add(text, "\n  ]\n}\n");
 }
 
-int cli_info(cli_options *o) {
-    const char *path = NULL;
-    smg_source source = {0};
-    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
-    if (smg_source_look(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
-    smg_text text;
-    smg_text_init(&text, o->ctx);
-    if (source.graph != NULL) {
-        (o->json ? add_json : add_table)(&text, source.graph);
+static smg_status info(cli_job *job) {
+    if (job->source.graph != NULL) {
+        (job->o->json ? add_json : add_table)(&job->text, job->source.graph);
     } else {
-        (o->json ? add_unconverted_json : add_unconverted)(&text, source.onnx);
+        (job->o->json ? add_unconverted_json : add_unconverted)(&job->text, job->source.onnx);
     }
-    smg_status status = smg_text_status(&text);
-    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
-    smg_text_free(&text);
-    smg_source_close(&source);
-    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+    return SMG_OK;
+}
+
+int cli_info(cli_options *o) {
+    return cli_on_model(o, CLI_LOOK, info);
 }

@@ -18,6 +18,16 @@ void cli_print_dims(smg_text *text, const cli_arrays *arrays) {
     if (arrays->dim_count == 0) smg_text_add(text, "fixed");
 }
 
+void cli_print_dims_json(smg_text *text, const cli_arrays *arrays) {
+    smg_text_add(text, "{");
+    for (int i = 0; i < arrays->dim_count; i++) {
+        smg_text_add(text, i > 0 ? ", " : "");
+        smg_text_add_json(text, arrays->dims[i].name);
+        smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
+    }
+    smg_text_add(text, "}");
+}
+
 static const char *given(const cli_options *o, const char *name) {
     const char *value = NULL;
     for (int i = 0; i < o->input_count; i++) {
@@ -81,6 +91,13 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     a->dims = SMG_ARENA_ARRAY(a->arena, smg_dim, (size_t)symbols + 1);
     if (defaults == NULL || a->symbols == NULL || a->dims == NULL) return SMG_MEMORY;
     SMG_TRY(smg_sizes_choose(o->ctx, g, o->dims, o->dim_count, defaults));
+    for (int i = 0; i < o->max_dim_count; i++) { /* what nobody asked for stays below the maximum */
+        int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
+        bool asked = false;
+        for (int d = 0; d < o->dim_count; d++) asked |= strcmp(o->dims[d].name, o->max_dims[i].name) == 0;
+        if (symbol >= 0 && !asked && o->max_dims[i].value > 0 && defaults[symbol] > o->max_dims[i].value)
+            defaults[symbol] = o->max_dims[i].value;
+    }
     SMG_TRY(smg_tensor_sizes(o->ctx, g, a->inputs, a->count, defaults, a->symbols));
     for (int i = 0; i < o->dim_count; i++) {
         int symbol = smg_size_symbol_find(g->sizes, o->dims[i].name);

@@ -16,19 +16,19 @@ double cli_median(double *values, int count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-void cli_print_check(const smg_check *check) {
+void cli_print_check(const smg_check *check, smg_text *text) {
     for (int i = 0; i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
-        printf("check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output,
-               row->max_abs, row->max_rel, row->tolerance, row->pass ? "PASS" : "FAIL");
+        smg_text_addf(text, "check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output,
+                      row->max_abs, row->max_rel, row->tolerance, row->pass ? "PASS" : "FAIL");
         if (!row->pass) {
-            printf("         worst at element %lld: %.9g, the reference has %.9g\n",
-                   (long long)row->worst, row->worst_got, row->worst_want);
+            smg_text_addf(text, "         worst at element %lld: %.9g, the reference has %.9g\n",
+                          (long long)row->worst, row->worst_got, row->worst_want);
         }
     }
     if (check->sampled < check->total) {
-        printf("         sampled %lld of %lld rows of the batch (more than %.0f Gflop)\n",
-               (long long)check->sampled, (long long)check->total, SMG_CHECK_FLOPS / 1e9);
+        smg_text_addf(text, "         sampled %lld of %lld rows of the batch (more than %.0f Gflop)\n",
+                      (long long)check->sampled, (long long)check->total, SMG_CHECK_FLOPS / 1e9);
     }
 }
 

@@ -1,10 +1,7 @@
 /* cli_run.c: smg run, on a device or (--interpret) in the kernel interpreter. */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/cli.h"
-
-enum { MOST_REPEATS = 100000 };
 
 typedef struct run_result {
     double seconds; /* median on the device; 0: not measured */
@@ -63,6 +60,8 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
     smg_compile_work(c, &bytes, &flops, &estimate);
     smg_text_add(text, "{\n  \"device\": ");
     smg_text_add_json(text, c->target.name);
+    smg_text_add(text, ",\n  \"graph\": ");
+    smg_text_add_json(text, c->graph->name);
     smg_text_addf(
         text,
         ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
@@ -75,13 +74,8 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
         c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
     smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n",
                   result->program, result->first);
-    smg_text_add(text, "  \"sizes\": {");
-    for (int i = 0; i < arrays->dim_count; i++) {
-        smg_text_add(text, i > 0 ? ", " : "");
-        smg_text_add_json(text, arrays->dims[i].name);
-        smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
-    }
-    smg_text_add(text, "}");
+    smg_text_add(text, "  \"sizes\": ");
+    cli_print_dims_json(text, arrays);
     for (int i = 0; check != NULL && i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
         smg_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
@@ -99,11 +93,12 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
     smg_text_add(text, "\n}\n");
 }
 
-/* Writes files, compares, prints; *out_pass stays true without --check. */
-static smg_status report(cli_options *o, const smg_compilation *c, const cli_arrays *arrays,
-                         const run_result *result, const char *profile, bool *out_pass) {
+/* Writes files, compares, prints. */
+static smg_status report(cli_job *job, const smg_compilation *c, const run_result *result, const char *profile) {
+    cli_options *o = job->o;
+    const cli_arrays *arrays = &job->arrays;
+    smg_text *text = &job->text;
     smg_check check = {0};
-    smg_text text;
     for (int i = 0; i < o->output_count; i++) {
         int row = 0;
         while (strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0) row++;
@@ -112,58 +107,50 @@ static smg_status report(cli_options *o, const smg_compilation *c, const cli_arr
     if (o->check) {
         SMG_TRY(smg_compile_check(o->ctx, c->source, arrays->symbols, arrays->inputs, arrays->count,
                                   arrays->outputs, arrays->arena, &check));
-        *out_pass = check.pass;
+        job->pass = check.pass;
     }
-    smg_text_init(&text, o->ctx);
     if (o->json) {
-        add_json(c, arrays, result, o->check ? &check : NULL, profile, &text);
-    } else {
-        print_compilation(c, arrays, &text);
-        if (result->program > 0) {
-            smg_text_addf(&text, ", pipelines and upload %.3f s, first run %.3f s", result->program,
-                          result->first);
-        }
-        smg_text_add(&text, "\n");
-        for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], &text);
-        if (result->seconds > 0) {
-            smg_text_addf(&text, "time     %.3f ms on the device (median of %d)\n",
-                          result->seconds * 1e3, result->repeats);
-        }
+        add_json(c, arrays, result, o->check ? &check : NULL, profile, text);
+        return SMG_OK;
     }
-    smg_status status = smg_text_status(&text);
-    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
-    smg_text_free(&text);
-    if (status == SMG_OK && !o->json) {
-        if (o->check) cli_print_check(&check);
-        fputs(profile, stdout);
+    print_compilation(c, arrays, text);
+    if (result->program > 0) {
+        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s", result->program,
+                      result->first);
     }
-    return status;
+    smg_text_add(text, "\n");
+    for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], text);
+    if (result->seconds > 0) {
+        smg_text_addf(text, "time     %.3f ms on the device (median of %d)\n",
+                      result->seconds * 1e3, result->repeats);
+    }
+    if (o->check) cli_print_check(&check, text);
+    smg_text_add(text, profile);
+    return SMG_OK;
 }
 
-static smg_status interpret(cli_options *o, const smg_source *source, cli_arrays *arrays,
-                            bool *out_pass) {
+static smg_status interpret(cli_job *job) {
+    cli_options *o = job->o;
+    cli_arrays *arrays = &job->arrays;
     smg_target target;
     smg_compilation *c = NULL;
-    run_result result = {0};
-    SMG_TRY(cli_fill_arrays(o, source, arrays));
+    const run_result result = {0};
+    SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
     SMG_TRY(cli_target(o, "careful", &target));
-    smg_model_desc desc = cli_model_desc(o);
-    desc.dims = arrays->dims;
-    desc.dim_count = arrays->dim_count;
+    const smg_model_desc desc = cli_job_desc(job);
     const smg_compile_options options = smg_compile_options_of(&desc);
-    SMG_TRY(smg_compile_plan(o->ctx, source->graph, &target, &options, &c));
+    SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
     smg_status status = smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count,
                                               arrays->arena, arrays->outputs);
-    if (status == SMG_OK) status = report(o, c, arrays, &result, "", out_pass);
+    if (status == SMG_OK) status = report(job, c, &result, "");
     smg_compilation_destroy(c);
     return status;
 }
 
 /* The first run pays for what drivers put off; it is measured only when it is long. */
-static smg_status measure(cli_options *o, smg_model *model, cli_arrays *arrays, run_result *out) {
+static smg_status measure(const cli_options *o, smg_model *model, cli_arrays *arrays, run_result *out) {
     static const double long_run = 0.5;
     int64_t repeats = o->repeat > 0 ? o->repeat : 3;
-    if (repeats > MOST_REPEATS) repeats = MOST_REPEATS;
     double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
     if (seconds == NULL) return SMG_MEMORY;
     SMG_TRY(
@@ -182,45 +169,26 @@ static smg_status measure(cli_options *o, smg_model *model, cli_arrays *arrays, 
     return SMG_OK;
 }
 
-static smg_status run_on_device(cli_options *o, smg_source *source, cli_arrays *arrays,
-                                bool *out_pass) {
+static smg_status run_on_device(cli_job *job) {
+    cli_options *o = job->o;
+    cli_arrays *arrays = &job->arrays;
     smg_model *model = NULL;
     run_result result = {0};
     smg_text profile;
-    smg_model_desc desc = cli_model_desc(o);
-    desc.dims = arrays->dims;
-    desc.dim_count = arrays->dim_count;
-    SMG_TRY(smg_model_open_source(o->ctx, source, NULL, &desc, &model));
+    const smg_model_desc desc = cli_job_desc(job);
+    SMG_TRY(smg_model_open_source(o->ctx, &job->source, NULL, &desc, &model));
     smg_text_init(&profile, o->ctx);
     smg_status status = smg_model_bind(model, arrays->symbols);
-    if (status == SMG_OK) status = cli_fill_arrays(o, source, arrays);
+    if (status == SMG_OK) status = cli_fill_arrays(o, &job->source, arrays);
     if (status == SMG_OK) status = measure(o, model, arrays, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
-    if (status == SMG_OK) {
-        status = report(o, smg_model_compilation(model), arrays, &result, smg_text_cstr(&profile),
-                        out_pass);
-    }
+    if (status == SMG_OK)
+        status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
     smg_text_free(&profile);
     smg_model_close(model);
     return status;
 }
 
 int cli_run(cli_options *o) {
-    const char *path = NULL;
-    smg_source source = {0};
-    smg_arena *arena = NULL;
-    cli_arrays arrays;
-    bool pass = true;
-    if (cli_model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
-    if (smg_source_open(o->ctx, path, false, &source) != SMG_OK) return cli_fail(o->ctx);
-    smg_status status = smg_arena_create(o->ctx, &arena);
-    if (status == SMG_OK) status = cli_make_arrays(o, source.graph, arena, &arrays);
-    if (status == SMG_OK) {
-        status = o->interpret ? interpret(o, &source, &arrays, &pass)
-                              : run_on_device(o, &source, &arrays, &pass);
-    }
-    smg_arena_destroy(arena);
-    smg_source_close(&source);
-    if (status != SMG_OK) return cli_fail(o->ctx);
-    return pass ? CLI_OK : CLI_CHECK_FAILED;
+    return cli_on_model(o, CLI_ARRAYS, o->interpret ? interpret : run_on_device);
 }

@@ -13,30 +13,34 @@ static const cli_command commands[] = {
      "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
     {"run", cli_run,
      "device dim max-dim input output check profile repeat json seed objective unfused interpret rank "
-     "target "
-     "no-calibrate",
+     "target no-calibrate",
      "smg run MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
      "        [--interpret [--target NAME|FILE]] [--rank N] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
      "attention_mask is 1 and its token_type_ids are 0. --check compares every output\n"
-     "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels "
-     "on the\n"
-     "CPU without a device. --rank N takes every kernel's N-th next schedule by price (for tuning)."},
+     "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels on the\n"
+     "CPU, planned for a target (careful) or the device that --device names. --rank N takes every kernel's N-th next schedule by price (for tuning)."},
     {"explain", cli_explain,
      "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"
-     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n        [--rank N] [--json]",
-     "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with "
-     "--target."},
+     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
+     "        [--no-calibrate] [--rank N] [--json]",
+     "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with\n"
+     "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --json has the\n"
+     "plan with its prices."},
     {"bench", cli_bench, "device dim max-dim input repeat json seed objective rank no-calibrate check",
-     "smg bench MODEL [--device D] [--dim batch=1] [--repeat N] [--check] [--json]",
-     "Times the fused plan against the unfused one (every operation its own kernel), interleaved "
-     "in one\n"
-     "run on one device."},
+     "smg bench MODEL [--device D] [--dim batch=1] [--max-dim batch=8]\n"
+     "        [--input name=file.npy|random|zeros] [--check] [--repeat N] [--seed N]\n"
+     "        [--objective time|dispatches] [--no-calibrate] [--rank N] [--json]",
+     "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
+     "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
+     "and exits with 1 on FAIL."},
     {"embed", cli_embed, "device json max-dim objective no-calibrate",
-     "smg embed MODEL_DIR [--device D] [--json] TEXT...\n       smg embed MODEL_DIR < lines",
+     "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
+     "        [--no-calibrate] [--json] TEXT...\n"
+     "smg embed MODEL_DIR < lines",
      "Embeddings of texts by a sentence encoder's directory, one line each."},
 };
 

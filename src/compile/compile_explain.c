@@ -194,36 +194,54 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
                   flops / 1e6);
 }
 
+static void print_source(const smg_compilation *c, smg_text *text) { smg_graph_print(c->source, text); }
+
+static void print_rewritten(const smg_compilation *c, smg_text *text) {
+    print_rewrites(c, text);
+    smg_graph_print(c->graph, text);
+}
+
+static void print_target(const smg_compilation *c, smg_text *text) { smg_target_print(&c->target, text); }
+
+/* A phase is one text, or one for each step (NULL: the step's lines of the plan). */
+static const struct phase {
+    const char *name;
+    void (*whole)(const smg_compilation *c, smg_text *text);
+    print_step step;
+} phases[] = {
+    {"graph", print_source, NULL}, {"rewrite", print_rewritten, NULL}, {"target", print_target, NULL},
+    {"space", NULL, print_space},  {"plan", NULL, NULL},               {"kernel", NULL, print_kernel},
+    {"glsl", NULL, print_glsl},
+};
+
+static smg_status no_phase(smg_compilation *c, const char *name) {
+    smg_text names;
+    smg_text_init(&names, c->ctx);
+    for (size_t i = 0; i < SMG_COUNT_OF(phases); i++) smg_text_addf(&names, "%s%s", i ? ", " : "", phases[i].name);
+    smg_status status =
+        smg_fail(c->ctx, SMG_NOT_FOUND, "there is no phase '%s'; there are: %s", name, smg_text_cstr(&names));
+    smg_text_free(&names);
+    return status;
+}
+
 smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options,
                                smg_text *text) {
-    const char *phase = options->phase;
-    smg_status status = SMG_OK;
-    if (phase == NULL) {
+    if (options->phase == NULL) {
         print_summary(c, options->prices, text);
         print_rewrites(c, text);
-        status = each_step(c, options, NULL, text);
-    } else if (strcmp(phase, "graph") == 0) {
-        smg_graph_print(c->source, text);
-    } else if (strcmp(phase, "rewrite") == 0) {
-        print_rewrites(c, text);
-        smg_graph_print(c->graph, text);
-    } else if (strcmp(phase, "target") == 0) {
-        smg_target_print(&c->target, text);
-    } else if (strcmp(phase, "plan") == 0) {
-        status = each_step(c, options, NULL, text);
-    } else if (strcmp(phase, "space") == 0) {
-        status = each_step(c, options, print_space, text);
-    } else if (strcmp(phase, "kernel") == 0) {
-        status = each_step(c, options, print_kernel, text);
-    } else if (strcmp(phase, "glsl") == 0) {
-        status = each_step(c, options, print_glsl, text);
-    } else {
-        return smg_fail(
-            c->ctx, SMG_NOT_FOUND,
-            "there is no phase '%s'; there are: graph, rewrite, target, space, plan, kernel, glsl",
-            phase);
+        SMG_TRY(each_step(c, options, NULL, text));
+        return smg_text_status(text);
     }
-    return status != SMG_OK ? status : smg_text_status(text);
+    const struct phase *phase = NULL;
+    for (size_t i = 0; i < SMG_COUNT_OF(phases); i++)
+        if (strcmp(phases[i].name, options->phase) == 0) phase = &phases[i];
+    if (phase == NULL) return no_phase(c, options->phase);
+    if (phase->whole != NULL && options->kernel != NULL)
+        return smg_fail(c->ctx, SMG_INVALID, "phase '%s' is one text, without kernel '%s'", phase->name,
+                        options->kernel);
+    if (phase->whole != NULL) phase->whole(c, text);
+    else SMG_TRY(each_step(c, options, phase->step, text));
+    return smg_text_status(text);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */

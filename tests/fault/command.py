@@ -1,6 +1,7 @@
 """Bad input to the command, a table: exit status 2, one sentence on stderr, nothing half-written."""
 import json
 import os
+import re
 import shutil
 import struct
 import sys
@@ -50,6 +51,18 @@ def arguments():
     for bad in ("x", "-1", "", "1x", "99999999999999999999"):
         refused(["run", two, "--repeat", bad], f"'{bad}'")
         refused(["run", two, "--seed", bad], f"'{bad}'")
+    for command in ("run", "bench"):
+        refused([command, two, "--repeat", "100001"], "at most 100000", "'100001'")
+        refused([command, two, "--rank", "99999999999"], "at most", "'99999999999'")
+    refused(["run", two, "--target", "h200"], "--target does nothing without --interpret")
+    refused(["run", two, "--interpret", "--target", "h200", "--device", "0"], "--target does nothing beside --device")
+    refused(["explain", two, "--target", "h200", "--device", "0"], "--target does nothing beside --device")
+    refused(["run", two, "--interpret", "--profile"], "--profile does nothing beside --interpret")
+    refused(["run", two, "--interpret", "--repeat", "3"], "--repeat does nothing beside --interpret")
+    refused(["explain", two, "--target", "h200", "--json", "--phase", "plan"], "--phase does nothing beside --json")
+    refused(["explain", two, "--target", "h200", "--json", "--kernel", "0"], "--kernel does nothing beside --json")
+    for phase in ("graph", "rewrite", "target"):
+        refused(["explain", two, "--target", "h200", "--phase", phase, "--kernel", "0"], f"'{phase}'", "'0'")
     refused(["run", two, "--objective", "best"], "'best'")
     refused(["run", two] + ["--dim", "n=4"] * 2, "n twice")
     refused(["run", two] + ["--input", "x=zeros"] * 2, "x twice")
@@ -61,6 +74,59 @@ def arguments():
     refused(["explain", two, "--target", "careful", "--phase", "frob"], "'frob'", "kernel")
     for bad in ("k9", "-1", "9", "99999999999999999999", ""):
         refused(["explain", two, "--target", "careful", "--kernel", bad], f"'{bad}'")
+
+
+def help_texts():
+    """Every option that a command takes stands in its help, and every one of its help is taken."""
+    commands = ("devices", "info", "run", "explain", "bench", "embed")
+    texts = {command: smg("help", command).stdout for command in commands}
+    known = sorted(set(re.findall(r"--[a-z-]+", "".join(texts.values()))))
+    report.check(len(known) > 15, f"options: {known}")
+    for command in commands:
+        usage = texts[command].split("\n\n")[0]
+        for option in known:
+            taken = "takes no option" not in smg(command, option).stderr
+            told = re.search(option + r"\b(?!-)", usage) is not None
+            report.check(taken == told, f"smg help {command} and {option}: taken {taken}, told {told}")
+        done = smg(command, "--help")
+        report.check(done.returncode == 0 and done.stdout == texts[command] and done.stderr == "", f"{command} --help")
+
+
+def parts():
+    """Files of a model that are not the model."""
+    for name in ("model.safetensors", "config.json"):
+        for command in ("run", "info"):
+            refused([command, f"{SOURCE}/tests/models/hf-bert-tiny/{name}"], name, "directory")
+
+
+def documents():
+    """What is printed with --json can be parsed, for each kind of model, and has what scripts look for."""
+    strict = {"parse_constant": lambda word: report.check(False, f"{word} is no JSON")}
+    for model in (two, neg, f"{SOURCE}/tests/models/hf-bert-tiny"):
+        for words, keys in ((["info"], ("graph", "inputs", "outputs", "sizes")),
+                            (["explain", "--target", "h200"], ("graph", "target", "kernels", "guards")),
+                            (["run", "--interpret", "--check"], ("graph", "sizes", "check", "kernels"))):
+            if words[0] == "run" and os.path.isdir(model):
+                continue  # the interpreter takes its time
+            done = smg(words[0], model, *words[1:], "--json")
+            row = json.loads(done.stdout or "{}", **strict)
+            report.check(done.returncode == 0 and all(key in row for key in keys), f"{words} {model}: {done.stderr} {row}")
+    report.check(json.loads(smg("info", neg, "--json").stdout)["sizes"]["n"]["max"] is None, "no bound is null")
+    report.check(json.loads(smg("info", two, "--json").stdout)["sizes"]["n"]["max"] == 16, "a bound is a number")
+    done = smg("run", "--interpret", "--json", two, "--max-dim", "n=3")
+    report.check(json.loads(done.stdout)["sizes"] == {"n": 3}, f"a maximum bounds what nobody asked for: {done.stderr}")
+
+
+def bench():
+    done = smg("bench", two, "--repeat", "2", "--no-calibrate", "--check", "--json")
+    row = json.loads(done.stdout or "{}")
+    report.check(done.returncode == 0 and row["rounds"] == 2 and row["fused"]["pass"] and row["unfused"]["pass"],
+                 f"bench: {done.stderr} {row}")
+    done = smg("bench", two, "--repeat", "2", "--no-calibrate", "--dim", "n=4", "--input", "x=zeros")
+    report.check(done.returncode == 0 and "fused is" in done.stdout and "n=4" in done.stdout, f"bench: {done.stderr}")
+    wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
+    done = smg("run", two, "--no-calibrate", "--json", "--check", "--input", f"x={wrong}")
+    report.check("NaN" not in done.stdout and "nan" not in done.stdout and json.loads(done.stdout) is not None, done.stdout)
 
 
 def files():
@@ -212,6 +278,9 @@ def model_dirs():
 
 
 arguments()
+help_texts()
+parts()
+documents()
 files()
 graphs()
 sizes()
@@ -220,6 +289,7 @@ model_dirs()
 if has_device():
     inputs(["run", "--no-calibrate"])
     devices()
+    bench()
 elif os.environ.get("SMG_REQUIRE_DEVICE"):
     report.check(False, "there is no device")
 sys.exit(report.finish())

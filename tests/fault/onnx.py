@@ -119,6 +119,9 @@ def runs():
     refused([*given, f"b={wide}"], "'b'", "axis 1 is 3, it must be 2")
     refused([*given, f"b={ints}"], "I64", "f32")
     refused([*given, f"c={two}"], "no input 'c'", "a, b")
+    for words in (["bench", "--repeat", "2"], ["run", "--repeat", "1", "--profile"]):
+        done = smg(words[0], add, *words[1:], "--no-calibrate", "--check", "--json", "--input", f"a={two}")
+        report.check(done.returncode == 0 and "sizes" in json.loads(done.stdout), f"{words}: {done}")
 
 
 lists()
