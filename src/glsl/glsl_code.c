@@ -21,6 +21,34 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
+/* Does the lane own runs of four elements that lie side by side in the shared tile? */
+static bool spills_groups(const glsl_writer *w, const glsl_iter *it, const smg_tile *dst) {
+    const smg_kernel *k = w->k;
+    if (k->vec % 4 != 0 || it->column_count == 0 || !glsl_tile_wide(k, dst)) return false;
+    int last = it->column[it->column_count - 1];
+    return dst->axis[dst->axis_count - 1] == last && k->axes.items[last].tile % 4 == 0;
+}
+
+/* One element, or the four from it on along the last column. */
+static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
+    const char *part[4], *j = it->j, *zero = glsl_zero(dst->kind);
+    int last = it->column_count > 0 ? it->column[it->column_count - 1] : -1;
+    for (int m = 0; m < it->j_step; m++) {
+        const char *valid = glsl_all_valid(w, it, from->axis, from->axis_count);
+        if (m > 0 && it->valid[last] != NULL)
+            valid = glsl_both(w, valid, glsl_valid_text(w, last, GLSL_STRING(w, "%s + %d", it->coord[last], m)));
+        if (m > 0) it->j = GLSL_STRING(w, "%s + %d", j, m);
+        part[m] = glsl_convert(w, glsl_tile_element(w, it, instr->a), from->kind, dst->kind);
+        if (valid != NULL) part[m] = GLSL_STRING(w, "%s ? %s : %s", valid, part[m], zero);
+    }
+    it->j = j;
+    if (it->j_step == 4)
+        GLSL_LINE(w, "%s = vec4(%s, %s, %s, %s);", glsl_tile_group(w, it, instr->dst), part[0], part[1], part[2], part[3]);
+    else
+        GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), part[0]);
+}
+
 static void write_spill(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     const smg_tile *from = &w->k->tiles.items[instr->a];
@@ -29,14 +57,12 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     glsl_check_axes(&it, from->axis, from->axis_count);
+    if (spills_groups(w, &it, dst)) it.j_step = 4;
     const char *once = glsl_once(w, &it);
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     glsl_rows_open(w, &it);
     glsl_columns_open(w, &it);
-    const char *value = glsl_convert(w, glsl_tile_element(w, &it, instr->a), from->kind, dst->kind);
-    const char *valid = glsl_all_valid(w, &it, from->axis, from->axis_count);
-    if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, glsl_zero(dst->kind));
-    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
+    spill_step(w, &it, instr);
     glsl_columns_close(w, &it);
     glsl_rows_close(w, &it);
     glsl_close(w);

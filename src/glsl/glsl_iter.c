@@ -68,11 +68,15 @@ static bool always_valid(const glsl_writer *w, int a) {
     return low >= axis->tile;
 }
 
+const char *glsl_valid_text(glsl_writer *w, int a, const char *coord) {
+    const char *index = glsl_plus(w, glsl_base(w, a), coord);
+    return GLSL_STRING(w, "%s < %s", index, glsl_size(w, w->k->axes.items[a].extent));
+}
+
 static void emit_valid(glsl_writer *w, glsl_iter *it, int a) {
     if (!it->check[a] || it->valid[a] != NULL || always_valid(w, a)) return;
     it->valid[a] = GLSL_STRING(w, "ok_%s", w->axis_name[a]);
-    GLSL_LINE(w, "bool %s = %s < %s;", it->valid[a], glsl_plus(w, glsl_base(w, a), it->coord[a]),
-              glsl_size(w, w->k->axes.items[a].extent));
+    GLSL_LINE(w, "bool %s = %s;", it->valid[a], glsl_valid_text(w, a, it->coord[a]));
 }
 
 void glsl_rows_open(glsl_writer *w, glsl_iter *it) {

@@ -113,6 +113,8 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
 int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
 void glsl_flat_close(glsl_writer *w, glsl_iter *it);
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
+/* Is the element `coord` of the axis' tile inside the axis? */
+const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
 /* Condition that makes a replicated element's writer unique; NULL when it is. */
 const char *glsl_once(glsl_writer *w, const glsl_iter *it);
 /* The same without the depth lanes' share. */

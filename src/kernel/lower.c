@@ -224,6 +224,7 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
     if (l->refused == NULL) {
         SMG_TRY(assemble(l));
         SMG_TRY(drop_tiles(l));
+        lower_layout(k);
     }
     *out_refused = l->refused;
     if (l->refused == NULL) *out_kernel = k;

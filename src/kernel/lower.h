@@ -15,4 +15,8 @@
 smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name,
                             smg_text *why, smg_kernel **out_kernel, const char **out_refused);
 
+/* Gives a lowered program the lanes and tile sizes of another schedule, one that leads to the same program otherwise,
+ * and lays the right operands of its products out for them (lower_layout.c). */
+void smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
+
 #endif

@@ -238,7 +238,6 @@ static smg_status make_shared(lowering *l, product *p) {
     axes[0] = p->mma;
     count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0),
                                 axes + 1);
-    order_for_reads(l, p->ln->right, axes, count); /* runs in shared memory are runs in global memory */
     p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     return p->a >= 0 && p->b >= 0 ? SMG_OK : SMG_MEMORY;
 }

@@ -81,6 +81,9 @@ smg_status lower_join(lowering *l);
 /* lower_pipeline.c: slices are fetched one step ahead. */
 smg_status lower_pipeline(lowering *l);
 
+/* lower_layout.c: the order of axes of what products read, by the lanes that read it. */
+void lower_layout(smg_kernel *k);
+
 /* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
 smg_status lower_share(lowering *l, int from);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */

@@ -91,14 +91,6 @@ static signature sign(const planner *p, const smg_schedule *s) {
     return key;
 }
 
-static void retile(smg_kernel *k, const smg_schedule *s) {
-    k->lane_rows = s->lane_rows;
-    k->lane_cols = s->lane_cols;
-    k->lane_depth = s->lane_depth;
-    k->vec = s->vec;
-    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-}
-
 static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     signature key = sign(t->p, s);
     for (int i = 0; i < t->count; i++) {
@@ -122,7 +114,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.kernel != NULL) {
-        retile(program.kernel, s);
+        smg_kernel_retile(program.kernel, s);
         if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
             best->fitted++;
             *out_seconds = price.seconds;

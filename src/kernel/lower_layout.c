@@ -1,0 +1,54 @@
+/* Layout of right operands in shared memory. As they lie in global memory they are filled by whole groups; but a lane
+ * that owns four neighbouring columns reads one group for the four where the columns lie side by side. Then an operand
+ * whose runs go along k is turned while it is put there: each of its elements is written once and read by every row. */
+#include "kernel/lower_internal.h"
+
+/* The order in which the operand's elements arrive; NULL when nothing stages it. */
+static const smg_instr *filled_by(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->dst == tile && (in->kind == SMG_I_STAGE || in->kind == SMG_I_PUT)) return in;
+    }
+    return NULL;
+}
+
+/* The axis along which a lane owns runs of `vec` columns; -1 when the runs do not come out even. */
+static int run_axis(const smg_kernel *k, const smg_tile *result) {
+    if (k->vec == 1) return -1;
+    for (int i = result->axis_count - 1; i >= 0; i--) {
+        int axis = result->axis[i];
+        if (axis == k->row_axis || k->axes.items[axis].tile == 1) continue;
+        return k->axes.items[axis].tile % k->vec == 0 ? axis : -1;
+    }
+    return -1;
+}
+
+static void move_last(int *axes, int count, int axis) {
+    int at = 0;
+    while (at < count && axes[at] != axis) at++;
+    if (at == count) return;
+    memmove(axes + at, axes + at + 1, (size_t)(count - 1 - at) * sizeof(int));
+    axes[count - 1] = axis;
+}
+
+void lower_layout(smg_kernel *k) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        const smg_instr *fill = filled_by(k, in->b);
+        if (fill == NULL) continue;
+        smg_tile *b = &k->tiles.items[in->b];
+        memcpy(b->axis, fill->axes, (size_t)b->axis_count * sizeof(int));
+        int run = run_axis(k, &k->tiles.items[in->dst]);
+        if (run >= 0) move_last(b->axis, b->axis_count, run);
+    }
+}
+
+void smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
+    k->lane_rows = schedule->lane_rows;
+    k->lane_cols = schedule->lane_cols;
+    k->lane_depth = schedule->lane_depth;
+    k->vec = schedule->vec;
+    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = schedule->tile[a];
+    lower_layout(k);
+}
