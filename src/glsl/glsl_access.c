@@ -49,6 +49,7 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
             GLSL_LINE(w, "int p%d = %s;", a, sum);
             it->address[a] = GLSL_STRING(w, "p%d", a);
         }
+        it->start[a] = it->address[a];
     }
 }
 
@@ -71,7 +72,7 @@ void glsl_hoist_row(glsl_writer *w, glsl_iter *it) {
 }
 
 /* The address without the index from data. */
-static const char *element_address(glsl_writer *w, const glsl_iter *it, int a) {
+const char *glsl_address(glsl_writer *w, const glsl_iter *it, int a) {
     const smg_access *access = &w->k->accesses.items[a];
     const char *sum = it->address[a];
     if (sum == NULL) {
@@ -87,7 +88,7 @@ static const char *element_address(glsl_writer *w, const glsl_iter *it, int a) {
 }
 
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access) {
-    return GLSL_STRING(w, "(%s)", element_address(w, it, access));
+    return GLSL_STRING(w, "(%s)", glsl_address(w, it, access));
 }
 
 static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
@@ -101,7 +102,7 @@ static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
  * adds to *io_valid. */
 static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
     const smg_access *access = &w->k->accesses.items[a];
-    const char *address = element_address(w, it, a);
+    const char *address = glsl_address(w, it, a);
     if (access->index == SMG_EXPR_NONE) return address;
     const char *limit = glsl_size(w, access->index_limit);
     int number = w->serial++;
@@ -139,45 +140,11 @@ static const char *buffer_element(glsl_writer *w, int buffer, const char *addres
                        number);
 }
 
-static bool by_four(const glsl_writer *w, smg_size size) {
-    smg_size quotient;
-    return smg_size_divide_exact(w->k->sizes, size, smg_size_const(w->k->sizes, 4), &quotient);
-}
-
-bool glsl_groups(const glsl_writer *w, int a, int axis) {
-    const smg_access *access = &w->k->accesses.items[a];
-    const smg_kaxis *along = &w->k->axes.items[axis];
-    bool unit = false;
-    if (access->buffer < 0 || w->k->buffers.items[access->buffer].type != SMG_TYPE_F32) return false;
-    if (w->k->buffers.items[access->buffer].written || along->tile % 4 != 0) return false;
-    if (access->index != SMG_EXPR_NONE || !by_four(w, access->offset) || !by_four(w, along->extent)) return false;
-    for (int n = 0; n < access->axis_count; n++) {
-        int64_t stride = 0;
-        bool one = smg_size_is_const(w->k->sizes, access->stride[n], &stride) && stride == 1;
-        if (access->axis[n] == axis && one) unit = true;
-        else if (!by_four(w, access->stride[n])) return false;
-    }
-    return unit;
-}
-
 /* The name of a local that holds the validity, where there is a condition at all. */
-static const char *named_condition(glsl_writer *w, const char *valid, int number) {
+const char *glsl_named_condition(glsl_writer *w, const char *valid, int number) {
     if (valid == NULL || strchr(valid, ' ') == NULL) return valid;
     GLSL_LINE(w, "bool ok%d = %s;", number, valid);
     return GLSL_STRING(w, "ok%d", number);
-}
-
-void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
-    const smg_access *access = &w->k->accesses.items[a];
-    int number = w->serial++;
-    w->buffer_wide[access->buffer] = true;
-    const char *valid = named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
-    const char *address = element_address(w, it, a);
-    GLSL_LINE(w, "int a%d = (%s) >> 2;", number, address);
-    address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
-    GLSL_LINE(w, "vec4 v%d = w_%s[%s];", number, w->buffer_name[access->buffer], address);
-    it->vector[a] = GLSL_STRING(w, "v%d", number);
-    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : vec4(0.0);", it->vector[a], valid, it->vector[a]);
 }
 
 /* The element of an array that was loaded before the loops over rows and columns: as many of both as the access
@@ -200,12 +167,12 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     if (it->early[leaf->index] != NULL) return glsl_convert(w, early_place(w, it, leaf->index), kind, leaf->kind);
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
-    w->buffer_read[access->buffer] = true;
+    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
     const char *address = indexed_address(w, it, leaf->index, &valid);
     int number = w->serial++;
     if (valid != NULL) {
-        valid = named_condition(w, valid, number);
+        valid = glsl_named_condition(w, valid, number);
         GLSL_LINE(w, "int a%d = %s;", number, address);
         address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
     }
@@ -228,6 +195,7 @@ void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kin
         w->uses[GLSL_USE_F16] = true;
         text = GLSL_STRING(w, "float16_t(%s)", text);
     }
+    w->buffer_words[access->buffer] = true;
     GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);
 }
 

@@ -2,8 +2,16 @@
  * block under its note. */
 #include "glsl_private.h"
 
+/* The load that a SET copies, when it does nothing else; NULL. */
+static const smg_kleaf *plain_load(const glsl_writer *w, const smg_instr *instr) {
+    const smg_expr_node *node = smg_expr_get(w->k->exprs, instr->expr);
+    if (node->prim != SMG_PRIM_LEAF || w->k->leaves.items[node->leaf].what != SMG_KLEAF_LOAD) return NULL;
+    return &w->k->leaves.items[node->leaf];
+}
+
 static void write_set(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    const smg_kleaf *load = plain_load(w, instr);
     glsl_iter it;
     glsl_iter_init(w, &it, dst->axis, dst->axis_count);
     if (w->status != SMG_OK) return;
@@ -12,21 +20,22 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_open(w, "");
     glsl_hoist(w, &it);
     glsl_rows_open(w, &it);
-    glsl_columns_open(w, &it);
-    const char *value = glsl_expr_text(w, &it, instr->expr);
-    value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
-    GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
-    glsl_columns_close(w, &it);
+    if (load != NULL) {
+        glsl_load_columns(w, &it, load, dst->kind, GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]));
+    } else {
+        glsl_columns_open(w, &it);
+        const char *value = glsl_expr_text(w, &it, instr->expr);
+        value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
+        GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
+        glsl_columns_close(w, &it);
+    }
     glsl_rows_close(w, &it);
     glsl_close(w);
 }
 
 /* Does the lane own runs of four elements that lie side by side in the shared tile? */
 static bool spills_groups(const glsl_writer *w, const glsl_iter *it, const smg_tile *dst) {
-    const smg_kernel *k = w->k;
-    if (k->vec % 4 != 0 || it->column_count == 0 || !glsl_tile_wide(k, dst)) return false;
-    int last = it->column[it->column_count - 1];
-    return dst->axis[dst->axis_count - 1] == last && k->axes.items[last].tile % 4 == 0;
+    return glsl_tile_wide(w->k, dst) && dst->axis[dst->axis_count - 1] == glsl_run_axis(w, it);
 }
 
 /* One element, or the four from it on along the last column. */

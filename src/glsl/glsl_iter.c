@@ -12,6 +12,7 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
     it->check = glsl_zeroed(w, k->axes.count, sizeof(bool));
     it->access_used = glsl_zeroed(w, k->accesses.count, sizeof(bool));
     it->address = glsl_zeroed(w, k->accesses.count, sizeof(char *));
+    it->start = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->memo = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(char *));
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
@@ -104,6 +105,9 @@ void glsl_rows_open(glsl_writer *w, glsl_iter *it) {
 
 void glsl_rows_close(glsl_writer *w, glsl_iter *it) {
     for (; it->row_braces > 0; it->row_braces--) glsl_close(w);
+    if (!it->has_row) return;
+    it->valid[w->k->row_axis] = NULL; /* names of the row's scope */
+    for (int a = 0; a < w->k->accesses.count; a++) it->address[a] = it->start[a];
 }
 
 /* c is split into the coordinates of several axes. Where the last axis holds whole runs of lanes,
@@ -240,6 +244,13 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
 
 void glsl_flat_close(glsl_writer *w, glsl_iter *it) {
     glsl_columns_close(w, it);
+}
+
+int glsl_run_axis(const glsl_writer *w, const glsl_iter *it) {
+    const smg_kernel *k = w->k;
+    if (k->vec % 4 != 0 || it->column_count == 0) return -1;
+    int last = it->column[it->column_count - 1];
+    return k->axes.items[last].tile % 4 == 0 ? last : -1;
 }
 
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count) {

@@ -20,6 +20,11 @@ typedef enum glsl_use {
     GLSL_USE_COUNT
 } glsl_use;
 
+/* The block of lanes that a subgroup covers when their bits are woven; columns 0: they are not. */
+typedef struct glsl_weave {
+    int columns, rows;
+} glsl_weave;
+
 typedef struct glsl_writer {
     smg_context *ctx;
     const smg_kernel *k;
@@ -36,9 +41,11 @@ typedef struct glsl_writer {
     bool *symbol_used;
     int symbol_count;
     bool *buffer_read;
-    bool *buffer_wide;          /* has a view of 16-byte groups */
+    bool *buffer_words;         /* is read or written by elements */
+    bool *buffer_wide;          /* is read or written by 16-byte groups */
     int64_t *ahead;             /* by axis: what the FETCH at hand adds to the base */
     const char *row_lane, *col_lane; /* "0" where there is one lane only */
+    glsl_weave weave;
 } glsl_writer;
 
 typedef struct glsl_iter {
@@ -55,6 +62,7 @@ typedef struct glsl_iter {
     bool *check;        /* by kernel axis: validity is asked for */
     bool *access_used;
     const char **address; /* by access: what is known so far */
+    const char **start;   /* by access: the same before the loop over rows */
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int row_braces, column_braces;
@@ -80,6 +88,12 @@ void glsl_fail(glsl_writer *w, smg_status code, const char *sentence);
 void *glsl_zeroed(glsl_writer *w, int count, size_t size); /* never a zero-sized request */
 void glsl_open(glsl_writer *w, const char *head);          /* "head {" */
 void glsl_close(glsl_writer *w);
+
+/* glsl_lanes.c */
+glsl_weave glsl_lanes_woven(const smg_kernel *k, const smg_target *target);
+void glsl_lanes(glsl_writer *w); /* row_lane, col_lane, depth_lane */
+/* Lanes whose numbers differ in this bit hold the two halves of `lanes` neighbouring column lanes. */
+int glsl_column_mask(const glsl_writer *w, int lanes);
 
 /* glsl_head.c: everything in front of the inside of main */
 void glsl_head(glsl_writer *w, smg_text *out);
@@ -108,6 +122,8 @@ void glsl_rows_open(glsl_writer *w, glsl_iter *it);
 void glsl_rows_close(glsl_writer *w, glsl_iter *it);
 void glsl_columns_open(glsl_writer *w, glsl_iter *it);
 void glsl_columns_close(glsl_writer *w, glsl_iter *it);
+/* The axis along which a lane owns runs of four columns; -1 when it owns none. */
+int glsl_run_axis(const glsl_writer *w, const glsl_iter *it);
 /* `group` elements (1, or 4 where the last axis has whole groups) a step. */
 void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group);
 int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
@@ -125,9 +141,10 @@ const char *glsl_base(glsl_writer *w, int axis);    /* at_..., "0" for a whole a
 void glsl_hoist(glsl_writer *w, glsl_iter *it);     /* p of every access used */
 void glsl_hoist_row(glsl_writer *w, glsl_iter *it); /* q: with the row's part */
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
-/* Can four neighbours along `axis` be loaded as one 16-byte group? */
-bool glsl_groups(const glsl_writer *w, int access, int axis);
-void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
+/* The address without an index from data. */
+const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
+/* The name of a local that holds the condition; NULL stays NULL: always true. */
+const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
@@ -139,6 +156,16 @@ int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile);
 int glsl_registers(const smg_kernel *k, const smg_tile *tile);
 int glsl_column_registers(const smg_kernel *k, const smg_tile *tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
+
+/* glsl_group.c */
+/* Can four neighbours along `axis` be loaded as one 16-byte group? */
+bool glsl_groups(glsl_writer *w, int access, int axis);
+/* Loaded or stored so, at least where the sizes of the run allow it: *out_condition, or NULL where they always do. */
+bool glsl_groups_when(glsl_writer *w, int access, int axis, const char **out_condition);
+/* Loads all columns that the lane owns into its `array`, by groups where it can; opens and closes the columns. */
+void glsl_load_columns(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array);
+void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, const char *value);
+void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
 
 /* glsl_expr.c */
 void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);

@@ -33,13 +33,13 @@ static void reduce_cluster(glsl_writer *w, smg_combine combine, int lanes) {
     if (lanes == w->k->subgroup && target->subgroup_arithmetic) {
         w->uses[GLSL_USE_ARITHMETIC] = true;
         GLSL_LINE(w, "acc = subgroup%s(acc);", subgroup_word(combine));
-    } else if (target->subgroup_clustered) {
+    } else if (target->subgroup_clustered && w->weave.columns == 0) {
         w->uses[GLSL_USE_CLUSTERED] = true;
         GLSL_LINE(w, "acc = subgroupClustered%s(acc, %du);", subgroup_word(combine), lanes);
     } else if (target->subgroup_shuffle) {
         w->uses[GLSL_USE_SHUFFLE] = true;
-        for (int mask = lanes / 2; mask > 0; mask /= 2) {
-            const char *other = GLSL_STRING(w, "subgroupShuffleXor(acc, %du)", mask);
+        for (int n = lanes; n > 1; n /= 2) {
+            const char *other = GLSL_STRING(w, "subgroupShuffleXor(acc, %du)", glsl_column_mask(w, n));
             GLSL_LINE(w, "acc = %s;", combined(w, combine, "acc", other));
         }
     } else {

@@ -70,17 +70,49 @@ static void load_early(void *user, int leaf) {
     glsl_rows_open(w, &it);
     const char *share = it.row_registers > 1 || e->it->row_registers == 1 ? depth_share(w, e->it) : NULL;
     if (share != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", share));
-    glsl_columns_open(w, &it);
-    smg_kleaf plain = *f;
-    plain.kind = kind;
-    const char *value = glsl_load(w, &it, &plain);
-    const char *place = glsl_plus(w, glsl_times_literal(w, it.i, it.column_registers), it.j);
-    GLSL_LINE(w, "%s[%s] = %s;", name, place, value);
-    glsl_columns_close(w, &it);
+    glsl_load_columns(w, &it, f, kind, name);
     if (share != NULL) glsl_close(w);
     glsl_rows_close(w, &it);
     glsl_close(w);
     e->it->early[f->index] = name;
+}
+
+/* The columns of one row: by elements, or by groups of four along the run axis, whose members are valid together. */
+static void store_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
+    smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
+    int run = glsl_run_axis(w, it);
+    const char *part[4];
+    it->j_step = group;
+    glsl_columns_open(w, it);
+    const char *valid = glsl_all_valid(w, it, instr->axes, instr->axis_count);
+    if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
+    if (group == 1) glsl_store(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
+    const char *first = run >= 0 ? it->coord[run] : NULL, *j = it->j;
+    for (int m = 0; m < group && group > 1; m++) {
+        if (m > 0) {
+            it->coord[run] = GLSL_STRING(w, "(%s + %d)", first, m);
+            it->j = GLSL_STRING(w, "(%s + %d)", j, m);
+        }
+        part[m] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, SMG_KIND_FLOAT);
+        glsl_expr_forget(w, it);
+    }
+    it->j = j;
+    if (group > 1) {
+        it->coord[run] = first;
+        glsl_store_group(w, it, instr->a, GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]));
+    }
+    if (valid != NULL) glsl_close(w);
+    glsl_columns_close(w, it);
+    it->j_step = 1;
+}
+
+static void store_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
+    glsl_rows_open(w, it);
+    const char *share = depth_share(w, it);
+    if (share != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", share));
+    store_columns(w, it, instr, group);
+    if (share != NULL) glsl_close(w);
+    glsl_rows_close(w, it);
 }
 
 void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
@@ -93,24 +125,22 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     glsl_expr_prepare(w, &it, instr->expr);
     if (access->index != SMG_EXPR_NONE) glsl_expr_prepare(w, &it, access->index);
     it.access_used[instr->a] = true;
-    const char *once = glsl_once_a_depth(w, &it);
+    const char *once = glsl_once_a_depth(w, &it), *condition = NULL;
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     if (it.row_registers * it.column_registers > 1) {
         early_loads e = {.w = w, .it = &it, .instr = instr};
         smg_expr_leaves(w->k->exprs, instr->expr, load_early, &e);
     }
     glsl_hoist(w, &it);
-    glsl_rows_open(w, &it);
-    const char *share = depth_share(w, &it);
-    if (share != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", share));
-    glsl_columns_open(w, &it);
-    const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
-    if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
-    const char *value = glsl_expr_text(w, &it, instr->expr);
-    glsl_store(w, &it, instr->a, value, smg_expr_get(w->k->exprs, instr->expr)->kind);
-    if (valid != NULL) glsl_close(w);
-    glsl_columns_close(w, &it);
-    if (share != NULL) glsl_close(w);
-    glsl_rows_close(w, &it);
+    int run = glsl_run_axis(w, &it);
+    bool groups = run >= 0 && glsl_groups_when(w, instr->a, run, &condition);
+    if (condition != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", condition));
+    if (groups) store_rows(w, &it, instr, 4);
+    if (condition != NULL) {
+        glsl_close(w);
+        glsl_open(w, "else");
+    }
+    if (!groups || condition != NULL) store_rows(w, &it, instr, 1);
+    if (condition != NULL) glsl_close(w);
     glsl_close(w);
 }

@@ -60,11 +60,13 @@ static smg_status prepare(glsl_writer *w) {
     w->looped = glsl_zeroed(w, k->axes.count, sizeof(bool));
     w->symbol_used = glsl_zeroed(w, w->symbol_count, sizeof(bool));
     w->buffer_read = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->buffer_words = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     if (w->status != SMG_OK) return w->status;
     w->row_lane = k->lane_rows > 1 ? "row_lane" : "0";
     w->col_lane = k->lane_cols > 1 ? "col_lane" : "0";
+    w->weave = glsl_lanes_woven(k, w->target);
     return glsl_names(w);
 }
 
@@ -95,16 +97,7 @@ static void write_grid(glsl_writer *w) {
 static void write_main(glsl_writer *w) {
     const smg_kernel *k = w->k;
     write_grid(w);
-    GLSL_LINE(w, "int local = int(gl_LocalInvocationIndex);");
-    int plane = k->lane_rows * k->lane_cols;
-    if (k->lane_depth > 1) GLSL_LINE(w, "int depth_lane = local / %d;", plane);
-    const char *lane = k->lane_depth > 1 ? GLSL_STRING(w, "(local %% %d)", plane) : "local";
-    if (k->lane_rows > 1)
-        GLSL_LINE(w, "int row_lane = %s;", k->lane_cols > 1 ? GLSL_STRING(w, "%s / %d", lane, k->lane_cols) : lane);
-    if (k->lane_cols > 1)
-        GLSL_LINE(w, "int col_lane = %s;", plane > k->lane_cols || k->lane_depth > 1
-                                               ? GLSL_STRING(w, "local %% %d", k->lane_cols)
-                                               : "local");
+    glsl_lanes(w);
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         if (tile->residence == SMG_REGISTER)

@@ -1,7 +1,8 @@
-/* Pipelining. A slice that is staged at the top of a loop is waited for there, once a step. Here the wait is moved
- * behind work: the slice of the next step is fetched into registers after this step's barrier, travels while this
- * step's products run, and is put into shared memory when the next step begins. The first slice is fetched in front
- * of the loop. */
+/* Pipelining. A slice that is staged where it is needed is waited for there, once a step. Here the wait is moved behind
+ * work: the slice is fetched into registers in front of the last product before its place, travels while that product
+ * runs, and is put into shared memory where it was staged. Where that product is one of the step before, the slice
+ * fetched is the next one, and the first is fetched in front of the loop. One product hides a load; fetching earlier
+ * would only keep its registers longer. */
 #include "kernel/lower_internal.h"
 
 typedef struct loop_range {
@@ -42,35 +43,42 @@ static bool eligible(const lowering *l, loop_range loop, int at) {
     return r.good;
 }
 
-/* Behind the first barrier after `at`, in the loop itself: from there on the shared tile is only read. */
-static int fetch_place(const lowering *l, int at, int end) {
-    int depth = 0;
-    for (int i = at; i < end; i++) {
+/* Where the last products of body[from, to) begin, those that no barrier parts: an instruction, or the inner loop around
+ * it; -1. */
+static int last_products(const lowering *l, int from, int to) {
+    int depth = 0, found = -1, inner = from;
+    bool parted = true;
+    for (int i = from; i < to; i++) {
         smg_instr_kind kind = l->body.items[i].kind;
-        if (kind == SMG_I_LOOP) depth++;
+        if (kind == SMG_I_LOOP && depth++ == 0) inner = i;
         if (kind == SMG_I_END) depth--;
-        if (kind == SMG_I_BARRIER && depth == 0) return i + 1;
+        if (kind == SMG_I_BARRIER && depth == 0) parted = true;
+        if (kind != SMG_I_MMA || (!parted && found >= 0)) continue;
+        found = depth > 0 ? inner : i;
+        parted = false;
     }
-    return -1;
+    return found;
 }
 
 static smg_status split(lowering *l, loop_range loop, int at) {
     smg_instr stage = l->body.items[at], fetch = stage, put = stage;
     const smg_tile *shared = &l->k->tiles.items[stage.dst];
+    int before = last_products(l, loop.begin + 1, at);
+    int place = before >= 0 ? before : last_products(l, at + 1, loop.end);
+    if (place < 0) return SMG_OK;
     int tile = lower_new_tile(l, "next", shared->kind, SMG_STAGING, stage.axes, stage.axis_count, 0);
-    int after = fetch_place(l, at, loop.end);
     if (tile < 0) return SMG_MEMORY;
-    if (after < 0) return SMG_OK;
-    fetch.kind = SMG_I_FETCH;
-    fetch.dst = tile;
-    fetch.a = l->body.items[loop.begin].axes[0];
-    fetch.b = 1;
-    fetch.note = "the next slice, on its way during this one";
     put.kind = SMG_I_PUT;
     put.a = tile;
     put.expr = SMG_EXPR_NONE;
     l->body.items[at] = put;
-    SMG_TRY(lower_insert(l, after, fetch));
+    fetch.kind = SMG_I_FETCH;
+    fetch.dst = tile;
+    fetch.a = l->body.items[loop.begin].axes[0];
+    fetch.b = before >= 0 ? 0 : 1;
+    fetch.note = before >= 0 ? "on its way during the product" : "the next slice, on its way during the product";
+    SMG_TRY(lower_insert(l, place, fetch));
+    if (before >= 0) return SMG_OK;
     fetch.b = 0;
     fetch.note = "the first slice";
     return lower_insert(l, loop.begin, fetch);
@@ -85,10 +93,10 @@ static smg_status pipeline_loop(lowering *l, loop_range *loop) {
         if (depth > 0 || !eligible(l, *loop, i)) continue;
         int before = l->body.count;
         SMG_TRY(split(l, *loop, i));
-        if (l->body.count == before) continue;
-        loop->begin++; /* the first fetch stands in front of it */
-        loop->end += 2;
-        i++;
+        int added = l->body.count - before;
+        if (added == 2) loop->begin++; /* the first fetch stands in front of it */
+        loop->end += added;
+        if (added > 0) i++; /* one instruction more in front of this one */
     }
     return SMG_OK;
 }

@@ -14,6 +14,7 @@
 #define SHARED_WORD 4.0
 
 typedef struct open_loop {
+    int axis;
     double trips;       /* outside of it */
     double work, waits; /* when it was opened */
     bool ahead;         /* its slices are fetched one step before they are used */
@@ -153,7 +154,7 @@ static double busy_share(const walk *w, double lanes) {
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
-    w->loops[w->depth++] = (open_loop){ .trips = w->trips, .work = w->work, .waits = w->waits };
+    w->loops[w->depth++] = (open_loop){ .axis = in->axes[0], .trips = w->trips, .work = w->work, .waits = w->waits };
     w->trips *= steps_of(w, in->axes[0]);
     w->fetched = false;
 }
@@ -179,8 +180,9 @@ static void count_join(walk *w, const smg_instr *in) {
     w->barriers += 3.0 * w->trips * ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
 }
 
+/* A fetch in front of its loop is waited for; inside, only what its way is longer than the work that it overlaps. */
 static void count_fetch(walk *w, const smg_instr *in) {
-    if (in->b > 0) {
+    if (w->depth > 0 && w->loops[w->depth - 1].axis == in->a) {
         w->loops[w->depth - 1].ahead = true;
         count_map(w, in);
         return;
