@@ -24,6 +24,7 @@ typedef struct kernel_step {
     int arg[3]; /* steps; LOAD: arg[0] is the index or -1 */
     int index;  /* tile or access */
     double value;
+    bool jumps; /* of a float: it is rounded to f32 first, as the reference does */
 } kernel_step;
 
 /* Steps in an order in which operands come first; a step's result is the slot of its number. */

@@ -63,6 +63,7 @@ static smg_status compile(compiler *c, smg_expr expr, int *out_step) {
         kernel_step step = {.what = KERNEL_STEP_PRIM, .prim = node->prim, .kind = node->kind,
                             .value = node->value, .arg = {-1, -1, -1}};
         if (node->prim == SMG_PRIM_CONST) step.what = KERNEL_STEP_CONST;
+        step.jumps = smg_prim_is_step(node->prim) && smg_expr_get(k->exprs, node->arg[0])->kind == SMG_KIND_FLOAT;
         for (int i = 0; i < smg_prim_arity(node->prim); i++)
             SMG_TRY(compile(c, node->arg[i], &step.arg[i]));
         SMG_TRY(push_step(c, step, out_step));
@@ -230,6 +231,8 @@ static void step_prim(const kernel_worker *w, const kernel_step *step, int n, do
         for (int i = 0; i < n; i++) out[i] = x[i] - y[i];
     } else if (step->kind == SMG_KIND_FLOAT && step->prim == SMG_PRIM_MUL) {
         for (int i = 0; i < n; i++) out[i] = x[i] * y[i];
+    } else if (step->jumps) {
+        for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, (double)(float)x[i], 0.0, 0.0);
     } else {
         for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, x[i], y[i], z[i]);
     }
