@@ -173,6 +173,8 @@ smg_size smg_size_symbol(smg_sizes *s, const char *name) {
         if (atom->is_symbol && strcmp(s->symbols.items[atom->symbol].name, name) == 0)
             return of_atom(s, i);
     }
+    for (int i = 0; i < s->definitions.count; i++)
+        if (strcmp(s->definitions.items[i].name, name) == 0) return s->definitions.items[i].value;
     char *copy = smg_arena_string(s->arena, name);
     size_symbol *symbol = copy ? SMG_ARRAY_PUSH(s->arena, &s->symbols) : NULL;
     size_atom *atom = symbol ? SMG_ARRAY_PUSH(s->arena, &s->atoms) : NULL;
@@ -180,6 +182,15 @@ smg_size smg_size_symbol(smg_sizes *s, const char *name) {
     *symbol = (size_symbol){.name = copy, .max = SMG_SIZE_UNBOUNDED};
     *atom = (size_atom){.is_symbol = true, .symbol = s->symbols.count - 1};
     return of_atom(s, s->atoms.count - 1);
+}
+
+smg_status smg_size_define(smg_sizes *s, const char *name, smg_size value) {
+    if (!valid(s, value)) return smg_context_status(smg_arena_context(s->arena));
+    size_definition *row = SMG_ARRAY_PUSH(s->arena, &s->definitions);
+    const char *copy = smg_arena_string(s->arena, name);
+    if (!row || !copy) return SMG_MEMORY;
+    *row = (size_definition){copy, value};
+    return SMG_OK;
 }
 
 static smg_size add_scaled(smg_sizes *s, smg_size a, smg_size b, int64_t factor) {
@@ -357,6 +368,42 @@ bool smg_size_divide_exact(smg_sizes *s, smg_size a, smg_size b, smg_size *out_q
     bool divides = divide_long(s, a, b, out_quotient);
     s->quiet = before;
     return divides;
+}
+
+/* ---- solving -------------------------------------------------------------------------------- */
+
+static bool mentions(const smg_sizes *s, smg_size a, int symbol) {
+    const size_node *node = &s->nodes.items[a];
+    for (int i = 0; i < node->count; i++)
+        for (int k = 0; k < node->terms[i].degree; k++) {
+            const size_atom *atom = &s->atoms.items[node->terms[i].atom[k]];
+            if (atom->is_symbol ? atom->symbol == symbol
+                                : mentions(s, atom->a, symbol) || mentions(s, atom->b, symbol))
+                return true;
+        }
+    return false;
+}
+
+bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value) {
+    if (!valid(s, a) || symbol < 0 || symbol >= s->symbols.count) return false;
+    int64_t coefficient = 0;
+    smg_size own = smg_size_symbol(s, s->symbols.items[symbol].name);
+    if (own < 0) return false;
+    int32_t atom = s->nodes.items[own].terms[0].atom[0];
+    const size_node *node = &s->nodes.items[a];
+    for (int i = 0; i < node->count; i++)
+        if (node->terms[i].degree == 1 && node->terms[i].atom[0] == atom)
+            coefficient = node->terms[i].coefficient;
+    if (coefficient == 0) return false;
+    bool before = s->quiet;
+    s->quiet = true;
+    smg_size rest = smg_size_sub(s, smg_size_mul(s, own, smg_size_const(s, coefficient)), a);
+    s->quiet = before;
+    /* divide_long wants a positive divisor */
+    if (rest >= 0 && coefficient < 0) rest = smg_size_sub(s, SMG_SIZE_ZERO, rest);
+    if (rest < 0 || mentions(s, rest, symbol)) return false;
+    smg_size by = smg_size_const(s, coefficient < 0 ? -coefficient : coefficient);
+    return smg_size_divide_exact(s, rest, by, out_value);
 }
 
 /* ---- min and max ---------------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ smg_size smg_size_const(smg_sizes *s, int64_t value);
 /* Finds or makes the symbol. Bounds start at [1, SMG_SIZE_UNBOUNDED]. */
 #define SMG_SIZE_UNBOUNDED INT64_C(0x7fffffff)
 smg_size smg_size_symbol(smg_sizes *s, const char *name);
+/* From now on the name stands for that size: smg_size_symbol gives it. For names that are no symbol yet. */
+smg_status smg_size_define(smg_sizes *s, const char *name, smg_size value);
 smg_size smg_size_add(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_sub(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_mul(smg_sizes *s, smg_size a, smg_size b);
@@ -40,6 +42,9 @@ smg_size smg_size_max(smg_sizes *s, smg_size a, smg_size b);
 /* true and the quotient when b divides a for every value of the symbols (proved). */
 bool smg_size_divide_exact(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient);
 bool smg_size_is_const(const smg_sizes *s, smg_size a, int64_t *out_value); /* out may be NULL */
+/* true and the value of the symbol for which a is 0, when a has the symbol once, in a term of its own with
+ * a coefficient that divides all others: 2*t - 2*p - 6 gives t = p+3. */
+bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value);
 /* Interval of values given the symbols' bounds (careful: may be wider than the truth). */
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high);
 

@@ -27,6 +27,11 @@ typedef struct size_symbol {
     int64_t max;
 } size_symbol;
 
+typedef struct size_definition {
+    const char *name;
+    smg_size value;
+} size_definition;
+
 /* Terms in descending graded lexicographic order; none is the number 0. */
 typedef struct size_node {
     uint64_t hash;
@@ -39,6 +44,7 @@ struct smg_sizes {
     SMG_ARRAY(size_node) nodes;
     SMG_ARRAY(size_atom) atoms;
     SMG_ARRAY(size_symbol) symbols;
+    SMG_ARRAY(size_definition) definitions;
     SMG_ARRAY(size_term) scratch; /* the sum under construction, canonical but for zeros */
     int32_t *table;               /* open addressing, id + 1 */
     int table_size;

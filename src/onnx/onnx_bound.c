@@ -1,10 +1,8 @@
 /* Sizes that are the same up to some value of a symbol. positions[:sequence] has min(sequence, 512)
  * rows; where that must equal sequence, the file says that sequences have at most 512 elements. Such a
- * bound is found by trying the numbers that the two sizes contain, and the conversion starts again with
- * it: the run then refuses what the file itself could not compute. */
+ * bound is found by bisection, and the conversion starts again with it: the run then refuses what the file
+ * itself could not compute. */
 #include "onnx/onnx_build.h"
-
-#define MOST_NUMBERS 16
 
 /* Equal when `symbol` is at most `most`? In a pool of its own, where sizes are simplified under that. */
 static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x, smg_size y) {
@@ -24,36 +22,31 @@ static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x,
     return equal;
 }
 
-/* The whole numbers in the text of a size. */
-static int numbers_in(const char *text, int count, int64_t *out) {
-    for (const char *at = text; *at; at++) {
-        bool inside = at > text && ((at[-1] >= 'a' && at[-1] <= 'z') || at[-1] == '_' ||
-                                    (at[-1] >= 'A' && at[-1] <= 'Z') ||
-                                    (at[-1] >= '0' && at[-1] <= '9'));
-        int64_t value = 0;
-        if (inside || *at < '0' || *at > '9') continue;
-        for (; *at >= '0' && *at <= '9' && value < SMG_SIZE_UNBOUNDED; at++)
-            value = value * 10 + (*at - '0');
-        at--;
-        if (count < MOST_NUMBERS && value > 1) out[count++] = value;
+/* The largest bound of the symbol below which they are equal; 0: none. What holds below a bound holds below
+ * a smaller one. */
+static int64_t largest_bound(smg_onnx_build *b, int symbol, smg_size x, smg_size y) {
+    int64_t holds = 1, fails = smg_size_symbol_max(b->sizes, symbol);
+    if (fails <= 1 || !equal_below(b, symbol, holds, x, y)) return 0;
+    while (fails - holds > 1) {
+        int64_t middle = holds + (fails - holds) / 2;
+        *(equal_below(b, symbol, middle, x, y) ? &holds : &fails) = middle;
     }
-    return count;
+    return holds;
 }
 
 bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y) {
-    int64_t numbers[MOST_NUMBERS];
-    int count = numbers_in(smg_onnx_size_text(b, x), 0, numbers);
-    count = numbers_in(smg_onnx_size_text(b, y), count, numbers);
-    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++)
-        for (int k = 0; k < count; k++) {
-            if (numbers[k] >= smg_size_symbol_max(b->sizes, i)) continue;
-            if (!equal_below(b, i, numbers[k], x, y)) continue;
-            smg_onnx_bound *row = SMG_ARRAY_PUSH(b->arena, &b->bounds);
-            const char *name = smg_arena_string(b->arena, smg_size_symbol_name(b->sizes, i));
-            if (!row || !name) return false;
-            *row = (smg_onnx_bound){name, numbers[k]};
-            b->restart = true;
-            return true;
-        }
-    return false;
+    int64_t best = 0;
+    int symbol = 0;
+    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
+        int64_t bound = largest_bound(b, i, x, y);
+        if (bound <= best) continue;
+        best = bound;
+        symbol = i;
+    }
+    const char *name = smg_arena_string(b->arena, smg_size_symbol_name(b->sizes, symbol));
+    smg_onnx_bound *row = best > 0 && name ? SMG_ARRAY_PUSH(b->arena, &b->bounds) : NULL;
+    if (!row) return false;
+    *row = (smg_onnx_bound){name, best};
+    b->restart = true;
+    return true;
 }

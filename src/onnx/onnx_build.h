@@ -60,6 +60,7 @@ typedef struct smg_onnx_node {
     const void *attributes;         /* onnx_attribute.c */
 } smg_onnx_node;
 
+/* A symbol that is this size in every run, as text of sizes. */
 typedef struct smg_onnx_alias {
     const char *symbol, *same_as;
 } smg_onnx_alias;
@@ -77,7 +78,7 @@ typedef struct smg_onnx_build {
     smg_graph *graph;
     smg_sizes *sizes; /* graph->sizes */
     bool failed;      /* an accessor found something wrong; the context has the sentence */
-    SMG_ARRAY(smg_onnx_alias) aliases; /* symbols that turned out to be the same */
+    SMG_ARRAY(smg_onnx_alias) aliases; /* symbols that turned out to be something else, in order */
     SMG_ARRAY(smg_onnx_bound) bounds;
     bool restart; /* a new one was found: the failure that is recorded is not one */
 } smg_onnx_build;
@@ -182,15 +183,18 @@ bool smg_onnx_is_const(const smg_onnx_build *b, smg_size size, int64_t value);
 smg_size smg_onnx_int(smg_onnx_build *b, int64_t value); /* smg_size_const */
 smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims);
 /* The sizes must be the same for the node to mean anything (contracted axes, pieces of a Concat). OK
- * when they are; INVALID when they never are. Two different symbols of the inputs: the file says that
- * they are one, and the conversion starts again with that; the same for a bound of one symbol. Else UNSUPPORTED, naming both and `what`. */
+ * when they are; INVALID when they never are. Where that gives a symbol of the inputs its size (another
+ * symbol, past+sequence, a number), or a bound: the file says so, and the conversion starts again with that;
+ * the run then refuses other sizes. Else UNSUPPORTED, naming both and `what`. */
 smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y,
                           const char *what);
 /* true: x and y are equal as long as some symbol is small enough; the conversion starts again with that
  * bound (onnx_bound.c). Called by the two functions around it. */
 bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y);
-/* Result of broadcasting two shapes; io holds one of them. A pair that may be equal for some sizes only
- * is UNSUPPORTED. */
+/* Makes names of symbols stand for what earlier starts learned of them. */
+smg_status smg_onnx_define_aliases(smg_onnx_build *b);
+/* Result of broadcasting two shapes; io holds one of them. A pair that may be equal for some sizes only is
+ * taken to be equal, as by smg_onnx_equal. */
 smg_status smg_onnx_broadcast(smg_onnx_build *b, const smg_onnx_node *n, int rank,
                               const smg_size *dims, int *io_rank, smg_size *io_dims);
 /* A size as a scalar of the graph. type: f32 or i32. */

@@ -78,23 +78,48 @@ smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims) {
 
 /* ---- equalities --------------------------------------------------------------------------------- */
 
-/* The symbol's name, NULL when the size is something else. */
-static const char *symbol_of(smg_onnx_build *b, smg_size size) {
-    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
-        const char *name = smg_size_symbol_name(b->sizes, i);
-        if (smg_size_symbol(b->sizes, name) == size) return name;
-    }
-    return NULL;
-}
-
-static smg_status alias(smg_onnx_build *b, const char *first, const char *second) {
-    smg_onnx_alias *row = SMG_ARRAY_PUSH(b->arena, &b->aliases);
-    const char *symbol = smg_arena_string(b->arena, second);
-    const char *same_as = smg_arena_string(b->arena, first);
-    if (!row || !symbol || !same_as) return SMG_MEMORY;
+static void learn_alias(smg_onnx_build *b, const char *name, smg_size size) {
+    const char *symbol = smg_arena_string(b->arena, name);
+    const char *same_as = smg_onnx_size_text(b, size);
+    smg_onnx_alias *row = symbol ? SMG_ARRAY_PUSH(b->arena, &b->aliases) : NULL;
+    if (!row) return;
     *row = (smg_onnx_alias){symbol, same_as};
     b->restart = true;
-    return smg_fail(b->ctx, SMG_UNSUPPORTED, "%s is %s", second, first);
+}
+
+/* A symbol that the equality of x and y determines, as a size that is possible for every value of the
+ * others. Of several, the one that came last: the file named the others before. */
+static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbol,
+                       smg_size *out_size) {
+    smg_size difference = smg_size_sub(b->sizes, x, y);
+    int64_t low = 0, high = 0;
+    for (int i = smg_size_symbol_count(b->sizes) - 1; i >= 0 && difference >= 0; i--) {
+        if (!smg_size_solve(b->sizes, difference, i, out_size)) continue;
+        smg_size_bounds(b->sizes, *out_size, &low, &high);
+        if (low < 1 || low > smg_size_symbol_max(b->sizes, i)) continue;
+        *out_symbol = i;
+        return true;
+    }
+    return false;
+}
+
+/* What the equality says about the inputs, for the next start; the caller fails this one. */
+static void learn_equal(smg_onnx_build *b, smg_size x, smg_size y) {
+    int symbol = 0;
+    smg_size size = SMG_SIZE_NONE;
+    if (!smg_onnx_bound_until_equal(b, x, y) && determined(b, x, y, &symbol, &size))
+        learn_alias(b, smg_size_symbol_name(b->sizes, symbol), size);
+}
+
+/* What earlier starts learned; the newest first, because its size has no symbol that an older one names. */
+smg_status smg_onnx_define_aliases(smg_onnx_build *b) {
+    for (int i = b->aliases.count - 1; i >= 0; i--) {
+        smg_size size = SMG_SIZE_NONE;
+        const char *cursor = b->aliases.items[i].same_as;
+        SMG_TRY(smg_size_parse(b->sizes, &cursor, &size));
+        SMG_TRY(smg_size_define(b->sizes, b->aliases.items[i].symbol, size));
+    }
+    return SMG_OK;
 }
 
 smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y,
@@ -107,9 +132,7 @@ smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x,
     if (low > 0 || high < 0)
         return smg_onnx_fail(b, n, SMG_INVALID, "%s: %s and %s must be equal", what,
                              smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
-    const char *first = symbol_of(b, x), *second = symbol_of(b, y);
-    if (first && second) return alias(b, first, second);
-    smg_onnx_bound_until_equal(b, x, y);
+    learn_equal(b, x, y);
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                          "%s: %s and %s must be equal, which is not so for every size", what,
                          smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
@@ -131,7 +154,7 @@ static smg_status broadcast_pair(smg_onnx_build *b, const smg_onnx_node *n, smg_
     if (never && low > 1 && high > 1)
         return smg_onnx_fail(b, n, SMG_INVALID, "extents %s and %s cannot be broadcast",
                              smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
-    smg_onnx_bound_until_equal(b, dim, *io_dim);
+    learn_equal(b, dim, *io_dim);
     return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                          "extents %s and %s can be broadcast for some sizes only",
                          smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
@@ -169,9 +192,6 @@ static bool is_plain(const char *name) {
 }
 
 static smg_size symbol(smg_onnx_build *b, const char *name) {
-    for (int round = 0; round < b->aliases.count; round++)
-        for (int i = 0; i < b->aliases.count; i++)
-            if (strcmp(b->aliases.items[i].symbol, name) == 0) name = b->aliases.items[i].same_as;
     smg_size made = smg_size_symbol(b->sizes, name);
     for (int i = 0; i < b->bounds.count; i++) {
         int at = smg_size_symbol_find(b->sizes, b->bounds.items[i].symbol);
@@ -191,6 +211,13 @@ static smg_size odd_symbol(smg_onnx_build *b, const char *raw) {
     snprintf(name + length, 16, "_%08llx",
              (unsigned long long)(smg_hash_text(SMG_HASH_SEED, raw) & 0xffffffffu));
     return symbol(b, name);
+}
+
+static bool is_known(const smg_onnx_build *b, const char *name) {
+    bool known = smg_size_symbol_find(b->sizes, name) >= 0;
+    for (int i = 0; i < b->aliases.count && !known; i++)
+        known = strcmp(b->aliases.items[i].symbol, name) == 0;
+    return known;
 }
 
 /* sum := product {(+|-) product}; product := name | number | name * number ...; all names are symbols
@@ -214,7 +241,7 @@ static bool is_expression(smg_onnx_build *b, const char *at) {
         name[length] = '\0';
         if (length == 0 || (number && (length > 9 || strspn(name, "0123456789") != length)))
             return false;
-        if (!number && smg_size_symbol_find(b->sizes, name) < 0) return false;
+        if (!number && !is_known(b, name)) return false;
         want_operand = false;
     }
 }

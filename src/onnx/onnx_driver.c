@@ -1,8 +1,8 @@
 /* The conversion: inputs and weights become values, nodes are converted in order, outputs are set.
  *
  * A call of one of the model's functions converts the function's body in a scope of its own, an If the
- * branch that its condition chooses, in a scope that sees the one around. When a converter finds that
- * two symbols of the inputs must be one, everything starts again with that knowledge: sizes are kept
+ * branch that its condition chooses, in a scope that sees the one around. When a converter finds what a
+ * symbol of the inputs must be, everything starts again with that knowledge: sizes are kept
  * canonical, so an equality cannot be added later.
  */
 #include "onnx/onnx_private.h"
@@ -332,7 +332,8 @@ smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph) {
         d.b.sizes = d.b.graph->sizes;
         d.b.failed = d.b.restart = false;
         d.converted = 0;
-        smg_status status = convert_model(&d);
+        smg_status status = smg_onnx_define_aliases(&d.b);
+        if (status == SMG_OK) status = convert_model(&d);
         if (status == SMG_OK) break;
         smg_graph_destroy(d.b.graph);
         if (!d.b.restart || start == MOST_STARTS) return status;

@@ -226,6 +226,27 @@ static void random_expressions_have_the_right_value(void **state) {
     }
 }
 
+static void equations_give_a_symbol_its_size(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *zero, *symbol, *value; /* value NULL: not to be had */
+    } rows[] = {
+        {"t-p-s", "t", "p+s"},     {"p+s-t", "t", "p+s"},       {"2*t-2*p-6", "t", "p+3"},
+        {"6-2*t", "t", "3"},       {"2*t-p", "t", NULL},        {"t-t*p", "t", NULL},
+        {"t*p-6", "t", NULL},      {"t-floor(t/2)", "t", NULL}, {"t-min(s,8)", "t", "min(s,8)"},
+        {"s-floor(t/2)", "t", NULL},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_size zero = parse(f, rows[i].zero), value = SMG_SIZE_NONE;
+        bool found = smg_size_solve(f->s, zero, smg_size_symbol_find(f->s, rows[i].symbol), &value);
+        assert_int_equal(found, rows[i].value != NULL);
+        if (found) assert_int_equal(value, parse(f, rows[i].value));
+    }
+    assert_int_equal(smg_size_define(f->s, "total", parse(f, "p+s")), SMG_OK);
+    assert_int_equal(parse(f, "2*total"), parse(f, "2*p+2*s"));
+    assert_int_equal(smg_size_symbol_find(f->s, "total"), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_polynomials_share_an_id, setup, teardown),
@@ -235,6 +256,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(equations_give_a_symbol_its_size, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
