@@ -97,8 +97,8 @@ def refusals():
     with open(add, "rb") as file:
         whole = file.read()
     refused(["info", write(f"{work}/cut.onnx", whole[:-5])], "cut.onnx")
-    refused(["info", model("sum.onnx", [value("a", F32, "s"), value("b", F32, "t")], [value("y", F32, "s")],
-                           [node("Add", "sum", ["a", "b"], ["y"])])], "node 'sum' (Add, opset 18)", "s", "t")
+    refused(["info", model("sum.onnx", [value("a", F32, 3), value("b", F32, 4)], [value("y", F32, 4)],
+                           [node("Add", "sum", ["a", "b"], ["y"])])], "node 'sum' (Add, opset 18)", "3", "4")
     refused(["info", model("mm.onnx", [value("a", F32, 2, 3)], [value("y", F32, 2, 2)],
                            [node("MatMul", "product", ["a", "w"], ["y"])],
                            [floats("w", [4, 2], [0.0] * 8)])], "node 'product' (MatMul, opset 18)", "3", "4")
@@ -116,6 +116,9 @@ def runs():
         with open(f"{work}/y.npy", "rb") as file:
             report.check(struct.unpack("<4f", file.read()[-16:]) == (2, 4, 6, 8), "run: wrong sum")
     refused([*given, f"b={three}"], "'b'", "batch", "3", "2")
+    other = model("other.onnx", [value("a", F32, "s", 2), value("b", F32, "t", 2)], [value("y", F32, "s", 2)],
+                  [node("Add", "sum", ["a", "b"], ["y"])])
+    refused(["run", other, "--input", f"a={two}", "--input", f"b={three}"], "'b'", "axis 0", "3", "2")
     refused([*given, f"b={wide}"], "'b'", "axis 1 is 3, it must be 2")
     refused([*given, f"b={ints}"], "I64", "f32")
     refused([*given, f"c={two}"], "no input 'c'", "a, b")
