@@ -21,7 +21,8 @@ static const cli_command commands[] = {
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
      "attention_mask is 1 and its token_type_ids are 0. --check compares every output\n"
      "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels on the\n"
-     "CPU, planned for a target (careful) or the device that --device names. --rank N takes every kernel's N-th next schedule by price (for tuning)."},
+     "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
+     "kernel's N-th next schedule by price (for tuning)."},
     {"explain", cli_explain,
      "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"

@@ -14,14 +14,9 @@
 
 #include "smg/model.h"
 #include "support/check_plan.h"
+#include "support/device.h"
+#include "support/driver_leaks.h"
 #include "support/random_graph.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "detect_leaks=0"; /* drivers keep memory of their own */
-}
-#endif
 
 #define GRAPHS 24
 
@@ -94,11 +89,10 @@ static bool check_seed(smg_context *ctx, uint64_t seed) {
     random_symbols(g, &r, symbols);
     const smg_model_desc desc = { .no_calibrate = true, .goal = seed % 2 ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME };
     smg_status status = smg_model_open_graph(ctx, g, &desc, &model);
-    bool there = status != SMG_NOT_FOUND;
+    bool there = !device_missing(ctx, status);
     if (there && status != SMG_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, smg_context_error(ctx));
     check_options o = { .symbols = symbols, .seed = seed };
     if (there) compare(ctx, g, model, &o);
-    else print_message("no device: %s\n", smg_context_error(ctx));
     smg_model_close(model);
     smg_graph_destroy(g);
     return there;
@@ -120,5 +114,5 @@ static void device_is_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(device_is_reference) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -13,38 +13,12 @@
 #include <string.h>
 
 #include "smg/smg.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "detect_leaks=0"; /* the driver's; ours are counted below */
-}
-#endif
+#include "support/device.h"
+#include "support/driver_leaks.h"
+#include "support/witness.h"
 
 static const char folder[] = "tests/models/hf-bert-tiny";
 enum { HIDDEN = 64, MOST = 64 };
-
-typedef struct witness {
-    size_t live_bytes;
-    int calls, warnings;
-} witness;
-
-static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
-    witness *seen = user;
-    seen->calls++;
-    void *moved = new_size ? realloc(pointer, new_size) : NULL;
-    if (new_size && !moved) return NULL;
-    if (!new_size) free(pointer);
-    seen->live_bytes += new_size - old_size;
-    return moved;
-}
-
-/* Validation messages are warnings. */
-static void on_log(void *user, smg_log_level level, const char *line) {
-    if (level != SMG_LOG_WARNING || strstr(line, "is not installed") != NULL) return;
-    ((witness *)user)->warnings++;
-    print_message("log: %s\n", line);
-}
 
 typedef struct fixture {
     witness seen;
@@ -78,7 +52,7 @@ static void set_size(fixture *f, int64_t batch, int64_t sequence) {
 
 static void open_context(fixture *f) {
     memset(f, 0, sizeof(*f));
-    const smg_context_desc desc = {.reallocate = hook, .log = on_log, .user = &f->seen};
+    const smg_context_desc desc = witness_desc(&f->seen);
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     for (int i = 0; i < MOST; i++) {
         f->ids[i] = 7 * i % 97;
@@ -272,10 +246,7 @@ int main(void) {
     const smg_model_desc desc = {.no_calibrate = true};
     open_context(&f);
     smg_status status = smg_model_open(f.ctx, folder, &desc, &f.model);
-    if (status == SMG_NOT_FOUND || status == SMG_UNSUPPORTED) {
-        print_message("skipped: %s\n", smg_context_error(f.ctx));
-        return getenv("SMG_REQUIRE_DEVICE") != NULL && status == SMG_NOT_FOUND ? 1 : 77;
-    }
+    if (device_missing(f.ctx, status)) return device_result(0);
     close_all(&f);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_describes),       cmocka_unit_test(test_refuses),

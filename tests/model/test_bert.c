@@ -7,35 +7,12 @@
 
 #include <cmocka.h>
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "compile/compile.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "detect_leaks=0";
-}
-#endif
+#include "support/device.h"
+#include "support/driver_leaks.h"
+#include "support/model_case.h"
+#include "support/witness.h"
 
 static const char folder[] = "tests/models/hf-bert-tiny";
-static const double tolerance = 1e-4;
-
-typedef struct witness {
-    size_t live_bytes;
-    int calls;
-} witness;
-
-static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
-    witness *seen = user;
-    seen->calls++;
-    void *moved = new_size ? realloc(pointer, new_size) : NULL;
-    if (new_size && !moved) return NULL;
-    if (!new_size) free(pointer);
-    seen->live_bytes += new_size - old_size;
-    return moved;
-}
 
 typedef struct fixture {
     witness seen;
@@ -43,6 +20,7 @@ typedef struct fixture {
     smg_arena *arena;
     smg_source source;
     smg_model *model; /* NULL: no device */
+    model_case c;     /* the one in use */
 } fixture;
 
 static void expect_ok(fixture *f, smg_status status) {
@@ -51,7 +29,7 @@ static void expect_ok(fixture *f, smg_status status) {
 
 static void open_source(fixture *f) {
     memset(f, 0, sizeof(*f));
-    const smg_context_desc desc = {.reallocate = hook, .user = &f->seen};
+    const smg_context_desc desc = witness_desc(&f->seen);
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     expect_ok(f, smg_arena_create(f->ctx, &f->arena));
     expect_ok(f, smg_source_open(f->ctx, folder, false, &f->source));
@@ -61,15 +39,13 @@ static bool open_model(fixture *f) {
     open_source(f);
     const smg_model_desc desc = {.no_calibrate = true};
     smg_status status = smg_model_open_source(f->ctx, &f->source, NULL, &desc, &f->model);
-    if (status == SMG_NOT_FOUND || status == SMG_UNSUPPORTED) {
-        print_message("no device: %s\n", smg_context_error(f->ctx));
-        return false;
-    }
+    if (device_missing(f->ctx, status)) return false;
     expect_ok(f, status);
     return true;
 }
 
 static void close_all(fixture *f) {
+    smg_npy_close(&f->c.stored);
     smg_model_close(f->model);
     smg_source_close(&f->source);
     smg_arena_destroy(f->arena);
@@ -78,42 +54,17 @@ static void close_all(fixture *f) {
 }
 
 /* The three inputs of a stored case, as files have them (i64 becomes i32). */
-static void load_case(fixture *f, const char *name, smg_tensor inputs[3]) {
-    smg_node_id nodes[3];
-    assert_int_equal(smg_graph_input_nodes(f->source.graph, nodes, 3), 3);
-    int64_t values[8] = {1, 1};
-    for (int i = 0; i < 3; i++) {
-        const char *input = smg_graph_node(f->source.graph, nodes[i])->name;
-        const char *path = smg_arena_format(f->arena, "%s/%s/in.%s.npy", folder, name, input);
-        if (smg_file_exists(path)) {
-            expect_ok(
-                f, smg_tensor_load(f->ctx, f->source.graph, nodes[i], path, f->arena, &inputs[i]));
-        }
-    }
-    expect_ok(f, smg_tensor_sizes(f->ctx, f->source.graph, inputs, 3, NULL, values));
-    for (int i = 0; i < 3; i++) {
-        if (inputs[i].data != NULL) continue;
-        expect_ok(f, smg_tensor_fill(f->ctx, f->source.graph, nodes[i], values, SMG_FILL_ZEROS, 0,
-                                     f->arena, &inputs[i]));
-    }
+static smg_tensor *load_case(fixture *f, const char *name) {
+    smg_npy_close(&f->c.stored);
+    expect_ok(f, model_case_load(f->ctx, f->source.graph, folder, name, "last_hidden_state", f->arena, &f->c));
+    assert_int_equal(f->c.input_count, 3);
+    return f->c.inputs;
 }
 
-static void expect_stored(fixture *f, const char *name, const smg_tensor *got) {
-    smg_npy npy = {0};
-    const char *path = smg_arena_format(f->arena, "%s/%s/out.last_hidden_state.npy", folder, name);
-    expect_ok(f, smg_npy_open(f->ctx, path, &npy));
-    assert_int_equal(npy.count, smg_tensor_elements(got));
-    float *want = SMG_ARENA_ARRAY(f->arena, float, (size_t)npy.count);
-    assert_non_null(want);
-    expect_ok(f, smg_import_to_f32(f->ctx, npy.dtype, npy.data, npy.count, want));
-    double worst = 0;
-    for (int64_t i = 0; i < npy.count; i++) {
-        double error = fabs(smg_tensor_get(got, i) - (double)want[i]);
-        if (!(error <= worst)) worst = error;
-    }
-    print_message("%s: max abs error %.3g\n", name, worst);
-    assert_true(worst <= tolerance);
-    smg_npy_close(&npy);
+static void expect_stored(const fixture *f, const smg_tensor *got) {
+    double error = model_case_tensor_error(&f->c, got);
+    print_message("error %.3g\n", error);
+    assert_true(error <= MODEL_CASE_TOLERANCE);
 }
 
 static const char *const cases[] = {"b1s7", "b3s77"};
@@ -126,11 +77,10 @@ static void test_device(void **state) {
         skip();
     }
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
-        smg_tensor inputs[3] = {0};
         smg_tensor out = {.name = "last_hidden_state"};
-        load_case(&f, cases[i], inputs);
+        smg_tensor *inputs = load_case(&f, cases[i]);
         expect_ok(&f, smg_model_run(f.model, inputs, 3, &out, 1));
-        expect_stored(&f, cases[i], &out);
+        expect_stored(&f, &out);
         int calls = f.seen.calls;
         expect_ok(&f, smg_model_run(f.model, inputs, 3, &out, 1));
         assert_int_equal(f.seen.calls, calls); /* the same sizes again: no allocation */
@@ -144,15 +94,14 @@ static void test_interpreter(void **state) {
     open_source(&f);
     smg_target target;
     smg_compilation *c = NULL;
-    smg_tensor inputs[3] = {0};
     smg_tensor out[1];
     int64_t values[8];
     expect_ok(&f, smg_target_named(f.ctx, "careful", &target));
     expect_ok(&f, smg_compile_plan(f.ctx, f.source.graph, &target, NULL, &c));
-    load_case(&f, cases[0], inputs);
+    smg_tensor *inputs = load_case(&f, cases[0]);
     expect_ok(&f, smg_tensor_sizes(f.ctx, f.source.graph, inputs, 3, NULL, values));
     expect_ok(&f, smg_compile_interpret(c, values, inputs, 3, f.arena, out));
-    expect_stored(&f, cases[0], &out[0]);
+    expect_stored(&f, &out[0]);
     smg_compilation_destroy(c);
     close_all(&f);
 }
@@ -172,9 +121,8 @@ static void test_refuses(void **state) {
         close_all(&f);
         skip();
     }
-    smg_tensor inputs[3] = {0};
     smg_tensor out = {.name = "last_hidden_state"};
-    load_case(&f, cases[0], inputs);
+    smg_tensor *inputs = load_case(&f, cases[0]);
     smg_tensor wrong[3] = {inputs[0], inputs[1], inputs[2]};
     wrong[1].dims[1] = 6;
     expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID, "another input has 7");
@@ -199,7 +147,7 @@ static void test_refuses(void **state) {
     expect_error(&f, smg_model_run(f.model, inputs, 3, &out, 1), SMG_INVALID, "30600");
     ((int32_t *)inputs[0].data)[0] = good;
     expect_ok(&f, smg_model_run(f.model, inputs, 3, &out, 1));
-    expect_stored(&f, cases[0], &out);
+    expect_stored(&f, &out);
     close_all(&f);
 }
 
@@ -211,9 +159,8 @@ static void test_kept_input(void **state) {
         close_all(&f);
         skip();
     }
-    smg_tensor inputs[3] = {0};
     smg_tensor out = {.name = "last_hidden_state"};
-    load_case(&f, cases[0], inputs);
+    smg_tensor *inputs = load_case(&f, cases[0]);
     int64_t wide[64];
     int64_t count = smg_tensor_elements(&inputs[0]);
     assert_true(count <= 64);
@@ -224,7 +171,7 @@ static void test_kept_input(void **state) {
     expect_ok(&f, smg_model_set_input(f.model, &inputs[2]));
     memset(inputs[1].data, 0, inputs[1].bytes); /* it was copied */
     expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
-    expect_stored(&f, cases[0], &out);
+    expect_stored(&f, &out);
     close_all(&f);
 }
 
@@ -236,11 +183,10 @@ static void test_defaults(void **state) {
         close_all(&f);
         skip();
     }
-    smg_tensor inputs[3] = {0};
     smg_tensor out = {.name = "last_hidden_state"};
-    load_case(&f, cases[0], inputs); /* one row, all valid */
+    smg_tensor *inputs = load_case(&f, cases[0]); /* one row, all valid */
     expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
-    expect_stored(&f, cases[0], &out);
+    expect_stored(&f, &out);
     int calls = f.seen.calls;
     expect_ok(&f, smg_model_run(f.model, inputs, 1, &out, 1));
     assert_int_equal(f.seen.calls, calls);
@@ -313,5 +259,5 @@ int main(void) {
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_plans_agree),
         cmocka_unit_test(test_batch),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

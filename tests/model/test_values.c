@@ -13,6 +13,7 @@
 
 #include "graph/graph.h"
 #include "smg/smg.h"
+#include "support/device.h"
 
 enum { VALUES = 9, PAIRS = VALUES * VALUES, MOST = SMG_OP_COUNT };
 
@@ -107,8 +108,7 @@ static void run(bool alike) {
     if (smg_graph_finish(g) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     const smg_model_desc desc = {.no_calibrate = true};
     smg_status status = smg_model_open_graph(ctx, g, &desc, &model);
-    if (status == SMG_NOT_FOUND) {
-        print_message("no device: %s\n", smg_context_error(ctx));
+    if (device_missing(ctx, status)) {
         smg_graph_destroy(g);
         skip();
     }
@@ -136,5 +136,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_map_of_two_values, setup, teardown),
         cmocka_unit_test_setup_teardown(every_map_of_one_value_twice, setup, teardown),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,7 +1,17 @@
 /* Loading and comparing of stored cases; see the header. */
 #include "support/model_case.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <math.h>
+#include <stdlib.h>
+
+#include "support/device.h"
 
 static smg_status load_inputs(smg_context *ctx, const smg_graph *g, const char *where,
                               smg_arena *arena, model_case *c) {
@@ -40,8 +50,7 @@ smg_status model_case_load(smg_context *ctx, const smg_graph *g, const char *fol
     return smg_fail(ctx, SMG_FORMAT, "'%s' is not F32", path);
 }
 
-double model_case_error(const model_case *c, int64_t count,
-                        double (*get)(void *user, int64_t index), void *user) {
+static double case_error(const model_case *c, int64_t count, double (*get)(void *user, int64_t index), void *user) {
     double worst = 0, largest = 0;
     if (count != c->stored.count || count == 0) return INFINITY;
     for (int64_t i = 0; i < count; i++) {
@@ -60,7 +69,7 @@ static double of_tensor(void *user, int64_t index) {
 
 double model_case_tensor_error(const model_case *c, const smg_tensor *got) {
     smg_tensor copy = *got;
-    return model_case_error(c, smg_tensor_elements(got), of_tensor, &copy);
+    return case_error(c, smg_tensor_elements(got), of_tensor, &copy);
 }
 
 static double of_array(void *user, int64_t index) {
@@ -69,5 +78,111 @@ static double of_array(void *user, int64_t index) {
 
 double model_case_array_error(const model_case *c, const smg_array *got) {
     smg_array copy = *got;
-    return model_case_error(c, smg_array_elements(got), of_array, &copy);
+    return case_error(c, smg_array_elements(got), of_array, &copy);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static const model_row hf_rows[] = {
+#define HF(folder_, output_, ...) {folder_, output_, {__VA_ARGS__}},
+#include "support/hf_models.h"
+#undef HF
+};
+
+static const model_row onnx_rows[] = {
+#define ONNX(folder_, output_, ...) {folder_, output_, {__VA_ARGS__}},
+#include "support/onnx_models.h"
+#undef ONNX
+};
+
+void model_expect_ok(const model_fixture *f, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s: %s", f->row->folder, smg_context_error(f->ctx));
+}
+
+static void open_row(model_fixture *f, model_rows rows) {
+    const char *models = rows == MODEL_HF ? "tests/models" : getenv("SMG_TEST_MODELS");
+    if (models == NULL) fail_msg("SMG_TEST_MODELS is not set: the build unpacks models there");
+    assert_int_equal(smg_context_create(NULL, &f->ctx), SMG_OK);
+    model_expect_ok(f, smg_arena_create(f->ctx, &f->arena));
+    f->folder = smg_arena_format(f->arena, rows == MODEL_HF ? "%s/%s" : "%s/onnx/%s", models, f->row->folder);
+    assert_non_null(f->folder);
+    const char *path = rows == MODEL_HF ? f->folder : smg_path_join(f->arena, f->folder, "model.onnx");
+    assert_non_null(path);
+    model_expect_ok(f, smg_source_open(f->ctx, path, false, &f->source));
+}
+
+static void close_row(model_fixture *f) {
+    smg_source_close(&f->source);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+}
+
+void model_each(model_rows rows, void (*body)(model_fixture *f), void *user) {
+    const model_row *row = rows == MODEL_HF ? hf_rows : onnx_rows;
+    size_t count = rows == MODEL_HF ? SMG_COUNT_OF(hf_rows) : SMG_COUNT_OF(onnx_rows);
+    for (size_t i = 0; i < count; i++) {
+        model_fixture f = {.row = &row[i], .user = user};
+        open_row(&f, rows);
+        body(&f);
+        close_row(&f);
+    }
+}
+
+void model_each_case(model_fixture *f, const smg_graph *g, const char *what,
+                     double (*answer)(model_fixture *f, const model_case *c, smg_arena *arena)) {
+    for (const char *const *name = f->row->cases; *name != NULL; name++) {
+        smg_arena *arena = NULL;
+        model_case c;
+        model_expect_ok(f, smg_arena_create(f->ctx, &arena));
+        model_expect_ok(f, model_case_load(f->ctx, g, f->folder, *name, f->row->output, arena, &c));
+        double error = answer(f, &c, arena);
+        print_message("%s %s %s: %.2g\n", f->row->folder, *name, what, error);
+        assert_true(error <= MODEL_CASE_TOLERANCE);
+        smg_npy_close(&c.stored);
+        smg_arena_destroy(arena);
+    }
+}
+
+double model_reference_error(const model_fixture *f, const smg_graph *g, const model_case *c, smg_arena *arena) {
+    smg_array in[MODEL_CASE_INPUTS], out;
+    assert_int_equal(g->outputs.count, 1);
+    assert_string_equal(g->outputs.items[0].name, c->output);
+    for (int i = 0; i < c->input_count; i++)
+        model_expect_ok(f, smg_tensor_to_array(&c->inputs[i], arena, &in[i]));
+    model_expect_ok(f, smg_graph_eval(g, c->symbols, in, arena, &out));
+    return model_case_array_error(c, &out);
+}
+
+/* ---- on a device ----------------------------------------------------------------------------------- */
+
+static double run_model(model_fixture *f, const model_case *c, smg_arena *arena) {
+    smg_tensor out = {.name = c->output};
+    (void)arena;
+    model_expect_ok(f, smg_model_run(f->user, c->inputs, c->input_count, &out, 1));
+    return model_case_tensor_error(c, &out);
+}
+
+static void run_row(model_fixture *f) {
+    const smg_model_desc desc = {.no_calibrate = true};
+    bool *without = f->user;
+    smg_model *model = NULL;
+    if (*without) return;
+    smg_status status = smg_model_open_source(f->ctx, &f->source, NULL, &desc, &model);
+    *without = device_missing(f->ctx, status);
+    if (*without) return;
+    model_expect_ok(f, status);
+    f->user = model;
+    model_each_case(f, f->source.graph, "on the device", run_model);
+    smg_model_close(model);
+}
+
+static void the_stored_results_on_a_device(void **state) {
+    bool without = false;
+    model_each(*(const model_rows *)*state, run_row, &without);
+    if (without) skip();
+}
+
+int model_device_main(model_rows rows) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(the_stored_results_on_a_device, &rows)};
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -9,58 +9,14 @@
 
 #include <stdlib.h>
 
-#include "onnx/onnx.h"
-#include "support/onnx_bytes.h"
+#include "support/onnx_made.h"
 
-typedef struct fixture {
-    smg_context *ctx;
-    pb p;
-    smg_onnx *model;
-    smg_graph *graph;
-} fixture;
+typedef onnx_made fixture;
 
-static int set_up(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    return f && smg_context_create(NULL, &f->ctx) == SMG_OK ? 0 : -1;
-}
-
-static void clear(fixture *f) {
-    smg_graph_destroy(f->graph);
-    smg_onnx_close(f->model);
-    pb_free(&f->p);
-    f->graph = NULL;
-    f->model = NULL;
-    smg_context_clear_error(f->ctx);
-}
-
-static int tear_down(void **state) {
-    fixture *f = *state;
-    clear(f);
-    smg_context_destroy(f->ctx);
-    free(f);
-    return 0;
-}
-
-static smg_status convert(fixture *f) {
-    smg_status status =
-        smg_onnx_open_bytes(f->ctx, "made.onnx", f->p.data, f->p.size, NULL, &f->model);
-    if (status == SMG_OK) status = smg_onnx_make_graph(f->model, &f->graph);
-    assert_true((status == SMG_OK) == (smg_context_error(f->ctx)[0] == '\0'));
-    return status;
-}
-
-static void expect_graph(fixture *f) {
-    if (convert(f) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
+static void expect_graph(fixture *f) { onnx_made_expect_ok(f, onnx_made_convert(f, NULL)); }
 
 static void expect_failure(fixture *f, smg_status want, const char *part) {
-    smg_status status = convert(f);
-    if (status != want || !strstr(smg_context_error(f->ctx), part))
-        fail_msg("status %d (%s), wanted %d with '%s'", (int)status, smg_context_error(f->ctx),
-                 (int)want, part);
-    assert_null(f->graph);
-    clear(f);
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), want, part);
 }
 
 /* x = f32[3] {1, -2, 3} in, y out; a symbolic size is 3. */
@@ -77,7 +33,7 @@ static void expect_y(fixture *f, double a, double b, double c) {
     assert_int_equal(smg_array_elements(&out), 3);
     for (int i = 0; i < 3; i++) assert_true(out.data[i] == want[i]);
     smg_arena_destroy(arena);
-    clear(f);
+    onnx_made_clear(f);
 }
 
 static void begin_xy(pb *p, int opset) {
@@ -480,7 +436,7 @@ static void sizes_have_the_names_of_the_file(void **state) {
         onnx_end(&f->p);
         expect_graph(f);
         expect_dims(f, 0, rows[i][1]);
-        clear(f);
+        onnx_made_clear(f);
     }
     /* Odd names stay apart and are the same wherever they occur. */
     onnx_begin(&f->p, 18);
@@ -563,7 +519,7 @@ static void equalities_that_a_file_implies_are_kept(void **state) {
 }
 
 static void add_of(fixture *f, const char *a, const char *b, const char *y) {
-    clear(f);
+    onnx_made_clear(f);
     onnx_begin(&f->p, 18);
     onnx_value(&f->p, 11, "a", ONNX_F32, a);
     onnx_value(&f->p, 11, "b", ONNX_F32, b);
@@ -582,7 +538,7 @@ static void broadcasts_say_what_symbols_are(void **state) {
     expect_graph(f);
     expect_dims(f, 0, "4 3");
     /* total is past + new, whichever input comes first */
-    clear(f);
+    onnx_made_clear(f);
     onnx_begin(&f->p, 18);
     onnx_value(&f->p, 11, "past", ONNX_F32, "p");
     onnx_value(&f->p, 11, "new", ONNX_F32, "n");
@@ -718,27 +674,27 @@ static void sequences_are_lists_of_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sequences_are_lists_of_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(assignments_to_boxes_are_choices, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(elements_of_ranges_are_sizes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nodes_may_come_in_any_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cycles_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names_are_made_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_must_come_from_somewhere, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_default_of_an_input_is_a_constant, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(dead_nodes_are_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_unsupported_operators_are_listed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(inputs_of_nodes_are_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(constants_have_many_forms, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(branches_fold, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_are_expanded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_that_call_themselves_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sizes_have_the_names_of_the_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(inputs_are_refused_with_a_reason, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(outputs_must_be_what_is_declared, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equalities_that_a_file_implies_are_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(broadcasts_say_what_symbols_are, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sequences_are_lists_of_values, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(assignments_to_boxes_are_choices, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(elements_of_ranges_are_sizes, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(nodes_may_come_in_any_order, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(cycles_are_refused, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(names_are_made_once, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(values_must_come_from_somewhere, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(a_default_of_an_input_is_a_constant, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(dead_nodes_are_left_out, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(all_unsupported_operators_are_listed, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(inputs_of_nodes_are_counted, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(constants_have_many_forms, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(branches_fold, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(functions_are_expanded, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(functions_that_call_themselves_end, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(sizes_have_the_names_of_the_file, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(inputs_are_refused_with_a_reason, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(outputs_must_be_what_is_declared, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(equalities_that_a_file_implies_are_kept, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(broadcasts_say_what_symbols_are, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, onnx_made_set_up, onnx_made_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

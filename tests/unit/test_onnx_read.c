@@ -15,67 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "onnx/onnx.h"
 #include "support/fault.h"
-#include "support/onnx_bytes.h"
+#include "support/onnx_made.h"
 
-typedef struct fixture {
-    smg_context *ctx;
-    pb p;
-    smg_onnx *model;
-    smg_graph *graph;
-} fixture;
-
-static int set_up(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    return f && smg_context_create(NULL, &f->ctx) == SMG_OK ? 0 : -1;
-}
-
-static void clear(fixture *f) {
-    smg_graph_destroy(f->graph);
-    smg_onnx_close(f->model);
-    pb_free(&f->p);
-    f->graph = NULL;
-    f->model = NULL;
-    smg_context_clear_error(f->ctx);
-}
-
-static int tear_down(void **state) {
-    fixture *f = *state;
-    clear(f);
-    smg_context_destroy(f->ctx);
-    free(f);
-    return 0;
-}
-
-static smg_status convert(fixture *f, const char *folder) {
-    smg_status status =
-        smg_onnx_open_bytes(f->ctx, "made.onnx", f->p.data, f->p.size, folder, &f->model);
-    if (status == SMG_OK) status = smg_onnx_make_graph(f->model, &f->graph);
-    assert_true((status == SMG_OK) == (f->graph != NULL));
-    assert_true((status == SMG_OK) == (smg_context_error(f->ctx)[0] == '\0'));
-    return status;
-}
-
-static void expect_ok(fixture *f, smg_status status) {
-    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
-
-/* The status, and that the sentence has `part`. */
-static void expect_failure(fixture *f, smg_status status, smg_status want, const char *part) {
-    if (status != want || !strstr(smg_context_error(f->ctx), part))
-        fail_msg("status %d (%s), wanted %d with '%s'", (int)status, smg_context_error(f->ctx),
-                 (int)want, part);
-    clear(f);
-}
+typedef onnx_made fixture;
 
 /* The output "y" of a model without inputs. */
 static void expect_values(fixture *f, const double *want, int count) {
     smg_arena *arena = NULL;
     smg_array out;
-    expect_ok(f, smg_arena_create(f->ctx, &arena));
-    expect_ok(f, smg_graph_eval(f->graph, NULL, NULL, arena, &out));
+    onnx_made_expect_ok(f, smg_arena_create(f->ctx, &arena));
+    onnx_made_expect_ok(f, smg_graph_eval(f->graph, NULL, NULL, arena, &out));
     assert_int_equal(smg_array_elements(&out), count);
     for (int i = 0; i < count; i++)
         if (!(out.data[i] == want[i] || (isnan(out.data[i]) && isnan(want[i]))))
@@ -168,10 +118,10 @@ static void every_type_is_read(void **state) {
     for (size_t i = 0; i < 2 * SMG_COUNT_OF(kinds); i++) {
         const kind *k = &kinds[i / 2];
         made_tensor(f, k, i % 2 == 1);
-        smg_status status = convert(f, NULL);
+        smg_status status = onnx_made_convert(f, NULL);
         if (status != SMG_OK) fail_msg("%s: %s", k->what, smg_context_error(f->ctx));
         expect_values(f, k->want, k->count);
-        clear(f);
+        onnx_made_clear(f);
     }
 }
 
@@ -182,13 +132,13 @@ static void weights_are_not_copied(void **state) {
     for (size_t i = 0; i < SMG_COUNT_OF(borrowed); i++) {
         bool found = false;
         made_tensor(f, &kinds[borrowed[i]], false);
-        expect_ok(f, convert(f, NULL));
+        onnx_made_expect_ok(f, onnx_made_convert(f, NULL));
         for (int id = 0; id < f->graph->nodes.count; id++) {
             const uint8_t *data = f->graph->nodes.items[id].data;
             found = found || (data >= f->p.data && data < f->p.data + f->p.size);
         }
         assert_true(found);
-        clear(f);
+        onnx_made_clear(f);
     }
 }
 
@@ -231,7 +181,7 @@ static void wrong_tensors_are_named(void **state) {
         onnx_plain(&f->p, "Identity", "i", "w", "y");
         onnx_value(&f->p, 12, "y", w->type, "?");
         onnx_end(&f->p);
-        expect_failure(f, convert(f, NULL), w->status, w->part);
+        onnx_made_expect_failure(f, onnx_made_convert(f, NULL), w->status, w->part);
     }
 }
 
@@ -243,13 +193,13 @@ static void elements_in_pieces_are_refused(void **state) {
     pb_bytes(&f->p, 4, "\0\0\0\0", 4);
     pb_end(&f->p);
     onnx_end(&f->p);
-    expect_failure(f, convert(f, NULL), SMG_UNSUPPORTED, "second piece");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_UNSUPPORTED, "second piece");
     onnx_begin(&f->p, 18);
     onnx_tensor(&f->p, 5, "w", ONNX_F32, "1");
     pb_float(&f->p, 4, 1);
     pb_end(&f->p);
     onnx_end(&f->p);
-    expect_failure(f, convert(f, NULL), SMG_UNSUPPORTED, "not packed");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_UNSUPPORTED, "not packed");
 }
 
 /* A file cannot say where in itself the elements are: those fields are the reader's own. */
@@ -264,7 +214,7 @@ static void a_file_has_no_say_in_places(void **state) {
     onnx_plain(&f->p, "Identity", "i", "w", "y");
     onnx_value(&f->p, 12, "y", ONNX_F32, "4");
     onnx_end(&f->p);
-    expect_failure(f, convert(f, NULL), SMG_FORMAT, "holds 0 elements, its shape needs 4");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_FORMAT, "holds 0 elements, its shape needs 4");
 }
 
 /* ---- external data -------------------------------------------------------------------------- */
@@ -280,7 +230,7 @@ static void write_file(fixture *f, const char *where, const char *name, const vo
                        size_t size) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", where, name);
-    expect_ok(f, smg_file_write_atomic(f->ctx, path, data, size));
+    onnx_made_expect_ok(f, smg_file_write_atomic(f->ctx, path, data, size));
 }
 
 static void entry(pb *p, const char *key, const char *value) {
@@ -312,19 +262,19 @@ static void external_data_is_mapped(void **state) {
     const char *where = folder(room, sizeof room);
     write_file(f, where, "w.data", data, sizeof data - 1);
     made_external(f, "w.data", "3", "8");
-    expect_ok(f, convert(f, where));
+    onnx_made_expect_ok(f, onnx_made_convert(f, where));
     expect_values(f, want, 2);
-    clear(f);
+    onnx_made_clear(f);
     made_external(f, "./w.data", "3", NULL);
-    expect_ok(f, convert(f, where));
-    clear(f);
+    onnx_made_expect_ok(f, onnx_made_convert(f, where));
+    onnx_made_clear(f);
     /* Through a path: the folder is the file's. */
     char path[512];
     made_external(f, "w.data", "3", "8");
     write_file(f, where, "model.onnx", f->p.data, f->p.size);
     snprintf(path, sizeof path, "%s/model.onnx", where);
-    expect_ok(f, smg_onnx_open(f->ctx, path, &f->model));
-    expect_ok(f, smg_onnx_make_graph(f->model, &f->graph));
+    onnx_made_expect_ok(f, smg_onnx_open(f->ctx, path, &f->model));
+    onnx_made_expect_ok(f, smg_onnx_make_graph(f->model, &f->graph));
     expect_values(f, want, 2);
 }
 
@@ -354,16 +304,16 @@ static void external_data_stays_in_the_folder(void **state) {
     };
     write_file(f, where, "w.data", "abc\0\0\x80\x3f\0\0\0\x40", 11);
     snprintf(outside, sizeof outside, "%s/../outside.data", where);
-    expect_ok(f, smg_file_write_atomic(f->ctx, outside, "12345678", 8));
+    onnx_made_expect_ok(f, smg_file_write_atomic(f->ctx, outside, "12345678", 8));
     snprintf(path, sizeof path, "%s/link.data", where);
     unlink(path);
     assert_int_equal(symlink("../outside.data", path), 0);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         made_external(f, rows[i].location, rows[i].offset, rows[i].length);
-        expect_failure(f, convert(f, where), rows[i].status, rows[i].part);
+        onnx_made_expect_failure(f, onnx_made_convert(f, where), rows[i].status, rows[i].part);
     }
     made_external(f, "w.data", NULL, NULL);
-    expect_failure(f, convert(f, NULL), SMG_UNSUPPORTED, "without a folder");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_UNSUPPORTED, "without a folder");
 }
 
 /* ---- bytes that are no sound file ----------------------------------------------------------- */
@@ -420,7 +370,7 @@ static void other_bytes_are_refused(void **state) {
     };
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         pb_raw(&f->p, rows[i].bytes, rows[i].count);
-        expect_failure(f, convert(f, NULL), SMG_FORMAT, rows[i].part);
+        onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_FORMAT, rows[i].part);
     }
 }
 
@@ -436,7 +386,7 @@ static void nesting_is_bounded(void **state) {
     }
     for (int i = 0; i < 3 * 70; i++) pb_end(&f->p);
     onnx_end(&f->p);
-    expect_failure(f, convert(f, NULL), SMG_FORMAT, "nested more than 64 deep");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_FORMAT, "nested more than 64 deep");
 }
 
 static void opsets_have_limits(void **state) {
@@ -445,19 +395,19 @@ static void opsets_have_limits(void **state) {
     for (size_t i = 0; i < SMG_COUNT_OF(versions); i++) {
         onnx_begin(&f->p, versions[i]);
         onnx_end(&f->p);
-        expect_failure(f, convert(f, NULL), SMG_UNSUPPORTED, "smg reads 11 to 23");
+        onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_UNSUPPORTED, "smg reads 11 to 23");
     }
     pb_begin(&f->p, 7);
     pb_end(&f->p);
-    expect_failure(f, convert(f, NULL), SMG_FORMAT, "does not say which opset");
+    onnx_made_expect_failure(f, onnx_made_convert(f, NULL), SMG_FORMAT, "does not say which opset");
     for (int version = 11; version <= 23; version++) {
         onnx_begin(&f->p, version);
         onnx_value(&f->p, 11, "x", ONNX_F32, "2");
         onnx_plain(&f->p, "Identity", "i", "x", "y");
         onnx_value(&f->p, 12, "y", ONNX_F32, "2");
         onnx_end(&f->p);
-        expect_ok(f, convert(f, NULL));
-        clear(f);
+        onnx_made_expect_ok(f, onnx_made_convert(f, NULL));
+        onnx_made_clear(f);
     }
 }
 
@@ -488,7 +438,7 @@ static void every_allocation_may_fail(void **state) {
         size_t size = 0;
         pb_free(&f->p);
         snprintf(path, sizeof path, "tests/fuzz/corpus/onnx/%s", names[i]);
-        expect_ok(f, smg_file_read(f->ctx, path, &data, &size));
+        onnx_made_expect_ok(f, smg_file_read(f->ctx, path, &data, &size));
         pb_raw(&f->p, data, size);
         smg_free(f->ctx, data, size + 1);
         assert_true(fault_every_allocation(&sweep) > 10);
@@ -497,18 +447,18 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_type_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(weights_are_not_copied, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(wrong_tensors_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(elements_in_pieces_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_has_no_say_in_places, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(external_data_is_mapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(external_data_stays_in_the_folder, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_prefix_gives_a_status, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_bytes_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nesting_is_bounded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(opsets_have_limits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_type_is_read, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(weights_are_not_copied, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(wrong_tensors_are_named, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(elements_in_pieces_are_refused, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_has_no_say_in_places, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(external_data_is_mapped, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(external_data_stays_in_the_folder, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(every_prefix_gives_a_status, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(other_bytes_are_refused, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(nesting_is_bounded, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(opsets_have_limits, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, onnx_made_set_up, onnx_made_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

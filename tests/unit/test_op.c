@@ -203,7 +203,8 @@ static void laws_hold(void **state) {
                                   smg_prim_eval(prim, SMG_KIND_FLOAT, values[k], x, 0)));
             bool truth = smg_prim_result(prim) == PRIM_RESULT_BOOL; /* undoes itself where x is one */
             if (smg_prim_obeys(prim, SMG_LAW_UNDOES_ITSELF) && (!truth || x == 0.0 || x == 1.0))
-                assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0), x));
+                assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0),
+                                  x));
         }
         for (int law = 1; law <= SMG_LAW_UNDOES_ITSELF; law *= 2) laws += smg_prim_obeys(prim, (smg_law)law);
     }
@@ -224,8 +225,10 @@ static void equal_operands_keep_their_value(void **state) {
         }
     }
     smg_expr n = smg_expr_leaf(f->pool, SMG_KIND_INT, 1);
-    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_SUB, n, n, SMG_EXPR_NONE), smg_expr_const(f->pool, SMG_KIND_INT, 0));
-    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_EQ, n, n, SMG_EXPR_NONE), smg_expr_const(f->pool, SMG_KIND_BOOL, 7));
+    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_SUB, n, n, SMG_EXPR_NONE),
+                     smg_expr_const(f->pool, SMG_KIND_INT, 0));
+    assert_int_equal(smg_expr_make(f->pool, SMG_PRIM_EQ, n, n, SMG_EXPR_NONE),
+                     smg_expr_const(f->pool, SMG_KIND_BOOL, 7));
 }
 
 int main(void) {

@@ -15,33 +15,9 @@
 #if SMG_VULKAN
 #include "program/program.h"
 #include "spirv/spirv.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "detect_leaks=0";
-}
-#endif
-
-typedef struct witness {
-    size_t live_bytes;
-    int calls;
-} witness;
-
-static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
-    witness *seen = user;
-    seen->calls++;
-    void *moved = new_size ? realloc(pointer, new_size) : NULL;
-    if (new_size && !moved) return NULL;
-    if (!new_size) free(pointer);
-    seen->live_bytes += new_size - old_size;
-    return moved;
-}
-
-static void on_log(void *user, smg_log_level level, const char *line) {
-    (void)user;
-    if (level == SMG_LOG_WARNING) print_message("log: %s\n", line);
-}
+#include "support/device.h"
+#include "support/driver_leaks.h"
+#include "support/witness.h"
 
 typedef struct fixture {
     witness seen;
@@ -202,13 +178,11 @@ static void derive_table(fixture *f) {
 
 static bool start(fixture *f) {
     memset(f, 0, sizeof *f);
-    const smg_context_desc desc = {.reallocate = hook, .log = on_log, .user = &f->seen};
+    const smg_context_desc desc = witness_desc(&f->seen);
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
-    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) {
-        print_message("no device: %s\n", smg_context_error(f->ctx));
-        return false;
-    }
+    if (device_missing(f->ctx, smg_vk_open(f->ctx, NULL, 0, &f->dev))) return false;
+    assert_non_null(f->dev);
     make_bundle(f);
     assert_int_equal(smg_program_create(f->ctx, &f->bundle, f->dev, NULL, &f->program), SMG_OK);
     return true;
@@ -496,7 +470,7 @@ int main(void) {
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_refuses),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
 #else
 int main(void) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
+#include "support/device.h"
 
 static const char text[] = "graph layer\n"
                            "dim b\ndim s max 512\n"
@@ -120,11 +121,9 @@ static void every_list_gives_the_value(void **state) {
 static void lists_are_made_when_sizes_are_bound(void **state) {
     fixture *f = *state;
     smg_model *model = NULL;
-    if (smg_model_open_graph(f->ctx, f->g, NULL, &model) != SMG_OK) {
-        print_message("no device: %s\n", smg_context_error(f->ctx));
-        assert_null(getenv("SMG_REQUIRE_DEVICE"));
-        skip();
-    }
+    smg_status status = smg_model_open_graph(f->ctx, f->g, NULL, &model);
+    if (device_missing(f->ctx, status)) skip();
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     smg_compilation *c = smg_model_compilation(model);
     for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
         smg_tensor x, y = {.name = "y"};
@@ -148,5 +147,5 @@ int main(void) {
         cmocka_unit_test(lists_are_made_when_sizes_are_bound),
 #endif
     };
-    return cmocka_run_group_tests_name("variants", tests, setup, teardown);
+    return device_result(cmocka_run_group_tests_name("variants", tests, setup, teardown));
 }

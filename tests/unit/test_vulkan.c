@@ -16,39 +16,12 @@
 
 #if SMG_VULKAN
 #include "spirv/spirv.h"
+#include "support/device.h"
+#include "support/driver_leaks.h"
+#include "support/witness.h"
 #include "vulkan/vulkan_private.h" /* test_adopted is an application with a VkDevice of its own */
 
 #include "smg/vulkan.h"
-
-/* Drivers leak a little when they are unloaded; our own memory is counted by the hook below, and
- * Vulkan objects left behind by the validation layer. */
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "detect_leaks=0"; }
-#endif
-
-typedef struct witness {
-    size_t live_bytes;
-    int warnings;
-    int calls;   /* that asked for memory */
-    int fail_at; /* the call that fails, 0 for none */
-} witness;
-
-static void on_log(void *user, smg_log_level level, const char *line) {
-    if (level != SMG_LOG_WARNING) return;
-    if (!strstr(line, "is not installed")) ((witness *)user)->warnings++;
-    print_message("log: %s\n", line);
-}
-
-static void *hook(void *user, void *pointer, size_t old_size, size_t new_size) {
-    witness *seen = user;
-    if (new_size && ++seen->calls == seen->fail_at) return NULL;
-    void *moved = new_size ? realloc(pointer, new_size) : NULL;
-    if (new_size && !moved) return NULL;
-    if (!new_size) free(pointer);
-    seen->live_bytes += new_size - old_size;
-    return moved;
-}
 
 typedef struct fixture {
     witness seen;
@@ -76,7 +49,7 @@ typedef struct add_push {
 
 static void open_device(fixture *f) {
     memset(f, 0, sizeof *f);
-    const smg_context_desc desc = {.log = on_log, .reallocate = hook, .user = &f->seen};
+    const smg_context_desc desc = witness_desc(&f->seen);
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
     if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
@@ -488,8 +461,11 @@ static void test_every_allocation_fails(void **state) {
     bool done = false;
     int step = 1;
     for (; !done && step < 1000; step++) {
-        witness seen = {.fail_at = step};
-        const smg_context_desc desc = {.reallocate = hook, .user = &seen, .cache_dir = ""};
+        witness seen;
+        smg_context_desc desc = witness_desc(&seen);
+        desc.log = NULL; /* caches that cannot be written are told */
+        desc.cache_dir = "";
+        seen.fail_at = step;
         smg_context *ctx = NULL;
         smg_status status = smg_context_create(&desc, &ctx);
         if (status == SMG_OK) {
@@ -516,10 +492,10 @@ static int find_device(void) {
     smg_vk_device *dev = NULL;
     if (smg_context_create(NULL, &ctx) != SMG_OK) return 1;
     smg_status status = smg_vk_open(ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &dev);
-    if (status != SMG_OK) print_message("skipped: %s\n", smg_context_error(ctx));
+    bool missing = device_missing(ctx, status);
     smg_vk_close(dev);
     smg_context_destroy(ctx);
-    return status == SMG_OK ? 0 : status == SMG_NOT_FOUND ? 77 : 1;
+    return missing ? device_result(0) : status != SMG_OK;
 }
 
 int main(void) {

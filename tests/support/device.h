@@ -1,0 +1,17 @@
+/* Tests that run on whatever Vulkan device there is, and say so when there is none. */
+#ifndef TESTS_DEVICE_H
+#define TESTS_DEVICE_H
+
+#include <stdbool.h>
+
+#include "smg/smg.h"
+
+/* `status` (of opening a device or a model) says that there is no device, or that smg was built without
+ * Vulkan. Then the reason is printed; the test fails where SMG_REQUIRE_DEVICE is set. The caller cleans up
+ * and skips. */
+bool device_missing(const smg_context *ctx, smg_status status);
+/* What main returns after cmocka's count of failures: 77, which ctest shows as skipped, where any test missed its
+ * device. */
+int device_result(int failed);
+
+#endif
