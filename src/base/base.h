@@ -62,7 +62,7 @@ void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size);
 char *smg_arena_string(smg_arena *arena, const char *text); /* copies */
 char *smg_arena_string_n(smg_arena *arena, const char *text, size_t length);
 char *smg_arena_format(smg_arena *arena, const char *format, ...) SMG_PRINTF(2, 3);
-size_t smg_arena_bytes(const smg_arena *arena); /* total reserved, for tests and --profile */
+size_t smg_arena_bytes(const smg_arena *arena); /* total reserved: tests bound it */
 /* For tests: from now on every piece of every arena is an allocation of its own through the hook, so
  * that each can be made to fail. */
 void smg_context_exact_arenas(smg_context *ctx);
@@ -132,7 +132,6 @@ smg_status smg_map_create(smg_arena *arena, smg_map **out_map);
 /* Sets or replaces. */
 smg_status smg_map_set(smg_map *map, const void *key, size_t key_bytes, void *value);
 bool smg_map_get(const smg_map *map, const void *key, size_t key_bytes, void **out_value);
-size_t smg_map_count(const smg_map *map);
 
 /* ---- files -------------------------------------------------------------------------------- */
 
@@ -171,6 +170,5 @@ const char *smg_context_cache_dir(const smg_context *ctx);
 void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
                       void *user);
 double smg_clock_seconds(void);     /* monotonic */
-size_t smg_peak_resident_bytes(void); /* 0 when unknown */
 
 #endif

@@ -81,7 +81,3 @@ bool smg_map_get(const smg_map *map, const void *key, size_t key_bytes, void **o
     if (out_value != NULL) *out_value = entry->value;
     return true;
 }
-
-size_t smg_map_count(const smg_map *map) {
-    return map->count;
-}

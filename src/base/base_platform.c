@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,14 +173,4 @@ double smg_clock_seconds(void) {
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-size_t smg_peak_resident_bytes(void) {
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss < 0) return 0;
-#if defined(__APPLE__)
-    return (size_t)usage.ru_maxrss;
-#else
-    return (size_t)usage.ru_maxrss * 1024;
-#endif
 }

@@ -144,7 +144,6 @@ smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id nod
                            smg_arena *arena, smg_tensor *out_tensor);
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);
 int64_t smg_tensor_elements(const smg_tensor *tensor);
-smg_type smg_tensor_type(const smg_tensor *tensor);
 double smg_tensor_get(const smg_tensor *tensor, int64_t index);
 void smg_tensor_set(smg_tensor *tensor, int64_t index, double value);
 smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out_array);
@@ -180,8 +179,6 @@ typedef struct smg_check {
 smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
                              const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
                              smg_arena *arena, smg_check *out_check);
-/* Bound on the relative error of f32 that the graph's depth and reductions explain. */
-double smg_compile_tolerance(const smg_graph *g, const int64_t *symbols, smg_arena *scratch);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
 /* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */
@@ -209,7 +206,6 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
                                  const smg_model_desc *desc, smg_model **out_model);
 smg_compilation *smg_model_compilation(smg_model *model);
 smg_program *smg_model_program(smg_model *model);
-smg_vk_device *smg_model_device(smg_model *model);
 /* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
 smg_status smg_model_bind(smg_model *model, const int64_t *values);
 /* Seconds: opening the device, and making pipelines with the upload. */

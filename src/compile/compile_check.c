@@ -36,7 +36,8 @@ static double own_roundings(const smg_graph *g, const smg_node *node, const int6
     return 0;
 }
 
-double smg_compile_tolerance(const smg_graph *g, const int64_t *symbols, smg_arena *scratch) {
+/* Bound on the relative error of f32 that the graph's depth and reductions explain. */
+static double tolerance_of(const smg_graph *g, const int64_t *symbols, smg_arena *scratch) {
     double *depth = SMG_ARENA_ARRAY(scratch, double, (size_t)g->nodes.count + 1);
     double longest = 0;
     if (depth == NULL) return 0;
@@ -173,7 +174,7 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
-    double tolerance = smg_compile_tolerance(g, values, scratch);
+    double tolerance = tolerance_of(g, values, scratch);
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;

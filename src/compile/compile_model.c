@@ -84,10 +84,6 @@ smg_program *smg_model_program(smg_model *m) {
     return m->program;
 }
 
-smg_vk_device *smg_model_device(smg_model *m) {
-    return m->device;
-}
-
 void smg_model_times(const smg_model *m, double *out_device, double *out_program) {
     *out_device = m->device_seconds;
     *out_program = m->program_seconds;

@@ -12,18 +12,18 @@ int64_t smg_tensor_elements(const smg_tensor *tensor) {
     return count;
 }
 
-smg_type smg_tensor_type(const smg_tensor *tensor) {
+static smg_type type_of(const smg_tensor *tensor) {
     smg_type type = SMG_TYPE_F32;
     if (tensor->type != NULL) smg_type_find(tensor->type, &type);
     return type;
 }
 
 double smg_tensor_get(const smg_tensor *tensor, int64_t index) {
-    return smg_host_get(smg_tensor_type(tensor), tensor->data, index);
+    return smg_host_get(type_of(tensor), tensor->data, index);
 }
 
 void smg_tensor_set(smg_tensor *tensor, int64_t index, double value) {
-    smg_host_set(smg_tensor_type(tensor), tensor->data, index, value);
+    smg_host_set(type_of(tensor), tensor->data, index, value);
 }
 
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
@@ -87,7 +87,7 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
                            smg_tensor *out) {
     SMG_TRY(smg_tensor_make(ctx, g, id, symbols, arena, out));
     if (how == SMG_FILL_ZEROS) return SMG_OK;
-    smg_type type = smg_tensor_type(out);
+    smg_type type = type_of(out);
     int64_t count = smg_tensor_elements(out);
     for (int64_t i = 0; how == SMG_FILL_ONES && i < count; i++) smg_tensor_set(out, i, 1);
     if (how == SMG_FILL_ONES) return SMG_OK;
@@ -166,12 +166,12 @@ smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor 
                                               [SMG_TYPE_I32] = SMG_IMPORT_I32,
                                               [SMG_TYPE_I64] = SMG_IMPORT_I64,
                                               [SMG_TYPE_BOOL] = SMG_IMPORT_BOOL};
-    return smg_npy_write(ctx, path, dtypes[smg_tensor_type(tensor)], tensor->rank, tensor->dims,
+    return smg_npy_write(ctx, path, dtypes[type_of(tensor)], tensor->rank, tensor->dims,
                          tensor->data);
 }
 
 smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out) {
-    *out = (smg_array){.type = smg_tensor_type(tensor), .rank = tensor->rank};
+    *out = (smg_array){.type = type_of(tensor), .rank = tensor->rank};
     memcpy(out->dims, tensor->dims, sizeof(tensor->dims));
     int64_t count = smg_tensor_elements(tensor);
     out->data = SMG_ARENA_ARRAY(arena, double, (size_t)count + 1);

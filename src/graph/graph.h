@@ -83,7 +83,6 @@ smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int 
                              const smg_size *dims);
 smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
                                 const smg_size *dims, const void *data);
-smg_value smg_graph_size_of(smg_graph *g, smg_size size); /* f32 */
 smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size); /* f32 i32 i64 */
 smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis);
 smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);

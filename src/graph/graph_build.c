@@ -221,10 +221,6 @@ smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size) {
     return no_value;
 }
 
-smg_value smg_graph_size_of(smg_graph *g, smg_size size) {
-    return smg_graph_size_typed(g, SMG_TYPE_F32, size);
-}
-
 smg_value smg_graph_size_as(smg_graph *g, const char *type, const char *size) {
     smg_type parsed;
     smg_size value;

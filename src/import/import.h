@@ -80,9 +80,6 @@ int smg_safetensors_count(const smg_safetensors *table);
 const smg_import_tensor *smg_safetensors_at(const smg_safetensors *table, int index);
 /* NULL when absent, nothing recorded: for optional tensors. */
 const smg_import_tensor *smg_safetensors_find(const smg_safetensors *table, const char *name);
-/* NOT_FOUND names the file and the tensor. */
-smg_status smg_safetensors_need(const smg_safetensors *table, const char *name,
-                                const smg_import_tensor **out_tensor);
 /* Tells the system that a tensor's pages are not needed any more (it was uploaded). */
 void smg_safetensors_drop(const smg_safetensors *table, const smg_import_tensor *tensor);
 
@@ -108,7 +105,6 @@ smg_json_at smg_json_get(smg_json_at at, const char *key); /* member of an objec
 bool smg_json_exists(smg_json_at at);                      /* there, and not null */
 bool smg_json_is_object(smg_json_at at);
 bool smg_json_is_array(smg_json_at at);
-bool smg_json_is_text(smg_json_at at);
 size_t smg_json_count(smg_json_at at); /* of an array or object; else 0 */
 
 /* Walks arrays and objects in file order, linear time:

@@ -156,10 +156,6 @@ bool smg_json_is_array(smg_json_at at) {
     return yyjson_is_arr(value_of(at));
 }
 
-bool smg_json_is_text(smg_json_at at) {
-    return yyjson_is_str(value_of(at));
-}
-
 size_t smg_json_count(smg_json_at at) {
     return yyjson_is_obj(value_of(at)) ? yyjson_obj_size(value_of(at))
                                        : yyjson_arr_size(value_of(at));

@@ -314,14 +314,6 @@ const smg_import_tensor *smg_safetensors_find(const smg_safetensors *table, cons
     return &table->tensors.items[(uintptr_t)found - 1];
 }
 
-smg_status smg_safetensors_need(const smg_safetensors *table, const char *name,
-                                const smg_import_tensor **out_tensor) {
-    *out_tensor = smg_safetensors_find(table, name);
-    if (*out_tensor != NULL) return SMG_OK;
-    return smg_fail(table->ctx, SMG_NOT_FOUND, "'%s' has no tensor '%s' among its %d",
-                    table->shards[0].label, name, table->tensors.count);
-}
-
 void smg_safetensors_drop(const smg_safetensors *table, const smg_import_tensor *tensor) {
     const smg_mapped_file *file = &table->shards[tensor->file].file;
     if (file->data == NULL) return;

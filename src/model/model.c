@@ -29,11 +29,6 @@ bool smg_model_input_default(const char *name, int64_t *out_value) {
     return mask || strcmp(name, "token_type_ids") == 0;
 }
 
-bool smg_model_can_pool(const char *model_type) {
-    const struct family *family = find_family(model_type);
-    return family != NULL && family->pools;
-}
-
 static smg_status unknown_type(smg_context *ctx, const char *type) {
     smg_text names;
     smg_text_init(&names, ctx);

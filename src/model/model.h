@@ -34,7 +34,7 @@ typedef struct smg_model_source {
     bool (*tensor)(void *user, const char *name, smg_type *out_type, int *out_rank,
                    int64_t out_dims[SMG_MAX_RANK], const void **out_data);
     /* What comes out beside, or instead of, "last_hidden_state": "embedding" f32[batch, hidden]. Text
-     * encoders alone have it (smg_model_can_pool). */
+     * encoders alone have it. */
     smg_model_pooling pooling;
     bool normalize;      /* the embedding divided by its L2 norm */
     bool embedding_only; /* with pooling: no output last_hidden_state */
@@ -53,7 +53,5 @@ smg_status smg_model_build(smg_context *ctx, const smg_model_source *source, smg
 /* What an input of these graphs holds everywhere when a caller gives none, as in Hugging Face: 1 for an
  * attention mask (nothing is padding), 0 for token types. false: it must be given. */
 bool smg_model_input_default(const char *name, int64_t *out_value);
-/* Can this model_type give an "embedding"? */
-bool smg_model_can_pool(const char *model_type);
 
 #endif

@@ -28,7 +28,7 @@ smg_status smg_model_read_eps(smg_context *ctx, const smg_model_source *source, 
     return smg_fail(ctx, SMG_FORMAT, "%s is %g, must be in [0, 1)", key, *out_eps);
 }
 
-smg_status smg_model_check_activation(smg_context *ctx, const char *key, const char *name) {
+static smg_status check_activation(smg_context *ctx, const char *key, const char *name) {
     if (smg_model_activation_known(name)) return SMG_OK;
     return smg_fail(ctx, SMG_UNSUPPORTED, "%s %s is not supported (%s are)", key, name,
                     smg_model_activation_names());
@@ -37,7 +37,7 @@ smg_status smg_model_check_activation(smg_context *ctx, const char *key, const c
 smg_status smg_model_read_activation(smg_context *ctx, const smg_model_source *source,
                                      const char *key, const char *fallback, const char **out_name) {
     SMG_TRY(source->get_string(source->user, key, fallback, out_name));
-    return smg_model_check_activation(ctx, key, *out_name);
+    return check_activation(ctx, key, *out_name);
 }
 
 smg_status smg_model_refuse_bool(smg_context *ctx, const smg_model_source *source, const char *key,

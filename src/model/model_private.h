@@ -56,7 +56,6 @@ smg_status smg_model_read_eps(smg_context *ctx, const smg_model_source *source, 
                               double fallback, double *out_eps);
 smg_status smg_model_read_activation(smg_context *ctx, const smg_model_source *source,
                                      const char *key, const char *fallback, const char **out_name);
-smg_status smg_model_check_activation(smg_context *ctx, const char *key, const char *name);
 /* UNSUPPORTED when the key is true (`when`) or false (!`when`); `fallback` is what its absence means. */
 smg_status smg_model_refuse_bool(smg_context *ctx, const smg_model_source *source, const char *key,
                                  bool fallback, bool when);

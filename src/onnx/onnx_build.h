@@ -212,8 +212,6 @@ smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int out
 smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               smg_import_dtype dtype, int rank, const smg_size *dims,
                               const smg_size *sizes);
-smg_status smg_onnx_set_constant(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                                 const smg_import_tensor *tensor);
 /* Whatever the value is (Identity). */
 smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int output,
                              const smg_onnx_value *value);

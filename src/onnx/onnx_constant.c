@@ -11,8 +11,8 @@ void smg_onnx_hold_constant(smg_onnx_build *b, smg_onnx_value *v, const smg_impo
     }
 }
 
-smg_status smg_onnx_set_constant(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                                 const smg_import_tensor *tensor) {
+static smg_status set_constant(smg_onnx_build *b, const smg_onnx_node *n, int output,
+                               const smg_import_tensor *tensor) {
     if (b->failed || !tensor) return smg_onnx_failed(b, n);
     if (output >= n->output_count || !n->outputs[output]) return SMG_OK;
     smg_onnx_hold_constant(b, n->outputs[output], tensor);
@@ -36,7 +36,7 @@ static smg_status set_floats(smg_onnx_build *b, const smg_onnx_node *n, int rank
                              .count = count,
                              .data = data,
                              .bytes = (size_t)count * 4};
-    return smg_onnx_set_constant(b, n, 0, t);
+    return set_constant(b, n, 0, t);
 }
 
 static smg_status set_ints(smg_onnx_build *b, const smg_onnx_node *n, int rank, int count,
@@ -53,7 +53,7 @@ smg_status smg_onnx_convert_constant(smg_onnx_build *b, const smg_onnx_node *n) 
     const int64_t *ints = NULL;
     int count;
     if (smg_onnx_has_attr(n, "value"))
-        return smg_onnx_set_constant(b, n, 0, smg_onnx_attr_tensor(b, n, "value"));
+        return set_constant(b, n, 0, smg_onnx_attr_tensor(b, n, "value"));
     if (smg_onnx_has_attr(n, "value_float")) {
         float value = (float)smg_onnx_attr_float(b, n, "value_float", 0);
         return set_floats(b, n, 0, 1, &value);

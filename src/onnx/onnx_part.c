@@ -97,19 +97,6 @@ smg_value smg_onnx_permute(smg_onnx_build *b, smg_value x, const int *perm) {
     return x.id && moved ? smg_graph_transpose(b->graph, x, rank, perm) : x;
 }
 
-smg_value smg_onnx_move_axis(smg_onnx_build *b, smg_value x, int from, int to) {
-    int perm[SMG_MAX_RANK], rank = smg_onnx_rank(b, x), next = 0;
-    for (int i = 0; i < rank; i++) {
-        if (i == to) {
-            perm[i] = from;
-            continue;
-        }
-        if (next == from) next++;
-        perm[i] = next++;
-    }
-    return smg_onnx_permute(b, x, perm);
-}
-
 /* x with `removed` axes at `axis` replaced by `count` others. */
 static smg_value replace_axes(smg_onnx_build *b, smg_value x, int axis, int removed, int count,
                               const smg_size *with) {

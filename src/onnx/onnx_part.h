@@ -32,7 +32,6 @@ smg_value smg_onnx_stretch(smg_onnx_build *b, smg_value x, int rank, const smg_s
 smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count,
                         int64_t step);
 smg_value smg_onnx_permute(smg_onnx_build *b, smg_value x, const int *perm);
-smg_value smg_onnx_move_axis(smg_onnx_build *b, smg_value x, int from, int to);
 /* Axes of extent 1 put in / taken out at `axis` of the result / of x. */
 smg_value smg_onnx_insert(smg_onnx_build *b, smg_value x, int axis);
 smg_value smg_onnx_remove(smg_onnx_build *b, smg_value x, int axis);

@@ -147,10 +147,6 @@ void smg_program_destroy(smg_program *p) {
     smg_arena_destroy(p->arena);
 }
 
-const smg_bundle *smg_program_bundle(const smg_program *p) {
-    return p->bundle;
-}
-
 double smg_program_time(const smg_program *p) {
     return p->seconds;
 }
@@ -193,9 +189,4 @@ void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
     if (p->bound == NULL) return;
     out->unaliased_bytes = p->bound->unaliased_bytes;
     out->barriers = p->bound->barriers;
-}
-
-void smg_program_work(const smg_program *p, double *out_bytes, double *out_flops) {
-    *out_bytes = p->bound != NULL ? p->bound->bytes : 0;
-    *out_flops = p->bound != NULL ? p->bound->flops : 0;
 }

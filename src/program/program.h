@@ -41,7 +41,6 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
                               const smg_program_options *options, smg_program **out_program);
 void smg_program_destroy(smg_program *program); /* NULL is fine */
 
-const smg_bundle *smg_program_bundle(const smg_program *program);
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
 smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name,
                             int *out_buffer);
@@ -79,8 +78,6 @@ typedef struct smg_program_memory {
     int barriers, pipelines;
 } smg_program_memory;
 void smg_program_memory_used(const smg_program *program, smg_program_memory *out_memory);
-/* Modelled global traffic and arithmetic of one run at the bound sizes. */
-void smg_program_work(const smg_program *program, double *out_bytes, double *out_flops);
 
 /* ---- the arena's plan (program_arena.c), pure: also used without a device ----------------------- */
 

@@ -48,7 +48,6 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
 /* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. */
 void smg_vk_close(smg_vk_device *dev);
 
-smg_context *smg_vk_context(const smg_vk_device *dev);
 /* Queried facts, plus measured ones once calibrated. Lives as long as the device. */
 const smg_target *smg_vk_target(const smg_vk_device *dev);
 /* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */
@@ -127,17 +126,10 @@ smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_v
 void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
                             const smg_vk_binding *bindings, int binding_count, const void *push,
                             int push_bytes, int64_t gx, int64_t gy, int64_t gz);
-/* The grid is read by the device: three uint32 at `offset` (multiple of 4) of `grid`. */
-void smg_vk_record_dispatch_indirect(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                                     const smg_vk_binding *bindings, int binding_count,
-                                     const void *push, int push_bytes, smg_vk_buffer *grid,
-                                     int64_t offset);
 /* Everything recorded before (dispatches and copies) happens before everything after. */
 void smg_vk_record_barrier(smg_vk_recording *rec);
 void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset,
                         smg_vk_buffer *to, int64_t to_offset, int64_t bytes);
-void smg_vk_record_fill(smg_vk_recording *rec, smg_vk_buffer *buffer, int64_t offset, int64_t bytes,
-                        uint32_t word);
 /* The time when everything recorded before is finished. Each slot once. */
 void smg_vk_record_timestamp(smg_vk_recording *rec, int slot);
 /* Closes the list; writes of the last commands become visible to the host. */

@@ -288,7 +288,6 @@ void smg_vk_close(smg_vk_device *dev) {
 
 /* ---- small answers -------------------------------------------------------------------------- */
 
-smg_context *smg_vk_context(const smg_vk_device *dev) { return dev->ctx; }
 const smg_target *smg_vk_target(const smg_vk_device *dev) { return &dev->target; }
 int smg_vk_validation_errors(const smg_vk_device *dev) { return dev->instance->validation_messages; }
 bool smg_vk_validation_on(const smg_vk_device *dev) { return dev->instance->validation; }

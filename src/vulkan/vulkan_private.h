@@ -36,7 +36,7 @@
     X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
     X(BeginCommandBuffer) X(EndCommandBuffer)                                                      \
     X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                 \
-    X(CmdDispatchIndirect) X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                 \
+    X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                                        \
     X(CmdResetQueryPool) X(CmdWriteTimestamp)                                                      \
     X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                                  \
     X(CreateFence) X(DestroyFence) X(ResetFences) X(WaitForFences) X(GetFenceStatus)               \
@@ -249,7 +249,7 @@ void smg_vk_cache_store(smg_vk_device *dev);
 smg_status smg_vk_transfer_create(smg_vk_device *dev);
 void smg_vk_transfer_destroy(smg_vk_device *dev);
 /* What a command does, as a set. */
-enum { SMG_VK_COMPUTE = 1, SMG_VK_COPY = 2, SMG_VK_INDIRECT = 4, SMG_VK_ANYTHING = 7 };
+enum { SMG_VK_COMPUTE = 1, SMG_VK_COPY = 2, SMG_VK_ANYTHING = 3 };
 /* One global memory barrier between commands of the kinds `before` and `after`. Drivers flush and
  * wait for less when fewer kinds are named. */
 void smg_vk_barrier(const smg_vk_device *dev, VkCommandBuffer commands, int before, int after);

@@ -251,26 +251,6 @@ static smg_status check_range(smg_vk_recording *rec, const char *what, const smg
                     (long long)bytes, (long long)offset, buffer->label, (long long)buffer->bytes);
 }
 
-static smg_status check_words(smg_vk_recording *rec, const char *what, int64_t offset, int64_t bytes) {
-    if (offset % 4 == 0 && bytes % 4 == 0) return SMG_OK;
-    return smg_fail(rec->dev->ctx, SMG_INVALID, "%s: %lld bytes at %lld are not multiples of 4", what,
-                    (long long)bytes, (long long)offset);
-}
-
-void smg_vk_record_dispatch_indirect(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                                     const smg_vk_binding *bindings, int binding_count,
-                                     const void *push, int push_bytes, smg_vk_buffer *grid,
-                                     int64_t offset) {
-    if (!recording_open(rec)) return;
-    fail(rec, check_range(rec, "indirect grid", grid, offset, 12));
-    fail(rec, check_words(rec, "indirect grid", offset, 12));
-    if (rec->status != SMG_OK) return;
-    fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
-    if (rec->status != SMG_OK) return;
-    before_command(rec, SMG_VK_COMPUTE | SMG_VK_INDIRECT);
-    rec->dev->fn.CmdDispatchIndirect(rec->commands, grid->handle, (VkDeviceSize)offset);
-}
-
 void smg_vk_record_barrier(smg_vk_recording *rec) {
     if (recording_open(rec)) rec->kinds_pending = SMG_VK_ANYTHING;
 }
@@ -291,17 +271,6 @@ void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from
                                  (VkDeviceSize)bytes};
     before_command(rec, SMG_VK_COPY);
     rec->dev->fn.CmdCopyBuffer(rec->commands, from->handle, to->handle, 1, &region);
-}
-
-void smg_vk_record_fill(smg_vk_recording *rec, smg_vk_buffer *buffer, int64_t offset, int64_t bytes,
-                        uint32_t word) {
-    if (!recording_open(rec) || bytes == 0) return;
-    fail(rec, check_range(rec, "fill", buffer, offset, bytes));
-    fail(rec, check_words(rec, "fill", offset, bytes));
-    if (rec->status != SMG_OK) return;
-    before_command(rec, SMG_VK_COPY);
-    rec->dev->fn.CmdFillBuffer(rec->commands, buffer->handle, (VkDeviceSize)offset,
-                               (VkDeviceSize)bytes, word);
 }
 
 void smg_vk_record_timestamp(smg_vk_recording *rec, int slot) {

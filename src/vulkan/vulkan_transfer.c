@@ -11,7 +11,6 @@ static VkPipelineStageFlags stages_of(int kinds) {
     VkPipelineStageFlags stages = 0;
     if (kinds & SMG_VK_COMPUTE) stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     if (kinds & SMG_VK_COPY) stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-    if (kinds & SMG_VK_INDIRECT) stages |= VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
     return stages;
 }
 
@@ -22,8 +21,7 @@ static VkAccessFlags writes_of(int kinds) {
 
 static VkAccessFlags reads_of(int kinds) {
     return ((kinds & SMG_VK_COMPUTE) ? (VkAccessFlags)VK_ACCESS_SHADER_READ_BIT : 0u) |
-           ((kinds & SMG_VK_COPY) ? (VkAccessFlags)VK_ACCESS_TRANSFER_READ_BIT : 0u) |
-           ((kinds & SMG_VK_INDIRECT) ? (VkAccessFlags)VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0u);
+           ((kinds & SMG_VK_COPY) ? (VkAccessFlags)VK_ACCESS_TRANSFER_READ_BIT : 0u);
 }
 
 void smg_vk_barrier(const smg_vk_device *dev, VkCommandBuffer commands, int before, int after) {
