@@ -1,15 +1,41 @@
-/* Which nodes are in no list at all because every reader computes them anew: predicates and indices made of positions
- * and sizes, and cheap maps of one tensor that lies in memory anyway (a mask turned into summands, a cast). Such a value
- * costs its readers no more traffic than its stored form would, and no kernel. */
+/* Which nodes are in no list at all because every reader computes them anew: maps and gathers of positions, sizes and
+ * tensors that lie in memory anyway. What is cheap and reads one tensor at most (a predicate over positions, a mask
+ * turned into summands, a cast) costs its readers no more traffic than its stored form would. Anything else of this
+ * kind is priced, from the last to the first: a kernel and the traffic of its result against computing it once for each
+ * reader. What an inlined node is made of is inlined with it. */
+#include <math.h>
+
 #include "plan/plan_internal.h"
 
-#define PLAN_INLINE_COST 8.0 /* multiply-adds per element, operands included */
+#define PLAN_INLINE_COST 8.0  /* multiply-adds per element, operands included: never worth a kernel */
 #define PLAN_INLINE_LOADS 1
+#define PLAN_ANEW_COST 80.0   /* beyond this nothing is computed more than once */
+#define PLAN_ANEW_PASSES 4.0  /* times that a kernel may ask for one element: passes, blocks of the other side */
+#define PLAN_GATHER_COST 4.0  /* an index: from which end, inside or not, where */
+#define PLAN_REUSE 64.0       /* products that a staged element serves */
 
+/* What it takes to make one value from memory. */
 typedef struct weight {
-    double cost;
-    int loads;
+    bool known;
+    double cost;  /* multiply-adds per element, operands included */
+    double bytes; /* of all that is read, once */
+    int loads;    /* tensors, each time it is named */
+    bool checked; /* an index is data: one more binding, for errors */
 } weight;
+
+/* Who asks for a value, through what is inlined. */
+typedef struct demand {
+    double readers, elements;
+    bool forced; /* by an inlined reader */
+} demand;
+
+typedef struct inliner {
+    planner *p;
+    smg_exprs *exprs;
+    weight *weights;
+    demand *demands;
+    bool *output;
+} inliner;
 
 bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost) {
     smg_expr operand[SMG_MAX_OPERANDS] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
@@ -22,37 +48,120 @@ bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double
     return value != SMG_EXPR_NONE;
 }
 
-/* What it takes to compute `id` from memory; false when something on the way has to be a kernel. */
-static bool weigh(const planner *p, smg_exprs *exprs, const weight *known, smg_node_id id, weight *out) {
+static double elements_of(const planner *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
-    *out = (weight){ 0 };
-    if (p->prepared[id] || !plan_map_cost(p, exprs, n, &out->cost)) return false;
-    for (int k = 0; k < n->operand_count; k++) {
-        smg_node_id source = smg_space_source(p->g, n->operand[k]);
-        const smg_node *s = smg_graph_node(p->g, source);
-        bool tensor = p->prepared[source] || smg_op_leaf(s->op) == SMG_LEAF_TENSOR;
-        if (smg_node_class(s) != SMG_CLASS_LEAF && !p->prepared[source] && !p->inlined[source]) return false;
-        out->loads += tensor ? 1 : known[source].loads;
-        out->cost += known[source].cost;
+    double count = 1;
+    for (int d = 0; d < n->rank; d++) {
+        int64_t extent;
+        if (smg_size_eval(p->g->sizes, n->dims[d], p->nominal, &extent)) count *= (double)extent;
     }
-    return true;
+    return count;
+}
+
+/* ---- weights, operands first ---------------------------------------------------------------------- */
+
+static bool in_memory(const planner *p, smg_node_id source) {
+    return p->prepared[source] || smg_op_leaf(smg_graph_node(p->g, source)->op) == SMG_LEAF_TENSOR;
+}
+
+/* One operand of a node of `elements`; false when it has to be computed by a kernel. */
+static bool add_operand(const inliner *in, smg_node_id operand, double elements, weight *io) {
+    smg_node_id source = smg_space_source(in->p->g, operand);
+    const weight *w = &in->weights[source];
+    if (in_memory(in->p, source)) {
+        io->loads++;
+        io->bytes += 4.0 * fmin(elements, elements_of(in->p, source));
+        return true;
+    }
+    if (smg_node_class(smg_graph_node(in->p->g, source)) == SMG_CLASS_LEAF) return true;
+    io->loads += w->loads;
+    io->cost += w->cost;
+    io->bytes += w->bytes;
+    io->checked = io->checked || w->checked;
+    return w->known;
+}
+
+static weight weigh(const inliner *in, smg_node_id id) {
+    const smg_node *n = smg_graph_node(in->p->g, id);
+    weight w = { .known = !in->p->prepared[id] && !in->output[id] };
+    double elements = elements_of(in->p, id);
+    bool gather = smg_node_class(n) == SMG_CLASS_GATHER && !in->p->options->unfused;
+    if (gather) {
+        w.cost = PLAN_GATHER_COST;
+        w.checked = true;
+        w.known = w.known && in_memory(in->p, smg_space_source(in->p->g, n->operand[0]));
+    } else if (!plan_map_cost(in->p, in->exprs, n, &w.cost)) {
+        w.known = false;
+    }
+    for (int k = 0; k < n->operand_count && w.known; k++) w.known = add_operand(in, n->operand[k], elements, &w);
+    /* every load is a binding of every reader, which has others to make */
+    int64_t bindings = in->p->target->max_bindings / 4;
+    if (bindings < PLAN_INLINE_LOADS) bindings = PLAN_INLINE_LOADS;
+    w.known = w.known && w.cost <= PLAN_ANEW_COST && w.loads + w.checked <= bindings;
+    return w;
+}
+
+/* ---- demands, readers first ------------------------------------------------------------------------ */
+
+/* What node `id` asks of its operands; an inlined one passes on what is asked of it. */
+static void demand_operands(inliner *in, smg_node_id id) {
+    const smg_node *n = smg_graph_node(in->p->g, id);
+    const demand *own = &in->demands[id];
+    for (int k = 0; k < n->operand_count; k++) {
+        demand *d = &in->demands[smg_space_source(in->p->g, n->operand[k])];
+        double elements = elements_of(in->p, n->operand[k]);
+        if (smg_node_class(n) == SMG_CLASS_MAP) elements = elements_of(in->p, id);
+        if (smg_node_class(n) == SMG_CLASS_CONTRACT) {
+            const smg_node_id other = n->operand[1 - k];
+            elements = fmax(elements, elements * elements_of(in->p, other) / PLAN_REUSE / elements_of(in->p, id));
+        }
+        d->readers += in->p->inlined[id] ? own->readers : 1;
+        d->elements += in->p->inlined[id] ? fmax(own->elements, elements) : elements;
+        d->forced = d->forced || in->p->inlined[id];
+    }
+}
+
+static bool is_cheap(const inliner *in, smg_node_id id) {
+    const weight *w = &in->weights[id];
+    int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS; /* the yardstick has a kernel for every map of tensors */
+    return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked;
+}
+
+/* Is a kernel for it dearer than to compute it for each reader? One reader alone can share its kernel. */
+static bool is_cheaper_anew(const inliner *in, smg_node_id id) {
+    const smg_target *t = in->p->target;
+    const weight *w = &in->weights[id];
+    const demand *d = &in->demands[id];
+    if (in->p->options->unfused || d->readers < 2) return false;
+    if (in->p->options->objective == SMG_OBJECTIVE_DISPATCHES) return true;
+    double bytes = 4.0 * elements_of(in->p, id);
+    double stored = t->dispatch_cost + (w->bytes + bytes * (1 + d->readers)) / t->bandwidth;
+    double anew = w->bytes * d->readers / t->bandwidth + 2.0 * PLAN_ANEW_PASSES * w->cost * d->elements / t->fma_rate;
+    return anew < stored;
 }
 
 smg_status plan_mark_inlined(planner *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
-    smg_exprs *exprs;
-    weight *known = SMG_ARENA_ARRAY(p->arena, weight, count);
-    bool *output = SMG_ARENA_ARRAY(p->arena, bool, count);
+    inliner in = { .p = p };
+    in.weights = SMG_ARENA_ARRAY(p->arena, weight, count);
+    in.demands = SMG_ARENA_ARRAY(p->arena, demand, count);
+    in.output = SMG_ARENA_ARRAY(p->arena, bool, count);
+    bool *live = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->inlined = SMG_ARENA_ARRAY(p->arena, bool, count);
-    SMG_TRY(smg_exprs_create(p->arena, &exprs));
-    if (known == NULL || output == NULL || p->inlined == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_exprs_create(p->arena, &in.exprs));
+    if (in.weights == NULL || in.demands == NULL || in.output == NULL || live == NULL || p->inlined == NULL) return SMG_MEMORY;
+    smg_graph_mark_live(p->g, live);
     for (int o = 0; o < p->g->outputs.count; o++) {
-        output[smg_space_source(p->g, p->g->outputs.items[o].node)] = true;
+        in.output[smg_space_source(p->g, p->g->outputs.items[o].node)] = true;
     }
-    int loads = p->options->unfused ? 0 : PLAN_INLINE_LOADS; /* the yardstick has a kernel for every map of tensors */
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
-        if (output[id] || !weigh(p, exprs, known, id, &known[id])) continue;
-        p->inlined[id] = known[id].cost <= PLAN_INLINE_COST && known[id].loads <= loads;
+        if (smg_node_computes(smg_graph_node(p->g, id))) in.weights[id] = weigh(&in, id);
+    }
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
+        if (!live[id] || !smg_node_computes(smg_graph_node(p->g, id))) continue;
+        bool possible = in.weights[id].known;
+        p->inlined[id] = possible && (in.demands[id].forced || is_cheap(&in, id) || is_cheaper_anew(&in, id));
+        demand_operands(&in, id);
     }
     return smg_context_status(p->ctx);
 }

@@ -229,13 +229,15 @@ static bool reads_streamed(const smg_space_builder *b, int i) {
 
 smg_status smg_space_connect(smg_space_builder *b, int i) {
     saved_atoms saved;
-    int copies = b->copies.count;
+    int copies = b->copies.count, labels[52];
+    memcpy(labels, b->labels[i], sizeof(labels));
     if (!save(b, &saved)) return SMG_MEMORY;
     SMG_TRY(connect_all(b, i, false));
     if (b->space->refused != NULL) return SMG_OK;
     /* Two reads of one streamed value at two axes (x[i] - x[j]) would make the axes one. */
     if (reads_streamed(b, i) && !smg_space_distinct(b, i, i + 1)) {
         restore(b, &saved);
+        memcpy(b->labels[i], labels, sizeof(labels)); /* what was made since is no atom any more */
         b->copies.count = copies;
         SMG_TRY(connect_all(b, i, true));
         if (b->space->refused != NULL) return SMG_OK;

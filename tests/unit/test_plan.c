@@ -177,6 +177,49 @@ static void constants_are_prepared(void **state) {
     smg_graph_destroy(g);
 }
 
+/* Does a kernel of the run list list the node, or do its readers compute it anew? */
+static bool has_kernel(fixture *f, const char *text, const char *name, const char *device, const smg_plan_options *o) {
+    smg_graph *g;
+    smg_target target;
+    smg_plan *plan;
+    bool found = false;
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(check_target(f->ctx, device, &target), SMG_OK);
+    assert_int_equal(smg_plan_make(g, &target, o, f->arena, &plan), SMG_OK);
+    for (int s = 0; s < plan->steps.count; s++) {
+        for (int n = 0; n < plan->steps.items[s].node_count; n++) {
+            found = found || strcmp(smg_graph_describe(g, plan->steps.items[s].nodes[n]), name) == 0;
+        }
+    }
+    smg_graph_destroy(g);
+    return found;
+}
+
+/* Rows of a table that two products apart from each other read, or something made of them. */
+#define ROWS                                                                                                     \
+    "graph g\ndim n\nids = input i32[n]\nw = constant f32[1000, 64]\nm = constant f32[64, 64]\nx = gather(w, ids)\n"
+#define READ_TWICE(what)                                                                                         \
+    "p = contract(" what ", m) \"ni,io->no\"\nt = sum(p) axis=0 keep\nq = div(p, t)\ny = add(q, " what ")\noutput y = y\n"
+
+static void a_kernel_or_computed_anew(void **state) {
+    static const int64_t few[] = { 16 }, many[] = { 1 << 20 };
+    fixture *f = *state;
+    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES }, unfused = { .unfused = true };
+    smg_plan_options small = { .nominal = few }, large = { .nominal = many };
+    assert_false(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &fewest));
+    assert_false(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &small));
+    assert_true(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &unfused));
+    assert_true(has_kernel(f, ROWS READ_TWICE("x"), "x", "careful", &fewest)); /* four bindings */
+    assert_true(has_kernel(f, ROWS "output x = x\n" READ_TWICE("x"), "x", "h200", &fewest));
+    /* what it is made of comes with it */
+    assert_false(has_kernel(f, ROWS "e = erf(x)\n" READ_TWICE("e"), "e", "h200", &small));
+    assert_false(has_kernel(f, ROWS "e = erf(x)\n" READ_TWICE("e"), "x", "h200", &small));
+    /* arithmetic that takes longer than a kernel and its traffic, or is too much in any case */
+    assert_true(has_kernel(f, ROWS "e = erf(x)\n" READ_TWICE("e"), "e", "h200", &large));
+    assert_true(has_kernel(f, ROWS "a = erf(x)\nb = erf(a)\nc = erf(b)\nd = erf(c)\ne = erf(d)\n" READ_TWICE("e"), "e",
+                           "h200", &fewest));
+}
+
 static void same_input_same_plan(void **state) {
     fixture *f = *state;
     smg_graph *graph;
@@ -261,7 +304,7 @@ int main(void) {
         cmocka_unit_test(every_graph_on_every_target), cmocka_unit_test(sizes_around_tiles),
         cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
-        cmocka_unit_test(constants_are_prepared),
+        cmocka_unit_test(constants_are_prepared),      cmocka_unit_test(a_kernel_or_computed_anew),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

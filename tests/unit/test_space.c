@@ -161,6 +161,16 @@ static void shifted_map_of_inputs_is_copied(void **state) {
     assert_int_equal(view->offset, smg_size_const(f->g->sizes, 2));
 }
 
+/* One value of inputs at two axes of one product, behind a view that cuts a third: each side has a copy. */
+static void product_of_a_map_with_itself(void **state) {
+    fixture *f = *state;
+    parse(f, "graph p\ndim n\nx = input f32[2, 2, n, 8]\ne = exp(x)\nr = reshape(e) : f32[4, n, 8]\n"
+             "y = contract(r, r) \"hsd,htd->hst\"\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_int_equal(f->space->axes.count, 4); /* heads merged again, two positions, the contracted one */
+    assert_int_equal(f->space->nodes.count, 4);
+}
+
 static const smg_sview *view_of(const fixture *f, int node, int k) {
     return &f->space->views.items[f->space->nodes.items[node].operand[k].view];
 }
@@ -261,6 +271,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(shifted_intermediate_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(diagonal_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(shifted_map_of_inputs_is_copied, setup, teardown),
+        cmocka_unit_test_setup_teardown(product_of_a_map_with_itself, setup, teardown),
         cmocka_unit_test_setup_teardown(windows_are_affine, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_indices_are_shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(uneven_reshapes_have_quotients, setup, teardown),
