@@ -150,7 +150,9 @@ void glsl_columns_open(glsl_writer *w, glsl_iter *it) {
     if (it->columns > 1) {
         if (it->column_registers > 1) {
             it->j = "j";
-            GLSL_LINE(w, "[[unroll]]");
+            /* more columns than a lane has registers: none of them is in one, and code for each would be endless */
+            bool held = it->column_registers <= w->target->registers_lane;
+            GLSL_LINE(w, held ? "[[unroll]]" : "[[dont_unroll]]");
             glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers,
                                      it->j_step));
             it->column_braces++;

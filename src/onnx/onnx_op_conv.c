@@ -190,6 +190,15 @@ static smg_value over_taps(smg_onnx_build *b, const char *op, smg_value x, int a
     return smg_onnx_drop_axes(b, smg_onnx_reduce(b, op, x, both), both);
 }
 
+/* Taps that lie behind the padding at every place (a window made for larger images) are none. */
+static void drop_taps_outside(smg_onnx_build *b, window_axis *w) {
+    int64_t inside;
+    smg_size end = smg_size_add(b->sizes, smg_size_add(b->sizes, w->extent, w->before), w->after);
+    if (!smg_size_is_const(b->sizes, end, &inside) || inside < 1) return;
+    int64_t reach = (inside - 1) / w->dilation + 1;
+    if (w->taps > reach) w->taps = reach;
+}
+
 /* How many taps of each place count: f32[places]. */
 static smg_value counted(smg_onnx_build *b, const window_axis *w, bool padding) {
     smg_size taps = smg_onnx_int(b, w->taps), zero = smg_onnx_int(b, 0);
@@ -207,11 +216,11 @@ static smg_value counted(smg_onnx_build *b, const window_axis *w, bool padding) 
     return smg_onnx_drop_axes(b, counts, over);
 }
 
-static smg_value averaged(smg_onnx_build *b, smg_value sum, const windows *w, bool padding) {
-    int64_t taps = 1;
-    for (int i = 0; i < w->axes; i++) taps *= w->axis[i].taps;
+/* `area`: taps of a whole window. */
+static smg_value averaged(smg_onnx_build *b, smg_value sum, const windows *w, int64_t area,
+                          bool padding) {
     bool all = !w->partial && (padding || !w->pads);
-    if (all) return smg_onnx_with(b, "mul", sum, 1.0 / (double)taps);
+    if (all) return smg_onnx_with(b, "mul", sum, 1.0 / (double)area);
     smg_value count = {0};
     for (int i = 0; i < w->axes; i++) {
         smg_value own = smg_onnx_along(b, counted(b, &w->axis[i], padding), 2 + i, 2 + w->axes);
@@ -230,11 +239,16 @@ smg_status smg_onnx_convert_pool(smg_onnx_build *b, const smg_onnx_node *n) {
     if (n->output_count > 1 && n->outputs[1])
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output Indices is used");
     SMG_TRY(read_windows(b, n, taps, &job));
+    int64_t area = 1;
+    for (int i = 0; i < job.axes; i++) {
+        area *= taps[i];
+        drop_taps_outside(b, &job.axis[i]);
+    }
     bool integer = smg_type_kind(smg_onnx_type(n, 0)) == SMG_KIND_INT;
     double lowest = integer ? (double)INT32_MIN : -HUGE_VAL;
     smg_value x = windowed(b, smg_onnx_in(b, n, 0), &job, 2, average ? 0.0 : lowest);
     smg_value y = over_taps(b, average ? "sum" : "reduce_max", x, job.axes);
-    if (average) y = averaged(b, y, &job, padding);
+    if (average) y = averaged(b, y, &job, area, padding);
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
 

@@ -546,6 +546,31 @@ static void test_bad_index(void **state) {
 #endif
 }
 
+/* A sum over more columns than a lane has registers is a loop, one over fewer is written out. */
+static void test_long_columns(void **state) {
+    static const char *const extents[] = {"64", "65536"};
+    fixture *f = *state;
+    smg_target target = full_target(32, false);
+    target.registers_lane = 255;
+    for (int i = 0; i < 2; i++) {
+        smg_arena *arena;
+        smg_text text;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_text_init(&text, f->ctx);
+        smg_kernel *k = kernel_new(arena, "long", (lanes){1, 32, 1, 32});
+        int d = axis(k, "d", extents[i], i == 0 ? 64 : 65536, false);
+        int from = access(k, buffer(k, "x", SMG_TYPE_F32, extents[i], false), 1, d, "1");
+        int to = access(k, buffer(k, "y", SMG_TYPE_F32, "1", true), 0);
+        int sum = tile(k, "sum", SMG_REGISTER, 0, 0);
+        instr(k, SMG_I_REDUCE, sum, load(k, from), 1, d)->combine = SMG_COMBINE_ADD;
+        instr(k, SMG_I_STORE, -1, of_tile(k, sum), 0)->a = to;
+        assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+        assert_int_equal(strstr(smg_text_cstr(&text), "[[dont_unroll]]") != NULL, i == 1);
+        smg_text_free(&text);
+        smg_arena_destroy(arena);
+    }
+}
+
 static void test_refusals(void **state) {
     fixture *f = *state;
     smg_arena *arena;
@@ -605,7 +630,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),  cmocka_unit_test(test_product),
         cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),   cmocka_unit_test(test_bad_index),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
