@@ -169,6 +169,6 @@ const char *smg_context_cache_dir(const smg_context *ctx);
  * when all are done. body must not fail. Falls back to the calling thread. */
 void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
                       void *user);
-double smg_clock_seconds(void);     /* monotonic */
+double smg_clock_seconds(void); /* monotonic */
 
 #endif

@@ -1,9 +1,9 @@
 /* bundle: the flat plan format that the runtime takes: no graph, no op, no kernel in it.
  *
- * Takes:    nothing; plan/ fills it in, program/ reads it.
+ * Takes:    nothing; compile/ fills it in from a plan, program/ reads it.
  * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules.
  * Promises: plain data in one arena; every index in range after smg_bundle_verify.
- * Does not: interpret itself. (Writing it to a file comes with ahead-of-time bundles.)
+ * Does not: interpret itself, or lie in files.
  */
 #ifndef SMG_BUNDLE_H
 #define SMG_BUNDLE_H
@@ -69,7 +69,7 @@ typedef struct smg_bstep {
 
 typedef struct smg_bmodule {
     const char *name;
-    const uint32_t *words; /* SPIR-V 1.3 */
+    const uint32_t *words; /* SPIR-V */
     size_t word_count;
     int local_size;        /* invocations, in x */
     int subgroup;          /* required size with full subgroups; 1: any */

@@ -1,11 +1,11 @@
 /* glsl: a kernel as GLSL 450 text.
  *
  * Takes:    a verified kernel and a target.
- * Gives:    the text of one compute shader (entry "main"), and the interface that whoever
- * dispatches it must serve: bindings, push constants, workgroup size. Promises: the text does what
- * smg_kernel_interpret does, in 32-bit floats; no invocation leaves before a barrier the others
- * reach; no address outside a buffer's elements is touched. Does not: decide anything: tiles,
- * lanes, loops and barriers are the kernel's.
+ * Gives:    the text of one compute shader (entry "main"), and the interface that whoever dispatches it
+ *           must serve: bindings, push constants, workgroup size.
+ * Promises: the text does what smg_kernel_interpret does, in 32-bit floats; no invocation leaves before a
+ *           barrier the others reach; no address outside a buffer's elements is touched.
+ * Does not: decide anything: tiles, lanes, loops and barriers are the kernel's.
  *
  * Any grid of at least smg_kernel_grid() workgroups in x and y does: the kernel numbers them
  * linearly and those beyond the last return at once. Buffers of one dispatch must not overlap (all
@@ -21,13 +21,11 @@
 
 #define SMG_GLSL_MAX_PUSH 16
 
-/* The diagnostics buffer: uint 0 becomes 1 with the first bad index, int 1 is that index, int 2 its
- * limit. */
+/* The diagnostics buffer: uint 0 becomes 1 with the first bad index, int 1 is that index, int 2 its limit. */
 #define SMG_GLSL_DIAGNOSTICS_BYTES 16
 
 typedef struct smg_glsl_interface {
-    int push_symbols[SMG_GLSL_MAX_PUSH]; /* of kernel->sizes, one `int` push constant each, in order
-                                          */
+    int push_symbols[SMG_GLSL_MAX_PUSH]; /* of kernel->sizes, one `int` push constant each, in order */
     int push_count;
     int binding_count; /* kernel->buffers.count, and one for diagnostics where they are */
     int diagnostics;   /* its binding, -1: the kernel has no index from data */
@@ -36,8 +34,7 @@ typedef struct smg_glsl_interface {
     int64_t shared_bytes;
 } smg_glsl_interface;
 
-/* Appends the shader to `out`. UNSUPPORTED names the limit of the target that the kernel exceeds.
- */
+/* Appends the shader to `out`. UNSUPPORTED names the limit of the target that the kernel exceeds. */
 smg_status smg_glsl_write(smg_context *ctx, const smg_kernel *k, const smg_target *target,
                           smg_text *out);
 /* The interface of the text that smg_glsl_write gives for the same kernel and target. */

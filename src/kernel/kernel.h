@@ -1,6 +1,6 @@
 /* kernel: one fused kernel as a short program over tiles (the kernel IR).
  *
- * Takes:    a schedule of one space (lower.c), or nothing (the makers below).
+ * Takes:    a schedule of one space (lower.h), or a program as text.
  * Gives:    a tile program with text form, verifier and CPU interpreter.
  * Promises: the program says everything that decides the result: bounds, barriers, validity of every
  *           lane; the interpreter runs exactly what glsl/ writes out.
@@ -164,8 +164,6 @@ int64_t smg_kernel_join_bytes(const smg_kernel *k);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
-/* Is axis bound by an open loop at instruction `at`? */
-bool smg_kernel_axis_looped(const smg_kernel *k, int axis, int at);
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
 

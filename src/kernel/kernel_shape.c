@@ -101,20 +101,6 @@ int64_t smg_kernel_registers(const smg_kernel *k) {
     return registers;
 }
 
-bool smg_kernel_axis_looped(const smg_kernel *k, int axis, int at) {
-    int closed = 0;
-    for (int i = at - 1; i >= 0; i--) {
-        const smg_instr *instr = &k->code.items[i];
-        if (instr->kind == SMG_I_END) closed++;
-        if (instr->kind != SMG_I_LOOP) continue;
-        if (closed > 0)
-            closed--;
-        else if (instr->axes[0] == axis)
-            return true;
-    }
-    return false;
-}
-
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups) {
     int64_t workgroups = 1;
     for (int i = 0; i < k->grid.count; i++) {

@@ -48,7 +48,8 @@ double smg_prim_cost(smg_prim prim);
 /* Jumps at whole numbers: a result may hang on the last bit of the operand, so the reference rounds that
  * to the operand's type first. */
 bool smg_prim_is_step(smg_prim prim);
-/* What holds of a primitive for all values, as bits: the simplifier and the rewrites ask these. */
+/* What holds of a primitive for all values, -0 counting as 0, as bits: the simplifier, the rewrites and the slicers ask
+ * these. */
 typedef enum smg_law {
     SMG_LAW_COMMUTES = 1,        /* x op y = y op x */
     SMG_LAW_ZERO_KEEPS = 2,      /* x op 0 = x, up to the sign of zero; on either side where it commutes */
@@ -59,7 +60,9 @@ typedef enum smg_law {
     SMG_LAW_ALIKE_TRUE = 64,     /* x op x holds, unless x is NaN */
     SMG_LAW_ALIKE_FALSE = 128,   /* x op x never holds */
     SMG_LAW_ALIKE_ZERO = 256,    /* x op x = 0, NaN where x is NaN or infinite */
-    SMG_LAW_UNDOES_ITSELF = 512  /* op op x = x */
+    SMG_LAW_UNDOES_ITSELF = 512, /* op op x = x */
+    SMG_LAW_NO_NEGATIVE = 1024,  /* the result is never below 0 (NaN is not) */
+    SMG_LAW_KEEPS_SIGN = 2048    /* nor where no operand is */
 } smg_law;
 bool smg_prim_obeys(smg_prim prim, smg_law law);
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);

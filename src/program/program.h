@@ -2,9 +2,9 @@
  *
  * Takes:    a verified bundle, an open device.
  * Gives:    pipelines, uploaded constants, one planned arena, recordings per sizes, results, times.
- * Promises: constants are uploaded once, those that only the prepare list reads are freed after it; a second run of the same sizes allocates nothing; barriers
- *           stand only where a step reads or writes what an earlier one wrote or read; a bad index in the
- *           data is INVALID with the numbers.
+ * Promises: constants are uploaded once, those that only the prepare list reads are freed after it; a second
+ *           run of the same sizes allocates nothing; barriers stand only where a step reads or writes what an
+ *           earlier one wrote or read; a bad index in the data is INVALID with the numbers.
  * Does not: know graphs, ops or kernels; compile anything.
  *
  *     smg_program_create(ctx, bundle, device, NULL, &p);

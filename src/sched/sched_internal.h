@@ -13,9 +13,13 @@ typedef struct smg_roles {
     int reductions, contractions;
 } smg_roles;
 
+/* sched_roles.c. All answer from mappings alone; -1 is no axis. */
 void smg_sched_classify(const smg_space *space, smg_roles *out_roles);
+/* Which operand of every contraction has the rows, when rows are `row` and columns `col`; false where one cannot. */
 bool smg_sched_sides(const smg_space *space, const smg_roles *roles, int row, int col, int8_t *out_left);
+/* The axis of `among` along which the last result that is stored lies next to each other in memory. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among);
+/* By nominal extents; ties go to the lower number. */
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal);
 
 #endif

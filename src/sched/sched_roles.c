@@ -54,7 +54,7 @@ bool smg_sched_sides(const smg_space *space, const smg_roles *roles, int row, in
     return true;
 }
 
-/* Axis with stride 1 in the first result's view: neighbouring lanes should write neighbouring words. */
+/* Neighbouring lanes should write neighbouring words. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among) {
     smg_size unit = smg_size_const(space->graph->sizes, 1);
     for (int i = space->nodes.count - 1; i >= 0; i--) {
@@ -68,7 +68,6 @@ int smg_sched_unit_axis(const smg_space *space, smg_axis_set among) {
     return -1;
 }
 
-/* The largest axis by nominal extent; ties go to the lower number. */
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal) {
     int best = -1;
     for (int a = 0; a < SMG_SPACE_AXES; a++) {

@@ -104,22 +104,14 @@ static smg_expr difference(const smg_slice_roles *r, smg_expr e) {
 
 bool smg_slice_nonnegative(const smg_exprs *pool, smg_expr expr) {
     smg_expr_node n = *smg_expr_get(pool, expr);
-    switch (n.prim) {
-    case SMG_PRIM_CONST: return n.value >= 0;
-    case SMG_PRIM_EXP:
-    case SMG_PRIM_ABS:
-    case SMG_PRIM_SQRT:
-    case SMG_PRIM_RSQRT: return true;
-    case SMG_PRIM_MUL:
-        if (n.arg[0] == n.arg[1]) return true;
-        return smg_slice_nonnegative(pool, n.arg[0]) && smg_slice_nonnegative(pool, n.arg[1]);
-    case SMG_PRIM_ADD:
-    case SMG_PRIM_DIV:
-    case SMG_PRIM_MIN: return smg_slice_nonnegative(pool, n.arg[0]) && smg_slice_nonnegative(pool, n.arg[1]);
-    case SMG_PRIM_MAX: return smg_slice_nonnegative(pool, n.arg[0]) || smg_slice_nonnegative(pool, n.arg[1]);
-    case SMG_PRIM_SELECT: return smg_slice_nonnegative(pool, n.arg[1]) && smg_slice_nonnegative(pool, n.arg[2]);
-    default: return false;
-    }
+    if (n.prim == SMG_PRIM_CONST) return n.value >= 0;
+    if (smg_prim_obeys(n.prim, SMG_LAW_NO_NEGATIVE)) return true;
+    if (n.prim == SMG_PRIM_MUL && n.arg[0] == n.arg[1]) return true;
+    if (n.prim != SMG_PRIM_SELECT && !smg_prim_obeys(n.prim, SMG_LAW_KEEPS_SIGN)) return false;
+    bool first = n.prim == SMG_PRIM_SELECT || smg_slice_nonnegative(pool, n.arg[0]);
+    bool others = smg_slice_nonnegative(pool, n.arg[1]);
+    if (n.prim == SMG_PRIM_MAX) return first || others; /* one is enough */
+    return first && others && (n.prim != SMG_PRIM_SELECT || smg_slice_nonnegative(pool, n.arg[2]));
 }
 
 static smg_expr both(const smg_slice_roles *r, smg_expr a, smg_expr b) {

@@ -29,8 +29,6 @@ typedef struct smg_vk_device_info {
     int64_t local_bytes; /* largest device-local heap */
 } smg_vk_device_info;
 
-/* "cpu", "discrete", "integrated", "virtual", "other". */
-
 /* Every device with a compute queue. NOT_FOUND: no Vulkan loader, no driver, or no device. */
 smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list,
                           int *out_count);
@@ -66,7 +64,7 @@ typedef enum smg_vk_buffer_kind {
     SMG_VK_READBACK    /* device writes, host reads (cached where possible) */
 } smg_vk_buffer_kind;
 
-/* A buffer with its own memory, usable as storage, indirect arguments and copy source or target.
+/* A buffer with its own memory, usable as storage and as source or target of copies.
  * `label` names it in failures. Contents are undefined. DEVICE_MEMORY when it does not fit. */
 smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes,
                                 smg_vk_buffer_kind kind, smg_vk_buffer **out_buffer);

@@ -64,6 +64,10 @@ for path in files_of("src", ends=C):
     lines = text.count("\n")
     if lines > 800 and path.endswith((".c", ".h")):
         breach(path, 0, f"{lines} lines; 800 at most")
+    if os.path.basename(path) == folder + ".h":
+        for word in ("Takes:   ", "Gives:   ", "Promises:", "Does not:"):
+            if f"\n * {word} " not in text:
+                breach(path, 1, f"a front header lacks its line '{word.strip()}'")
     if path.endswith((".c", ".h")) and not re.match(r"(?:#define _\w+.*\n|#if.*\n|#endif.*\n)*\s*/\*", text):
         breach(path, 1, "opens without the paragraph a reader needs first")
 

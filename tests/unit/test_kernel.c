@@ -343,10 +343,6 @@ static void test_shape(void **state) {
     assert_int_equal(smg_kernel_registers(b.k), 8 + 3 * 2);
     assert_int_equal(smg_kernel_scratch_bytes(b.k), 4 * 4); /* rows of 8 lanes over subgroups of 4 */
     assert_int_equal(smg_kernel_shared_bytes(b.k), 16);
-    assert_true(smg_kernel_axis_looped(b.k, 1, 3));
-    assert_true(smg_kernel_axis_looped(b.k, 1, 7));
-    assert_false(smg_kernel_axis_looped(b.k, 1, 2));
-    assert_false(smg_kernel_axis_looped(b.k, 1, 8));
     bench_close(&b);
     bench_open(&b, product);
     assert_int_equal(smg_tile_shared_bytes(b.k, &b.k->tiles.items[1]), 8 * (4 + 1) * 4);

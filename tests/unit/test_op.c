@@ -198,6 +198,11 @@ static void laws_hold(void **state) {
             assert_law(prim, SMG_LAW_ALIKE_TRUE, x, x, !isnan(x));
             assert_law(prim, SMG_LAW_ALIKE_FALSE, x, x, 0);
             assert_law(prim, SMG_LAW_ALIKE_ZERO, x, x, isfinite(x) ? 0.0 : NAN);
+            for (size_t k = 0; k < SMG_COUNT_OF(values); k++) {
+                bool told = smg_prim_obeys(prim, SMG_LAW_NO_NEGATIVE) ||
+                            (smg_prim_obeys(prim, SMG_LAW_KEEPS_SIGN) && x >= 0 && values[k] >= 0);
+                assert_false(told && smg_prim_eval(prim, SMG_KIND_FLOAT, x, values[k], 0) < 0);
+            }
             for (size_t k = 0; k < SMG_COUNT_OF(values) && smg_prim_obeys(prim, SMG_LAW_COMMUTES); k++)
                 assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, x, values[k], 0),
                                   smg_prim_eval(prim, SMG_KIND_FLOAT, values[k], x, 0)));
@@ -206,7 +211,7 @@ static void laws_hold(void **state) {
                 assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0),
                                   x));
         }
-        for (int law = 1; law <= SMG_LAW_UNDOES_ITSELF; law *= 2) laws += smg_prim_obeys(prim, (smg_law)law);
+        for (int law = 1; law <= SMG_LAW_KEEPS_SIGN; law *= 2) laws += smg_prim_obeys(prim, (smg_law)law);
     }
     assert_true(laws > 20);
 }
