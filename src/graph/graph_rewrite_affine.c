@@ -1,6 +1,7 @@
-/* Scales behind a product go into its constant operand: (x W) * a = x (W * a) where the constant a varies along axes
- * that come from W alone, what is added in between is scaled instead: (p + c) * a = p * a + c * a, and constants added
- * one after the other are one: (p + c) + d = p + (c + d). A batch normalisation behind a linear layer or a convolution is such a chain; W * a is work on constants, done once.
+/* Scales behind a product go into its constant operand: (x W) * a = x (W * a) where the constant a varies along
+ * axes that come from W alone, what is added in between is scaled instead: (p + c) * a = p * a + c * a, and
+ * constants added one after the other are one: (p + c) + d = p + (c + d). A batch normalisation behind a linear
+ * layer or a convolution is such a chain; W * a is work on constants, done once.
  *
  * The sums of products are the same in exact arithmetic. In f32 they differ by rounding only as long as no scale or
  * scaled weight leaves the range in which f32 is as exact everywhere, so the values themselves are looked at: all
@@ -129,7 +130,8 @@ static bool scale_folds(const rewriter *r, const smg_node *result, smg_node_id v
     if (!find_product(r, value, c)) return false;
     const smg_node *product = &r->g->nodes.items[c->product];
     for (int k = 0; k < 2; k++) {
-        if (along_operand(r, c, v, s, k) && weight_takes_scale(r, product->operand[k])) return all_in_range(r, s, false);
+        if (along_operand(r, c, v, s, k) && weight_takes_scale(r, product->operand[k]))
+            return all_in_range(r, s, false);
     }
     return false;
 }

@@ -175,10 +175,11 @@ void smg_kernel_print(const smg_kernel *k, smg_text *text);
 smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text, smg_kernel **out_kernel);
 
 /* INTERNAL with the instruction's number and the rule when the program is wrong: tile and axis indices,
- * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes with tile >= upper bound of
- * extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, a shared tile read without a BARRIER after
- * its last write or written without a BARRIER after its last read (loops wrap around), STORE covering its
- * axes once, REDUCE over column axes only, kinds of expressions, lanes a power of two in columns. */
+ * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes
+ * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, a shared tile
+ * read without a BARRIER after its last write or written without a BARRIER after its last read (loops wrap
+ * around), STORE covering its axes once, REDUCE over column axes only, kinds of expressions, lanes a power of
+ * two in columns. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 
 /* One host array per buffer, in double; elements is checked against the kernel's size expression. */

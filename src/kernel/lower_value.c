@@ -324,7 +324,10 @@ static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_v
 /* What stands outside, around the value. Zeros around a load need no choice: what is absent reads as 0. */
 static smg_status within(lowering *l, const smg_slayer *layer, int count, bool absent_is_zero, smg_expr *io_value) {
     bool zeros = absent_is_zero;
-    for (int i = 0; i < count; i++) zeros = zeros && !(layer[i].fill < 0 || layer[i].fill > 0 || layer[i].fill != layer[i].fill);
+    for (int i = 0; i < count; i++) {
+        double fill = layer[i].fill;
+        zeros = zeros && !(fill < 0 || fill > 0 || fill != fill);
+    }
     for (int i = count - 1; i >= 0 && !zeros && l->refused == NULL; i--) {
         smg_expr guard, fill = smg_expr_const(l->k->exprs, smg_expr_get(l->k->exprs, *io_value)->kind, layer[i].fill);
         SMG_TRY(translate(l, layer[i].guard, &guard));

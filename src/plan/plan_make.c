@@ -56,7 +56,8 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
 
 static double cost_of(const planner *p, const segment *s) {
     /* Of equally many kernels those that move least: a tensor that stays inside is what a kernel is for. */
-    if (p->options->objective == SMG_OBJECTIVE_DISPATCHES) return 1.0 + 1e-14 * s->price.bytes + 1e-6 * s->price.seconds;
+    if (p->options->objective == SMG_OBJECTIVE_DISPATCHES)
+        return 1.0 + 1e-14 * s->price.bytes + 1e-6 * s->price.seconds;
     return s->price.seconds;
 }
 
@@ -176,7 +177,8 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);
     p.hash = SMG_ARENA_ARRAY(arena, uint64_t, (size_t)g->nodes.count + 1);
     if (plan == NULL || p.nominal == NULL || p.hash == NULL) return SMG_MEMORY;
-    for (smg_node_id id = 0; id < g->nodes.count; id++) p.hash[id] = smg_node_hash(g, SMG_HASH_SEED, smg_graph_node(g, id));
+    for (smg_node_id id = 0; id < g->nodes.count; id++)
+        p.hash[id] = smg_node_hash(g, SMG_HASH_SEED, smg_graph_node(g, id));
     smg_plan_nominal(g, p.nominal);
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     SMG_TRY(smg_map_create(arena, &p.cache));

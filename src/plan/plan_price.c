@@ -127,10 +127,10 @@ static double operand_words(const walk *w, const smg_tile *tile, int k_axis, dou
     return registers * (columns && along_k(w->k, tile, k_axis) ? bank_conflicts(run * w->k->vec) : 1.0);
 }
 
-/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory, which
- * hands out a quarter as many words as there are multiply-adds in the same time (measured: tiles of 4x4, 8x4 and 8x8
- * a lane reach a half, two thirds and all of the rate of products). The two overlap where a core switches between lanes,
- * not wholly. */
+/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory,
+ * which hands out a quarter as many words as there are multiply-adds in the same time (measured: tiles of 4x4,
+ * 8x4 and 8x8 a lane reach a half, two thirds and all of the rate of products). The two overlap where a core
+ * switches between lanes, not wholly. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
@@ -239,7 +239,8 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
     *out_refused = NULL;
     if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
-    if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings) *out_refused = "needs more storage buffers than a stage has";
+    if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings)
+        *out_refused = "needs more storage buffers than a stage has";
     return *out_refused == NULL;
 }
 

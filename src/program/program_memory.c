@@ -1,8 +1,8 @@
 /* program_memory.c: device memory of a program.
  *
  * Constants that runs read, and what the prepare list derives for them, lie one behind the other in a few
- * buffers, none larger than one binding may reach, and stay for ever. Inputs, outputs and temporaries share the arena: its plan belongs to one tuple of sizes,
- * its memory to the program and only grows. */
+ * buffers, none larger than one binding may reach, and stay for ever. Inputs, outputs and temporaries share the
+ * arena: its plan belongs to one tuple of sizes, its memory to the program and only grows. */
 #include "program/program_private.h"
 
 static int64_t aligned(int64_t value, int64_t alignment) {

@@ -126,8 +126,8 @@ static bool asks_nan(const smg_slice_roles *r, smg_expr e, smg_expr x, bool nega
     return n.prim == SMG_PRIM_ISNAN && !negated && n.arg[0] == x;
 }
 
-/* `select(isnan(x), 0, x)` with x = core / sum(core), core >= 0. The sum is NaN when any element is, 0 when all are, and
- * no element is above it: then x is NaN for every element that is not lost anyway, else for none. */
+/* `select(isnan(x), 0, x)` with x = core / sum(core), core >= 0. The sum is NaN when any element is, 0 when all
+ * are, and no element is above it: then x is NaN for every element that is not lost anyway, else for none. */
 static bool split_guarded(const smg_slice_roles *r, const smg_expr_node *n, smg_postponed *out) {
     bool straight = asks_nan(r, n->arg[0], n->arg[2], false) && is_const(r, n->arg[1], 0.0);
     bool turned = asks_nan(r, n->arg[0], n->arg[1], true) && is_const(r, n->arg[2], 0.0);

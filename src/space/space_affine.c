@@ -1,6 +1,7 @@
-/* Integers that depend on positions and sizes only. An index written with iotas, sizes and arithmetic is evaluated here in
- * affine forms instead of numbers: primitive by primitive, comparisons decided by bounds. What comes out affine
- * is an address like any other; whatever does not stays an index that is evaluated in the kernel. */
+/* Integers that depend on positions and sizes only. An index written with iotas, sizes and arithmetic is
+ * evaluated here in affine forms instead of numbers: primitive by primitive, comparisons decided by bounds. What
+ * comes out affine is an address like any other; whatever does not stays an index that is evaluated in the
+ * kernel. */
 #include "space/space_internal.h"
 
 #define MOST_DEPTH 12

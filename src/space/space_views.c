@@ -1,5 +1,5 @@
-/* Index maps pushed back through views: a transposed, reshaped, broadcast, sliced or bordered operand is the same tensor
- * at other indices. Every view has one; reshapes that do not divide give quotients and remainders. */
+/* Index maps pushed back through views: a transposed, reshaped, broadcast, sliced or bordered operand is the
+ * same tensor at other indices. Every view has one; reshapes that do not divide give quotients and remainders. */
 #include "space/space_internal.h"
 
 /* Dims of a reshape that stand on both sides at the same boundary, from the front (step 1) or the back (-1): the

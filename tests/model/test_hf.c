@@ -1,5 +1,5 @@
-/* Model directories of every family against what PyTorch stored for them: the graph's own meaning,
- * kernels in the interpreter, and how few of them there are. One graph, and one plan, serve all cases of a directory. */
+/* Model directories of every family against what PyTorch stored for them: the graph's own meaning, kernels in
+ * the interpreter, and how few of them there are. One graph, and one plan, serve all cases of a directory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* What fusion leaves of a layer of every stored model with the objective of fewest dispatches: each row-wise maximum stands
- * between two products in one kernel (scores, softmax and what it weighs, whatever the exporter wrote around them), and
- * from one such kernel to the next there are no more dispatches than promised. docs/models.md has the totals. */
+/* What fusion leaves of a layer of every stored model with the objective of fewest dispatches: each row-wise
+ * maximum stands between two products in one kernel (scores, softmax and what it weighs, whatever the exporter
+ * wrote around them), and from one such kernel to the next there are no more dispatches than promised.
+ * docs/models.md has the totals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Values so far are a pool; each step picks an action and operands that suit it. Chains of dependent reductions are made
- * on purpose (x, reduce x, combine both), since they are what fusion is about. */
+/* Values so far are a pool; each step picks an action and operands that suit it. Chains of dependent reductions
+ * are made on purpose (x, reduce x, combine both), since they are what fusion is about. */
 #include "random_internal.h"
 
 #include <float.h>

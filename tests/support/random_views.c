@@ -1,5 +1,5 @@
-/* What real files are full of and kernels must not care about: borders, windows, concatenations, gathers along any axis,
- * scans, masks that compare two positions, rows with nothing valid, reshapes that cut axes unevenly. */
+/* What real files are full of and kernels must not care about: borders, windows, concatenations, gathers along
+ * any axis, scans, masks that compare two positions, rows with nothing valid, reshapes that cut axes unevenly. */
 #include "random_internal.h"
 
 #include <math.h>

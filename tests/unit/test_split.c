@@ -1,5 +1,6 @@
-/* Constants larger than one binding: parts give the value of the whole, in the reference, in the interpreter for a target
- * of 64 KiB a binding, and on the device when it is told to allow no more; what cannot be split is a status. */
+/* Constants larger than one binding: parts give the value of the whole, in the reference, in the interpreter for
+ * a target of 64 KiB a binding, and on the device when it is told to allow no more; what cannot be split is a
+ * status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,8 @@ static void make_inputs(fixture *f, const smg_graph *g, const int64_t *n, smg_te
     assert_int_equal(smg_tensor_fill(f->ctx, g, 1, n, SMG_FILL_RANDOM, 3, f->arena, &out[1]), SMG_OK);
     assert_int_equal(smg_tensor_make(f->ctx, g, 0, n, f->arena, &out[0]), SMG_OK);
     out[0].name = "ids";
-    for (int64_t i = 0; i < *n; i++) smg_tensor_set(&out[0], i, (double)(i == 0 ? 699 : i == 1 ? 0 : i % 5 == 2 ? -i : i * 41 % 700));
+    for (int64_t i = 0; i < *n; i++)
+        smg_tensor_set(&out[0], i, (double)(i == 0 ? 699 : i == 1 ? 0 : i % 5 == 2 ? -i : i * 41 % 700));
 }
 
 static const int64_t rows[] = {20};
@@ -140,9 +142,11 @@ static void plans_of_parts_give_the_value(void **state) {
             smg_tensor inputs[2], y = {0};
             const smg_compile_options options = {.unfused = unfused};
             make_inputs(f, g, rows, inputs);
-            if (smg_compile_plan(f->ctx, g, &target, &options, &c) != SMG_OK) fail_msg("%zu: %s", i, smg_context_error(f->ctx));
+            if (smg_compile_plan(f->ctx, g, &target, &options, &c) != SMG_OK)
+                fail_msg("%zu: %s", i, smg_context_error(f->ctx));
             expect_small(c->plan);
-            if (smg_compile_interpret(c, rows, inputs, 2, f->arena, &y) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+            if (smg_compile_interpret(c, rows, inputs, 2, f->arena, &y) != SMG_OK)
+                fail_msg("%s", smg_context_error(f->ctx));
             expect_right(f, g, inputs, &y);
             smg_compilation_destroy(c);
             smg_graph_destroy(g);
@@ -175,7 +179,8 @@ static void devices_run_parts(void **state) {
         smg_model *model = NULL;
         smg_tensor inputs[2], y = {.name = "y"};
         make_inputs(f, source.graph, rows, inputs);
-        if (smg_model_open_source(f->ctx, &source, device, &desc, &model) != SMG_OK) fail_msg("%zu: %s", i, smg_context_error(f->ctx));
+        if (smg_model_open_source(f->ctx, &source, device, &desc, &model) != SMG_OK)
+            fail_msg("%zu: %s", i, smg_context_error(f->ctx));
         if (smg_model_run(model, inputs, 2, &y, 1) != SMG_OK) fail_msg("%zu: %s", i, smg_context_error(f->ctx));
         expect_right(f, source.graph, inputs, &y);
         if (i == 0) { /* indices outside the whole table are told as they are */

@@ -109,7 +109,8 @@ static void every_list_gives_the_value(void **state) {
     for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
         smg_tensor x, y = {0};
         assert_int_equal(smg_tensor_fill(f->ctx, f->g, 0, sizes[i], SMG_FILL_RANDOM, i, f->arena, &x), SMG_OK);
-        if (smg_compile_interpret(c, sizes[i], &x, 1, f->arena, &y) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        if (smg_compile_interpret(c, sizes[i], &x, 1, f->arena, &y) != SMG_OK)
+            fail_msg("%s", smg_context_error(f->ctx));
         expect_result(f, sizes[i], &x, &y);
     }
     for (int i = 0; i < c->variant_count; i++) assert_non_null(c->variants[i].plan);
