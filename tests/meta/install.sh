@@ -54,4 +54,14 @@ if [ -n "$shared" ]; then
     fi
     objdump -p "$shared" | grep SONAME | grep -q 'libsmg\.so\.[0-9]'
 fi
+
+# A static library's symbols are the host's too: none of them may be what a loader of Vulkan, or anybody, defines.
+static=$(find "$work/prefix" -name 'libsmg.a' | head -n 1)
+stray=$(nm -g --defined-only "$static" 2>/dev/null | awk 'NF == 3 { print $3 }' |
+    grep -Ev '^(smg_|glsl_|kernel_|lower_|plan_|__asan|__odr_asan)' || true)
+if [ -n "$stray" ]; then
+    echo "defined in libsmg.a besides smg_*:"
+    echo "$stray" | head -n 20
+    exit 1
+fi
 echo "installed package works"
