@@ -1,5 +1,6 @@
 /* Which nodes are in no list at all because every reader computes them anew: maps and gathers of positions, sizes and
- * tensors that lie in memory anyway. What is cheap and reads one tensor at most (a predicate over positions, a mask
+ * tensors that lie in memory anyway, or of results of kernels that are much smaller than they are (a mask of two
+ * counts). What is cheap and reads one tensor at most (a predicate over positions, a mask
  * turned into summands, a cast) costs its readers no more traffic than its stored form would. Anything else of this
  * kind is priced, from the last to the first: a kernel and the traffic of its result against computing it once for each
  * reader. What an inlined node is made of is inlined with it. */
@@ -12,6 +13,7 @@
 #define PLAN_ANEW_COST 80.0   /* beyond this nothing is computed more than once */
 #define PLAN_ANEW_PASSES 4.0  /* times that a kernel may ask for one element: passes, blocks of the other side */
 #define PLAN_GATHER_COST 4.0  /* an index: from which end, inside or not, where */
+#define PLAN_BOUND_SHARE 0.25 /* of its own bytes, at most, are results of kernels that it is made of */
 #define PLAN_REUSE 64.0       /* products that a staged element serves */
 
 /* What it takes to make one value from memory. */
@@ -21,6 +23,7 @@ typedef struct weight {
     double bytes; /* of all that is read, once */
     int loads;    /* tensors, each time it is named */
     bool checked; /* an index is data: one more binding, for errors */
+    bool bound;   /* reads the result of a kernel, which has to come first */
 } weight;
 
 /* Who asks for a value, through what is inlined. */
@@ -64,7 +67,7 @@ static bool in_memory(const planner *p, smg_node_id source) {
     return p->prepared[source] || smg_op_leaf(smg_graph_node(p->g, source)->op) == SMG_LEAF_TENSOR;
 }
 
-/* One operand of a node of `elements`; false when it has to be computed by a kernel. */
+/* One operand of a node of `elements`; false when that cannot be read anew. */
 static bool add_operand(const inliner *in, smg_node_id operand, double elements, weight *io) {
     smg_node_id source = smg_space_source(in->p->g, operand);
     const weight *w = &in->weights[source];
@@ -74,11 +77,18 @@ static bool add_operand(const inliner *in, smg_node_id operand, double elements,
         return true;
     }
     if (smg_node_class(smg_graph_node(in->p->g, source)) == SMG_CLASS_LEAF) return true;
+    if (!w->known) { /* a result of a kernel: in memory, too, once that has run */
+        io->loads++;
+        io->bytes += 4.0 * fmin(elements, elements_of(in->p, source));
+        io->bound = true;
+        return !in->p->options->unfused;
+    }
     io->loads += w->loads;
     io->cost += w->cost;
     io->bytes += w->bytes;
     io->checked = io->checked || w->checked;
-    return w->known;
+    io->bound = io->bound || w->bound;
+    return true;
 }
 
 static weight weigh(const inliner *in, smg_node_id id) {
@@ -98,6 +108,7 @@ static weight weigh(const inliner *in, smg_node_id id) {
     int64_t bindings = in->p->target->max_bindings / 4;
     if (bindings < PLAN_INLINE_LOADS) bindings = PLAN_INLINE_LOADS;
     w.known = w.known && w.cost <= PLAN_ANEW_COST && w.loads + w.checked <= bindings;
+    if (w.bound && w.bytes > PLAN_BOUND_SHARE * 4.0 * elements) w.known = false;
     return w;
 }
 
@@ -124,7 +135,7 @@ static void demand_operands(inliner *in, smg_node_id id) {
 static bool is_cheap(const inliner *in, smg_node_id id) {
     const weight *w = &in->weights[id];
     int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS; /* the yardstick has a kernel for every map of tensors */
-    return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked;
+    return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked && !w->bound;
 }
 
 /* Is a kernel for it dearer than to compute it for each reader? One reader alone can share its kernel. */
@@ -148,8 +159,11 @@ smg_status plan_mark_inlined(planner *p) {
     in.output = SMG_ARENA_ARRAY(p->arena, bool, count);
     bool *live = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->inlined = SMG_ARENA_ARRAY(p->arena, bool, count);
+    p->bound = SMG_ARENA_ARRAY(p->arena, bool, count);
     SMG_TRY(smg_exprs_create(p->arena, &in.exprs));
-    if (in.weights == NULL || in.demands == NULL || in.output == NULL || live == NULL || p->inlined == NULL) return SMG_MEMORY;
+    if (in.weights == NULL || in.demands == NULL || in.output == NULL || live == NULL || p->inlined == NULL ||
+        p->bound == NULL)
+        return SMG_MEMORY;
     smg_graph_mark_live(p->g, live);
     for (int o = 0; o < p->g->outputs.count; o++) {
         in.output[smg_space_source(p->g, p->g->outputs.items[o].node)] = true;
@@ -161,6 +175,7 @@ smg_status plan_mark_inlined(planner *p) {
         if (!live[id] || !smg_node_computes(smg_graph_node(p->g, id))) continue;
         bool possible = in.weights[id].known;
         p->inlined[id] = possible && (in.demands[id].forced || is_cheap(&in, id) || is_cheaper_anew(&in, id));
+        p->bound[id] = p->inlined[id] && in.weights[id].bound;
         demand_operands(&in, id);
     }
     return smg_context_status(p->ctx);

@@ -30,6 +30,7 @@ typedef struct planner {
     int64_t *nominal;      /* per symbol */
     bool *prepared;        /* per node: computed once, by the prepare list */
     bool *inlined;         /* per node: computed anew by every reader */
+    bool *bound;           /* per inlined node: it reads the result of a kernel, which has to come before its readers */
     bool preparing;        /* the order at hand is the prepare list's */
     int count;             /* nodes in the order */
     smg_node_id *order;    /* compute nodes, no views or leaves */

@@ -14,16 +14,19 @@ typedef struct ordering {
     int *first;
     smg_node_id *readers;
     bool *listed;      /* belongs to the order at hand */
+    bool *streamed;    /* made of maps and gathers of what lies in memory: no need to come early */
     smg_node_id *stack;
     int depth;
 } ordering;
 
-/* What the run list reads of the prepare list stays for ever. */
+/* What the run list reads of the prepare list stays for ever. What is computed anew is used where its readers are: those
+ * come first here. */
 static void mark_uses(planner *p, const bool *live) {
-    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
         const smg_node *n = smg_graph_node(p->g, id);
         if (!live[id] || !smg_node_computes(n)) continue;
         int use = p->prepared[id] == p->preparing ? p->place[id] : INT32_MAX;
+        if (p->inlined[id] && !p->preparing) use = p->last_use[id];
         for (int k = 0; k < n->operand_count; k++) {
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
             if (p->last_use[source] < use) p->last_use[source] = use;
@@ -49,9 +52,10 @@ static bool ready(const ordering *o, smg_node_id id) {
     return waits(o, id);
 }
 
+/* What is computed anew has a place, but is no step. */
 static void put(ordering *o, smg_node_id id) {
     o->p->place[id] = o->p->count;
-    o->p->order[o->p->count++] = id;
+    if (!o->p->inlined[id]) o->p->order[o->p->count++] = id;
 }
 
 static bool is_class(const ordering *o, smg_node_id id, smg_op_class class_) {
@@ -63,7 +67,7 @@ static void put_maps(ordering *o, int at) {
     for (; at < o->p->count; at++) {
         smg_node_id id = o->p->order[at];
         for (int r = o->first[id]; r < o->first[id + 1]; r++) {
-            if (is_class(o, o->readers[r], SMG_CLASS_MAP) && ready(o, o->readers[r])) put(o, o->readers[r]);
+            if (!is_class(o, o->readers[r], SMG_CLASS_CONTRACT) && ready(o, o->readers[r])) put(o, o->readers[r]);
         }
     }
 }
@@ -83,12 +87,18 @@ static void put_with_siblings(ordering *o, smg_node_id id) {
     put_maps(o, at);
 }
 
-/* The operand to be finished next: on the fewest products, the first of equal ones; -1 when all are. */
+static bool comes_before(const ordering *o, smg_node_id a, smg_node_id b) {
+    if (o->level[a] != o->level[b]) return o->level[a] < o->level[b];
+    return o->streamed[b] && !o->streamed[a];
+}
+
+/* The operand to be finished next: on the fewest products, of those what is not streamed, the first of equal ones; -1
+ * when all are. */
 static smg_node_id next_operand(const ordering *o, smg_node_id id) {
     smg_node_id best = -1;
     for (int k = 0; k < smg_graph_node(o->p->g, id)->operand_count; k++) {
         smg_node_id source = source_of(o, id, k);
-        if (waits(o, source) && (best < 0 || o->level[source] < o->level[best])) best = source;
+        if (waits(o, source) && (best < 0 || comes_before(o, source, best))) best = source;
     }
     return best;
 }
@@ -131,17 +141,30 @@ static smg_status find_readers(ordering *o) {
     return SMG_OK;
 }
 
+/* Operands come first. */
+static bool is_streamed(const ordering *o, smg_node_id id) {
+    const smg_node *n = smg_graph_node(o->p->g, id);
+    if (smg_node_class(n) == SMG_CLASS_LEAF || o->p->prepared[id]) return true;
+    if (smg_node_class(n) != SMG_CLASS_MAP && smg_node_class(n) != SMG_CLASS_GATHER && smg_node_class(n) != SMG_CLASS_VIEW)
+        return false;
+    for (int k = 0; k < n->operand_count; k++) {
+        if (!o->streamed[n->operand[k]]) return false;
+    }
+    return true;
+}
+
 static smg_status allocate(ordering *o) {
     planner *p = o->p;
     size_t nodes = (size_t)p->g->nodes.count + 1;
     o->level = SMG_ARENA_ARRAY(p->arena, int, nodes);
     o->listed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
+    o->streamed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
     o->stack = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
     p->order = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
     p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
-    return o->level != NULL && o->listed != NULL && o->stack != NULL && p->order != NULL && p->place != NULL &&
+    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && p->order != NULL && p->place != NULL &&
                    p->last_use != NULL && p->needed != NULL
                ? SMG_OK
                : SMG_MEMORY;
@@ -162,7 +185,8 @@ smg_status plan_order(planner *p) {
         o.level[i] += smg_node_class(n) == SMG_CLASS_CONTRACT;
         p->place[i] = -1;
         p->last_use[i] = -1;
-        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && !p->inlined[i];
+        o.streamed[i] = is_streamed(&o, i);
+        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && (!p->inlined[i] || p->bound[i]);
     }
     SMG_TRY(find_readers(&o));
     for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));

@@ -220,6 +220,23 @@ static void a_kernel_or_computed_anew(void **state) {
                            "h200", &fewest));
 }
 
+/* A mask of counts: the counts are a kernel's, the mask is made of them where it is read. */
+static void computed_anew_from_a_result(void **state) {
+    fixture *f = *state;
+    char *text;
+    size_t size;
+    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES }, unfused = { .unfused = true };
+    assert_int_equal(smg_file_read(f->ctx, "tests/graphs/packed_rows.smg", &text, &size), SMG_OK);
+    char *ended = smg_arena_format(f->arena, "%.*s", (int)size, text);
+    smg_free(f->ctx, text, size + 1);
+    assert_non_null(ended);
+    assert_false(has_kernel(f, ended, "bias", "h200", &fewest));
+    assert_false(has_kernel(f, ended, "same", "h200", &fewest));
+    assert_true(has_kernel(f, ended, "text", "h200", &fewest));
+    assert_true(has_kernel(f, ended, "bias", "h200", &unfused));
+    assert_int_equal(count_steps(f, "packed_rows", &fewest), 3); /* counts, two layers */
+}
+
 static void same_input_same_plan(void **state) {
     fixture *f = *state;
     smg_graph *graph;
@@ -305,6 +322,7 @@ int main(void) {
         cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
         cmocka_unit_test(constants_are_prepared),      cmocka_unit_test(a_kernel_or_computed_anew),
+        cmocka_unit_test(computed_anew_from_a_result),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
