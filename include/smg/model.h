@@ -12,14 +12,15 @@
  *
  * A model is a Hugging Face directory, an ONNX file, a graph text file (.smg), or a graph built with
  * smg/graph.h. Open compiles it for the device: fused kernels, weights uploaded. Symbolic sizes (batch,
- * sequence) follow the arrays of each run; one compilation serves all of them, and a run of sizes seen lately allocates
- * nothing.
+ * sequence) follow the arrays of each run; one compilation serves all of them, and a run of sizes seen
+ * lately allocates nothing.
  *
  * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.
  * Input data is read during the call only. Output data belongs to the model until the next run or close,
  * unless the caller gave memory. Threads: as the context, one at a time.
  * Errors: every function returns a status; smg_context_error has the sentence. After a failed run the
- * model is as good as before; clear the error with smg_context_clear_error.
+ * model is as good as before; clear the error with smg_context_clear_error. A NULL where something is
+ * needed is INVALID (a NULL model has no inputs and no outputs).
  */
 #ifndef SMG_MODEL_PUBLIC_H
 #define SMG_MODEL_PUBLIC_H
@@ -42,8 +43,8 @@ typedef struct smg_model smg_model;
 /* A named array, row-major, dense. */
 typedef struct smg_tensor {
     const char *name;
-    const char *type; /* f32 f16 i32 i64 bool (one byte); NULL: as the model has it. An
-                       * input of another integer type is converted and range-checked */
+    const char *type; /* f32 f16 i32 i64 bool (one byte); NULL: as the model has it. An input of another
+                       * integer type is converted and range-checked */
     int rank;
     int64_t dims[SMG_TENSOR_RANK];
     void *data;
@@ -67,13 +68,11 @@ typedef struct smg_model_desc {
     smg_goal goal;
     const smg_dim *dims; /* sizes that prices are computed for; any other size runs too */
     int dim_count;
-    const smg_dim
-        *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
+    const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
     int rank;     /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool unfused; /* every operation its own kernel: the yardstick of `smg bench` */
-    bool
-        no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */
+    bool no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */
 } smg_model_desc;
 
 /* NOT_FOUND: no such file or device; FORMAT: a broken file; UNSUPPORTED: a model or activation smg does

@@ -47,11 +47,11 @@ static const smg_node *input_node(const smg_model *m, int index) {
 }
 
 int smg_model_input_count(const smg_model *m) {
-    return m->input_count;
+    return m != NULL ? m->input_count : 0;
 }
 
 int smg_model_output_count(const smg_model *m) {
-    return m->c->source->outputs.count;
+    return m != NULL ? m->c->source->outputs.count : 0;
 }
 
 static void describe(const smg_graph *g, const smg_node *node, const char *name, smg_tensor *out) {
@@ -62,15 +62,15 @@ static void describe(const smg_graph *g, const smg_node *node, const char *name,
 }
 
 bool smg_model_input(const smg_model *m, int index, smg_tensor *out_tensor) {
-    if (index < 0 || index >= m->input_count) return false;
+    if (index < 0 || index >= smg_model_input_count(m) || out_tensor == NULL) return false;
     const smg_node *node = input_node(m, index);
     describe(m->c->source, node, node->name, out_tensor);
     return true;
 }
 
 bool smg_model_output(const smg_model *m, int index, smg_tensor *out_tensor) {
+    if (index < 0 || index >= smg_model_output_count(m) || out_tensor == NULL) return false;
     const smg_graph *g = m->c->source;
-    if (index < 0 || index >= g->outputs.count) return false;
     describe(g, smg_graph_node(g, g->outputs.items[index].node), g->outputs.items[index].name,
              out_tensor);
     return true;
@@ -163,10 +163,11 @@ static smg_status convert_input(smg_model *m, const smg_node *node, const smg_te
 
 smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
     int index = 0;
-    smg_type type = SMG_TYPE_F32;
+    if (m == NULL) return SMG_INVALID;
+    if (input == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: the tensor is NULL");
     SMG_TRY(find_input(m, input->name, &index));
     const smg_node *node = input_node(m, index);
-    type = node->type;
+    smg_type type = node->type;
     SMG_TRY(check_tensor(m, input, &type));
     size_t bytes = (size_t)(smg_tensor_elements(input) * smg_type_host_bytes(type));
     SMG_TRY(grow(m->ctx, &m->kept_memory[index], bytes + 1));
@@ -272,6 +273,11 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count,
                          smg_tensor *outputs, int output_count) {
+    if (m == NULL) return SMG_INVALID;
+    if (input_count < 0 || output_count < 0 || (inputs == NULL && input_count > 0) ||
+        (outputs == NULL && output_count > 0))
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d inputs and %d outputs, %s", input_count, output_count,
+                        input_count < 0 || output_count < 0 ? "less than none" : "whose array is NULL");
     SMG_TRY(collect_inputs(m, inputs, input_count));
     SMG_TRY(smg_tensor_sizes(m->ctx, m->c->source, m->all, m->input_count, NULL, m->values));
     SMG_TRY(smg_program_bind_sizes(m->program, m->values));
@@ -286,7 +292,7 @@ smg_status smg_model_bind(smg_model *m, const int64_t *values) {
 }
 
 double smg_model_seconds(const smg_model *m) {
-    return smg_program_time(m->program);
+    return m != NULL ? smg_program_time(m->program) : 0;
 }
 
 static smg_status open_device(smg_model *m, smg_vk_device *device, const smg_model_desc *desc) {
@@ -368,14 +374,20 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
 smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc,
                           smg_model **out_model) {
     smg_source source = {0};
+    if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
+    if (ctx == NULL) return SMG_INVALID;
+    if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open: the path is NULL");
     SMG_TRY(smg_source_open(ctx, path, false, &source));
     return open_model(ctx, &source, NULL, NULL, desc, out_model);
 }
 
 smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
                                 smg_model **out_model) {
+    if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
+    if (ctx == NULL) return SMG_INVALID;
+    if (graph == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open_graph: the graph is NULL");
     SMG_TRY(smg_graph_finish(graph));
     smg_source source = {.ctx = ctx, .graph = graph};
     return open_model(ctx, &source, NULL, NULL, desc, out_model);

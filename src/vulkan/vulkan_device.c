@@ -253,8 +253,10 @@ static smg_status adopt(smg_vk_device *dev, const smg_vulkan_desc *desc) {
 }
 
 smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
+    if (!out_device) return SMG_INVALID;
     *out_device = NULL;
-    if (!desc->instance || !desc->physical_device || !desc->device || !desc->queue ||
+    if (!context) return SMG_INVALID;
+    if (!desc || !desc->instance || !desc->physical_device || !desc->device || !desc->queue ||
         !desc->get_instance_proc_addr)
         return smg_fail(context, SMG_INVALID, "smg_vulkan_desc: a handle is null");
     smg_vk_instance *instance = NULL;

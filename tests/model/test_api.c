@@ -175,6 +175,33 @@ static void test_opening_refuses(void **state) {
     close_all(&f);
 }
 
+/* A NULL where something is needed is a status. */
+static void test_nothing(void **state) {
+    (void)state;
+    fixture f;
+    smg_tensor t;
+    open_model(&f);
+    assert_int_equal(smg_model_run(NULL, f.in, 3, &f.out, 1), SMG_INVALID);
+    assert_int_equal(smg_model_set_input(NULL, &f.in[0]), SMG_INVALID);
+    assert_int_equal(smg_model_open(f.ctx, folder, NULL, NULL), SMG_INVALID);
+    assert_int_equal(smg_model_open_graph(f.ctx, NULL, NULL, NULL), SMG_INVALID);
+    assert_int_equal(smg_model_input_count(NULL) + smg_model_output_count(NULL), 0);
+    assert_false(smg_model_input(NULL, 0, &t) || smg_model_output(NULL, 0, &t) || smg_model_input(f.model, 0, NULL));
+    assert_true(smg_model_seconds(NULL) <= 0);
+    smg_model *none = f.model;
+    assert_int_equal(smg_model_open(NULL, folder, NULL, &none), SMG_INVALID);
+    assert_null(none);
+    expect(&f, smg_model_open(f.ctx, NULL, NULL, &none), SMG_INVALID, "path is NULL");
+    expect(&f, smg_model_open_graph(f.ctx, NULL, NULL, &none), SMG_INVALID, "graph is NULL");
+    expect(&f, smg_model_set_input(f.model, NULL), SMG_INVALID, "tensor is NULL");
+    expect(&f, smg_model_run(f.model, NULL, 3, &f.out, 1), SMG_INVALID, "3 inputs");
+    expect(&f, smg_model_run(f.model, f.in, 3, NULL, 1), SMG_INVALID, "1 outputs");
+    expect(&f, smg_model_run(f.model, f.in, -1, &f.out, 1), SMG_INVALID, "-1 inputs");
+    smg_model_close(NULL);
+    expect_ok(&f, run(&f));
+    close_all(&f);
+}
+
 /* Three sizes in turn: the first round may make kernels for other sizes, the second records; then nothing
  * is allocated or freed any more. */
 static void test_no_allocation(void **state) {
@@ -252,6 +279,7 @@ int main(void) {
         cmocka_unit_test(test_describes),       cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_opening_refuses), cmocka_unit_test(test_no_allocation),
         cmocka_unit_test(test_own_memory),      cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests_name("api", tests, NULL, NULL);
 }

@@ -227,6 +227,8 @@ static void test_adopted(void **state) {
     smg_vk_close(f.dev);
     desc.queue = NULL;
     must_fail(&f, smg_vk_adopt(f.ctx, &desc, &f.dev), SMG_INVALID, "null");
+    must_fail(&f, smg_vk_adopt(f.ctx, NULL, &f.dev), SMG_INVALID, "null");
+    assert_int_equal(smg_vk_adopt(NULL, &desc, NULL), SMG_INVALID);
     f.dev = owner;
     close_device(&f);
 }
