@@ -136,3 +136,19 @@ smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, i
     *out_count = count;
     return SMG_OK;
 }
+
+smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
+                                int count, int64_t fallback, int64_t least, int64_t *out) {
+    const int64_t *given = NULL;
+    int found = smg_onnx_attr_ints(b, n, name, &given);
+    if (found >= 0 && found != count)
+        return smg_onnx_fail(b, n, SMG_INVALID, "%s has %d entries, must have %d", name, found,
+                             count);
+    for (int i = 0; i < count; i++) {
+        out[i] = found < 0 ? fallback : given[i];
+        if (out[i] < least || out[i] > INT32_MAX)
+            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of %s is %lld", i, name,
+                                 (long long)out[i]);
+    }
+    return SMG_OK;
+}

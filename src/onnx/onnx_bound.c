@@ -12,8 +12,7 @@ static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x,
     if (smg_arena_create(b->ctx, &arena) == SMG_OK && smg_sizes_create(arena, &pool) == SMG_OK) {
         for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
             if (smg_size_symbol(pool, smg_size_symbol_name(b->sizes, i)) < 0) break;
-            smg_size_symbol_set_max(pool, i,
-                                    i == symbol ? most : smg_size_symbol_max(b->sizes, i));
+            smg_size_symbol_set_max(pool, i, i == symbol ? most : smg_size_symbol_max(b->sizes, i));
         }
         smg_size p = smg_size_import(pool, b->sizes, x), q = smg_size_import(pool, b->sizes, y);
         equal = p >= 0 && p == q;

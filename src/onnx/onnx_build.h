@@ -38,14 +38,14 @@ typedef struct smg_onnx_value {
     smg_import_dtype dtype;
     int rank;
     smg_size dims[SMG_MAX_RANK];
-    smg_value graph;                   /* id 0: not in the graph (yet) */
-    const smg_size *known;             /* row-major; NULL: not known. Integer or bool dtype; bools 0, 1 */
+    smg_value graph;       /* id 0: not in the graph (yet) */
+    const smg_size *known; /* row-major; NULL: not known. Integer or bool dtype; bools 0, 1 */
     /* Float dtype: element i is known[i] / known_den[i], exactly (sizes that pass through a float). */
     const smg_size *known_den;
     int known_count;
-    bool unknown; /* it was tried */
+    bool unknown;                      /* it was tried */
     const smg_import_tensor *constant; /* little-endian bytes; NULL: none */
-    struct smg_onnx_value *items;      /* a sequence of values, and nothing of the above; NULL: none */
+    struct smg_onnx_value *items; /* a sequence of values, and nothing of the above; NULL: none */
     int item_count;
 } smg_onnx_value;
 
@@ -80,6 +80,9 @@ typedef struct smg_onnx_build {
     bool failed;      /* an accessor found something wrong; the context has the sentence */
     SMG_ARRAY(smg_onnx_alias) aliases; /* symbols that turned out to be something else, in order */
     SMG_ARRAY(smg_onnx_bound) bounds;
+    SMG_ARRAY(smg_size)
+    extents; /* of the graph's nodes that were looked at, each once (onnx_sizes_number.c) */
+    int looked_at;
     bool restart; /* a new one was found: the failure that is recorded is not one */
 } smg_onnx_build;
 
@@ -164,6 +167,9 @@ const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, cons
 /* The count, -1 when missing. */
 int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
                        const int64_t **out_ints);
+/* `count` numbers from `least` up; `fallback` each when missing. INVALID for another count or a smaller one. */
+smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
+                                int count, int64_t fallback, int64_t least, int64_t *out);
 int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
                          const float **out_floats);
 /* NULL when missing. */
@@ -208,7 +214,7 @@ smg_status smg_onnx_set(smg_onnx_build *b, const smg_onnx_node *n, int output, s
 /* With the ONNX type kept (Cast, and what hands an integer type on). */
 smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               smg_import_dtype dtype, smg_value value);
-/* Known elements; `sizes` is in the arena and kept. `dims` are numbers. */
+/* Known elements; `sizes` is in the arena and kept. `dims` are numbers, or one of them is 0. */
 smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output,
                               smg_import_dtype dtype, int rank, const smg_size *dims,
                               const smg_size *sizes);

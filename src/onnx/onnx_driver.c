@@ -331,6 +331,7 @@ smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph) {
         SMG_TRY(smg_graph_create(model->ctx, name[0] ? name : "onnx", &d.b.graph));
         d.b.sizes = d.b.graph->sizes;
         d.b.failed = d.b.restart = false;
+        d.b.extents.count = d.b.looked_at = 0;
         d.converted = 0;
         smg_status status = smg_onnx_define_aliases(&d.b);
         if (status == SMG_OK) status = convert_model(&d);

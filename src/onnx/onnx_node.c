@@ -59,8 +59,11 @@ smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int out
     v->dtype = dtype;
     v->rank = rank;
     for (int i = 0; i < rank; i++) {
-        int64_t extent = 0;
         v->dims[i] = dims[i];
+        if (smg_onnx_is_const(b, dims[i], 0)) count = 0;
+    }
+    for (int i = 0; i < rank && count > 0; i++) {
+        int64_t extent = 0;
         if (!smg_size_is_const(b->sizes, dims[i], &extent) || extent < 0 ||
             !smg_mul_i64(count, extent, &count) || count > SMG_ONNX_KNOWN_MAX)
             return smg_onnx_fail(b, n, SMG_INTERNAL, "known value of %d axes is too large", rank);

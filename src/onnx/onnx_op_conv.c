@@ -1,10 +1,10 @@
-/* Convolutions and pooling over one or two axes: the input is seen as windows (places and taps as two axes),
+/* Convolutions and pooling over one to three axes: the input is seen as windows (places and taps as two axes),
  * then a convolution is a product over channels and taps, and pooling a reduction over taps. */
 #include <math.h>
 
 #include "onnx/onnx_part.h"
 
-#define MAX_AXES 2
+#define MAX_AXES 3
 
 typedef struct window_axis {
     smg_size extent, before, after, places;
@@ -12,28 +12,10 @@ typedef struct window_axis {
 } window_axis;
 
 typedef struct windows {
-    int axes;           /* spatial: axis 2, then 3 of the input */
+    int axes;           /* spatial: axis 2, 3 and 4 of the input */
     bool pads, partial; /* something is added around; the last window may reach past that */
     window_axis axis[MAX_AXES];
 } windows;
-
-/* ---- attributes ----------------------------------------------------------------------------- */
-
-static smg_status read_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int count,
-                            int64_t fallback, int64_t least, int64_t *out) {
-    const int64_t *given = NULL;
-    int found = smg_onnx_attr_ints(b, n, name, &given);
-    if (found >= 0 && found != count)
-        return smg_onnx_fail(b, n, SMG_INVALID, "%s has %d entries, must have %d", name, found,
-                             count);
-    for (int i = 0; i < count; i++) {
-        out[i] = found < 0 ? fallback : given[i];
-        if (out[i] < least || out[i] > INT32_MAX)
-            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of %s is %lld", i, name,
-                                 (long long)out[i]);
-    }
-    return SMG_OK;
-}
 
 static smg_size plus(smg_onnx_build *b, smg_size a, int64_t number) {
     return smg_size_add(b->sizes, a, smg_onnx_int(b, number));
@@ -73,9 +55,9 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
     bool valid = strcmp(automatic, "VALID") == 0, up = smg_onnx_attr_int(b, n, "ceil_mode", 0) != 0;
     if (!same && !valid && strcmp(automatic, "NOTSET") != 0)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "auto_pad is \"%s\"", automatic);
-    SMG_TRY(read_ints(b, n, "pads", 2 * axes, 0, 0, pads));
-    SMG_TRY(read_ints(b, n, "strides", axes, 1, 1, strides));
-    SMG_TRY(read_ints(b, n, "dilations", axes, 1, 1, dilations));
+    SMG_TRY(smg_onnx_attr_counts(b, n, "pads", 2 * axes, 0, 0, pads));
+    SMG_TRY(smg_onnx_attr_counts(b, n, "strides", axes, 1, 1, strides));
+    SMG_TRY(smg_onnx_attr_counts(b, n, "dilations", axes, 1, 1, dilations));
     out->axes = axes;
     out->partial = up;
     out->pads = false;
@@ -97,13 +79,15 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
     return SMG_OK;
 }
 
-static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n) {
-    int rank = n->inputs[0]->rank;
-    if (rank == 3 || rank == 4) return SMG_OK;
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                         "the input is %s; one or two axes behind [batch, "
-                         "channels] are known",
-                         smg_onnx_shape_text(b, n->inputs[0]));
+/* `more`: axes that the converter adds beside places and taps. */
+static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n, int more) {
+    int axes = n->inputs[0]->rank - 2;
+    if (axes >= 1 && axes <= MAX_AXES && 2 + more + 2 * axes <= SMG_MAX_RANK) return SMG_OK;
+    return smg_onnx_fail(
+        b, n, SMG_UNSUPPORTED,
+        "the input is %s; one to three axes behind [batch, channels] are known, with "
+        "groups one or two",
+        smg_onnx_shape_text(b, n->inputs[0]));
 }
 
 /* [n, c, d..] -> [n, c, places, taps, ..] with `first` the axis of the first places. */
@@ -130,7 +114,7 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t g
                             windows *out) {
     const smg_onnx_value *x = n->inputs[0], *w = n->inputs[1];
     int64_t taps[MAX_AXES], kernel[MAX_AXES], outputs;
-    SMG_TRY(check_rank(b, n));
+    SMG_TRY(check_rank(b, n, group > 1));
     bool good = w->rank == x->rank && group >= 1 &&
                 smg_size_is_const(b->sizes, w->dims[0], &outputs) && outputs % group == 0;
     for (int i = 2; good && i < w->rank; i++)
@@ -142,7 +126,7 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t g
     SMG_TRY(smg_onnx_equal(b, n, x->dims[1],
                            smg_size_mul(b->sizes, w->dims[1], smg_onnx_int(b, group)),
                            "the channels of the input and of the weights"));
-    SMG_TRY(read_ints(b, n, "kernel_shape", x->rank - 2, 0, 0, kernel));
+    SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", x->rank - 2, 0, 0, kernel));
     for (int i = 0; i < x->rank - 2; i++)
         if (kernel[i] != 0 && kernel[i] != taps[i])
             return smg_onnx_fail(b, n, SMG_INVALID,
@@ -151,10 +135,17 @@ static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t g
     return read_windows(b, n, taps, out);
 }
 
+static smg_value with_bias(smg_onnx_build *b, const smg_onnx_node *n, smg_value y) {
+    if (!smg_onnx_has(n, 2)) return y;
+    smg_value bias = smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank);
+    return smg_onnx_map2(b, "add", y, bias);
+}
+
 smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
-    /* n batch, g group, c channels in, m out, o p places, i j taps */
-    static const char *const labels[2][2] = {{"ncoi,mci->nmo", "ngcoi,gmci->ngmo"},
-                                             {"ncoipj,mcij->nmop", "ngcoipj,gmcij->ngmop"}};
+    /* n batch, g group, c channels in, m out, o p q places, i j k taps */
+    static const char *const labels[MAX_AXES][2] = {{"ncoi,mci->nmo", "ngcoi,gmci->ngmo"},
+                                                    {"ncoipj,mcij->nmop", "ngcoipj,gmcij->ngmop"},
+                                                    {"ncoipjqk,mcijk->nmopq", ""}};
     int64_t group = smg_onnx_attr_int(b, n, "group", 1);
     windows job;
     SMG_TRY(read_conv(b, n, group, &job));
@@ -171,23 +162,22 @@ smg_status smg_onnx_convert_conv(smg_onnx_build *b, const smg_onnx_node *n) {
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
     smg_value y = smg_graph_contract(b->graph, labels[job.axes - 1][grouped], x, w);
     if (grouped) y = smg_onnx_merge(b, y, 1, 2);
-    if (smg_onnx_has(n, 2)) {
-        smg_value bias = smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, job.axes == 1 ? 3 : 4);
-        y = smg_onnx_map2(b, "add", y, bias);
-    }
-    return smg_onnx_set(b, n, 0, y);
+    return smg_onnx_set(b, n, 0, with_bias(b, n, y));
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 
-/* op over the taps of [n, c, o, i, (p, j)]: [n, c, o, (p)]. */
+/* op over the taps of [n, c, o, i, p, j, ..]: [n, c, o, p, ..]. */
 static smg_value over_taps(smg_onnx_build *b, const char *op, smg_value x, int axes) {
-    static const int perm[] = {0, 1, 2, 4, 3, 5};
-    static const bool last[] = {false, false, false, true, false, false};
-    static const bool both[] = {false, false, false, false, true, true};
-    if (axes == 1) return smg_onnx_drop_axes(b, smg_onnx_reduce(b, op, x, last), last);
+    int perm[SMG_MAX_RANK] = {0, 1};
+    bool over[SMG_MAX_RANK] = {false};
+    for (int i = 0; i < axes; i++) {
+        perm[2 + i] = 2 + 2 * i;
+        perm[2 + axes + i] = 3 + 2 * i;
+        over[2 + axes + i] = true;
+    }
     x = smg_onnx_permute(b, x, perm);
-    return smg_onnx_drop_axes(b, smg_onnx_reduce(b, op, x, both), both);
+    return smg_onnx_drop_axes(b, smg_onnx_reduce(b, op, x, over), over);
 }
 
 /* Taps that lie behind the padding at every place (a window made for larger images) are none. */
@@ -234,8 +224,8 @@ smg_status smg_onnx_convert_pool(smg_onnx_build *b, const smg_onnx_node *n) {
     int64_t taps[MAX_AXES];
     bool average = strcmp(n->op, "AveragePool") == 0;
     bool padding = smg_onnx_attr_int(b, n, "count_include_pad", 0) != 0;
-    SMG_TRY(check_rank(b, n));
-    SMG_TRY(read_ints(b, n, "kernel_shape", n->inputs[0]->rank - 2, 0, 1, taps));
+    SMG_TRY(check_rank(b, n, 0));
+    SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", n->inputs[0]->rank - 2, 0, 1, taps));
     if (n->output_count > 1 && n->outputs[1])
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output Indices is used");
     SMG_TRY(read_windows(b, n, taps, &job));

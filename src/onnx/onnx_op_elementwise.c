@@ -55,6 +55,72 @@ smg_status smg_onnx_convert_function(smg_onnx_build *b, const smg_onnx_node *n) 
     return smg_onnx_set(b, n, 0, smg_onnx_with(b, "mul", y, 0.5));
 }
 
+/* atan(x): x is folded to [-tan(pi/8), tan(pi/8)], where four terms are as good as f32. */
+static smg_value arctan(smg_onnx_build *b, smg_value x) {
+    static const double term[] = {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1,
+                                  -3.33329491539e-1};
+    static const double quarter = 0.78539816339744830962; /* pi/4 */
+    smg_value size = smg_onnx_map1(b, "abs", x);
+    smg_value steep = smg_onnx_with(b, "gt", size, 2.414213562373095);
+    smg_value middle = smg_onnx_with(b, "gt", size, 0.4142135623730950);
+    smg_value above = smg_onnx_with(b, "sub", size, 1.0),
+              below = smg_onnx_with(b, "add", size, 1.0);
+    smg_value over = smg_onnx_select(b, steep, smg_onnx_like(b, x, -1.0),
+                                     smg_onnx_select(b, middle, above, size));
+    smg_value under = smg_onnx_select(b, steep, size,
+                                      smg_onnx_select(b, middle, below, smg_onnx_like(b, x, 1.0)));
+    smg_value t = smg_onnx_map2(b, "div", over, under), z = smg_onnx_map1(b, "square", t);
+    smg_value sum = smg_onnx_with(b, "mul", z, term[0]);
+    for (int i = 1; i < 4; i++)
+        sum = smg_onnx_map2(b, "mul", smg_onnx_with(b, "add", sum, term[i]), z);
+    smg_value base =
+        smg_onnx_select(b, middle, smg_onnx_like(b, x, quarter), smg_onnx_like(b, x, 0.0));
+    base = smg_onnx_select(b, steep, smg_onnx_like(b, x, 2.0 * quarter), base);
+    smg_value y = smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", sum, t), t);
+    y = smg_onnx_map2(b, "add", base, y);
+    return smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), smg_onnx_map1(b, "neg", y), y);
+}
+
+/* sqrt(1 - x^2) for x in [-1, 1], sqrt(x^2 - 1) for x >= 1: from factors, which do not cancel. */
+static smg_value leg(smg_onnx_build *b, smg_value x, bool inside) {
+    smg_value less = smg_onnx_with(b, "sub", x, 1.0), more = smg_onnx_with(b, "add", x, 1.0);
+    if (inside) less = smg_onnx_map1(b, "neg", less);
+    return smg_onnx_map1(b, "sqrt", smg_onnx_map2(b, "mul", less, more));
+}
+
+/* 2 atan(x / (1 + sqrt(1 - x^2))): nothing is divided by 0. */
+static smg_value arcsin(smg_onnx_build *b, smg_value x) {
+    smg_value below = smg_onnx_with(b, "add", leg(b, x, true), 1.0);
+    return smg_onnx_with(b, "mul", arctan(b, smg_onnx_map2(b, "div", x, below)), 2.0);
+}
+
+/* sign(x) log(|x| + sqrt(x^2 + 1)) */
+static smg_value area_sinh(smg_onnx_build *b, smg_value x) {
+    smg_value size = smg_onnx_map1(b, "abs", x);
+    smg_value root =
+        smg_onnx_map1(b, "sqrt", smg_onnx_with(b, "add", smg_onnx_map1(b, "square", x), 1.0));
+    smg_value y = smg_onnx_map1(b, "log", smg_onnx_map2(b, "add", size, root));
+    return smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), smg_onnx_map1(b, "neg", y), y);
+}
+
+smg_status smg_onnx_convert_inverse(smg_onnx_build *b, const smg_onnx_node *n) {
+    smg_value x = smg_onnx_in(b, n, 0), y = {0};
+    if (strcmp(n->op, "Atan") == 0) y = arctan(b, x);
+    if (strcmp(n->op, "Asin") == 0) y = arcsin(b, x);
+    if (strcmp(n->op, "Acos") == 0)
+        y = smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", arcsin(b, x)), 1.57079632679489661923);
+    if (strcmp(n->op, "Asinh") == 0) y = area_sinh(b, x);
+    if (strcmp(n->op, "Acosh") == 0)
+        y = smg_onnx_map1(b, "log", smg_onnx_map2(b, "add", x, leg(b, x, false)));
+    if (strcmp(n->op, "Atanh") == 0) {
+        smg_value up = smg_onnx_with(b, "add", x, 1.0);
+        smg_value down = smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", x), 1.0);
+        y = smg_onnx_with(b, "mul", smg_onnx_map1(b, "log", smg_onnx_map2(b, "div", up, down)),
+                          0.5);
+    }
+    return smg_onnx_set_like(b, n, 0, 0, y);
+}
+
 smg_status smg_onnx_convert_sign(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     smg_value low =

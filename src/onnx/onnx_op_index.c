@@ -1,5 +1,7 @@
 /* Operators whose results are chosen by indices. All become gathers along one axis: indices of several axes
  * are combined by the graph's take_at, and a constant index is a slice. */
+#include <math.h>
+
 #include "onnx/onnx_part.h"
 
 /* ---- Gather --------------------------------------------------------------------------------- */
@@ -103,6 +105,38 @@ smg_status smg_onnx_convert_gather_nd(smg_onnx_build *b, const smg_onnx_node *n)
     if (!table.id) return smg_onnx_failed(b, n);
     return smg_onnx_set_like(b, n, 0, 0,
                              smg_graph_take_at(b->graph, table, (int)(batch + entries), at));
+}
+
+/* ---- TopK ----------------------------------------------------------------------------------- */
+
+#define MOST_RANKED 64
+
+/* The best, then the best of the others, and so on: what was taken is the worst from then on. */
+smg_status smg_onnx_convert_top_k(smg_onnx_build *b, const smg_onnx_node *n) {
+    const smg_onnx_value *in = n->inputs[0];
+    bool largest = smg_onnx_attr_int(b, n, "largest", 1) != 0;
+    const char *op = largest ? "reduce_max" : "reduce_min";
+    const int64_t *k;
+    int axis, count;
+    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), in->rank, &axis));
+    SMG_TRY(smg_onnx_ints(b, n, 1, &k, &count));
+    if (count != 1 || k[0] < 1 || k[0] > MOST_RANKED)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "k is %lld; 1 to %d are known",
+                             count == 1 ? (long long)k[0] : -1, MOST_RANKED);
+    smg_value x = smg_onnx_in(b, n, 0), value[MOST_RANKED], index[MOST_RANKED];
+    if (!x.id) return smg_onnx_failed(b, n);
+    bool real = smg_type_kind(smg_onnx_type(n, 0)) == SMG_KIND_FLOAT;
+    double low = real ? -HUGE_VAL : (double)INT32_MIN, high = real ? HUGE_VAL : (double)INT32_MAX;
+    smg_value worst = smg_onnx_like(b, x, largest ? low : high);
+    smg_value at = smg_onnx_count(b, in->dims[axis], axis, in->rank);
+    for (int64_t i = 0; i < k[0]; i++) {
+        value[i] = smg_onnx_reduce_axis(b, op, x, axis);
+        index[i] = smg_graph_argreduce(b->graph, op, x, axis, true, false);
+        x = smg_onnx_select(b, smg_onnx_map2(b, "eq", at, index[i]), worst, x);
+        if (!value[i].id || !index[i].id || !x.id) return smg_onnx_failed(b, n);
+    }
+    SMG_TRY(smg_onnx_set_like(b, n, 0, 0, smg_graph_concat(b->graph, (int)k[0], value, axis)));
+    return smg_onnx_set(b, n, 1, smg_graph_concat(b->graph, (int)k[0], index, axis));
 }
 
 /* ---- OneHot --------------------------------------------------------------------------------- */

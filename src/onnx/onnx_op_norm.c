@@ -60,14 +60,24 @@ static smg_status check_channels(smg_onnx_build *b, const smg_onnx_node *n) {
                          smg_onnx_shape_text(b, n->inputs[0]));
 }
 
+/* Mean and variance of the batch itself: how weights are standardised by some exporters. */
+static smg_status batch_statistics(smg_onnx_build *b, const smg_onnx_node *n) {
+    bool over[SMG_MAX_RANK];
+    int rank = n->inputs[0]->rank;
+    for (int i = 0; i < SMG_MAX_RANK; i++) over[i] = i != 1;
+    normal y = normalise(b, smg_onnx_in(b, n, 0), over, smg_onnx_attr_float(b, n, "epsilon", 1e-5));
+    smg_value scale = smg_onnx_along(b, smg_onnx_in(b, n, 1), 1, rank);
+    smg_value shift = smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, rank);
+    return smg_onnx_set_like(b, n, 0, 0, affine(b, y.value, scale, shift));
+}
+
 /* One product and one sum per element, so that both may fold into a product before. */
 smg_status smg_onnx_convert_batch_norm(smg_onnx_build *b, const smg_onnx_node *n) {
     SMG_TRY(check_channels(b, n));
-    bool training = smg_onnx_attr_int(b, n, "training_mode", 0) != 0;
-    for (int i = 1; i < n->output_count; i++) training = training || n->outputs[i] != NULL;
-    if (training)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "training_mode or statistics are asked for, only inference is known");
+    for (int i = 1; i < n->output_count; i++)
+        if (n->outputs[i])
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output %d (statistics) is used", i);
+    if (smg_onnx_attr_int(b, n, "training_mode", 0) != 0) return batch_statistics(b, n);
     int rank = n->inputs[0]->rank;
     double epsilon = smg_onnx_attr_float(b, n, "epsilon", 1e-5);
     smg_value x = smg_onnx_in(b, n, 0), mean = smg_onnx_in(b, n, 3);
@@ -156,4 +166,28 @@ smg_status smg_onnx_convert_mean_variance_norm(smg_onnx_build *b, const smg_onnx
     smg_value variance = smg_onnx_mean(b, smg_onnx_map1(b, "square", centred), over);
     smg_value deviation = smg_onnx_with(b, "add", smg_onnx_map1(b, "sqrt", variance), 1e-9);
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_map2(b, "div", centred, deviation));
+}
+
+/* x / (bias + alpha/size * the sum of squares of `size` channels around)^beta */
+smg_status smg_onnx_convert_lrn(smg_onnx_build *b, const smg_onnx_node *n) {
+    int64_t size = smg_onnx_attr_int(b, n, "size", 0);
+    SMG_TRY(check_channels(b, n));
+    if (size < 1 || size > INT32_MAX)
+        return smg_onnx_fail(b, n, SMG_INVALID, "size is %lld", (long long)size);
+    bool over[SMG_MAX_RANK] = {false, false, true};
+    smg_value x = smg_onnx_in(b, n, 0);
+    smg_value around = smg_onnx_window(b, smg_onnx_map1(b, "square", x),
+                                       &(smg_window){.axis = 1,
+                                                     .begin = smg_onnx_int(b, -((size - 1) / 2)),
+                                                     .count = n->inputs[0]->dims[1],
+                                                     .taps = smg_onnx_int(b, size),
+                                                     .step = 1,
+                                                     .dilation = 1,
+                                                     .fill = 0.0});
+    smg_value sum = smg_onnx_drop_axes(b, smg_onnx_reduce(b, "sum", around, over), over);
+    double alpha = smg_onnx_attr_float(b, n, "alpha", 1e-4) / (double)size;
+    smg_value base = smg_onnx_with(b, "mul", sum, alpha);
+    base = smg_onnx_with(b, "add", base, smg_onnx_attr_float(b, n, "bias", 1.0));
+    smg_value power = smg_onnx_with(b, "pow", base, smg_onnx_attr_float(b, n, "beta", 0.75));
+    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_map2(b, "div", x, power));
 }

@@ -11,6 +11,19 @@ static bool is_empty(const smg_onnx_build *b, const smg_onnx_value *value) {
     return false;
 }
 
+/* What has no element is no value of the graph: a shape, known to have nothing in it. */
+static smg_status set_empty(smg_onnx_build *b, const smg_onnx_node *n, int rank,
+                            const smg_size *dims) {
+    return smg_onnx_set_known(b, n, 0, n->inputs[0]->dtype, rank, dims,
+                              SMG_ARENA_NEW(b->arena, smg_size));
+}
+
+static smg_status set_reshaped(smg_onnx_build *b, const smg_onnx_node *n, int rank,
+                               const smg_size *dims) {
+    if (is_empty(b, n->inputs[0])) return set_empty(b, n, rank, dims);
+    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), rank, dims));
+}
+
 /* ---- reshapes ------------------------------------------------------------------------------- */
 
 static bool is_symbol(const smg_onnx_build *b, smg_size size) {
@@ -77,7 +90,7 @@ smg_status smg_onnx_convert_reshape(smg_onnx_build *b, const smg_onnx_node *n) {
     }
     if (free_at >= 0) SMG_TRY(fill_dim(b, n, x, rank, dims, free_at));
     SMG_TRY(same_elements(b, n, x, rank, dims));
-    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), rank, dims));
+    return set_reshaped(b, n, rank, dims);
 }
 
 smg_status smg_onnx_convert_flatten(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -89,7 +102,7 @@ smg_status smg_onnx_convert_flatten(smg_onnx_build *b, const smg_onnx_node *n) {
                              -x->rank, x->rank);
     smg_size dims[2] = {smg_onnx_product(b, (int)at, x->dims),
                         smg_onnx_product(b, x->rank - (int)at, x->dims + at)};
-    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), 2, dims));
+    return set_reshaped(b, n, 2, dims);
 }
 
 smg_status smg_onnx_convert_squeeze(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -103,7 +116,11 @@ smg_status smg_onnx_convert_squeeze(smg_onnx_build *b, const smg_onnx_node *n) {
         SMG_TRY(smg_onnx_equal(b, n, x->dims[axes[i]], one, "a squeezed extent and 1"));
         over[axes[i]] = true;
     }
-    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_drop_axes(b, smg_onnx_in(b, n, 0), over));
+    smg_size dims[SMG_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (!over[i]) dims[rank++] = x->dims[i];
+    return set_reshaped(b, n, rank, dims);
 }
 
 smg_status smg_onnx_convert_unsqueeze(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -123,7 +140,7 @@ smg_status smg_onnx_convert_unsqueeze(smg_onnx_build *b, const smg_onnx_node *n)
         for (int k = 0; k < count; k++) made = made || axes[k] == i;
         dims[i] = made ? smg_onnx_int(b, 1) : x->dims[next++];
     }
-    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), rank, dims));
+    return set_reshaped(b, n, rank, dims);
 }
 
 smg_status smg_onnx_convert_transpose(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -139,6 +156,9 @@ smg_status smg_onnx_convert_transpose(smg_onnx_build *b, const smg_onnx_node *n)
                                  (long long)from, rank);
         perm[i] = (int)from;
     }
+    smg_size dims[SMG_MAX_RANK];
+    for (int i = 0; i < rank; i++) dims[i] = n->inputs[0]->dims[perm[i]];
+    if (is_empty(b, n->inputs[0])) return set_empty(b, n, rank, dims);
     smg_value x = smg_onnx_in(b, n, 0);
     if (!x.id) return smg_onnx_failed(b, n);
     return smg_onnx_set_like(b, n, 0, 0, smg_graph_transpose(b->graph, x, rank, perm));
@@ -157,6 +177,7 @@ smg_status smg_onnx_convert_expand(smg_onnx_build *b, const smg_onnx_node *n) {
                              rank, SMG_MAX_RANK);
     memcpy(dims, x->dims, sizeof dims);
     SMG_TRY(smg_onnx_broadcast(b, n, rank, shape, &count, dims));
+    if (is_empty(b, x)) return set_empty(b, n, count, dims);
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_stretch(b, smg_onnx_in(b, n, 0), count, dims));
 }
 
@@ -177,6 +198,13 @@ smg_status smg_onnx_convert_tile(smg_onnx_build *b, const smg_onnx_node *n) {
     SMG_TRY(smg_onnx_sizes(b, n, 1, &times, &count));
     if (count != rank)
         return smg_onnx_fail(b, n, SMG_INVALID, "repeats has %d entries for rank %d", count, rank);
+    smg_size dims[SMG_MAX_RANK];
+    bool none = is_empty(b, n->inputs[0]);
+    for (int i = 0; i < rank; i++) {
+        dims[i] = smg_size_mul(b->sizes, n->inputs[0]->dims[i], times[i]);
+        none = none || is_zero(b, times[i]);
+    }
+    if (none) return set_empty(b, n, rank, dims);
     smg_value x = smg_onnx_in(b, n, 0);
     for (int i = 0; i < rank; i++) x = repeat(b, x, i, times[i]);
     return smg_onnx_set_like(b, n, 0, 0, x);
@@ -276,20 +304,6 @@ static smg_value slice_one(smg_onnx_build *b, smg_value x, slice_axis s, bool *o
     return *out_empty ? x : smg_onnx_part(b, x, s.axis, from, count, s.step);
 }
 
-/* No element at all: nothing that the graph could hold. */
-static smg_status set_empty(smg_onnx_build *b, const smg_onnx_node *n, smg_value x, int axis) {
-    const smg_node *node = smg_graph_node_of(b->graph, x);
-    smg_size dims[SMG_MAX_RANK] = {0};
-    if (!node) return smg_onnx_failed(b, n);
-    for (int i = 0; i < node->rank; i++) dims[i] = node->dims[i];
-    dims[axis] = smg_onnx_int(b, 0);
-    for (int i = 0; i < node->rank; i++)
-        if (!smg_size_is_const(b->sizes, dims[i], NULL))
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has no elements");
-    return smg_onnx_set_known(b, n, 0, n->inputs[0]->dtype, node->rank, dims,
-                              SMG_ARENA_NEW(b->arena, smg_size));
-}
-
 static smg_status read_slice(smg_onnx_build *b, const smg_onnx_node *n, slice_axis *out_axes,
                              int *out_count) {
     int rank = n->inputs[0]->rank, axes[SMG_MAX_RANK], count, ends, starts, steps = -1;
@@ -322,7 +336,11 @@ smg_status smg_onnx_convert_slice(smg_onnx_build *b, const smg_onnx_node *n) {
     for (int i = 0; i < count && x.id; i++) {
         bool empty;
         x = slice_one(b, x, axes[i], &empty);
-        if (empty) return set_empty(b, n, x, axes[i].axis);
+        if (!empty) continue;
+        smg_size dims[SMG_MAX_RANK];
+        for (int k = 0; k < n->inputs[0]->rank; k++) dims[k] = smg_onnx_dim(b, x, k);
+        dims[axes[i].axis] = smg_onnx_int(b, 0);
+        return set_empty(b, n, n->inputs[0]->rank, dims);
     }
     return smg_onnx_set_like(b, n, 0, 0, x);
 }

@@ -95,11 +95,14 @@ smg_status smg_onnx_sizes_where(smg_onnx_build *b, const smg_onnx_node *n, bool 
         !smg_onnx_known_make(b, yes.dtype, rank, dims, &shape))
         return SMG_OK;
     for (int i = 0; i < shape.count; i++) {
-        int64_t chosen = 0;
-        if (!smg_onnx_number_is(b, condition.items[source_of(&condition, rank, dims, i)], &chosen))
+        int64_t chosen = 1;
+        onnx_number first = yes.items[source_of(&yes, rank, dims, i)];
+        onnx_number second = no.items[source_of(&no, rank, dims, i)];
+        bool same = first.num == second.num && first.den == second.den;
+        if (!same &&
+            !smg_onnx_number_is(b, condition.items[source_of(&condition, rank, dims, i)], &chosen))
             return SMG_OK;
-        const onnx_known *from = chosen != 0 ? &yes : &no;
-        shape.items[i] = from->items[source_of(from, rank, dims, i)];
+        shape.items[i] = chosen != 0 ? first : second;
     }
     return smg_onnx_known_out(b, n, 0, &shape, out_done);
 }

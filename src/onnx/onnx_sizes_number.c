@@ -12,15 +12,49 @@ static bool is_sentinel(smg_onnx_build *b, smg_size size) {
     return smg_size_is_const(b->sizes, size, &value) && (value > LARGEST || value < -LARGEST);
 }
 
+/* Lists the extents of the graph's nodes that are no numbers. A value of the graph has elements, so each is at
+ * least 1, which its form alone may not say: floor(samples/10)-1. */
+static void look_at_extents(smg_onnx_build *b) {
+    for (; b->looked_at < b->graph->nodes.count; b->looked_at++) {
+        const smg_node *node = &b->graph->nodes.items[b->looked_at];
+        for (int i = 0; i < node->rank; i++) {
+            bool known = node->dims[i] < 0 || smg_size_is_const(b->sizes, node->dims[i], NULL);
+            for (int k = 0; k < b->extents.count && !known; k++)
+                known = b->extents.items[k] == node->dims[i];
+            smg_size *slot = known ? NULL : SMG_ARRAY_PUSH(b->arena, &b->extents);
+            if (slot) *slot = node->dims[i];
+        }
+    }
+}
+
+/* The bound that follows where the size is an extent and a number, or a number less an extent. */
+static bool bound_by_extent(smg_onnx_build *b, smg_size size, bool less, int64_t *out_bound) {
+    int64_t rest = 0;
+    look_at_extents(b);
+    for (int i = 0; i < b->extents.count; i++) {
+        smg_size extent = b->extents.items[i];
+        smg_size gap =
+            less ? smg_size_add(b->sizes, size, extent) : smg_size_sub(b->sizes, size, extent);
+        if (!smg_size_is_const(b->sizes, gap, &rest)) continue;
+        *out_bound = less ? rest - 1 : rest + 1;
+        return true;
+    }
+    return false;
+}
+
 static int64_t low_of(smg_onnx_build *b, smg_size size) {
-    int64_t low = 0;
-    smg_size_bounds(b->sizes, size, &low, NULL);
+    int64_t low = 0, high = 0, known = 0;
+    smg_size_bounds(b->sizes, size, &low, &high);
+    if (low < 1 && low < high && bound_by_extent(b, size, false, &known) && known > low)
+        low = known;
     return low;
 }
 
 static int64_t high_of(smg_onnx_build *b, smg_size size) {
-    int64_t high = 0;
-    smg_size_bounds(b->sizes, size, NULL, &high);
+    int64_t low = 0, high = 0, known = 0;
+    smg_size_bounds(b->sizes, size, &low, &high);
+    if (high > -1 && low < high && bound_by_extent(b, size, true, &known) && known < high)
+        high = known;
     return high;
 }
 
