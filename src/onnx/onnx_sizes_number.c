@@ -21,8 +21,12 @@ static void look_at_extents(smg_onnx_build *b) {
             bool known = node->dims[i] < 0 || smg_size_is_const(b->sizes, node->dims[i], NULL);
             for (int k = 0; k < b->extents.count && !known; k++)
                 known = b->extents.items[k] == node->dims[i];
-            smg_size *slot = known ? NULL : SMG_ARRAY_PUSH(b->arena, &b->extents);
-            if (slot) *slot = node->dims[i];
+            if (known) continue;
+            smg_size *slot = SMG_ARRAY_PUSH(b->arena, &b->extents);
+            if (slot)
+                *slot = node->dims[i];
+            else
+                b->failed = true;
         }
     }
 }
@@ -35,6 +39,7 @@ static bool bound_by_extent(smg_onnx_build *b, smg_size size, bool less, int64_t
         smg_size extent = b->extents.items[i];
         smg_size gap =
             less ? smg_size_add(b->sizes, size, extent) : smg_size_sub(b->sizes, size, extent);
+        if (gap < 0) b->failed = true;
         if (!smg_size_is_const(b->sizes, gap, &rest)) continue;
         *out_bound = less ? rest - 1 : rest + 1;
         return true;
