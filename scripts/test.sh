@@ -76,7 +76,7 @@ stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
     stage "build with sanitizers" build asan && stage "tests with sanitizers" tests asan -L "unit|fault|model" -E "$too_long"
     stage "build with clang" build clang
-    stage "build without Vulkan" build no-vulkan
+    stage "build without Vulkan" build no-vulkan && stage "tests without Vulkan" tests no-vulkan -L "unit|fault|golden|meta"
     stage "release build" scripts/build.sh
 fi
 

@@ -127,15 +127,14 @@ static smg_status bench(cli_job *job) {
     return status;
 }
 
-int cli_bench(cli_options *o) {
-    return cli_on_model(o, CLI_ARRAYS, bench);
-}
-
 #else
 
-int cli_bench(cli_options *o) {
-    smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
-    return cli_fail(o->ctx);
+static smg_status bench(cli_job *job) {
+    return smg_fail(job->o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
 }
 
 #endif
+
+int cli_bench(cli_options *o) {
+    return cli_on_model(o, CLI_ARRAYS, bench);
+}

@@ -35,15 +35,11 @@ static smg_status print_json(smg_context *ctx, const smg_vk_device_info *list, i
     return status;
 }
 
-int cli_devices(cli_options *o) {
+static smg_status print_devices(const cli_options *o) {
     smg_arena *arena = NULL;
     smg_vk_device_info *list = NULL;
     int count = 0;
-    if (o->word_count > 0) {
-        smg_fail(o->ctx, SMG_INVALID, "smg devices takes no word, '%s' was given", o->words[0]);
-        return cli_fail(o->ctx);
-    }
-    if (smg_arena_create(o->ctx, &arena) != SMG_OK) return cli_fail(o->ctx);
+    SMG_TRY(smg_arena_create(o->ctx, &arena));
     smg_status status = smg_vk_devices(o->ctx, arena, &list, &count);
     if (status == SMG_OK && o->json) {
         status = print_json(o->ctx, list, count);
@@ -51,14 +47,21 @@ int cli_devices(cli_options *o) {
         print_table(list, count);
     }
     smg_arena_destroy(arena);
-    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+    return status;
 }
 
 #else
 
-int cli_devices(cli_options *o) {
-    smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
-    return cli_fail(o->ctx);
+static smg_status print_devices(const cli_options *o) {
+    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
 }
 
 #endif
+
+int cli_devices(cli_options *o) {
+    smg_status status = SMG_OK;
+    if (o->word_count > 0)
+        status = smg_fail(o->ctx, SMG_INVALID, "smg devices takes no word, '%s' was given", o->words[0]);
+    if (status == SMG_OK) status = print_devices(o);
+    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+}

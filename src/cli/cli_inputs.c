@@ -90,13 +90,13 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     a->symbols = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
     a->dims = SMG_ARENA_ARRAY(a->arena, smg_dim, (size_t)symbols + 1);
     if (defaults == NULL || a->symbols == NULL || a->dims == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_sizes_choose(o->ctx, g, o->max_dims, o->max_dim_count, defaults)); /* are they possible? */
     SMG_TRY(smg_sizes_choose(o->ctx, g, o->dims, o->dim_count, defaults));
     for (int i = 0; i < o->max_dim_count; i++) { /* what nobody asked for stays below the maximum */
         int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
         bool asked = false;
         for (int d = 0; d < o->dim_count; d++) asked |= strcmp(o->dims[d].name, o->max_dims[i].name) == 0;
-        if (symbol >= 0 && !asked && o->max_dims[i].value > 0 && defaults[symbol] > o->max_dims[i].value)
-            defaults[symbol] = o->max_dims[i].value;
+        if (!asked && defaults[symbol] > o->max_dims[i].value) defaults[symbol] = o->max_dims[i].value;
     }
     SMG_TRY(smg_tensor_sizes(o->ctx, g, a->inputs, a->count, defaults, a->symbols));
     for (int i = 0; i < o->dim_count; i++) {
@@ -109,7 +109,7 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     }
     for (int i = 0; i < o->max_dim_count; i++) {
         int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
-        if (symbol >= 0 && a->symbols[symbol] > o->max_dims[i].value) {
+        if (a->symbols[symbol] > o->max_dims[i].value) {
             return smg_fail(o->ctx, SMG_INVALID, "%s is %lld, above its --max-dim of %lld",
                             o->max_dims[i].name, (long long)a->symbols[symbol],
                             (long long)o->max_dims[i].value);
