@@ -12,28 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernel/kernel.h"
+#include "support/kernel_bench.h"
 
-typedef struct bench {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_sizes *sizes;
-    smg_kernel *k;
-    int64_t symbols[4];
-} bench;
-
-static void bench_open(bench *b, const char *text) {
-    memset(b, 0, sizeof *b);
-    assert_int_equal(smg_context_create(NULL, &b->ctx), SMG_OK);
-    assert_int_equal(smg_arena_create(b->ctx, &b->arena), SMG_OK);
-    assert_int_equal(smg_sizes_create(b->arena, &b->sizes), SMG_OK);
-    if (smg_kernel_parse(b->arena, b->sizes, text, &b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
+static void open_verified(bench *b, const char *text) {
+    bench_open(b, text);
     if (smg_kernel_verify(b->ctx, b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
-}
-
-static void bench_close(bench *b) {
-    smg_arena_destroy(b->arena);
-    smg_context_destroy(b->ctx);
 }
 
 static void bind(bench *b, const char *symbol, int64_t value) {
@@ -63,7 +46,7 @@ static void assert_near(double found, double wanted) {
 
 static void assert_prints_back(const char *text) {
     bench b;
-    bench_open(&b, text);
+    open_verified(&b, text);
     smg_text out;
     smg_text_init(&out, b.ctx);
     smg_kernel_print(b.k, &out);
@@ -203,7 +186,7 @@ static void test_text(void **state) {
 static void test_elementwise(void **state) {
     (void)state;
     bench b;
-    bench_open(&b, elementwise);
+    open_verified(&b, elementwise);
     double *x = numbers(100, 1), y[100] = {0};
     smg_karray arrays[2] = {{x, 100}, {y, 100}};
     run(&b, arrays);
@@ -219,7 +202,7 @@ static void test_elementwise(void **state) {
 
 static void check_online(int64_t s, int64_t n) {
     bench b;
-    bench_open(&b, online);
+    open_verified(&b, online);
     bind(&b, "s", s);
     bind(&b, "n", n);
     double *x = numbers(s * n, 7), *y = numbers(s * n, 8);
@@ -247,7 +230,7 @@ static void test_online(void **state) {
 
 static void check_product(int64_t m) {
     bench b;
-    bench_open(&b, product);
+    open_verified(&b, product);
     bind(&b, "m", m);
     double *x = numbers(m * 19, 3), *y = numbers(19 * 21, 4), *z = numbers(m * 21, 5);
     smg_karray arrays[3] = {{x, m * 19}, {y, 19 * 21}, {z, m * 21}};
@@ -277,7 +260,7 @@ static void test_product(void **state) {
 static void test_gather(void **state) {
     (void)state;
     bench b;
-    bench_open(&b, gather);
+    open_verified(&b, gather);
     bind(&b, "s", 5);
     double ids[5] = {3, 0, -1, 6, 2}, *table = numbers(35, 9), y[25] = {0};
     smg_karray arrays[3] = {{ids, 5}, {table, 35}, {y, 25}};
@@ -297,7 +280,7 @@ static void test_gather(void **state) {
 static void test_mixed(void **state) {
     (void)state;
     bench b;
-    bench_open(&b, mixed);
+    open_verified(&b, mixed);
     bind(&b, "s", 11);
     double *x = numbers(33, 2), flag[3] = {1, 0, 1}, y[11] = {0};
     smg_karray arrays[3] = {{x, 33}, {flag, 3}, {y, 11}};
@@ -318,7 +301,7 @@ static void test_address(void **state) {
     char text[sizeof elementwise + 8];
     const char *at = strstr(elementwise, "x at [0]");
     (void)snprintf(text, sizeof text, "%.*sx at [1]%s", (int)(at - elementwise), elementwise, at + 8);
-    bench_open(&b, text);
+    open_verified(&b, text);
     double x[100] = {0}, y[100] = {0};
     smg_karray arrays[2] = {{x, 100}, {y, 100}};
     assert_int_equal(smg_kernel_interpret(b.ctx, b.k, b.symbols, arrays, false), SMG_INTERNAL);
@@ -332,7 +315,7 @@ static void test_address(void **state) {
 static void test_shape(void **state) {
     (void)state;
     bench b;
-    bench_open(&b, online);
+    open_verified(&b, online);
     const smg_tile *e = &b.k->tiles.items[3], *sum = &b.k->tiles.items[2];
     assert_int_equal(smg_kernel_invocations(b.k), 16);
     assert_int_equal(smg_tile_rows(b.k, e), 3);
@@ -344,7 +327,7 @@ static void test_shape(void **state) {
     assert_int_equal(smg_kernel_scratch_bytes(b.k), 4 * 4); /* rows of 8 lanes over subgroups of 4 */
     assert_int_equal(smg_kernel_shared_bytes(b.k), 16);
     bench_close(&b);
-    bench_open(&b, product);
+    open_verified(&b, product);
     assert_int_equal(smg_tile_shared_bytes(b.k, &b.k->tiles.items[1]), 8 * (4 + 1) * 4);
     assert_int_equal(smg_kernel_shared_bytes(b.k), 160 + 4 * 8 * 4);
     assert_int_equal(smg_tile_registers(b.k, &b.k->tiles.items[1]), 0);

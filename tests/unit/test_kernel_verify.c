@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "kernel/kernel.h"
+#include "support/kernel_bench.h"
 
 static const char good[] = "kernel good\n"
                            "lanes 4 x 4 vec 1 subgroup 1\n"
@@ -126,26 +126,6 @@ static const spoilt rows[] = {
     {"= mul(acc, r)", "= to_int(acc)", "an expression has kind 1, its place has kind 0"},
     {"barrier # last\n", "barrier\n    store 2 over [i, j] = acc\n", "each element of axis 'k'"},
 };
-
-typedef struct bench {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_sizes *sizes;
-    smg_kernel *k;
-} bench;
-
-static void bench_open(bench *b, const char *text) {
-    memset(b, 0, sizeof *b);
-    assert_int_equal(smg_context_create(NULL, &b->ctx), SMG_OK);
-    assert_int_equal(smg_arena_create(b->ctx, &b->arena), SMG_OK);
-    assert_int_equal(smg_sizes_create(b->arena, &b->sizes), SMG_OK);
-    if (smg_kernel_parse(b->arena, b->sizes, text, &b->k) != SMG_OK) fail_msg("%s", smg_context_error(b->ctx));
-}
-
-static void bench_close(bench *b) {
-    smg_arena_destroy(b->arena);
-    smg_context_destroy(b->ctx);
-}
 
 static void assert_verdict(const bench *b, const char *what, const char *sentence) {
     smg_status status = smg_kernel_verify(b->ctx, b->k);

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "graph/graph.h"
+#include "support/rewritten.h"
 
 static smg_context *ctx;
 
@@ -24,21 +24,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* The rewritten text between its leaves that are inputs and its output. */
-static void assert_becomes(const char *text, const char *expected) {
-    smg_graph *before = NULL, *after = NULL;
-    smg_text printed;
-    if (smg_graph_parse(ctx, text, strlen(text), "test", &before) != SMG_OK ||
-        smg_graph_rewrite(before, &after, NULL) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
-    smg_text_init(&printed, ctx);
-    smg_graph_print(after, &printed);
-    if (!strstr(smg_text_cstr(&printed), expected))
-        fail_msg("\"%s\" is not in\n%s", expected, smg_text_cstr(&printed));
-    smg_text_free(&printed);
-    smg_graph_destroy(after);
-    smg_graph_destroy(before);
-}
+static void assert_becomes(const char *text, const char *expected) { assert_rewritten_has(ctx, text, expected); }
 
 #define SIZES "dim b\ndim s max 160\nx = input i32[b, s]\ni = iota axis=0 : i32[s]\nj = iota axis=0 : i32[b]\n"
 #define NUMBERS "one = fill 1 : i32[]\ntwo = fill 2 : i32[]\nseven = fill 7 : i32[]\n"

@@ -6,9 +6,7 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-
-#include "graph/graph.h"
+#include "support/rewritten.h"
 
 static smg_context *ctx;
 
@@ -23,22 +21,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* What the node called y becomes, as text. */
-static void assert_becomes(const char *text, const char *expected) {
-    smg_graph *before = NULL, *after = NULL;
-    smg_text printed;
-    if (smg_graph_parse(ctx, text, strlen(text), "test", &before) != SMG_OK ||
-        smg_graph_rewrite(before, &after, NULL) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
-    smg_text_init(&printed, ctx);
-    smg_graph_print(after, &printed);
-    const char *line = strstr(smg_text_cstr(&printed), "\ny = ");
-    if (!line || strncmp(line + 5, expected, strlen(expected)) != 0)
-        fail_msg("\"%s\" is not in\n%s", expected, smg_text_cstr(&printed));
-    smg_text_free(&printed);
-    smg_graph_destroy(after);
-    smg_graph_destroy(before);
-}
+static void assert_becomes(const char *text, const char *expected) { assert_y_becomes(ctx, text, expected); }
 
 #define INDEX                                                                                      \
     "dim s\nx = input i32[s]\nf = input f32[s]\ni = iota axis=0 : i32[s]\nn = size s : i32[]\n"    \

@@ -1,0 +1,18 @@
+/* A kernel read from its text, in a context of its own. Failures fail the running test. */
+#ifndef TESTS_KERNEL_BENCH_H
+#define TESTS_KERNEL_BENCH_H
+
+#include "kernel/kernel.h"
+
+typedef struct bench {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_sizes *sizes;
+    smg_kernel *k;
+    int64_t symbols[4]; /* by number; 0 until given */
+} bench;
+
+void bench_open(bench *b, const char *text); /* not verified */
+void bench_close(bench *b);
+
+#endif
