@@ -320,8 +320,8 @@ static index_form repeated(const rewriter *r, const smg_node *node, const smg_no
     return own->known ? checked(node, f) : unknown;
 }
 
-static index_form of_map(const rewriter *r, const smg_node *node) {
-    index_form x[SMG_MAX_OPERANDS] = {unknown, unknown, unknown};
+/* A map's expression, its operands' sums being the leaves'; NONE where nothing is known of any. */
+static smg_expr expression_of(const rewriter *r, const smg_node *node, index_form x[SMG_MAX_OPERANDS]) {
     smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     int known = 0;
     for (int k = 0; k < node->operand_count; k++) {
@@ -332,7 +332,87 @@ static index_form of_map(const rewriter *r, const smg_node *node) {
     }
     smg_expr expr = known > 0 ? smg_op_expr(r->exprs, node->op, node->type, leaf) : SMG_EXPR_NONE;
     bool copy = expr == leaf[0] && !smg_op_converts(node->op); /* a tensor of its own, which no rule takes apart */
-    return expr != SMG_EXPR_NONE && !copy ? eval(r, node, x, expr, 0) : unknown;
+    return copy ? SMG_EXPR_NONE : expr;
+}
+
+static index_form of_map(const rewriter *r, const smg_node *node) {
+    index_form x[SMG_MAX_OPERANDS] = {unknown, unknown, unknown};
+    smg_expr expr = expression_of(r, node, x);
+    return expr != SMG_EXPR_NONE ? eval(r, node, x, expr, 0) : unknown;
+}
+
+/* ---- reductions ----------------------------------------------------------------------------------------- */
+
+/* What a map is where a predicate holds, 0 elsewhere: of a choice, or of the predicate as a number. */
+static bool is_guarded(const rewriter *r, const smg_node *node, index_form *out_holds, index_form *out_value) {
+    index_form x[SMG_MAX_OPERANDS] = {unknown, unknown, unknown}, zero;
+    smg_expr expr = smg_node_class(node) == SMG_CLASS_MAP ? expression_of(r, node, x) : SMG_EXPR_NONE;
+    if (expr == SMG_EXPR_NONE) return false;
+    smg_expr_node e = *smg_expr_get(r->exprs, expr);
+    if (e.prim != SMG_PRIM_TO_INT && e.prim != SMG_PRIM_SELECT) return false;
+    *out_holds = eval(r, node, x, e.arg[0], 1);
+    if (e.prim == SMG_PRIM_TO_INT) {
+        if (smg_expr_get(r->exprs, e.arg[0])->kind != SMG_KIND_BOOL) return false;
+        *out_value = everywhere(r, node, number_of(r, 1));
+        return out_holds->known;
+    }
+    *out_value = eval(r, node, x, e.arg[1], 1);
+    zero = eval(r, node, x, e.arg[2], 1);
+    return out_holds->known && out_value->known && is_size(node, &zero) && zero.begin == SMG_SIZE_ZERO &&
+           smg_index_whole(r, node, out_holds) && smg_index_whole(r, node, &zero);
+}
+
+/* At how many places along `axis` a predicate holds that its index and a sum of the others' decide: where that many
+ * provably are between none and all. */
+static index_form count_of(const rewriter *r, const smg_node *node, const index_form *holds, int axis) {
+    index_form f = *holds;
+    smg_size low, high, all = node->dims[axis];
+    int64_t by;
+    if (!smg_size_is_const(r->g->sizes, f.by[axis], &by) || (by != 1 && by != -1)) return unknown;
+    f.by[axis] = SMG_SIZE_ZERO;
+    f.begin = add(r, f.begin, by < 0 ? number_of(r, 1) : all);
+    f = checked(node, f);
+    bool inside = smg_index_bounds(r, node, &f, &low, &high) && smg_rewriter_at_most(r, SMG_SIZE_ZERO, low, 0) &&
+                  smg_rewriter_at_most(r, high, all, 0);
+    return inside ? f : unknown;
+}
+
+/* The value at the end of an axis that it grows towards. */
+static index_form extreme_of(const rewriter *r, const index_form *from, int axis, bool most) {
+    index_form f = *from;
+    int64_t low, high;
+    smg_size_bounds(r->g->sizes, f.by[axis], &low, &high);
+    if (low < 0 && high > 0) return unknown;
+    f.begin = add(r, f.begin, mul(r, f.by[axis], (low >= 0) == most ? f.last[axis] : f.first[axis]));
+    f.by[axis] = SMG_SIZE_ZERO;
+    return f;
+}
+
+static index_form of_reduce(const rewriter *r, const smg_node *node) {
+    const smg_node *a = smg_rewriter_operand(r, node, 0);
+    smg_combine combine = smg_op_combine(node->op);
+    index_form f = r->forms.items[node->operand[0]], holds, value;
+    int axis = node->axis, to = 0;
+    bool sums = combine == SMG_COMBINE_ADD && smg_type_kind(node->type) == SMG_KIND_INT;
+    if (smg_index_whole(r, a, &f) && (combine == SMG_COMBINE_MAX || combine == SMG_COMBINE_MIN)) {
+        f = extreme_of(r, &f, axis, combine == SMG_COMBINE_MAX);
+    } else if (smg_index_whole(r, a, &f) && sums && f.by[axis] == SMG_SIZE_ZERO) {
+        value = everywhere(r, a, a->dims[axis]);
+        f = scaled(r, a, &f, &value);
+    } else if (sums && is_guarded(r, a, &holds, &value) && value.by[axis] == SMG_SIZE_ZERO) {
+        holds = count_of(r, a, &holds, axis);
+        f = holds.known ? scaled(r, a, &value, &holds) : unknown;
+    } else {
+        return unknown;
+    }
+    index_form result = everywhere(r, node, f.begin);
+    result.known = f.known;
+    for (int d = 0; d < a->rank; d++) {
+        if (d == axis && !node->keep) continue;
+        if (d != axis) result.by[to] = f.by[d];
+        to++;
+    }
+    return smg_index_whole(r, a, &f) ? checked(node, result) : unknown;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------------------- */
@@ -398,6 +478,7 @@ bool smg_index_of(rewriter *r, const smg_node *node, index_form *out) {
         smg_op_class class_ = smg_node_class(node);
         if (class_ == SMG_CLASS_LEAF) *out = of_leaf(r, node);
         if (class_ == SMG_CLASS_MAP) *out = of_map(r, node);
+        if (class_ == SMG_CLASS_REDUCE) *out = of_reduce(r, node);
         if (class_ == SMG_CLASS_VIEW) *out = smg_index_of_view(r, node);
     }
     smg_sizes_set_quiet(r->g->sizes, before);

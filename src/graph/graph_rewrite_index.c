@@ -105,8 +105,7 @@ static bool value_of_one_index(rewriter *r, smg_node *node, smg_node_id *out_sam
     int64_t number;
     int axis = -1;
     smg_op_class class_ = smg_node_class(node);
-    if ((class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) || smg_type_kind(node->type) != SMG_KIND_INT)
-        return false;
+    if (class_ == SMG_CLASS_LEAF || smg_type_kind(node->type) != SMG_KIND_INT) return false;
     if (!smg_rewriter_index(r, node, &f) || !smg_index_whole(r, node, &f)) return false;
     for (int d = 0; d < node->rank; d++) {
         if (f.by[d] == SMG_SIZE_ZERO || is_one(r, node->dims[d])) continue;
@@ -115,6 +114,7 @@ static bool value_of_one_index(rewriter *r, smg_node *node, smg_node_id *out_sam
     }
     if (is_simple(r, node)) return false;
     if (axis < 0 && smg_size_is_const(r->g->sizes, f.begin, &number)) {
+        if (number < INT32_MIN || number > INT32_MAX) return false; /* would be another number on a device */
         smg_rewriter_become_number(node, (double)number);
         return true;
     }
@@ -147,20 +147,13 @@ static bool size_that_is_a_number(rewriter *r, smg_node *node, smg_node_id *out_
 
 static bool reduce_of_a_number(rewriter *r, smg_node *node, smg_node_id *out_same) {
     double value;
-    int64_t count = 0;
     (void)out_same;
     if (smg_node_class(node) != SMG_CLASS_REDUCE || !smg_rewriter_is_number(r, node, 0, &value)) return false;
     smg_combine combine = smg_op_combine(node->op);
     bool zero = value >= 0.0 && value <= 0.0, one = value >= 1.0 && value <= 1.0;
     bool same = combine == SMG_COMBINE_MAX || combine == SMG_COMBINE_MIN || (combine == SMG_COMBINE_ADD && zero) ||
                 (combine == SMG_COMBINE_MUL && (zero || one));
-    smg_size extent = smg_rewriter_operand(r, node, 0)->dims[node->axis];
-    if (!same) { /* a count, where that is exact */
-        bool counts = combine == SMG_COMBINE_ADD && smg_type_kind(node->type) == SMG_KIND_INT &&
-                      smg_size_is_const(r->g->sizes, extent, &count);
-        value *= (double)count;
-        if (!counts || value < -2147483648.0 || value > 2147483647.0) return false;
-    }
+    if (!same) return false;
     smg_rewriter_become_number(node, value);
     return true;
 }

@@ -134,7 +134,8 @@ static void demand_operands(inliner *in, smg_node_id id) {
 
 static bool is_cheap(const inliner *in, smg_node_id id) {
     const weight *w = &in->weights[id];
-    int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS; /* the yardstick has a kernel for every map of tensors */
+    /* the yardstick has a kernel for every map of tensors */
+    int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS;
     return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked && !w->bound;
 }
 

@@ -19,8 +19,8 @@ typedef struct ordering {
     int depth;
 } ordering;
 
-/* What the run list reads of the prepare list stays for ever. What is computed anew is used where its readers are: those
- * come first here. */
+/* What the run list reads of the prepare list stays for ever. What is computed anew is used where its readers are:
+ * those come first here. */
 static void mark_uses(planner *p, const bool *live) {
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
         const smg_node *n = smg_graph_node(p->g, id);
@@ -125,7 +125,8 @@ static smg_status find_readers(ordering *o) {
     o->readers = SMG_ARENA_ARRAY(o->p->arena, smg_node_id, (size_t)nodes * SMG_MAX_OPERANDS + 1);
     if (o->first == NULL || o->readers == NULL) return SMG_MEMORY;
     for (smg_node_id i = 0; i < nodes; i++) {
-        for (int k = 0; o->listed[i] && k < smg_graph_node(o->p->g, i)->operand_count; k++) o->first[source_of(o, i, k) + 1]++;
+        for (int k = 0; o->listed[i] && k < smg_graph_node(o->p->g, i)->operand_count; k++)
+            o->first[source_of(o, i, k) + 1]++;
     }
     for (int i = 0; i <= nodes; i++) {
         total += o->first[i];
@@ -145,8 +146,8 @@ static smg_status find_readers(ordering *o) {
 static bool is_streamed(const ordering *o, smg_node_id id) {
     const smg_node *n = smg_graph_node(o->p->g, id);
     if (smg_node_class(n) == SMG_CLASS_LEAF || o->p->prepared[id]) return true;
-    if (smg_node_class(n) != SMG_CLASS_MAP && smg_node_class(n) != SMG_CLASS_GATHER && smg_node_class(n) != SMG_CLASS_VIEW)
-        return false;
+    smg_op_class class_ = smg_node_class(n);
+    if (class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_GATHER && class_ != SMG_CLASS_VIEW) return false;
     for (int k = 0; k < n->operand_count; k++) {
         if (!o->streamed[n->operand[k]]) return false;
     }
@@ -164,7 +165,8 @@ static smg_status allocate(ordering *o) {
     p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
-    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && p->order != NULL && p->place != NULL &&
+    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && p->order != NULL &&
+                   p->place != NULL &&
                    p->last_use != NULL && p->needed != NULL
                ? SMG_OK
                : SMG_MEMORY;
@@ -186,7 +188,8 @@ smg_status plan_order(planner *p) {
         p->place[i] = -1;
         p->last_use[i] = -1;
         o.streamed[i] = is_streamed(&o, i);
-        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && (!p->inlined[i] || p->bound[i]);
+        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing &&
+                      (!p->inlined[i] || p->bound[i]);
     }
     SMG_TRY(find_readers(&o));
     for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));

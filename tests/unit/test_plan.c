@@ -199,7 +199,8 @@ static bool has_kernel(fixture *f, const char *text, const char *name, const cha
 #define ROWS                                                                                                     \
     "graph g\ndim n\nids = input i32[n]\nw = constant f32[1000, 64]\nm = constant f32[64, 64]\nx = gather(w, ids)\n"
 #define READ_TWICE(what)                                                                                         \
-    "p = contract(" what ", m) \"ni,io->no\"\nt = sum(p) axis=0 keep\nq = div(p, t)\ny = add(q, " what ")\noutput y = y\n"
+    "p = contract(" what ", m) \"ni,io->no\"\nt = sum(p) axis=0 keep\nq = div(p, t)\ny = add(q, " what ")\n"         \
+    "output y = y\n"
 
 static void a_kernel_or_computed_anew(void **state) {
     static const int64_t few[] = { 16 }, many[] = { 1 << 20 };

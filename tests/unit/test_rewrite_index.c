@@ -100,9 +100,35 @@ static void reductions_of_a_number(void **state) {
     assert_becomes("dim s\nz = fill 0 : f32[4, s]\ny = sum(z) axis=1\noutput y = y\n", "y = fill 0 : f32[4]");
     assert_becomes("dim s\nz = fill 3 : i32[4, s]\ny = sum(z) axis=0\noutput y = y\n", "y = fill 12 : i32[s]");
     assert_becomes("dim s\nz = fill 3 : i32[4, s]\ny = reduce_max(z) axis=1\noutput y = y\n", "y = fill 3 : i32[4]");
-    assert_becomes("dim s\nz = fill 3 : i32[4, s]\ny = sum(z) axis=1\noutput y = y\n", "y = sum(z)");
+    assert_becomes("dim s\nx = input i32[4]\nz = fill 3 : i32[4, s]\nt = sum(z) axis=1\ny = add(t, x)\noutput y = y\n",
+                   "= size 3*s : i32[]\ny = add(");
     assert_becomes("z = fill 0.1 : f32[4]\ny = sum(z) axis=0\noutput y = y\n", "y = sum(z)");
     assert_becomes("z = fill 2000000000 : i32[4]\ny = sum(z) axis=0\noutput y = y\n", "y = sum(z)");
+}
+
+/* Sums of a predicate over positions are positions again; largest and smallest ones are ends. */
+static void counts_of_positions(void **state) {
+    (void)state;
+    static const char *const counted =
+        "dim s\nx = input i32[s]\nr = iota axis=0 : i32[s, 1]\nc = iota axis=1 : i32[1, s]\none = fill 1 : i32[]\n"
+        "two = fill 2 : i32[]\nzero = fill 0 : i32[]\n";
+    static const char *const become[][2] = {
+        {"p = le(c, r)\nk = select(p, one, zero)\n", "= iota axis=0 : i32[s]\n"},
+        {"p = lt(c, r)\nk = cast(p) : i32[s, s]\n", "n = iota axis=0 : i32[s]\ny = add(n, x)"},
+        {"p = le(r, c)\nk = select(p, two, zero)\n", "= iota axis=0 : i32[s]\n"},
+        {"p = le(c, r)\nk = select(p, r, zero)\n", "n = sum(k)"}, /* i * (i + 1) */
+        {"q = add(r, two)\np = le(c, q)\nk = cast(p) : i32[s, s]\n", "n = sum(k)"}, /* all of them, near the end */
+        {"p = eq(c, r)\nk = cast(p) : i32[s, s]\n", "n = sum(k)"},
+    };
+    char text[1024];
+    for (size_t i = 0; i < SMG_COUNT_OF(become); i++) {
+        snprintf(text, sizeof text, "%s%sn = sum(k) axis=1\ny = add(n, x)\noutput y = y\n", counted, become[i][0]);
+        assert_becomes(text, become[i][1]);
+    }
+    assert_becomes(INDEX "a = mul(i, two)\nm = reduce_max(a) axis=0\ny = add(x, m)\noutput y = y\n",
+                   "= size 2*s-2 : i32[]");
+    assert_becomes(INDEX "a = sub(seven, i)\nm = reduce_max(a) axis=0\ny = add(x, m)\noutput y = y\n",
+                   "= fill 7 : i32[]");
 }
 
 #define TABLE INDEX "t = input f32[b*s, 3]\nn = size s : i32[]\nk = reshape(j) : i32[b, 1]\na = mul(k, n)\n"
@@ -267,9 +293,12 @@ static smg_value row(smg_graph *g, smg_value index) {
 
 static smg_value step(smg_graph *g, const values *v) {
     static const char *const ops[] = {"add", "sub", "add", "mul", "min", "max"};
-    static const char *const fixed[] = {"mul", "div", "mod"};
+    static const char *const fixed[] = {"mul", "div", "mod"}, *const reduced[] = {"sum", "reduce_max", "reduce_min"};
     smg_value a = any(v);
-    switch (pick(10)) {
+    int rank = smg_graph_node(g, a.id - 1)->rank;
+    switch (pick(12)) {
+    case 10: return rank > 0 ? smg_graph_cumsum(g, a, pick(rank), pick(2), pick(2)) : a;
+    case 11: return rank > 0 ? smg_graph_reduce(g, reduced[pick(3)], a, pick(rank), pick(2)) : a;
     case 0: return leaf(g);
     case 1:
     case 2: return map_of(g, ops[pick(6)], a, pick(2) ? any(v) : number(g));
@@ -371,6 +400,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_depends_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(division_takes_apart_what_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_of_a_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(counts_of_positions, setup, teardown),
         cmocka_unit_test_setup_teardown(gathers_by_positions_are_views, setup, teardown),
         cmocka_unit_test_setup_teardown(gathers_of_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(gathers_that_stay, setup, teardown),
