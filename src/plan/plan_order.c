@@ -62,12 +62,29 @@ static bool is_class(const ordering *o, smg_node_id id, smg_op_class class_) {
     return smg_node_class(smg_graph_node(o->p->g, id)) == class_;
 }
 
-/* Maps that everything is there for, behind the nodes placed from `at` on. */
+/* Does `reader` read `id` element by element? A shifted read, or a part, is another kernel's in any case. */
+static bool reads_in_place(const ordering *o, smg_node_id reader, smg_node_id id) {
+    const smg_node *n = smg_graph_node(o->p->g, reader);
+    for (int k = 0; k < n->operand_count; k++) {
+        if (source_of(o, reader, k) != id) continue;
+        for (smg_node_id at = n->operand[k]; at != id; at = smg_graph_node(o->p->g, at)->operand[0]) {
+            smg_view_kind view = smg_op_view(smg_graph_node(o->p->g, at)->op);
+            if (view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW) return false;
+        }
+    }
+    return true;
+}
+
+/* Maps and reductions that everything is there for, behind the nodes placed from `at` on. What follows a reduction may
+ * have other axes than what follows its sibling's: that is left to the walk, one after the other. */
 static void put_maps(ordering *o, int at) {
     for (; at < o->p->count; at++) {
         smg_node_id id = o->p->order[at];
+        if (is_class(o, id, SMG_CLASS_REDUCE)) continue;
         for (int r = o->first[id]; r < o->first[id + 1]; r++) {
-            if (!is_class(o, o->readers[r], SMG_CLASS_CONTRACT) && ready(o, o->readers[r])) put(o, o->readers[r]);
+            smg_node_id reader = o->readers[r];
+            if (is_class(o, reader, SMG_CLASS_CONTRACT) || !reads_in_place(o, reader, id)) continue;
+            if (ready(o, reader)) put(o, reader);
         }
     }
 }
