@@ -4,8 +4,22 @@
  * itself could not compute. */
 #include "onnx/onnx_build.h"
 
-/* Equal when `symbol` is at most `most`? In a pool of its own, where sizes are simplified under that. */
-static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x, smg_size y) {
+/* Could every extent that the graph has so far be at least 1 in that pool? */
+static bool extents_exist(const smg_onnx_build *b, smg_sizes *pool) {
+    for (int i = 0; i < b->graph->nodes.count; i++) {
+        const smg_node *node = &b->graph->nodes.items[i];
+        for (int k = 0; k < node->rank; k++) {
+            int64_t high = 0;
+            smg_size_bounds(pool, smg_size_import(pool, b->sizes, node->dims[k]), NULL, &high);
+            if (high < 1) return false;
+        }
+    }
+    return true;
+}
+
+/* Equal when `symbol` is at most `most`, and not only because nothing is left of some value? In a pool of its own,
+ * where sizes are simplified under that. */
+static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x, smg_size y, bool exists) {
     smg_arena *arena = NULL;
     smg_sizes *pool = NULL;
     bool equal = false;
@@ -15,7 +29,7 @@ static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x,
             smg_size_symbol_set_max(pool, i, i == symbol ? most : smg_size_symbol_max(b->sizes, i));
         }
         smg_size p = smg_size_import(pool, b->sizes, x), q = smg_size_import(pool, b->sizes, y);
-        equal = p >= 0 && p == q;
+        equal = p >= 0 && p == q && (!exists || extents_exist(b, pool));
     }
     smg_arena_destroy(arena);
     return equal;
@@ -25,12 +39,12 @@ static bool equal_below(smg_onnx_build *b, int symbol, int64_t most, smg_size x,
  * a smaller one. */
 static int64_t largest_bound(smg_onnx_build *b, int symbol, smg_size x, smg_size y) {
     int64_t holds = 1, fails = smg_size_symbol_max(b->sizes, symbol);
-    if (fails <= 1 || !equal_below(b, symbol, holds, x, y)) return 0;
+    if (fails <= 1 || !equal_below(b, symbol, holds, x, y, false)) return 0;
     while (fails - holds > 1) {
         int64_t middle = holds + (fails - holds) / 2;
-        *(equal_below(b, symbol, middle, x, y) ? &holds : &fails) = middle;
+        *(equal_below(b, symbol, middle, x, y, false) ? &holds : &fails) = middle;
     }
-    return holds;
+    return equal_below(b, symbol, holds, x, y, true) ? holds : 0;
 }
 
 bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y) {
