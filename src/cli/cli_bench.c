@@ -82,10 +82,16 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
                       : s->check.pass     ? "  PASS"
                                           : "  FAIL");
     }
-    smg_text_addf(
-        text, "fused is %.2fx faster and moves %.1f %% of the bytes (median of %d, interleaved)\n",
-        sides[0].median > 0 ? sides[1].median / sides[0].median : 0,
-        sides[1].bytes > 0 ? 100 * sides[0].bytes / sides[1].bytes : 0, rounds);
+    for (int i = 0; i < 2; i++) {
+        if (sides[i].check.count == 0 || sides[i].check.pass) continue;
+        smg_text_addf(text, "%s against the reference:\n", sides[i].name);
+        cli_print_check(&sides[i].check, text);
+    }
+    bool timed = sides[0].median > 0 && sides[1].median > 0;
+    double ratio = timed ? sides[1].median / sides[0].median : 1;
+    smg_text_addf(text, "fused is %.2fx %s and moves %.1f %% of the bytes (median of %d, interleaved)\n",
+                  ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? "faster" : "slower",
+                  sides[1].bytes > 0 ? 100 * sides[0].bytes / sides[1].bytes : 0, rounds);
 }
 
 static void add_json(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
