@@ -1,8 +1,8 @@
 /* The linear order that segments are cut from: depth first from the outputs, the operand that hangs on the fewest
  * products first, so that a chain (scores, their softmax, what they weigh) is not interrupted by the side branches that
  * it reads, and a branch is finished before the next begins. A product pulls in its siblings (three projections
- * of one input) and the maps that can follow at once, so that they may share a kernel. Any contiguous cut of a
- * topological order is free of cycles. */
+ * of one input) and, one chain after the other, the maps and reductions that can follow at once, so that they may share a
+ * kernel. Any contiguous cut of a topological order is free of cycles. */
 #include <stdlib.h>
 
 #include "plan/plan_internal.h"
@@ -15,8 +15,8 @@ typedef struct ordering {
     smg_node_id *readers;
     bool *listed;      /* belongs to the order at hand */
     bool *streamed;    /* made of maps and gathers of what lies in memory: no need to come early */
-    smg_node_id *stack;
-    int depth;
+    smg_node_id *stack, *chain; /* of the walk; of what follows a product */
+    int depth, depth_chain;
 } ordering;
 
 /* What the run list reads of the prepare list stays for ever. What is computed anew is used where its readers are:
@@ -75,16 +75,24 @@ static bool reads_in_place(const ordering *o, smg_node_id reader, smg_node_id id
     return true;
 }
 
-/* Maps and reductions that everything is there for, behind the nodes placed from `at` on. What follows a reduction may
- * have other axes than what follows its sibling's: that is left to the walk, one after the other. */
-static void put_maps(ordering *o, int at) {
-    for (; at < o->p->count; at++) {
-        smg_node_id id = o->p->order[at];
-        if (is_class(o, id, SMG_CLASS_REDUCE)) continue;
-        for (int r = o->first[id]; r < o->first[id + 1]; r++) {
+/* Maps and reductions that everything is there for, behind the nodes placed from `at` on, a chain after the other. They
+ * come so early to share a kernel with what they read. Behind a reduction the walk goes on by itself; of several products
+ * each has its chain to the end, so that two do not alternate. */
+static void put_chains(ordering *o, int at) {
+    bool alone = o->p->count - at == 1;
+    o->depth_chain = 0;
+    for (int i = o->p->count - 1; i >= at; i--) o->chain[o->depth_chain++] = o->p->order[i];
+    while (o->depth_chain > 0) {
+        smg_node_id id = o->chain[--o->depth_chain];
+        if (waits(o, id)) {
+            if (!ready(o, id)) continue;
+            put(o, id);
+        }
+        if (alone && is_class(o, id, SMG_CLASS_REDUCE)) continue;
+        for (int r = o->first[id + 1] - 1; r >= o->first[id]; r--) {
             smg_node_id reader = o->readers[r];
             if (is_class(o, reader, SMG_CLASS_CONTRACT) || !reads_in_place(o, reader, id)) continue;
-            if (ready(o, reader)) put(o, reader);
+            if (ready(o, reader)) o->chain[o->depth_chain++] = reader;
         }
     }
 }
@@ -101,7 +109,7 @@ static void put_with_siblings(ordering *o, smg_node_id id) {
             if (ready(o, other)) put(o, other);
         }
     }
-    put_maps(o, at);
+    put_chains(o, at);
 }
 
 static bool comes_before(const ordering *o, smg_node_id a, smg_node_id b) {
@@ -178,12 +186,13 @@ static smg_status allocate(ordering *o) {
     o->listed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
     o->streamed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
     o->stack = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
+    o->chain = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes * (SMG_MAX_OPERANDS + 1)); /* once an edge */
     p->order = SMG_ARENA_ARRAY(p->arena, smg_node_id, nodes);
     p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
-    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && p->order != NULL &&
-                   p->place != NULL &&
+    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL &&
+                   o->chain != NULL && p->order != NULL && p->place != NULL &&
                    p->last_use != NULL && p->needed != NULL
                ? SMG_OK
                : SMG_MEMORY;

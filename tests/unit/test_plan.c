@@ -127,6 +127,13 @@ static void one_kernel_each(void **state) {
     }
 }
 
+/* What turns the halves of queries does not stand between the products of the part beside. */
+static void maps_wait_for_their_readers(void **state) {
+    fixture *f = *state;
+    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES };
+    assert_int_equal(count_steps(f, "parallel_block", &fewest), 4);
+}
+
 static void unfused_is_one_kernel_a_node(void **state) {
     fixture *f = *state;
     smg_plan_options unfused = { .unfused = true };
@@ -323,7 +330,7 @@ int main(void) {
         cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
         cmocka_unit_test(constants_are_prepared),      cmocka_unit_test(a_kernel_or_computed_anew),
-        cmocka_unit_test(computed_anew_from_a_result),
+        cmocka_unit_test(computed_anew_from_a_result), cmocka_unit_test(maps_wait_for_their_readers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
