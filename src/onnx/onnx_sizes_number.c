@@ -135,9 +135,11 @@ static bool divide(smg_onnx_build *b, onnx_number x, onnx_number y, onnx_number 
     return multiply(b, x, (onnx_number){y.den, y.num}, out);
 }
 
-/* Towards zero, as integer division is. */
+/* Towards zero, as integer division is. A floor that is at least 0, because an extent says so, is of a number
+ * that is. */
 static bool truncated(smg_onnx_build *b, onnx_number x, onnx_number *out) {
-    if (low_of(b, x.num) >= 0) return whole(b, smg_size_div(b->sizes, x.num, x.den), out);
+    smg_size floor = smg_size_div(b->sizes, x.num, x.den);
+    if (low_of(b, x.num) >= 0 || (floor >= 0 && low_of(b, floor) >= 0)) return whole(b, floor, out);
     if (high_of(b, x.num) > 0) return false;
     smg_size size = smg_size_div(b->sizes, negative(b, x.num), x.den);
     return whole(b, negative(b, size), out);

@@ -694,6 +694,14 @@ def empties():
              node("Where", ["free", "ones", "dims"], ["target"]), node("Expand", ["one", "target"], ["big"]), node("Add", ["big", "c"], ["y0"])]
     add_nodes("empty/18/never below one", chain, {"t": named(f(2, 3, 11), "b", None, "t"), "w": fixed(f(4, 3, 3)), "minus": fixed(vector(-1)),
               "ones": fixed(vector(1, 1, 1)), "one": fixed(f(1, 1, 1))}, 18)
+    steps, last = [], "length"
+    for i in range(2):
+        steps += [node("Sub", [last, "three"], [f"a{i}"]), node("Div", [f"a{i}", "two"], [f"d{i}"]), node("Add", [f"d{i}", "one"], [f"n{i}"])]
+        last = f"n{i}"
+    chain = [node("Conv", ["t", "w"], ["c"], kernel_shape=[3], strides=[2]), node("Conv", ["c", "v"], ["e"], kernel_shape=[3], strides=[2]),
+             node("Shape", ["t"], ["length"], start=2), *steps, node("Concat", ["minus", "n1", "four"], ["target"], axis=0), node("Reshape", ["e", "target"], ["y0"])]
+    add_nodes("shapes/18/extents after strides", chain, {"t": named(f(2, 3, 11), "b", None, "t"), "w": fixed(f(4, 3, 3)), "v": fixed(f(4, 4, 3)),
+              "minus": fixed(vector(-1)), "one": fixed(vector(1)), "two": fixed(vector(2)), "three": fixed(vector(3)), "four": fixed(vector(4))}, 18)
 
 
 def text(value):
