@@ -129,7 +129,7 @@ smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
         x = windows_of(b, x, &job.axis[i], 3 + 2 * i);
         w = reversed(b, w, 3 + i);
     }
-    const char *labels = (job.tiles ? tiled_labels : spread_labels)[job.axes - 1];
+    const char *labels = job.tiles ? tiled_labels[job.axes - 1] : spread_labels[job.axes - 1];
     smg_value y = smg_graph_contract(b->graph, labels, x, w);
     for (int i = 0; i < job.axes && job.tiles; i++) y = smg_onnx_merge(b, y, 3 + i, 2);
     y = smg_onnx_merge(b, y, 1, 2);
