@@ -1,7 +1,7 @@
 /* The linear order that segments are cut from: depth first from the outputs, the operand that hangs on the fewest
  * products first, so that a chain (scores, their softmax, what they weigh) is not interrupted by the side branches that
- * it reads, and a branch is finished before the next begins. A product pulls in its siblings (three projections
- * of one input) and, one chain after the other, the maps and reductions that can follow at once, so that they may share a
+ * it reads, and a branch is finished before the next begins. A product pulls in its siblings (three projections of one
+ * input) and, one chain after the other, the maps and reductions that can follow at once, so that they may share a
  * kernel. Any contiguous cut of a topological order is free of cycles. */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ typedef struct ordering {
     bool *listed;      /* belongs to the order at hand */
     bool *streamed;    /* made of maps and gathers of what lies in memory: no need to come early */
     smg_node_id *stack, *chain; /* of the walk; of what follows a product */
-    int depth, depth_chain;
+    int depth, chained;
 } ordering;
 
 /* What the run list reads of the prepare list stays for ever. What is computed anew is used where its readers are:
@@ -75,24 +75,27 @@ static bool reads_in_place(const ordering *o, smg_node_id reader, smg_node_id id
     return true;
 }
 
-/* Maps and reductions that everything is there for, behind the nodes placed from `at` on, a chain after the other. They
- * come so early to share a kernel with what they read. Behind a reduction the walk goes on by itself; of several products
- * each has its chain to the end, so that two do not alternate. */
+static void push_readers(ordering *o, smg_node_id id) {
+    for (int r = o->first[id + 1] - 1; r >= o->first[id]; r--) {
+        smg_node_id reader = o->readers[r];
+        if (is_class(o, reader, SMG_CLASS_CONTRACT) || !reads_in_place(o, reader, id)) continue;
+        if (ready(o, reader)) o->chain[o->chained++] = reader;
+    }
+}
+
+/* Maps and reductions that everything is there for, behind the nodes placed from `at` on, a chain after the other.
+ * They come so early to share a kernel with what they read. Behind a reduction the walk goes on by itself; of several
+ * products each has its chain to the end, so that two do not alternate. */
 static void put_chains(ordering *o, int at) {
-    bool alone = o->p->count - at == 1;
-    o->depth_chain = 0;
-    for (int i = o->p->count - 1; i >= at; i--) o->chain[o->depth_chain++] = o->p->order[i];
-    while (o->depth_chain > 0) {
-        smg_node_id id = o->chain[--o->depth_chain];
-        if (waits(o, id)) {
-            if (!ready(o, id)) continue;
+    int end = o->p->count;
+    for (int i = at; i < end; i++) {
+        o->chained = 0;
+        push_readers(o, o->p->order[i]);
+        while (o->chained > 0) {
+            smg_node_id id = o->chain[--o->chained];
+            if (!ready(o, id)) continue; /* placed since */
             put(o, id);
-        }
-        if (alone && is_class(o, id, SMG_CLASS_REDUCE)) continue;
-        for (int r = o->first[id + 1] - 1; r >= o->first[id]; r--) {
-            smg_node_id reader = o->readers[r];
-            if (is_class(o, reader, SMG_CLASS_CONTRACT) || !reads_in_place(o, reader, id)) continue;
-            if (ready(o, reader)) o->chain[o->depth_chain++] = reader;
+            if (end - at > 1 || !is_class(o, id, SMG_CLASS_REDUCE)) push_readers(o, id);
         }
     }
 }
