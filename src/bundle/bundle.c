@@ -139,6 +139,12 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
                             step->name, (long long)step->grid_tile[i], i);
         }
     }
+    for (int i = 0; i < step->even_count; i++) {
+        if (!is_size(step->even_size[i]) || step->even_by[i] < 1) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' is even by %lld in size %d", step->name,
+                            (long long)step->even_by[i], i);
+        }
+    }
     if (!is_size(step->bytes) || !is_size(step->flops)) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' has no modelled traffic", step->name);
     }
@@ -199,6 +205,14 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->variants.count; i++) SMG_TRY(verify_variant(ctx, bundle, i));
     for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_derived(ctx, bundle, i));
     return SMG_OK;
+}
+
+bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values) {
+    for (int i = 0; i < step->even_count; i++) {
+        int64_t size = 0;
+        if (!smg_size_eval(bundle->sizes, step->even_size[i], values, &size) || size % step->even_by[i] != 0) return false;
+    }
+    return step->even_count > 0;
 }
 
 int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values) {

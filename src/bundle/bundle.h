@@ -62,6 +62,9 @@ typedef struct smg_bstep {
     int grid_count;
     smg_size *grid_extent;
     int64_t *grid_tile;
+    int even_count;              /* the module's even form serves where each size is a multiple of its number; 0: it */
+    smg_size *even_size;         /* has none. Constant 0 of the pipeline chooses the form */
+    int64_t *even_by;
     double estimate;             /* seconds at the nominal sizes, by the cost model */
     smg_size bytes;              /* modelled global traffic */
     smg_size flops;
@@ -94,6 +97,8 @@ typedef struct smg_bundle {
 } smg_bundle;
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+/* Does the step's even form serve at these sizes? */
+bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values);
 /* The first variant whose guard holds at these sizes, else 0. */
 int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values);
 

@@ -141,6 +141,19 @@ static smg_status set_pushes(smg_bundler *b, const smg_kernel *k, const smg_glsl
     return SMG_OK;
 }
 
+static smg_status set_even(smg_bundler *b, const smg_kernel *k, const smg_glsl_interface *interface, smg_bstep *step) {
+    int count = step->even_count = interface->even_count;
+    step->even_size = SMG_ARENA_ARRAY(b->bundle->arena, smg_size, (size_t)count + 1);
+    step->even_by = SMG_ARENA_ARRAY(b->bundle->arena, int64_t, (size_t)count + 1);
+    if (step->even_size == NULL || step->even_by == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        step->even_size[i] = smg_size_import(b->bundle->sizes, k->sizes, interface->even_size[i]);
+        step->even_by[i] = interface->even_by[i];
+        if (step->even_size[i] == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
+    }
+    return SMG_OK;
+}
+
 /* A copy whose names say nothing but their number. */
 static smg_status plain_copy(smg_arena *arena, const smg_kernel *k, smg_kernel *out) {
     *out = *k;
@@ -241,6 +254,7 @@ static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep 
                         step->name, interface.diagnostics, step->binding_count);
     }
     SMG_TRY(set_pushes(b, from->kernel, &interface, step));
+    SMG_TRY(set_even(b, from->kernel, &interface, step));
     return add_module(b, from, &interface, &step->module);
 }
 

@@ -319,7 +319,8 @@ static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
     const smg_program_options program = {.uploaded = smg_source_uploaded,
                                          .user = m->source,
                                          .make_variant = make_variant,
-                                         .variant_user = m->c};
+                                         .variant_user = m->c,
+                                         .expected = m->c->nominal};
     SMG_TRY(smg_program_create(m->ctx, m->c->bundle, m->device, &program, &m->program));
     m->program_seconds = smg_clock_seconds() - start;
     return SMG_OK;

@@ -20,6 +20,7 @@
 #include "target/target.h"
 
 #define SMG_GLSL_MAX_PUSH 16
+#define SMG_GLSL_MAX_EVEN 12
 
 /* The diagnostics buffer: uint 0 becomes 1 with the first bad index, int 1 is that index, int 2 its limit. */
 #define SMG_GLSL_DIAGNOSTICS_BYTES 16
@@ -32,6 +33,11 @@ typedef struct smg_glsl_interface {
     int local_size;    /* invocations in x; y and z are 1 */
     int subgroup_size; /* size that must be required with full subgroups; 0: any, for lack of choice */
     int64_t shared_bytes;
+    /* The even form: specialization constant 0 may be true where each even_size is a multiple of its even_by (tiles
+     * come out even, runs are aligned groups). Checks of single elements then fall away. even_count 0: no such form. */
+    smg_size even_size[SMG_GLSL_MAX_EVEN];
+    int64_t even_by[SMG_GLSL_MAX_EVEN];
+    int even_count;
 } smg_glsl_interface;
 
 /* Appends the shader to `out`. UNSUPPORTED names the limit of the target that the kernel exceeds. */

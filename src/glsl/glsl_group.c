@@ -3,46 +3,60 @@
  * is not known before the run (strides by a sequence's length) is asked at run time, once, of uniform values. */
 #include "glsl_private.h"
 
-/* Is the size a multiple of four? Where only the run can tell, it joins *io_unknown. */
-static bool by_four(glsl_writer *w, smg_size size, const char **io_unknown) {
+typedef enum four_state { FOUR_NEVER, FOUR_MAYBE, FOUR_ALWAYS } four_state;
+
+/* Is the size a multiple of four? */
+static four_state by_four(const glsl_writer *w, smg_size size) {
     smg_size quotient;
-    int64_t value;
-    if (smg_size_divide_exact(w->k->sizes, size, smg_size_const(w->k->sizes, 4), &quotient)) return true;
-    if (io_unknown == NULL || smg_size_is_const(w->k->sizes, size, &value)) return false;
-    const char *text = glsl_size(w, size);
-    if (*io_unknown == NULL) *io_unknown = text;
-    else if (strstr(*io_unknown, text) == NULL) *io_unknown = GLSL_STRING(w, "%s | %s", *io_unknown, text);
-    return true;
+    smg_size four = smg_size_const(w->k->sizes, 4);
+    if (smg_size_divide_exact(w->k->sizes, size, four, &quotient)) return FOUR_ALWAYS;
+    return smg_size_is_const(w->k->sizes, size, NULL) ? FOUR_NEVER : FOUR_MAYBE;
+}
+
+static void lower_state(four_state *state, four_state by) {
+    if (by < *state) *state = by;
 }
 
 /* Four neighbours along `axis` are one aligned group when they are neighbours in memory and everything else that moves
  * the address moves it by fours. */
-static bool groups(glsl_writer *w, int a, int axis, const char **io_unknown) {
+static four_state groups(const glsl_writer *w, int a, int axis) {
     const smg_access *access = &w->k->accesses.items[a];
     const smg_kaxis *along = &w->k->axes.items[axis];
     bool unit = false;
-    if (access->buffer < 0 || w->k->buffers.items[access->buffer].type != SMG_TYPE_F32) return false;
-    if (access->index != SMG_EXPR_NONE || along->tile % 4 != 0) return false;
-    if (!by_four(w, access->offset, io_unknown) || !by_four(w, along->extent, io_unknown)) return false;
+    if (access->buffer < 0 || w->k->buffers.items[access->buffer].type != SMG_TYPE_F32) return FOUR_NEVER;
+    if (access->index != SMG_EXPR_NONE || along->tile % 4 != 0) return FOUR_NEVER;
+    four_state state = by_four(w, access->offset);
+    lower_state(&state, by_four(w, along->extent));
     for (int n = 0; n < access->axis_count; n++) {
         int64_t stride = 0;
         bool one = smg_size_is_const(w->k->sizes, access->stride[n], &stride) && stride == 1;
         if (access->axis[n] == axis && one) unit = true;
-        else if (!by_four(w, access->stride[n], io_unknown)) return false;
+        else lower_state(&state, by_four(w, access->stride[n]));
     }
-    return unit;
+    return unit ? state : FOUR_NEVER;
 }
 
-bool glsl_groups(glsl_writer *w, int a, int axis) {
+/* What a run has to tell joins the condition. */
+static void ask_four(glsl_writer *w, smg_size size, const char **io_condition) {
+    if (by_four(w, size) == FOUR_ALWAYS) return;
+    const char *four = glsl_unless_even(w, size, 4, GLSL_STRING(w, "(%s & 3) == 0", glsl_size(w, size)));
+    if (*io_condition == NULL || strstr(*io_condition, four) == NULL) *io_condition = glsl_both(w, *io_condition, four);
+}
+
+bool glsl_groups(const glsl_writer *w, int a, int axis) {
     const smg_access *access = &w->k->accesses.items[a];
-    return access->buffer >= 0 && !w->k->buffers.items[access->buffer].written && groups(w, a, axis, NULL);
+    bool written = access->buffer >= 0 && w->k->buffers.items[access->buffer].written;
+    return !written && groups(w, a, axis) == FOUR_ALWAYS;
 }
 
 bool glsl_groups_when(glsl_writer *w, int a, int axis, const char **out_condition) {
-    const char *unknown = NULL;
+    const smg_access *access = &w->k->accesses.items[a];
     *out_condition = NULL;
-    if (!groups(w, a, axis, &unknown)) return false;
-    if (unknown != NULL) *out_condition = GLSL_STRING(w, "((%s) & 3) == 0", unknown);
+    if (groups(w, a, axis) == FOUR_NEVER) return false;
+    ask_four(w, access->offset, out_condition);
+    ask_four(w, w->k->axes.items[axis].extent, out_condition);
+    for (int n = 0; n < access->axis_count; n++)
+        if (access->axis[n] != axis) ask_four(w, access->stride[n], out_condition);
     return true;
 }
 

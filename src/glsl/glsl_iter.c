@@ -70,8 +70,11 @@ static bool always_valid(const glsl_writer *w, int a) {
 }
 
 const char *glsl_valid_text(glsl_writer *w, int a, const char *coord) {
+    const smg_kaxis *axis = &w->k->axes.items[a];
     const char *index = glsl_plus(w, glsl_base(w, a), coord);
-    return GLSL_STRING(w, "%s < %s", index, glsl_size(w, w->k->axes.items[a].extent));
+    const char *inside = GLSL_STRING(w, "%s < %s", index, glsl_size(w, axis->extent));
+    bool stepped = axis->grid || w->looped[a]; /* a tile that covers its axis may be larger than it */
+    return stepped ? glsl_unless_even(w, axis->extent, axis->tile, inside) : inside;
 }
 
 static void emit_valid(glsl_writer *w, glsl_iter *it, int a) {

@@ -46,6 +46,9 @@ typedef struct glsl_writer {
     int64_t *ahead;             /* by axis: what the FETCH at hand adds to the base */
     const char *row_lane, *col_lane; /* "0" where there is one lane only */
     glsl_weave weave;
+    smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
+    int64_t even_by[SMG_GLSL_MAX_EVEN];
+    int even_count;
 } glsl_writer;
 
 typedef struct glsl_iter {
@@ -94,6 +97,9 @@ glsl_weave glsl_lanes_woven(const smg_kernel *k, const smg_target *target);
 void glsl_lanes(glsl_writer *w); /* row_lane, col_lane, depth_lane */
 /* Lanes whose numbers differ in this bit hold the two halves of `lanes` neighbouring column lanes. */
 int glsl_column_mask(const glsl_writer *w, int lanes);
+
+/* glsl_even.c: the condition, which the even form knows to be true when `size` is a multiple of `by`. */
+const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition);
 
 /* glsl_head.c: everything in front of the inside of main */
 void glsl_head(glsl_writer *w, smg_text *out);
@@ -159,7 +165,7 @@ bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_group.c */
 /* Can four neighbours along `axis` be loaded as one 16-byte group? */
-bool glsl_groups(glsl_writer *w, int access, int axis);
+bool glsl_groups(const glsl_writer *w, int access, int axis);
 /* Loaded or stored so, at least where the sizes of the run allow it: *out_condition, or NULL where they always do. */
 bool glsl_groups_when(glsl_writer *w, int access, int axis, const char **out_condition);
 /* Loads all columns that the lane owns into its `array`, by groups where it can; opens and closes the columns. */

@@ -4,45 +4,12 @@
  * sizes waits for smg_program_bind_sizes (program_run.c). */
 #include "program/program_private.h"
 
-/* A module's pipeline layout comes from the first step that uses it; all its steps bind alike. */
-static const smg_bstep *find_step(const smg_bstep *steps, int count, int module) {
-    for (int i = 0; i < count; i++) {
-        if (steps[i].module == module) return &steps[i];
-    }
-    return NULL;
-}
-
-static const smg_bstep *step_of_module(const smg_bundle *bundle, int module) {
-    const smg_bstep *step = find_step(bundle->prepare.items, bundle->prepare.count, module);
-    for (int i = 0; step == NULL && i < bundle->variants.count; i++) {
-        const smg_bvariant *v = &bundle->variants.items[i];
-        step = find_step(v->run.items, v->run.count, module);
-    }
-    return step;
-}
-
-/* Those that are not there yet. */
+/* Of the prepare list, and of the first run list in the forms that the sizes expected ask for. */
 static smg_status make_pipelines(smg_program *p) {
-    int count = p->bundle->modules.count;
-    for (int i = 0; i < count; i++) {
-        const smg_bmodule *module = &p->bundle->modules.items[i];
-        const smg_bstep *step = step_of_module(p->bundle, i);
-        smg_progress(p->ctx, "pipelines", (size_t)i, (size_t)count, module->name);
-        if (step == NULL || p->pipelines[i] != NULL) continue;
-        smg_vk_pipeline_desc desc = {
-            .name = module->name,
-            .words = module->words,
-            .word_count = module->word_count,
-            .local_size = {module->local_size, 1, 1},
-            .binding_count = step->binding_count + (step->diagnostics ? 1 : 0),
-            .push_bytes = step->push_count * 4,
-            .subgroup_size = module->subgroup > 1 ? module->subgroup : 0,
-            .full_subgroups = module->subgroup > 1,
-        };
-        SMG_TRY(smg_vk_pipeline_create(p->device, &desc, &p->pipelines[i]));
-    }
-    smg_progress(p->ctx, "pipelines", (size_t)count, (size_t)count, "");
-    return SMG_OK;
+    const smg_bundle *bundle = p->bundle;
+    const smg_bvariant *first = &bundle->variants.items[0];
+    SMG_TRY(smg_program_make_pipelines(p, bundle->prepare.items, bundle->prepare.count, NULL));
+    return smg_program_make_pipelines(p, first->run.items, first->run.count, p->options.expected);
 }
 
 static bool has_diagnostics(const smg_bstep *steps, int count) {
@@ -103,7 +70,6 @@ smg_status smg_program_extend(smg_program *p) {
     SMG_TRY(smg_bundle_verify(p->ctx, p->bundle));
     SMG_TRY(smg_program_make_tables(p));
     SMG_TRY(make_diagnostics(p));
-    SMG_TRY(make_pipelines(p));
     p->stale = false;
     return SMG_OK;
 }
@@ -141,7 +107,7 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; i < p->fixed.count; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
     smg_program_drop_scratch(p);
     smg_vk_buffer_destroy(p->diagnostics);
-    for (int i = 0; p->pipelines != NULL && i < p->known_modules; i++) {
+    for (int i = 0; p->pipelines != NULL && i < smg_program_pipeline_slots(p->known_modules); i++) {
         smg_vk_pipeline_destroy(p->pipelines[i]);
     }
     smg_arena_destroy(p->arena);
@@ -185,7 +151,8 @@ void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
                                 .prepare_seconds = p->prepare_seconds};
     for (int i = 0; i < p->memory.count; i++)
         out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
-    for (int i = 0; i < p->known_modules; i++) out->pipelines += p->pipelines[i] != NULL;
+    int slots = smg_program_pipeline_slots(p->known_modules);
+    for (int i = 0; i < slots; i++) out->pipelines += p->pipelines[i] != NULL;
     if (p->bound == NULL) return;
     out->unaliased_bytes = p->bound->unaliased_bytes;
     out->barriers = p->bound->barriers;

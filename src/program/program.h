@@ -31,11 +31,12 @@ typedef struct smg_program_options {
      * behind those that are there) or fails. NULL: variant 0 serves instead. user is `variant_user`. */
     smg_status (*make_variant)(void *user, int variant);
     void *variant_user;
+    const int64_t *expected; /* one per symbol: sizes whose pipelines are built at once, the rest when bound; or NULL */
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
-/* The bundle and the device are borrowed and outlive the program; module words and constant data are
- * no longer read after this returns. Pipelines report progress as phase "pipelines". NO_FIT: a
+/* The bundle and the device are borrowed and outlive the program; constant data are no longer read
+ * after this returns, module words may be (pipelines for other sizes). Pipelines report progress as phase "pipelines". NO_FIT: a
  * constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program);

@@ -43,7 +43,7 @@ struct smg_program {
     smg_program_options options;
     int known_buffers, known_modules; /* of the bundle, when the tables below were made */
     bool stale;                       /* the bundle may have grown since */
-    smg_vk_pipeline **pipelines;      /* one per module */
+    smg_vk_pipeline **pipelines;      /* per module and form (program_pipelines.c); NULL: not built yet */
     int symbol_count;
     smg_vk_buffer_list fixed; /* constants and derived that runs read */
     smg_place *fixed_places;  /* scratch too, while its batch runs */
@@ -89,6 +89,10 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer); /* others: n
 /* bound may be NULL for constants and derived buffers. */
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
                                    smg_vk_buffer **out_memory);
+/* program_pipelines.c: those that the steps need at these sizes (NULL: any) and that are not there yet. */
+smg_status smg_program_make_pipelines(smg_program *p, const smg_bstep *steps, int count, const int64_t *values);
+smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *values);
+int smg_program_pipeline_slots(int modules); /* length of the table */
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
@@ -104,7 +108,7 @@ smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_v
                                 int64_t offset, void *data, int64_t count);
 /* program_tables.c: as large as the bundle needs them; what is known stays. */
 smg_status smg_program_make_tables(smg_program *p);
-/* program.c: takes over what was added to the bundle: tables, pipelines; drops all recordings. */
+/* program.c: takes over what was added to the bundle; drops all recordings. */
 smg_status smg_program_extend(smg_program *p);
 /* program_run.c */
 void smg_bound_drop(smg_program *p, smg_bound *bound);

@@ -95,8 +95,8 @@ static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_b
     }
     h->count += count;
     if (grid_x > 0) {
-        smg_vk_record_dispatch(recording, p->pipelines[step->module], p->bindings, count, push,
-                               step->push_count * 4, grid_x, grid_y, 1);
+        smg_vk_record_dispatch(recording, smg_program_pipeline(p, step, bound->values), p->bindings, count,
+                               push, step->push_count * 4, grid_x, grid_y, 1);
     }
     return SMG_OK;
 }
@@ -135,6 +135,7 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     int slots = !p->timestamps ? 0 : bound->profile ? steps + 1 : 2;
     bound->barriers = 0;
     SMG_TRY(sum_work(p, bound));
+    SMG_TRY(smg_program_make_pipelines(p, list->run.items, steps, bound->values));
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->recording));
     if (slots > 0) smg_vk_record_timestamp(bound->recording, 0);
     SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps,
