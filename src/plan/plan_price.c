@@ -6,23 +6,39 @@
 
 #include "plan/plan_internal.h"
 
-/* One step of a product waits this share of a global load's latency for its operands in shared memory (measured:
- * 5 ns of 450 on one discrete GPU). */
-#define SHARED_WAIT 0.011
-/* Multiply-adds in whose time one word comes from shared memory. (Where lanes are the elements of one vector register,
- * a read that they spread over memory is made for each, about as slow.) */
-#define SHARED_WORD 4.0
+/* What things take, in multiply-adds of the measured rate for each lane. A core that switches between many lanes
+ * (fitted to 166 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
+ * subgroup's reads of the same 16-byte groups together, so a word of a group costs little, a word read alone a whole
+ * turn; the step of a loop costs more than its arithmetic. A core whose lanes are the elements of one vector register
+ * makes a read that they spread over memory once for each. */
+typedef struct unit_costs {
+    double product;                    /* one multiply-add of a product */
+    double row_word;                   /* a word of the left operand */
+    double column_word, lone_word;     /* of the right one: from a group of columns, or alone */
+    double depth_word;                 /* of the right one, from a group along k */
+    double map, stage, put, hop;       /* elementwise arithmetic, an element staged, put, one exchange between lanes */
+    double load_wait, product_wait;    /* shares of a global load's latency: of a load, of one step of a product */
+    double ahead_wait;                 /* of a load that other work overlaps */
+    double reduce_wait;                /* seconds that one exchange of a reduction takes, where lanes wait for it */
+    double barrier;                    /* share of the measured cost */
+} unit_costs;
+static const unit_costs switching = { .product = 1.4, .row_word = 0.7, .column_word = 0.45, .lone_word = 4.0,
+                                      .depth_word = 1.3, .map = 4.0, .stage = 2.8, .put = 0.3, .hop = 32.0,
+                                      .load_wait = 1.2, .product_wait = 0.005, .ahead_wait = 0.05, .reduce_wait = 6e-8,
+                                      .barrier = 0.07 };
+static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
+                                      .depth_word = 4.0, .map = 1.0, .stage = 1.0, .put = 2.0, .hop = 4.0,
+                                      .load_wait = 1.0, .product_wait = 0.011, .ahead_wait = 1.0, .barrier = 1.0 };
 
 typedef struct open_loop {
     int axis;
     double trips;       /* outside of it */
-    double work, waits; /* when it was opened */
-    bool ahead;         /* its slices are fetched one step before they are used */
 } open_loop;
 
 typedef struct walk {
     const smg_kernel *k;
     const smg_target *t;
+    const unit_costs *cost;
     const int64_t *symbols;
     double trips;      /* product of open loops */
     double workgroups;
@@ -80,6 +96,13 @@ static double slots(const walk *w, const int *axes, int count) {
     return (double)smg_tile_registers(w->k, &tile) * smg_kernel_invocations(w->k);
 }
 
+/* A tile that takes another one's value is the same registers. */
+static bool copies(const walk *w, const smg_instr *in) {
+    const smg_expr_node *node = smg_expr_get(w->k->exprs, in->expr);
+    return smg_target_switches_lanes(w->t) && node->prim == SMG_PRIM_LEAF &&
+           w->k->leaves.items[node->leaf].what == SMG_KLEAF_TILE;
+}
+
 static void count_map(walk *w, const smg_instr *in) {
     int axes[SMG_TILE_AXES * 2], count = 0;
     if (in->dst >= 0) {
@@ -92,7 +115,8 @@ static void count_map(walk *w, const smg_instr *in) {
     }
     double elements = slots(w, axes, count);
     if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
-    double cost = smg_expr_cost(w->k->exprs, in->expr) + (walks ? 3.0 : 1.0);
+    double cost = smg_expr_cost(w->k->exprs, in->expr);
+    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * (cost + !copies(w, in));
     w->work += elements * cost * w->trips * w->workgroups;
     w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
     smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
@@ -101,7 +125,8 @@ static void count_map(walk *w, const smg_instr *in) {
 static void count_reduce(walk *w, const smg_instr *in) {
     count_map(w, in);
     double rows = (double)smg_tile_rows(w->k, &w->k->tiles.items[in->dst]) / w->k->lane_rows;
-    double hops = log2((double)w->k->lane_cols) * 4.0 * (rows < 1 ? 1 : rows);
+    double exchanges = log2((double)w->k->lane_cols), hops = exchanges * w->cost->hop * (rows < 1 ? 1 : rows);
+    w->waits += w->trips * exchanges * w->cost->reduce_wait;
     w->work += hops * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
     if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
 }
@@ -121,56 +146,41 @@ static double bank_conflicts(int64_t stride) {
     return most;
 }
 
-/* Words that a lane reads from shared memory of one operand for one k; bank conflicts take their turns. */
-static double operand_words(const walk *w, const smg_tile *tile, int k_axis, double registers, bool columns) {
-    int64_t run = w->k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad;
-    return registers * (columns && along_k(w->k, tile, k_axis) ? bank_conflicts(run * w->k->vec) : 1.0);
+/* What a lane's reads of the right operand cost for one k; bank conflicts take their turns. */
+static double column_reads(const walk *w, const smg_tile *tile, int k_axis, double columns) {
+    int last = tile->axis[tile->axis_count - 1];
+    int64_t run = w->k->axes.items[last].tile + tile->pad;
+    if (along_k(w->k, tile, k_axis)) return columns * w->cost->depth_word * bank_conflicts(run * w->k->vec);
+    return columns * (w->k->vec % 4 == 0 && run % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
 }
 
-/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory,
- * which hands out a quarter as many words as there are multiply-adds in the same time (measured: tiles of 4x4,
- * 8x4 and 8x8 a lane reach a half, two thirds and all of the rate of products). The two overlap where a core
- * switches between lanes, not wholly. */
+/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
-    const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
     double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / w->k->lane_depth);
-    double reads = SHARED_WORD * (operand_words(w, a, in->axes[0], rows, false) +
-                                  operand_words(w, b, in->axes[0], cols, true));
+    double reads = rows * w->cost->row_word + column_reads(w, &w->k->tiles.items[in->b], in->axes[0], cols);
     double products = rows * cols;
-    double hidden = smg_target_switches_lanes(w->t) ? 0.75 * fmin(products, reads) : 0;
     w->sums = fmax(w->sums, products);
-    w->waits += w->trips * depth * w->t->load_latency * SHARED_WAIT;
-    w->work += (products + reads - hidden) * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->waits += w->trips * depth * w->t->load_latency * w->cost->product_wait;
+    w->work += (products * w->cost->product + reads) * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
     w->flops += 2.0 * products * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
 }
 
 /* Share of a core's rate that so many lanes reach: each needs others, or independent work of its own, to fill the time
- * that an operation takes. A third of what a core can hold is enough. */
+ * that an operation takes. A tenth of what a core can hold is enough. */
 static double busy_share(const walk *w, double lanes) {
-    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / ((double)w->t->core_lanes / 3.0));
+    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / ((double)w->t->core_lanes / 10.0));
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
-    w->loops[w->depth++] = (open_loop){ .axis = in->axes[0], .trips = w->trips, .work = w->work, .waits = w->waits };
+    w->loops[w->depth++] = (open_loop){ .axis = in->axes[0], .trips = w->trips };
     w->trips *= steps_of(w, in->axes[0]);
     w->fetched = false;
 }
 
-/* Where slices are fetched ahead, only what their way is longer than the step itself is waited for. */
-static void end_loop(walk *w) {
-    const open_loop *loop = &w->loops[--w->depth];
-    if (loop->ahead) {
-        double share = busy_share(w, smg_kernel_invocations(w->k));
-        double step = 2.0 * (w->work - loop->work) / (w->trips * w->workgroups) /
-                      (w->t->fma_rate / (double)w->t->cores * share);
-        double wait = w->t->load_latency - step - (w->waits - loop->waits) / w->trips;
-        if (wait > 0) w->waits += w->trips * wait;
-    }
-    w->trips = loop->trips;
-}
+static void end_loop(walk *w) { w->trips = w->loops[--w->depth].trips; }
 
 /* Every sum is written, added up once over the depth lanes, and read back. */
 static void count_join(walk *w, const smg_instr *in) {
@@ -180,14 +190,15 @@ static void count_join(walk *w, const smg_instr *in) {
     w->barriers += 3.0 * w->trips * ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
 }
 
-/* A fetch in front of its loop is waited for; inside, only what its way is longer than the work that it overlaps. */
+/* A fetch in front of its loop is waited for; inside, the product that it overlaps hides it. */
 static void count_fetch(walk *w, const smg_instr *in) {
+    double latency = w->trips * w->t->load_latency;
     if (w->depth > 0 && w->loops[w->depth - 1].axis == in->a) {
-        w->loops[w->depth - 1].ahead = true;
+        w->waits += latency * w->cost->ahead_wait;
         count_map(w, in);
         return;
     }
-    if (!w->fetched) w->waits += w->trips * w->t->load_latency;
+    if (!w->fetched) w->waits += latency * w->cost->load_wait;
     w->fetched = true;
 }
 
@@ -197,14 +208,14 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_END: end_loop(w); break;
     case SMG_I_BARRIER:
         w->barriers += w->trips;
-        if (w->staged) w->waits += w->trips * w->t->load_latency;
+        if (w->staged) w->waits += w->trips * w->t->load_latency * w->cost->load_wait;
         w->staged = false;
         break;
     case SMG_I_REDUCE: count_reduce(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
     case SMG_I_PUT:
-        w->work += 2.0 * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
+        w->work += w->cost->put * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
         break;
     case SMG_I_STORE: count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
     case SMG_I_STAGE:
@@ -261,7 +272,8 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     *out_price = (smg_price){ 0 };
     if (!fits(k, t, out_price, out_refused)) return false;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
-    walk w = { .k = k, .t = t, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
+    bool switches = smg_target_switches_lanes(t);
+    walk w = { .k = k, .t = t, .cost = switches ? &switching : &spreading, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
@@ -272,8 +284,11 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / (0.5 * (double)t->core_lanes));
     double memory = w.memory / (t->bandwidth * share);
     double cache = w.traffic / (t->cache_bandwidth * share);
-    double slow = fmax(fmax(arithmetic, w.waits * ceil(waves / together)), fmax(memory, cache));
-    double barriers = w.barriers * ceil(waves / together) * t->barrier_cost; /* others work while one waits */
+    double waits = w.waits * ceil(waves / together);
+    /* Lanes that wait leave their core to others, but not wholly. */
+    double busy = switches ? sqrt(arithmetic * arithmetic + waits * waits) : fmax(arithmetic, waits);
+    double slow = fmax(busy, fmax(memory, cache));
+    double barriers = w.barriers * ceil(waves / together) * t->barrier_cost * w.cost->barrier; /* others work meanwhile */
     out_price->seconds = slow + barriers + t->dispatch_cost;
     out_price->bytes = w.memory;
     out_price->flops = w.flops;

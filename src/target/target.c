@@ -223,8 +223,9 @@ bool smg_target_switches_lanes(const smg_target *target) {
 #define CPU_LOAD 1e-8 /* seconds: its caches and its own reading ahead answer most loads */
 
 void smg_target_settle(smg_target *target) {
-    if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < target->shared_bytes)
-        target->shared_core = target->shared_bytes;
+    /* Cores of GPUs hold at least two workgroups of the largest size that one may have. */
+    int64_t shared = target->type == SMG_DEVICE_CPU ? target->shared_bytes : 2 * target->shared_bytes;
+    if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
     if (target->type != SMG_DEVICE_CPU) return;

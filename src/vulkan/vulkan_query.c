@@ -182,7 +182,6 @@ smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *exte
     query_types(dev);
     SMG_TRY(query_matrices(dev));
     SMG_TRY(smg_target_apply_tables(dev->ctx, target));
-    if (target->shared_core < target->shared_bytes) target->shared_core = target->shared_bytes;
     smg_target_settle(target);
     return smg_target_verify(dev->ctx, target);
 }

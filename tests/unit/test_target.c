@@ -77,7 +77,7 @@ static void test_parse(void **state) {
     assert_int_equal(target.type, SMG_DEVICE_DISCRETE);
     assert_int_equal(target.shared_bytes, 49152);
     assert_int_equal(target.shared_bytes_from, SMG_FACT_QUERIED);
-    assert_int_equal(target.shared_core, 49152); /* follows, because it was not given */
+    assert_int_equal(target.shared_core, 98304); /* follows, because it was not given */
     assert_true(fabs(target.bandwidth - 4.2e12) < 1);
     assert_int_equal(target.bandwidth_from, SMG_FACT_MEASURED);
     assert_int_equal(target.cores_from, SMG_FACT_TABLE);
