@@ -30,7 +30,7 @@ static const lane_shape product_shapes[] = {
     { 16, 8, 4, 4, 16, 1 },  { 16, 16, 4, 2, 16, 1 },  { 8, 8, 8, 4, 16, 1 },   { 32, 8, 2, 4, 16, 1 },
     { 8, 16, 8, 8, 16, 1 },  { 8, 8, 8, 8, 16, 1 },    { 8, 8, 8, 8, 32, 1 },   { 8, 16, 8, 4, 32, 1 },
     { 8, 16, 4, 8, 32, 1 },  { 16, 8, 4, 8, 32, 1 },   { 16, 8, 4, 8, 16, 1 },  { 8, 8, 4, 8, 32, 1 },
-    { 32, 8, 4, 8, 16, 1 },  { 32, 8, 4, 4, 16, 1 },   { 32, 8, 2, 8, 16, 1 },
+    { 16, 8, 8, 4, 16, 1 },  { 16, 8, 8, 8, 32, 1 },   { 32, 8, 4, 8, 16, 1 },  { 32, 8, 4, 4, 16, 1 },   { 32, 8, 2, 8, 16, 1 },
     /* few results, long contraction: several lanes a result */
     { 4, 8, 4, 4, 128, 8 }, { 4, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 128, 4 },
     { 8, 8, 8, 4, 64, 4 },  { 8, 8, 8, 8, 32, 4 },  { 4, 8, 8, 4, 128, 8 }, { 4, 8, 4, 8, 64, 8 },
@@ -51,8 +51,9 @@ static int subgroup_of(const smg_target *t) {
     return t->subgroup_arithmetic && t->subgroup_shuffle ? (int)t->subgroup_size : 1;
 }
 
-/* Sizes of every axis for one lane shape; false when a held axis has no static bound. */
-static bool set_tiles(const enumerator *e, const lane_shape *shape, smg_schedule *s) {
+/* Sizes of every axis for one lane shape; false when a held axis has no static bound. `whole`: a short contraction that
+ * only staged operands have is one slice, so that a left operand is staged once for all slices of the temporal axis. */
+static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
     int innermost = -1;
     for (int a = 0; a < e->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
@@ -70,14 +71,13 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, smg_schedule
     }
     if (innermost >= 0) {
         int64_t extent, tile = shape->inner;
-        bool once = s->temporal >= 0; /* a short one whole: its left operand is then staged once */
-        if (constant(e, innermost, &extent) && (extent < tile || (once && extent <= 64))) tile = extent;
+        if (constant(e, innermost, &extent) && (extent < tile || (whole && extent <= 64))) tile = extent;
         s->tile[innermost] = tile;
     }
     return true;
 }
 
-static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base) {
+static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
     if (invocations > t->max_invocations || invocations > t->max_size_x) return SMG_OK;
@@ -89,7 +89,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, smg_schedule base)
     base.lane_depth = shape->depth;
     base.subgroup = subgroup_of(t);
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
-    if (!set_tiles(e, shape, &base)) return SMG_OK;
+    if (!set_tiles(e, shape, whole, &base)) return SMG_OK;
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
     /* Waiting for a slice is worth registers only where loads take long. */
@@ -116,7 +116,9 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     for (size_t i = 0; i < count; i++) {
         lane_shape shape = shapes[i];
         if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
-        SMG_TRY(add(e, &shape, *base));
+        bool chained = base->temporal >= 0 && e->roles.contractions > 1 && base->inner != 0;
+        SMG_TRY(add(e, &shape, base->temporal >= 0, *base));
+        if (chained && shape.row_registers >= 4) SMG_TRY(add(e, &shape, false, *base));
     }
     return SMG_OK;
 }
