@@ -225,6 +225,7 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
         SMG_TRY(assemble(l));
         SMG_TRY(drop_tiles(l));
         lower_layout(k);
+        SMG_TRY(lower_barriers(l));
     }
     *out_refused = l->refused;
     if (l->refused == NULL) *out_kernel = k;

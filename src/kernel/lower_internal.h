@@ -81,6 +81,9 @@ smg_status lower_join(lowering *l);
 /* lower_pipeline.c: slices are fetched one step ahead. */
 smg_status lower_pipeline(lowering *l);
 
+/* lower_barriers.c: barriers that order nothing go. */
+smg_status lower_barriers(lowering *l);
+
 /* lower_layout.c: the order of axes of what products read, by the lanes that read it. */
 void lower_layout(smg_kernel *k);
 

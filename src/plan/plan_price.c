@@ -7,28 +7,33 @@
 #include "plan/plan_internal.h"
 
 /* What things take, in multiply-adds of the measured rate for each lane. A core that switches between many lanes
- * (fitted to 166 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
+ * (fitted to 272 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
  * subgroup's reads of the same 16-byte groups together, so a word of a group costs little, a word read alone a whole
  * turn; the step of a loop costs more than its arithmetic. A core whose lanes are the elements of one vector register
  * makes a read that they spread over memory once for each. */
 typedef struct unit_costs {
-    double product;                    /* one multiply-add of a product */
-    double row_word;                   /* a word of the left operand */
-    double column_word, lone_word;     /* of the right one: from a group of columns, or alone */
-    double depth_word;                 /* of the right one, from a group along k */
-    double map, stage, put, hop;       /* elementwise arithmetic, an element staged, put, one exchange between lanes */
-    double load_wait, product_wait;    /* shares of a global load's latency: of a load, of one step of a product */
-    double ahead_wait;                 /* of a load that other work overlaps */
-    double reduce_wait;                /* seconds that one exchange of a reduction takes, where lanes wait for it */
-    double barrier;                    /* share of the measured cost */
+    double product;                 /* one multiply-add of a product */
+    double row_word;                /* a word of the left operand */
+    double column_word, lone_word;  /* of the right one: from a group of columns, or alone */
+    double depth_word;              /* of the right one, from a group along k */
+    double map, element;            /* elementwise: a multiply-add's worth of arithmetic, and one element of it */
+    double stage, put, hop, join;   /* an element staged, put; one exchange between lanes; one sum joined */
+    double load_wait, product_wait; /* shares of a global load's latency: of a load, of one step of a product */
+    double ahead_wait;              /* of a load that other work overlaps */
+    double reduce_wait;             /* seconds that one exchange of a reduction takes, where lanes wait for it */
+    double barrier;                 /* share of the measured cost */
+    double registers;               /* that the driver's compiler takes for each of a tile's */
+    double overlap;                 /* norm in which arithmetic and waits add up: 1 not at all hidden, large: wholly */
 } unit_costs;
-static const unit_costs switching = { .product = 1.4, .row_word = 0.7, .column_word = 0.45, .lone_word = 4.0,
-                                      .depth_word = 1.3, .map = 4.0, .stage = 2.8, .put = 0.3, .hop = 32.0,
-                                      .load_wait = 1.2, .product_wait = 0.005, .ahead_wait = 0.05, .reduce_wait = 6e-8,
-                                      .barrier = 0.07 };
+static const unit_costs switching = { .product = 1.45, .row_word = 0.24, .column_word = 0.36, .lone_word = 4.5,
+                                      .depth_word = 0.8, .map = 1.3, .element = 2.0, .stage = 3.0, .put = 0.3,
+                                      .hop = 26.0, .join = 26.0, .load_wait = 1.9, .product_wait = 0.0024,
+                                      .ahead_wait = 0.03, .reduce_wait = 2.3e-8, .barrier = 0.035, .registers = 1.67,
+                                      .overlap = 1.35 };
 static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
-                                      .depth_word = 4.0, .map = 1.0, .stage = 1.0, .put = 2.0, .hop = 4.0,
-                                      .load_wait = 1.0, .product_wait = 0.011, .ahead_wait = 1.0, .barrier = 1.0 };
+                                      .depth_word = 4.0, .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
+                                      .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
+                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 1.0, .overlap = 8.0 };
 
 typedef struct open_loop {
     int axis;
@@ -50,6 +55,7 @@ typedef struct walk {
     double barriers;
     double sums;       /* independent sums that a lane of a product works on */
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
+    bool loads;        /* does the instruction at hand load? */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
@@ -103,6 +109,19 @@ static bool copies(const walk *w, const smg_instr *in) {
            w->k->leaves.items[node->leaf].what == SMG_KLEAF_TILE;
 }
 
+static void find_load(void *user, int leaf) {
+    walk *w = user;
+    if (w->k->leaves.items[leaf].what == SMG_KLEAF_LOAD) w->loads = true;
+}
+
+/* Loads of a loop's step are waited for where they are computed with; one that only fills a tile travels on. */
+static void count_loads(walk *w, const smg_instr *in) {
+    bool alone = smg_expr_get(w->k->exprs, in->expr)->prim == SMG_PRIM_LEAF;
+    w->loads = false;
+    if (w->depth > 0) smg_expr_leaves(w->k->exprs, in->expr, find_load, w);
+    if (w->loads) w->waits += w->trips * w->t->load_latency * (alone ? w->cost->ahead_wait : w->cost->load_wait);
+}
+
 static void count_map(walk *w, const smg_instr *in) {
     int axes[SMG_TILE_AXES * 2], count = 0;
     if (in->dst >= 0) {
@@ -116,7 +135,7 @@ static void count_map(walk *w, const smg_instr *in) {
     double elements = slots(w, axes, count);
     if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
     double cost = smg_expr_cost(w->k->exprs, in->expr);
-    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * (cost + !copies(w, in));
+    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element);
     w->work += elements * cost * w->trips * w->workgroups;
     w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
     smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
@@ -186,7 +205,7 @@ static void end_loop(walk *w) { w->trips = w->loops[--w->depth].trips; }
 static void count_join(walk *w, const smg_instr *in) {
     const smg_tile *tile = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, tile);
-    w->work += 12.0 * registers * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->work += w->cost->join * registers * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
     w->barriers += 3.0 * w->trips * ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
 }
 
@@ -211,7 +230,7 @@ static void step(walk *w, const smg_instr *in) {
         if (w->staged) w->waits += w->trips * w->t->load_latency * w->cost->load_wait;
         w->staged = false;
         break;
-    case SMG_I_REDUCE: count_reduce(w, in); break;
+    case SMG_I_REDUCE: count_loads(w, in); count_reduce(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
     case SMG_I_PUT:
@@ -224,7 +243,7 @@ static void step(walk *w, const smg_instr *in) {
         break;
     case SMG_I_FETCH: count_fetch(w, in); break;
     case SMG_I_JOIN: count_join(w, in); break;
-    case SMG_I_SET: count_map(w, in); break;
+    case SMG_I_SET: count_loads(w, in); count_map(w, in); break;
     }
 }
 
@@ -257,11 +276,11 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
 
 /* Workgroups that share one core, hide each other's waits and keep its memory busy: bounded by lanes, shared memory
  * and registers (a file holds about 256 lanes of the largest size; the driver adds some of its own to each lane). */
-static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price) {
+static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price, const unit_costs *cost) {
     double lanes = (double)smg_kernel_invocations(k);
     double by_lanes = floor((double)t->core_lanes / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
-    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * ((double)price->registers + 24.0)));
+    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * (cost->registers * (double)price->registers + 24.0)));
     double count = fmin(by_lanes, fmin(by_shared, by_registers));
     return count < 1 ? 1 : count;
 }
@@ -272,12 +291,12 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     *out_price = (smg_price){ 0 };
     if (!fits(k, t, out_price, out_refused)) return false;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
-    bool switches = smg_target_switches_lanes(t);
-    walk w = { .k = k, .t = t, .cost = switches ? &switching : &spreading, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
+    const unit_costs *cost = smg_target_switches_lanes(t) ? &switching : &spreading;
+    walk w = { .k = k, .t = t, .cost = cost, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
-    double together = fmin(waves, residents(k, t, out_price));
+    double together = fmin(waves, residents(k, t, out_price, cost));
     double lanes = smg_kernel_invocations(k) * together;
     double arithmetic = 2.0 * w.work / (t->fma_rate * balance * busy_share(&w, lanes));
     /* Half the cores, half full, saturate memory. */
@@ -286,9 +305,9 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double cache = w.traffic / (t->cache_bandwidth * share);
     double waits = w.waits * ceil(waves / together);
     /* Lanes that wait leave their core to others, but not wholly. */
-    double busy = switches ? sqrt(arithmetic * arithmetic + waits * waits) : fmax(arithmetic, waits);
+    double busy = pow(pow(arithmetic, cost->overlap) + pow(waits, cost->overlap), 1.0 / cost->overlap);
     double slow = fmax(busy, fmax(memory, cache));
-    double barriers = w.barriers * ceil(waves / together) * t->barrier_cost * w.cost->barrier; /* others work meanwhile */
+    double barriers = w.barriers * ceil(waves / together) * t->barrier_cost * cost->barrier;
     out_price->seconds = slow + barriers + t->dispatch_cost;
     out_price->bytes = w.memory;
     out_price->flops = w.flops;

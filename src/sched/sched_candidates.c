@@ -90,11 +90,13 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.subgroup = subgroup_of(t);
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
     if (!set_tiles(e, shape, whole, &base)) return SMG_OK;
-    /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles. */
+    /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
+     * only held columns have. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
+    bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
-    for (int vec = runs ? 4 : 1; vec >= 1; vec -= 3) {
+    for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
         for (int ahead = most_ahead; ahead >= 0; ahead--) {
             smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
             if (s == NULL) return SMG_MEMORY;
