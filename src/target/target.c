@@ -224,7 +224,8 @@ bool smg_target_switches_lanes(const smg_target *target) {
 
 void smg_target_settle(smg_target *target) {
     /* Cores of GPUs hold at least two workgroups of the largest size that one may have. */
-    int64_t shared = target->type == SMG_DEVICE_CPU ? target->shared_bytes : 2 * target->shared_bytes;
+    bool gpu = target->type == SMG_DEVICE_DISCRETE || target->type == SMG_DEVICE_INTEGRATED;
+    int64_t shared = gpu ? 2 * target->shared_bytes : target->shared_bytes;
     if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
