@@ -34,8 +34,10 @@ glsl_weave glsl_lanes_woven(const smg_kernel *k, const smg_target *target) {
     int columns = reduces ? k->lane_cols : square_columns(subgroup);
     if (columns > k->lane_cols) columns = k->lane_cols;
     if (subgroup / columns > k->lane_rows) columns = subgroup / k->lane_rows;
-    if (columns < 2 || columns >= subgroup || k->lane_cols % columns != 0) return none;
-    return (glsl_weave){.columns = columns, .rows = subgroup / columns};
+    if (columns < 2 || columns >= subgroup || subgroup % columns != 0) return none;
+    int rows = subgroup / columns;
+    if (k->lane_cols % columns != 0 || k->lane_rows % rows != 0) return none;
+    return (glsl_weave){.columns = columns, .rows = rows};
 }
 
 /* The bit of the invocation's number that is bit `bit` of its column. */

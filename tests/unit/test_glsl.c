@@ -266,6 +266,21 @@ static smg_kernel *deep_product(smg_arena *arena, lanes l) {
     return k;
 }
 
+/* y[m, n] = x[m, n] + w[n], rows as long as s+3: whether four neighbours are one aligned group is known at run time. */
+static smg_kernel *strided(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "strided", l);
+    int m = axis(k, "m", "5", 2 * l.rows, true), n = axis(k, "n", "s+3", 2 * l.cols * 4, true);
+    k->row_axis = m;
+    int x = buffer(k, "x", SMG_TYPE_F32, "5*s+15", false), v = buffer(k, "w", SMG_TYPE_F32, "s+3", false);
+    int y = buffer(k, "y", SMG_TYPE_F32, "5*s+15", true);
+    int from = access(k, x, 2, m, "s+3", n, "1"), from_w = access(k, v, 1, n, "1");
+    int to = access(k, y, 2, m, "s+3", n, "1");
+    int t = tile(k, "x", SMG_REGISTER, 0, 2, m, n);
+    instr(k, SMG_I_SET, t, load(k, from), 2, m, n);
+    instr(k, SMG_I_STORE, -1, make2(k, SMG_PRIM_ADD, of_tile(k, t), load(k, from_w)), 2, m, n)->a = to;
+    return k;
+}
+
 /* y[i, d] = table[id[i], d]. */
 static smg_kernel *gather(smg_arena *arena, lanes l) {
     smg_kernel *k = kernel_new(arena, "gather", l);
@@ -513,6 +528,22 @@ static void test_product(void **state) {
     check(state, deep_product);
 }
 
+/* Rows of 24 and of 67 elements (check): in groups, and one by one. */
+static void test_strided(void **state) {
+    fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_text_init(&text, f->ctx);
+    assert_int_equal(smg_glsl_write(f->ctx, strided(arena, (lanes){1, 64, 4, 8}), &target, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), " & 3) == 0"));
+    assert_non_null(strstr(smg_text_cstr(&text), ">> 2] = "));
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
+    check(state, strided);
+}
+
 static void test_gather(void **state) {
     check(state, gather);
 }
@@ -630,7 +661,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),  cmocka_unit_test(test_product),
         cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),   cmocka_unit_test(test_bad_index),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,312 @@
+/* program: kernels with an even form (specialization constant 0), on whatever device there is. The plans are made for a
+ * target like the device's, but one whose cores hide loads: only there kernels have such a form. Even sizes, odd ones
+ * and even ones again are bound to one program and give the reference's values; each form is built when sizes first ask
+ * for it. What smg_bundle_even says and what verification refuses needs no device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+#if SMG_VULKAN
+#include "compile/compile.h"
+#include "program/program.h"
+#include "support/check_plan.h"
+#include "support/device.h"
+#include "support/driver_leaks.h"
+
+#define RUNS 5
+#define FORMS 2
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_compilation *c;
+    smg_vk_device *dev;
+    smg_program *program;
+    bool *built; /* by module and form: what the program must have by now */
+    int odd, even; /* steps that ran in each form */
+} fixture;
+
+static void expect_ok(const fixture *f, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+/* A GPU's load takes longer than the target's threshold. */
+static void compile(fixture *f, smg_target target) {
+    target.load_latency = 5e-7;
+    assert_true(smg_target_hides_loads(&target));
+    const smg_compile_options options = {0};
+    expect_ok(f, smg_compile_plan(f->ctx, f->g, &target, &options, &f->c));
+    expect_ok(f, smg_compile_modules(f->c));
+    f->built = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->c->bundle->modules.count * FORMS);
+    assert_non_null(f->built);
+    f->odd = f->even = 0;
+}
+
+static void drop(fixture *f) {
+    smg_program_destroy(f->program);
+    smg_compilation_destroy(f->c);
+    smg_graph_destroy(f->g);
+    f->program = NULL;
+    f->c = NULL;
+    f->g = NULL;
+}
+
+static void open_context(fixture *f) {
+    *f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
+}
+
+static void finish(fixture *f) {
+    drop(f);
+    if (f->dev != NULL) assert_int_equal(smg_vk_validation_errors(f->dev), 0);
+    smg_vk_close(f->dev);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+}
+
+static bool start(fixture *f) {
+    open_context(f);
+    smg_status status = smg_vk_open(f->ctx, NULL, 0, &f->dev);
+    if (device_missing(f->ctx, status)) return false;
+    expect_ok(f, status);
+    return true;
+}
+
+static void run_and_check(fixture *f, const int64_t *sizes, uint64_t seed) {
+    smg_tensor inputs[CHECK_TENSORS], outputs[CHECK_TENSORS];
+    const smg_bundle *bundle = f->c->bundle;
+    int count = 0, results = f->g->outputs.count;
+    smg_check check;
+    for (smg_node_id id = 0; id < f->g->nodes.count; id++) {
+        if (strcmp(smg_op_get(smg_graph_node(f->g, id)->op)->word, "input") != 0) continue;
+        smg_tensor *x = &inputs[count++];
+        expect_ok(f, smg_tensor_fill(f->ctx, f->g, id, sizes, SMG_FILL_RANDOM, seed + (uint64_t)id, f->arena, x));
+        expect_ok(f, smg_program_write_input(f->program, x->name, x->data, x->rank, x->dims));
+    }
+    expect_ok(f, smg_program_run(f->program));
+    for (int i = 0; i < results; i++) {
+        const char *name = f->g->outputs.items[i].name;
+        int buffer;
+        expect_ok(f, smg_program_find(f->program, SMG_BUFFER_OUTPUT, name, &buffer));
+        outputs[i] = (smg_tensor){.name = name, .rank = bundle->buffers.items[buffer].rank};
+        int64_t elements = smg_program_dims(f->program, buffer, outputs[i].dims);
+        outputs[i].data = SMG_ARENA_ARRAY(f->arena, float, (size_t)elements);
+        expect_ok(f, smg_program_read_output(f->program, name, outputs[i].data, elements * 4));
+    }
+    expect_ok(f, smg_compile_check(f->ctx, f->g, sizes, inputs, count, outputs, f->arena, &check));
+    assert_int_equal(check.count, results);
+    for (int i = 0; i < results; i++) {
+        if (check.rows[i].pass) continue;
+        fail_msg("%s at %lld %lld..: %s is %g, must be %g", f->g->name, (long long)sizes[0], (long long)sizes[1],
+                 outputs[i].name, check.rows[i].worst_got, check.rows[i].worst_want);
+    }
+}
+
+/* Pipelines that the program must have: those it had, and the forms that these sizes ask for. */
+static int wanted(fixture *f, const int64_t *sizes, bool count_steps) {
+    const smg_bundle *bundle = f->c->bundle;
+    const smg_bvariant *list = &bundle->variants.items[0];
+    int count = 0;
+    for (int i = 0; i < bundle->prepare.count; i++) f->built[bundle->prepare.items[i].module * FORMS] = true;
+    for (int i = 0; i < list->run.count; i++) {
+        const smg_bstep *step = &list->run.items[i];
+        bool even = sizes != NULL && smg_bundle_even(bundle, step, sizes);
+        f->built[step->module * FORMS + even] = true;
+        if (count_steps) *(even ? &f->even : &f->odd) += 1;
+    }
+    for (int i = 0; i < bundle->modules.count * FORMS; i++) count += f->built[i];
+    return count;
+}
+
+static int pipelines(const fixture *f) {
+    smg_program_memory used;
+    smg_program_memory_used(f->program, &used);
+    return used.pipelines;
+}
+
+/* Runs all sizes on one program; the first of them are even, so the program is made for them when `expected`. */
+static void run_sizes(fixture *f, const int64_t sizes[RUNS][4], bool expected) {
+    const smg_program_options options = {.expected = expected ? sizes[0] : NULL};
+    memset(f->built, 0, (size_t)f->c->bundle->modules.count * FORMS * sizeof(bool));
+    expect_ok(f, smg_program_create(f->ctx, f->c->bundle, f->dev, &options, &f->program));
+    assert_int_equal(pipelines(f), wanted(f, options.expected, false));
+    int least = pipelines(f);
+    for (int i = 0; i < RUNS; i++) {
+        expect_ok(f, smg_program_bind_sizes(f->program, sizes[i]));
+        assert_int_equal(pipelines(f), wanted(f, sizes[i], true));
+        if (i == 0) assert_int_equal(pipelines(f) == least, expected);
+        run_and_check(f, sizes[i], (uint64_t)i);
+    }
+    int most = pipelines(f);
+    assert_true(most > least);
+    expect_ok(f, smg_program_bind_sizes(f->program, sizes[0]));
+    assert_int_equal(pipelines(f), most);
+    smg_program_destroy(f->program);
+    f->program = NULL;
+}
+
+static void check_graph(const char *path, const char *text, const int64_t sizes[RUNS][4]) {
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    expect_ok(&f, path != NULL ? check_load(f.ctx, path, &f.g)
+                               : smg_graph_parse(f.ctx, text, strlen(text), "text", &f.g));
+    compile(&f, *smg_vk_target(f.dev));
+    run_sizes(&f, sizes, true);
+    run_sizes(&f, sizes, false);
+    assert_true(f.even > 0 && f.odd > 0);
+    finish(&f);
+}
+
+static void attention(void **state) {
+    (void)state;
+    static const int64_t sizes[RUNS][4] = {
+        {1, 2, 128, 128}, {1, 2, 77, 53}, {1, 2, 256, 128}, {2, 1, 128, 130}, {1, 2, 128, 128}};
+    check_graph("tests/graphs/attention.smg", NULL, sizes);
+}
+
+static void product_of_rows(void **state) {
+    (void)state;
+    static const int64_t sizes[RUNS][4] = {{256}, {255}, {512}, {1}, {256}};
+    check_graph("tests/graphs/linear_gelu.smg", NULL, sizes);
+}
+
+static void residual_and_norm(void **state) {
+    (void)state;
+    static const int64_t sizes[RUNS][4] = {{256}, {31}, {512}, {257}, {256}};
+    check_graph("tests/graphs/linear_residual_layernorm.smg", NULL, sizes);
+}
+
+/* Rows as long as t: whether four neighbours are an aligned group is known when t is. */
+static const char strided[] = "graph strided\n"
+                              "dim s max 4096\n"
+                              "dim t max 4096\n"
+                              "a = input f32[s, t]\n"
+                              "b = input f32[s, t]\n"
+                              "w = input f32[48, t]\n"
+                              "u = input f32[48, t]\n"
+                              "m = mul(a, b) : f32[s, t]\n"
+                              "p = contract(a, w) \"st,ot->so\" : f32[s, 48]\n"
+                              "q = contract(p, u) \"so,ot->st\" : f32[s, t]\n"
+                              "z = add(q, b) : f32[s, t]\n"
+                              "output m = m\n"
+                              "output p = p\n"
+                              "output z = z\n";
+
+static void strides_by_a_symbol(void **state) {
+    (void)state;
+    static const int64_t sizes[RUNS][4] = {{256, 256}, {256, 254}, {50, 68}, {33, 61}, {256, 256}};
+    check_graph(NULL, strided, sizes);
+}
+
+/* The text asks where the device's own target has no even form, too. */
+static void groups_are_asked_for(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    expect_ok(&f, smg_graph_parse(f.ctx, strided, sizeof(strided) - 1, "text", &f.g));
+    smg_target target = *smg_vk_target(f.dev);
+    target.load_latency = 1e-8;
+    const smg_compile_options options = {0};
+    expect_ok(&f, smg_compile_plan(f.ctx, f.g, &target, &options, &f.c));
+    expect_ok(&f, smg_compile_modules(f.c));
+    const smg_bvariant *list = &f.c->bundle->variants.items[0];
+    for (int i = 0; i < list->run.count; i++) assert_int_equal(list->run.items[i].even_count, 0);
+    expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
+    int before = pipelines(&f);
+    static const int64_t sizes[][2] = {{64, 64}, {64, 65}, {65, 66}, {7, 68}, {9, 3}, {1, 4}};
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        expect_ok(&f, smg_program_bind_sizes(f.program, sizes[i]));
+        run_and_check(&f, sizes[i], i);
+    }
+    assert_int_equal(pipelines(&f), before);
+    finish(&f);
+}
+
+/* ---- without a device ----------------------------------------------------------------------------- */
+
+static void start_without_device(fixture *f) {
+    smg_target target;
+    open_context(f);
+    expect_ok(f, check_load(f->ctx, "tests/graphs/linear_gelu.smg", &f->g));
+    expect_ok(f, check_target(f->ctx, "h200", &target));
+    compile(f, target);
+}
+
+static void even_where_every_size_is(void **state) {
+    (void)state;
+    fixture f;
+    start_without_device(&f);
+    smg_bundle *bundle = f.c->bundle;
+    smg_size rows = smg_size_symbol(bundle->sizes, "rows");
+    smg_size more = smg_size_add(bundle->sizes, rows, smg_size_const(bundle->sizes, 2));
+    smg_size two[2] = {rows, more};
+    int64_t by[2] = {4, 3};
+    smg_bstep step = bundle->variants.items[0].run.items[0];
+    step.even_size = two;
+    step.even_by = by;
+    step.even_count = 0; /* it has no even form */
+    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){4}));
+    step.even_count = 1;
+    assert_true(smg_bundle_even(bundle, &step, (int64_t[]){8}));
+    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){6}));
+    step.even_count = 2;
+    assert_true(smg_bundle_even(bundle, &step, (int64_t[]){4}));
+    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){8})); /* the second is not */
+    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){1})); /* the first is not */
+    finish(&f);
+}
+
+static void refuses_a_wrong_form(void **state) {
+    (void)state;
+    fixture f;
+    start_without_device(&f);
+    smg_bundle *bundle = f.c->bundle;
+    smg_bstep *step = &bundle->variants.items[0].run.items[0];
+    assert_true(step->even_count > 0);
+    expect_ok(&f, smg_bundle_verify(f.ctx, bundle));
+    int64_t by = step->even_by[0];
+    for (int64_t wrong = -1; wrong <= 0; wrong++) {
+        step->even_by[0] = wrong;
+        assert_int_equal(smg_bundle_verify(f.ctx, bundle), SMG_INTERNAL);
+        assert_non_null(strstr(smg_context_error(f.ctx), wrong < 0 ? "is even by -1" : "is even by 0"));
+        smg_context_clear_error(f.ctx);
+    }
+    step->even_by[0] = by;
+    step->even_size[0] = SMG_SIZE_NONE;
+    assert_int_equal(smg_bundle_verify(f.ctx, bundle), SMG_INTERNAL);
+    smg_context_clear_error(f.ctx);
+    finish(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention),
+        cmocka_unit_test(product_of_rows),
+        cmocka_unit_test(residual_and_norm),
+        cmocka_unit_test(strides_by_a_symbol),
+        cmocka_unit_test(groups_are_asked_for),
+        cmocka_unit_test(even_where_every_size_is),
+        cmocka_unit_test(refuses_a_wrong_form),
+    };
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
+}
+#else
+int main(void) {
+    return 77;
+}
+#endif
