@@ -1,4 +1,5 @@
-# Sources made at build time, all under <build>/generated: shaders as C strings, protobuf-c code.
+# Sources made at build time, all under <build>/generated: shaders as C strings, protobuf-c code, the
+# one file that holds volk.
 
 # shaders/**/*.glsl -> generated/smg_shaders.h (see EmbedText.cmake).
 function(smg_embed_shaders)
@@ -41,4 +42,17 @@ function(smg_add_protobuf target folder)
         set_source_files_properties("${base}.c" PROPERTIES COMPILE_OPTIONS "-w")
         target_sources(${target} PRIVATE "${base}.c" "${base}.h")
     endforeach()
+endfunction()
+
+# volk, compiled from its header with hidden symbols: a host that brings its own volk or links the
+# loader keeps its own functions.
+function(smg_add_volk)
+    find_path(SMG_VOLK_INCLUDE_DIR volk.h PATH_SUFFIXES volk Volk REQUIRED)
+    set(source "${PROJECT_BINARY_DIR}/generated/volk_implementation.c")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#define VOLK_IMPLEMENTATION\n#include <volk.h>\n")
+    add_library(smg_volk OBJECT "${source}")
+    target_include_directories(smg_volk SYSTEM PUBLIC "${SMG_VOLK_INCLUDE_DIR}")
+    target_compile_definitions(smg_volk PUBLIC VK_NO_PROTOTYPES)
+    set_target_properties(smg_volk PROPERTIES C_EXTENSIONS ON)
+    smg_sanitize(smg_volk)
 endfunction()

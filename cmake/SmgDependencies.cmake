@@ -16,7 +16,7 @@ pkg_check_modules(smg_protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_package(SPIRV-Tools CONFIG REQUIRED) # SPIRV-Tools-static
 
 if(SMG_VULKAN AND NOT TARGET Vulkan::Headers)
-    # Headers only: the loader is found at run time, nothing of Vulkan is linked.
+    # Headers only: volk finds the loader at run time, nothing of Vulkan is linked.
     find_path(SMG_VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
     add_library(Vulkan::Headers INTERFACE IMPORTED)
     set_target_properties(Vulkan::Headers PROPERTIES

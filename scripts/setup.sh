@@ -22,8 +22,8 @@ die() {
 
 host_packages=(gcc g++ clang cmake ninja-build make pkg-config git python3 python3-venv python3-pip
     libprotobuf-c-dev protobuf-c-compiler libyyjson-dev libutf8proc-dev)
-# shaderc, SPIRV-Tools, the loader with its headers, the validation layers; cmocka 1.1.8 has a CMake package.
-vulkan_packages=(libshaderc-dev glslc spirv-tools libvulkan-dev
+# shaderc, SPIRV-Tools, the loader, volk, the validation layers; cmocka 1.1.8 has a CMake package.
+vulkan_packages=(libshaderc-dev glslc spirv-tools libvulkan-dev libvulkan-volk-dev
     vulkan-validationlayers vulkan-tools libcmocka-dev libyyjson-dev)
 mesa_packages=(mesa-vulkan-drivers mesa-drm-shim)
 mesa_minimum=25 # major version; stock bookworm has 22, stock trixie 25.0, backports 26

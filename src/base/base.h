@@ -163,16 +163,12 @@ smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *pat
 /* The cache folder by the rule of smg_context_desc.cache_dir; "" when caching is off. */
 const char *smg_context_cache_dir(const smg_context *ctx);
 
-/* ---- threads, clocks, libraries ------------------------------------------------------------- */
+/* ---- threads and clocks -------------------------------------------------------------------- */
 
 /* Calls body(user, begin, end) on disjoint parts of [0, count) over the machine's cores; returns
  * when all are done. body must not fail. Falls back to the calling thread. */
 void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
                       void *user);
 double smg_clock_seconds(void); /* monotonic */
-/* A function of a shared library that the system finds by that name, NULL where there is no such library or function.
- * The library stays loaded until the process ends. */
-typedef void (*smg_function)(void);
-smg_function smg_library_function(const char *library, const char *function);
 
 #endif

@@ -1,4 +1,4 @@
-/* The operating system, POSIX: files, mappings, folders, clocks, shared libraries.
+/* The operating system, POSIX: files, mappings, folders, clocks, memory in use.
  *
  * Together with base_thread.c the only file of the library that calls it. See base_internal.h for
  * what each function promises; calls that a signal interrupts are repeated here.
@@ -15,7 +15,6 @@
 
 #include "base/base_internal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -174,15 +173,4 @@ double smg_clock_seconds(void) {
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-smg_function smg_library_function(const char *library, const char *function) {
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (handle == NULL) return NULL;
-    void *address = dlsym(handle, function);
-    smg_function result = NULL;
-    _Static_assert(sizeof(result) == sizeof(address), "POSIX: a function's address fits a pointer");
-    memcpy(&result, &address, sizeof(result)); /* C has no cast for it */
-    dlclose(handle); /* gives back the handle, not the library */
-    return result;
 }

@@ -3,9 +3,7 @@
 #include "spirv/spirv_private.h"
 
 #include <shaderc/shaderc.h>
-#define kDefaultMaxIdBound smg_spirv_default_max_id_bound /* defined by the header, in whoever includes it */
 #include <spirv-tools/libspirv.h>
-#undef kDefaultMaxIdBound
 
 enum { MESSAGE_BYTES = 400, DEFAULT_VERSION = 13 };
 

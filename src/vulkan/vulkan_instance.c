@@ -1,5 +1,5 @@
-/* The loader and one instance of it. The loader is found at run time (nothing of Vulkan is linked, and no
- * symbol of its is defined here: a host may link it too); all function pointers are the instance's own. With
+/* The loader and one instance of it. volk finds the loader at run time (nothing of Vulkan is linked)
+ * and gives vkGetInstanceProcAddr; every other function pointer is kept in the instance itself. With
  * SMG_VALIDATION=1 the instance has the validation layer with synchronization validation, and its
  * messages are counted and handed to the context's log; a run after one fails (vulkan_submit.c). */
 #include "vulkan/vulkan_private.h"
@@ -28,9 +28,10 @@ static bool validation_wanted(void) {
     return value && value[0] && strcmp(value, "0") != 0;
 }
 
-static bool layer_present(smg_context *ctx, PFN_vkGetInstanceProcAddr get_proc) {
+static bool layer_present(smg_context *ctx) {
     PFN_vkEnumerateInstanceLayerProperties list =
-        (PFN_vkEnumerateInstanceLayerProperties)(void (*)(void))get_proc(NULL, "vkEnumerateInstanceLayerProperties");
+        (PFN_vkEnumerateInstanceLayerProperties)(void (*)(void))vkGetInstanceProcAddr(
+            NULL, "vkEnumerateInstanceLayerProperties");
     uint32_t count = 0;
     if (!list || list(&count, NULL) != VK_SUCCESS || count == 0) return false;
     VkLayerProperties *layers = smg_alloc(ctx, count, sizeof *layers);
@@ -68,9 +69,9 @@ static VkDebugUtilsMessengerCreateInfoEXT messenger_info(smg_vk_instance *instan
     };
 }
 
-static bool loader_has_extension(smg_context *ctx, PFN_vkGetInstanceProcAddr get_proc, const char *name) {
+static bool loader_has_extension(smg_context *ctx, const char *name) {
     PFN_vkEnumerateInstanceExtensionProperties list =
-        (PFN_vkEnumerateInstanceExtensionProperties)(void (*)(void))get_proc(
+        (PFN_vkEnumerateInstanceExtensionProperties)(void (*)(void))vkGetInstanceProcAddr(
             NULL, "vkEnumerateInstanceExtensionProperties");
     uint32_t count = 0;
     if (!list || list(NULL, &count, NULL) != VK_SUCCESS || count == 0) return false;
@@ -84,8 +85,9 @@ static bool loader_has_extension(smg_context *ctx, PFN_vkGetInstanceProcAddr get
     return found;
 }
 
-static smg_status create_handle(smg_vk_instance *instance, PFN_vkGetInstanceProcAddr get_proc) {
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))get_proc(NULL, "vkCreateInstance");
+static smg_status create_handle(smg_vk_instance *instance) {
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))vkGetInstanceProcAddr(
+        NULL, "vkCreateInstance");
     if (!create)
         return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vkCreateInstance");
     /* Without the second setting the layer takes kernels for harmless: it does not look at what they
@@ -122,7 +124,7 @@ static smg_status create_handle(smg_vk_instance *instance, PFN_vkGetInstanceProc
         info.ppEnabledLayerNames = layers;
         extensions[info.enabledExtensionCount++] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     }
-    if (loader_has_extension(instance->ctx, get_proc, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    if (loader_has_extension(instance->ctx, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
         extensions[info.enabledExtensionCount++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
     }
@@ -136,17 +138,14 @@ static smg_status create_handle(smg_vk_instance *instance, PFN_vkGetInstanceProc
                     code == SMG_NOT_FOUND ? " (no Vulkan driver is installed)" : "");
 }
 
-static smg_status open_loader(smg_context *ctx, PFN_vkGetInstanceProcAddr *out_get_proc) {
-    static const char *const names[] = {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib", "libvulkan.dylib"};
-    PFN_vkGetInstanceProcAddr get_proc = NULL;
-    for (size_t i = 0; i < SMG_COUNT_OF(names) && !get_proc; i++)
-        get_proc = (PFN_vkGetInstanceProcAddr)smg_library_function(names[i], "vkGetInstanceProcAddr");
-    if (!get_proc)
+static smg_status open_loader(smg_context *ctx) {
+    /* volk keeps the loader's entry points in globals; this writes the same values every time. */
+    if (volkInitialize() != VK_SUCCESS || !vkGetInstanceProcAddr)
         return smg_fail(ctx, SMG_NOT_FOUND,
                         "no Vulkan loader: install one (Debian: libvulkan1) and a driver");
-    *out_get_proc = get_proc;
     PFN_vkEnumerateInstanceVersion version =
-        (PFN_vkEnumerateInstanceVersion)(void (*)(void))get_proc(NULL, "vkEnumerateInstanceVersion");
+        (PFN_vkEnumerateInstanceVersion)(void (*)(void))vkGetInstanceProcAddr(
+            NULL, "vkEnumerateInstanceVersion");
     uint32_t found = VK_API_VERSION_1_0;
     if (!version || version(&found) != VK_SUCCESS || found < VK_API_VERSION_1_1)
         return smg_fail(ctx, SMG_UNSUPPORTED, "the Vulkan loader is of version 1.0, 1.1 is needed");
@@ -155,21 +154,20 @@ static smg_status open_loader(smg_context *ctx, PFN_vkGetInstanceProcAddr *out_g
 
 smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instance) {
     *out_instance = NULL;
-    PFN_vkGetInstanceProcAddr get_proc = NULL;
-    SMG_TRY(open_loader(ctx, &get_proc));
+    SMG_TRY(open_loader(ctx));
     smg_vk_instance *instance = smg_alloc(ctx, 1, sizeof *instance);
     if (!instance) return SMG_MEMORY;
     instance->ctx = ctx;
     instance->owned = true;
     instance->api_version = VK_API_VERSION_1_3;
     if (validation_wanted()) {
-        instance->validation = layer_present(ctx, get_proc);
+        instance->validation = layer_present(ctx);
         if (!instance->validation)
             smg_log(ctx, SMG_LOG_WARNING, "SMG_VALIDATION is set but %s is not installed",
                     validation_layer);
     }
-    smg_status status = create_handle(instance, get_proc);
-    if (status == SMG_OK) status = load_table(instance, get_proc);
+    smg_status status = create_handle(instance);
+    if (status == SMG_OK) status = load_table(instance, vkGetInstanceProcAddr);
     if (status == SMG_OK && instance->validation && instance->fn.CreateDebugUtilsMessengerEXT) {
         VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(instance);
         if (instance->fn.CreateDebugUtilsMessengerEXT(instance->handle, &info, NULL,

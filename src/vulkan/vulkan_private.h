@@ -1,11 +1,12 @@
 /* Shared by the sources of vulkan/: what the opaque types of vulkan.h are. Function pointers live in
- * the objects they belong to (one table an instance, one a device), never in globals, so that
+ * the objects they belong to (one table an instance, one a device), never in volk's globals, so that
  * two contexts share nothing and an adopted device uses its owner's loader. */
 #ifndef SMG_VULKAN_PRIVATE_H
 #define SMG_VULKAN_PRIVATE_H
 
-/* <vulkan/vulkan.h> would find this folder's own front header. VK_NO_PROTOTYPES comes from the build. */
-#include <vulkan/vulkan_core.h>
+/* <vulkan/vulkan.h> would find this folder's own front header. */
+#define VOLK_VULKAN_H_PATH <vulkan/vulkan_core.h>
+#include <volk.h>
 
 #include "vulkan/vulkan.h"
 

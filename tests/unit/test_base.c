@@ -586,14 +586,6 @@ static void test_clock(void **unused) {
     assert_true(smg_clock_seconds() >= start);
 }
 
-static void test_library(void **unused) {
-    (void)unused;
-    assert_null(smg_library_function("libno-such-library.so.77", "strlen"));
-    assert_null(smg_library_function("libc.so.6", "no_such_function_77"));
-    smg_function found = smg_library_function("libc.so.6", "strlen");
-    if (found != NULL) assert_int_equal(((size_t(*)(const char *))found)("four"), 4); /* a system may name it otherwise */
-}
-
 /* ---- every allocation fails once ----------------------------------------------------------- */
 
 /* Uses everything in base that allocates. */
@@ -678,7 +670,6 @@ int main(void) {
         cmocka_unit_test(test_file_failures),
         cmocka_unit_test(test_parallel_for),
         cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_library),
         cmocka_unit_test(test_each_allocation_fails),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

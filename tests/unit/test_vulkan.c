@@ -208,7 +208,7 @@ static void test_adopted(void **state) {
         .device = owner->handle,
         .queue = owner->queue,
         .queue_family = owner->family,
-        .get_instance_proc_addr = (PFN_vkGetInstanceProcAddr)smg_library_function("libvulkan.so.1", "vkGetInstanceProcAddr"),
+        .get_instance_proc_addr = vkGetInstanceProcAddr,
         .api_version = owner->api_version,
         .enabled = &owner->features.core,
         .extensions = owner->features.extensions,
