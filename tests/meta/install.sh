@@ -46,8 +46,12 @@ LD_LIBRARY_PATH="$library_dir" "$work/user/with-pc"
 
 # What the headers mark SMG_API, and nothing else, is defined: the other symbols would be the host's too, which may
 # link a loader of Vulkan, volk or libraries of its own with functions of the same names.
-cat "$work"/prefix/include/smg/*.h | tr '\n' ' ' | grep -oE 'SMG_API [^(;]*\(' |
-    grep -oE 'smg_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/public"
+case "$SMG_VULKAN" in
+OFF | 0 | FALSE | NO) without=vulkan.h ;; # a host's device, which the compiler alone cannot take
+*) without= ;;
+esac
+find "$work/prefix/include/smg" -name '*.h' ! -name "$without" -exec cat {} + | tr '\n' ' ' |
+    grep -oE 'SMG_API [^(;]*\(' | grep -oE 'smg_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/public"
 only_public() { # LIBRARY: its defined symbols on stdin
     sort -u >"$work/defined"
     if ! diff "$work/public" "$work/defined" >"$work/diff"; then
