@@ -66,7 +66,9 @@ typedef enum smg_goal {
 typedef struct smg_model_desc {
     const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
     smg_goal goal;
-    const smg_dim *dims; /* sizes that prices are computed for; any other size runs too */
+    /* Sizes that prices are computed for and pipelines built for when the model is opened. Any other size runs too; the
+     * first run of such sizes may build what is missing, and takes longer. */
+    const smg_dim *dims;
     int dim_count;
     const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;

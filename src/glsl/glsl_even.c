@@ -4,8 +4,8 @@
  * multiples as it says. */
 #include "glsl_private.h"
 
-/* Does the even form rely on it? Not when no run can change it or there are too many such sizes, nor where a core has nothing else to do than to
- * check: a second pipeline costs its building. */
+/* Does the even form rely on it? Not when no run can change it or there are too many such sizes, nor where a core has
+ * nothing to wait for: checks cost little there, and a second pipeline costs its building. */
 static bool relies(glsl_writer *w, smg_size size, int64_t by) {
     if (!smg_target_hides_loads(w->target) || smg_size_is_const(w->k->sizes, size, NULL)) return false;
     for (int i = 0; i < w->even_count; i++)

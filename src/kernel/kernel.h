@@ -7,10 +7,10 @@
  * Does not: know GLSL; choose tiles.
  *
  * The model. A workgroup has lane_depth x lane_rows x lane_cols invocations; local index = (depth_lane *
- * lane_rows + row_lane) * lane_cols + col_lane. Depth lanes share out the contraction of MMA (each adds every
- * lane_depth-th group of k to sums of its own, which JOIN adds up); for everything else their registers are
- * copies of each other. A tile spans axes of the kernel, each with its own static tile extent. A REGISTER tile is
- * distributed: its row axis (kernel->row_axis, if it has it) over the row lanes, all its other axes,
+ * lane_rows + row_lane) * lane_cols + col_lane (glsl/ may deal lanes out otherwise: no program can tell). Depth
+ * lanes share out the contraction of MMA (each adds every lane_depth-th group of k to sums of its own, which JOIN
+ * adds up); for everything else their registers are copies of each other. A tile spans axes of the kernel, each with
+ * its own static tile extent. A REGISTER tile is distributed: its row axis (kernel->row_axis, if it has it) over the row lanes, all its other axes,
  * flattened in the tile's order (last fastest), over the column lanes:
  *     row r  belongs to row lane r % lane_rows, register i = r / lane_rows
  *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec

@@ -35,9 +35,9 @@ typedef struct smg_program_options {
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
-/* The bundle and the device are borrowed and outlive the program; constant data are no longer read
- * after this returns, module words may be (pipelines for other sizes). Pipelines report progress as phase "pipelines". NO_FIT: a
- * constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
+/* The bundle and the device are borrowed and outlive the program; constant data are no longer read after this
+ * returns, module words are (pipelines for other sizes). Pipelines report progress as phase "pipelines".
+ * NO_FIT: a constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program);
 void smg_program_destroy(smg_program *program); /* NULL is fine */
@@ -47,8 +47,8 @@ smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const ch
                             int *out_buffer);
 
 /* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Takes the run list whose guard
- * holds, plans the arena and records unless these sizes are among the last few. Inputs must be written again
- * when sizes change. */
+ * holds, plans the arena and records unless these sizes are among the last few; builds those pipelines (at most two per
+ * module, plain and even) that no sizes have asked for before. Inputs must be written again when sizes change. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);

@@ -1,0 +1,220 @@
+/* kernel: what lowering does to a whole program: barriers that order nothing are gone, those that are left are all
+ * needed; right operands lie in shared memory as their readers take them. Every candidate schedule of a few graphs is
+ * looked at; that the programs compute the reference's values is test_every_schedule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "kernel/lower.h"
+#include "support/check_plan.h"
+
+#define NODES 32
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_schedules schedules;
+} fixture;
+
+/* All candidates of the graph as one kernel, sizes nominal. */
+static void start(fixture *f, const char *path, const char *text, const char *target_name) {
+    smg_node_id nodes[NODES];
+    int64_t nominal[SMG_SPACE_AXES], symbols[8] = {2, 4, 256, 512, 1, 1, 1, 1};
+    smg_space *space;
+    smg_target target;
+    int count = 0;
+    *f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f->ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
+    smg_status status = path != NULL ? check_load(f->ctx, path, &f->g)
+                                     : smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g);
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    bool *needed = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->g->nodes.count + 1);
+    assert_non_null(needed);
+    for (smg_node_id i = 0; i < f->g->nodes.count; i++)
+        if (smg_node_computes(smg_graph_node(f->g, i)) && count < NODES) nodes[count++] = i;
+    for (int o = 0; o < f->g->outputs.count; o++) needed[smg_space_source(f->g, f->g->outputs.items[o].node)] = true;
+    assert_int_equal(check_target(f->ctx, target_name, &target), SMG_OK);
+    assert_int_equal(smg_space_build(f->g, f->arena, nodes, count, needed, &space), SMG_OK);
+    assert_null(space->refused);
+    for (int i = 0; i < space->axes.count; i++)
+        assert_true(smg_size_eval(f->g->sizes, space->axes.items[i].extent, symbols, &nominal[i]));
+    assert_int_equal(smg_sched_candidates(space, &target, nominal, f->arena, &f->schedules), SMG_OK);
+    assert_true(f->schedules.items.count > 0);
+}
+
+static void finish(fixture *f) {
+    smg_graph_destroy(f->g);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+}
+
+/* NULL: refused. */
+static smg_kernel *lower(const fixture *f, int schedule) {
+    smg_kernel *k;
+    const char *refused;
+    assert_int_equal(smg_kernel_lower(&f->schedules.items.items[schedule], f->arena, "k", NULL, &k, &refused), SMG_OK);
+    return k;
+}
+
+static int count_kind(const smg_kernel *k, int from, int to, smg_instr_kind kind) {
+    int count = 0;
+    for (int i = from; i < to; i++) count += k->code.items[i].kind == kind;
+    return count;
+}
+
+/* ---- barriers -------------------------------------------------------------------------------------- */
+
+static void every_barrier_is_needed(const fixture *f, smg_kernel *k) {
+    if (smg_kernel_verify(f->ctx, k) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    int count = k->code.count;
+    for (int i = 0; i < count; i++) {
+        smg_instr barrier = k->code.items[i];
+        if (barrier.kind != SMG_I_BARRIER) continue;
+        size_t behind = (size_t)(count - 1 - i) * sizeof barrier;
+        memmove(&k->code.items[i], &k->code.items[i + 1], behind);
+        k->code.count = count - 1;
+        assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
+        assert_non_null(strstr(smg_context_error(f->ctx), "barrier"));
+        smg_context_clear_error(f->ctx);
+        memmove(&k->code.items[i + 1], &k->code.items[i], behind);
+        k->code.items[i] = barrier;
+        k->code.count = count;
+    }
+}
+
+/* Barriers in the first loop that has `products` products and no loop in it; -1: there is no such loop. */
+static int barriers_in_loop(const smg_kernel *k, int products) {
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].kind != SMG_I_LOOP) continue;
+        int end = i + 1;
+        while (k->code.items[end].kind != SMG_I_END && k->code.items[end].kind != SMG_I_LOOP) end++;
+        if (k->code.items[end].kind == SMG_I_LOOP || count_kind(k, i, end, SMG_I_MMA) != products) continue;
+        return count_kind(k, i, end, SMG_I_BARRIER);
+    }
+    return -1;
+}
+
+static const char *const targets[] = {"h200", "lavapipe"};
+
+/* Two barriers a step: for one product, and for two of which the second reads what the first one left. */
+static void check_loops(const char *path, int products) {
+    for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
+        fixture f;
+        int loops = 0;
+        start(&f, path, NULL, targets[t]);
+        for (int s = 0; s < f.schedules.items.count; s++) {
+            smg_kernel *k = lower(&f, s);
+            if (k == NULL) continue;
+            every_barrier_is_needed(&f, k);
+            int barriers = barriers_in_loop(k, products);
+            if (barriers < 0) continue;
+            assert_int_equal(barriers, 2);
+            loops++;
+        }
+        assert_true(loops > 0);
+        finish(&f);
+    }
+}
+
+static void a_product_has_two_barriers(void **state) {
+    (void)state;
+    check_loops("tests/graphs/linear_gelu.smg", 1);
+}
+
+static void a_chain_has_two_barriers(void **state) {
+    (void)state;
+    check_loops("tests/graphs/attention.smg", 2);
+}
+
+/* ---- layout ---------------------------------------------------------------------------------------- */
+
+/* Both operands' runs go along k, whichever is on the right. */
+static const char along_k[] = "graph along_k\n"
+                              "x = input f32[256, 128]\n"
+                              "w = input f32[192, 128]\n"
+                              "y = contract(x, w) \"ri,oi->ro\" : f32[256, 192]\n"
+                              "output y = y\n";
+static const char along_columns[] = "graph along_columns\n"
+                                    "x = input f32[128, 256]\n"
+                                    "w = input f32[128, 192]\n"
+                                    "y = contract(x, w) \"ir,io->ro\" : f32[256, 192]\n"
+                                    "output y = y\n";
+
+/* The last axis of the right operand in shared memory: -1 refused or no such thing. */
+static int last_axis(const smg_kernel *k, int *out_along) {
+    for (int i = 0; k != NULL && i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        const smg_tile *b = &k->tiles.items[in->b];
+        assert_int_equal(in->axis_count, 1);
+        *out_along = in->axes[0];
+        return b->axis[b->axis_count - 1];
+    }
+    return -1;
+}
+
+static void check_layout(const char *text, bool turned) {
+    int by_vec[5] = {0};
+    for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
+        fixture f;
+        start(&f, NULL, text, targets[t]);
+        for (int s = 0; s < f.schedules.items.count; s++) {
+            smg_kernel *k = lower(&f, s);
+            int along = -1, last = last_axis(k, &along);
+            if (last < 0) continue;
+            bool columns_last = k->vec > 1 || !turned;
+            assert_int_equal(last != along, columns_last);
+            assert_int_not_equal(last, k->row_axis);
+            by_vec[k->vec]++;
+        }
+        finish(&f);
+    }
+    assert_true(by_vec[1] > 0 && by_vec[4] > 0);
+}
+
+static void columns_lie_last_for_runs_of_columns(void **state) {
+    (void)state;
+    check_layout(along_k, true);
+    check_layout(along_columns, false);
+}
+
+/* The same program with other lanes is laid out anew. */
+static void retiling_lays_out_anew(void **state) {
+    (void)state;
+    fixture f;
+    int one = -1, four = -1, along = -1;
+    start(&f, NULL, along_k, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        if (last_axis(lower(&f, s), &along) < 0) continue;
+        const smg_schedule *schedule = &f.schedules.items.items[s];
+        if (schedule->vec == 1 && one < 0) one = s;
+        if (one >= 0 && schedule->vec == 4 && schedule->row_axis == f.schedules.items.items[one].row_axis &&
+            schedule->ahead == f.schedules.items.items[one].ahead)
+            four = s;
+    }
+    assert_true(one >= 0 && four >= 0);
+    smg_kernel *k = lower(&f, one);
+    assert_int_equal(last_axis(k, &along), along);
+    smg_kernel_retile(k, &f.schedules.items.items[four]);
+    assert_int_not_equal(last_axis(k, &along), along);
+    smg_kernel_retile(k, &f.schedules.items.items[one]);
+    assert_int_equal(last_axis(k, &along), along);
+    finish(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_has_two_barriers),
+        cmocka_unit_test(a_chain_has_two_barriers),
+        cmocka_unit_test(columns_lie_last_for_runs_of_columns),
+        cmocka_unit_test(retiling_lays_out_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
