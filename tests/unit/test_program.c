@@ -1,6 +1,6 @@
 /* program: a bundle made by hand (y[i] = 2 x[i] + w[ids[i]] in two kernels) runs on whatever device
  * there is; a second run of the same sizes allocates nothing; bad calls and bad indices are statuses
- * and the program goes on. The arena's plan is checked without a device. */
+ * and the program goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,14 +30,16 @@ typedef struct fixture {
     bool break_second;
 } fixture;
 
+/* Its even form (test_forms) gives 4 a. */
 static const char double_text[] = "#version 450\n"
                                   "layout(local_size_x = 32) in;\n"
+                                  "layout(constant_id = 0) const bool even = false;\n"
                                   "layout(push_constant) uniform P { int n; };\n"
                                   "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
                                   "layout(std430, binding = 1) buffer C { float c[]; };\n"
                                   "void main() {\n"
                                   "    uint i = gl_GlobalInvocationID.x;\n"
-                                  "    if (i < uint(n)) c[i] = 2.0 * a[i];\n"
+                                  "    if (i < uint(n)) c[i] = (even ? 4.0 : 2.0) * a[i];\n"
                                   "}\n";
 static const char gather_text[] =
     "#version 450\n"
@@ -332,6 +334,44 @@ static void test_variants(void **state) {
     finish(&f);
 }
 
+/* A step with an even form runs in it where its size is a multiple; the form is built when first asked for. */
+static void test_forms(void **state) {
+    (void)state;
+    fixture f;
+    if (!start(&f)) {
+        finish(&f);
+        skip();
+    }
+    static int64_t by[1] = {8};
+    static const int64_t sizes[] = {7, 8, 1000, 1001, 8, 12};
+    smg_bstep *first = &f.bundle.variants.items[0].run.items[0];
+    first->even_size = &f.bundle.buffers.items[X].elements;
+    first->even_by = by;
+    first->even_count = 1;
+    for (int expected = 0; expected < 2; expected++) {
+        const smg_program_options options = {.expected = expected ? &sizes[1] : NULL};
+        smg_program_memory used;
+        int plain = !expected, even = expected;
+        smg_program_destroy(f.program);
+        assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, &options, &f.program), SMG_OK);
+        smg_program_memory_used(f.program, &used);
+        assert_int_equal(used.pipelines, 2); /* one form of the first step, and the second step's only one */
+        for (size_t s = 0; s < SMG_COUNT_OF(sizes); s++) {
+            int64_t n = sizes[s];
+            *(n % 8 == 0 ? &even : &plain) = 1;
+            fill(n);
+            assert_int_equal(run_once(&f, n), SMG_OK);
+            for (int64_t i = 0; i < n; i++)
+                assert_true(y[i] == (n % 8 == 0 ? 4 : 2) * x[i] + (mask[i] ? weights[ids[i]] : 0));
+            smg_program_memory_used(f.program, &used);
+            assert_int_equal(used.pipelines, 1 + plain + even);
+        }
+    }
+    by[0] = 0;
+    expect_error(&f, smg_bundle_verify(f.ctx, &f.bundle), SMG_INTERNAL, "step 'double' is even by 0 in size 0");
+    finish(&f);
+}
+
 static void on_uploaded(void *user, const void *data, size_t bytes) {
     if (data == quarters && bytes == sizeof quarters) ++*(int *)user;
 }
@@ -420,53 +460,12 @@ static void test_refuses(void **state) {
     finish(&f);
 }
 
-static uint32_t next(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
-static void test_arena(void **state) {
-    (void)state;
-    enum { COUNT = 40 };
-    smg_arena_slot slots[COUNT];
-    int order[COUNT], placed[COUNT];
-    int64_t chunk_bytes[COUNT];
-    uint32_t random = 7;
-    for (int round = 0; round < 300; round++) {
-        int chunks = 0;
-        for (int i = 0; i < COUNT; i++) {
-            slots[i] = (smg_arena_slot){.bytes = 16 * (1 + next(&random) % 60)};
-            slots[i].first = (int)(next(&random) % 30);
-            slots[i].last = slots[i].first + (int)(next(&random) % 6);
-        }
-        int64_t limit = round % 2 ? 1024 : 100000;
-        assert_true(
-            smg_program_plan_arena(slots, COUNT, 64, limit, order, placed, chunk_bytes, &chunks));
-        for (int i = 0; i < COUNT; i++) {
-            const smg_arena_slot *a = &slots[i];
-            assert_true(a->offset % 64 == 0 && a->chunk >= 0 && a->chunk < chunks);
-            assert_true(a->offset + a->bytes <= chunk_bytes[a->chunk] &&
-                        chunk_bytes[a->chunk] <= limit);
-            for (int j = 0; j < i; j++) {
-                const smg_arena_slot *b = &slots[j];
-                bool together = a->first <= b->last && b->first <= a->last && a->chunk == b->chunk;
-                bool overlap = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-                assert_false(together && overlap);
-            }
-        }
-    }
-    slots[0].bytes = 2048;
-    int chunks = 0;
-    assert_false(
-        smg_program_plan_arena(slots, COUNT, 64, 1024, order, placed, chunk_bytes, &chunks));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_prepares),
         cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_forms),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_refuses),
     };
