@@ -13,6 +13,9 @@ function(smg_add_static target internal)
     endif()
     set(folder "${PROJECT_BINARY_DIR}/generated")
     separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS}") # -m32 and the like
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        list(APPEND flags -flinker-output=nolto-rel) # under -flto machine code, whose symbols objcopy sees
+    endif()
     add_custom_command(OUTPUT "${folder}/smg.o" BYPRODUCTS "${folder}/smg_all.o"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
         COMMAND "${CMAKE_C_COMPILER}" ${flags} -r -nostdlib -o "${folder}/smg_all.o"
