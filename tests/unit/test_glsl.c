@@ -497,7 +497,8 @@ static smg_kernel *elementwise_f16(smg_arena *arena, lanes l) {
 static void check(void **state, maker *make) {
     static const lanes shapes[] = {{1, 1, 1, 1},   {4, 8, 1, 8},  {2, 4, 2, 8},   {2, 32, 1, 8}, {1, 64, 4, 8},
                                    {4, 16, 1, 1},  {1, 8, 1, 1},  {16, 1, 1, 8},  {8, 4, 4, 4},  {2, 8, 1, 4},
-                                   {1, 16, 1, 32}, {2, 64, 2, 32}, {8, 16, 1, 32}, {4, 32, 1, 32}};
+                                   {1, 16, 1, 32}, {2, 64, 2, 32}, {8, 16, 1, 32}, {4, 32, 1, 32},
+                                   {4, 16, 1, 16}, {8, 8, 4, 16},  {4, 4, 1, 16}};
     fixture *f = *state;
     for (size_t i = 0; i < SMG_COUNT_OF(shapes); i++) {
         for (int shuffle = 0; shuffle < 2; shuffle++) {
