@@ -121,9 +121,13 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
     it->has_row = has_row;
 }
 
-/* Multiply-adds of a lane that are unrolled for each register it has: what is read ahead must have room, and drivers
- * take seconds to build much more. */
-#define UNROLLED 2
+/* Multiply-adds of a lane that are unrolled: two for each register it has, because drivers take seconds to build much
+ * more, and half as many where the sums alone take a quarter of the registers, because what is read ahead needs room
+ * (measured at 4x4, 4x8 and 8x8 sums a lane, bench/NOTES.md). */
+static int64_t most_unrolled(const glsl_writer *w, int sums) {
+    int64_t registers = (w->target->registers_lane + 1) / 2 * 2;
+    return 4 * sums >= registers ? registers : 2 * registers;
+}
 
 /* The loop over k, `unroll` at a time in each depth lane. There is no barrier inside, so as many steps as are not too
  * many are unrolled, which lets the driver read ahead. Returns the loops opened. */
@@ -131,7 +135,7 @@ static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
     int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride, together = 1;
     bool gains = smg_target_hides_loads(w->target) && depth % stride == 0;
     for (int64_t n = 2; n <= trips && gains; n++)
-        if (trips % n == 0 && n * unroll * sums <= UNROLLED * w->target->registers_lane) together = n;
+        if (trips % n == 0 && n * unroll * sums <= most_unrolled(w, sums)) together = n;
     const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);
     bool nested = together > 1 && together < trips;

@@ -27,6 +27,7 @@ typedef struct smg_plan_options {
 typedef struct smg_price {
     double seconds;
     double bytes;      /* global traffic at the nominal sizes */
+    double stored;        /* bytes of results, each once */
     double flops;
     double workgroups;
     int64_t shared_bytes, registers;

@@ -11,29 +11,32 @@
  * subgroup's reads of the same 16-byte groups together, so a word of a group costs little, a word read alone a whole
  * turn; the step of a loop costs more than its arithmetic. A core whose lanes are the elements of one vector register
  * makes a read that they spread over memory once for each. */
+#define WHOLLY 8.0 /* a norm that takes the larger */
 typedef struct unit_costs {
     double product;                 /* one multiply-add of a product */
     double row_word;                /* a word of the left operand */
     double column_word, lone_word;  /* of the right one: from a group of columns, or alone */
     double depth_word;              /* of the right one, from a group along k */
     double map, element;            /* elementwise: a multiply-add's worth of arithmetic, and one element of it */
+    double load;                    /* an element that is loaded alone; a quarter where it only fills a tile */
     double stage, put, hop, join;   /* an element staged, put; one exchange between lanes; one sum joined */
     double load_wait, product_wait; /* shares of a global load's latency: of a load, of one step of a product */
     double ahead_wait;              /* of a load that other work overlaps */
     double reduce_wait;             /* seconds that one exchange of a reduction takes, where lanes wait for it */
     double barrier;                 /* share of the measured cost */
     double registers;               /* that the driver's compiler takes for each of a tile's */
-    double overlap;                 /* norm in which arithmetic and waits add up: 1 not at all hidden, large: wholly */
+    double overlap;                 /* norm in which arithmetic, waits and memory add up: 1 not hidden at all, large:
+                                       wholly */
 } unit_costs;
-static const unit_costs switching = { .product = 1.45, .row_word = 0.24, .column_word = 0.36, .lone_word = 4.5,
-                                      .depth_word = 0.8, .map = 1.3, .element = 2.0, .stage = 3.0, .put = 0.3,
-                                      .hop = 26.0, .join = 26.0, .load_wait = 1.9, .product_wait = 0.0024,
-                                      .ahead_wait = 0.03, .reduce_wait = 2.3e-8, .barrier = 0.035, .registers = 1.67,
-                                      .overlap = 1.35 };
+static const unit_costs switching = { .product = 1.27, .row_word = 0.14, .column_word = 0.2, .lone_word = 4.5,
+                                      .depth_word = 0.78, .map = 0.9, .element = 1.5, .load = 4.6, .stage = 3.85,
+                                      .put = 0.22, .hop = 26.0, .join = 36.0, .load_wait = 1.0,
+                                      .product_wait = 0.0022, .ahead_wait = 0.022, .reduce_wait = 2.6e-8,
+                                      .barrier = 0.023, .registers = 1.85, .overlap = 1.7 };
 static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
                                       .depth_word = 4.0, .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
                                       .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
-                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 1.0, .overlap = 8.0 };
+                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 1.0, .overlap = WHOLLY };
 
 typedef struct open_loop {
     int axis;
@@ -50,12 +53,13 @@ typedef struct walk {
     double traffic;    /* bytes that workgroups ask for */
     double footprint;  /* bytes if every element moved once */
     double memory;     /* bytes that reach device memory */
+    double stored;     /* bytes of results */
     double work;       /* multiply-add slots */
     double flops;      /* useful, x2 */
     double barriers;
     double sums;       /* independent sums that a lane of a product works on */
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
-    bool loads;        /* does the instruction at hand load? */
+    int loads;         /* of the instruction at hand */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
@@ -73,7 +77,8 @@ static double steps_of(const walk *w, int axis) {
     return ceil(extent_of(w, axis) / (double)w->k->axes.items[axis].tile);
 }
 
-static void count_access(walk *w, const smg_access *a) {
+/* The bytes of the whole view. */
+static double count_access(walk *w, const smg_access *a) {
     double tile = 1, whole = 1;
     for (int i = 0; i < a->axis_count; i++) {
         double extent = extent_of(w, a->axis[i]), size = (double)w->k->axes.items[a->axis[i]].tile;
@@ -87,6 +92,7 @@ static void count_access(walk *w, const smg_access *a) {
     w->traffic += asked;
     w->footprint += whole;
     w->memory += whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked;
+    return whole;
 }
 
 static void count_leaf(void *user, int leaf) {
@@ -111,15 +117,23 @@ static bool copies(const walk *w, const smg_instr *in) {
 
 static void find_load(void *user, int leaf) {
     walk *w = user;
-    if (w->k->leaves.items[leaf].what == SMG_KLEAF_LOAD) w->loads = true;
+    if (w->k->leaves.items[leaf].what == SMG_KLEAF_LOAD) w->loads++;
 }
 
-/* Loads of a loop's step are waited for where they are computed with; one that only fills a tile travels on. */
-static void count_loads(walk *w, const smg_instr *in) {
+static int loads_of(walk *w, smg_expr expr) {
+    w->loads = 0;
+    smg_expr_leaves(w->k->exprs, expr, find_load, w);
+    return w->loads;
+}
+
+/* Loads of a loop's step are waited for where they are computed with; one that only fills a tile travels on, and by
+ * groups. What an elementwise instruction loads takes, in multiply-adds an element. */
+static double count_loads(walk *w, const smg_instr *in) {
     bool alone = smg_expr_get(w->k->exprs, in->expr)->prim == SMG_PRIM_LEAF;
-    w->loads = false;
-    if (w->depth > 0) smg_expr_leaves(w->k->exprs, in->expr, find_load, w);
-    if (w->loads) w->waits += w->trips * w->t->load_latency * (alone ? w->cost->ahead_wait : w->cost->load_wait);
+    int loads = loads_of(w, in->expr);
+    if (w->depth > 0 && loads > 0)
+        w->waits += w->trips * w->t->load_latency * (alone ? w->cost->ahead_wait : w->cost->load_wait);
+    return w->cost->load * loads * (alone ? 0.25 : 1.0);
 }
 
 static void count_map(walk *w, const smg_instr *in) {
@@ -135,7 +149,8 @@ static void count_map(walk *w, const smg_instr *in) {
     double elements = slots(w, axes, count);
     if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
     double cost = smg_expr_cost(w->k->exprs, in->expr);
-    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element);
+    double loads = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE ? count_loads(w, in) : 0;
+    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + loads;
     w->work += elements * cost * w->trips * w->workgroups;
     w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
     smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
@@ -230,20 +245,20 @@ static void step(walk *w, const smg_instr *in) {
         if (w->staged) w->waits += w->trips * w->t->load_latency * w->cost->load_wait;
         w->staged = false;
         break;
-    case SMG_I_REDUCE: count_loads(w, in); count_reduce(w, in); break;
+    case SMG_I_REDUCE: count_reduce(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
     case SMG_I_PUT:
         w->work += w->cost->put * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
         break;
-    case SMG_I_STORE: count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
+    case SMG_I_STORE: w->stored += count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
     case SMG_I_STAGE:
         w->staged = true;
         count_map(w, in);
         break;
     case SMG_I_FETCH: count_fetch(w, in); break;
     case SMG_I_JOIN: count_join(w, in); break;
-    case SMG_I_SET: count_loads(w, in); count_map(w, in); break;
+    case SMG_I_SET: count_map(w, in); break;
     }
 }
 
@@ -285,6 +300,12 @@ static double residents(const smg_kernel *k, const smg_target *t, const smg_pric
     return count < 1 ? 1 : count;
 }
 
+/* 1 adds up, a large exponent takes the larger. */
+static double norm(double a, double b, double exponent) {
+    double large = fmax(a, b), small = fmin(a, b);
+    return large > 0 ? large * pow(1.0 + pow(small / large, exponent), 1.0 / exponent) : 0;
+}
+
 bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
                 const char **out_refused) {
     int64_t groups = 1;
@@ -305,11 +326,13 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double cache = w.traffic / (t->cache_bandwidth * share);
     double waits = w.waits * ceil(waves / together);
     /* Lanes that wait leave their core to others, but not wholly. */
-    double busy = pow(pow(arithmetic, cost->overlap) + pow(waits, cost->overlap), 1.0 / cost->overlap);
-    double slow = fmax(busy, fmax(memory, cache));
+    double busy = norm(arithmetic, waits, cost->overlap);
+    /* Rows stream through; the steps of a product, parted by barriers, do not keep memory busy throughout. */
+    double slow = norm(busy, fmax(memory, cache), w.sums > 0 ? cost->overlap : WHOLLY);
     double barriers = w.barriers * ceil(waves / together) * t->barrier_cost * cost->barrier;
     out_price->seconds = slow + barriers + t->dispatch_cost;
     out_price->bytes = w.memory;
+    out_price->stored = w.stored;
     out_price->flops = w.flops;
     out_price->workgroups = w.workgroups;
     return true;
