@@ -60,6 +60,7 @@ typedef struct walk {
     double sums;       /* independent sums that a lane of a product works on */
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
     int loads;         /* of the instruction at hand */
+    bool walks;        /* all invocations walk over its elements, whatever lanes they are */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
@@ -77,6 +78,20 @@ static double steps_of(const walk *w, int axis) {
     return ceil(extent_of(w, axis) / (double)w->k->axes.items[axis].tile);
 }
 
+/* Neighbouring lanes that read or write less than this side by side leave the rest of what memory moves at once. */
+#define WHOLE_RUN 64.0
+
+/* How often more is moved than asked for: lanes lie over columns, so a narrow block of lanes cuts runs short. */
+static double short_runs(const walk *w, const smg_access *a) {
+    smg_size one = smg_size_const(w->k->sizes, 1);
+    double run = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type) * w->k->vec * w->k->lane_cols;
+    if (w->walks || run >= WHOLE_RUN || !smg_target_switches_lanes(w->t)) return 1;
+    for (int i = 0; i < a->axis_count; i++)
+        if (a->stride[i] == one && a->axis[i] != w->k->row_axis && w->k->axes.items[a->axis[i]].tile > 1)
+            return pow(WHOLE_RUN / run, 0.75);
+    return 1;
+}
+
 /* The bytes of the whole view. */
 static double count_access(walk *w, const smg_access *a) {
     double tile = 1, whole = 1;
@@ -89,9 +104,10 @@ static double count_access(walk *w, const smg_access *a) {
     double asked = tile * w->trips * w->workgroups * bytes;
     whole *= bytes;
     if (asked < whole) asked = whole;
-    w->traffic += asked;
+    double moved = short_runs(w, a);
+    w->traffic += asked * moved;
     w->footprint += whole;
-    w->memory += whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked;
+    w->memory += (whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked) * moved;
     return whole;
 }
 
@@ -148,6 +164,7 @@ static void count_map(walk *w, const smg_instr *in) {
     }
     double elements = slots(w, axes, count);
     if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    w->walks = walks;
     double cost = smg_expr_cost(w->k->exprs, in->expr);
     double loads = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE ? count_loads(w, in) : 0;
     cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + loads;
@@ -251,7 +268,11 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_PUT:
         w->work += w->cost->put * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
         break;
-    case SMG_I_STORE: w->stored += count_access(w, &w->k->accesses.items[in->a]); count_map(w, in); break;
+    case SMG_I_STORE:
+        w->walks = false;
+        w->stored += count_access(w, &w->k->accesses.items[in->a]);
+        count_map(w, in);
+        break;
     case SMG_I_STAGE:
         w->staged = true;
         count_map(w, in);
