@@ -210,7 +210,8 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
 bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values) {
     for (int i = 0; i < step->even_count; i++) {
         int64_t size = 0;
-        if (!smg_size_eval(bundle->sizes, step->even_size[i], values, &size) || size % step->even_by[i] != 0) return false;
+        if (!smg_size_eval(bundle->sizes, step->even_size[i], values, &size)) return false;
+        if (size % step->even_by[i] != 0) return false;
     }
     return step->even_count > 0;
 }

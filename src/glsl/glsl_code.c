@@ -52,8 +52,9 @@ static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
         if (valid != NULL) part[m] = GLSL_STRING(w, "%s ? %s : %s", valid, part[m], zero);
     }
     it->j = j;
-    if (it->j_step == 4)
-        GLSL_LINE(w, "%s = vec4(%s, %s, %s, %s);", glsl_tile_group(w, it, instr->dst), part[0], part[1], part[2], part[3]);
+    const char *group = it->j_step == 4 ? glsl_tile_group(w, it, instr->dst) : NULL;
+    if (group != NULL)
+        GLSL_LINE(w, "%s = vec4(%s, %s, %s, %s);", group, part[0], part[1], part[2], part[3]);
     else
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), part[0]);
 }

@@ -1,6 +1,6 @@
-/* glsl_even.c: the even form of a kernel. Most checks of an element ask whether the last tile of an axis is a whole one.
- * The sizes of a run answer that once for all elements, so a kernel has two forms in one text: constant 0 of the
- * pipeline is `even`, and whoever makes the pipeline for an even run sets it, where the interface's sizes are
+/* glsl_even.c: the even form of a kernel. Most checks of an element ask whether the last tile of an axis is a whole
+ * one. The sizes of a run answer that once for all elements, so a kernel has two forms in one text: constant 0 of
+ * the pipeline is `even`, and whoever makes the pipeline for an even run sets it, where the interface's sizes are
  * multiples as it says. */
 #include "glsl_private.h"
 

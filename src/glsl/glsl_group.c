@@ -1,6 +1,7 @@
-/* glsl_group.c: four neighbours at once. Where four elements along one axis lie side by side in a buffer, and everything
- * else that moves the address moves it by fours, they are one aligned 16-byte group: a quarter of the instructions. What
- * is not known before the run (strides by a sequence's length) is asked at run time, once, of uniform values. */
+/* glsl_group.c: four neighbours at once. Where four elements along one axis lie side by side in a buffer, and
+ * everything else that moves the address moves it by fours, they are one aligned 16-byte group: a quarter of the
+ * instructions. What is not known before the run (strides by a sequence's length) is asked at run time, once, of
+ * uniform values. */
 #include "glsl_private.h"
 
 typedef enum four_state { FOUR_NEVER, FOUR_MAYBE, FOUR_ALWAYS } four_state;

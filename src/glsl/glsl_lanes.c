@@ -1,8 +1,8 @@
-/* glsl_lanes.c: which invocation is which lane. In general they are dealt out row by row. In a kernel with products the
- * lanes of a subgroup form a block of rows and columns, and its bits are woven: the lowest bit of the invocation's number
- * chooses a column, the next ones the row, the rest the column again. Neighbouring pairs then read the same group of
- * one operand, pairs of pairs the same group of the other, and shared memory serves them together (measured on one
- * GPU: an eighth less time for fused chains of products). Results do not depend on it. */
+/* glsl_lanes.c: which invocation is which lane. In general they are dealt out row by row. In a kernel with products
+ * the lanes of a subgroup form a block of rows and columns, and its bits are woven: the lowest bit of the
+ * invocation's number chooses a column, the next ones the row, the rest the column again. Neighbouring pairs then
+ * read the same group of one operand, pairs of pairs the same group of the other, and shared memory serves them
+ * together (measured on one GPU: an eighth less time for fused chains of products). Results do not depend on it. */
 #include "glsl_private.h"
 
 static bool has(const smg_kernel *k, smg_instr_kind kind) {

@@ -141,7 +141,8 @@ static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
     bool nested = together > 1 && together < trips;
     if (nested) {
         GLSL_LINE(w, "[[dont_unroll]]");
-        glsl_open(w, GLSL_STRING(w, "for (int k0 = %s; k0 < %s; k0 += %lld)", first, end, (long long)(together * stride)));
+        long long step = together * stride;
+        glsl_open(w, GLSL_STRING(w, "for (int k0 = %s; k0 < %s; k0 += %lld)", first, end, step));
         first = "k0";
         end = GLSL_STRING(w, "k0 + %lld", (long long)(together * stride));
     }

@@ -18,7 +18,8 @@ static bool has(const int *axes, int count, int axis) {
 }
 
 /* The axes of the store that the access has: what an early load ranges over. */
-static int own_axes(const smg_kernel *k, const smg_access *access, const smg_instr *instr, int *out_axes, bool *out_all) {
+static int own_axes(const smg_kernel *k, const smg_access *access, const smg_instr *instr, int *out_axes,
+                    bool *out_all) {
     int count = 0;
     *out_all = true;
     for (int i = 0; i < instr->axis_count; i++) {

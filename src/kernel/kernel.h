@@ -10,8 +10,8 @@
  * lane_rows + row_lane) * lane_cols + col_lane (glsl/ may deal lanes out otherwise: no program can tell). Depth
  * lanes share out the contraction of MMA (each adds every lane_depth-th group of k to sums of its own, which JOIN
  * adds up); for everything else their registers are copies of each other. A tile spans axes of the kernel, each with
- * its own static tile extent. A REGISTER tile is distributed: its row axis (kernel->row_axis, if it has it) over the row lanes, all its other axes,
- * flattened in the tile's order (last fastest), over the column lanes:
+ * its own static tile extent. A REGISTER tile is distributed: its row axis (kernel->row_axis, if it has it) over the
+ * row lanes, all its other axes, flattened in the tile's order (last fastest), over the column lanes:
  *     row r  belongs to row lane r % lane_rows, register i = r / lane_rows
  *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec
  * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
@@ -187,9 +187,9 @@ typedef struct smg_karray {
     double *data;
     int64_t elements;
 } smg_karray;
-/* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to f32
- * after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID ("index 30600
- * outside [0, 30522)"). Register tiles are kept once per element (not per lane). */
+/* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to
+ * f32 after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID
+ * ("index 30600 outside [0, 30522)"). Register tiles are kept once per element (not per lane). */
 smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
                                 smg_karray *buffers, bool single);
 

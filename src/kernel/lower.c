@@ -186,8 +186,8 @@ static smg_status drop_tiles(lowering *l) {
 static smg_status start(lowering *l, const char *name) {
     smg_kernel *k = l->k;
     *k = (smg_kernel){ .name = name, .arena = l->arena, .sizes = l->g->sizes, .lane_rows = l->s->lane_rows,
-                       .lane_cols = l->s->lane_cols, .lane_depth = l->s->lane_depth, .vec = l->s->vec, .subgroup = l->s->subgroup,
-                       .row_axis = l->s->row_axis };
+                       .lane_cols = l->s->lane_cols, .lane_depth = l->s->lane_depth, .vec = l->s->vec,
+                       .subgroup = l->s->subgroup, .row_axis = l->s->row_axis };
     SMG_TRY(smg_exprs_create(l->arena, &k->exprs));
     for (int i = 0; i < SMG_SPACE_NODES; i++) {
         l->node[i] = (lnode){ .value = SMG_EXPR_NONE, .tile = -1, .leaf = -1, .old_leaf = -1,

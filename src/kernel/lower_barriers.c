@@ -24,7 +24,9 @@ static void add_read(void *user, int leaf) {
     if (f->what == SMG_KLEAF_TILE && u->bit[f->index] >= 0) u->reads |= UINT64_C(1) << u->bit[f->index];
 }
 
-static uint64_t bit_of(const uses *u, int tile) { return tile >= 0 && u->bit[tile] >= 0 ? UINT64_C(1) << u->bit[tile] : 0; }
+static uint64_t bit_of(const uses *u, int tile) {
+    return tile >= 0 && u->bit[tile] >= 0 ? UINT64_C(1) << u->bit[tile] : 0;
+}
 
 static uses uses_of(const smg_kernel *k, const int *bit, const smg_instr *in) {
     uses u = { .k = k, .bit = bit };

@@ -211,7 +211,8 @@ static smg_status plan_reduce(lowering *l, int i) {
 
 static smg_status plan_product(lowering *l, int i) {
     const smg_snode *n = &l->space->nodes.items[i];
-    if (smg_type_kind(n->type) != SMG_KIND_FLOAT) return lower_refuse(l, "products stage floats, this one is of integers");
+    if (smg_type_kind(n->type) != SMG_KIND_FLOAT)
+        return lower_refuse(l, "products stage floats, this one is of integers");
     lnode *ln = &l->node[i];
     int left = l->s->left[i];
     SMG_TRY(lower_operand(l, n, left, &ln->core));

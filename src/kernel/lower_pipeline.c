@@ -43,8 +43,8 @@ static bool eligible(const lowering *l, loop_range loop, int at) {
     return r.good;
 }
 
-/* Where the last products of body[from, to) begin, those that no barrier parts: an instruction, or the inner loop around
- * it; -1. */
+/* Where the last products of body[from, to) begin, those that no barrier parts: an instruction, or the inner loop
+ * around it; -1. */
 static int last_products(const lowering *l, int from, int to) {
     int depth = 0, found = -1, inner = from;
     bool parted = true;

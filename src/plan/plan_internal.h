@@ -35,7 +35,7 @@ typedef struct planner {
     int count;             /* nodes in the order */
     smg_node_id *order;    /* compute nodes, no views or leaves */
     int *place;            /* per node: position in its order, -1 */
-    int *last_use;         /* per node: position of its last reader; INT32_MAX for outputs and what another list reads */
+    int *last_use;         /* per node: position of its last reader; INT32_MAX for what leaves the list */
     bool *needed;          /* per node: scratch for one segment */
 } planner;
 

@@ -41,7 +41,8 @@ static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
         if (bytes_of(p->g, smg_space_source(p->g, n->operand[k]), &operand)) read += operand;
     }
     if (bytes > read && is_cheap(p, m, n)) return false;
-    return bytes <= PLAN_PREPARE_GROWTH * read + PLAN_PREPARE_SLACK && bytes <= (double)smg_target_largest_buffer(p->target);
+    double most = (double)smg_target_largest_buffer(p->target);
+    return bytes <= PLAN_PREPARE_GROWTH * read + PLAN_PREPARE_SLACK && bytes <= most;
 }
 
 smg_status plan_mark_prepared(planner *p) {

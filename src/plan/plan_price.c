@@ -1,17 +1,18 @@
 /* The cost model: one walk over a tile program. It counts, per workgroup and multiplied by the open
  * loops, the global elements that pass, the multiply-adds (padded lanes included: they take time too) and the
- * barriers; then seconds = the slowest of memory, cache and arithmetic, at the occupancy of the grid, plus the
- * barriers' and the dispatch's own cost. */
+ * barriers; then seconds = what arithmetic, waits and memory take, as far as one does not hide the other, at the
+ * occupancy of the grid, plus the barriers' and the dispatch's own cost. */
 #include <math.h>
 
 #include "plan/plan_internal.h"
+
+#define WHOLLY 8.0 /* a norm that takes the larger */
 
 /* What things take, in multiply-adds of the measured rate for each lane. A core that switches between many lanes
  * (fitted to 272 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
  * subgroup's reads of the same 16-byte groups together, so a word of a group costs little, a word read alone a whole
  * turn; the step of a loop costs more than its arithmetic. A core whose lanes are the elements of one vector register
  * makes a read that they spread over memory once for each. */
-#define WHOLLY 8.0 /* a norm that takes the larger */
 typedef struct unit_costs {
     double product;                 /* one multiply-add of a product */
     double row_word;                /* a word of the left operand */
@@ -51,7 +52,6 @@ typedef struct walk {
     double trips;      /* product of open loops */
     double workgroups;
     double traffic;    /* bytes that workgroups ask for */
-    double footprint;  /* bytes if every element moved once */
     double memory;     /* bytes that reach device memory */
     double stored;     /* bytes of results */
     double work;       /* multiply-add slots */
@@ -65,7 +65,6 @@ typedef struct walk {
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
     int depth;
-    double read_trips; /* of the instruction at hand */
 } walk;
 
 static double extent_of(const walk *w, int axis) {
@@ -106,7 +105,6 @@ static double count_access(walk *w, const smg_access *a) {
     if (asked < whole) asked = whole;
     double moved = short_runs(w, a);
     w->traffic += asked * moved;
-    w->footprint += whole;
     w->memory += (whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked) * moved;
     return whole;
 }
@@ -266,7 +264,8 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
     case SMG_I_PUT:
-        w->work += w->cost->put * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]) * w->trips * w->workgroups;
+        w->work += w->cost->put * w->trips * w->workgroups *
+                   (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
         break;
     case SMG_I_STORE:
         w->walks = false;
@@ -316,7 +315,8 @@ static double residents(const smg_kernel *k, const smg_target *t, const smg_pric
     double lanes = (double)smg_kernel_invocations(k);
     double by_lanes = floor((double)t->core_lanes / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
-    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * (cost->registers * (double)price->registers + 24.0)));
+    double registers = cost->registers * (double)price->registers + 24.0;
+    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * registers));
     double count = fmin(by_lanes, fmin(by_shared, by_registers));
     return count < 1 ? 1 : count;
 }

@@ -1,5 +1,5 @@
-/* program_pipelines.c: one pipeline per module and form. A module with an even form (bundle.h) is built in the form that
- * the sizes at hand ask for; the other one waits until sizes ask for it. */
+/* program_pipelines.c: one pipeline per module and form. A module with an even form (bundle.h) is built in the form
+ * that the sizes at hand ask for; the other one waits until sizes ask for it. */
 #include "program/program_private.h"
 
 enum { FORMS = 2 };
