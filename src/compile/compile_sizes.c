@@ -84,31 +84,52 @@ static smg_status read_dims(smg_context *ctx, const smg_graph *g, const smg_node
     return SMG_OK;
 }
 
-/* The dim with every symbol that has no value yet at 1, but for `symbol`. */
-static bool probe(const smg_graph *g, smg_size dim, const int64_t *values, int64_t *scratch, int symbol,
-                  int64_t value, int64_t *out) {
-    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) scratch[i] = values[i] > 0 ? values[i] : 1;
-    if (symbol >= 0) scratch[symbol] = value;
-    return smg_size_eval(g->sizes, dim, scratch, out);
-}
+#define MOST_SOLVED 64 /* symbols of a graph up to which dims are solved: a set of them is one word */
 
-/* Dims such as 2*s or s+1 give s its value where no plain dim did; what does not come out is left to the check. */
+/* Dims such as 2*s or s+1 give s its value where no plain dim did; what does not come out is left to the check. Unknown
+ * symbols stand at 1 meanwhile: a run allocates nothing. */
 static void solve_dims(const smg_graph *g, const smg_node *node, const smg_tensor *tensor, int64_t *values,
-                       int64_t *scratch) {
+                       uint64_t *io_unknown) {
     for (int d = 0; d < node->rank; d++) {
-        int unknown = -1, moving = 0;
+        int moving = 0, last = -1;
         int64_t at_one, at_two, slope = 0;
-        if (!probe(g, node->dims[d], values, scratch, -1, 0, &at_one)) continue;
+        if (!smg_size_eval(g->sizes, node->dims[d], values, &at_one)) continue;
         for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
-            if (values[i] != 0 || !probe(g, node->dims[d], values, scratch, i, 2, &at_two)) continue;
-            if (at_two == at_one) continue;
+            if (!(*io_unknown >> i & 1)) continue;
+            values[i] = 2;
+            bool known = smg_size_eval(g->sizes, node->dims[d], values, &at_two);
+            values[i] = 1;
+            if (!known || at_two == at_one) continue;
             moving++;
-            unknown = i;
+            last = i;
             slope = at_two - at_one;
         }
         if (moving != 1 || (tensor->dims[d] - at_one) % slope != 0) continue;
         int64_t value = 1 + (tensor->dims[d] - at_one) / slope;
-        if (value >= 1 && value <= smg_size_symbol_max(g->sizes, unknown)) values[unknown] = value;
+        if (value < 1 || value > smg_size_symbol_max(g->sizes, last)) continue;
+        values[last] = value;
+        *io_unknown &= ~(UINT64_C(1) << last);
+    }
+}
+
+/* Values for what no plain dim gave: from other dims, else the defaults. */
+static void fill_unknown(const smg_graph *g, const smg_tensor *inputs, int count, const int64_t *defaults,
+                         int64_t *values) {
+    int symbols = smg_size_symbol_count(g->sizes);
+    uint64_t unknown = 0;
+    for (int i = 0; i < symbols && symbols <= MOST_SOLVED; i++) {
+        if (values[i] != 0) continue;
+        unknown |= UINT64_C(1) << i;
+        values[i] = 1;
+    }
+    for (smg_node_id id = 0; unknown != 0 && id < g->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(g, id);
+        const smg_tensor *tensor = smg_node_is_input(node) ? find_tensor(inputs, count, node->name) : NULL;
+        if (tensor != NULL && tensor->rank == node->rank) solve_dims(g, node, tensor, values, &unknown);
+    }
+    for (int i = 0; i < symbols; i++) {
+        bool given = symbols <= MOST_SOLVED ? !(unknown >> i & 1) : values[i] != 0;
+        if (!given) values[i] = defaults != NULL ? defaults[i] : 1;
     }
 }
 
@@ -134,19 +155,7 @@ smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tens
         const smg_tensor *tensor = find_tensor(inputs, count, node->name);
         if (tensor != NULL) SMG_TRY(read_dims(ctx, g, node, tensor, out_values));
     }
-    bool open = false;
-    for (int i = 0; i < symbols; i++) open = open || out_values[i] == 0;
-    int64_t *scratch = open ? smg_alloc(ctx, (size_t)symbols + 1, sizeof(int64_t)) : NULL;
-    if (open && scratch == NULL) return SMG_MEMORY;
-    for (smg_node_id id = 0; open && id < g->nodes.count; id++) {
-        const smg_node *node = smg_graph_node(g, id);
-        const smg_tensor *tensor = smg_node_is_input(node) ? find_tensor(inputs, count, node->name) : NULL;
-        if (tensor != NULL && tensor->rank == node->rank) solve_dims(g, node, tensor, out_values, scratch);
-    }
-    if (open) smg_free(ctx, scratch, ((size_t)symbols + 1) * sizeof(int64_t));
-    for (int i = 0; i < symbols; i++) {
-        if (out_values[i] == 0) out_values[i] = defaults != NULL ? defaults[i] : 1;
-    }
+    fill_unknown(g, inputs, count, defaults, out_values);
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
         if (!smg_node_is_input(node)) continue;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -39,7 +40,37 @@ static void sizes_follow_from_dims(void **state) {
     smg_context_destroy(ctx);
 }
 
+static void *counted(void *user, void *pointer, size_t old_size, size_t new_size) {
+    (void)old_size;
+    ++*(int *)user;
+    if (new_size > 0) return realloc(pointer, new_size);
+    free(pointer);
+    return NULL;
+}
+
+/* It stands on the way of every run. */
+static void nothing_is_allocated(void **state) {
+    static const char text[] = "dim n max 50\ndim unused\nz = input f32[2*n]\ne = exp(z)\noutput e = e\n";
+    int calls = 0;
+    smg_context *ctx;
+    smg_graph *g;
+    (void)state;
+    const smg_context_desc desc = { .reallocate = counted, .user = &calls };
+    assert_int_equal(smg_context_create(&desc, &ctx), SMG_OK);
+    assert_int_equal(smg_graph_parse(ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
+    int64_t values[2] = { 0 };
+    smg_tensor in = { .name = "z", .rank = 1, .dims = { 34 } };
+    int before = calls;
+    assert_true(before > 0);
+    assert_int_equal(smg_tensor_sizes(ctx, g, &in, 1, NULL, values), SMG_OK);
+    assert_int_equal(calls, before);
+    assert_int_equal(values[0], 17);
+    assert_int_equal(values[1], 1);
+    smg_graph_destroy(g);
+    smg_context_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(sizes_follow_from_dims) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(sizes_follow_from_dims), cmocka_unit_test(nothing_is_allocated) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
