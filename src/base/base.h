@@ -105,6 +105,7 @@ typedef struct smg_text {
 } smg_text;
 /* Does `text` contain `part`, in any case of ASCII letters? */
 bool smg_text_contains(const char *text, const char *part);
+bool smg_text_ends(const char *text, const char *end);
 
 void smg_text_init(smg_text *text, smg_context *ctx);
 void smg_text_free(smg_text *text);

@@ -41,6 +41,11 @@ bool smg_size_is_const(const smg_sizes *s, smg_size a, int64_t *out_value) {
     return true;
 }
 
+bool smg_size_is_one(const smg_sizes *s, smg_size a) {
+    int64_t value;
+    return smg_size_is_const(s, a, &value) && value == 1;
+}
+
 /* ---- intervals ------------------------------------------------------------------------------ */
 
 static int64_t sat_add(int64_t a, int64_t b) {

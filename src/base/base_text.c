@@ -190,3 +190,8 @@ bool smg_text_contains(const char *text, const char *part) {
     }
     return *part == 0;
 }
+
+bool smg_text_ends(const char *text, const char *end) {
+    size_t length = strlen(text), own = strlen(end);
+    return length >= own && strcmp(text + length - own, end) == 0;
+}

@@ -158,16 +158,11 @@ static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_on
     return status != SMG_OK ? smg_fail_within(ctx, status, "'%s'", dir->path) : SMG_OK;
 }
 
-static bool ends_with(const char *path, const char *end) {
-    size_t length = strlen(path), own = strlen(end);
-    return length >= own && strcmp(path + length - own, end) == 0;
-}
-
 /* Files that are part of something else, so that nobody has to read of byte 0 in a text. */
 static smg_status refuse_part(smg_context *ctx, const char *path) {
     static const char *const ends[] = {".safetensors", ".json", ".bin", ".pt", ".gguf"};
     for (size_t i = 0; i < SMG_COUNT_OF(ends); i++) {
-        if (!ends_with(path, ends[i])) continue;
+        if (!smg_text_ends(path, ends[i])) continue;
         return smg_fail(ctx, SMG_INVALID,
                         "'%s' is no model by itself: a model is a directory with config.json and model.safetensors, "
                         "an ONNX file or graph text", path);
@@ -188,7 +183,7 @@ static smg_status load_text(smg_context *ctx, const char *path, smg_source *sour
 /* By its name, or by its first byte: the tag of ONNX's first field, which no text begins with. */
 static bool is_onnx(smg_context *ctx, const char *path) {
     smg_mapped_file file = {0};
-    if (ends_with(path, ".onnx")) return true;
+    if (smg_text_ends(path, ".onnx")) return true;
     if (!smg_file_exists(path) || smg_file_map(ctx, path, &file) != SMG_OK) return false;
     bool tagged = file.size > 0 && file.data[0] == 0x08;
     smg_file_unmap(&file);

@@ -40,11 +40,6 @@ static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
     return count >= 0;
 }
 
-static bool is_one(const rewriter *r, smg_size size) {
-    int64_t value;
-    return smg_size_is_const(r->g->sizes, size, &value) && value == 1;
-}
-
 /* ---- which axes of the product a scale runs along ---------------------------------------------- */
 
 static smg_size product_before(const rewriter *r, const smg_node *n, int axis) {
@@ -103,7 +98,7 @@ static bool along_operand(const rewriter *r, chain *c, const smg_node *value, co
     c->weight = k;
     for (int d = 0; d < scale->rank; d++) {
         c->axis[d] = -1;
-        if (is_one(r, scale->dims[d])) continue;
+        if (smg_size_is_one(r->g->sizes, scale->dims[d])) continue;
         char letter = letter_of(r, c, d + value->rank - scale->rank);
         const char *at = letter ? strchr(product->label[k], letter) : NULL;
         if (at == NULL || at - product->label[k] <= last) return false;
@@ -184,7 +179,7 @@ static smg_node_id map_of(rewriter *r, smg_op op, smg_node_id a, smg_node_id b) 
     for (int d = 0; d < node.rank; d++) {
         int own_x = d - (node.rank - x->rank), own_y = d - (node.rank - y->rank);
         smg_size dim = own_x >= 0 ? x->dims[own_x] : SMG_SIZE_NONE;
-        if (own_y >= 0 && (dim == SMG_SIZE_NONE || is_one(r, dim))) dim = y->dims[own_y];
+        if (own_y >= 0 && (dim == SMG_SIZE_NONE || smg_size_is_one(r->g->sizes, dim))) dim = y->dims[own_y];
         node.dims[d] = dim;
     }
     return smg_rewriter_add(r, &node);

@@ -4,10 +4,6 @@
  * over indices, or to nothing. */
 #include "graph/graph_rewrite.h"
 
-static bool is_one(const rewriter *r, smg_size size) {
-    return size == smg_size_const(r->g->sizes, 1);
-}
-
 /* ---- one index ------------------------------------------------------------------------------------ */
 
 /* The number or size `value`, rank 0. */
@@ -31,7 +27,7 @@ static bool is_index(const rewriter *r, smg_node_id id) {
     if (smg_op_converts(n->op)) n = smg_rewriter_operand(r, n, 0);
     if (smg_op_leaf(n->op) != SMG_LEAF_INDEX) return false;
     for (int d = 0; d < n->rank; d++)
-        if (d != n->axis && !is_one(r, n->dims[d])) return false;
+        if (d != n->axis && !smg_size_is_one(r->g->sizes, n->dims[d])) return false;
     return true;
 }
 
@@ -108,7 +104,7 @@ static bool value_of_one_index(rewriter *r, smg_node *node, smg_node_id *out_sam
     if (class_ == SMG_CLASS_LEAF || smg_type_kind(node->type) != SMG_KIND_INT) return false;
     if (!smg_rewriter_index(r, node, &f) || !smg_index_whole(r, node, &f)) return false;
     for (int d = 0; d < node->rank; d++) {
-        if (f.by[d] == SMG_SIZE_ZERO || is_one(r, node->dims[d])) continue;
+        if (f.by[d] == SMG_SIZE_ZERO || smg_size_is_one(r->g->sizes, node->dims[d])) continue;
         if (axis >= 0) return false;
         axis = d;
     }
@@ -202,7 +198,8 @@ static bool find_walk(const rewriter *r, const smg_node *index, const index_form
     }
     if (!smg_rewriter_at_most(r, SMG_SIZE_ZERO, low, 0) || !smg_rewriter_at_most(r, high, rows, 1)) return false;
     for (int d = 0; d < index->rank; d++)
-        if (f->by[d] != SMG_SIZE_ZERO && !is_one(r, index->dims[d])) put_axis(w, r, d, f->by[d], index->dims[d]);
+        if (f->by[d] != SMG_SIZE_ZERO && !smg_size_is_one(r->g->sizes, index->dims[d]))
+            put_axis(w, r, d, f->by[d], index->dims[d]);
     return w->begin >= 0;
 }
 
@@ -275,7 +272,7 @@ static smg_node_id boxed(rewriter *r, smg_node_id table, const row_walk *w) {
     }
     smg_node_id id = slice_of(r, table, 0, front ? w->begin : SMG_SIZE_ZERO, all, 1);
     for (int i = 0; i < w->count; i++) dims[rank++] = w->room[i];
-    bool wide = !is_one(r, inner);
+    bool wide = !smg_size_is_one(r->g->sizes, inner);
     if (wide) dims[rank++] = inner;
     for (int d = 1; d < source.rank; d++) dims[rank++] = source.dims[d];
     id = shaped(r, SMG_OP_RESHAPE, id, rank, dims);

@@ -23,11 +23,6 @@ typedef struct store {
     int64_t limit, twice; /* bytes: of one copy; left for copies beside an original that stays */
 } store;
 
-static bool is_one(const smg_graph *g, smg_size size) {
-    int64_t value;
-    return smg_size_is_const(g->sizes, size, &value) && value == 1;
-}
-
 static smg_node_id source_of(const store *s, smg_node_id id) {
     while (smg_node_class(&s->old[id]) == SMG_CLASS_VIEW) id = s->old[id].operand[0];
     return id;
@@ -35,7 +30,7 @@ static smg_node_id source_of(const store *s, smg_node_id id) {
 
 static int last_axis(const smg_graph *g, const smg_node *n) {
     int axis = n->rank - 1;
-    while (axis >= 0 && is_one(g, n->dims[axis])) axis--;
+    while (axis >= 0 && smg_size_is_one(g->sizes, n->dims[axis])) axis--;
     return axis;
 }
 
@@ -62,7 +57,7 @@ static int inner_axis(const store *s, smg_node_id id) {
         return -1;
     case SMG_VIEW_RESHAPE:
         for (int i = n->rank - 1; i >= 0; i--)
-            if (!is_one(s->g, n->dims[i]) && behind(s->g, n, i) == behind(s->g, a, axis)) return i;
+            if (!smg_size_is_one(s->g->sizes, n->dims[i]) && behind(s->g, n, i) == behind(s->g, a, axis)) return i;
         return -1;
     case SMG_VIEW_BROADCAST: return axis + n->rank - a->rank;
     case SMG_VIEW_SLICE: return axis;

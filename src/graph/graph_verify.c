@@ -43,11 +43,6 @@ static smg_status failure(const smg_graph *g) {
     return status != SMG_OK ? status : SMG_INTERNAL;
 }
 
-static bool is_one(const smg_graph *g, smg_size size) {
-    int64_t value;
-    return smg_size_is_const(g->sizes, size, &value) && value == 1;
-}
-
 static const smg_node *operand(const smg_graph *g, const smg_node *node, int k) {
     return &g->nodes.items[node->operand[k]];
 }
@@ -89,8 +84,8 @@ static smg_status broadcast_axis(smg_graph *g, const smg_node *node, int k, int 
                                  smg_size *io) {
     const smg_node *source = operand(g, node, k);
     smg_size dim = source->dims[source->rank - 1 - from_right];
-    if (dim == *io || is_one(g, dim)) return SMG_OK;
-    if (is_one(g, *io)) {
+    if (dim == *io || smg_size_is_one(g->sizes, dim)) return SMG_OK;
+    if (smg_size_is_one(g->sizes, *io)) {
         *io = dim;
         return SMG_OK;
     }
@@ -264,7 +259,7 @@ static smg_status infer_broadcast(smg_graph *g, smg_node *node) {
         return smg_fail(g->ctx, SMG_INVALID, "broadcast: %s does not fit %s", type_text(g, a),
                         type_text(g, node));
     for (int i = 0; i < a->rank; i++)
-        if (a->dims[i] != node->dims[i + shift] && !is_one(g, a->dims[i]))
+        if (a->dims[i] != node->dims[i + shift] && !smg_size_is_one(g->sizes, a->dims[i]))
             return smg_fail(g->ctx, SMG_INVALID, "broadcast: axis %d of %s is %s, cannot become %s",
                             i, smg_graph_describe(g, node->operand[0]), size_text(g, a->dims[i]),
                             size_text(g, node->dims[i + shift]));

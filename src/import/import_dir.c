@@ -24,12 +24,6 @@ static bool stays_inside(const char *path) {
     return true;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* ---- sentence-transformers ------------------------------------------------------------------ */
 
 static smg_status read_pooling(smg_import_dir *dir, const char *path) {
@@ -75,15 +69,15 @@ static smg_status read_module(smg_import_dir *dir, smg_json_at module, const cha
     }
     path = path[0] == '\0' ? root : smg_path_join(dir->arena, root, path);
     if (path == NULL) return SMG_MEMORY;
-    if (ends_with(type, ".Transformer")) {
+    if (smg_text_ends(type, ".Transformer")) {
         *folder = smg_arena_string(dir->arena, path);
         return *folder != NULL ? SMG_OK : SMG_MEMORY;
     }
-    if (ends_with(type, ".Normalize")) {
+    if (smg_text_ends(type, ".Normalize")) {
         dir->normalize = true;
         return SMG_OK;
     }
-    if (ends_with(type, ".Pooling")) {
+    if (smg_text_ends(type, ".Pooling")) {
         const char *file = smg_path_join(dir->arena, path, "config.json");
         return file != NULL ? read_pooling(dir, file) : SMG_MEMORY;
     }
@@ -276,7 +270,7 @@ smg_status smg_import_dir_weights(smg_import_dir *dir, smg_safetensors **out_tab
                         dir->path);
     }
     smg_status status = SMG_OK;
-    if (ends_with(dir->weights_path, ".json")) {
+    if (smg_text_ends(dir->weights_path, ".json")) {
         smg_json *index = NULL;
         SMG_TRY(smg_json_open(dir->ctx, dir->weights_path, &index));
         status = open_shards(dir, index, &dir->weights);
