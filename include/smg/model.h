@@ -48,7 +48,7 @@ typedef struct smg_tensor {
     int rank;
     int64_t dims[SMG_TENSOR_RANK];
     void *data;
-    size_t bytes; /* of an output's own memory; may be 0 for inputs */
+    size_t bytes; /* of `data`: an output's own memory; an input's may be 0 (not told), else it must be enough */
 } smg_tensor;
 
 /* A symbolic size and a value. */

@@ -152,7 +152,8 @@ bool smg_path_is_dir(const char *path);
  * smg_free(size + 1). */
 smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, size_t *out_size);
 /* Writes beside `path` and renames: readers and a second process see the old or the new, whole.
- * Nothing half-written is left behind on failure. */
+ * Nothing half-written is left behind on failure. Links are followed; what is no file (/dev/null, a pipe) is
+ * written to as it is. */
 smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size);
 smg_status smg_path_make_dirs(smg_context *ctx, const char *path);
 /* "a" + "b" -> "a/b" in the arena. */

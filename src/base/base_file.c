@@ -2,7 +2,8 @@
  *
  * Every failure names the path and gives the operating system's reason. Writing goes to a new file
  * beside the target, which is then renamed over it: two processes that share a cache folder never
- * see half a file, and a full disk leaves the old file as it was.
+ * see half a file, and a full disk leaves the old file as it was. A link stays, what it points to is
+ * replaced; a device or pipe (/dev/null) is written to and never replaced.
  */
 #include "base/base_internal.h"
 
@@ -139,27 +140,53 @@ smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, si
 
 #define WRITE_ATTEMPTS 16
 
-smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data,
-                                 size_t size) {
-    size_t name_bytes = strlen(path) + 32;
-    char *name = smg_alloc(ctx, name_bytes, 1);
-    if (name == NULL) return SMG_MEMORY;
-    int file = -1;
+/* A new file in the folder of `path`, whose name does not grow with that of `path`: names have a longest. */
+static int create_beside(const char *path, char *name, size_t name_bytes, int *out_file) {
+    const char *slash = strrchr(path, '/');
+    int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
     int error = 0;
     for (int attempt = 0; attempt < WRITE_ATTEMPTS; attempt++) {
         uint64_t unique = smg_hash_u64(smg_os_unique(), (uint64_t)attempt);
-        snprintf(name, name_bytes, "%s.%016llx.tmp", path, (unsigned long long)unique);
-        error = smg_os_create_new(name, &file);
+        snprintf(name, name_bytes, "%.*ssmg.%016llx.tmp", folder, path, (unsigned long long)unique);
+        error = smg_os_create_new(name, out_file);
         if (error == 0 || !smg_os_error_is_exists(error)) break;
     }
-    if (error == 0) {
-        error = smg_os_write_all(file, data, size);
-        if (error == 0) error = smg_os_sync(file);
-        int close_error = smg_os_close(file);
-        if (error == 0) error = close_error;
-        if (error == 0) error = smg_os_rename(name, path);
-        if (error != 0) smg_os_remove(name);
-    }
+    return error;
+}
+
+static int write_and_close(int file, const void *data, size_t size) {
+    int error = smg_os_write_all(file, data, size);
+    if (error == 0) error = smg_os_sync(file);
+    int close_error = smg_os_close(file);
+    return error != 0 ? error : close_error;
+}
+
+static int replace(const char *path, char *name, size_t name_bytes, const void *data, size_t size) {
+    int file = -1;
+    int error = create_beside(path, name, name_bytes, &file);
+    if (error != 0) return error;
+    error = write_and_close(file, data, size);
+    if (error == 0) error = smg_os_rename(name, path);
+    if (error != 0) smg_os_remove(name);
+    return error;
+}
+
+static int write_into(const char *path, const void *data, size_t size) {
+    int file = -1;
+    int error = smg_os_open_write(path, &file);
+    return error != 0 ? error : write_and_close(file, data, size);
+}
+
+smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data,
+                                 size_t size) {
+    char real[SMG_OS_PATH_BYTES];
+    smg_os_kind kind = smg_os_path_kind(path);
+    bool exists = kind != SMG_OS_NOTHING && smg_os_real_path(path, real) == 0;
+    const char *target = exists ? real : path;
+    size_t name_bytes = strlen(target) + 32;
+    char *name = smg_alloc(ctx, name_bytes, 1);
+    if (name == NULL) return SMG_MEMORY;
+    int error = kind == SMG_OS_OTHER ? write_into(path, data, size) : replace(target, name, name_bytes, data, size);
     smg_free(ctx, name, name_bytes);
     return error == 0 ? SMG_OK : fail_os(ctx, error, "write", path);
 }

@@ -49,6 +49,8 @@ int smg_os_file_size(int file, smg_os_kind *out_kind, uint64_t *out_size);
 int smg_os_read(int file, void *data, size_t bytes, size_t *out_read);
 /* Creates a file that must not exist yet. */
 int smg_os_create_new(const char *path, int *out_file);
+/* Opens what exists for writing, as it is. */
+int smg_os_open_write(const char *path, int *out_file);
 int smg_os_write_all(int file, const void *data, size_t bytes);
 int smg_os_sync(int file);
 int smg_os_close(int file);

@@ -79,6 +79,10 @@ int smg_os_create_new(const char *path, int *out_file) {
     return open_file(path, O_WRONLY | O_CREAT | O_EXCL, out_file);
 }
 
+int smg_os_open_write(const char *path, int *out_file) {
+    return open_file(path, O_WRONLY, out_file);
+}
+
 int smg_os_file_size(int file, smg_os_kind *out_kind, uint64_t *out_size) {
     struct stat info;
     if (fstat(file, &info) != 0) return errno;

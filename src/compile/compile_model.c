@@ -131,6 +131,12 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
         return smg_fail(m->ctx, SMG_INVALID, "input '%s' has unknown type '%s'", tensor->name,
                         tensor->type);
     }
+    int64_t needed = 0;
+    if (!smg_mul_i64(count, smg_type_host_bytes(*out_type), &needed) ||
+        (tensor->bytes != 0 && tensor->bytes < (size_t)needed)) {
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld elements of %s, its memory has %zu bytes", tensor->name,
+                        (long long)count, smg_type_word(*out_type), tensor->bytes);
+    }
     return SMG_OK;
 }
 
@@ -194,8 +200,12 @@ static smg_status collect_inputs(smg_model *m, const smg_tensor *inputs, int cou
     for (int i = 0; i < m->input_count; i++) m->all[i] = m->kept[i];
     for (int i = 0; i < count; i++) {
         int index = 0;
-        smg_type type = SMG_TYPE_F32;
+        smg_type type;
         SMG_TRY(find_input(m, inputs[i].name, &index));
+        for (int before = 0; before < i; before++)
+            if (strcmp(inputs[before].name, inputs[i].name) == 0)
+                return smg_fail(m->ctx, SMG_INVALID, "input '%s' is given twice", inputs[i].name);
+        type = input_node(m, index)->type;
         SMG_TRY(check_tensor(m, &inputs[i], &type));
         m->all[index] = inputs[i];
     }
@@ -343,6 +353,23 @@ static smg_status make_tables(smg_model *m) {
     return SMG_OK;
 }
 
+static smg_status check_names(smg_context *ctx, const char *what, const smg_dim *dims, int count) {
+    if (count < 0 || (dims == NULL && count > 0))
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d %s, %s", count, what,
+                        count < 0 ? "less than none" : "whose array is NULL");
+    for (int i = 0; i < count; i++)
+        if (dims[i].name == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %s[%d] has no name", what, i);
+    return SMG_OK;
+}
+
+static smg_status check_desc(smg_context *ctx, const smg_model_desc *desc) {
+    SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
+    SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
+    if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
+    if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
+}
+
 /* Takes over *own (may be NULL), also on failure. */
 static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borrowed,
                              smg_vk_device *device, const smg_model_desc *desc,
@@ -361,7 +388,8 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     if (own != NULL) m->own = *own;
     m->source = own != NULL ? &m->own : borrowed;
     if (desc == NULL) desc = &nothing;
-    status = make_tables(m);
+    status = check_desc(ctx, desc);
+    if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = open_device(m, device, desc);
     if (status == SMG_OK) status = make_program(m, desc);
     if (status != SMG_OK) {

@@ -129,6 +129,8 @@ static void test_refuses(void **state) {
     REFUSED(dims[1] = -5, SMG_INVALID, "-5");
     REFUSED(dims[0] = INT64_MAX, SMG_INVALID, "9223372036854775807");
     REFUSED(data = NULL, SMG_INVALID, "has no data");
+    REFUSED(bytes = 36, SMG_INVALID, "'attention_mask': 10 elements of i32, its memory has 36 bytes");
+    REFUSED(name = "input_ids", SMG_INVALID, "'input_ids' is given twice");
 #undef REFUSED
     f.in[1] = good;
     f.ids[3] = 30522;
@@ -171,6 +173,20 @@ static void test_opening_refuses(void **state) {
            "no such device");
     expect(&f, smg_model_open(f.ctx, folder, &too_long, &f.model), SMG_INVALID, "100000");
     expect(&f, smg_model_open(f.ctx, folder, &no_dim, &f.model), SMG_NOT_FOUND, "'rows'");
+    const smg_dim nameless[] = {{"batch", 4}, {NULL, 4}};
+    const struct {
+        smg_model_desc desc;
+        const char *part;
+    } wrong[] = {
+        {{.dims = nameless, .dim_count = 2}, "dims[1] has no name"},
+        {{.max_dims = nameless + 1, .max_dim_count = 1}, "max_dims[0] has no name"},
+        {{.dim_count = 1}, "1 dims, whose array is NULL"},
+        {{.max_dims = &over, .max_dim_count = -2}, "-2 max_dims, less than none"},
+        {{.rank = -7}, "-7"},
+        {{.goal = (smg_goal)77}, "77 is no goal"},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        expect(&f, smg_model_open(f.ctx, folder, &wrong[i].desc, &f.model), SMG_INVALID, wrong[i].part);
     assert_null(f.model);
     close_all(&f);
 }

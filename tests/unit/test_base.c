@@ -14,6 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/base.h"
 
 /* ---- a hook that counts, and fails on request ---------------------------------------------- */
@@ -504,6 +508,39 @@ static void test_files(void **unused) {
     end_context(ctx, &state);
 }
 
+/* Links stay links, pipes stay pipes, and a name may be as long as the system has them. */
+static void test_file_kinds(void **unused) {
+    (void)unused;
+    hook_state state = {0};
+    smg_context *ctx = new_context(&state);
+    char folder[512], path[600], link[600], longest[900], text[8] = "";
+    output_path(folder, sizeof(folder), "kinds");
+    assert_int_equal(smg_path_make_dirs(ctx, folder), SMG_OK);
+    snprintf(path, sizeof(path), "%s/file", folder);
+    snprintf(link, sizeof(link), "%s/link", folder);
+    assert_int_equal(symlink("file", link), 0);
+    for (int round = 0; round < 2; round++) { /* the first makes the file beside a link to nothing */
+        assert_int_equal(smg_file_write_atomic(ctx, round == 0 ? path : link, "new", 3), SMG_OK);
+        struct stat info;
+        assert_int_equal(lstat(link, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_size, 3);
+    }
+    assert_int_equal(remove(link), 0);
+    assert_int_equal(mkfifo(link, 0600), 0);
+    int reader = open(link, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_int_equal(smg_file_write_atomic(ctx, link, "piped", 5), SMG_OK);
+    assert_int_equal(read(reader, text, sizeof(text)), 5);
+    assert_string_equal(text, "piped");
+    close(reader);
+    snprintf(longest, sizeof(longest), "%s/%0255d", folder, 7);
+    assert_int_equal(smg_file_write_atomic(ctx, longest, "x", 1), SMG_OK);
+    assert_true(remove(longest) == 0 && remove(path) == 0 && remove(link) == 0 && remove(folder) == 0);
+    end_context(ctx, &state);
+}
+
 static void test_file_failures(void **unused) {
     (void)unused;
     hook_state state = {0};
@@ -667,6 +704,7 @@ int main(void) {
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_file_kinds),
         cmocka_unit_test(test_file_failures),
         cmocka_unit_test(test_parallel_for),
         cmocka_unit_test(test_clock),
