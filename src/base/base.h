@@ -117,6 +117,7 @@ void smg_text_add_f32(smg_text *text, float value);
 void smg_text_add_f64(smg_text *text, double value);
 /* A JSON string literal with quotes and escapes (bytes that are not UTF-8 become U+FFFD). */
 void smg_text_add_json(smg_text *text, const char *string);
+void smg_text_add_json_n(smg_text *text, const char *string, size_t length); /* may hold NULs */
 const char *smg_text_cstr(const smg_text *text);
 smg_status smg_text_status(const smg_text *text);
 
@@ -171,6 +172,8 @@ const char *smg_context_cache_dir(const smg_context *ctx);
  * when all are done. body must not fail. Falls back to the calling thread. */
 void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
                       void *user);
+/* Which thread this is: a part of the loop above may ask whether it runs on the caller's. */
+uint64_t smg_thread_self(void);
 double smg_clock_seconds(void); /* monotonic */
 
 #endif

@@ -133,13 +133,13 @@ void smg_text_add_f64(smg_text *text, double value) {
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-/* Length of the well-formed UTF-8 character at `at`, 0 if there is none (overlong forms, surrogates
- * and values past U+10FFFF included). Stops at NUL. */
-static size_t utf8_length(const unsigned char *at) {
+/* Length of the well-formed UTF-8 character in the `room` bytes at `at`, 0 if there is none (overlong forms,
+ * surrogates and values past U+10FFFF included). */
+static size_t utf8_length(const unsigned char *at, size_t room) {
     unsigned char first = at[0];
     if (first < 0x80) return 1;
     size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4) return 0;
+    if (first < 0xc2 || first > 0xf4 || length > room) return 0;
     unsigned char low = 0x80;
     unsigned char high = 0xbf;
     if (first == 0xe0) low = 0xa0;
@@ -155,10 +155,15 @@ static size_t utf8_length(const unsigned char *at) {
 }
 
 void smg_text_add_json(smg_text *text, const char *string) {
+    smg_text_add_json_n(text, string, strlen(string));
+}
+
+void smg_text_add_json_n(smg_text *text, const char *string, size_t bytes) {
     smg_text_add_n(text, "\"", 1);
     const unsigned char *at = (const unsigned char *)string;
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
+    const unsigned char *end = at + bytes;
+    while (at < end) {
+        size_t length = utf8_length(at, (size_t)(end - at));
         if (length == 0) {
             smg_text_add(text, "\xef\xbf\xbd");
             length = 1;

@@ -66,3 +66,8 @@ void smg_parallel_for(int64_t count, int64_t grain,
     work(&l);
     for (int i = 0; i < started; i++) pthread_join(workers[i], NULL);
 }
+
+uint64_t smg_thread_self(void) {
+    pthread_t self = pthread_self();
+    return smg_hash_bytes(SMG_HASH_SEED, &self, sizeof self);
+}

@@ -16,7 +16,7 @@ typedef struct stream {
     int64_t printed;
 } stream;
 
-static smg_status print_rows(stream *s, const char *const *texts, int count) {
+static smg_status print_rows(stream *s, const char *const *texts, const size_t *lengths, int count) {
     int width = smg_embedder_width(s->embedder);
     smg_text line;
     smg_text_init(&line, s->o->ctx);
@@ -24,7 +24,7 @@ static smg_status print_rows(stream *s, const char *const *texts, int count) {
         const float *row = s->rows + (size_t)i * (size_t)width;
         if (s->o->json) {
             smg_text_add(&line, "{\"text\": ");
-            smg_text_add_json(&line, texts[i]);
+            smg_text_add_json_n(&line, texts[i], lengths[i]);
             smg_text_add(&line, ", \"embedding\": [");
         }
         for (int d = 0; d < width; d++) {
@@ -48,7 +48,7 @@ static smg_status embed_window(stream *s, const char *const *texts, const size_t
     }
     if (status != SMG_OK) return status;
     s->printed += count;
-    return print_rows(s, texts, count);
+    return print_rows(s, texts, lengths, count);
 }
 
 static smg_status embed_words(stream *s) {

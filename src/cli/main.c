@@ -1,5 +1,6 @@
 /* main.c: which command, and what it says when something is wrong. */
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,13 +43,19 @@ static const cli_command commands[] = {
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
      "        [--no-calibrate] [--json] TEXT...\n"
      "smg embed MODEL_DIR < lines",
-     "Embeddings of texts by a sentence encoder's directory, one line each."},
+     "Embeddings of texts by a sentence encoder's directory, one line each. A text with more tokens than\n"
+     "the directory's maximum, or that of --max-dim sequence, is cut."},
 };
+
+/* Progress stands on a line of the terminal that the next message takes over. */
+static const char *fresh_line(void) {
+    return isatty(STDERR_FILENO) ? "\r\033[K" : "";
+}
 
 int cli_fail(smg_context *ctx) {
     fflush(stdout);
     const char *sentence = smg_context_error(ctx);
-    fprintf(stderr, "smg: %s\n", sentence[0] != '\0' ? sentence : "out of memory");
+    fprintf(stderr, "%ssmg: %s\n", fresh_line(), sentence[0] != '\0' ? sentence : "out of memory");
     return CLI_ERROR;
 }
 
@@ -65,7 +72,7 @@ static void on_progress(void *user, const char *phase, size_t done, size_t total
 
 static void on_log(void *user, smg_log_level level, const char *line) {
     (void)user;
-    if (level == SMG_LOG_WARNING) fprintf(stderr, "smg: warning: %s\n", line);
+    if (level == SMG_LOG_WARNING) fprintf(stderr, "%ssmg: warning: %s\n", fresh_line(), line);
 }
 
 static void print_usage(FILE *out) {
@@ -109,6 +116,12 @@ static int help(const char *topic) {
     return CLI_OK;
 }
 
+static int finish(int result) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return result;
+    fprintf(stderr, "smg: cannot write the results\n");
+    return CLI_ERROR;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv) {
     static const smg_context_desc quiet = {.log = on_log};
     static const smg_context_desc loud = {.log = on_log, .progress = on_progress};
@@ -121,25 +134,40 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     int result = cli_parse(ctx, command, argc, argv, &options) == SMG_OK ? command->run(&options)
                                                                          : cli_fail(ctx);
     smg_context_destroy(ctx);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "smg: cannot write the results\n");
-        result = CLI_ERROR;
+    return finish(result);
+}
+
+/* A closed stdin, stdout or stderr would be the number of the next file that is opened: a model would be read as text,
+ * results would be written into a cache. What is opened here instead fails when it is used, as a closed one does. */
+static bool hold_closed_streams(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) != -1) continue;
+        if (open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) != file) return false;
     }
-    return result;
+    return true;
+}
+
+static int no_more_words(int argc, char **argv, int taken) {
+    if (argc <= taken) return CLI_OK;
+    fprintf(stderr, "smg: '%s' is one word too many\n", argv[taken]);
+    return CLI_ERROR;
 }
 
 int main(int argc, char **argv) {
+    if (!hold_closed_streams()) return CLI_ERROR;
     if (argc < 2) {
         print_usage(stderr);
         return CLI_ERROR;
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
+        if (no_more_words(argc, argv, 2) != CLI_OK) return CLI_ERROR;
         printf("smg %s\n", smg_version());
-        return CLI_OK;
+        return finish(CLI_OK);
     }
     if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        return help(argc > 2 ? argv[2] : NULL);
+        if (no_more_words(argc, argv, 3) != CLI_OK) return CLI_ERROR;
+        return finish(help(argc > 2 ? argv[2] : NULL));
     }
     const cli_command *command = find_command(word);
     if (command == NULL) {
@@ -147,7 +175,7 @@ int main(int argc, char **argv) {
         return CLI_ERROR;
     }
     for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return help(word);
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return finish(help(word));
         if (strcmp(argv[i], "--") == 0) break;
     }
     return run_command(command, argc - 2, argv + 2);

@@ -53,6 +53,8 @@ void smg_source_uploaded(void *user, const void *data, size_t bytes);
 
 /* ---- sizes (compile_sizes.c) ---------------------------------------------------------------------- */
 
+/* Do the names and numbers of a caller's description make sense? */
+smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc);
 /* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
 /* One value per symbol: given, else smg_plan_nominal's. */
@@ -140,6 +142,9 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id nod
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node,
                            const int64_t *symbols, smg_arena *arena, smg_tensor *out_tensor);
 /* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
+/* Does `tensor`, given for `input`, have an element outside of the smallest table that it indexes? Which? */
+bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
+                        int64_t *out_element);
 smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path,
                            smg_arena *arena, smg_tensor *out_tensor);
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);

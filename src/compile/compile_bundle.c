@@ -217,7 +217,6 @@ static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_gl
 static smg_status compile_modules(smg_bundler *b, int first) {
     double start = smg_clock_seconds();
     smg_spirv_compiler *compiler = NULL;
-    smg_progress(b->c->ctx, "compile", 0, (size_t)b->jobs.count, b->c->graph->name);
     SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &compiler));
     smg_status status =
         smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, NULL);
@@ -233,7 +232,6 @@ static smg_status compile_modules(smg_bundler *b, int first) {
             smg_hash_bytes(SMG_HASH_SEED, from->words, from->word_count * sizeof(uint32_t));
         b->c->modules_cached += from->from_cache;
     }
-    smg_progress(b->c->ctx, "compile", (size_t)b->jobs.count, (size_t)b->jobs.count, "");
     return SMG_OK;
 }
 

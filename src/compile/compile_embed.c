@@ -13,7 +13,8 @@ struct smg_embedder {
     smg_context *ctx;
     smg_arena *arena;
     smg_tokenizer *tokenizer;
-    int max_length, width;
+    int max_length, most_rows, width;
+    int64_t done; /* texts of earlier windows */
     int32_t pad;
     int32_t *ids, *mask, *types; /* of one batch */
     bool has_types;
@@ -34,16 +35,25 @@ static smg_status read_output_width(smg_embedder *e) {
                     "the model gives no output 'embedding' of one row a text");
 }
 
-/* The longest row: what the tokenizer cuts to, the directory's max_seq_length, the position table. */
-static void limit_length(smg_embedder *e, const smg_source *source) {
-    const smg_sizes *sizes = source->graph->sizes;
+static int64_t symbol_limit(const smg_sizes *sizes, const char *name) {
+    int symbol = smg_size_symbol_find(sizes, name);
+    return symbol >= 0 ? smg_size_symbol_max(sizes, symbol) : SMG_SIZE_UNBOUNDED;
+}
+
+/* The longest row: what the tokenizer cuts to, the directory's max_seq_length, the position table or the caller's
+ * maximum; and the most rows of a batch. */
+static smg_status limit_batches(smg_embedder *e, const smg_source *source) {
+    const smg_sizes *sizes = smg_model_compilation(e->model)->graph->sizes;
     e->max_length = smg_tokenizer_max_length(e->tokenizer);
     int64_t given = source->dir->max_seq_length;
     if (given > 1 && given < e->max_length) e->max_length = (int)given;
-    int symbol = smg_size_symbol_find(sizes, "sequence");
-    int64_t table = symbol >= 0 ? smg_size_symbol_max(sizes, symbol) : SMG_SIZE_UNBOUNDED;
-    if (table < e->max_length) e->max_length = (int)table;
+    int64_t longest = symbol_limit(sizes, "sequence");
+    if (longest < e->max_length) e->max_length = (int)longest;
     if (e->max_length > TOKENS) e->max_length = TOKENS;
+    int64_t most = symbol_limit(sizes, "batch");
+    e->most_rows = most < BATCH ? (int)most : BATCH;
+    if (e->max_length >= 2) return SMG_OK;
+    return smg_fail(e->ctx, SMG_INVALID, "sequence is at most %d, a text takes 2 tokens or more", e->max_length);
 }
 
 static smg_status prepare(smg_embedder *e, const smg_source *source) {
@@ -53,7 +63,7 @@ static smg_status prepare(smg_embedder *e, const smg_source *source) {
     }
     SMG_TRY(read_output_width(e));
     SMG_TRY(smg_tokenizer_open(e->ctx, source->dir, &e->tokenizer));
-    limit_length(e, source);
+    SMG_TRY(limit_batches(e, source));
     e->pad = smg_tokenizer_pad_id(e->tokenizer);
     e->ids = SMG_ARENA_ARRAY(e->arena, int32_t, TOKENS);
     e->mask = SMG_ARENA_ARRAY(e->arena, int32_t, TOKENS);
@@ -119,7 +129,7 @@ static smg_status encode(smg_embedder *e, smg_arena *arena, const char *const *t
         int used = 0;
         smg_status status =
             smg_tokenizer_encode(e->tokenizer, texts[i], lengths[i], ids, e->max_length, &used);
-        if (status != SMG_OK) return smg_fail_within(e->ctx, status, "text %d", i + 1);
+        if (status != SMG_OK) return smg_fail_within(e->ctx, status, "text %lld", (long long)e->done + i + 1);
         out[i] = (encoded){.text = i, .count = used};
         out[i].ids = SMG_ARENA_ARRAY(arena, int32_t, (size_t)used + 1);
         if (out[i].ids == NULL) return SMG_MEMORY;
@@ -168,7 +178,7 @@ static smg_status run_window(smg_embedder *e, smg_arena *arena, const char *cons
     qsort(rows, (size_t)count, sizeof(*rows), by_length);
     for (int at = 0; at < count;) {
         int batch = 1;
-        while (at + batch < count && batch < BATCH &&
+        while (at + batch < count && batch < e->most_rows &&
                rows[at + batch].count * (batch + 1) <= TOKENS) {
             batch++;
         }
@@ -184,5 +194,6 @@ smg_status smg_embedder_run(smg_embedder *e, const char *const *texts, const siz
     SMG_TRY(smg_arena_create(e->ctx, &arena));
     smg_status status = run_window(e, arena, texts, lengths, count, out_rows);
     smg_arena_destroy(arena);
+    if (status == SMG_OK) e->done += count;
     return status;
 }

@@ -281,6 +281,18 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     return smg_program_read_output(m->program, out->name, out->data, bytes);
 }
 
+/* A kernel says which index was wrong; whose it was, when it was an input's, is looked up here. */
+static smg_status name_index(smg_model *m, smg_status status) {
+    for (int i = 0; status == SMG_INVALID && i < m->input_count; i++) {
+        int64_t element = 0;
+        if (m->all[i].data == NULL ||
+            !smg_tensor_outside(m->c->source, m->inputs[i], m->values, &m->all[i], &element))
+            continue;
+        return smg_fail_within(m->ctx, status, "input '%s', element %lld", m->all[i].name, (long long)element);
+    }
+    return status;
+}
+
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count,
                          smg_tensor *outputs, int output_count) {
     if (m == NULL) return SMG_INVALID;
@@ -292,7 +304,7 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
     SMG_TRY(smg_tensor_sizes(m->ctx, m->c->source, m->all, m->input_count, NULL, m->values));
     SMG_TRY(smg_program_bind_sizes(m->program, m->values));
     SMG_TRY(write_inputs(m));
-    SMG_TRY(smg_program_run(m->program));
+    SMG_TRY(name_index(m, smg_program_run(m->program)));
     for (int i = 0; i < output_count; i++) SMG_TRY(read_output(m, &outputs[i]));
     return SMG_OK;
 }
@@ -353,23 +365,6 @@ static smg_status make_tables(smg_model *m) {
     return SMG_OK;
 }
 
-static smg_status check_names(smg_context *ctx, const char *what, const smg_dim *dims, int count) {
-    if (count < 0 || (dims == NULL && count > 0))
-        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d %s, %s", count, what,
-                        count < 0 ? "less than none" : "whose array is NULL");
-    for (int i = 0; i < count; i++)
-        if (dims[i].name == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %s[%d] has no name", what, i);
-    return SMG_OK;
-}
-
-static smg_status check_desc(smg_context *ctx, const smg_model_desc *desc) {
-    SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
-    SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
-    if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
-    if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
-    return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
-}
-
 /* Takes over *own (may be NULL), also on failure. */
 static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borrowed,
                              smg_vk_device *device, const smg_model_desc *desc,
@@ -388,7 +383,7 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     if (own != NULL) m->own = *own;
     m->source = own != NULL ? &m->own : borrowed;
     if (desc == NULL) desc = &nothing;
-    status = check_desc(ctx, desc);
+    status = smg_model_desc_check(ctx, desc);
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = open_device(m, device, desc);
     if (status == SMG_OK) status = make_program(m, desc);

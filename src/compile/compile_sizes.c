@@ -1,7 +1,7 @@
 /* compile_sizes.c: names of symbolic sizes to values.
  *
  * Values come from three places: options (--dim), the dims of the arrays of a run, and the planner's
- * nominal sizes where neither says anything. */
+ * nominal sizes where neither says anything. What a caller's description says is checked here too. */
 #include "compile/compile.h"
 
 static smg_status find_symbol(smg_context *ctx, const smg_sizes *sizes, const char *name,
@@ -47,6 +47,23 @@ smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim 
         out_values[symbol] = dims[i].value;
     }
     return SMG_OK;
+}
+
+static smg_status check_names(smg_context *ctx, const char *what, const smg_dim *dims, int count) {
+    if (count < 0 || (dims == NULL && count > 0))
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d %s, %s", count, what,
+                        count < 0 ? "less than none" : "whose array is NULL");
+    for (int i = 0; i < count; i++)
+        if (dims[i].name == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %s[%d] has no name", what, i);
+    return SMG_OK;
+}
+
+smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
+    SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
+    SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
+    if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
+    if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
 }
 
 static const smg_tensor *find_tensor(const smg_tensor *tensors, int count, const char *name) {

@@ -66,9 +66,8 @@ static bool comes_from(const smg_graph *g, smg_node_id id, smg_node_id input) {
     return true;
 }
 
-/* One above the largest integer that makes sense for an input: the rows of the smallest table that it
- * indexes, else 2 (a mask). */
-static int64_t int_limit(const smg_graph *g, smg_node_id input, const int64_t *symbols) {
+/* The rows of the smallest table that an input indexes; 0: it indexes none. */
+static int64_t table_rows(const smg_graph *g, smg_node_id input, const int64_t *symbols) {
     int64_t limit = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
@@ -79,7 +78,20 @@ static int64_t int_limit(const smg_graph *g, smg_node_id input, const int64_t *s
         if (!smg_size_eval(g->sizes, table->dims[0], symbols, &rows)) continue;
         if (limit == 0 || rows < limit) limit = rows;
     }
-    return limit > 0 ? limit : 2;
+    return limit;
+}
+
+bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
+                        int64_t *out_element) {
+    int64_t rows = table_rows(g, input, symbols);
+    int64_t count = rows > 0 ? smg_tensor_elements(tensor) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = smg_tensor_get(tensor, i);
+        if (value >= 0 && value < (double)rows) continue;
+        *out_element = i;
+        return true;
+    }
+    return false;
 }
 
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
@@ -91,7 +103,8 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
     int64_t count = smg_tensor_elements(out);
     for (int64_t i = 0; how == SMG_FILL_ONES && i < count; i++) smg_tensor_set(out, i, 1);
     if (how == SMG_FILL_ONES) return SMG_OK;
-    int64_t limit = int_limit(g, id, symbols);
+    int64_t limit = table_rows(g, id, symbols); /* one above the largest integer that makes sense */
+    if (limit == 0) limit = 2;                  /* a mask */
     uint64_t state = smg_hash_text(smg_hash_u64(SMG_HASH_SEED, seed), out->name);
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = next_random(&state);

@@ -176,7 +176,8 @@ static smg_status read_array(npy_reader *r, const uint8_t *bytes, size_t size) {
     int longer = 0; /* dimensions above 1: with at most one, both orders are the same */
     for (int i = 0; i < array->rank; i++) longer += array->dims[i] > 1;
     if (r->fortran && longer > 1 && array->count > 0) {
-        return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' is in Fortran order", r->label);
+        return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' is in Fortran order, C order is read: save numpy.ascontiguousarray of it",
+                        r->label);
     }
     int64_t needed = 0;
     if (!smg_mul_i64(array->count, (int64_t)smg_import_dtype_bytes(array->dtype), &needed)) {
@@ -230,6 +231,10 @@ static void store_elements(uint8_t *to, const void *data, int64_t count, size_t 
             uint32_t word;
             memcpy(&word, from, 4);
             bits = word;
+        } else if (size == 2) {
+            uint16_t half;
+            memcpy(&half, from, 2);
+            bits = half;
         } else {
             bits = *from != 0;
         }
@@ -256,7 +261,7 @@ static size_t make_header(char header[512], const char *descr, int rank, const i
 
 smg_status smg_npy_write(smg_context *ctx, const char *path, smg_import_dtype dtype, int rank,
                          const int64_t *dims, const void *data) {
-    if (dtype != SMG_IMPORT_F32 && dtype != SMG_IMPORT_I64 && dtype != SMG_IMPORT_I32 &&
+    if (dtype != SMG_IMPORT_F32 && dtype != SMG_IMPORT_F16 && dtype != SMG_IMPORT_I64 && dtype != SMG_IMPORT_I32 &&
         dtype != SMG_IMPORT_BOOL) {
         return smg_fail(ctx, SMG_INVALID, "cannot write '%s' with elements of type %s", path,
                         smg_import_dtype_word(dtype));

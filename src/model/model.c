@@ -58,6 +58,7 @@ smg_status smg_model_build(smg_context *ctx, const smg_model_source *source,
     const char *type;
     *out_graph = NULL;
     SMG_TRY(source->get_string(source->user, "model_type", "", &type));
+    if (type[0] == '\0') return smg_fail(ctx, SMG_FORMAT, "the configuration has no model_type");
     const struct family *family = find_family(type);
     if (family == NULL) return unknown_type(ctx, type);
     if (source->embedding_only && !family->pools) return without_embedding(ctx, type);

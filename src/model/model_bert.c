@@ -42,7 +42,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         source->get_string(source->user, "position_embedding_type", "absolute", &position_type));
     if (strcmp(position_type, "absolute") == 0) return SMG_OK;
     return smg_fail(ctx, SMG_UNSUPPORTED,
-                    "position_embedding_type %s is not supported (absolute is)", position_type);
+                    "position_embedding_type '%s' is not supported (absolute is)", position_type);
 }
 
 static smg_status read_padding(smg_context *ctx, const smg_model_source *source, bert *m) {

@@ -30,7 +30,7 @@ smg_status smg_model_read_eps(smg_context *ctx, const smg_model_source *source, 
 
 static smg_status check_activation(smg_context *ctx, const char *key, const char *name) {
     if (smg_model_activation_known(name)) return SMG_OK;
-    return smg_fail(ctx, SMG_UNSUPPORTED, "%s %s is not supported (%s are)", key, name,
+    return smg_fail(ctx, SMG_UNSUPPORTED, "%s '%s' is not supported (%s are)", key, name,
                     smg_model_activation_names());
 }
 

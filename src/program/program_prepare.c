@@ -134,6 +134,8 @@ smg_status smg_program_prepare(smg_program *p) {
         SMG_TRY(smg_program_check_diagnostics(p));
         from = end;
     }
+    size_t count = (size_t)bundle->prepare.count;
+    if (count > 0) smg_progress(p->ctx, "prepare", count, count, "");
     p->prepare_seconds = smg_clock_seconds() - start;
     return SMG_OK;
 }

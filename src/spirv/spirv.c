@@ -2,6 +2,8 @@
  * lines, so only its first lines go into the sentence. */
 #include "spirv/spirv_private.h"
 
+#include <stdatomic.h>
+
 #include <shaderc/shaderc.h>
 #include <spirv-tools/libspirv.h>
 
@@ -164,12 +166,18 @@ typedef struct compile_run {
     const smg_spirv_job *jobs;
     const int *todo; /* jobs that the cache does not have */
     shaderc_compilation_result_t *results;
+    int left;
+    atomic_int started;
+    uint64_t caller; /* the thread that may report progress */
 } compile_run;
 
 static void compile_some(void *user, int64_t begin, int64_t end) {
     compile_run *run = user;
     for (int64_t i = begin; i < end; i++) {
         const smg_spirv_job *job = &run->jobs[run->todo[i]];
+        int started = atomic_fetch_add(&run->started, 1);
+        if (smg_thread_self() == run->caller)
+            smg_progress(run->compiler->ctx, "compile", (size_t)started, (size_t)run->left, job->name);
         run->results[i] = run_shaderc(run->compiler->shaderc, job->name, job->text, run->target, run->keep);
     }
 }
@@ -201,7 +209,11 @@ smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena,
         if (!smg_spirv_cache_read(compiler->ctx, arena, keys[left], jobs[i].name, &jobs[i].module)) todo[left++] = i;
     }
     run.todo = todo;
+    run.left = left;
+    run.caller = smg_thread_self();
+    atomic_init(&run.started, 0);
     smg_parallel_for(left, 1, compile_some, &run);
+    if (left > 0) smg_progress(compiler->ctx, "compile", (size_t)left, (size_t)left, "");
     smg_status status = SMG_OK;
     for (int i = 0; i < left; i++) {
         if (status == SMG_OK) status = finish_job(&run, i, arena, keys[i], &jobs[todo[i]]);

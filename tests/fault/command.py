@@ -38,6 +38,8 @@ binary = write(f"{work}/binary.smg", b"\xff\xfe\x00\x01")
 def arguments():
     refused(["frob"], "'frob'")
     refused(["help", "frob"], "'frob'")
+    refused(["help", "run", "frob"], "'frob'")
+    refused(["--version", "frob"], "'frob'")
     for command in ("run", "info", "explain", "bench"):
         refused([command], "a MODEL is needed")
         refused([command, two, neg], neg)
@@ -206,7 +208,8 @@ def inputs(run):
     for cut in (0, 5, 9, 20, len(floats) - 1):
         refused([*run, two, "--input", "x=" + write(f"{work}/cut.npy", floats[:cut])], "cut.npy")
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 2, 6))
-    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "6")
+    named = ["6"] if run[-1] == "--interpret" else ["input 'ids', element 2", "index 6 outside its table [0, 6)"]
+    refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], *named)
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, -7, 0))
     refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], "outside")
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 1 << 40, 0))
@@ -215,8 +218,13 @@ def inputs(run):
     refused([*run, two, "--output", "y=/nosuch/out.npy"], "/nosuch/out.npy")
     refused([*run, two, "--output", f"y={empty_dir}"], empty_dir)
     refused([*run, two, "--output", f"y={out}", "--output", f"q={out}"], "'q'")
-    left = [name for name in os.listdir(work) if name.startswith("out")]
+    left = [name for name in os.listdir(work) if name.startswith("out") or name.endswith(".tmp")]
     report.check(left == [], f"half-written: {left}")
+    half = graph("half", "x = input f16[2, 2]", "y = neg(x)", "output y = y")
+    done = smg(*run, half, "--input", "x=" + npy("f2", "<f2", "(2, 2)", struct.pack("<4e", 1, -2, 0.5, 4)), "--output",
+               f"y={out}")
+    report.check(done.returncode == 0 and read(out)[-8:] == struct.pack("<4e", -1, 2, -0.5, -4), f"f16: {done.stderr}")
+    os.remove(out)
     good = smg(*run, two, "--input", f"x={f4}", "--check", "--output", f"y={out}")
     report.check(good.returncode == 0 and os.path.exists(out), f"a good run: {good.stderr}{good.stdout}")
     os.remove(out)
@@ -256,7 +264,8 @@ def model_dirs():
         return {**header, first: {**header[first], **fields}}
 
     case(["model_type", "'frob'", "bert"], {"model_type": "frob"})
-    case(["hidden_act", "frob"], {"hidden_act": "frob"})
+    case(["has no model_type"], {"model_type": ""})
+    case(["hidden_act 'frob'"], {"hidden_act": "frob"})
     case(["hidden_size"], {"hidden_size": -1})
     case(["hidden_size"], {"hidden_size": "many"})
     case(["num_attention_heads"], {"num_attention_heads": 7})

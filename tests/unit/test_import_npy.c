@@ -166,7 +166,7 @@ static void test_write_misuse(void **state) {
     static const int64_t bad[2] = {-1, 2};
     static const int64_t big[2] = {INT64_MAX, 2};
     static const int64_t wide[8] = {INT64_MAX / 4, 1, 1, 1, 1, 1, 1, 2};
-    assert_int_equal(smg_npy_write(ctx, path, SMG_IMPORT_F16, 0, NULL, bad), SMG_INVALID);
+    assert_int_equal(smg_npy_write(ctx, path, SMG_IMPORT_BF16, 0, NULL, bad), SMG_INVALID);
     assert_int_equal(smg_npy_write(ctx, path, SMG_IMPORT_F32, 9, bad, bad), SMG_INVALID);
     assert_int_equal(smg_npy_write(ctx, path, SMG_IMPORT_F32, -1, bad, bad), SMG_INVALID);
     assert_int_equal(smg_npy_write(ctx, path, SMG_IMPORT_F32, 2, bad, bad), SMG_INVALID);

@@ -233,7 +233,7 @@ static void what_does_not_fit_is_named(void **state) {
     f->from.int_key = NULL;
     f->from.text_key = "hidden_act";
     f->from.text_value = "mish";
-    assert_fails(f, SMG_UNSUPPORTED, "hidden_act mish is not supported (gelu ");
+    assert_fails(f, SMG_UNSUPPORTED, "hidden_act 'mish' is not supported (gelu ");
     f->from.text_key = "position_embedding_type";
     f->from.text_value = "relative_key";
     assert_fails(f, SMG_UNSUPPORTED, "relative_key");
