@@ -43,8 +43,8 @@ static void print_output(const smg_tensor *out, smg_text *text) {
         smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
     }
     if (nans < count) {
-        smg_text_addf(text, "] min %.6g max %.6g mean %.6g", low, high,
-                      sum / (double)(count - nans));
+        smg_text_addf(text, "] min %.6g max %.6g", low, high);
+        if (isfinite(sum)) smg_text_addf(text, " mean %.6g", sum / (double)(count - nans));
     } else {
         smg_text_add(text, "]");
     }

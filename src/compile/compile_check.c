@@ -63,18 +63,32 @@ static double root_mean_square(const smg_array *a, int64_t count) {
     return finite > 0 ? sqrt(sum / (double)finite) : 0;
 }
 
-static double error_of(double got, double want, double scale) {
-    if (got == want || (isnan(got) && isnan(want))) return 0;
+/* What a value of the reference is as a float of the output's type, where that is another one: too large. */
+static double stored(smg_type type, double value) {
+    const double limit = type == SMG_TYPE_F16 ? 65520.0 : 0x1.ffffffp+127; /* from there on it rounds to infinity */
+    bool over = smg_type_kind(type) == SMG_KIND_FLOAT && fabs(value) >= limit;
+    return over ? copysign(INFINITY, value) : value;
+}
+
+/* Errors below what the type can tell apart from 0 are none: devices may flush such numbers. */
+static double least_of(smg_type type) {
+    if (smg_type_kind(type) != SMG_KIND_FLOAT) return 0;
+    return type == SMG_TYPE_F16 ? 0x1p-24 : 0x1p-126;
+}
+
+static double error_of(double got, double want, double scale, double least) {
+    if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) < least) return 0;
     if (!isfinite(got) || !isfinite(want)) return INFINITY;
     double size = fabs(want) + scale;
     return size > 0 ? fabs(got - want) / size : INFINITY;
 }
 
 /* row_of: which row of `got` row i of the reference is; NULL: the same one. */
-static void compare(const smg_array *want, const smg_tensor *got, const int64_t *row_of,
+static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of,
                     double tolerance, smg_check_row *row) {
     int64_t count = smg_array_elements(want);
     int64_t width = row_of != NULL && want->dims[0] > 0 ? count / want->dims[0] : 0;
+    for (int64_t i = 0; i < count; i++) want->data[i] = stored(want->type, want->data[i]);
     double scale = root_mean_square(want, count);
     bool exact = smg_type_kind(want->type) != SMG_KIND_FLOAT;
     row->elements = count;
@@ -82,7 +96,7 @@ static void compare(const smg_array *want, const smg_tensor *got, const int64_t 
     for (int64_t i = 0; i < count; i++) {
         int64_t at = width > 0 ? row_of[i / width] * width + i % width : i;
         double value = smg_tensor_get(got, at);
-        double relative = error_of(value, want->data[i], exact ? 0 : scale);
+        double relative = error_of(value, want->data[i], exact ? 0 : scale, least_of(want->type));
         double absolute = relative > 0 ? fabs(value - want->data[i]) : 0;
         if (!(absolute <= row->max_abs)) row->max_abs = absolute;
         if (relative <= row->max_rel) continue;

@@ -100,6 +100,7 @@ typedef struct map_job {
     smg_expr expr;
     const smg_expr_node *single; /* the expression when it is one primitive over a, b, c in order */
     bool step;                   /* of a float: log(16) / log(2) is 4 in f32 and 3.999.. in double */
+    bool wraps;                  /* an i32: two's complement, as in kernels; an i64 is not, and differs from theirs */
 } map_job;
 
 static void map_part(void *user, int64_t begin, int64_t end) {
@@ -113,6 +114,7 @@ static void map_part(void *user, int64_t begin, int64_t end) {
         job->out[i] = job->single ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0],
                                                   leaf[1], leaf[2])
                                   : smg_expr_eval(job->exprs, job->expr, leaf);
+        if (job->wraps) job->out[i] = smg_wrap_i32(job->out[i]);
     }
 }
 
@@ -139,7 +141,7 @@ static const smg_expr_node *single_primitive(const smg_exprs *exprs, smg_expr ex
 
 static smg_status eval_map(eval_scope *scope, const smg_node *node, const smg_array *const *operand,
                            smg_array *out) {
-    map_job job = {.out = out->data, .exprs = scope->exprs};
+    map_job job = {.out = out->data, .exprs = scope->exprs, .wraps = node->type == SMG_TYPE_I32};
     SMG_TRY(make_expr(scope, node, &job.expr));
     job.single = single_primitive(scope->exprs, job.expr);
     job.step = job.single && smg_prim_is_step(job.single->prim) &&
@@ -168,7 +170,12 @@ typedef struct reduce_job {
     smg_prim prim;
     smg_kind kind;
     double identity;
+    bool wraps;
 } reduce_job;
+
+static double wrapped(const reduce_job *job, double value) {
+    return job->wraps ? smg_wrap_i32(value) : value;
+}
 
 static void reduce_part(void *user, int64_t begin, int64_t end) {
     const reduce_job *job = user;
@@ -176,7 +183,7 @@ static void reduce_part(void *user, int64_t begin, int64_t end) {
         const double *row = job->a + (i / job->inner) * job->extent * job->inner + i % job->inner;
         double value = job->identity;
         for (int64_t k = 0; k < job->extent; k++)
-            value = smg_prim_eval(job->prim, job->kind, value, row[k * job->inner], 0.0);
+            value = wrapped(job, smg_prim_eval(job->prim, job->kind, value, row[k * job->inner], 0.0));
         job->out[i] = value;
     }
 }
@@ -186,6 +193,7 @@ static void eval_reduce(const smg_node *node, const smg_array *a, smg_array *out
     reduce_job job = {.a = a->data, .out = out->data, .extent = a->dims[node->axis], .inner = 1};
     job.prim = smg_combine_prim(combine);
     job.kind = smg_type_kind(node->type);
+    job.wraps = node->type == SMG_TYPE_I32;
     job.identity = smg_combine_identity(combine);
     for (int i = node->axis + 1; i < a->rank; i++) job.inner *= a->dims[i];
     smg_parallel_for(smg_array_elements(out), 64, reduce_part, &job);

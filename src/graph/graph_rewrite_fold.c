@@ -9,7 +9,7 @@ void smg_rewriter_become_number(smg_node *node, double value) {
                        .type = node->type,
                        .rank = node->rank,
                        .name = node->name,
-                       .value = value};
+                       .value = node->type == SMG_TYPE_I32 ? smg_wrap_i32(value) : value};
     memcpy(number.dims, node->dims, sizeof number.dims);
     *node = number;
 }

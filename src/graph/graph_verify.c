@@ -64,7 +64,16 @@ static void set_result(smg_node *node, smg_type type, int rank, const smg_size *
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
+static smg_status check_number(smg_graph *g, const smg_node *node) {
+    if (smg_type_kind(node->type) != SMG_KIND_INT || isinf(node->value)) return SMG_OK; /* of a maximum of nothing */
+    bool fits = node->type != SMG_TYPE_I32 || (node->value >= INT32_MIN && node->value <= INT32_MAX);
+    if (fits && !(node->value < floor(node->value) || node->value > floor(node->value) || isnan(node->value)))
+        return SMG_OK;
+    return smg_fail(g->ctx, SMG_INVALID, "number: %.17g is no %s", node->value, smg_type_word(node->type));
+}
+
 static smg_status infer_leaf(smg_graph *g, smg_node *node) {
+    if (smg_op_leaf(node->op) == SMG_LEAF_NUMBER) SMG_TRY(check_number(g, node));
     if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) {
         if (node->size < 0) return failure(g);
         set_result(node, smg_type_kind(node->type) == SMG_KIND_INT ? node->type : SMG_TYPE_F32, 0, NULL);

@@ -68,6 +68,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
         for (int i = 0; i < n; i++) {
             double *fold = &w->fold[(first + i) / run];
             if (counts[i]) *fold = smg_prim_eval(prim, dst->kind, *fold, value[i], 0.0);
+            if (dst->kind == SMG_KIND_INT) *fold = smg_wrap_i32(*fold);
         }
     }
     for (int64_t i = 0; i < results; i++) old[i] = rounded(m, dst->kind, w->fold[i]);

@@ -220,6 +220,16 @@ static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_st
     return true;
 }
 
+static bool is_i32(double x) {
+    return x >= INT32_MIN && x <= INT32_MAX;
+}
+
+/* Results of i32 operands wrap. An i64 that is none stays as it is: as an index it is refused with its number. */
+static void wrap_block(const double *x, const double *y, int n, double *out) {
+    for (int i = 0; i < n; i++)
+        if (is_i32(x[i]) && is_i32(y[i])) out[i] = smg_wrap_i32(out[i]);
+}
+
 static void step_prim(const kernel_worker *w, const kernel_step *step, int n, double *out) {
     const double *arg[3] = {w->slots, w->slots, w->slots}; /* any readable place for those not there */
     for (int i = 0; i < 3; i++)
@@ -235,6 +245,7 @@ static void step_prim(const kernel_worker *w, const kernel_step *step, int n, do
         for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, (double)(float)x[i], 0.0, 0.0);
     } else {
         for (int i = 0; i < n; i++) out[i] = smg_prim_eval(step->prim, step->kind, x[i], y[i], z[i]);
+        if (step->kind == SMG_KIND_INT) wrap_block(x, step->arg[1] >= 0 ? y : x, n, out);
     }
 }
 

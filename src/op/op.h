@@ -66,6 +66,8 @@ typedef enum smg_law {
 } smg_law;
 bool smg_prim_obeys(smg_prim prim, smg_law law);
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z);
+/* The i32 that an integer result is in kernels: its low 32 bits. */
+double smg_wrap_i32(double value);
 
 /* An expression is an id in a pool; equal trees have equal ids. A LEAF carries an integer that only
  * the owner of the expression gives a meaning. */

@@ -1,5 +1,5 @@
 /* The scalar primitives and the combines: prim.def as a table, and their values in double. Integers
- * are exact in double up to 2^53; integer division truncates and a division by zero gives 0, as no
+ * are exact in double up to 2^53, their products modulo 2^32 beyond; integer division truncates and a division by zero gives 0, as no
  * device promises anything there. */
 #include "op/op_private.h"
 
@@ -82,7 +82,25 @@ static double to_integer(double value) {
     return value > 2147483647.0 ? 2147483647.0 : trunc(value);
 }
 
+double smg_wrap_i32(double value) {
+    if (value >= -2147483648.0 && value <= 2147483647.0) return value;
+    if (!isfinite(value)) return value; /* what a maximum of nothing is */
+    double low = fmod(value, 4294967296.0);
+    if (low >= 2147483648.0) return low - 4294967296.0;
+    return low < -2147483648.0 ? low + 4294967296.0 : low;
+}
+
+/* Above 2^53 a double does not hold the product of two i32, only what is left of it in 32 bits. */
+static bool multiply_exactly(double x, double y, double *out_low) {
+    const double exact = 9007199254740992.0, most = 2147483648.0;
+    if (fabs(x * y) <= exact || !(fabs(x) <= most && fabs(y) <= most)) return false;
+    *out_low = (double)(int32_t)(uint32_t)((uint64_t)(int64_t)x * (uint64_t)(int64_t)y);
+    return true;
+}
+
 double smg_prim_eval(smg_prim prim, smg_kind kind, double x, double y, double z) {
+    double low;
+    if (prim == SMG_PRIM_MUL && kind == SMG_KIND_INT && multiply_exactly(x, y, &low)) return low;
     bool division = prim == SMG_PRIM_DIV || prim == SMG_PRIM_MOD;
     if (kind == SMG_KIND_INT && division) {
         if (!(y < 0.0 || y > 0.0)) return 0.0;

@@ -164,6 +164,8 @@ def graphs():
         "shapes": (["x = input f32[4]", "z = input f32[5]", "y = add(x, z)", "output y = y"], ":4:", "4", "5"),
         "twice": (["x = input f32[4]", "x = input f32[5]", "output y = x"], ":3:", "x"),
         "axis": (["x = input f32[4]", "y = sum(x) axis=1", "output y = y"], ":3:", "axis"),
+        "number": (["x = input i32[4]","c = fill 3000000000 : i32[]", "y = add(x, c)", "output y = y"], ":3:", "3000000000 is no i32"),
+        "fraction": (["x = input i64[4]", "c = fill 1.5 : i64[]", "y = add(x, c)", "output y = y"], ":3:", "1.5 is no i64"),
         "label": (["x = input f32[4, 4]", 'y = contract(x, x) "ab,cd->ad"', "output y = y"], ":3:"),
     }
     for name, (lines, *parts) in rows.items():
@@ -228,6 +230,21 @@ def inputs(run):
     good = smg(*run, two, "--input", f"x={f4}", "--check", "--output", f"y={out}")
     report.check(good.returncode == 0 and os.path.exists(out), f"a good run: {good.stderr}{good.stdout}")
     os.remove(out)
+
+
+def overflows(run):
+    """What does not fit its type: integers wrap as in every kernel, floats are infinite; neither is an error of a run."""
+    huge = ["c = fill 2000000001 : i32[]", "y = add(x, c)", "d = mul(y, y)", "e = square(y)", "f = mul(d, e)",
+            "s = sum(y) axis=0", "p = reduce_prod(y) axis=0", "h = mul(c, c)", "k = sub(h, x)"]
+    rows = {"wrap": ["x = input i32[300]", *huge, *(f"output {o} = {o}" for o in "defspk")],
+            "large": ["x = input f32[64]", "c = fill 1e30 : f32[]", "y = mul(x, c)", "z = mul(y, c)", "output z = z"],
+            "small": ["x = input f32[64]", "c = fill 1e-30 : f32[]", "y = mul(x, c)", "z = mul(y, c)", "output z = z"],
+            "half": ["x = input f32[64]", "c = fill 70000 : f32[]", "y = mul(x, c)", "z = cast(y) : f16[64]",
+                     "output z = z"]}
+    for name, lines in rows.items():
+        done = smg(*run, graph(name, *lines), "--check")
+        report.check(done.returncode == 0 and "PASS" in done.stdout and "mean inf" not in done.stdout,
+                     f"{name}: {done.stderr}{done.stdout}")
 
 
 def devices():
@@ -295,9 +312,11 @@ files()
 graphs()
 sizes()
 inputs(["run", "--interpret"])
+overflows(["run", "--interpret"])
 model_dirs()
 if has_device():
     inputs(["run", "--no-calibrate"])
+    overflows(["run", "--no-calibrate"])
     devices()
     bench()
 elif VULKAN and os.environ.get("SMG_REQUIRE_DEVICE"):

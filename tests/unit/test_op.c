@@ -158,6 +158,9 @@ static void values_of_primitives(void **state) {
     (void)state;
     assert_true(smg_prim_eval(SMG_PRIM_DIV, SMG_KIND_INT, -7, 2, 0) == -3.0);
     assert_true(smg_prim_eval(SMG_PRIM_DIV, SMG_KIND_INT, 7, 0, 0) == 0.0);
+    assert_true(smg_wrap_i32(2147483648.0) == -2147483648.0 && smg_wrap_i32(-2147483649.0) == 2147483647.0);
+    assert_true(smg_wrap_i32(-8589934591.0) == 1.0 && smg_wrap_i32(2147483647.0) == 2147483647.0);
+    assert_true(smg_prim_eval(SMG_PRIM_MUL, SMG_KIND_INT, 2000000001, 2000000001, 0) == -1946474495.0);
     assert_true(smg_prim_eval(SMG_PRIM_MOD, SMG_KIND_INT, -7, 3, 0) == 2.0);
     assert_true(smg_prim_eval(SMG_PRIM_TO_INT, SMG_KIND_INT, -1.9, 0, 0) == -1.0);
     assert_true(smg_prim_eval(SMG_PRIM_TO_INT, SMG_KIND_INT, NAN, 0, 0) == 0.0);
