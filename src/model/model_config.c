@@ -67,6 +67,7 @@ smg_status smg_model_finish(model_builder *b, smg_context *ctx, const char *name
     smg_status status = smg_map_create(b->g->arena, &b->weights);
     if (status == SMG_OK) {
         build(user);
+        smg_model_tell_wrong(b);
         status = smg_graph_finish(b->g);
     }
     if (status != SMG_OK)

@@ -84,19 +84,44 @@ static const char *shape_text(model_builder *b, int rank, const int64_t *dims) {
     return text;
 }
 
+enum { MOST_TOLD = 8 }; /* of what is wrong, in one sentence */
+
+/* Remembers what is wrong with a tensor; a shape stands in for it. */
+static smg_value wrong_tensor(model_builder *b, smg_status code, const char *name, int rank, const int64_t *dims,
+                              const char *sentence) {
+    if (b->wrong_count == 0) {
+        b->wrong = code;
+        b->wrong_text = sentence;
+    } else if (b->wrong_count < MOST_TOLD) {
+        b->wrong_text = smg_arena_format(b->g->arena, "%s; %s", b->wrong_text, sentence);
+        if (b->wrong_text == NULL) return smg_model_fail(b, SMG_MEMORY);
+    }
+    b->wrong_count++;
+    return smg_graph_constant(b->g, name, "f32", shape_text(b, rank, dims), NULL);
+}
+
+void smg_model_tell_wrong(model_builder *b) {
+    smg_context *ctx = b->g->ctx;
+    if (b->wrong_count == 0 || b->g->status != SMG_OK) return;
+    smg_status status = b->wrong_count == 1
+                            ? smg_fail(ctx, b->wrong, "%s", b->wrong_text)
+                            : smg_fail(ctx, b->wrong, "%d tensors are wrong: %s%s", b->wrong_count, b->wrong_text,
+                                       b->wrong_count > MOST_TOLD ? "; and so on" : "");
+    smg_model_fail(b, status);
+}
+
 static smg_value check_tensor(model_builder *b, const char *name, int rank, const int64_t *dims,
                               const found_tensor *found) {
     bool same = found->rank == rank;
     for (int i = 0; same && i < rank; i++) same = found->dims[i] == dims[i];
     if (!same)
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_FORMAT,
-                                          "tensor %s%s is [%s], the configuration makes it [%s]",
-                                          b->prefix, name, shape_text(b, found->rank, found->dims),
-                                          shape_text(b, rank, dims)));
+        return wrong_tensor(b, SMG_FORMAT, name, rank, dims,
+                            smg_model_text(b, "tensor %s%s is [%s], the configuration makes it [%s]", b->prefix, name,
+                                           shape_text(b, found->rank, found->dims), shape_text(b, rank, dims)));
     if (smg_type_kind(found->type) != SMG_KIND_FLOAT)
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_UNSUPPORTED,
-                                          "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
-                                          smg_type_word(found->type)));
+        return wrong_tensor(b, SMG_UNSUPPORTED, name, rank, dims,
+                            smg_model_text(b, "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
+                                           smg_type_word(found->type)));
     return smg_graph_constant(b->g, name, smg_type_word(found->type), shape_text(b, rank, dims),
                               found->data);
 }
@@ -106,19 +131,19 @@ smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const i
     const char *full = smg_model_text(b, "%s%s", b->prefix, name);
     void *known = NULL;
     if (b->g->status != SMG_OK) return (smg_value){0};
-    if (!look_up(b, name, &found) && !look_up_old(b, name, &found))
-        return smg_model_fail(b, smg_fail(b->g->ctx, SMG_NOT_FOUND,
-                                          "tensor %s [%s] is not in the model", full,
-                                          shape_text(b, rank, dims)));
     smg_value value = {0};
+    bool there = look_up(b, name, &found) || look_up_old(b, name, &found);
     if (smg_map_get(b->weights, full, strlen(full), &known))
         value.id = (int)(uintptr_t)known;
-    else
+    else if (there)
         value = check_tensor(b, name, rank, dims, &found);
+    else
+        value = wrong_tensor(b, SMG_NOT_FOUND, name, rank, dims,
+                             smg_model_text(b, "tensor %s [%s] is not in the model", full, shape_text(b, rank, dims)));
     void *id = (void *)(uintptr_t)(unsigned)value.id;
     if (smg_map_set(b->weights, full, strlen(full), id) != SMG_OK)
         return smg_model_fail(b, SMG_MEMORY);
-    return found.type == SMG_TYPE_F32 || value.id == 0 ? value : smg_graph_cast(b->g, value, "f32");
+    return !there || found.type == SMG_TYPE_F32 || value.id == 0 ? value : smg_graph_cast(b->g, value, "f32");
 }
 
 smg_value smg_model_weight(model_builder *b, const char *name, int64_t rows, int64_t columns) {

@@ -15,6 +15,9 @@ typedef struct model_builder {
     const char *activation;
     smg_map *weights; /* full name of a tensor -> id of its constant: shared ones are one */
     bool tied;        /* the language head may be the table of words */
+    int wrong_count;  /* tensors that are missing or not as the configuration has them; building goes on */
+    smg_status wrong; /* of the first of them, and what is said about all */
+    const char *wrong_text;
 } model_builder;
 
 /* ---- families: model_<family>.c ------------------------------------------------------------------ */
@@ -82,8 +85,10 @@ const char *smg_model_dims(model_builder *b, const char *tokens, int64_t third, 
 bool smg_model_has_tensor(const model_builder *b, const char *full_name);
 /* Sets the prefix to `base` when base + probe is a tensor, else to "". */
 void smg_model_find_prefix(model_builder *b, const char *base, const char *probe);
-/* The tensor `prefix + name`, f32, of exactly these dims. */
+/* The tensor `prefix + name`, f32, of exactly these dims. One that is not there is told at the end, with all others. */
 smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const int64_t *dims);
+/* Fails when tensors were wrong, with all of them in one sentence. */
+void smg_model_tell_wrong(model_builder *b);
 /* Of rank 1 (columns 0) or 2. */
 smg_value smg_model_weight(model_builder *b, const char *name, int64_t rows, int64_t columns);
 smg_value smg_model_map1(model_builder *b, const char *op, smg_value x);

@@ -167,6 +167,7 @@ static void test_kept_input(void **state) {
     for (int64_t i = 0; i < count; i++) wide[i] = ((int32_t *)inputs[0].data)[i];
     inputs[0].data = wide;
     inputs[0].type = "i64";
+    inputs[0].bytes = sizeof(wide);
     expect_ok(&f, smg_model_set_input(f.model, &inputs[1]));
     expect_ok(&f, smg_model_set_input(f.model, &inputs[2]));
     memset(inputs[1].data, 0, inputs[1].bytes); /* it was copied */

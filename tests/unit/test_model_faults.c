@@ -136,7 +136,7 @@ static const fault faults[] = {
     {DISTIL, "\"n_heads\": 5", NULL, NULL, SMG_FORMAT, "dim 24 is not a multiple of n_heads 5"},
     {DISTIL, "\"activation\": \"mish\"", NULL, NULL, SMG_UNSUPPORTED, "activation 'mish'"},
     {DISTIL, "\"n_layers\": 3", NULL, NULL, SMG_NOT_FOUND,
-     "tensor distilbert.transformer.layer.2."},
+     "16 tensors are wrong: tensor distilbert.transformer.layer.2."},
     {DISTIL, "\"n_layers\": \"two\"", NULL, NULL, SMG_FORMAT, "n_layers"},
     {ROBERTA, "\"pad_token_id\": 90", NULL, NULL, SMG_FORMAT,
      "pad_token_id is 90, must be in [0, 90)"},

@@ -332,7 +332,7 @@ static smg_graph *random_graph(void) {
             v.of[v.count++] = value;
         }
     }
-    char name[8];
+    char name[16];
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "y%d", i);
         smg_graph_output(g, name, v.of[v.count - 1 - i]);
