@@ -47,6 +47,7 @@ typedef struct smg_onnx_value {
     const smg_import_tensor *constant; /* little-endian bytes; NULL: none */
     struct smg_onnx_value *items; /* a sequence of values, and nothing of the above; NULL: none */
     int item_count;
+    const void *unreadable; /* the initialiser, when smg has no such type: told when something reads it */
 } smg_onnx_value;
 
 typedef struct smg_onnx_node {

@@ -39,13 +39,24 @@ static smg_status add_initializers(driver *d, onnx_scope *scope, const pb_graph 
     for (size_t i = 0; i < g->n_initializer; i++) {
         const pb_tensor *proto = g->initializer[i];
         const smg_import_tensor *tensor = NULL;
-        SMG_TRY(smg_onnx_read_tensor(d->m, proto, "?", &tensor));
         smg_onnx_value *v = new_value(d, proto->name);
         SMG_TRY(define(d, scope, proto->name, v));
+        if (smg_onnx_dtype(proto->data_type) == SMG_IMPORT_DTYPE_NONE) {
+            v->unreadable = proto;
+            continue;
+        }
+        SMG_TRY(smg_onnx_read_tensor(d->m, proto, "?", &tensor));
         smg_onnx_hold_constant(&d->b, v, tensor);
         if (d->b.failed) return smg_context_status(d->m->ctx);
     }
     return SMG_OK;
+}
+
+/* A tensor of strings does no harm until it is read. */
+static smg_status refuse_unreadable(const driver *d, const smg_onnx_value *v) {
+    const smg_import_tensor *none = NULL;
+    if (v == NULL || v->unreadable == NULL) return SMG_OK;
+    return smg_onnx_read_tensor(d->m, v->unreadable, v->name, &none);
 }
 
 static smg_status copy_outputs(driver *d, const onnx_scope *scope, const smg_onnx_node *n,
@@ -123,6 +134,7 @@ static smg_status find_inputs(driver *d, const onnx_scope *scope, const pb_node 
         if (!node->input[i][0]) continue;
         inputs[i] = smg_onnx_lookup(scope, node->input[i]);
         if (inputs[i] == &d->nothing) inputs[i] = NULL;
+        SMG_TRY(refuse_unreadable(d, inputs[i]));
     }
     out->inputs = inputs;
     out->input_count = (int)node->n_input;
@@ -270,6 +282,7 @@ static smg_status check_output(driver *d, const pb_value_info *output, const smg
 static smg_status add_output(driver *d, const onnx_scope *scope, const pb_value_info *output) {
     smg_onnx_value *v = smg_onnx_lookup(scope, output->name);
     smg_import_dtype dtype = v->dtype;
+    SMG_TRY(refuse_unreadable(d, v));
     SMG_TRY(check_output(d, output, v));
     if (output->type && output->type->tensor_type && output->type->tensor_type->elem_type != 0)
         dtype = smg_onnx_dtype(output->type->tensor_type->elem_type);

@@ -85,6 +85,22 @@ def lists():
     report.check(done.returncode == 0 and "1 kernels" in done.stdout, f"explain: {done}")
 
 
+def strings(name):
+    return field(1, 1) + field(2, 8) + field(6, "word") + field(8, name)
+
+
+def unread():
+    """What no node reads may be of any type; it is refused by name where it is read."""
+    def with_strings(name, read):
+        return model(name, [value("a", F32, 2)], [value("y", F32, 2)], [node("Neg", "minus", [read], ["y"])], [strings("s")])
+    done = smg("info", with_strings("unread.onnx", "a"))
+    report.check(done.returncode == 0 and "input    a f32[2]" in done.stdout, f"unread strings: {done}")
+    refused(["info", with_strings("read.onnx", "s")], "tensor 's' holds strings")
+    # The same output twice is one too many.
+    twice = [value("y", F32, 2)] * 2
+    refused(["info", model("twice.onnx", [value("a", F32, 2)], twice, [node("Neg", "minus", ["a"], ["y"])])], "'y'")
+
+
 def refusals():
     for command in ("run", "bench", "explain"):
         refused([command, strange], "node 'f1' (Frob, opset 17)", "2 nodes are not supported")
@@ -128,6 +144,7 @@ def runs():
 
 
 lists()
+unread()
 refusals()
 if has_device():
     runs()
