@@ -125,6 +125,12 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
     for (int i = 0; i < step->binding_count; i++) {
         SMG_TRY(verify_binding(ctx, bundle, step, i, prepare, position));
     }
+    for (int i = 0; i < step->address_count; i++) {
+        if (step->address_bindings[i] < 0 || step->address_bindings[i] >= step->binding_count) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' pushes the address of binding %d of %d", step->name,
+                            step->address_bindings[i], step->binding_count);
+        }
+    }
     for (int i = 0; i < step->push_count; i++) {
         if (step->push_symbols[i] < 0 ||
             step->push_symbols[i] >= smg_size_symbol_count(bundle->sizes)) {
@@ -225,3 +231,5 @@ int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values) {
     }
     return 0;
 }
+
+int smg_bundle_push_bytes(const smg_bstep *step) { return 8 * step->address_count + 4 * step->push_count; }

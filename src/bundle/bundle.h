@@ -57,6 +57,8 @@ typedef struct smg_bstep {
     int binding_count;
     smg_bbinding *bindings;      /* binding i of the module */
     bool diagnostics;            /* one more binding behind them: the diagnostics buffer */
+    int address_count;
+    int *address_bindings;       /* each binding's address pushed as 8 bytes, in order, in front of the sizes */
     int push_count;
     int *push_symbols;           /* each pushed as one 4-byte int, in order */
     int grid_count;
@@ -101,5 +103,7 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
 bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values);
 /* The first variant whose guard holds at these sizes, else 0. */
 int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values);
+/* Bytes of the step's push constants. */
+int smg_bundle_push_bytes(const smg_bstep *step);
 
 #endif

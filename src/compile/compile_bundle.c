@@ -131,6 +131,10 @@ static smg_status set_grid(smg_bundler *b, const smg_kernel *k, smg_bstep *step)
 
 static smg_status set_pushes(smg_bundler *b, const smg_kernel *k, const smg_glsl_interface *interface,
                              smg_bstep *step) {
+    int addresses = step->address_count = interface->address_count;
+    step->address_bindings = SMG_ARENA_ARRAY(b->bundle->arena, int, (size_t)addresses + 1);
+    if (step->address_bindings == NULL) return SMG_MEMORY;
+    memcpy(step->address_bindings, interface->address_bindings, (size_t)addresses * sizeof(int));
     step->push_count = interface->push_count;
     step->push_symbols = SMG_ARENA_ARRAY(b->bundle->arena, int, (size_t)interface->push_count + 1);
     if (step->push_symbols == NULL) return SMG_MEMORY;

@@ -26,6 +26,8 @@
 #define SMG_GLSL_DIAGNOSTICS_BYTES 16
 
 typedef struct smg_glsl_interface {
+    int address_bindings[SMG_GLSL_MAX_PUSH]; /* the addresses of these bindings' buffers, 8 bytes each, come first */
+    int address_count;
     int push_symbols[SMG_GLSL_MAX_PUSH]; /* of kernel->sizes, one `int` push constant each, in order */
     int push_count;
     int binding_count; /* kernel->buffers.count, and one for diagnostics where they are */

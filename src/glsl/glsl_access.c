@@ -241,9 +241,26 @@ const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
     return GLSL_STRING(w, "t_%s[(%s) >> 2]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]));
 }
 
+/* An element of memory, 0 where it is not valid. */
+static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
+    const smg_access *access = &w->k->accesses.items[tile->access];
+    const char *sum = glsl_size(w, access->offset), *valid = NULL;
+    for (int n = 0; n < access->axis_count; n++) {
+        int axis = access->axis[n];
+        const char *index = glsl_plus(w, glsl_base(w, axis), it->coord[axis]);
+        sum = glsl_plus(w, sum, glsl_times(w, GLSL_STRING(w, "(%s)", index), access->stride[n]));
+        if (!glsl_always_valid(w, axis)) valid = glsl_both(w, valid, glsl_valid_text(w, axis, it->coord[axis]));
+    }
+    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
+    const char *name = w->buffer_name[access->buffer];
+    if (valid == NULL) return GLSL_STRING(w, "g_%s[%s]", name, sum);
+    return GLSL_STRING(w, "(%s ? g_%s[%s ? %s : 0] : 0.0)", valid, name, valid, sum);
+}
+
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_tile *tile = &w->k->tiles.items[t];
     const char *place;
+    if (tile->residence == SMG_VIEW) return view_element(w, it, tile);
     if (tile->residence == SMG_SHARED) {
         place = shared_place(w, it, tile);
         if (glsl_tile_wide(w->k, tile))

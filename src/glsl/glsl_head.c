@@ -10,10 +10,19 @@ static int diagnostics_binding(const glsl_writer *w) {
 smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) {
     const smg_kernel *k = w->k;
     memset(out_interface, 0, sizeof *out_interface);
+    for (int b = 0; b < k->buffers.count; b++) {
+        if (!w->address_used[b]) continue;
+        if (out_interface->address_count == SMG_GLSL_MAX_PUSH) {
+            glsl_fail(w, SMG_UNSUPPORTED, "too many buffers are read by their addresses");
+            return w->status;
+        }
+        out_interface->address_bindings[out_interface->address_count++] = b;
+    }
+    int addresses = 8 * out_interface->address_count;
     for (int s = 0; s < w->symbol_count; s++) {
         if (!w->symbol_used[s]) continue;
         if (out_interface->push_count == SMG_GLSL_MAX_PUSH ||
-            (out_interface->push_count + 1) * 4 > w->target->max_push_bytes) {
+            addresses + (out_interface->push_count + 1) * 4 > w->target->max_push_bytes) {
             glsl_fail(w, SMG_UNSUPPORTED,
                       "too many symbolic sizes for the device's push constants");
             return w->status;
@@ -49,6 +58,8 @@ static void write_extensions(const glsl_writer *w, smg_text *out) {
         {GLSL_USE_SHUFFLE, "GL_KHR_shader_subgroup_shuffle"},
         {GLSL_USE_ARITHMETIC, "GL_KHR_shader_subgroup_arithmetic"},
         {GLSL_USE_CLUSTERED, "GL_KHR_shader_subgroup_clustered"},
+        {GLSL_USE_ADDRESSES, "GL_EXT_buffer_reference"},
+        {GLSL_USE_ADDRESSES, "GL_EXT_shader_explicit_arithmetic_types_int64"},
     };
     smg_text_add(out, "#extension GL_EXT_control_flow_attributes : require\n");
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
@@ -101,6 +112,12 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
 
 static void write_push(glsl_writer *w, smg_text *out) {
     bool any = false;
+    for (int b = 0; b < w->k->buffers.count; b++) {
+        if (!w->address_used[b]) continue;
+        if (!any) smg_text_add(out, "layout(push_constant) uniform Push {\n");
+        any = true;
+        smg_text_addf(out, "    uint64_t a_%s;\n", w->buffer_name[b]);
+    }
     for (int s = 0; s < w->symbol_count; s++) {
         if (!w->symbol_used[s]) continue;
         if (!any) smg_text_add(out, "layout(push_constant) uniform Push {\n");
@@ -108,6 +125,19 @@ static void write_push(glsl_writer *w, smg_text *out) {
         smg_text_addf(out, "    int %s;\n", glsl_symbol(w, s));
     }
     if (any) smg_text_add(out, "} push;\n");
+}
+
+/* smg_across(f, at): element at + lane of f. Every lane reads all of them, from addresses that are the same for all
+ * lanes, and takes its own. */
+static void write_across(const glsl_writer *w, smg_text *out) {
+    if (!w->uses[GLSL_USE_ADDRESSES]) return;
+    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer smg_floats { float "
+                      "v[]; };\n"
+                      "float smg_across(smg_floats from, int at)\n{\n    uint lane = gl_SubgroupInvocationID;\n"
+                      "    float f = from.v[at];\n");
+    for (int lane = 1; lane < w->k->lane_cols; lane++)
+        smg_text_addf(out, "    f = mix(f, from.v[at + %d], lane == %du);\n", lane, lane);
+    smg_text_add(out, "    return f;\n}\n");
 }
 
 static void write_shared(glsl_writer *w, smg_text *out) {
@@ -173,6 +203,7 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     write_push(w, out);
     write_buffers(w, out);
     write_shared(w, out);
+    write_across(w, out);
     write_library(w, smg_text_cstr(&sizes), out);
     smg_text_add(out, "\nvoid main()\n{\n");
     smg_text_add(out, smg_text_cstr(&sizes));

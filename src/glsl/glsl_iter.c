@@ -55,8 +55,7 @@ void glsl_check_axes(glsl_iter *it, const int *axes, int count) {
     for (int i = 0; i < count; i++) it->check[axes[i]] = true;
 }
 
-/* Is every element of a tile of the axis valid, whatever the symbols are? */
-static bool always_valid(const glsl_writer *w, int a) {
+bool glsl_always_valid(const glsl_writer *w, int a) {
     const smg_kernel *k = w->k;
     const smg_kaxis *axis = &k->axes.items[a];
     int64_t low = 0, high = 0;
@@ -78,7 +77,7 @@ const char *glsl_valid_text(glsl_writer *w, int a, const char *coord) {
 }
 
 static void emit_valid(glsl_writer *w, glsl_iter *it, int a) {
-    if (!it->check[a] || it->valid[a] != NULL || always_valid(w, a)) return;
+    if (!it->check[a] || it->valid[a] != NULL || glsl_always_valid(w, a)) return;
     it->valid[a] = GLSL_STRING(w, "ok_%s", w->axis_name[a]);
     GLSL_LINE(w, "bool %s = %s;", it->valid[a], glsl_valid_text(w, a, it->coord[a]));
 }

@@ -69,8 +69,21 @@ static void woven_lanes(glsl_writer *w, const char *lane) {
     GLSL_LINE(w, "int col_lane = %s;", column);
 }
 
+/* A subgroup for each row lane: what depends on the row alone is the same for all its lanes, and the driver knows. */
+static void subgroup_lanes(glsl_writer *w) {
+    const smg_kernel *k = w->k;
+    GLSL_LINE(w, "int col_lane = int(gl_SubgroupInvocationID);");
+    if (k->lane_rows > 1) GLSL_LINE(w, "int row_lane = int(gl_SubgroupID);");
+    GLSL_LINE(w, "int local = %s;", k->lane_rows > 1 ? GLSL_STRING(w, "row_lane * %d + col_lane", k->lane_cols)
+                                                     : "col_lane");
+}
+
 void glsl_lanes(glsl_writer *w) {
     const smg_kernel *k = w->k;
+    if (w->direct) {
+        subgroup_lanes(w);
+        return;
+    }
     int plane = k->lane_rows * k->lane_cols;
     GLSL_LINE(w, "int local = int(gl_LocalInvocationIndex);");
     if (k->lane_depth > 1) GLSL_LINE(w, "int depth_lane = local / %d;", plane);

@@ -153,6 +153,7 @@ static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
 
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
+    if (glsl_direct_mma(w, instr)) return;
     const smg_tile *dst = &k->tiles.items[instr->dst];
     int64_t depth = 1;
     for (int n = 0; n < instr->axis_count; n++) depth *= k->axes.items[instr->axes[n]].tile;

@@ -17,6 +17,7 @@ typedef enum glsl_use {
     GLSL_USE_F16,
     GLSL_USE_SCRATCH,
     GLSL_USE_DIAGNOSTICS,
+    GLSL_USE_ADDRESSES,
     GLSL_USE_COUNT
 } glsl_use;
 
@@ -46,6 +47,8 @@ typedef struct glsl_writer {
     int64_t *ahead;             /* by axis: what the FETCH at hand adds to the base */
     const char *row_lane, *col_lane; /* "0" where there is one lane only */
     glsl_weave weave;
+    bool direct;         /* lanes as glsl_direct_lanes asks for */
+    bool *address_used;  /* by buffer: its address is pushed */
     smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
     int64_t even_by[SMG_GLSL_MAX_EVEN];
     int even_count;
@@ -98,6 +101,10 @@ void glsl_lanes(glsl_writer *w); /* row_lane, col_lane, depth_lane */
 /* Lanes whose numbers differ in this bit hold the two halves of `lanes` neighbouring column lanes. */
 int glsl_column_mask(const glsl_writer *w, int lanes);
 
+/* glsl_direct.c: does the kernel read factors where they lie, a row for a subgroup? */
+bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target);
+bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr); /* false: not written */
+
 /* glsl_even.c: the condition, which the even form knows to be true when `size` is a multiple of `by`. */
 const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition);
 
@@ -135,6 +142,8 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
 int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
 void glsl_flat_close(glsl_writer *w, glsl_iter *it);
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
+/* Is every element of a tile of the axis valid, whatever the symbols are? */
+bool glsl_always_valid(const glsl_writer *w, int axis);
 /* Is the element `coord` of the axis' tile inside the axis? */
 const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
 /* Condition that makes a replicated element's writer unique; NULL when it is. */

@@ -60,6 +60,7 @@ static smg_status prepare(glsl_writer *w) {
     w->looped = glsl_zeroed(w, k->axes.count, sizeof(bool));
     w->symbol_used = glsl_zeroed(w, w->symbol_count, sizeof(bool));
     w->buffer_read = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->address_used = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_words = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
@@ -67,6 +68,8 @@ static smg_status prepare(glsl_writer *w) {
     w->row_lane = k->lane_rows > 1 ? "row_lane" : "0";
     w->col_lane = k->lane_cols > 1 ? "col_lane" : "0";
     w->weave = glsl_lanes_woven(k, w->target);
+    w->direct = glsl_direct_lanes(k, w->target);
+    w->uses[GLSL_USE_SUBGROUP] = w->uses[GLSL_USE_ADDRESSES] = w->direct;
     return glsl_names(w);
 }
 

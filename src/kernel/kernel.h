@@ -18,7 +18,8 @@
  * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
  * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup. A STAGING tile is in
  * registers too, but on its way from global to shared memory: its elements, flattened in its axes' order, are dealt
- * out over all invocations, and only PUT reads it.
+ * out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its elements stay
+ * where an access says (0 where invalid), and only MMA reads it.
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
@@ -41,7 +42,7 @@ typedef struct smg_kaxis {
     bool grid;      /* cut over workgroups: ceil(extent / tile) of them */
 } smg_kaxis;
 
-typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING } smg_residence;
+typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW } smg_residence;
 
 typedef struct smg_tile {
     const char *name;
@@ -50,6 +51,7 @@ typedef struct smg_tile {
     int axis_count;
     int axis[SMG_TILE_AXES];  /* indices of kernel->axes */
     int pad;                  /* SHARED: elements behind each run of the last axis */
+    int access;               /* VIEW: of an f32 buffer that is not written, without an index */
 } smg_tile;
 
 /* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
@@ -103,9 +105,9 @@ typedef enum smg_instr_kind {
     SMG_I_PUT,      /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
     SMG_I_SPILL,    /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
-    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared, axes row axis? and k...; b: shared,
-                       k... and columns of dst; in any order (runs along k are read as groups); k spans the
-                       tile of axes[0] */
+    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared or a view, axes row axis? and k...; b:
+                       shared or a view, k... and columns of dst; in any order (runs along k are read as groups); k
+                       spans the tile of axes[0] */
     SMG_I_JOIN,     /* dst (register) = the sum of its depth lanes' partial sums, in all of them; after MMA and
                        before anything else reads it where lane_depth > 1 */
     SMG_I_STORE,    /* access `a` = expr; iterates over `axes` (register layout: the row axis if among

@@ -123,6 +123,23 @@ static void product_offsets(const smg_kernel *k, const kernel_space *inner, cons
     }
 }
 
+/* What a product reads of a view, where the axes stand now. */
+static bool run_view(const kernel_machine *m, kernel_worker *w, int tile) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (t->residence != SMG_VIEW) return true;
+    const double *data = m->buffers[m->views[t->access].buffer].data;
+    kernel_space s = {.elements = 1};
+    space_add(m->k, &s, t->axis_count, t->axis);
+    for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
+        for (int i = 0; i < n; i++)
+            w->tile[tile][first + i] = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
+    }
+    return true;
+}
+
 /* The products of KERNEL_BLOCK places along the contraction at a time: their offsets are the same for all
  * elements of dst. */
 static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
@@ -139,6 +156,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     tile_strides(k, ta, &inner, a_inner);
     tile_strides(k, tb, &inner, b_inner);
     double *out = w->tile[instr->dst];
+    if (!run_view(m, w, instr->a) || !run_view(m, w, instr->b)) return;
     for (int64_t x = 0; x < inner.elements; x += KERNEL_BLOCK) {
         int depth = block_size(&inner, x);
         for (int i = 0; i < depth; i++) product_offsets(k, &inner, a_inner, b_inner, x + i, &a_at[i], &b_at[i]);

@@ -85,10 +85,16 @@ static smg_status read_tile_line(kernel_reader *r) {
         tile.residence = SMG_SHARED;
     else if (kernel_read_keyword(r, "staging"))
         tile.residence = SMG_STAGING;
+    else if (kernel_read_keyword(r, "view"))
+        tile.residence = SMG_VIEW;
     else
         SMG_TRY(kernel_read_word(r, "register"));
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
+    if (tile.residence == SMG_VIEW) {
+        SMG_TRY(kernel_read_word(r, "of"));
+        SMG_TRY(kernel_read_int(r, 0, INT32_MAX, &tile.access));
+    }
     smg_tile *slot = SMG_ARRAY_PUSH(r->arena, &r->k->tiles);
     if (!slot) return SMG_MEMORY;
     *slot = tile;

@@ -247,9 +247,11 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
                       tile->residence == SMG_SHARED    ? "shared"
                       : tile->residence == SMG_STAGING ? "staging"
+                      : tile->residence == SMG_VIEW    ? "view"
                                                        : "register");
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
+        if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         smg_text_add(text, "\n");
     }
 }

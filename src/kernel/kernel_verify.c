@@ -55,15 +55,39 @@ static smg_status verify_axis_list(const kernel_verifier *v, const char *what, c
     return SMG_OK;
 }
 
+/* The access of a view moves along the tile's axes, or along axes of one element at a time. */
+static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
+    if (tile->access < 0 || tile->access >= v->k->accesses.count)
+        return KERNEL_WRONG(v, "tile '%s' is a view of access %d of %d", tile->name, tile->access,
+                            v->k->accesses.count);
+    const smg_access *access = &v->k->accesses.items[tile->access];
+    if (access->buffer < 0 || access->buffer >= v->k->buffers.count || access->index != SMG_EXPR_NONE)
+        return KERNEL_WRONG(v, "tile '%s' is a view of an access without buffer, or with an index", tile->name);
+    const smg_kbuffer *buffer = &v->k->buffers.items[access->buffer];
+    if (buffer->type != SMG_TYPE_F32 || buffer->written || tile->kind != SMG_KIND_FLOAT)
+        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not f32, or written", tile->name,
+                            buffer->name);
+    for (int a = 0; a < access->axis_count && a < SMG_ACCESS_AXES; a++) {
+        int axis = access->axis[a];
+        bool has = axis < 0 || axis >= v->k->axes.count || v->k->axes.items[axis].tile == 1;
+        for (int i = 0; i < tile->axis_count; i++) has = has || tile->axis[i] == axis;
+        if (!has)
+            return KERNEL_WRONG(v, "tile '%s' lacks axis '%s' of what it is a view of", tile->name,
+                                v->k->axes.items[axis].name);
+    }
+    return SMG_OK;
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
-        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_STAGING)
+        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_VIEW)
             return KERNEL_WRONG(v, "tile %d lacks a name, or its kind %d or residence %d does not exist", i,
                                 (int)tile->kind, (int)tile->residence);
         SMG_TRY(verify_axis_list(v, tile->name, tile->axis, tile->axis_count, SMG_TILE_AXES));
         if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
             return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
+        if (tile->residence == SMG_VIEW) SMG_TRY(verify_view(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }

@@ -22,6 +22,8 @@ smg_status kernel_verify_bound(const kernel_verifier *v, int axis) {
 smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
     kernel_tile_state *state = &v->tiles[tile];
+    if (t->residence == SMG_VIEW)
+        return KERNEL_WRONG(v, "view '%s' is read by another instruction than a product", t->name);
     if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
     if (state->partial) return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
     if (t->residence != SMG_SHARED) return SMG_OK;
@@ -48,7 +50,7 @@ static smg_status check_tile(const kernel_verifier *v, const char *role, int til
     if (tile < 0 || tile >= v->k->tiles.count)
         return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
     const smg_tile *t = &v->k->tiles.items[tile];
-    static const char *const words[] = {"register", "shared", "staging"};
+    static const char *const words[] = {"register", "shared", "staging", "view"};
     if (t->residence != residence)
         return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
@@ -179,9 +181,17 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     return kernel_verify_write_tile(v, instr->dst);
 }
 
+/* Every axis that moves the address of a view has a base. */
+static smg_status check_view(const kernel_verifier *v, const smg_tile *t) {
+    const smg_access *access = &v->k->accesses.items[t->access];
+    for (int a = 0; a < access->axis_count; a++) SMG_TRY(kernel_verify_bound(v, access->axis[a]));
+    return SMG_OK;
+}
+
 /* A factor of a product: every contracted axis, and beyond those only rows (a) or dst's columns (b). */
 static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool rows) {
-    SMG_TRY(check_tile(v, rows ? "the left factor" : "the right factor", tile, SMG_SHARED));
+    bool view = tile >= 0 && tile < v->k->tiles.count && v->k->tiles.items[tile].residence == SMG_VIEW;
+    SMG_TRY(check_tile(v, rows ? "the left factor" : "the right factor", tile, view ? SMG_VIEW : SMG_SHARED));
     const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
     for (int i = 0; i < instr->axis_count; i++)
         if (!tile_has(t, instr->axes[i]))
@@ -194,6 +204,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
                                 axis_name(v, axis));
     }
     if (t->kind != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
+    if (view) return check_view(v, t);
     return kernel_verify_read_tile(v, tile);
 }
 

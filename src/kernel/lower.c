@@ -150,14 +150,17 @@ static smg_status assemble(lowering *l) {
     return SMG_OK;
 }
 
-/* Tiles that nothing writes go (previous values nobody corrects by, the twin of a shared stage). Leaves of
- * theirs stand in no expression; they become the number 0, which is valid beside any tiles. */
+/* Tiles that nothing writes go, views that no product reads too (previous values nobody corrects by, the twin of a
+ * shared stage). Leaves of theirs stand in no expression; they become the number 0, which is valid beside any tiles. */
 static smg_status drop_tiles(lowering *l) {
     smg_kernel *k = l->k;
     int *renumber = SMG_ARENA_ARRAY(l->arena, int, (size_t)k->tiles.count + 1);
     if (renumber == NULL) return SMG_MEMORY;
     for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].dst >= 0) renumber[k->code.items[i].dst] = 1;
+        const smg_instr *in = &k->code.items[i];
+        if (in->dst >= 0) renumber[in->dst] = 1;
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->a].residence == SMG_VIEW) renumber[in->a] = 1;
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW) renumber[in->b] = 1;
     }
     int kept = 0;
     for (int t = 0; t < k->tiles.count; t++) {

@@ -82,7 +82,7 @@ smg_status lower_barriers(lowering *l) {
     uses *use = SMG_ARENA_ARRAY(l->arena, uses, count);
     if (bit == NULL || match == NULL || gone == NULL || use == NULL) return SMG_MEMORY;
     for (int t = 0; t < k->tiles.count; t++) bit[t] = k->tiles.items[t].residence == SMG_SHARED ? shared++ : -1;
-    if (shared == 0 || shared > 64) return SMG_OK;
+    if (shared > 64) return SMG_OK;
     for (int i = 0; i < k->code.count; i++) use[i] = uses_of(k, bit, &k->code.items[i]);
     match_loops(k, match);
     for (int i = k->code.count - 1; i >= 0; i--) {

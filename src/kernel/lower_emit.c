@@ -227,6 +227,17 @@ static smg_status plan_one(lowering *l, int node, product *p) {
 /* Elements behind each run: one 16-byte group keeps runs whole groups and spreads neighbouring ones over the banks. */
 #define GROUP_PAD 4
 
+/* The operands' tiles, as views of memory. */
+static smg_status make_views(lowering *l, product *p) {
+    smg_tile *a = &l->k->tiles.items[p->a], *b = &l->k->tiles.items[p->b];
+    bool good = !p->held && l->s->temporal < 0 &&
+                lower_view_operands(l, p->ln->core, p->ln->right, b->axis[b->axis_count - 1], &a->access, &b->access);
+    if (!good) return lower_refuse(l, "an operand of a product is not read where it lies");
+    a->residence = b->residence = SMG_VIEW;
+    a->pad = b->pad = 0;
+    return SMG_OK;
+}
+
 static smg_status make_shared(lowering *l, product *p) {
     int axes[SMG_TILE_AXES], count = 0;
     smg_axis_set left = lower_expr_axes(l, p->ln->core);
@@ -239,7 +250,9 @@ static smg_status make_shared(lowering *l, product *p) {
     count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0),
                                 axes + 1);
     p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
-    return p->a >= 0 && p->b >= 0 ? SMG_OK : SMG_MEMORY;
+    if (p->a < 0 || p->b < 0) return SMG_MEMORY;
+    if (l->s->direct) return make_views(l, p);
+    return SMG_OK;
 }
 
 static smg_status spill_left(lowering *l, product *p) {
@@ -282,9 +295,9 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
     if (p.held) SMG_TRY(spill_left(l, &p));
     if (l->refused != NULL) return SMG_OK;
     for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_LOOP, p.loops[i]));
-    if (!p.held) SMG_TRY(stage_left(l, &p));
-    SMG_TRY(emit_stage(l, p.b, p.ln->right, "right operand"));
-    SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
+    if (!p.held && !l->s->direct) SMG_TRY(stage_left(l, &p));
+    if (!l->s->direct) SMG_TRY(emit_stage(l, p.b, p.ln->right, "right operand"));
+    if (!l->s->direct) SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
     smg_instr *mma = lower_emit(l, SMG_I_MMA);
     if (mma == NULL) return SMG_MEMORY;
     mma->dst = p.ln->tile;
@@ -293,7 +306,7 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
     mma->axis_count = 1;
     mma->axes[0] = p.mma;
     mma->note = smg_arena_string(l->arena, smg_graph_describe(l->g, p.n->node));
-    SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
+    if (!l->s->direct) SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
     for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_END, -1));
     return SMG_OK;
 }

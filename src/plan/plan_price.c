@@ -18,6 +18,7 @@ typedef struct unit_costs {
     double row_word;                /* a word of the left operand */
     double column_word, lone_word;  /* of the right one: from a group of columns, or alone */
     double depth_word;              /* of the right one, from a group along k */
+    double view_word;               /* of either, where it lies in memory */
     double map, element;            /* elementwise: a multiply-add's worth of arithmetic, and one element of it */
     double load;                    /* an element that is loaded alone; a quarter where it only fills a tile */
     double stage, put, hop, join;   /* an element staged, put; one exchange between lanes; one sum joined */
@@ -30,12 +31,14 @@ typedef struct unit_costs {
                                        wholly */
 } unit_costs;
 static const unit_costs switching = { .product = 1.27, .row_word = 0.14, .column_word = 0.2, .lone_word = 4.5,
-                                      .depth_word = 0.78, .map = 0.9, .element = 1.5, .load = 4.6, .stage = 3.85,
+                                      .depth_word = 0.78, .view_word = 4.0,
+                                      .map = 0.9, .element = 1.5, .load = 4.6, .stage = 3.85,
                                       .put = 0.22, .hop = 26.0, .join = 36.0, .load_wait = 1.0,
                                       .product_wait = 0.0022, .ahead_wait = 0.022, .reduce_wait = 2.6e-8,
                                       .barrier = 0.023, .registers = 1.85, .overlap = 1.7 };
 static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
-                                      .depth_word = 4.0, .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
+                                      .depth_word = 4.0, .view_word = 1.0,
+                                      .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
                                       .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
                                       .ahead_wait = 1.0, .barrier = 1.0, .registers = 1.0, .overlap = WHOLLY };
 
@@ -203,13 +206,23 @@ static double column_reads(const walk *w, const smg_tile *tile, int k_axis, doub
     return columns * (w->k->vec % 4 == 0 && run % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
 }
 
-/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two from shared memory. */
+/* What a lane's reads cost for one k, and the bytes that pass where the factors are views of memory. */
+static double factor_reads(walk *w, const smg_instr *in, double rows, double columns) {
+    const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
+    if (a->residence != SMG_VIEW || b->residence != SMG_VIEW)
+        return rows * w->cost->row_word + column_reads(w, b, in->axes[0], columns);
+    count_access(w, &w->k->accesses.items[a->access]);
+    count_access(w, &w->k->accesses.items[b->access]);
+    return (rows + columns) * w->cost->view_word;
+}
+
+/* A lane multiplies rows x columns of registers for each k, and reads the sum of the two. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
     double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / w->k->lane_depth);
-    double reads = rows * w->cost->row_word + column_reads(w, &w->k->tiles.items[in->b], in->axes[0], cols);
+    double reads = factor_reads(w, in, rows, cols);
     double products = rows * cols;
     w->sums = fmax(w->sums, products);
     w->waits += w->trips * depth * w->t->load_latency * w->cost->product_wait;

@@ -51,8 +51,9 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead;
-    bool joins;
+    bool joins, direct;
     smg_axis_set covered, wide;
+    smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
 
 typedef struct lowered {
@@ -81,12 +82,13 @@ static signature sign(const planner *p, const smg_schedule *s) {
     signature key;
     memset(&key, 0, sizeof(key)); /* compared as bytes */
     key = (signature){ .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
-                      .ahead = s->ahead, .joins = s->lane_depth > 1 };
+                      .ahead = s->ahead, .joins = s->lane_depth > 1, .direct = s->direct };
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
         if (high <= s->tile[a]) key.covered |= SMG_AXIS_BIT(a);
         if (s->tile[a] > 1) key.wide |= SMG_AXIS_BIT(a);
+        if (s->direct && low == high && high % s->tile[a] == 0) key.even |= SMG_AXIS_BIT(a);
     }
     return key;
 }

@@ -22,7 +22,7 @@ static smg_status make_pipeline(smg_program *p, const smg_bstep *step, int slot)
         .word_count = module->word_count,
         .local_size = {module->local_size, 1, 1},
         .binding_count = step->binding_count + (step->diagnostics ? 1 : 0),
-        .push_bytes = step->push_count * 4,
+        .push_bytes = smg_bundle_push_bytes(step),
         .subgroup_size = module->subgroup > 1 ? module->subgroup : 0,
         .full_subgroups = module->subgroup > 1,
         .constants = &even,

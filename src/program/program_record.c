@@ -68,23 +68,35 @@ static int bind_step(smg_program *p, const smg_bound *bound, const smg_bstep *st
     return count;
 }
 
-enum { MAX_PUSH = 32 };
+enum { MAX_PUSH = 256 };
+
+/* Addresses of bindings, then sizes: the layout of the step's push constants. Buffers are bound already. */
+static smg_status fill_push(smg_program *p, const smg_bound *bound, const smg_bstep *step, uint8_t *push) {
+    if (smg_bundle_push_bytes(step) > MAX_PUSH) {
+        return smg_fail(p->ctx, SMG_INTERNAL, "kernel '%s' takes %d addresses and %d sizes", step->name,
+                        step->address_count, step->push_count);
+    }
+    for (int i = 0; i < step->address_count; i++) {
+        const smg_vk_binding *binding = &p->bindings[step->address_bindings[i]];
+        uint64_t address = smg_vk_buffer_address(binding->buffer) + (uint64_t)binding->offset;
+        memcpy(push + 8 * i, &address, sizeof(address));
+    }
+    for (int i = 0; i < step->push_count; i++) {
+        int32_t value = (int32_t)bound->values[step->push_symbols[i]];
+        memcpy(push + 8 * step->address_count + 4 * i, &value, sizeof(value));
+    }
+    return SMG_OK;
+}
 
 static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_bound *bound,
                               const smg_bstep *step, hazards *h) {
-    int32_t push[MAX_PUSH];
+    uint8_t push[MAX_PUSH];
     int64_t grid_x = 0;
     int64_t grid_y = 0;
-    if (step->push_count > MAX_PUSH) {
-        return smg_fail(p->ctx, SMG_INTERNAL, "kernel '%s' takes %d sizes", step->name,
-                        step->push_count);
-    }
-    for (int i = 0; i < step->push_count; i++) {
-        push[i] = (int32_t)bound->values[step->push_symbols[i]];
-    }
     SMG_TRY(spread_grid(p, step, bound->values, &grid_x, &grid_y));
     smg_range *ranges = h->ranges + h->count;
     int count = bind_step(p, bound, step, ranges);
+    SMG_TRY(fill_push(p, bound, step, push));
     for (int i = 0; i < count; i++) {
         if (!conflicts(h, &ranges[i])) continue;
         smg_vk_record_barrier(recording);
@@ -96,7 +108,7 @@ static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_b
     h->count += count;
     if (grid_x > 0) {
         smg_vk_record_dispatch(recording, smg_program_pipeline(p, step, bound->values), p->bindings, count,
-                               push, step->push_count * 4, grid_x, grid_y, 1);
+                               push, smg_bundle_push_bytes(step), grid_x, grid_y, 1);
     }
     return SMG_OK;
 }

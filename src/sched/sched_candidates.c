@@ -35,6 +35,11 @@ static const lane_shape product_shapes[] = {
     { 8, 8, 8, 4, 64, 4 },  { 8, 8, 8, 8, 32, 4 },  { 4, 8, 8, 4, 128, 8 }, { 4, 8, 4, 8, 64, 8 },
     { 8, 8, 8, 8, 32, 2 },  { 4, 8, 4, 4, 256, 8 },
 };
+/* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
+static const lane_shape direct_shapes[] = {
+    { 1, 0, 8, 2, 8, 1 }, { 1, 0, 16, 1, 8, 1 }, { 1, 0, 4, 4, 8, 1 }, { 1, 0, 8, 1, 16, 1 }, { 1, 0, 4, 2, 16, 1 },
+    { 1, 0, 2, 4, 16, 1 }, { 1, 0, 1, 8, 16, 1 }, { 1, 0, 1, 4, 16, 1 },
+};
 static const lane_shape row_shapes[] = {
     { 1, 512, 1, 8, 1, 1 }, { 1, 256, 1, 8, 1, 1 }, { 1, 128, 1, 8, 1, 1 }, { 1, 64, 1, 8, 1, 1 },
     { 4, 64, 1, 8, 1, 1 },
@@ -88,11 +93,12 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.lane_cols = shape->cols;
     base.lane_depth = shape->depth;
     base.subgroup = subgroup_of(t);
+    if (base.direct) base.subgroup = (int)t->subgroup_size;
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
     if (!set_tiles(e, shape, whole, &base)) return SMG_OK;
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
-    bool runs = e->roles.contractions > 0 && shape->col_registers >= 4;
+    bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
     bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
@@ -108,7 +114,23 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     return SMG_OK;
 }
 
+/* Products whose operands are read where they lie, for cores whose lanes are the elements of one vector register. */
+static smg_status add_direct(enumerator *e, smg_schedule base) {
+    const smg_target *t = e->target;
+    if (e->roles.contractions == 0 || base.temporal >= 0 || smg_target_switches_lanes(t)) return SMG_OK;
+    if (!t->buffer_addresses || !t->subgroup_selectable || t->subgroup_size < 2) return SMG_OK;
+    base.direct = true;
+    for (size_t i = 0; i < SMG_COUNT_OF(direct_shapes); i++) {
+        lane_shape shape = direct_shapes[i];
+        shape.cols = (int)t->subgroup_size;
+        if (base.row_axis < 0 && shape.row_registers > 1) continue;
+        SMG_TRY(add(e, &shape, false, base));
+    }
+    return SMG_OK;
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
+    SMG_TRY(add_direct(e, *base));
     const lane_shape *shapes = e->roles.contractions > 0 ? product_shapes
                                : e->roles.reductions > 0 ? row_shapes
                                                          : map_shapes;

@@ -92,7 +92,7 @@ const char *smg_device_type_word(smg_device_type type) {
 static bool is_flag(const char *key) {
     static const char *const flags[] = {
         "subgroup_selectable", "subgroup_arithmetic", "subgroup_clustered", "subgroup_shuffle",
-        "fp16", "storage16", "storage8", "int8", "nan_preserve"};
+        "fp16", "storage16", "storage8", "int8", "buffer_addresses", "nan_preserve"};
     for (size_t i = 0; i < SMG_COUNT_OF(flags); i++)
         if (strcmp(flags[i], key) == 0) return true;
     return false;

@@ -58,6 +58,7 @@ typedef struct smg_matrix_shape {
     X(int64_t, storage16, 0, "", "1: 16-bit storage buffers")                                      \
     X(int64_t, storage8, 0, "", "1: 8-bit storage buffers")                                        \
     X(int64_t, int8, 0, "", "1: 8-bit integer arithmetic")                                         \
+    X(int64_t, buffer_addresses, 0, "", "1: shaders read buffers by 64-bit addresses")             \
     X(int64_t, nan_preserve, 0, "", "1: signed zero, inf and nan are preserved for 32-bit floats") \
     X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")          \
     X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")         \

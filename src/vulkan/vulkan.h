@@ -72,6 +72,8 @@ void smg_vk_buffer_destroy(smg_vk_buffer *buffer); /* NULL is fine */
 int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer);
 /* The coherent host address, or NULL when the memory is not host visible. */
 void *smg_vk_buffer_map(smg_vk_buffer *buffer);
+/* Where a shader finds its first byte; 0 where target->buffer_addresses is 0. */
+uint64_t smg_vk_buffer_address(const smg_vk_buffer *buffer);
 /* Blocking; direct where mapped, else in chunks through a staging buffer that the device keeps. */
 smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes);
 smg_status smg_vk_download(smg_vk_buffer *buffer, int64_t offset, void *data, int64_t bytes);

@@ -89,6 +89,7 @@ static void take_vulkan12(const void *link, smg_vk_features *out) {
     out->float16_int8.shaderInt8 |= f->shaderInt8;
     out->subgroup_types.shaderSubgroupExtendedTypes |= f->shaderSubgroupExtendedTypes;
     out->memory_model.vulkanMemoryModel |= f->vulkanMemoryModel;
+    out->addresses.bufferDeviceAddress |= f->bufferDeviceAddress;
     out->memory_model.vulkanMemoryModelDeviceScope |= f->vulkanMemoryModelDeviceScope;
 }
 

@@ -60,7 +60,8 @@ static smg_status create_handle(smg_vk_buffer *buffer) {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (VkDeviceSize)buffer->bytes,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 (smg_vk_has_addresses(dev) ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0U),
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult result = dev->fn.CreateBuffer(dev->handle, &info, NULL, &buffer->handle);
@@ -76,8 +77,13 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     if (!choose_type(dev, needs.memoryTypeBits, buffer->kind, &type))
         return smg_fail(dev->ctx, SMG_UNSUPPORTED, "'%s' has no memory type for buffer '%s'",
                         dev->target.name, buffer->label);
+    const VkMemoryAllocateFlagsInfo addressed = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = smg_vk_has_addresses(dev) ? &addressed : NULL,
         .allocationSize = needs.size,
         .memoryTypeIndex = type,
     };
@@ -132,6 +138,20 @@ void smg_vk_buffer_destroy(smg_vk_buffer *buffer) {
 
 int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer) { return buffer->bytes; }
 void *smg_vk_buffer_map(smg_vk_buffer *buffer) { return buffer->mapped; }
+
+bool smg_vk_has_addresses(const smg_vk_device *dev) {
+    return dev->features.addresses.bufferDeviceAddress && dev->features.core.features.shaderInt64 &&
+           dev->fn.GetBufferDeviceAddress != NULL;
+}
+
+uint64_t smg_vk_buffer_address(const smg_vk_buffer *buffer) {
+    const smg_vk_device *dev = buffer->dev;
+    const VkBufferDeviceAddressInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+        .buffer = buffer->handle,
+    };
+    return smg_vk_has_addresses(dev) ? dev->fn.GetBufferDeviceAddress(dev->handle, &info) : 0;
+}
 
 int64_t smg_vk_memory_available(const smg_vk_device *dev) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {

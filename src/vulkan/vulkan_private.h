@@ -43,7 +43,8 @@
     X(QueueSubmit)
 
 #define SMG_VK_DEVICE_OPTIONAL(X)                                                                  \
-    X(GetPipelineExecutablePropertiesKHR) X(GetPipelineExecutableStatisticsKHR)
+    X(GetPipelineExecutablePropertiesKHR) X(GetPipelineExecutableStatisticsKHR)                    \
+    X(GetBufferDeviceAddress)
 /* clang-format on */
 
 #define SMG_VK_MEMBER(name) PFN_vk##name name;
@@ -123,6 +124,9 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     X(dot_product, VkPhysicalDeviceShaderIntegerDotProductFeatures,                                \
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,                       \
       "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3)                                     \
+    X(addresses, VkPhysicalDeviceBufferDeviceAddressFeatures,                                      \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,                            \
+      "VK_KHR_buffer_device_address", VK_API_VERSION_1_2)                                          \
     X(statistics, VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                         \
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,               \
       "VK_KHR_pipeline_executable_properties", UINT32_MAX)                                         \
@@ -147,6 +151,7 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     X(subgroup_size, computeFullSubgroups)                                                         \
     X(maintenance4, maintenance4)                                                                  \
     X(dot_product, shaderIntegerDotProduct)                                                        \
+    X(addresses, bufferDeviceAddress)                                                              \
     X(statistics, pipelineExecutableInfo)                                                          \
     X(matrix, cooperativeMatrix)                                                                   \
     X(matrix2, cooperativeMatrixWorkgroupScope)                                                    \
@@ -218,6 +223,7 @@ smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, 
 const char *smg_vk_result_word(VkResult result);
 smg_status smg_vk_check_alive(smg_vk_device *dev);
 bool smg_vk_host_is_device(const smg_vk_device *dev); /* memory is shared: cpu, integrated */
+bool smg_vk_has_addresses(const smg_vk_device *dev); /* buffers have 64-bit addresses, and shaders 64-bit integers */
 
 /* Queried facts into dev->target. */
 smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *extensions);

@@ -60,6 +60,7 @@ static void query_types(smg_vk_device *dev) {
     SET(target, int8, features->float16_int8.shaderInt8 != 0);
     SET(target, storage16, features->storage16.storageBuffer16BitAccess != 0);
     SET(target, storage8, features->storage8.storageBuffer8BitAccess != 0);
+    SET(target, buffer_addresses, smg_vk_has_addresses(dev));
 }
 
 /* Core counts that three vendors tell by extensions of their own. */

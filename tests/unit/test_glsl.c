@@ -223,6 +223,30 @@ static smg_kernel *product(smg_arena *arena, lanes l) {
     return k;
 }
 
+/* c[m, g, n] = sum over k of a[m, k] * b[k, g, n], both read where they lie; ragged rows. */
+static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "viewed_product", l);
+    int m = axis(k, "m", "2*s+1", 3 * l.rows, true), g = axis(k, "g", "2", 2, false);
+    int n = axis(k, "n", "16", 16, false), d = axis(k, "k", "36", 4, false);
+    k->row_axis = m;
+    int a = buffer(k, "a", SMG_TYPE_F32, "72*s+36", false), b = buffer(k, "b", SMG_TYPE_F32, "1152", false);
+    int c = buffer(k, "c", SMG_TYPE_F32, "64*s+32", true);
+    int from_a = access(k, a, 2, m, "36", d, "1"), from_b = access(k, b, 3, d, "32", g, "16", n, "1");
+    int to = access(k, c, 3, m, "32", g, "16", n, "1");
+    int ta = tile(k, "a", SMG_VIEW, 0, 2, m, d), tb = tile(k, "b", SMG_VIEW, 0, 3, d, g, n);
+    int tc = tile(k, "c", SMG_REGISTER, 0, 3, m, g, n);
+    k->tiles.items[ta].access = from_a;
+    k->tiles.items[tb].access = from_b;
+    instr(k, SMG_I_SET, tc, number(k, 0.0), 0);
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    smg_instr *mma = instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    plain(k, SMG_I_END);
+    instr(k, SMG_I_STORE, -1, of_tile(k, tc), 3, m, g, n)->a = to;
+    return k;
+}
+
 static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
     smg_instr *fetch = instr(k, kind, tile_, expr, 2, x, d);
     fetch->a = d;
@@ -407,15 +431,20 @@ static void run_device(fixture *f, const smg_kernel *k, const smg_target *target
     smg_vk_pipeline_desc desc = {.name = k->name, .words = module->words, .word_count = module->word_count};
     desc.local_size[0] = face.local_size;
     desc.binding_count = face.binding_count;
-    desc.push_bytes = 4 * face.push_count;
+    desc.push_bytes = 8 * face.address_count + 4 * face.push_count;
     desc.subgroup_size = face.subgroup_size;
     desc.full_subgroups = face.subgroup_size > 0;
     smg_vk_pipeline *pipeline;
     smg_status status = smg_vk_pipeline_create(f->dev, &desc, &pipeline);
     if (status != SMG_OK) print_message("%s: %s\n", k->name, smg_context_error(f->ctx));
     assert_int_equal(status, SMG_OK);
-    int32_t push[SMG_GLSL_MAX_PUSH];
-    for (int i = 0; i < face.push_count; i++) push[i] = (int32_t)symbols[face.push_symbols[i]];
+    int32_t push[3 * SMG_GLSL_MAX_PUSH];
+    for (int i = 0; i < face.address_count; i++) {
+        uint64_t address = smg_vk_buffer_address(bindings[face.address_bindings[i]].buffer);
+        memcpy(push + 2 * i, &address, sizeof address);
+    }
+    for (int i = 0; i < face.push_count; i++)
+        push[2 * face.address_count + i] = (int32_t)symbols[face.push_symbols[i]];
     int64_t groups;
     assert_true(smg_kernel_grid(k, symbols, &groups));
     int64_t gy = 2, gx = (groups + 1) / 2 + 1; /* some too many */
@@ -527,6 +556,34 @@ static void test_row_loop(void **state) {
 static void test_product(void **state) {
     check(state, product);
     check(state, deep_product);
+}
+
+/* By address, a subgroup a row lane, where the device's lanes are the elements of one register; everywhere else element
+ * by element. */
+static void test_views(void **state) {
+    fixture *f = *state;
+    check(state, viewed_product);
+    smg_target target = full_target(8, false);
+    target.core_lanes = target.subgroup_max = 8;
+    target.subgroup_selectable = 1;
+    target.max_push_bytes = 256;
+    for (int addresses = 0; addresses < 2; addresses++) {
+        smg_arena *arena;
+        smg_text text;
+        smg_glsl_interface face;
+        smg_spirv_module module;
+        target.buffer_addresses = addresses;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_text_init(&text, f->ctx);
+        smg_kernel *k = viewed_product(arena, (lanes){4, 8, 1, 8});
+        assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+        assert_int_equal(smg_glsl_describe(f->ctx, k, &target, &face), SMG_OK);
+        assert_int_equal(face.address_count, addresses ? 2 : 0);
+        assert_int_equal(strstr(smg_text_cstr(&text), "smg_across(b0, 8)") != NULL, addresses);
+        compile(f, arena, k, &target, &module);
+        smg_text_free(&text);
+        smg_arena_destroy(arena);
+    }
 }
 
 /* Rows of 24 and of 67 elements (check): in groups, and one by one. */
@@ -662,6 +719,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),  cmocka_unit_test(test_product),
         cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),   cmocka_unit_test(test_bad_index),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns), cmocka_unit_test(test_views),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

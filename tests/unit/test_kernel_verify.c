@@ -118,6 +118,13 @@ static const spoilt rows[] = {
     {"sa * sb", "sa * sa", "the right factor 'sa' has axis 'i'"},
     {"sa * sb over [k]", "sa * sb over [l]", "factor 'sa' lacks axis 'l'"},
     {"sa * sb over [k]", "sa * sb over [j]", "axis 'j' stands twice"},
+    {"sb float shared [k, j]\n", "sb float view [k, j] of 1\n", "the result 'sb' must be a shared tile"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 1\n", ""},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 9\n", "a view of access 9 of 7"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k] of 1\n", "lacks axis 'j'"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i, j] of 2\n", "is not f32, or written"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n", "is not f32, or written"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
     /* stores */
     {"store 2 over [i, j]", "store 2 over [i]", "access 2 runs over axis 'j', which the store does not"},
     {"store 2 over [i, j]", "store 2 over [i, j, l]", "each element of axis 'l'"},
@@ -137,6 +144,33 @@ static void assert_verdict(const bench *b, const char *what, const char *sentenc
     if (!strstr(smg_context_error(b->ctx), sentence))
         fail_msg("%s: \"%s\", wanted \"%s\"", what, smg_context_error(b->ctx), sentence);
     if (!strstr(smg_context_error(b->ctx), "kernel 'good'")) fail_msg("%s", smg_context_error(b->ctx));
+}
+
+/* A product of views; then one of them read by something else. */
+static void test_views(void **state) {
+    static const struct {
+        const char *from, *to, *sentence;
+    } views[] = {
+        {"    stage sb walk [j, k] = load(1)\n", "", ""},
+        {"    spill sa = p\n    stage sb walk [j, k] = load(1)\n", "    set p = u\n", "by another instruction"},
+    };
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(views); i++) {
+        static const char shared[] = "tile sb float shared [k, j]\n", product[] = "sa * sb";
+        bench b;
+        char first[sizeof good + 256], second[sizeof good + 256], text[sizeof good + 256];
+        const char *at = strstr(good, views[i].from);
+        (void)snprintf(first, sizeof first, "%.*s%s%s", (int)(at - good), good, views[i].to,
+                       at + strlen(views[i].from));
+        at = strstr(first, shared);
+        (void)snprintf(second, sizeof second, "%.*s%s%s", (int)(at - first), first,
+                       "tile v float view [k, j] of 1\ntile u float view [i, k] of 0\n", at + strlen(shared));
+        at = strstr(second, product);
+        (void)snprintf(text, sizeof text, "%.*ssa * v%s", (int)(at - second), second, at + strlen(product));
+        bench_open(&b, text);
+        assert_verdict(&b, views[i].sentence[0] ? "read elsewhere" : "a view", views[i].sentence);
+        bench_close(&b);
+    }
 }
 
 static void test_good(void **state) {
@@ -222,7 +256,7 @@ static void test_owners(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_views), cmocka_unit_test(test_good),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_owners),

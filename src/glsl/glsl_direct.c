@@ -1,0 +1,161 @@
+/* glsl_direct.c: MMA whose factors are views of memory, for cores whose lanes are the elements of one vector register
+ * (drivers there make a load of one address by all lanes one load, and a load of lanes' own addresses one for each
+ * lane). Lanes lie over columns, a subgroup over one row lane; addresses are therefore the same for all lanes:
+ * an element of the left factor is read once, and a run of neighbouring columns by reads that every lane makes alike,
+ * of which each takes its own (smg_across): the driver's compiler makes one vector load of them. Addresses are 64-bit
+ * numbers, because loads from bindings are checked against their ends one by one. */
+#include "glsl_private.h"
+
+static bool is_view(const smg_kernel *k, int tile) { return k->tiles.items[tile].residence == SMG_VIEW; }
+
+bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target) {
+    bool views = false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        views = views || (in->kind == SMG_I_MMA && is_view(k, in->a) && is_view(k, in->b));
+    }
+    return views && target->buffer_addresses && target->subgroup_selectable && !smg_target_switches_lanes(target) &&
+           k->subgroup > 1 && k->lane_cols == k->subgroup && k->lane_depth == 1 && k->vec == 1 &&
+           (k->buffers.count + 1) * 8 + SMG_GLSL_MAX_PUSH * 4 <= target->max_push_bytes;
+}
+
+/* Multiply-adds of a lane that are written out, all products of the kernel together: 8 x 2 sums and 8 of k take a tenth
+ * of a second to build, and time grows faster than the text. */
+#define MOST_WRITTEN 128
+
+typedef struct direct_form {
+    glsl_iter it;
+    const smg_access *a, *b;
+    int depth, together; /* of k: the tile's, as many as are written out */
+    bool clamped;        /* some rows of the tile may lie behind the last one */
+    const char *from;    /* the first k of those written out */
+} direct_form;
+
+static smg_size stride_of(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return access->stride[i];
+    return SMG_SIZE_ZERO;
+}
+
+/* What the views must be for the fast way; lowering makes no others. */
+static bool fits(glsl_writer *w, const direct_form *f) {
+    const smg_kernel *k = w->k;
+    if (f->it.column_count == 0) return false;
+    int last = f->it.column[f->it.column_count - 1];
+    int64_t unit = 0;
+    if (!smg_size_is_const(k->sizes, stride_of(f->b, last), &unit) || unit != 1) return false;
+    if (k->axes.items[last].tile % k->lane_cols != 0) return false;
+    const smg_access *both[2] = {f->a, f->b};
+    for (int n = 0; n < 2; n++)
+        for (int i = 0; i < both[n]->axis_count; i++) {
+            int axis = both[n]->axis[i];
+            bool rows = axis == k->row_axis && n == 0 && f->it.has_row;
+            if (!rows && !glsl_always_valid(w, axis)) return false;
+        }
+    return true;
+}
+
+/* `push.a_x` moved on by the elements that do not change with rows, columns and k of what is written out. */
+static const char *start_of(glsl_writer *w, const direct_form *f, const smg_access *access, int k, const char *more) {
+    const char *sum = glsl_plus(w, glsl_size(w, access->offset), more);
+    sum = glsl_plus(w, sum, glsl_times(w, f->from, stride_of(access, k)));
+    for (int i = 0; i < access->axis_count; i++) {
+        if (access->axis[i] == w->k->row_axis) continue; /* in `more` */
+        sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
+    }
+    w->address_used[access->buffer] = true;
+    return GLSL_STRING(w, "smg_floats(push.a_%s + 4ul * uint64_t(uint(%s)))", w->buffer_name[access->buffer], sum);
+}
+
+static const char *number(glsl_writer *w, int64_t value) { return GLSL_STRING(w, "%lld", (long long)value); }
+
+/* One address for all rows where their distance is known and none has to be clamped, else one for each. */
+static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
+    const smg_kernel *k = w->k;
+    int axis = k->row_axis;
+    smg_size stride = axis < 0 ? SMG_SIZE_ZERO : stride_of(f->a, axis);
+    int count = f->it.has_row && f->clamped ? f->it.row_registers : 1;
+    for (int i = 0; i < count; i++) {
+        const char *row = "0";
+        if (f->it.has_row)
+            row = glsl_plus(w, glsl_base(w, axis), glsl_plus(w, number(w, (int64_t)i * k->lane_rows), w->row_lane));
+        if (f->it.has_row && f->clamped)
+            row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, k->axes.items[axis].extent));
+        const char *more = f->it.has_row ? glsl_times(w, row, stride) : "0";
+        GLSL_LINE(w, "smg_floats a%d = %s;", i, start_of(w, f, f->a, along, more));
+    }
+}
+
+/* Where register j's run of columns begins behind the start of the right factor. */
+static const char *column_place(glsl_writer *w, const direct_form *f, int j) {
+    const smg_kernel *k = w->k;
+    int64_t rest = (int64_t)j * k->lane_cols;
+    const char *sum = "0";
+    for (int n = f->it.column_count - 1; n >= 0; n--) {
+        int axis = f->it.column[n];
+        int64_t tile = k->axes.items[axis].tile;
+        if (rest % tile != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, rest % tile), stride_of(f->b, axis)));
+        rest /= tile;
+    }
+    return sum;
+}
+
+/* Where row i's element lies for the x-th k behind the start of its address. */
+static const char *row_place(glsl_writer *w, const direct_form *f, const smg_instr *instr, int i, int x) {
+    const smg_kernel *k = w->k;
+    const char *place = glsl_times(w, number(w, x), stride_of(f->a, instr->axes[0]));
+    if (f->clamped || i == 0) return place;
+    return glsl_plus(w, glsl_times(w, number(w, (int64_t)i * k->lane_rows), stride_of(f->a, k->row_axis)), place);
+}
+
+/* The outer product of one k, written out: compilers of shaders take long over loops of that many places. */
+static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *instr, int x) {
+    int columns = f->it.column_registers;
+    const char *name = w->tile_name[instr->dst];
+    const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
+    glsl_open(w, "");
+    GLSL_LINE(w, "float fa, fb[%d];", columns);
+    for (int j = 0; j < columns; j++)
+        GLSL_LINE(w, "fb[%d] = smg_across(b0, %s);", j, glsl_plus(w, down, column_place(w, f, j)));
+    for (int i = 0; i < f->it.row_registers; i++) {
+        GLSL_LINE(w, "fa = a%d.v[%s];", f->clamped ? i : 0, row_place(w, f, instr, i, x));
+        for (int j = 0; j < columns; j++) {
+            int place = i * columns + j;
+            GLSL_LINE(w, "t_%s[%d] = fma(fa, fb[%d], t_%s[%d]);", name, place, j, name, place);
+        }
+    }
+    glsl_close(w);
+}
+
+/* As many k as may be written out, a part of the tile's. */
+static int written_out(const glsl_writer *w, const direct_form *f) {
+    int products = 0, most = 1, sums = f->it.row_registers * f->it.column_registers;
+    for (int i = 0; i < w->k->code.count; i++) products += w->k->code.items[i].kind == SMG_I_MMA;
+    for (int n = 2; n <= f->depth; n++)
+        if (f->depth % n == 0 && n * sums * products <= MOST_WRITTEN) most = n;
+    return most;
+}
+
+bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
+    const smg_kernel *k = w->k;
+    if (!w->direct || !is_view(k, instr->a) || !is_view(k, instr->b) || instr->axis_count != 1) return false;
+    const smg_tile *dst = &k->tiles.items[instr->dst];
+    direct_form f = {.a = &k->accesses.items[k->tiles.items[instr->a].access],
+                     .b = &k->accesses.items[k->tiles.items[instr->b].access]};
+    glsl_iter_init(w, &f.it, dst->axis, dst->axis_count);
+    if (w->status != SMG_OK) return true;
+    glsl_iter_finish(w, &f.it);
+    if (!fits(w, &f)) return false;
+    f.depth = (int)k->axes.items[instr->axes[0]].tile;
+    f.together = written_out(w, &f);
+    f.from = f.together < f.depth ? "k0" : "0";
+    f.clamped = f.it.has_row && (!glsl_always_valid(w, k->row_axis) || f.it.rows % k->lane_rows != 0);
+    const char *outer = GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", f.depth, f.together);
+    if (f.together < f.depth) GLSL_LINE(w, "[[dont_unroll]]");
+    glsl_open(w, f.together < f.depth ? outer : "");
+    GLSL_LINE(w, "smg_floats b0 = %s;", start_of(w, &f, f.b, instr->axes[0], "0"));
+    row_addresses(w, &f, instr->axes[0]);
+    for (int x = 0; x < f.together; x++) multiply(w, &f, instr, x);
+    glsl_close(w);
+    return true;
+}

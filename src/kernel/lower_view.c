@@ -1,0 +1,46 @@
+/* Operands of a product that are read where they lie in memory. Where the lanes of a core are the elements of one
+ * vector register, a way through shared memory costs what it costs to read memory, and barriers besides; a row's
+ * elements are then read once for all lanes, and neighbouring columns as one register. That asks for operands that
+ * are plain loads, for columns that are neighbours in memory, and for tiles that come out even: only rows may end
+ * early. */
+#include "kernel/lower_internal.h"
+
+/* The access of an operand that is a load and nothing else; -1. */
+static int plain_load(const lowering *l, smg_expr operand) {
+    const smg_expr_node *node = smg_expr_get(l->k->exprs, operand);
+    if (node->prim != SMG_PRIM_LEAF) return -1;
+    const smg_kleaf *leaf = &l->k->leaves.items[node->leaf];
+    if (leaf->what != SMG_KLEAF_LOAD) return -1;
+    const smg_access *access = &l->k->accesses.items[leaf->index];
+    bool plain = access->index == SMG_EXPR_NONE && l->k->buffers.items[access->buffer].type == SMG_TYPE_F32;
+    return plain ? leaf->index : -1;
+}
+
+static bool comes_out_even(const lowering *l, int axis) {
+    int64_t extent, tile = l->s->tile[axis];
+    if (tile == 1) return true;
+    return smg_size_is_const(l->g->sizes, l->space->axes.items[axis].extent, &extent) && extent % tile == 0;
+}
+
+static bool even(const lowering *l, const smg_access *access, int rows) {
+    for (int a = 0; a < access->axis_count; a++)
+        if (access->axis[a] != rows && !comes_out_even(l, access->axis[a])) return false;
+    return true;
+}
+
+static bool neighbours(const lowering *l, const smg_access *access, int axis) {
+    int64_t stride;
+    for (int a = 0; a < access->axis_count; a++) {
+        if (access->axis[a] == axis)
+            return smg_size_is_const(l->g->sizes, access->stride[a], &stride) && stride == 1;
+    }
+    return false;
+}
+
+bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int *out_left, int *out_right) {
+    *out_left = plain_load(l, left);
+    *out_right = plain_load(l, right);
+    if (*out_left < 0 || *out_right < 0 || unit_axis == l->s->row_axis) return false;
+    const smg_access *a = &l->k->accesses.items[*out_left], *b = &l->k->accesses.items[*out_right];
+    return even(l, a, l->s->row_axis) && even(l, b, -1) && neighbours(l, b, unit_axis);
+}
