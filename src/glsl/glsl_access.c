@@ -29,10 +29,6 @@ int glsl_registers(const smg_kernel *k, const smg_tile *tile) {
     return (int)smg_tile_registers(k, tile);
 }
 
-int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile) {
-    return smg_tile_shared_bytes(k, tile) / 4;
-}
-
 /* ---- addresses
  * ------------------------------------------------------------------------------------ */
 
@@ -232,9 +228,17 @@ static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_t
     return it->j;
 }
 
-bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile) {
+static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
     return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % 4 == 0;
+}
+
+/* One memory has one type: groups where every tile on it is made of whole ones. */
+bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile) {
+    bool wide = whole_groups(k, tile);
+    for (int t = 0; tile->memory > 0 && t < k->tiles.count; t++)
+        if (k->tiles.items[t].memory == tile->memory) wide = wide && whole_groups(k, &k->tiles.items[t]);
+    return wide;
 }
 
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {

@@ -144,10 +144,11 @@ static void write_shared(glsl_writer *w, smg_text *out) {
     const smg_kernel *k = w->k;
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
-        if (tile->residence != SMG_SHARED) continue;
+        int64_t words = smg_kernel_memory_bytes(k, t) / 4;
+        if (tile->residence != SMG_SHARED || words == 0) continue; /* the first tile of a memory stands for all */
         bool wide = glsl_tile_wide(k, tile);
         smg_text_addf(out, "shared %s t_%s[%lld];\n", wide ? "vec4" : glsl_kind(tile->kind), w->tile_name[t],
-                      (long long)(glsl_shared_elements(k, tile) / (wide ? 4 : 1)));
+                      (long long)(words / (wide ? 4 : 1)));
     }
     if (smg_kernel_join_bytes(k) > 0)
         smg_text_addf(out, "shared float smg_join[%lld];\n", (long long)(smg_kernel_join_bytes(k) / 4));

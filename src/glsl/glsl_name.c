@@ -36,6 +36,14 @@ static const char *unique(glsl_writer *w, const char *name, const char *const *t
     return text;
 }
 
+/* Tiles on one memory share its array. */
+static const char *tile_array(glsl_writer *w, int t) {
+    int memory = w->k->tiles.items[t].memory;
+    for (int i = 0; memory > 0 && i < t; i++)
+        if (w->k->tiles.items[i].memory == memory) return w->tile_name[i];
+    return unique(w, w->k->tiles.items[t].name, w->tile_name, t);
+}
+
 smg_status glsl_names(glsl_writer *w) {
     const smg_kernel *k = w->k;
     w->axis_name = glsl_zeroed(w, k->axes.count, sizeof(char *));
@@ -45,7 +53,7 @@ smg_status glsl_names(glsl_writer *w) {
     for (int i = 0; i < k->axes.count; i++)
         w->axis_name[i] = unique(w, k->axes.items[i].name, w->axis_name, i);
     for (int i = 0; i < k->tiles.count; i++)
-        w->tile_name[i] = unique(w, k->tiles.items[i].name, w->tile_name, i);
+        w->tile_name[i] = tile_array(w, i);
     for (int i = 0; i < k->buffers.count; i++)
         w->buffer_name[i] = unique(w, k->buffers.items[i].name, w->buffer_name, i);
     return w->status;

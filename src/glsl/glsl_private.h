@@ -167,7 +167,6 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
  * starts at the current element. */
 bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
-int64_t glsl_shared_elements(const smg_kernel *k, const smg_tile *tile);
 int glsl_registers(const smg_kernel *k, const smg_tile *tile);
 int glsl_column_registers(const smg_kernel *k, const smg_tile *tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);

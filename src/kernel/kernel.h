@@ -16,7 +16,8 @@
  *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec
  * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
  * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
- * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup. A STAGING tile is in
+ * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its
+ * `memory`. A STAGING tile is in
  * registers too, but on its way from global to shared memory: its elements, flattened in its axes' order, are dealt
  * out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its elements stay
  * where an access says (0 where invalid), and only MMA reads it.
@@ -52,6 +53,7 @@ typedef struct smg_tile {
     int axis[SMG_TILE_AXES];  /* indices of kernel->axes */
     int pad;                  /* SHARED: elements behind each run of the last axis */
     int access;               /* VIEW: of an f32 buffer that is not written, without an index */
+    int memory;               /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
 } smg_tile;
 
 /* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
@@ -130,6 +132,18 @@ typedef struct smg_instr {
     const char *note;      /* why it is there; printed as a comment */
 } smg_instr;
 
+/* Tiles that are needed at one point of the program, and the MMA that runs there (-1: none). */
+#define KERNEL_LIVE_WORDS 4
+#define KERNEL_LIVE_TILES (KERNEL_LIVE_WORDS * 64)
+typedef struct kernel_live_set {
+    uint64_t word[KERNEL_LIVE_WORDS];
+} kernel_live_set;
+typedef struct kernel_live_point {
+    kernel_live_set tiles;
+    int product;
+} kernel_live_point;
+typedef SMG_ARRAY(kernel_live_point) smg_kernel_live;
+
 typedef struct smg_kernel {
     const char *name;
     smg_arena *arena;
@@ -145,6 +159,7 @@ typedef struct smg_kernel {
     SMG_ARRAY(smg_kleaf) leaves;
     SMG_ARRAY(smg_kbuffer) buffers; /* index = binding */
     SMG_ARRAY(smg_instr) code;
+    smg_kernel_live live;  /* the points where most is needed (kernel_live.c); empty: all tiles at once */
 } smg_kernel;
 
 /* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */
@@ -156,6 +171,12 @@ int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
 int64_t smg_kernel_shared_bytes(const smg_kernel *k); /* tiles + the scratch of wide reductions */
+/* The shared memory that tile `t` lies on: bytes of its largest tile; 0 for all but the first tile of a memory. */
+int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t);
+/* Runs of `axis` in a shared tile can be read as groups of four. */
+bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis);
+/* The most that a lane needs at once: tiles whose value somebody still reads, and the factors of the product that is
+ * under way (kernel_live.c). Addresses and what the driver reads ahead come on top. */
 int64_t smg_kernel_registers(const smg_kernel *k);
 /* Bytes of scratch that REDUCE needs when a row's column lanes span more than one subgroup: one 4-byte
  * word for each subgroup, or for each invocation when subgroup is 1. 0 when no reduction crosses. */

@@ -16,6 +16,16 @@ static int block_size(const kernel_space *s, int64_t first) {
     return s->elements - first < KERNEL_BLOCK ? (int)(s->elements - first) : KERNEL_BLOCK;
 }
 
+/* What lay on the memory of a tile that is written now is gone. */
+static void end_others(const kernel_machine *m, kernel_worker *w, int tile) {
+    int memory = tile >= 0 ? m->k->tiles.items[tile].memory : 0;
+    for (int t = 0; memory > 0 && t < m->k->tiles.count; t++) {
+        if (t == tile || m->k->tiles.items[t].memory != memory) continue;
+        int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[t]);
+        for (int64_t i = 0; i < elements; i++) w->tile[t][i] = (double)NAN;
+    }
+}
+
 static double rounded(const kernel_machine *m, smg_kind kind, double value) {
     return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
 }
@@ -196,6 +206,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
 static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
+    end_others(m, w, instr->dst);
     switch (instr->kind) {
     case SMG_I_SET:
     case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;

@@ -2,6 +2,7 @@
  * statement; names must be declared before they are used, and only the index of an access may look
  * ahead, at accesses further down. The reader makes a well-formed kernel, or fails with FORMAT and the
  * line; whether the program is right is the verifier's business. */
+#include "kernel/kernel_live.h"
 #include "kernel/kernel_parse.h"
 
 #define MOST_LANES 4096
@@ -95,6 +96,7 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_word(r, "of"));
         SMG_TRY(kernel_read_int(r, 0, INT32_MAX, &tile.access));
     }
+    if (kernel_read_keyword(r, "memory")) SMG_TRY(kernel_read_int(r, 1, INT32_MAX, &tile.memory));
     smg_tile *slot = SMG_ARRAY_PUSH(r->arena, &r->k->tiles);
     if (!slot) return SMG_MEMORY;
     *slot = tile;
@@ -322,6 +324,7 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
     SMG_TRY(smg_exprs_create(arena, &k->exprs));
     kernel_reader r = {.ctx = smg_arena_context(arena), .arena = arena, .k = k, .at = text, .line = 1};
     SMG_TRY(read_lines(&r));
+    SMG_TRY(kernel_live_keep(k));
     *out_kernel = k;
     return SMG_OK;
 }

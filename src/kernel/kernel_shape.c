@@ -60,6 +60,24 @@ int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
     return saturating_mul(saturating_mul(runs, run + tile->pad), WORD_BYTES);
 }
 
+int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {
+    int64_t most = smg_tile_shared_bytes(k, &k->tiles.items[t]);
+    int memory = k->tiles.items[t].memory;
+    for (int i = 0; memory > 0 && i < k->tiles.count; i++) {
+        if (k->tiles.items[i].memory != memory) continue;
+        if (i < t) return 0;
+        int64_t bytes = smg_tile_shared_bytes(k, &k->tiles.items[i]);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis) {
+    if (tile->axis_count == 0 || tile->axis[tile->axis_count - 1] != axis) return false;
+    int64_t run = k->axes.items[axis].tile;
+    return run % 4 == 0 && (run + tile->pad) % 4 == 0;
+}
+
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
     if (k->lane_cols <= k->subgroup || k->lane_cols == 1) return 0;
     bool reduces = false;
@@ -91,14 +109,8 @@ int64_t smg_kernel_join_bytes(const smg_kernel *k) {
 
 int64_t smg_kernel_shared_bytes(const smg_kernel *k) {
     int64_t bytes = smg_kernel_scratch_bytes(k) + smg_kernel_join_bytes(k);
-    for (int i = 0; i < k->tiles.count; i++) bytes += smg_tile_shared_bytes(k, &k->tiles.items[i]);
+    for (int i = 0; i < k->tiles.count; i++) bytes += smg_kernel_memory_bytes(k, i);
     return bytes;
-}
-
-int64_t smg_kernel_registers(const smg_kernel *k) {
-    int64_t registers = 0;
-    for (int i = 0; i < k->tiles.count; i++) registers += smg_tile_registers(k, &k->tiles.items[i]);
-    return registers;
 }
 
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups) {

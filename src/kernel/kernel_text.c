@@ -252,6 +252,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
+        if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
         smg_text_add(text, "\n");
     }
 }

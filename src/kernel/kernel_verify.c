@@ -88,6 +88,9 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
             return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
         if (tile->residence == SMG_VIEW) SMG_TRY(verify_view(v, tile));
+        if (tile->memory < 0 || (tile->memory > 0 && (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT)))
+            return KERNEL_WRONG(v, "tile '%s' lies on memory %d; only shared tiles of floats share one", tile->name,
+                                tile->memory);
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }

@@ -35,6 +35,14 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
 
 smg_status kernel_verify_write_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
+    for (int i = 0; t->memory > 0 && i < v->k->tiles.count; i++) {
+        const smg_tile *other = &v->k->tiles.items[i];
+        if (i == tile || other->memory != t->memory) continue;
+        if (v->tiles[i].read || v->tiles[i].written)
+            return KERNEL_WRONG(v, "shared tile '%s' is written without a barrier after the last %s of '%s', on whose "
+                                   "memory it lies", t->name, v->tiles[i].read ? "read" : "write", other->name);
+        v->tiles[i].set = false;
+    }
     kernel_tile_state *state = &v->tiles[tile];
     state->set = true;
     if (t->residence != SMG_SHARED) return SMG_OK;

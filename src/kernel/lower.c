@@ -1,6 +1,7 @@
 /* Lowering, the driver: axes, passes, then the program in order. Staged-once operands first; one loop
  * per pass with the folds of that pass; what is final after a pass behind its loop; results that do not
  * vary at the end. */
+#include "kernel/kernel_live.h"
 #include "kernel/lower_internal.h"
 
 static smg_status make_axes(lowering *l) {
@@ -228,7 +229,9 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
         SMG_TRY(assemble(l));
         SMG_TRY(drop_tiles(l));
         lower_layout(k);
+        if (l->s->reuse) SMG_TRY(lower_memory(l));
         SMG_TRY(lower_barriers(l));
+        SMG_TRY(kernel_live_keep(k));
     }
     *out_refused = l->refused;
     if (l->refused == NULL) *out_kernel = k;

@@ -28,11 +28,20 @@ static uint64_t bit_of(const uses *u, int tile) {
     return tile >= 0 && u->bit[tile] >= 0 ? UINT64_C(1) << u->bit[tile] : 0;
 }
 
+/* Writing a tile writes all that lie on its memory. */
+static uint64_t bits_under(const uses *u, int tile) {
+    uint64_t bits = bit_of(u, tile);
+    int memory = tile >= 0 ? u->k->tiles.items[tile].memory : 0;
+    for (int t = 0; memory > 0 && t < u->k->tiles.count; t++)
+        if (u->k->tiles.items[t].memory == memory) bits |= bit_of(u, t);
+    return bits;
+}
+
 static uses uses_of(const smg_kernel *k, const int *bit, const smg_instr *in) {
     uses u = { .k = k, .bit = bit };
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, in->expr, add_read, &u);
     if (in->kind == SMG_I_MMA) u.reads |= bit_of(&u, in->a) | bit_of(&u, in->b);
-    u.writes = bit_of(&u, in->dst);
+    u.writes = bits_under(&u, in->dst);
     return u;
 }
 

@@ -85,6 +85,9 @@ smg_status lower_join(lowering *l);
 /* lower_pipeline.c: slices are fetched one step ahead. */
 smg_status lower_pipeline(lowering *l);
 
+/* lower_memory.c: shared tiles that are never needed together lie on the same memory. */
+smg_status lower_memory(lowering *l);
+
 /* lower_barriers.c: barriers that order nothing go. */
 smg_status lower_barriers(lowering *l);
 

@@ -58,10 +58,10 @@ static double cost_of(const planner *p, const segment *s) {
     /* Of equally many kernels those that move least: a tensor that stays inside is what a kernel is for. */
     if (p->options->objective == SMG_OBJECTIVE_DISPATCHES)
         return 1.0 + 1e-14 * s->price.bytes + 1e-6 * s->price.seconds;
-    /* What goes from kernel to kernel is written and read back, which fused work does not do and needs no memory for.
-     * Arithmetic hides most of it where prices are right to a tenth; so it counts once more, and of two ways that
-     * come out alike the one that keeps it inside is taken. */
-    return s->price.seconds + 2.0 * s->price.stored / p->target->bandwidth;
+    /* What goes from kernel to kernel is written, kept and read back, which fused work does not do. Arithmetic hides
+     * most of it where prices are right to a tenth; so each of the three counts once more, and of two ways that come
+     * out alike the one that keeps it inside is taken. */
+    return s->price.seconds + 3.0 * s->price.stored / p->target->bandwidth;
 }
 
 static bool is_product(const planner *p, int at) {

@@ -9,7 +9,7 @@
 #define WHOLLY 8.0 /* a norm that takes the larger */
 
 /* What things take, in multiply-adds of the measured rate for each lane. A core that switches between many lanes
- * (fitted to 272 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
+ * (fitted to 177 kernels of products and chains of them on one discrete GPU, bench/NOTES.md): shared memory serves a
  * subgroup's reads of the same 16-byte groups together, so a word of a group costs little, a word read alone a whole
  * turn; the step of a loop costs more than its arithmetic. A core whose lanes are the elements of one vector register
  * makes a read that they spread over memory once for each. */
@@ -26,21 +26,20 @@ typedef struct unit_costs {
     double ahead_wait;              /* of a load that other work overlaps */
     double reduce_wait;             /* seconds that one exchange of a reduction takes, where lanes wait for it */
     double barrier;                 /* share of the measured cost */
-    double registers;               /* that the driver's compiler takes for each of a tile's */
+    double registers;               /* of its own that the driver's compiler gives a lane: addresses, what it reads ahead */
     double overlap;                 /* norm in which arithmetic, waits and memory add up: 1 not hidden at all, large:
                                        wholly */
 } unit_costs;
-static const unit_costs switching = { .product = 1.27, .row_word = 0.14, .column_word = 0.2, .lone_word = 4.5,
-                                      .depth_word = 0.78, .view_word = 4.0,
-                                      .map = 0.9, .element = 1.5, .load = 4.6, .stage = 3.85,
-                                      .put = 0.22, .hop = 26.0, .join = 36.0, .load_wait = 1.0,
-                                      .product_wait = 0.0022, .ahead_wait = 0.022, .reduce_wait = 2.6e-8,
-                                      .barrier = 0.023, .registers = 1.85, .overlap = 1.7 };
+static const unit_costs switching = { .product = 1.24, .row_word = 0.02, .column_word = 0.068, .lone_word = 4.8,
+                                      .depth_word = 2.6, .view_word = 4.0, .map = 0.15, .element = 4.7, .load = 11.1,
+                                      .stage = 4.1, .put = 0.039, .hop = 39.0, .join = 7.7, .load_wait = 1.97,
+                                      .product_wait = 0.000215, .ahead_wait = 0.0037, .reduce_wait = 2.55e-8,
+                                      .barrier = 0.0058, .registers = 27.6, .overlap = 1.6 };
 static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
                                       .depth_word = 4.0, .view_word = 1.0,
                                       .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
                                       .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
-                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 1.0, .overlap = WHOLLY };
+                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 0.0, .overlap = WHOLLY };
 
 typedef struct open_loop {
     int axis;
@@ -183,11 +182,6 @@ static void count_reduce(walk *w, const smg_instr *in) {
     if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
 }
 
-static bool along_k(const smg_kernel *k, const smg_tile *tile, int k_axis) {
-    int last = tile->axis[tile->axis_count - 1];
-    return last == k_axis && k->axes.items[last].tile % 4 == 0 && (k->axes.items[last].tile + tile->pad) % 4 == 0;
-}
-
 /* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
 static double bank_conflicts(int64_t stride) {
     int count[8] = { 0 }, most = 1;
@@ -202,7 +196,7 @@ static double bank_conflicts(int64_t stride) {
 static double column_reads(const walk *w, const smg_tile *tile, int k_axis, double columns) {
     int last = tile->axis[tile->axis_count - 1];
     int64_t run = w->k->axes.items[last].tile + tile->pad;
-    if (along_k(w->k, tile, k_axis)) return columns * w->cost->depth_word * bank_conflicts(run * w->k->vec);
+    if (smg_tile_runs_along(w->k, tile, k_axis)) return columns * w->cost->depth_word * bank_conflicts(run * w->k->vec);
     return columns * (w->k->vec % 4 == 0 && run % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
 }
 
@@ -230,10 +224,15 @@ static void count_product(walk *w, const smg_instr *in) {
     w->flops += 2.0 * products * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
 }
 
+/* Lanes that reach half of a core's rate, as a share of what it can hold, and the sums that stand for another lane. */
+#define HALF_BUSY (1.0 / 120.0)
+#define LANE_SUMS 227.0
+
 /* Share of a core's rate that so many lanes reach: each needs others, or independent work of its own, to fill the time
- * that an operation takes. A tenth of what a core can hold is enough. */
+ * that an operation takes. */
 static double busy_share(const walk *w, double lanes) {
-    return fmin(1.0, lanes * (1.0 + w->sums / 64.0) / ((double)w->t->core_lanes / 10.0));
+    double all = (double)w->t->core_lanes, half = all * HALF_BUSY, at_hand = lanes * (1.0 + w->sums / LANE_SUMS);
+    return fmin(1.0, at_hand / (at_hand + half) * (all + half) / all);
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
@@ -295,25 +294,9 @@ static void step(walk *w, const smg_instr *in) {
     }
 }
 
-/* Registers beyond the tiles: the factors that a lane holds while it multiplies, by groups of four along k. */
-static int64_t factor_registers(const smg_kernel *k) {
-    int64_t most = 0;
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_MMA) continue;
-        const smg_tile *c = &k->tiles.items[in->dst];
-        int64_t rows = (smg_tile_rows(k, c) + k->lane_rows - 1) / k->lane_rows;
-        int64_t cols = smg_tile_registers(k, c) / rows;
-        int64_t need = rows * (along_k(k, &k->tiles.items[in->a], in->axes[0]) ? 4 : 1) +
-                       cols * (along_k(k, &k->tiles.items[in->b], in->axes[0]) ? 4 : 1);
-        if (need > most) most = need;
-    }
-    return most;
-}
-
 static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
     price->shared_bytes = smg_kernel_shared_bytes(k);
-    price->registers = smg_kernel_registers(k) + factor_registers(k);
+    price->registers = smg_kernel_registers(k);
     *out_refused = NULL;
     if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
@@ -323,13 +306,13 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
 }
 
 /* Workgroups that share one core, hide each other's waits and keep its memory busy: bounded by lanes, shared memory
- * and registers (a file holds about 256 lanes of the largest size; the driver adds some of its own to each lane). */
+ * and registers, to which the driver's compiler adds its own: some for every kernel and about one an instruction. */
 static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price, const unit_costs *cost) {
     double lanes = (double)smg_kernel_invocations(k);
     double by_lanes = floor((double)t->core_lanes / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
-    double registers = cost->registers * (double)price->registers + 24.0;
-    double by_registers = floor(256.0 * (double)t->registers_lane / (lanes * registers));
+    double registers = (double)price->registers + (double)k->code.count + cost->registers;
+    double by_registers = floor((double)t->registers_core / (lanes * registers));
     double count = fmin(by_lanes, fmin(by_shared, by_registers));
     return count < 1 ? 1 : count;
 }

@@ -51,7 +51,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead;
-    bool joins, direct;
+    bool joins, direct, reuse;
     smg_axis_set covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -82,7 +82,8 @@ static signature sign(const planner *p, const smg_schedule *s) {
     signature key;
     memset(&key, 0, sizeof(key)); /* compared as bytes */
     key = (signature){ .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
-                      .ahead = s->ahead, .joins = s->lane_depth > 1, .direct = s->direct };
+                      .ahead = s->ahead, .joins = s->lane_depth > 1, .direct = s->direct,
+                      .reuse = s->reuse };
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
@@ -106,6 +107,13 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     return SMG_OK;
 }
 
+/* Of two that come out alike, the one that leaves more shared memory: it is the core's cache. */
+static bool is_better(const smg_price *a, const smg_price *b) {
+    if (fabs(a->seconds - b->seconds) > 0.002 * b->seconds) return a->seconds < b->seconds;
+    if (a->shared_bytes != b->shared_bytes) return a->shared_bytes < b->shared_bytes;
+    return a->seconds < b->seconds;
+}
+
 /* *out_seconds: its price, infinite when it does not fit. */
 static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
     segment *best = t->best;
@@ -125,7 +133,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
                 if (slot == NULL) return SMG_MEMORY;
                 *slot = (ranked){ .price = price, .schedule = *s };
             }
-            if (!best->possible || price.seconds < best->price.seconds) {
+            if (!best->possible || is_better(&price, &best->price)) {
                 best->possible = true;
                 best->price = price;
                 best->schedule = *s;
@@ -144,22 +152,33 @@ static int by_price(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Fetching ahead shortens a schedule by some waits: it is tried only behind those that come near the best without it
- * (a schedule that fetches ahead stands right in front of the one that does not). */
-#define AHEAD_REACH 1.5
+/* What a schedule adds to a plainer one shortens it by some waits, or makes room: it is tried only behind those that
+ * come near the best without it, or do not fit. */
+#define PLAINER_REACH 1.5
+
+/* The same schedule without what `s` adds: it stands behind it (sched_candidates.c). */
+static int plainer(const smg_schedules *all, int s) {
+    const smg_schedule *of = &all->items.items[s];
+    int behind = s + 1;
+    if (of->ahead == 0)
+        while (behind < all->items.count && (all->items.items[behind].reuse || all->items.items[behind].ahead > 0)) behind++;
+    return behind < all->items.count ? behind : s;
+}
 
 static smg_status try_each(trial *t, const smg_schedules *schedules) {
     int count = schedules->items.count;
-    double unused, *seconds = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
+    double *seconds = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
     if (seconds == NULL) return SMG_MEMORY;
-    for (int i = 0; i < count; i++) {
-        const smg_schedule *s = &schedules->items.items[i];
-        if (s->ahead == 0) SMG_TRY(try_schedule(t, s, &seconds[i]));
-    }
-    for (int i = 0; i + 1 < count; i++) {
-        const smg_schedule *s = &schedules->items.items[i];
-        bool near = t->p->options->rank > 0 || seconds[i + 1] <= AHEAD_REACH * t->best->price.seconds;
-        if (s->ahead > 0 && t->best->possible && near) SMG_TRY(try_schedule(t, s, &unused));
+    for (int pass = 0; pass < 3; pass++) { /* plain; memory reused; slices fetched ahead */
+        for (int i = 0; i < count; i++) {
+            const smg_schedule *s = &schedules->items.items[i];
+            if (pass != (s->ahead > 0 ? 2 : s->reuse ? 1 : 0)) continue;
+            double before = pass > 0 ? seconds[plainer(schedules, i)] : 0;
+            bool near = before <= PLAINER_REACH * t->best->price.seconds || t->p->options->rank > 0;
+            bool may_fit = pass == 1 && isinf(before);
+            seconds[i] = HUGE_VAL;
+            if (pass == 0 || may_fit || (t->best->possible && near)) SMG_TRY(try_schedule(t, s, &seconds[i]));
+        }
     }
     return SMG_OK;
 }

@@ -100,15 +100,19 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
      * only held columns have. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
     bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
+    /* Only what one product leaves for the next can take the place of operands. */
+    bool chain = e->roles.contractions > 1 && base.columns != 0 && !base.direct;
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
-        for (int ahead = most_ahead; ahead >= 0; ahead--) {
-            smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-            if (s == NULL) return SMG_MEMORY;
-            *s = base;
-            s->vec = vec;
-            s->ahead = ahead;
+        base.vec = vec;
+        for (int reuse = chain ? 1 : 0; reuse >= 0; reuse--) {
+            base.reuse = reuse == 1;
+            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) {
+                smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+                if (s == NULL) return SMG_MEMORY;
+                *s = base;
+            }
         }
     }
     return SMG_OK;

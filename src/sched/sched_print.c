@@ -19,5 +19,6 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->lane_depth > 1) smg_text_addf(text, ", contraction over %d", s->lane_depth);
     if (s->ahead > 0) smg_text_add(text, ", slices fetched ahead");
     if (s->direct) smg_text_add(text, ", operands read where they lie");
+    if (s->reuse) smg_text_add(text, ", shared memory reused");
     smg_text_addf(text, ", subgroup %d\n", s->subgroup);
 }

@@ -220,6 +220,7 @@ bool smg_target_switches_lanes(const smg_target *target) {
     return target->core_lanes > target->subgroup_max;
 }
 
+#define LARGEST_LANES 256 /* that a core can give all registers of a lane */
 #define CPU_LOAD 1e-8 /* seconds: its caches and its own reading ahead answer most loads */
 
 void smg_target_settle(smg_target *target) {
@@ -227,6 +228,7 @@ void smg_target_settle(smg_target *target) {
     bool gpu = target->type == SMG_DEVICE_DISCRETE || target->type == SMG_DEVICE_INTEGRATED;
     int64_t shared = gpu ? 2 * target->shared_bytes : target->shared_bytes;
     if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
+    if (target->registers_core_from == SMG_FACT_ASSUMED) target->registers_core = LARGEST_LANES * target->registers_lane;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
     if (target->type != SMG_DEVICE_CPU) return;

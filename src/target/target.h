@@ -63,6 +63,7 @@ typedef struct smg_matrix_shape {
     X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")          \
     X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")         \
     X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")       \
+    X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                  \
     X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                       \
     X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                      \
     X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                          \
@@ -114,7 +115,7 @@ bool smg_target_hides_loads(const smg_target *target);
 /* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
  * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
 bool smg_target_switches_lanes(const smg_target *target);
-/* Assumed facts take what the given ones say: shared memory and lanes of a core, latency of a CPU's loads. For whoever
+/* Assumed facts take what the given ones say: shared memory, registers and lanes of a core, latency of a CPU's loads. For whoever
  * fills a target by hand; parsing does it. */
 void smg_target_settle(smg_target *target);
 /* Hash over everything that changes a plan. */

@@ -69,6 +69,7 @@ static const spoilt rows[] = {
     {"grid i, j", "grid i, j, j", "stands 2 times"},
     {"grid i, j", "grid i, j, k", "axis 'k' is not a grid axis"},
     {"register [i, j]", "register [i, j] pad 2", "only shared tiles"},
+    {"register [i, j]", "register [i, j] memory 1", "only shared tiles of floats share one"},
     {"register [i, j]", "register [i, i]", "names axis 'i' twice"},
     /* loops */
     {"  end\n", "", "the loop over axis 'k' has no end"},
@@ -254,12 +255,39 @@ static void test_owners(void **state) {
     }
 }
 
+/* Two tiles on one memory: the second ends the first, and waits for its readers. */
+static void test_memory(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 1 x 4 vec 1 subgroup 4\naxis i = 4 tile 4\n"
+                               "tile r float register [i]\ntile a float shared [i] memory 1\n"
+                               "tile b float shared [i] memory 1\ntile c float shared [i]\ncode\n  set r = 0\n";
+    static const char *const bodies[][2] = {
+        {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  barrier\n  spill b = r\n", ""},
+        {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  spill b = r\n",
+         "shared tile 'b' is written without a barrier after the last read of 'a', on whose memory it lies"},
+        {"  spill a = r\n  spill b = r\n",
+         "shared tile 'b' is written without a barrier after the last write of 'a', on whose memory it lies"},
+        {"  spill a = r\n  barrier\n  spill b = r\n  barrier\n  stage c walk [i] = a\n",
+         "tile 'a' is read before it is written"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 128];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_int_equal(smg_kernel_shared_bytes(b.k), 2 * 4 * 4);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views), cmocka_unit_test(test_good),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,17 +101,21 @@ static void sizes_around_tiles(void **state) {
 
 /* ---- kernel counts ----------------------------------------------------------------------------- */
 
-static int count_steps(fixture *f, const char *name, const smg_plan_options *options) {
+static int count_steps_on(fixture *f, const char *target_name, const char *name, const smg_plan_options *options) {
     smg_graph *graph;
     smg_target target;
     smg_plan *plan;
     const char *path = smg_arena_format(f->arena, "tests/graphs/%s.smg", name);
     assert_int_equal(check_load(f->ctx, path, &graph), SMG_OK);
-    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    assert_int_equal(check_target(f->ctx, target_name, &target), SMG_OK);
     assert_int_equal(smg_plan_make(graph, &target, options, f->arena, &plan), SMG_OK);
     int steps = plan->steps.count;
     smg_graph_destroy(graph);
     return steps;
+}
+
+static int count_steps(fixture *f, const char *name, const smg_plan_options *options) {
+    return count_steps_on(f, "h200", name, options);
 }
 
 static void one_kernel_each(void **state) {
@@ -125,6 +129,27 @@ static void one_kernel_each(void **state) {
         if (steps != 1) printf("%s: %d kernels\n", name[i], steps);
         assert_int_equal(steps, 1);
     }
+}
+
+/* By price too, on every GPU that comes with a table: batch and heads large (64 x 32) or small (1 x 12), both over the
+ * same lengths. Graphs with fewer sizes take the first ones as rows. */
+static void one_kernel_by_default(void **state) {
+    static const char *const target[] = { "h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1" };
+    static const char *const name[] = { "softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy", "attention" };
+    static const int64_t sizes[][4] = { { 64, 32, 128, 128 }, { 1, 12, 128, 128 }, { 8, 16, 1024, 1024 } };
+    fixture *f = *state;
+    int failed = 0;
+    for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
+        for (size_t i = 0; i < SMG_COUNT_OF(name); i++) {
+            for (size_t s = 0; s < SMG_COUNT_OF(sizes); s++) {
+                smg_plan_options options = { .objective = SMG_OBJECTIVE_TIME, .nominal = sizes[s] };
+                int steps = count_steps_on(f, target[t], name[i], &options);
+                if (steps != 1) printf("%s on %s, sizes %d: %d kernels\n", name[i], target[t], (int)s, steps);
+                failed += steps != 1;
+            }
+        }
+    }
+    assert_int_equal(failed, 0);
 }
 
 /* What turns the halves of queries does not stand between the products of the part beside. */
@@ -331,6 +356,7 @@ int main(void) {
         cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
         cmocka_unit_test(constants_are_prepared),      cmocka_unit_test(a_kernel_or_computed_anew),
         cmocka_unit_test(computed_anew_from_a_result), cmocka_unit_test(maps_wait_for_their_readers),
+        cmocka_unit_test(one_kernel_by_default),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

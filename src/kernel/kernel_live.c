@@ -1,0 +1,160 @@
+/* How many registers a lane needs at once. The driver's compiler gives a value a register only from where it is
+ * computed to where it is read last, so tiles whose lives do not overlap cost one set, and so does a copy of a tile
+ * that nothing reads afterwards. Backward over the program; what a loop needs at its head it needs at its end too, so
+ * the walk is repeated until no loop's head asks for more. Which tiles are needed together does not depend on their
+ * sizes: it is kept with the kernel, for all the sizes that it is priced at. */
+#include "kernel/kernel_live.h"
+
+#define LIVE_LOOPS 16
+
+typedef kernel_live_set live_set;
+
+typedef struct live_walk {
+    const smg_kernel *k;
+    live_set now;                /* read further on */
+    live_set head[LIVE_LOOPS];   /* by loop, in the order of their ends: needed at its first instruction */
+    int inside[LIVE_LOOPS];      /* loops whose END was passed, innermost last */
+    live_set behind[LIVE_LOOPS]; /* needed after each of them */
+    int depth, loops;
+    live_set *meets;             /* by tile; NULL: points are collected instead */
+    smg_arena *arena;
+    smg_kernel_live points;
+    bool failed;                 /* memory */
+} live_walk;
+
+static void add(live_set *s, int tile) { s->word[tile / 64] |= UINT64_C(1) << (tile % 64); }
+static void drop(live_set *s, int tile) { s->word[tile / 64] &= ~(UINT64_C(1) << (tile % 64)); }
+
+static bool within(const live_set *a, const live_set *b) {
+    bool all = true;
+    for (int i = 0; i < KERNEL_LIVE_WORDS; i++) all = all && (a->word[i] & ~b->word[i]) == 0;
+    return all;
+}
+
+static void unite(live_set *into, const live_set *from) {
+    for (int i = 0; i < KERNEL_LIVE_WORDS; i++) into->word[i] |= from->word[i];
+}
+
+static void read_leaf(void *user, int leaf) {
+    live_walk *w = user;
+    const smg_kleaf *f = &w->k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_TILE) add(&w->now, f->index);
+}
+
+/* Keeps the largest sets only, for each product apart: its factors come on top. */
+static void collect(live_walk *w, int product) {
+    for (int i = 0; i < w->points.count; i++) {
+        kernel_live_point *p = &w->points.items[i];
+        if (p->product != product) continue;
+        if (within(&w->now, &p->tiles)) return;
+        if (within(&p->tiles, &w->now)) {
+            p->tiles = w->now;
+            return;
+        }
+    }
+    kernel_live_point *p = SMG_ARRAY_PUSH(w->arena, &w->points);
+    w->failed = w->failed || p == NULL;
+    if (p != NULL) *p = (kernel_live_point){ .tiles = w->now, .product = product };
+}
+
+static void note(live_walk *w, int at) {
+    const smg_instr *in = &w->k->code.items[at];
+    if (w->meets == NULL) collect(w, in->kind == SMG_I_MMA ? at : -1);
+    else if (in->dst >= 0) unite(&w->meets[in->dst], &w->now);
+}
+
+static void pass_instruction(live_walk *w, int at) {
+    const smg_instr *in = &w->k->code.items[at];
+    bool keeps = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || (in->kind == SMG_I_REDUCE && in->accumulate);
+    if (in->dst >= 0) add(&w->now, in->dst); /* written, read or not */
+    note(w, at);
+    if (in->dst >= 0 && !keeps) drop(&w->now, in->dst);
+    if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, in->expr, read_leaf, w);
+    if (in->kind == SMG_I_MMA) add(&w->now, in->b);
+    if (in->kind == SMG_I_MMA || in->kind == SMG_I_SPILL || in->kind == SMG_I_PUT) add(&w->now, in->a);
+    note(w, at);
+}
+
+/* False where there are more loops than are kept, or not as many ends (a program that is not verified yet). */
+static bool pass_loop(live_walk *w, const smg_instr *in, bool *grew) {
+    if (in->kind == SMG_I_END) {
+        if (w->loops == LIVE_LOOPS) return false;
+        w->inside[w->depth] = w->loops++;
+        w->behind[w->depth] = w->now;
+        unite(&w->now, &w->head[w->inside[w->depth++]]);
+        return true;
+    }
+    if (w->depth == 0) return false;
+    live_set *head = &w->head[w->inside[--w->depth]];
+    *grew = *grew || !within(&w->now, head);
+    unite(head, &w->now);
+    unite(&w->now, &w->behind[w->depth]); /* no step at all */
+    return true;
+}
+
+static bool walk_all(live_walk *w) {
+    if (w->k->tiles.count > KERNEL_LIVE_TILES) return false;
+    for (bool grew = true; grew;) {
+        grew = false;
+        w->now = (live_set){ { 0 } };
+        w->depth = w->loops = 0;
+        for (int i = w->k->code.count - 1; i >= 0; i--) {
+            const smg_instr *in = &w->k->code.items[i];
+            if (in->kind != SMG_I_LOOP && in->kind != SMG_I_END) pass_instruction(w, i);
+            else if (!pass_loop(w, in, &grew)) return false;
+        }
+    }
+    return true;
+}
+
+bool kernel_live_meets(const smg_kernel *k, live_set *out_meets) {
+    live_walk w = { .k = k, .meets = out_meets };
+    memset(out_meets, 0, (size_t)k->tiles.count * sizeof(*out_meets));
+    return walk_all(&w);
+}
+
+/* A program with more tiles or loops than are followed has one point, at which every tile is needed. */
+smg_status kernel_live_keep(smg_kernel *k) {
+    live_walk w = { .k = k, .arena = k->arena };
+    k->live = (smg_kernel_live){ 0 };
+    if (walk_all(&w)) k->live = w.points;
+    return w.failed ? SMG_MEMORY : SMG_OK;
+}
+
+/* Runs along k are read as groups of four. */
+static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis) {
+    return smg_tile_runs_along(k, tile, k_axis) ? 4 : 1;
+}
+
+/* What a lane holds while it multiplies: a column of one factor and a row of the other. */
+static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
+    const smg_tile *c = &k->tiles.items[in->dst];
+    int64_t rows = (smg_tile_rows(k, c) + k->lane_rows - 1) / k->lane_rows;
+    int64_t columns = smg_tile_registers(k, c) / rows;
+    return rows * group_along(k, &k->tiles.items[in->a], in->axes[0]) +
+           columns * group_along(k, &k->tiles.items[in->b], in->axes[0]);
+}
+
+static int64_t all_registers(const smg_kernel *k) {
+    int64_t registers = 0, most = 0;
+    for (int i = 0; i < k->tiles.count; i++) registers += smg_tile_registers(k, &k->tiles.items[i]);
+    for (int i = 0; i < k->code.count; i++) {
+        int64_t beside = k->code.items[i].kind == SMG_I_MMA ? factor_registers(k, &k->code.items[i]) : 0;
+        if (beside > most) most = beside;
+    }
+    return registers + most;
+}
+
+int64_t smg_kernel_registers(const smg_kernel *k) {
+    int64_t most = 0, size[KERNEL_LIVE_TILES];
+    if (k->live.count == 0) return all_registers(k);
+    for (int t = 0; t < k->tiles.count; t++) size[t] = smg_tile_registers(k, &k->tiles.items[t]);
+    for (int i = 0; i < k->live.count; i++) {
+        const kernel_live_point *p = &k->live.items[i];
+        int64_t registers = p->product >= 0 ? factor_registers(k, &k->code.items[p->product]) : 0;
+        for (int t = 0; t < k->tiles.count; t++)
+            if (kernel_live_has(&p->tiles, t)) registers += size[t];
+        if (registers > most) most = registers;
+    }
+    return most;
+}
