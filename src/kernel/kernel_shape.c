@@ -61,6 +61,7 @@ int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
 }
 
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {
+    if (k->tiles.items[t].residence != SMG_SHARED) return 0;
     int64_t most = smg_tile_shared_bytes(k, &k->tiles.items[t]);
     int memory = k->tiles.items[t].memory;
     for (int i = 0; memory > 0 && i < k->tiles.count; i++) {

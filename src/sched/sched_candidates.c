@@ -106,7 +106,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
         base.vec = vec;
-        for (int reuse = chain ? 1 : 0; reuse >= 0; reuse--) {
+        for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
             for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) {
                 smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
@@ -225,6 +225,11 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "a result has an axis that the grid cannot cut";
         return SMG_OK;
     }
+    /* Room for most spaces at once: growing would copy and clear all of them several times. */
+    int room = e.roles.contractions > 0 ? 512 : 32;
+    out_schedules->items.items = SMG_ARENA_ARRAY(arena, smg_schedule, (size_t)room);
+    if (out_schedules->items.items == NULL) return SMG_MEMORY;
+    out_schedules->items.capacity = room;
     if (e.roles.contractions > 0) SMG_TRY(add_products(&e));
     else if (e.roles.reductions > 0) SMG_TRY(add_rows(&e));
     else SMG_TRY(add_maps(&e));
