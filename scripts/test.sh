@@ -67,9 +67,9 @@ tests() { # preset, ctest options...
     return "$result"
 }
 
-# Not with sanitizers: what these do with memory model.bert, model.api and fault.memory do too, in a tenth
+# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx and fault.memory do too, in a tenth
 # of the time.
-too_long='fault.caches|model.hf'
+too_long='fault.caches|model.hf|model.onnx_device|model.layers'
 
 stage "packages" scripts/setup.sh
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come

@@ -35,8 +35,8 @@ static const unit_costs switching = { .product = 1.24, .row_word = 0.02, .column
                                       .stage = 4.1, .put = 0.039, .hop = 39.0, .join = 7.7, .load_wait = 1.97,
                                       .product_wait = 0.000215, .ahead_wait = 0.0037, .reduce_wait = 2.55e-8,
                                       .barrier = 0.0058, .registers = 27.6, .overlap = 1.6 };
-static const unit_costs spreading = { .product = 1.0, .row_word = 4.0, .column_word = 4.0, .lone_word = 4.0,
-                                      .depth_word = 4.0, .view_word = 1.0,
+static const unit_costs spreading = { .product = 1.0, .row_word = 20.0, .column_word = 20.0, .lone_word = 20.0,
+                                      .depth_word = 20.0, .view_word = 1.0,
                                       .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
                                       .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
                                       .ahead_wait = 1.0, .barrier = 1.0, .registers = 0.0, .overlap = WHOLLY };
@@ -63,6 +63,7 @@ typedef struct walk {
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
     int loads;         /* of the instruction at hand */
     bool walks;        /* all invocations walk over its elements, whatever lanes they are */
+    bool views;        /* what is accessed are the operands of a product, where they lie */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
@@ -104,7 +105,7 @@ static double count_access(walk *w, const smg_access *a) {
     double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     double asked = tile * w->trips * w->workgroups * bytes;
     whole *= bytes;
-    if (asked < whole) asked = whole;
+    if (asked < whole || w->views) asked = whole; /* views: what is read again comes from the core's own cache */
     double moved = short_runs(w, a);
     w->traffic += asked * moved;
     w->memory += (whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked) * moved;
@@ -200,14 +201,20 @@ static double column_reads(const walk *w, const smg_tile *tile, int k_axis, doub
     return columns * (w->k->vec % 4 == 0 && run % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
 }
 
+/* Sums that vector registers hold beside the factors; more of them pass through memory for every k. */
+#define VECTOR_SUMS 16.0
+
 /* What a lane's reads cost for one k, and the bytes that pass where the factors are views of memory. */
 static double factor_reads(walk *w, const smg_instr *in, double rows, double columns) {
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     if (a->residence != SMG_VIEW || b->residence != SMG_VIEW)
         return rows * w->cost->row_word + column_reads(w, b, in->axes[0], columns);
+    w->views = true;
     count_access(w, &w->k->accesses.items[a->access]);
     count_access(w, &w->k->accesses.items[b->access]);
-    return (rows + columns) * w->cost->view_word;
+    w->views = false;
+    double passing = rows * columns > VECTOR_SUMS ? 3.0 * rows * columns : 0;
+    return (rows + columns) * w->cost->view_word + passing;
 }
 
 /* A lane multiplies rows x columns of registers for each k, and reads the sum of the two. */
