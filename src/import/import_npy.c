@@ -176,7 +176,8 @@ static smg_status read_array(npy_reader *r, const uint8_t *bytes, size_t size) {
     int longer = 0; /* dimensions above 1: with at most one, both orders are the same */
     for (int i = 0; i < array->rank; i++) longer += array->dims[i] > 1;
     if (r->fortran && longer > 1 && array->count > 0) {
-        return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' is in Fortran order, C order is read: save numpy.ascontiguousarray of it",
+        return smg_fail(r->ctx, SMG_UNSUPPORTED,
+                        "'%s' is in Fortran order, C order is read: save numpy.ascontiguousarray of it",
                         r->label);
     }
     int64_t needed = 0;

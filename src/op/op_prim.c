@@ -1,6 +1,6 @@
 /* The scalar primitives and the combines: prim.def as a table, and their values in double. Integers
- * are exact in double up to 2^53, their products modulo 2^32 beyond; integer division truncates and a division by zero gives 0, as no
- * device promises anything there. */
+ * are exact in double up to 2^53, their products modulo 2^32 beyond; integer division truncates and a division by
+ * zero gives 0, as no device promises anything there. */
 #include "op/op_private.h"
 
 #include <math.h>

@@ -26,7 +26,7 @@ typedef struct unit_costs {
     double ahead_wait;              /* of a load that other work overlaps */
     double reduce_wait;             /* seconds that one exchange of a reduction takes, where lanes wait for it */
     double barrier;                 /* share of the measured cost */
-    double registers;               /* of its own that the driver's compiler gives a lane: addresses, what it reads ahead */
+    double registers;               /* that the driver's compiler adds: addresses, what it reads ahead */
     double overlap;                 /* norm in which arithmetic, waits and memory add up: 1 not hidden at all, large:
                                        wholly */
 } unit_costs;

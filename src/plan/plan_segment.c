@@ -157,12 +157,11 @@ static int by_price(const void *a, const void *b) {
 #define PLAINER_REACH 1.5
 
 /* The same schedule without what `s` adds: it stands behind it (sched_candidates.c). */
-static int plainer(const smg_schedules *all, int s) {
-    const smg_schedule *of = &all->items.items[s];
-    int behind = s + 1;
-    if (of->ahead == 0)
-        while (behind < all->items.count && (all->items.items[behind].reuse || all->items.items[behind].ahead > 0)) behind++;
-    return behind < all->items.count ? behind : s;
+static int plainer(const smg_schedules *all, int at) {
+    const smg_schedule *s = all->items.items, *of = &s[at];
+    int behind = at + 1;
+    while (of->ahead == 0 && behind < all->items.count && (s[behind].reuse || s[behind].ahead > 0)) behind++;
+    return behind < all->items.count ? behind : at;
 }
 
 static smg_status try_each(trial *t, const smg_schedules *schedules) {
