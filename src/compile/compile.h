@@ -141,10 +141,10 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id nod
 /* Shape and type of the node at these sizes, memory for the elements. */
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node,
                            const int64_t *symbols, smg_arena *arena, smg_tensor *out_tensor);
-/* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
 /* Does `tensor`, given for `input`, have an element outside of the smallest table that it indexes? Which? */
 bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
                         int64_t *out_element);
+/* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
 smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path,
                            smg_arena *arena, smg_tensor *out_tensor);
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);

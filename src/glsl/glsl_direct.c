@@ -43,8 +43,7 @@ static bool fits(glsl_writer *w, const direct_form *f) {
     const smg_kernel *k = w->k;
     if (f->it.column_count == 0) return false;
     int last = f->it.column[f->it.column_count - 1];
-    int64_t unit = 0;
-    if (!smg_size_is_const(k->sizes, stride_of(f->b, last), &unit) || unit != 1) return false;
+    if (!smg_size_is_one(k->sizes, stride_of(f->b, last))) return false;
     if (k->axes.items[last].tile % k->lane_cols != 0) return false;
     const smg_access *both[2] = {f->a, f->b};
     for (int n = 0; n < 2; n++)

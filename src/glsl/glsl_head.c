@@ -111,20 +111,18 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
 }
 
 static void write_push(glsl_writer *w, smg_text *out) {
-    bool any = false;
+    const char *head = "layout(push_constant) uniform Push {\n";
     for (int b = 0; b < w->k->buffers.count; b++) {
         if (!w->address_used[b]) continue;
-        if (!any) smg_text_add(out, "layout(push_constant) uniform Push {\n");
-        any = true;
-        smg_text_addf(out, "    uint64_t a_%s;\n", w->buffer_name[b]);
+        smg_text_addf(out, "%s    uint64_t a_%s;\n", head, w->buffer_name[b]);
+        head = "";
     }
     for (int s = 0; s < w->symbol_count; s++) {
         if (!w->symbol_used[s]) continue;
-        if (!any) smg_text_add(out, "layout(push_constant) uniform Push {\n");
-        any = true;
-        smg_text_addf(out, "    int %s;\n", glsl_symbol(w, s));
+        smg_text_addf(out, "%s    int %s;\n", head, glsl_symbol(w, s));
+        head = "";
     }
-    if (any) smg_text_add(out, "} push;\n");
+    if (head[0] == '\0') smg_text_add(out, "} push;\n");
 }
 
 /* smg_across(f, at): element at + lane of f. Every lane reads all of them, from addresses that are the same for all

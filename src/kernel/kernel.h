@@ -17,10 +17,9 @@
  * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
  * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
  * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its
- * `memory`. A STAGING tile is in
- * registers too, but on its way from global to shared memory: its elements, flattened in its axes' order, are dealt
- * out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its elements stay
- * where an access says (0 where invalid), and only MMA reads it.
+ * `memory`. A STAGING tile is in registers too, but on its way from global to shared memory: its elements, flattened in
+ * its axes' order, are dealt out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at
+ * all: its elements stay where an access says (0 where invalid), and only MMA reads it.
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.

@@ -113,7 +113,7 @@ bool kernel_live_meets(const smg_kernel *k, live_set *out_meets) {
     return walk_all(&w);
 }
 
-/* A program with more tiles or loops than are followed has one point, at which every tile is needed. */
+/* A program with more tiles or loops than are followed keeps no points: all its tiles count as needed at once. */
 smg_status kernel_live_keep(smg_kernel *k) {
     live_walk w = { .k = k, .arena = k->arena };
     k->live = (smg_kernel_live){ 0 };

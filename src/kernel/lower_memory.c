@@ -17,7 +17,7 @@ static bool can_reuse(const smg_kernel *k, int t) {
     return k->tiles.items[t].residence == SMG_SHARED && k->tiles.items[t].kind == SMG_KIND_FLOAT;
 }
 
-/* The first earlier tile whose memory nobody needs together with `t`; -1. Later tiles prefer it to a larger one: sizes
+/* The first earlier tile whose memory nobody needs together with `t`; -1. The first, not the one that fits best: sizes
  * are not known here, other schedules price the same program with tiles of their own. */
 static int partner(const memories *m, int t) {
     for (int first = 0; first < t; first++) {

@@ -29,11 +29,8 @@ static bool even(const lowering *l, const smg_access *access, int rows) {
 }
 
 static bool neighbours(const lowering *l, const smg_access *access, int axis) {
-    int64_t stride;
-    for (int a = 0; a < access->axis_count; a++) {
-        if (access->axis[a] == axis)
-            return smg_size_is_const(l->g->sizes, access->stride[a], &stride) && stride == 1;
-    }
+    for (int a = 0; a < access->axis_count; a++)
+        if (access->axis[a] == axis) return smg_size_is_one(l->g->sizes, access->stride[a]);
     return false;
 }
 

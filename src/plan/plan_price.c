@@ -63,7 +63,6 @@ typedef struct walk {
     double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
     int loads;         /* of the instruction at hand */
     bool walks;        /* all invocations walk over its elements, whatever lanes they are */
-    bool views;        /* what is accessed are the operands of a product, where they lie */
     bool staged;       /* since the last barrier something was staged */
     bool fetched;      /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
@@ -94,8 +93,8 @@ static double short_runs(const walk *w, const smg_access *a) {
     return 1;
 }
 
-/* The bytes of the whole view. */
-static double count_access(walk *w, const smg_access *a) {
+/* `again`: what is read more than once comes from the core's own cache. Returns the bytes of the whole view. */
+static double count_access(walk *w, const smg_access *a, bool again) {
     double tile = 1, whole = 1;
     for (int i = 0; i < a->axis_count; i++) {
         double extent = extent_of(w, a->axis[i]), size = (double)w->k->axes.items[a->axis[i]].tile;
@@ -105,7 +104,7 @@ static double count_access(walk *w, const smg_access *a) {
     double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     double asked = tile * w->trips * w->workgroups * bytes;
     whole *= bytes;
-    if (asked < whole || w->views) asked = whole; /* views: what is read again comes from the core's own cache */
+    if (asked < whole || again) asked = whole;
     double moved = short_runs(w, a);
     w->traffic += asked * moved;
     w->memory += (whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked) * moved;
@@ -115,7 +114,7 @@ static double count_access(walk *w, const smg_access *a) {
 static void count_leaf(void *user, int leaf) {
     walk *w = user;
     const smg_kleaf *f = &w->k->leaves.items[leaf];
-    if (f->what == SMG_KLEAF_LOAD) count_access(w, &w->k->accesses.items[f->index]);
+    if (f->what == SMG_KLEAF_LOAD) count_access(w, &w->k->accesses.items[f->index], false);
 }
 
 /* Slots that an elementwise instruction over `axes` takes, lanes and registers rounded up. */
@@ -209,10 +208,8 @@ static double factor_reads(walk *w, const smg_instr *in, double rows, double col
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
     if (a->residence != SMG_VIEW || b->residence != SMG_VIEW)
         return rows * w->cost->row_word + column_reads(w, b, in->axes[0], columns);
-    w->views = true;
-    count_access(w, &w->k->accesses.items[a->access]);
-    count_access(w, &w->k->accesses.items[b->access]);
-    w->views = false;
+    count_access(w, &w->k->accesses.items[a->access], true);
+    count_access(w, &w->k->accesses.items[b->access], true);
     double passing = rows * columns > VECTOR_SUMS ? 3.0 * rows * columns : 0;
     return (rows + columns) * w->cost->view_word + passing;
 }
@@ -288,7 +285,7 @@ static void step(walk *w, const smg_instr *in) {
         break;
     case SMG_I_STORE:
         w->walks = false;
-        w->stored += count_access(w, &w->k->accesses.items[in->a]);
+        w->stored += count_access(w, &w->k->accesses.items[in->a], false);
         count_map(w, in);
         break;
     case SMG_I_STAGE:

@@ -156,7 +156,7 @@ static int by_price(const void *a, const void *b) {
  * come near the best without it, or do not fit. */
 #define PLAINER_REACH 1.5
 
-/* The same schedule without what `s` adds: it stands behind it (sched_candidates.c). */
+/* The same schedule without what the one at `at` adds: it stands behind it (sched_candidates.c). */
 static int plainer(const smg_schedules *all, int at) {
     const smg_schedule *s = all->items.items, *of = &s[at];
     int behind = at + 1;

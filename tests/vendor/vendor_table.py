@@ -130,8 +130,8 @@ MiniLM (`tests/vendor/minilm_layer.smg`) is planned from the limits that each dr
 for one sequence of 128 tokens, and every pipeline is built. No such GPU is there: no-op DRM shims
 let Mesa's drivers load and compile, so there are no times and no results.
 
-"Planned" is what the compiler of smg counts before: 32-bit values of one lane in register tiles,
-bytes in shared tiles. "Registers used" is the driver's own count: VGPRs (RADV; its scheduler takes
+"Planned" is what the compiler of smg counts before: the most 32-bit values that a lane needs at once
+for tiles and factors (decision 0016), bytes of shared memory. "Registers used" is the driver's own count: VGPRs (RADV; its scheduler takes
 as many as the occupancy allows), vec4 registers (Turnip), 16-bit halves (Honeykrisp), GPRs (NVK),
 and for Intel the most that are live at once in a whole subgroup, of 128 in the file. "Spills" adds
 what is stored to memory and loaded again (AMD: spilled registers; Adreno: STP and LDP). A dash: the
