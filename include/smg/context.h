@@ -13,8 +13,8 @@
 #ifndef SMG_CONTEXT_H
 #define SMG_CONTEXT_H
 
-#include <stddef.h>
 #include "smg/status.h"
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -18,16 +18,18 @@
 #ifndef SMG_GRAPH_PUBLIC_H
 #define SMG_GRAPH_PUBLIC_H
 
+#include "smg/context.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "smg/context.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct smg_graph smg_graph;
-typedef struct smg_value { int id; } smg_value; /* 0 is invalid */
+typedef struct smg_value {
+    int id;
+} smg_value; /* 0 is invalid */
 
 SMG_API smg_status smg_graph_create(smg_context *ctx, const char *name, smg_graph **out_graph);
 SMG_API void smg_graph_destroy(smg_graph *graph);
@@ -58,12 +60,11 @@ SMG_API smg_value smg_graph_reshape(smg_graph *g, smg_value a, const char *dims)
 SMG_API smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *perm);
 SMG_API smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims);
 /* Elements begin, begin+step, ... `count` of them along axis; begin and count are sizes. */
-SMG_API smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin,
-                                  const char *count, int step);
+SMG_API smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count, int step);
 /* `axis` becomes two axes (i of `count`, j of `taps`): element begin + step*i + dilation*j, or `fill` where
  * that is outside: convolutions, pooling, shifts. begin may be negative. */
-SMG_API smg_value smg_graph_window(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
-                                   int step, const char *taps, int dilation, double fill);
+SMG_API smg_value smg_graph_window(smg_graph *g, smg_value a, int axis, const char *begin, const char *count, int step,
+                                   const char *taps, int dilation, double fill);
 
 /* Compositions of the operations above (src/graph/graph_compose.c); all exact for integers, too. */
 

@@ -72,8 +72,8 @@ typedef struct smg_model_desc {
     int dim_count;
     const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
-    int rank;     /* the schedule of this rank by price for every kernel (0: the best); for tuning */
-    bool unfused; /* every operation its own kernel: the yardstick of `smg bench` */
+    int rank;          /* the schedule of this rank by price for every kernel (0: the best); for tuning */
+    bool unfused;      /* every operation its own kernel: the yardstick of `smg bench` */
     bool no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */
 } smg_model_desc;
 
@@ -82,8 +82,8 @@ typedef struct smg_model_desc {
 SMG_API smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc,
                                   smg_model **out_model);
 /* The graph is borrowed: it and its constants outlive the model. */
-SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph,
-                                        const smg_model_desc *desc, smg_model **out_model);
+SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
+                                        smg_model **out_model);
 SMG_API void smg_model_close(smg_model *model); /* NULL is fine */
 
 SMG_API int smg_model_input_count(const smg_model *model);
@@ -96,8 +96,8 @@ SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out
  * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
  * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
  * data as above (the caller's memory when data is set: `bytes` must be enough). */
-SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count,
-                                 smg_tensor *outputs, int output_count);
+SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                                 int output_count);
 /* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
  * mask). It is copied, and kept while sizes stay the same. */
 SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);

@@ -18,17 +18,17 @@ extern "C" {
 #endif
 
 /* One row per code: name, value, word, what the caller can do about it. Values are stable. */
-#define SMG_STATUS_MAP(X)                                                                          \
-    X(OK, 0, "ok", "nothing to do")                                                                \
-    X(INVALID, 1, "invalid argument", "correct the call: name, type, rank, shape or value")        \
-    X(FORMAT, 2, "malformed input", "the file or text is broken; get a good one")                  \
-    X(UNSUPPORTED, 3, "unsupported", "the input is fine, smg or the device cannot do it yet")      \
-    X(NOT_FOUND, 4, "not found", "a file, name or device does not exist")                          \
-    X(IO, 5, "input/output error", "the operating system refused; the sentence has its reason")    \
-    X(MEMORY, 6, "out of memory", "host memory is exhausted, or the caller's allocator said no")   \
-    X(DEVICE_MEMORY, 7, "out of device memory", "use smaller sizes or another device")             \
-    X(DEVICE, 8, "device error", "the Vulkan driver failed; the sentence names the call")          \
-    X(NO_FIT, 9, "does not fit", "no schedule fits the limits of the target")                      \
+#define SMG_STATUS_MAP(X)                                                                                              \
+    X(OK, 0, "ok", "nothing to do")                                                                                    \
+    X(INVALID, 1, "invalid argument", "correct the call: name, type, rank, shape or value")                            \
+    X(FORMAT, 2, "malformed input", "the file or text is broken; get a good one")                                      \
+    X(UNSUPPORTED, 3, "unsupported", "the input is fine, smg or the device cannot do it yet")                          \
+    X(NOT_FOUND, 4, "not found", "a file, name or device does not exist")                                              \
+    X(IO, 5, "input/output error", "the operating system refused; the sentence has its reason")                        \
+    X(MEMORY, 6, "out of memory", "host memory is exhausted, or the caller's allocator said no")                       \
+    X(DEVICE_MEMORY, 7, "out of device memory", "use smaller sizes or another device")                                 \
+    X(DEVICE, 8, "device error", "the Vulkan driver failed; the sentence names the call")                              \
+    X(NO_FIT, 9, "does not fit", "no schedule fits the limits of the target")                                          \
     X(INTERNAL, 10, "internal error", "a defect in smg: please report it with the sentence")
 
 typedef enum smg_status {

@@ -35,8 +35,7 @@ typedef struct smg_vulkan_desc {
     uint32_t extension_count;
 } smg_vulkan_desc;
 
-SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc,
-                                smg_vk_device **out_device);
+SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device);
 
 #ifdef __cplusplus
 }

@@ -24,10 +24,10 @@
 #define SMG_PRINTF(f, a)
 #endif
 
-#define SMG_TRY(call)                                                                              \
-    do {                                                                                           \
-        smg_status try_status_ = (call);                                                           \
-        if (try_status_ != SMG_OK) return try_status_;                                             \
+#define SMG_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        smg_status try_status_ = (call);                                                                               \
+        if (try_status_ != SMG_OK) return try_status_;                                                                 \
     } while (0)
 
 #define SMG_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -38,8 +38,7 @@
  * about memory, they return MEMORY. */
 smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) SMG_PRINTF(3, 4);
 /* Like smg_fail, prefixed: "<where>: <old sentence>". Use where a caller knows the subject's name. */
-smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...)
-    SMG_PRINTF(3, 4);
+smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...) SMG_PRINTF(3, 4);
 /* The code of the recorded failure, SMG_OK if none. Lets builders and arenas be sticky. */
 smg_status smg_context_status(const smg_context *ctx);
 void smg_log(smg_context *ctx, smg_log_level level, const char *format, ...) SMG_PRINTF(3, 4);
@@ -72,17 +71,16 @@ void smg_context_exact_arenas(smg_context *ctx);
 
 /* Growable arrays in an arena: declare `SMG_ARRAY(int) v;` zero-initialised, then
  * SMG_ARRAY_PUSH(arena, &v) gives a zeroed new element's pointer or NULL when memory is out. */
-#define SMG_ARRAY(type)                                                                            \
-    struct {                                                                                       \
-        type *items;                                                                               \
-        int count;                                                                                 \
-        int capacity;                                                                              \
+#define SMG_ARRAY(type)                                                                                                \
+    struct {                                                                                                           \
+        type *items;                                                                                                   \
+        int count;                                                                                                     \
+        int capacity;                                                                                                  \
     }
 bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, size_t item_size);
-#define SMG_ARRAY_PUSH(arena, array)                                                               \
-    (smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity, (array)->count,         \
-                    sizeof(*(array)->items))                                                       \
-         ? &(array)->items[(array)->count++]                                                       \
+#define SMG_ARRAY_PUSH(arena, array)                                                                                   \
+    (smg_array_grow((arena), (void **)&(array)->items, &(array)->capacity, (array)->count, sizeof(*(array)->items))    \
+         ? &(array)->items[(array)->count++]                                                                           \
          : NULL)
 
 /* ---- checked sizes ------------------------------------------------------------------------ */
@@ -161,8 +159,7 @@ smg_status smg_path_make_dirs(smg_context *ctx, const char *path);
 char *smg_path_join(smg_arena *arena, const char *a, const char *b);
 /* Is the existing file `path` inside the folder once the system has followed every link? *out_real is
  * its path without links, in the arena. */
-smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real,
-                           bool *out_inside);
+smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real, bool *out_inside);
 /* The cache folder by the rule of smg_context_desc.cache_dir; "" when caching is off. */
 const char *smg_context_cache_dir(const smg_context *ctx);
 
@@ -170,8 +167,7 @@ const char *smg_context_cache_dir(const smg_context *ctx);
 
 /* Calls body(user, begin, end) on disjoint parts of [0, count) over the machine's cores; returns
  * when all are done. body must not fail. Falls back to the calling thread. */
-void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end),
-                      void *user);
+void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end), void *user);
 /* Which thread this is: a part of the loop above may ask whether it runs on the caller's. */
 uint64_t smg_thread_self(void);
 double smg_clock_seconds(void); /* monotonic */

@@ -22,7 +22,7 @@ static void *default_reallocate(void *user, void *pointer, size_t old_size, size
 
 const char *smg_status_word(smg_status status) {
     switch (status) {
-#define SMG_STATUS_CASE(name, value, word, advice)                                                 \
+#define SMG_STATUS_CASE(name, value, word, advice)                                                                     \
     case SMG_##name: return word;
         SMG_STATUS_MAP(SMG_STATUS_CASE)
 #undef SMG_STATUS_CASE
@@ -114,8 +114,7 @@ static void mark_cut(char *buffer, size_t size) {
     memcpy(buffer + end, "...", 4);
 }
 
-static void format_line(char *buffer, size_t size, const char *format, va_list args)
-    SMG_PRINTF(3, 0);
+static void format_line(char *buffer, size_t size, const char *format, va_list args) SMG_PRINTF(3, 0);
 static void format_line(char *buffer, size_t size, const char *format, va_list args) {
     int length = vsnprintf(buffer, size, format, args);
     if (length < 0) {
@@ -181,8 +180,7 @@ void smg_log(smg_context *ctx, smg_log_level level, const char *format, ...) {
     ctx->log(ctx->user, level, line);
 }
 
-void smg_progress(smg_context *ctx, const char *phase, size_t done, size_t total,
-                  const char *unit) {
+void smg_progress(smg_context *ctx, const char *phase, size_t done, size_t total, const char *unit) {
     if (ctx == NULL || ctx->progress == NULL) return;
     ctx->progress(ctx->user, phase, done, total, unit);
 }

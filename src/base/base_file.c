@@ -73,8 +73,8 @@ void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t byte
 #define MOST_READ_BYTES ((size_t)256 << 20)
 
 /* Reads to the end: the size the system reports is only a first guess (0 in /proc). */
-static smg_status read_all(smg_context *ctx, const char *path, int file, size_t guess,
-                           char **out_data, size_t *out_size) {
+static smg_status read_all(smg_context *ctx, const char *path, int file, size_t guess, char **out_data,
+                           size_t *out_size) {
     size_t capacity = guess + 1;
     size_t size = 0;
     char *data = smg_memory_raw(ctx, capacity);
@@ -82,8 +82,7 @@ static smg_status read_all(smg_context *ctx, const char *path, int file, size_t 
     for (;;) {
         if (size > MOST_READ_BYTES) {
             smg_free(ctx, data, capacity);
-            return smg_fail(ctx, SMG_UNSUPPORTED, "'%s' has more than %zu bytes", path,
-                            MOST_READ_BYTES);
+            return smg_fail(ctx, SMG_UNSUPPORTED, "'%s' has more than %zu bytes", path, MOST_READ_BYTES);
         }
         if (size == capacity) {
             size_t larger = capacity < 4096 ? 8192 : capacity + capacity / 2;
@@ -177,8 +176,7 @@ static int write_into(const char *path, const void *data, size_t size) {
     return error != 0 ? error : write_and_close(file, data, size);
 }
 
-smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data,
-                                 size_t size) {
+smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size) {
     char real[SMG_OS_PATH_BYTES];
     smg_os_kind kind = smg_os_path_kind(path);
     bool exists = kind != SMG_OS_NOTHING && smg_os_real_path(path, real) == 0;
@@ -220,8 +218,7 @@ char *smg_path_join(smg_arena *arena, const char *a, const char *b) {
     return smg_arena_format(arena, "%s%s%s", a, between, b);
 }
 
-smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real,
-                           bool *out_inside) {
+smg_status smg_path_inside(smg_arena *arena, const char *folder, const char *path, char **out_real, bool *out_inside) {
     smg_context *ctx = smg_arena_context(arena);
     char home[SMG_OS_PATH_BYTES], file[SMG_OS_PATH_BYTES];
     *out_real = NULL;

@@ -30,8 +30,7 @@ smg_status smg_map_create(smg_arena *arena, smg_map **out_map) {
 }
 
 /* The entry of the key, or the free one where it belongs. There is always a free one. */
-static map_entry *find(map_entry *entries, size_t capacity, uint64_t hash, const void *key,
-                       size_t key_bytes) {
+static map_entry *find(map_entry *entries, size_t capacity, uint64_t hash, const void *key, size_t key_bytes) {
     for (size_t at = (size_t)hash & (capacity - 1);; at = (at + 1) & (capacity - 1)) {
         map_entry *entry = &entries[at];
         if (entry->key == NULL) return entry;

@@ -66,8 +66,7 @@ void *smg_realloc(smg_context *ctx, void *pointer, size_t old_bytes, size_t new_
         smg_fail(ctx, SMG_MEMORY, "out of memory: %zu bytes asked", new_bytes);
         return NULL;
     }
-    void *memory =
-        ctx->reallocate(ctx->user, pointer, at_least_one(old_bytes), at_least_one(new_bytes));
+    void *memory = ctx->reallocate(ctx->user, pointer, at_least_one(old_bytes), at_least_one(new_bytes));
     if (memory == NULL) {
         smg_fail(ctx, SMG_MEMORY, "out of memory: %zu bytes asked", new_bytes);
         return NULL;
@@ -213,8 +212,7 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
     memcpy(&memory, items, sizeof(memory));
     if (count >= *capacity) {
         if (*capacity > INT32_MAX / 2) {
-            smg_fail(smg_arena_context(arena), SMG_MEMORY, "an array has more than %d items",
-                     *capacity);
+            smg_fail(smg_arena_context(arena), SMG_MEMORY, "an array has more than %d items", *capacity);
             return false;
         }
         int grown = *capacity > 0 ? *capacity * 2 : 8;

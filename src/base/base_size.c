@@ -47,8 +47,7 @@ bool smg_size_put(smg_sizes *s, int64_t coefficient, int degree, const int32_t *
         size_term *term = &s->scratch.items[at];
         int order = compare_monomials(degree, atoms, term->degree, term->atom);
         if (order == 0) {
-            if (smg_size_checked_add(term->coefficient, coefficient, &term->coefficient))
-                return true;
+            if (smg_size_checked_add(term->coefficient, coefficient, &term->coefficient)) return true;
             fail(s, "a size does not fit 64 bits");
             return false;
         }
@@ -85,8 +84,7 @@ static uint64_t hash_terms(const size_term *terms, int count) {
     uint64_t hash = SMG_HASH_SEED;
     for (int i = 0; i < count; i++) {
         hash = smg_hash_u64(hash, (uint64_t)terms[i].coefficient);
-        for (int k = 0; k < terms[i].degree; k++)
-            hash = smg_hash_u64(hash, (uint64_t)terms[i].atom[k]);
+        for (int k = 0; k < terms[i].degree; k++) hash = smg_hash_u64(hash, (uint64_t)terms[i].atom[k]);
     }
     return hash;
 }
@@ -125,8 +123,7 @@ smg_size smg_size_intern(smg_sizes *s) {
     uint64_t slot = hash & mask;
     for (; s->table[slot]; slot = (slot + 1) & mask) {
         const size_node *node = &s->nodes.items[s->table[slot] - 1];
-        if (node->hash == hash && same_terms(node, s->scratch.items, count))
-            return s->table[slot] - 1;
+        if (node->hash == hash && same_terms(node, s->scratch.items, count)) return s->table[slot] - 1;
     }
     size_term *terms = SMG_ARENA_ARRAY(s->arena, size_term, (size_t)(count > 0 ? count : 1));
     size_node *node = terms ? SMG_ARRAY_PUSH(s->arena, &s->nodes) : NULL;
@@ -149,8 +146,7 @@ static smg_size of_atom(smg_sizes *s, int32_t atom) {
 static smg_size of_operation(smg_sizes *s, smg_size_op op, smg_size a, smg_size b) {
     for (int i = 0; i < s->atoms.count; i++) {
         const size_atom *atom = &s->atoms.items[i];
-        if (!atom->is_symbol && atom->op == op && atom->a == a && atom->b == b)
-            return of_atom(s, i);
+        if (!atom->is_symbol && atom->op == op && atom->a == a && atom->b == b) return of_atom(s, i);
     }
     size_atom *atom = SMG_ARRAY_PUSH(s->arena, &s->atoms);
     if (!atom) return SMG_SIZE_NONE;
@@ -170,8 +166,7 @@ smg_size smg_size_symbol(smg_sizes *s, const char *name) {
     if (!s || !name || !name[0]) return s ? fail(s, "a symbolic size needs a name") : SMG_SIZE_NONE;
     for (int i = 0; i < s->atoms.count; i++) {
         const size_atom *atom = &s->atoms.items[i];
-        if (atom->is_symbol && strcmp(s->symbols.items[atom->symbol].name, name) == 0)
-            return of_atom(s, i);
+        if (atom->is_symbol && strcmp(s->symbols.items[atom->symbol].name, name) == 0) return of_atom(s, i);
     }
     for (int i = 0; i < s->definitions.count; i++)
         if (strcmp(s->definitions.items[i].name, name) == 0) return s->definitions.items[i].value;
@@ -253,8 +248,7 @@ static bool divide_monomial(const size_term *a, const size_term *b, size_term *o
 }
 
 /* a = b * quotient + rest, with as much in the quotient as b's one term divides. */
-static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient,
-                  smg_size *out_rest) {
+static bool split(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient, smg_size *out_rest) {
     size_node x = s->nodes.items[a], y = s->nodes.items[b];
     *out_quotient = smg_size_const(s, 0);
     *out_rest = a;
@@ -314,8 +308,7 @@ smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b) {
     if (smg_size_divide_exact(s, a, b, &quotient)) return quotient;
     if (!split(s, a, b, &quotient, &rest)) return SMG_SIZE_NONE;
     int64_t floor_of_rest;
-    if (decided(s, rest, b, &floor_of_rest))
-        return smg_size_add(s, quotient, smg_size_const(s, floor_of_rest));
+    if (decided(s, rest, b, &floor_of_rest)) return smg_size_add(s, quotient, smg_size_const(s, floor_of_rest));
     smg_size once = nested_division(s, rest, b);
     if (once < 0) once = of_operation(s, SMG_SIZE_DIV, rest, b);
     return smg_size_add(s, quotient, once);
@@ -332,8 +325,7 @@ smg_size smg_size_mod(smg_sizes *s, smg_size a, smg_size b) {
     if (smg_size_divide_exact(s, a, b, &quotient)) return smg_size_const(s, 0);
     if (!split(s, a, b, &quotient, &rest)) return SMG_SIZE_NONE;
     int64_t floor_of_rest;
-    if (decided(s, rest, b, &floor_of_rest))
-        return floor_of_rest == 0 ? rest : smg_size_add(s, rest, b);
+    if (decided(s, rest, b, &floor_of_rest)) return floor_of_rest == 0 ? rest : smg_size_add(s, rest, b);
     return of_operation(s, SMG_SIZE_MOD, rest, b);
 }
 
@@ -377,8 +369,7 @@ static bool mentions(const smg_sizes *s, smg_size a, int symbol) {
     for (int i = 0; i < node->count; i++)
         for (int k = 0; k < node->terms[i].degree; k++) {
             const size_atom *atom = &s->atoms.items[node->terms[i].atom[k]];
-            if (atom->is_symbol ? atom->symbol == symbol
-                                : mentions(s, atom->a, symbol) || mentions(s, atom->b, symbol))
+            if (atom->is_symbol ? atom->symbol == symbol : mentions(s, atom->a, symbol) || mentions(s, atom->b, symbol))
                 return true;
         }
     return false;
@@ -392,8 +383,7 @@ bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value) {
     int32_t atom = s->nodes.items[own].terms[0].atom[0];
     const size_node *node = &s->nodes.items[a];
     for (int i = 0; i < node->count; i++)
-        if (node->terms[i].degree == 1 && node->terms[i].atom[0] == atom)
-            coefficient = node->terms[i].coefficient;
+        if (node->terms[i].degree == 1 && node->terms[i].atom[0] == atom) coefficient = node->terms[i].coefficient;
     if (coefficient == 0) return false;
     bool before = s->quiet;
     s->quiet = true;

@@ -8,10 +8,9 @@
 
 static void print_parenthesised(const smg_sizes *s, smg_size a, smg_text *text) {
     const size_node *node = &s->nodes.items[a];
-    bool plain =
-        node->count == 0 ||
-        (node->count == 1 && node->terms[0].degree == 0 && node->terms[0].coefficient >= 0) ||
-        (node->count == 1 && node->terms[0].degree == 1 && node->terms[0].coefficient == 1);
+    bool plain = node->count == 0 ||
+                 (node->count == 1 && node->terms[0].degree == 0 && node->terms[0].coefficient >= 0) ||
+                 (node->count == 1 && node->terms[0].degree == 1 && node->terms[0].coefficient == 1);
     if (!plain) smg_text_add(text, "(");
     smg_size_print(s, a, text);
     if (!plain) smg_text_add(text, ")");
@@ -51,8 +50,7 @@ void smg_size_print(const smg_sizes *s, smg_size a, smg_text *text) {
         if (unit && term->degree > 0)
             smg_text_add(text, term->coefficient < 0 ? "-" : "");
         else
-            smg_text_addf(text, "%lld%s", (long long)term->coefficient,
-                          term->degree > 0 ? "*" : "");
+            smg_text_addf(text, "%lld%s", (long long)term->coefficient, term->degree > 0 ? "*" : "");
         for (int k = 0; k < term->degree; k++) {
             if (k > 0) smg_text_add(text, "*");
             print_atom(s, term->atom[k], text);
@@ -119,11 +117,10 @@ static smg_size parse_number(size_parser *p) {
 static smg_size parse_call(size_parser *p, const char *name, size_t length) {
     static const char *const words[] = {"floor", "mod", "min", "max"};
     size_t which = 0;
-    while (which < 4 && (strlen(words[which]) != length || memcmp(words[which], name, length) != 0))
-        which++;
+    while (which < 4 && (strlen(words[which]) != length || memcmp(words[which], name, length) != 0)) which++;
     if (which == 4) {
-        smg_fail(context_of(p), SMG_FORMAT,
-                 "%.*s is not a function of sizes (floor, mod, min, max are)", (int)length, name);
+        smg_fail(context_of(p), SMG_FORMAT, "%.*s is not a function of sizes (floor, mod, min, max are)", (int)length,
+                 name);
         return SMG_SIZE_NONE;
     }
     smg_size a = parse_sum(p), b = a;
@@ -149,8 +146,7 @@ static smg_size parse_name(size_parser *p) {
     }
     char buffer[128];
     if (length >= sizeof buffer) {
-        smg_fail(context_of(p), SMG_FORMAT, "the name of a size has %zu bytes, must have 1 to 127",
-                 length);
+        smg_fail(context_of(p), SMG_FORMAT, "the name of a size has %zu bytes, must have 1 to 127", length);
         return SMG_SIZE_NONE;
     }
     memcpy(buffer, name, length);

@@ -66,8 +66,7 @@ static interval of_corners(int64_t p, int64_t q, int64_t r, int64_t t) {
 }
 
 static interval times(interval a, interval b) {
-    return of_corners(sat_mul(a.low, b.low), sat_mul(a.low, b.high), sat_mul(a.high, b.low),
-                      sat_mul(a.high, b.high));
+    return of_corners(sat_mul(a.low, b.low), sat_mul(a.low, b.high), sat_mul(a.high, b.low), sat_mul(a.high, b.high));
 }
 
 static interval bounds_of(const smg_sizes *s, smg_size a);
@@ -85,10 +84,8 @@ static interval bounds_of_atom(const smg_sizes *s, int32_t id) {
     case SMG_SIZE_MOD:
         if (b.low < 1) return all;
         return (interval){0, a.low >= 0 && a.high < b.high - 1 ? a.high : b.high - 1};
-    case SMG_SIZE_MIN:
-        return (interval){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
-    case SMG_SIZE_MAX:
-        return (interval){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    case SMG_SIZE_MIN: return (interval){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+    case SMG_SIZE_MAX: return (interval){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
     }
     return all;
 }
@@ -99,8 +96,7 @@ static interval bounds_of(const smg_sizes *s, smg_size a) {
     for (int i = 0; i < node->count; i++) {
         const size_term *term = &node->terms[i];
         interval product = {term->coefficient, term->coefficient};
-        for (int k = 0; k < term->degree; k++)
-            product = times(product, bounds_of_atom(s, term->atom[k]));
+        for (int k = 0; k < term->degree; k++) product = times(product, bounds_of_atom(s, term->atom[k]));
         sum = (interval){sat_add(sum.low, product.low), sat_add(sum.high, product.high)};
     }
     return sum;
@@ -122,8 +118,7 @@ static bool eval_atom(const smg_sizes *s, int32_t id, const int64_t *values, int
         return true;
     }
     int64_t a = 0, b = 0;
-    if (!smg_size_eval(s, atom->a, values, &a) || !smg_size_eval(s, atom->b, values, &b))
-        return false;
+    if (!smg_size_eval(s, atom->a, values, &a) || !smg_size_eval(s, atom->b, values, &b)) return false;
     bool division = atom->op == SMG_SIZE_DIV || atom->op == SMG_SIZE_MOD;
     if (division && (b == 0 || (a == INT64_MIN && b == -1))) return false;
     switch (atom->op) {
@@ -176,8 +171,7 @@ void smg_size_symbol_set_max(smg_sizes *s, int symbol, int64_t max) {
 }
 
 int64_t smg_size_symbol_max(const smg_sizes *s, int symbol) {
-    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].max
-                                                    : SMG_SIZE_UNBOUNDED;
+    return symbol >= 0 && symbol < s->symbols.count ? s->symbols.items[symbol].max : SMG_SIZE_UNBOUNDED;
 }
 
 /* ---- from another pool ---------------------------------------------------------------------- */
@@ -188,8 +182,7 @@ static smg_size import_atom(smg_sizes *to, const smg_sizes *from, int32_t id) {
         const size_symbol *symbol = &from->symbols.items[atom->symbol];
         bool known = smg_size_symbol_find(to, symbol->name) >= 0;
         smg_size size = smg_size_symbol(to, symbol->name);
-        if (!known && size >= 0)
-            smg_size_symbol_set_max(to, smg_size_symbol_find(to, symbol->name), symbol->max);
+        if (!known && size >= 0) smg_size_symbol_set_max(to, smg_size_symbol_find(to, symbol->name), symbol->max);
         return size;
     }
     smg_size a = smg_size_import(to, from, atom->a), b = smg_size_import(to, from, atom->b);

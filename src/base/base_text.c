@@ -185,7 +185,9 @@ void smg_text_add_json_n(smg_text *text, const char *string, size_t bytes) {
     smg_text_add_n(text, "\"", 1);
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
 bool smg_text_contains(const char *text, const char *part) {
     for (; *text; text++) {

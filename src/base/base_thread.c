@@ -37,8 +37,7 @@ static void *work(void *argument) {
     }
 }
 
-void smg_parallel_for(int64_t count, int64_t grain,
-                      void (*body)(void *user, int64_t begin, int64_t end), void *user) {
+void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end), void *user) {
     if (count <= 0) return;
     if (grain < 1) grain = 1;
     int64_t threads = (int64_t)sysconf(_SC_NPROCESSORS_ONLN);

@@ -33,9 +33,8 @@ smg_status smg_size_define(smg_sizes *s, const char *name, smg_size value);
 smg_size smg_size_add(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_sub(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_mul(smg_sizes *s, smg_size a, smg_size b);
-smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b); /* floor */
-smg_size smg_size_ceil_div(smg_sizes *s, smg_size a,
-                           smg_size b); /* ceiling, as floor of (a+b-1)/b */
+smg_size smg_size_div(smg_sizes *s, smg_size a, smg_size b);      /* floor */
+smg_size smg_size_ceil_div(smg_sizes *s, smg_size a, smg_size b); /* ceiling, as floor of (a+b-1)/b */
 smg_size smg_size_mod(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_min(smg_sizes *s, smg_size a, smg_size b);
 smg_size smg_size_max(smg_sizes *s, smg_size a, smg_size b);

@@ -37,13 +37,13 @@ static bool is_size(smg_size size) {
 
 static smg_status verify_temporary(smg_context *ctx, const smg_bundle *bundle, const smg_bbuffer *b) {
     if (b->variant < 0 || b->variant >= bundle->variants.count) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' is of run list %d of %d", b->name,
-                        b->variant, bundle->variants.count);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' is of run list %d of %d", b->name, b->variant,
+                        bundle->variants.count);
     }
     int steps = bundle->variants.items[b->variant].run.count;
     if (b->first < 0 || b->last < b->first || b->last >= steps) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' lives from step %d to %d of %d",
-                        b->name, b->first, b->last, steps);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: temporary '%s' lives from step %d to %d of %d", b->name, b->first,
+                        b->last, steps);
     }
     return SMG_OK;
 }
@@ -52,13 +52,11 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
     const smg_bbuffer *b = &bundle->buffers.items[index];
     if (b->name == NULL) return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer %d has no name", index);
     if (b->rank < 0 || b->rank > SMG_BUNDLE_RANK || !is_size(b->elements)) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has rank %d or no element count",
-                        b->name, b->rank);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has rank %d or no element count", b->name, b->rank);
     }
     for (int d = 0; d < b->rank; d++) {
         if (!is_size(b->dims[d])) {
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has no size in axis %d",
-                            b->name, d);
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has no size in axis %d", b->name, d);
         }
     }
     bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
@@ -66,8 +64,7 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
         return smg_fail(ctx, SMG_INTERNAL, "bundle: constant '%s' has a symbolic size", b->name);
     }
     if (b->kind == SMG_BUFFER_CONSTANT && b->data == NULL) {
-        return smg_fail(ctx, SMG_INVALID,
-                        "constant '%s' has no data: the graph gives its shape only", b->name);
+        return smg_fail(ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only", b->name);
     }
     if (b->kind == SMG_BUFFER_TEMPORARY) SMG_TRY(verify_temporary(ctx, bundle, b));
     for (int other = 0; other < index; other++) {
@@ -81,46 +78,42 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
     return SMG_OK;
 }
 
-static smg_status verify_binding(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step,
-                                 int index, bool prepare, int position) {
+static smg_status verify_binding(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step, int index,
+                                 bool prepare, int position) {
     const smg_bbinding *binding = &step->bindings[index];
     if (binding->buffer < 0 || binding->buffer >= bundle->buffers.count) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' binds buffer %d of %d", step->name,
-                        binding->buffer, bundle->buffers.count);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' binds buffer %d of %d", step->name, binding->buffer,
+                        bundle->buffers.count);
     }
     const smg_bbuffer *b = &bundle->buffers.items[binding->buffer];
     bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
     if (prepare && !fixed) {
-        return smg_fail(ctx, SMG_INTERNAL,
-                        "bundle: prepare step '%s' binds '%s', which is no constant", step->name,
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: prepare step '%s' binds '%s', which is no constant", step->name,
                         b->name);
     }
-    bool may_write = b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY ||
-                     (prepare && b->kind == SMG_BUFFER_DERIVED);
+    bool may_write =
+        b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY || (prepare && b->kind == SMG_BUFFER_DERIVED);
     if (binding->written && !may_write) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' writes '%s', which may only be read",
-                        step->name, b->name);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' writes '%s', which may only be read", step->name,
+                        b->name);
     }
     if (b->kind == SMG_BUFFER_TEMPORARY && (position < b->first || position > b->last)) {
-        return smg_fail(ctx, SMG_INTERNAL,
-                        "bundle: step %d '%s' uses '%s', which lives from %d to %d", position,
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step %d '%s' uses '%s', which lives from %d to %d", position,
                         step->name, b->name, b->first, b->last);
     }
     for (int other = 0; other < index; other++) {
-        if (step->bindings[other].buffer == binding->buffer &&
-            (step->bindings[other].written || binding->written)) {
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' reads and writes '%s'",
-                            step->name, b->name);
+        if (step->bindings[other].buffer == binding->buffer && (step->bindings[other].written || binding->written)) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' reads and writes '%s'", step->name, b->name);
         }
     }
     return SMG_OK;
 }
 
-static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step,
-                              bool prepare, int position) {
+static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const smg_bstep *step, bool prepare,
+                              int position) {
     if (step->name == NULL || step->module < 0 || step->module >= bundle->modules.count) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: step %d has no name or module %d of %d",
-                        position, step->module, bundle->modules.count);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: step %d has no name or module %d of %d", position, step->module,
+                        bundle->modules.count);
     }
     for (int i = 0; i < step->binding_count; i++) {
         SMG_TRY(verify_binding(ctx, bundle, step, i, prepare, position));
@@ -132,17 +125,15 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
         }
     }
     for (int i = 0; i < step->push_count; i++) {
-        if (step->push_symbols[i] < 0 ||
-            step->push_symbols[i] >= smg_size_symbol_count(bundle->sizes)) {
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' pushes symbol %d of %d",
-                            step->name, step->push_symbols[i],
-                            smg_size_symbol_count(bundle->sizes));
+        if (step->push_symbols[i] < 0 || step->push_symbols[i] >= smg_size_symbol_count(bundle->sizes)) {
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' pushes symbol %d of %d", step->name,
+                            step->push_symbols[i], smg_size_symbol_count(bundle->sizes));
         }
     }
     for (int i = 0; i < step->grid_count; i++) {
         if (!is_size(step->grid_extent[i]) || step->grid_tile[i] < 1) {
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' has tile %lld in grid axis %d",
-                            step->name, (long long)step->grid_tile[i], i);
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' has tile %lld in grid axis %d", step->name,
+                            (long long)step->grid_tile[i], i);
         }
     }
     for (int i = 0; i < step->even_count; i++) {
@@ -160,8 +151,8 @@ static smg_status verify_step(smg_context *ctx, const smg_bundle *bundle, const 
 static smg_status verify_variant(smg_context *ctx, const smg_bundle *bundle, int variant) {
     const smg_bvariant *v = &bundle->variants.items[variant];
     if (!is_size(v->measure) || v->low > v->high || (variant == 0 && !v->made)) {
-        return smg_fail(ctx, SMG_INTERNAL, "bundle: run list %d is for sizes from %lld to %lld",
-                        variant, (long long)v->low, (long long)v->high);
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: run list %d is for sizes from %lld to %lld", variant,
+                        (long long)v->low, (long long)v->high);
     }
     for (int i = 0; i < v->run.count; i++) {
         const smg_bstep *step = &v->run.items[i];
@@ -169,8 +160,8 @@ static smg_status verify_variant(smg_context *ctx, const smg_bundle *bundle, int
         for (int b = 0; b < step->binding_count; b++) {
             const smg_bbuffer *buffer = &bundle->buffers.items[step->bindings[b].buffer];
             if (buffer->kind != SMG_BUFFER_TEMPORARY || buffer->variant == variant) continue;
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' of run list %d binds '%s' of %d",
-                            step->name, variant, buffer->name, buffer->variant);
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' of run list %d binds '%s' of %d", step->name, variant,
+                            buffer->name, buffer->variant);
         }
     }
     return SMG_OK;
@@ -185,8 +176,7 @@ static smg_status verify_derived(smg_context *ctx, const smg_bundle *bundle, int
         for (int i = 0; i < step->binding_count; i++) {
             if (step->bindings[i].buffer != buffer) continue;
             if (step->bindings[i].written) return SMG_OK;
-            return smg_fail(ctx, SMG_INTERNAL,
-                            "bundle: prepare step '%s' reads '%s' before any writes it", step->name,
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: prepare step '%s' reads '%s' before any writes it", step->name,
                             b->name);
         }
     }
@@ -201,8 +191,8 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->modules.count; i++) {
         const smg_bmodule *m = &bundle->modules.items[i];
         if (m->name == NULL || m->words == NULL || m->word_count < 5 || m->local_size < 1) {
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: module %d has %zu words, workgroup size %d",
-                            i, m->word_count, m->local_size);
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: module %d has %zu words, workgroup size %d", i, m->word_count,
+                            m->local_size);
         }
     }
     for (int i = 0; i < bundle->prepare.count; i++) {
@@ -232,4 +222,6 @@ int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values) {
     return 0;
 }
 
-int smg_bundle_push_bytes(const smg_bstep *step) { return 8 * step->address_count + 4 * step->push_count; }
+int smg_bundle_push_bytes(const smg_bstep *step) {
+    return 8 * step->address_count + 4 * step->push_count;
+}

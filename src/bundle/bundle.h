@@ -14,11 +14,11 @@
 #define SMG_BUNDLE_RANK 8
 
 typedef enum smg_buffer_kind {
-    SMG_BUFFER_INPUT,     /* the caller writes it before a run */
-    SMG_BUFFER_OUTPUT,    /* the caller reads it after a run */
-    SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
-    SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
-    SMG_BUFFER_TEMPORARY  /* lives from step `first` to step `last` of a run list; may share memory */
+    SMG_BUFFER_INPUT,    /* the caller writes it before a run */
+    SMG_BUFFER_OUTPUT,   /* the caller reads it after a run */
+    SMG_BUFFER_CONSTANT, /* uploaded once from `data` */
+    SMG_BUFFER_DERIVED,  /* written once by the prepare list, read by later steps of it or ever after */
+    SMG_BUFFER_TEMPORARY /* lives from step `first` to step `last` of a run list; may share memory */
 } smg_buffer_kind;
 
 /* How elements lie in host memory and on the device: i64 and bool are 4-byte words on the device. */
@@ -55,20 +55,20 @@ typedef struct smg_bstep {
     const char *name;
     int module;
     int binding_count;
-    smg_bbinding *bindings;      /* binding i of the module */
-    bool diagnostics;            /* one more binding behind them: the diagnostics buffer */
+    smg_bbinding *bindings; /* binding i of the module */
+    bool diagnostics;       /* one more binding behind them: the diagnostics buffer */
     int address_count;
-    int *address_bindings;       /* each binding's address pushed as 8 bytes, in order, in front of the sizes */
+    int *address_bindings; /* each binding's address pushed as 8 bytes, in order, in front of the sizes */
     int push_count;
-    int *push_symbols;           /* each pushed as one 4-byte int, in order */
+    int *push_symbols; /* each pushed as one 4-byte int, in order */
     int grid_count;
     smg_size *grid_extent;
     int64_t *grid_tile;
-    int even_count;              /* the module's even form serves where each size is a multiple of its number; 0: it */
-    smg_size *even_size;         /* has none. Constant 0 of the pipeline chooses the form */
+    int even_count;      /* the module's even form serves where each size is a multiple of its number; 0: it */
+    smg_size *even_size; /* has none. Constant 0 of the pipeline chooses the form */
     int64_t *even_by;
-    double estimate;             /* seconds at the nominal sizes, by the cost model */
-    smg_size bytes;              /* modelled global traffic */
+    double estimate; /* seconds at the nominal sizes, by the cost model */
+    smg_size bytes;  /* modelled global traffic */
     smg_size flops;
 } smg_bstep;
 
@@ -76,16 +76,16 @@ typedef struct smg_bmodule {
     const char *name;
     const uint32_t *words; /* SPIR-V */
     size_t word_count;
-    int local_size;        /* invocations, in x */
-    int subgroup;          /* required size with full subgroups; 1: any */
+    int local_size; /* invocations, in x */
+    int subgroup;   /* required size with full subgroups; 1: any */
     uint64_t hash;
 } smg_bmodule;
 
 /* One run list. Every list is right for all sizes; the guard tells for which it was made. */
 typedef struct smg_bvariant {
-    smg_size measure;  /* guard: low <= measure <= high */
+    smg_size measure; /* guard: low <= measure <= high */
     int64_t low, high;
-    bool made;         /* false: steps, buffers and modules are still to be added (variant 0 always is made) */
+    bool made; /* false: steps, buffers and modules are still to be added (variant 0 always is made) */
     SMG_ARRAY(smg_bstep) run;
 } smg_bvariant;
 

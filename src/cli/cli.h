@@ -42,8 +42,7 @@ typedef struct cli_command {
 } cli_command;
 
 /* cli_args.c */
-smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv,
-                     cli_options *out);
+smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv, cli_options *out);
 
 /* Prints the context's sentence; returns the exit status. */
 int cli_fail(smg_context *ctx);
@@ -60,8 +59,7 @@ typedef struct cli_arrays {
     smg_dim *dims; /* the same by name: nominal sizes of the plan */
     int dim_count;
 } cli_arrays;
-smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
-                           cli_arrays *out);
+smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out);
 /* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not
  * fit the device should be found before the host's memory is filled. */
 smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays);

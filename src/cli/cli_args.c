@@ -41,12 +41,8 @@ static const struct {
     const char *option, *other;
     bool needs; /* is nothing without the other; else is nothing beside it */
 } relations[] = {
-    {"target", "interpret", true},
-    {"target", "device", false},
-    {"profile", "interpret", false},
-    {"repeat", "interpret", false},
-    {"phase", "json", false},
-    {"kernel", "json", false},
+    {"target", "interpret", true},  {"target", "device", false}, {"profile", "interpret", false},
+    {"repeat", "interpret", false}, {"phase", "json", false},    {"kernel", "json", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {
@@ -85,12 +81,10 @@ static smg_status add_dim(smg_context *ctx, const option_row *row, char *text, c
     bool is_max = row->offset == FIELD(max_dims);
     int *count = is_max ? &o->max_dim_count : &o->dim_count;
     smg_dim *dims = is_max ? o->max_dims : o->dims;
-    if (*count == CLI_MAX_DIMS)
-        return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_DIMS, row->name);
+    if (*count == CLI_MAX_DIMS) return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_DIMS, row->name);
     SMG_TRY(split(ctx, row->name, text, &value));
     for (int i = 0; i < *count; i++) {
-        if (strcmp(dims[i].name, text) == 0)
-            return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+        if (strcmp(dims[i].name, text) == 0) return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
     }
     SMG_TRY(parse_number(ctx, row->name, value, &dims[*count].value));
     dims[(*count)++].name = text;
@@ -107,8 +101,7 @@ static smg_status add_file(smg_context *ctx, const option_row *row, char *text, 
     }
     SMG_TRY(split(ctx, row->name, text, &value));
     for (int i = 0; i < *count; i++) {
-        if (strcmp(files[i].name, text) == 0)
-            return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+        if (strcmp(files[i].name, text) == 0) return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
     }
     files[(*count)++] = (cli_file){text, value};
     return SMG_OK;
@@ -136,14 +129,13 @@ static smg_status set_option(smg_context *ctx, const option_row *row, char *valu
     return SMG_OK;
 }
 
-static smg_status parse_option(smg_context *ctx, const cli_command *command, int argc, char **argv,
-                               int *at, cli_options *o) {
+static smg_status parse_option(smg_context *ctx, const cli_command *command, int argc, char **argv, int *at,
+                               cli_options *o) {
     const char *name = argv[*at] + 2;
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         const option_row *row = &rows[i];
         size_t length = strlen(row->name);
-        if (strncmp(name, row->name, length) != 0 || (name[length] != '\0' && name[length] != '='))
-            continue;
+        if (strncmp(name, row->name, length) != 0 || (name[length] != '\0' && name[length] != '=')) continue;
         if (!takes(command, row->name)) break;
         char *value = NULL;
         if (name[length] == '=') {
@@ -159,13 +151,12 @@ static smg_status parse_option(smg_context *ctx, const cli_command *command, int
         }
         return set_option(ctx, row, value, o);
     }
-    return smg_fail(ctx, SMG_INVALID, "smg %s takes no option '--%s'; smg help %s lists them",
-                    command->name, name, command->name);
+    return smg_fail(ctx, SMG_INVALID, "smg %s takes no option '--%s'; smg help %s lists them", command->name, name,
+                    command->name);
 }
 
 static smg_status check_objective(smg_context *ctx, const cli_options *o) {
-    if (o->objective == NULL || strcmp(o->objective, "time") == 0 ||
-        strcmp(o->objective, "dispatches") == 0) {
+    if (o->objective == NULL || strcmp(o->objective, "time") == 0 || strcmp(o->objective, "dispatches") == 0) {
         return SMG_OK;
     }
     return smg_fail(ctx, SMG_INVALID, "--objective is time or dispatches, not '%s'", o->objective);
@@ -187,8 +178,7 @@ static smg_status check_relations(smg_context *ctx, const cli_command *command, 
     return SMG_OK;
 }
 
-smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv,
-                     cli_options *out) {
+smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv, cli_options *out) {
     bool options = true;
     int words = 0;
     *out = (cli_options){.ctx = ctx};

@@ -8,9 +8,8 @@
 static void print_table(const smg_vk_device_info *list, int count) {
     for (int i = 0; i < count; i++) {
         const smg_vk_device_info *d = &list[i];
-        printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", d->index,
-               smg_device_type_word(d->type), d->name, d->driver, d->api_major, d->api_minor,
-               d->api_patch, (double)d->local_bytes / 1073741824.0);
+        printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", d->index, smg_device_type_word(d->type), d->name,
+               d->driver, d->api_major, d->api_minor, d->api_patch, (double)d->local_bytes / 1073741824.0);
     }
 }
 

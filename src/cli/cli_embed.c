@@ -29,8 +29,10 @@ static smg_status print_rows(stream *s, const char *const *texts, const size_t *
         }
         for (int d = 0; d < width; d++) {
             if (d > 0) smg_text_add(&line, s->o->json ? ", " : " ");
-            if (s->o->json && !isfinite(row[d])) smg_text_add(&line, "null"); /* JSON has no NaN */
-            else smg_text_add_f32(&line, row[d]);
+            if (s->o->json && !isfinite(row[d]))
+                smg_text_add(&line, "null"); /* JSON has no NaN */
+            else
+                smg_text_add_f32(&line, row[d]);
         }
         smg_text_add(&line, s->o->json ? "]}\n" : "\n");
     }
@@ -40,8 +42,7 @@ static smg_status print_rows(stream *s, const char *const *texts, const size_t *
     return status;
 }
 
-static smg_status embed_window(stream *s, const char *const *texts, const size_t *lengths,
-                               int count) {
+static smg_status embed_window(stream *s, const char *const *texts, const size_t *lengths, int count) {
     smg_status status = smg_embedder_run(s->embedder, texts, lengths, count, s->rows);
     if (status != SMG_OK && s->printed > 0) {
         smg_fail_within(s->o->ctx, status, "after %lld texts", (long long)s->printed);
@@ -90,8 +91,7 @@ static smg_status embed_lines(stream *s) {
         }
         if (count > 0) status = embed_window(s, (const char *const *)lines, lengths, count);
     }
-    if (status == SMG_OK && ferror(stdin))
-        status = smg_fail(s->o->ctx, SMG_IO, "cannot read stdin");
+    if (status == SMG_OK && ferror(stdin)) status = smg_fail(s->o->ctx, SMG_IO, "cannot read stdin");
     for (int i = 0; i < WINDOW; i++) free(lines[i]);
     return status;
 }

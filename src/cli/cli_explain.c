@@ -10,8 +10,7 @@ static smg_status explain(cli_job *job) {
     const smg_compile_options options = smg_compile_options_of(&desc);
     const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .prices = o->prices};
     SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
-    smg_status status =
-        o->json ? smg_compile_explain_json(c, &job->text) : smg_compile_explain(c, &show, &job->text);
+    smg_status status = o->json ? smg_compile_explain_json(c, &job->text) : smg_compile_explain(c, &show, &job->text);
     smg_compilation_destroy(c);
     return status;
 }

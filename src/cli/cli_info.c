@@ -7,14 +7,12 @@ static int64_t count_parameters(const smg_graph *g) {
         const smg_node *node = smg_graph_node(g, id);
         int64_t elements = 0;
         bool tensor = smg_op_leaf(node->op) == SMG_LEAF_TENSOR && !smg_node_is_input(node);
-        if (tensor && smg_size_is_const(g->sizes, smg_node_elements(g, id), &elements))
-            total += elements;
+        if (tensor && smg_size_is_const(g->sizes, smg_node_elements(g, id), &elements)) total += elements;
     }
     return total;
 }
 
-static void add_row(smg_text *text, const smg_graph *g, const char *kind, const char *name,
-                    smg_node_id id) {
+static void add_row(smg_text *text, const smg_graph *g, const char *kind, const char *name, smg_node_id id) {
     smg_text_addf(text, "%-8s %s ", kind, name);
     cli_print_shape(text, g, smg_graph_node(g, id));
     smg_text_add(text, "\n");
@@ -33,8 +31,8 @@ static void add_sizes(smg_text *text, const smg_graph *g) {
 }
 
 static void add_table(smg_text *text, const smg_graph *g) {
-    smg_text_addf(text, "%-8s %s, %d operations, %lld parameters\n", "graph", g->name,
-                  smg_compile_op_count(g), (long long)count_parameters(g));
+    smg_text_addf(text, "%-8s %s, %d operations, %lld parameters\n", "graph", g->name, smg_compile_op_count(g),
+                  (long long)count_parameters(g));
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
         if (smg_node_is_input(node)) add_row(text, g, "input", node->name, id);
@@ -45,8 +43,7 @@ static void add_table(smg_text *text, const smg_graph *g) {
     add_sizes(text, g);
 }
 
-static void add_json_row(smg_text *text, const smg_graph *g, const char *name, smg_node_id id,
-                         bool first) {
+static void add_json_row(smg_text *text, const smg_graph *g, const char *name, smg_node_id id, bool first) {
     const smg_node *node = smg_graph_node(g, id);
     smg_text_add(text, first ? "\n    {\"name\": " : ",\n    {\"name\": ");
     smg_text_add_json(text, name);
@@ -65,8 +62,8 @@ static void add_json_row(smg_text *text, const smg_graph *g, const char *name, s
 static void add_json(smg_text *text, const smg_graph *g) {
     smg_text_add(text, "{\n  \"graph\": ");
     smg_text_add_json(text, g->name);
-    smg_text_addf(text, ",\n  \"operations\": %d,\n  \"parameters\": %lld,\n  \"inputs\": [",
-                  smg_compile_op_count(g), (long long)count_parameters(g));
+    smg_text_addf(text, ",\n  \"operations\": %d,\n  \"parameters\": %lld,\n  \"inputs\": [", smg_compile_op_count(g),
+                  (long long)count_parameters(g));
     bool first = true;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
@@ -83,8 +80,10 @@ static void add_json(smg_text *text, const smg_graph *g) {
         smg_text_add(text, i > 0 ? ", " : "");
         smg_text_add_json(text, smg_size_symbol_name(g->sizes, i));
         int64_t max = smg_size_symbol_max(g->sizes, i);
-        if (max >= SMG_SIZE_UNBOUNDED) smg_text_add(text, ": {\"max\": null}");
-        else smg_text_addf(text, ": {\"max\": %lld}", (long long)max);
+        if (max >= SMG_SIZE_UNBOUNDED)
+            smg_text_add(text, ": {\"max\": null}");
+        else
+            smg_text_addf(text, ": {\"max\": %lld}", (long long)max);
     }
     smg_text_add(text, "}\n}\n");
 }
@@ -99,8 +98,8 @@ static void add_unconverted(smg_text *text, const smg_onnx *model) {
     smg_text_addf(text, "%d nodes are not supported:\n", smg_onnx_missing_count(model));
     for (int i = 0; i < smg_onnx_missing_count(model); i++) {
         const smg_onnx_missing *m = smg_onnx_missing_at(model, i);
-        smg_text_addf(text, "  %s%s%s, opset %lld, node '%s': %s\n", m->domain,
-                      m->domain[0] ? "." : "", m->op, (long long)m->opset, m->node, m->reason);
+        smg_text_addf(text, "  %s%s%s, opset %lld, node '%s': %s\n", m->domain, m->domain[0] ? "." : "", m->op,
+                      (long long)m->opset, m->node, m->reason);
     }
 }
 

@@ -12,8 +12,7 @@ void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
 
 void cli_print_dims(smg_text *text, const cli_arrays *arrays) {
     for (int i = 0; i < arrays->dim_count; i++) {
-        smg_text_addf(text, "%s%s=%lld", i > 0 ? " " : "", arrays->dims[i].name,
-                      (long long)arrays->dims[i].value);
+        smg_text_addf(text, "%s%s=%lld", i > 0 ? " " : "", arrays->dims[i].name, (long long)arrays->dims[i].value);
     }
     if (arrays->dim_count == 0) smg_text_add(text, "fixed");
 }
@@ -40,8 +39,7 @@ static bool is_file(const char *value) {
     return value != NULL && strcmp(value, "random") != 0 && strcmp(value, "zeros") != 0;
 }
 
-static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes,
-                               int count) {
+static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes, int count) {
     for (int i = 0; i < o->input_count; i++) {
         bool found = false;
         for (int n = 0; n < count; n++) {
@@ -53,9 +51,8 @@ static smg_status check_inputs(const cli_options *o, const smg_graph *g, const s
         for (int n = 0; n < count; n++) {
             smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", smg_graph_node(g, nodes[n])->name);
         }
-        smg_status status =
-            smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
-                     o->inputs[i].name, smg_text_cstr(&names));
+        smg_status status = smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
+                                     o->inputs[i].name, smg_text_cstr(&names));
         smg_text_free(&names);
         return status;
     }
@@ -75,9 +72,8 @@ static smg_status check_outputs(const cli_options *o, const smg_graph *g) {
         for (int n = 0; n < g->outputs.count; n++) {
             smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", g->outputs.items[n].name);
         }
-        smg_status status =
-            smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'; it has: %s",
-                     o->outputs[i].name, smg_text_cstr(&names));
+        smg_status status = smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'; it has: %s",
+                                     o->outputs[i].name, smg_text_cstr(&names));
         smg_text_free(&names);
         return status;
     }
@@ -102,17 +98,15 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     for (int i = 0; i < o->dim_count; i++) {
         int symbol = smg_size_symbol_find(g->sizes, o->dims[i].name);
         if (a->symbols[symbol] != o->dims[i].value) {
-            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld by --dim and %lld by an input file",
-                            o->dims[i].name, (long long)o->dims[i].value,
-                            (long long)a->symbols[symbol]);
+            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld by --dim and %lld by an input file", o->dims[i].name,
+                            (long long)o->dims[i].value, (long long)a->symbols[symbol]);
         }
     }
     for (int i = 0; i < o->max_dim_count; i++) {
         int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
         if (a->symbols[symbol] > o->max_dims[i].value) {
-            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld, above its --max-dim of %lld",
-                            o->max_dims[i].name, (long long)a->symbols[symbol],
-                            (long long)o->max_dims[i].value);
+            return smg_fail(o->ctx, SMG_INVALID, "%s is %lld, above its --max-dim of %lld", o->max_dims[i].name,
+                            (long long)a->symbols[symbol], (long long)o->max_dims[i].value);
         }
     }
     a->dim_count = symbols;
@@ -122,8 +116,7 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     return SMG_OK;
 }
 
-smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena,
-                           cli_arrays *out) {
+smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out) {
     *out = (cli_arrays){.arena = arena, .output_count = g->outputs.count};
     out->count = smg_graph_input_nodes(g, NULL, 0);
     smg_node_id *nodes = SMG_ARENA_ARRAY(arena, smg_node_id, (size_t)out->count + 1);
@@ -135,8 +128,7 @@ smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *
     SMG_TRY(check_outputs(o, g));
     for (int i = 0; i < out->count; i++) {
         const char *value = given(o, smg_graph_node(g, nodes[i])->name);
-        if (is_file(value))
-            SMG_TRY(smg_tensor_load(o->ctx, g, nodes[i], value, arena, &out->inputs[i]));
+        if (is_file(value)) SMG_TRY(smg_tensor_load(o->ctx, g, nodes[i], value, arena, &out->inputs[i]));
     }
     for (int i = 0; i < g->outputs.count; i++) out->outputs[i].name = g->outputs.items[i].name;
     return settle_sizes(o, g, out);
@@ -160,8 +152,8 @@ smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_a
     for (int i = 0; i < arrays->count; i++) {
         const char *name = smg_graph_node(g, nodes[i])->name;
         if (is_file(given(o, name))) continue;
-        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name),
-                                (uint64_t)o->seed, arrays->arena, &arrays->inputs[i]));
+        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name), (uint64_t)o->seed,
+                                arrays->arena, &arrays->inputs[i]));
     }
     return SMG_OK;
 }

@@ -7,8 +7,7 @@
 static smg_status model_path(const cli_options *o, const char **out_path) {
     if (o->word_count == 0) return smg_fail(o->ctx, SMG_INVALID, "a MODEL is needed");
     if (o->word_count > 1) {
-        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, '%s' is one word too many",
-                        o->words[1]);
+        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, '%s' is one word too many", o->words[1]);
     }
     *out_path = o->words[0];
     return SMG_OK;
@@ -82,8 +81,7 @@ static smg_status device_target(const cli_options *o, smg_target *out_target) {
 
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target) {
     const char *name = o->target;
-    if (name == NULL && (o->device != NULL || fallback == NULL))
-        return device_target(o, out_target);
+    if (name == NULL && (o->device != NULL || fallback == NULL)) return device_target(o, out_target);
     if (name == NULL) name = fallback;
     if (!smg_file_exists(name)) return smg_target_named(o->ctx, name, out_target);
     char *text = NULL;

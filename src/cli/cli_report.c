@@ -19,11 +19,11 @@ double cli_median(double *values, int count) {
 void cli_print_check(const smg_check *check, smg_text *text) {
     for (int i = 0; i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
-        smg_text_addf(text, "check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output,
-                      row->max_abs, row->max_rel, row->tolerance, row->pass ? "PASS" : "FAIL");
+        smg_text_addf(text, "check    %s: max abs %.3g, max rel %.3g, tolerance %.3g: %s\n", row->output, row->max_abs,
+                      row->max_rel, row->tolerance, row->pass ? "PASS" : "FAIL");
         if (!row->pass) {
-            smg_text_addf(text, "         worst at element %lld: %.9g, the reference has %.9g\n",
-                          (long long)row->worst, row->worst_got, row->worst_want);
+            smg_text_addf(text, "         worst at element %lld: %.9g, the reference has %.9g\n", (long long)row->worst,
+                          row->worst_got, row->worst_want);
         }
     }
     if (check->sampled < check->total) {
@@ -55,37 +55,33 @@ static void add_steps(const smg_compilation *c, const smg_program *program, grou
     }
 }
 
-static void add_table(const smg_compilation *c, const group *groups, double total,
-                      int steps, const smg_program_memory *memory, smg_text *text) {
+static void add_table(const smg_compilation *c, const group *groups, double total, int steps,
+                      const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
-    smg_text_addf(text, "\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us",
-                  "estimate us", "KB a call", "share", "bandw.", "arith.");
+    smg_text_addf(text, "\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us", "estimate us",
+                  "KB a call", "share", "bandw.", "arith.");
     for (int i = 0; i < c->bundle->modules.count; i++) {
         const group *g = &groups[i];
         if (g->calls == 0) continue;
         double calls = (double)g->calls;
         double rate = g->measured > 0 ? 1 / g->measured : 0;
         smg_text_addf(text, "%-10s %6d %12.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
-                      c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS,
-                      g->measured / calls * 1e6, g->estimated / calls * 1e6, g->bytes / calls / 1e3,
-                      total > 0 ? 100 * g->measured / total : 0,
+                      c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS, g->measured / calls * 1e6,
+                      g->estimated / calls * 1e6, g->bytes / calls / 1e3, total > 0 ? 100 * g->measured / total : 0,
                       100 * g->bytes * rate / t->bandwidth, 100 * g->flops * rate / t->fma_rate);
     }
     smg_text_addf(text,
                   "memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); "
                   "%d barriers in %d dispatches\n",
-                  (double)(memory->constant_bytes + memory->derived_bytes) / 1e6,
-                  (double)memory->arena_bytes / 1e6, (double)memory->unaliased_bytes / 1e6,
-                  memory->barriers, steps);
+                  (double)(memory->constant_bytes + memory->derived_bytes) / 1e6, (double)memory->arena_bytes / 1e6,
+                  (double)memory->unaliased_bytes / 1e6, memory->barriers, steps);
     if (c->plan->prepare.count == 0) return;
-    smg_text_addf(text,
-                  "prepare: %d kernels made %.1f MB of constants in %.1f ms, once, beside %.1f MB of scratch\n",
+    smg_text_addf(text, "prepare: %d kernels made %.1f MB of constants in %.1f ms, once, beside %.1f MB of scratch\n",
                   c->plan->prepare.count, (double)memory->derived_bytes / 1e6, memory->prepare_seconds * 1e3,
                   (double)memory->prepare_bytes / 1e6);
 }
 
-static void add_json(const smg_compilation *c, const group *groups,
-                     const smg_program_memory *memory, smg_text *text) {
+static void add_json(const smg_compilation *c, const group *groups, const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
     bool first = true;
     smg_text_add(text, ",\n  \"profile\": [");
@@ -99,18 +95,16 @@ static void add_json(const smg_compilation *c, const group *groups,
         smg_text_addf(text,
                       ", \"calls\": %d, \"seconds\": %.9g, \"estimate_seconds\": %.9g, "
                       "\"bytes\": %.0f, \"bandwidth\": %.4g, \"arithmetic\": %.4g}",
-                      g->calls / PROFILE_ROUNDS, g->measured / calls, g->estimated / calls,
-                      g->bytes / calls, g->bytes * rate / t->bandwidth,
-                      g->flops * rate / t->fma_rate);
+                      g->calls / PROFILE_ROUNDS, g->measured / calls, g->estimated / calls, g->bytes / calls,
+                      g->bytes * rate / t->bandwidth, g->flops * rate / t->fma_rate);
         first = false;
     }
-    smg_text_addf(
-        text,
-        "\n  ],\n  \"memory\": {\"constants\": %lld, \"arena\": %lld, \"unaliased\": %lld, "
-        "\"barriers\": %d, \"derived\": %lld, \"prepare\": %lld, \"prepare_seconds\": %.9g}",
-        (long long)memory->constant_bytes, (long long)memory->arena_bytes,
-        (long long)memory->unaliased_bytes, memory->barriers, (long long)memory->derived_bytes,
-        (long long)memory->prepare_bytes, memory->prepare_seconds);
+    smg_text_addf(text,
+                  "\n  ],\n  \"memory\": {\"constants\": %lld, \"arena\": %lld, \"unaliased\": %lld, "
+                  "\"barriers\": %d, \"derived\": %lld, \"prepare\": %lld, \"prepare_seconds\": %.9g}",
+                  (long long)memory->constant_bytes, (long long)memory->arena_bytes, (long long)memory->unaliased_bytes,
+                  memory->barriers, (long long)memory->derived_bytes, (long long)memory->prepare_bytes,
+                  memory->prepare_seconds);
 }
 
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {

@@ -11,17 +11,15 @@ typedef struct run_result {
 } run_result;
 
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
-    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name,
-                  c->graph->name, smg_compile_op_count(c->source), smg_compile_run_ops(c),
-                  c->plan->steps.count);
+    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name, c->graph->name,
+                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count);
     if (c->bundle != NULL) {
-        smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count,
-                      c->modules_cached);
+        smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count, c->modules_cached);
     }
     smg_text_add(text, "\nsizes    ");
     cli_print_dims(text, arrays);
-    smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s",
-                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl, c->seconds.spirv);
+    smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s", c->seconds.rewrite + c->seconds.plan,
+                  c->seconds.glsl, c->seconds.spirv);
 }
 
 static void print_output(const smg_tensor *out, smg_text *text) {
@@ -62,18 +60,14 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
     smg_text_add_json(text, c->target.name);
     smg_text_add(text, ",\n  \"graph\": ");
     smg_text_add_json(text, c->graph->name);
-    smg_text_addf(
-        text,
-        ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
-        smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count,
-        c->bundle != NULL ? c->bundle->modules.count : 0);
-    smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n",
-                  bytes, flops, estimate);
-    smg_text_addf(
-        text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
-        c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
-    smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n",
-                  result->program, result->first);
+    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
+                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count,
+                  c->bundle != NULL ? c->bundle->modules.count : 0);
+    smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n", bytes, flops,
+                  estimate);
+    smg_text_addf(text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
+                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
+    smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n", result->program, result->first);
     smg_text_add(text, "  \"sizes\": ");
     cli_print_dims_json(text, arrays);
     for (int i = 0; check != NULL && i < check->count; i++) {
@@ -82,11 +76,9 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
         smg_text_add(text, "    {\"output\": ");
         smg_text_add_json(text, row->output);
         /* JSON has no infinity */
-        smg_text_addf(text,
-                      ", \"max_abs\": %.9g, \"max_rel\": %.9g, \"tolerance\": %.9g, \"pass\": %s}",
-                      isfinite(row->max_abs) ? row->max_abs : 1e308,
-                      isfinite(row->max_rel) ? row->max_rel : 1e308, row->tolerance,
-                      row->pass ? "true" : "false");
+        smg_text_addf(text, ", \"max_abs\": %.9g, \"max_rel\": %.9g, \"tolerance\": %.9g, \"pass\": %s}",
+                      isfinite(row->max_abs) ? row->max_abs : 1e308, isfinite(row->max_rel) ? row->max_rel : 1e308,
+                      row->tolerance, row->pass ? "true" : "false");
     }
     if (check != NULL && check->count > 0) smg_text_add(text, "\n  ]");
     smg_text_add(text, profile);
@@ -105,8 +97,8 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
         SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
     }
     if (o->check) {
-        SMG_TRY(smg_compile_check(o->ctx, c->source, arrays->symbols, arrays->inputs, arrays->count,
-                                  arrays->outputs, arrays->arena, &check));
+        SMG_TRY(smg_compile_check(o->ctx, c->source, arrays->symbols, arrays->inputs, arrays->count, arrays->outputs,
+                                  arrays->arena, &check));
         job->pass = check.pass;
     }
     if (o->json) {
@@ -115,14 +107,12 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
     }
     print_compilation(c, arrays, text);
     if (result->program > 0) {
-        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s", result->program,
-                      result->first);
+        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s", result->program, result->first);
     }
     smg_text_add(text, "\n");
     for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], text);
     if (result->seconds > 0) {
-        smg_text_addf(text, "time     %.3f ms on the device (median of %d)\n",
-                      result->seconds * 1e3, result->repeats);
+        smg_text_addf(text, "time     %.3f ms on the device (median of %d)\n", result->seconds * 1e3, result->repeats);
     }
     if (o->check) cli_print_check(&check, text);
     smg_text_add(text, profile);
@@ -140,8 +130,8 @@ static smg_status interpret(cli_job *job) {
     const smg_model_desc desc = cli_job_desc(job);
     const smg_compile_options options = smg_compile_options_of(&desc);
     SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
-    smg_status status = smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count,
-                                              arrays->arena, arrays->outputs);
+    smg_status status =
+        smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count, arrays->arena, arrays->outputs);
     if (status == SMG_OK) status = report(job, c, &result, "");
     smg_compilation_destroy(c);
     return status;
@@ -153,15 +143,13 @@ static smg_status measure(const cli_options *o, smg_model *model, cli_arrays *ar
     int64_t repeats = o->repeat > 0 ? o->repeat : 3;
     double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
     if (seconds == NULL) return SMG_MEMORY;
-    SMG_TRY(
-        smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
+    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
     double device = 0;
     smg_model_times(model, &device, &out->program);
     out->first = smg_model_seconds(model);
     if (o->repeat == 0 && out->first > long_run) repeats = 1;
     for (int64_t i = 0; i < repeats; i++) {
-        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs,
-                              arrays->output_count));
+        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
         seconds[i] = smg_model_seconds(model);
     }
     out->seconds = cli_median(seconds, (int)repeats);
@@ -182,8 +170,7 @@ static smg_status run_on_device(cli_job *job) {
     if (status == SMG_OK) status = cli_fill_arrays(o, &job->source, arrays);
     if (status == SMG_OK) status = measure(o, model, arrays, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
-    if (status == SMG_OK)
-        status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
+    if (status == SMG_OK) status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
     smg_text_free(&profile);
     smg_model_close(model);
     return status;

@@ -8,8 +8,7 @@
 #include "cli/cli.h"
 
 static const cli_command commands[] = {
-    {"devices", cli_devices, "json", "smg devices [--json]",
-     "Lists the Vulkan devices of this machine."},
+    {"devices", cli_devices, "json", "smg devices [--json]", "Lists the Vulkan devices of this machine."},
     {"info", cli_info, "json", "smg info MODEL [--json]",
      "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
     {"run", cli_run,
@@ -24,8 +23,7 @@ static const cli_command commands[] = {
      "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels on the\n"
      "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
      "kernel's N-th next schedule by price (for tuning)."},
-    {"explain", cli_explain,
-     "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
+    {"explain", cli_explain, "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"
      "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
      "        [--no-calibrate] [--rank N] [--json]",
@@ -59,8 +57,7 @@ int cli_fail(smg_context *ctx) {
     return CLI_ERROR;
 }
 
-static void on_progress(void *user, const char *phase, size_t done, size_t total,
-                        const char *unit) {
+static void on_progress(void *user, const char *phase, size_t done, size_t total, const char *unit) {
     (void)user;
     if (done < total) {
         fprintf(stderr, "\r\033[K%s %zu of %zu %s", phase, done + 1, total, unit);
@@ -78,10 +75,9 @@ static void on_log(void *user, smg_log_level level, const char *line) {
 static void print_usage(FILE *out) {
     fprintf(out, "smg %s: Transformers as fused kernels on any Vulkan device\n\n", smg_version());
     for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
-    fprintf(out,
-            "smg help [COMMAND | ops]\nsmg --version\n\n"
-            "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg).\n"
-            "D is an index, a type (cpu, discrete, integrated) or a part of a device's name.\n");
+    fprintf(out, "smg help [COMMAND | ops]\nsmg --version\n\n"
+                 "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg).\n"
+                 "D is an index, a type (cpu, discrete, integrated) or a part of a device's name.\n");
 }
 
 static const cli_command *find_command(const char *name) {
@@ -131,8 +127,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
         return CLI_ERROR;
     }
     cli_options options;
-    int result = cli_parse(ctx, command, argc, argv, &options) == SMG_OK ? command->run(&options)
-                                                                         : cli_fail(ctx);
+    int result = cli_parse(ctx, command, argc, argv, &options) == SMG_OK ? command->run(&options) : cli_fail(ctx);
     smg_context_destroy(ctx);
     return finish(result);
 }

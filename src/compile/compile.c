@@ -72,8 +72,7 @@ static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
     SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
     c->plan_options = (smg_plan_options){
-        .objective = options->objective, .unfused = options->unfused, .rank = options->rank,
-        .nominal = c->nominal};
+        .objective = options->objective, .unfused = options->unfused, .rank = options->rank, .nominal = c->nominal};
     SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
     SMG_TRY(smg_compile_choose_variants(c));
     c->seconds.plan = smg_clock_seconds() - start;
@@ -145,8 +144,7 @@ int smg_compile_run_ops(const smg_compilation *c) {
     return count;
 }
 
-void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops,
-                      double *out_seconds) {
+void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds) {
     *out_bytes = 0;
     *out_flops = 0;
     *out_seconds = 0;

@@ -38,12 +38,10 @@ typedef struct smg_source {
 
 /* A directory, an ONNX file, or a file of graph text. embedding_only: of a sentence encoder, nothing but the pooled
  * embedding; UNSUPPORTED when the directory has no pooling that smg knows. */
-smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
-                           smg_source *out_source);
+smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only, smg_source *out_source);
 /* The same, but an ONNX file with unsupported operators is no failure: graph is NULL then, and
  * smg_onnx_missing_at(source->onnx, ..) lists them. */
-smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only,
-                           smg_source *out_source);
+smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only, smg_source *out_source);
 void smg_source_close(smg_source *source); /* zeroed is fine */
 /* How to fill an input that a caller did not give: of a directory's graph some have a value of their own
  * (smg_model_input_default). false: it must be given. */
@@ -58,15 +56,14 @@ smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc);
 /* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
 /* One value per symbol: given, else smg_plan_nominal's. */
-smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count,
-                            int64_t *out_values);
+smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count, int64_t *out_values);
 
 /* ---- phases (compile.c) --------------------------------------------------------------------------- */
 
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
-    int rank; /* of the schedule by price; 0: the best */
+    int rank;            /* of the schedule by price; 0: the best */
     const smg_dim *dims; /* prices */
     int dim_count;
     const smg_dim *max_dims;
@@ -90,14 +87,14 @@ typedef struct smg_compilation {
     smg_context *ctx;
     smg_arena *arena;
     const smg_graph *source; /* as given */
-    smg_graph *graph; /* rewritten; outputs copied where a program cannot give them as they are */
+    smg_graph *graph;        /* rewritten; outputs copied where a program cannot give them as they are */
     smg_rewrite_report report;
     smg_target target;
-    smg_size measure;  /* in graph->sizes: what guards look at */
+    smg_size measure;                       /* in graph->sizes: what guards look at */
     smg_variant variants[SMG_MAX_VARIANTS]; /* the first is for the sizes given, the others are made when needed */
     int variant_count;
-    int64_t *nominal;  /* of variant 0 */
-    smg_plan *plan;    /* of variant 0, the only one with the prepare list */
+    int64_t *nominal; /* of variant 0 */
+    smg_plan *plan;   /* of variant 0, the only one with the prepare list */
     smg_plan_options plan_options;
     struct smg_bundler *bundler;
     smg_bundle *bundle; /* NULL until smg_compile_modules */
@@ -120,8 +117,7 @@ int smg_compile_op_count(const smg_graph *g);
 /* Those that every run computes, after rewrites. */
 int smg_compile_run_ops(const smg_compilation *c);
 /* Modelled traffic, arithmetic and time of the plan at the nominal sizes. */
-void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops,
-                      double *out_seconds);
+void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds);
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
@@ -135,18 +131,17 @@ smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 
 /* An array for the node at these sizes, data in the arena. Random (seeded): floats in [-1, 1), indices
  * of tables within them, other integers and bools 0 or 1. */
-smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node,
-                           const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
-                           smg_tensor *out_tensor);
+smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols, smg_fill how,
+                           uint64_t seed, smg_arena *arena, smg_tensor *out_tensor);
 /* Shape and type of the node at these sizes, memory for the elements. */
-smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node,
-                           const int64_t *symbols, smg_arena *arena, smg_tensor *out_tensor);
+smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols,
+                           smg_arena *arena, smg_tensor *out_tensor);
 /* Does `tensor`, given for `input`, have an element outside of the smallest table that it indexes? Which? */
 bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
                         int64_t *out_element);
 /* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
-smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path,
-                           smg_arena *arena, smg_tensor *out_tensor);
+smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path, smg_arena *arena,
+                           smg_tensor *out_tensor);
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);
 int64_t smg_tensor_elements(const smg_tensor *tensor);
 double smg_tensor_get(const smg_tensor *tensor, int64_t index);
@@ -154,8 +149,8 @@ void smg_tensor_set(smg_tensor *tensor, int64_t index, double value);
 smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out_array);
 /* Reads the symbols' values off the dims of inputs; INVALID names what disagrees. A symbol that no input
  * has gets its default (one when NULL). */
-smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs,
-                            int count, const int64_t *defaults, int64_t *out_values);
+smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int count,
+                            const int64_t *defaults, int64_t *out_values);
 
 /* ---- reference, check, interpreter ----------------------------------------------------------------- */
 
@@ -181,15 +176,13 @@ typedef struct smg_check {
  * where the graph treats them one by one. */
 #define SMG_CHECK_FLOPS 20e9
 /* outputs[i] belongs to the i-th output row of g. */
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
-                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
-                             smg_arena *arena, smg_check *out_check);
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
+                             int input_count, const smg_tensor *outputs, smg_arena *arena, smg_check *out_check);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
 /* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */
-smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols,
-                                 const smg_tensor *inputs, int input_count, smg_arena *arena,
-                                 smg_tensor *out_outputs);
+smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols, const smg_tensor *inputs, int input_count,
+                                 smg_arena *arena, smg_tensor *out_outputs);
 
 /* ---- explain (compile_explain.c) --------------------------------------------------------------------- */
 
@@ -200,8 +193,7 @@ typedef struct smg_explain_options {
     const char *kernel;
     bool prices; /* estimates beside the steps; without them the text depends on structure only */
 } smg_explain_options;
-smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options,
-                               smg_text *text);
+smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options, smg_text *text);
 smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text);
 
 /* ---- model on a device (compile_model.c; UNSUPPORTED in a build without Vulkan) ------------------------ */
@@ -220,12 +212,11 @@ void smg_model_times(const smg_model *model, double *out_device, double *out_pro
 
 typedef struct smg_embedder smg_embedder;
 /* The model must have come from a directory with tokenizer files and give one row per text. */
-smg_status smg_embedder_create(smg_model *model, const smg_source *source,
-                               smg_embedder **out_embedder);
+smg_status smg_embedder_create(smg_model *model, const smg_source *source, smg_embedder **out_embedder);
 void smg_embedder_destroy(smg_embedder *embedder); /* NULL is fine */
 int smg_embedder_width(const smg_embedder *embedder);
 /* Embeds texts in batches by length; out_rows has count * width floats, in the order of the texts. */
-smg_status smg_embedder_run(smg_embedder *embedder, const char *const *texts, const size_t *lengths,
-                            int count, float *out_rows);
+smg_status smg_embedder_run(smg_embedder *embedder, const char *const *texts, const size_t *lengths, int count,
+                            float *out_rows);
 
 #endif

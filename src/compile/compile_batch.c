@@ -18,8 +18,7 @@ static bool mentions(const batch_walk *w, smg_size size) {
     int64_t a = 0;
     int64_t b = 0;
     if (size < 0) return false;
-    return !smg_size_eval(w->g->sizes, size, w->two, &a) ||
-           !smg_size_eval(w->g->sizes, size, w->three, &b) || a != b;
+    return !smg_size_eval(w->g->sizes, size, w->two, &a) || !smg_size_eval(w->g->sizes, size, w->three, &b) || a != b;
 }
 
 static bool any_dim_mentions(const batch_walk *w, const smg_node *node) {
@@ -79,8 +78,7 @@ static int contract_axis(const batch_walk *w, const smg_node *node) {
         for (int d = 0; d < operand->rank; d++) {
             const char *found = strchr(node->label[2], node->label[k][d]);
             if (found == NULL && mentions(w, operand->dims[d])) return MIXED;
-            if (d == axis)
-                result = join(result, found == NULL ? MIXED : (int)(found - node->label[2]));
+            if (d == axis) result = join(result, found == NULL ? MIXED : (int)(found - node->label[2]));
         }
     }
     return result;

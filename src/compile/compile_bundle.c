@@ -11,10 +11,10 @@
 typedef struct smg_bundler {
     smg_compilation *c;
     smg_bundle *bundle;
-    bool preparing;   /* the step at hand is of the prepare list */
-    int variant;      /* the run list at hand */
-    int *buffer_of;   /* node -> buffer, -1 */
-    smg_map *modules; /* text -> module index + 1 */
+    bool preparing;                /* the step at hand is of the prepare list */
+    int variant;                   /* the run list at hand */
+    int *buffer_of;                /* node -> buffer, -1 */
+    smg_map *modules;              /* text -> module index + 1 */
     SMG_ARRAY(smg_spirv_job) jobs; /* of the modules that the list at hand adds, in their order */
     SMG_ARRAY(int *) indices;      /* theirs in `modules` */
     smg_text text;
@@ -74,8 +74,8 @@ static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
         buffer->variant = b->variant;
     }
     if (b->variant > 0 && buffer->kind != SMG_BUFFER_TEMPORARY) {
-        return smg_fail(b->c->ctx, SMG_INTERNAL, "run list %d binds '%s', which the first does not",
-                        b->variant, smg_graph_describe(g, id));
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "run list %d binds '%s', which the first does not", b->variant,
+                        smg_graph_describe(g, id));
     }
     buffer->name = smg_arena_string(b->bundle->arena, buffer->name);
     if (buffer->name == NULL) return SMG_MEMORY;
@@ -103,8 +103,7 @@ static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *s
         smg_bbuffer *buffer = &b->bundle->buffers.items[index];
         if (buffer->kind == SMG_BUFFER_TEMPORARY) {
             if (buffer->first < 0 && !kb->written) {
-                return smg_fail(b->c->ctx, SMG_INTERNAL,
-                                "step '%s' reads '%s' before any writes it", step->name,
+                return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s' reads '%s' before any writes it", step->name,
                                 buffer->name);
             }
             if (buffer->first < 0) buffer->first = position;
@@ -222,8 +221,7 @@ static smg_status compile_modules(smg_bundler *b, int first) {
     double start = smg_clock_seconds();
     smg_spirv_compiler *compiler = NULL;
     SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &compiler));
-    smg_status status =
-        smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, NULL);
+    smg_status status = smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, NULL);
     smg_spirv_compiler_destroy(compiler);
     b->c->seconds.spirv += smg_clock_seconds() - start;
     SMG_TRY(status);
@@ -232,8 +230,7 @@ static smg_status compile_modules(smg_bundler *b, int first) {
         smg_bmodule *module = &b->bundle->modules.items[first + i];
         module->words = from->words;
         module->word_count = from->word_count;
-        module->hash =
-            smg_hash_bytes(SMG_HASH_SEED, from->words, from->word_count * sizeof(uint32_t));
+        module->hash = smg_hash_bytes(SMG_HASH_SEED, from->words, from->word_count * sizeof(uint32_t));
         b->c->modules_cached += from->from_cache;
     }
     return SMG_OK;
@@ -252,8 +249,8 @@ static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep 
     b->c->seconds.glsl += smg_clock_seconds() - start;
     step->diagnostics = interface.diagnostics >= 0;
     if (step->diagnostics && interface.diagnostics != step->binding_count) {
-        return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s': diagnostics are binding %d of %d",
-                        step->name, interface.diagnostics, step->binding_count);
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s': diagnostics are binding %d of %d", step->name,
+                        interface.diagnostics, step->binding_count);
     }
     SMG_TRY(set_pushes(b, from->kernel, &interface, step));
     SMG_TRY(set_even(b, from->kernel, &interface, step));

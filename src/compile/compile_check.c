@@ -13,9 +13,8 @@ static double reduced_extent(const smg_graph *g, const smg_node *node, const int
     const smg_node *operand = smg_graph_node(g, node->operand[0]);
     for (int d = 0; d < operand->rank; d++) {
         int64_t extent = 1;
-        bool reduced = smg_node_class(node) == SMG_CLASS_REDUCE
-                           ? d == node->axis
-                           : strchr(node->label[2], node->label[0][d]) == NULL;
+        bool reduced = smg_node_class(node) == SMG_CLASS_REDUCE ? d == node->axis
+                                                                : strchr(node->label[2], node->label[0][d]) == NULL;
         if (reduced && smg_size_eval(g->sizes, operand->dims[d], symbols, &extent)) {
             product *= (double)extent;
         }
@@ -84,8 +83,8 @@ static double error_of(double got, double want, double scale, double least) {
 }
 
 /* row_of: which row of `got` row i of the reference is; NULL: the same one. */
-static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of,
-                    double tolerance, smg_check_row *row) {
+static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_of, double tolerance,
+                    smg_check_row *row) {
     int64_t count = smg_array_elements(want);
     int64_t width = row_of != NULL && want->dims[0] > 0 ? count / want->dims[0] : 0;
     for (int64_t i = 0; i < count; i++) want->data[i] = stored(want->type, want->data[i]);
@@ -114,8 +113,7 @@ typedef struct sampling {
     int64_t *row_of; /* NULL: all in order */
 } sampling;
 
-static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, sampling *out,
-                              smg_check *check) {
+static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, sampling *out, smg_check *check) {
     double flops = smg_graph_flops(g, symbols);
     SMG_TRY(smg_context_status(g->ctx));
     *out = (sampling){.symbol = -1};
@@ -139,22 +137,19 @@ static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *a
 }
 
 /* Keeps the sampled rows of an input whose axis 0 is the batch. */
-static void keep_rows(const smg_graph *g, const smg_node *node, const sampling *s,
-                      smg_array *array) {
+static void keep_rows(const smg_graph *g, const smg_node *node, const sampling *s, smg_array *array) {
     if (s->row_of == NULL || node->rank == 0) return;
     const char *name = smg_size_symbol_name(g->sizes, s->symbol);
     if (node->dims[0] != smg_size_symbol(g->sizes, name) || array->dims[0] == 0) return;
     int64_t width = smg_array_elements(array) / array->dims[0];
     for (int64_t i = 0; i < s->rows; i++) { /* ascending and row_of[i] >= i: in place is safe */
-        memmove(array->data + i * width, array->data + s->row_of[i] * width,
-                (size_t)width * sizeof(double));
+        memmove(array->data + i * width, array->data + s->row_of[i] * width, (size_t)width * sizeof(double));
     }
     array->dims[0] = s->rows;
 }
 
-static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs,
-                                int input_count, const sampling *s, smg_arena *arena,
-                                smg_array *arrays) {
+static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int input_count,
+                                const sampling *s, smg_arena *arena, smg_array *arrays) {
     int next = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
@@ -172,9 +167,8 @@ static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_
     return SMG_OK;
 }
 
-static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
-                           const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
-                           smg_arena *scratch, smg_check *check) {
+static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
+                           int input_count, const smg_tensor *outputs, smg_arena *scratch, smg_check *check) {
     int count = smg_size_symbol_count(g->sizes);
     int64_t *values = SMG_ARENA_ARRAY(scratch, int64_t, (size_t)count + 1);
     int input_nodes = smg_graph_input_nodes(g, NULL, 0);
@@ -198,9 +192,8 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *
     return SMG_OK;
 }
 
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols,
-                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
-                             smg_arena *arena, smg_check *out_check) {
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
+                             int input_count, const smg_tensor *outputs, smg_arena *arena, smg_check *out_check) {
     *out_check = (smg_check){.count = g->outputs.count};
     out_check->rows = SMG_ARENA_ARRAY(arena, smg_check_row, (size_t)g->outputs.count + 1);
     if (out_check->rows == NULL) return SMG_MEMORY;

@@ -31,8 +31,7 @@ static smg_status read_output_width(smg_embedder *e) {
             return SMG_OK;
         }
     }
-    return smg_fail(e->ctx, SMG_UNSUPPORTED,
-                    "the model gives no output 'embedding' of one row a text");
+    return smg_fail(e->ctx, SMG_UNSUPPORTED, "the model gives no output 'embedding' of one row a text");
 }
 
 static int64_t symbol_limit(const smg_sizes *sizes, const char *name) {
@@ -58,8 +57,7 @@ static smg_status limit_batches(smg_embedder *e, const smg_source *source) {
 
 static smg_status prepare(smg_embedder *e, const smg_source *source) {
     if (source->dir == NULL) {
-        return smg_fail(e->ctx, SMG_INVALID,
-                        "embedding needs a model directory with tokenizer files");
+        return smg_fail(e->ctx, SMG_INVALID, "embedding needs a model directory with tokenizer files");
     }
     SMG_TRY(read_output_width(e));
     SMG_TRY(smg_tokenizer_open(e->ctx, source->dir, &e->tokenizer));
@@ -121,14 +119,13 @@ static int by_length(const void *a, const void *b) {
     return x->text < y->text ? -1 : x->text > y->text;
 }
 
-static smg_status encode(smg_embedder *e, smg_arena *arena, const char *const *texts,
-                         const size_t *lengths, int count, encoded *out) {
+static smg_status encode(smg_embedder *e, smg_arena *arena, const char *const *texts, const size_t *lengths, int count,
+                         encoded *out) {
     int32_t *ids = SMG_ARENA_ARRAY(arena, int32_t, (size_t)e->max_length + 1);
     if (ids == NULL) return SMG_MEMORY;
     for (int i = 0; i < count; i++) {
         int used = 0;
-        smg_status status =
-            smg_tokenizer_encode(e->tokenizer, texts[i], lengths[i], ids, e->max_length, &used);
+        smg_status status = smg_tokenizer_encode(e->tokenizer, texts[i], lengths[i], ids, e->max_length, &used);
         if (status != SMG_OK) return smg_fail_within(e->ctx, status, "text %lld", (long long)e->done + i + 1);
         out[i] = (encoded){.text = i, .count = used};
         out[i].ids = SMG_ARENA_ARRAY(arena, int32_t, (size_t)used + 1);
@@ -149,37 +146,27 @@ static smg_status run_batch(smg_embedder *e, const encoded *rows, int count, flo
     }
     const smg_tensor inputs[] = {
         {.name = "input_ids", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->ids},
-        {.name = "attention_mask",
-         .type = "i32",
-         .rank = 2,
-         .dims = {count, length},
-         .data = e->mask},
-        {.name = "token_type_ids",
-         .type = "i32",
-         .rank = 2,
-         .dims = {count, length},
-         .data = e->types},
+        {.name = "attention_mask", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->mask},
+        {.name = "token_type_ids", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->types},
     };
-    smg_tensor out = {
-        .name = "embedding", .data = e->rows, .bytes = (size_t)e->width * BATCH * sizeof(float)};
+    smg_tensor out = {.name = "embedding", .data = e->rows, .bytes = (size_t)e->width * BATCH * sizeof(float)};
     SMG_TRY(smg_model_run(e->model, inputs, e->has_types ? 3 : 2, &out, 1));
     for (int r = 0; r < count; r++) {
-        memcpy(out_rows + (size_t)rows[r].text * (size_t)e->width,
-               e->rows + (size_t)r * (size_t)e->width, (size_t)e->width * sizeof(float));
+        memcpy(out_rows + (size_t)rows[r].text * (size_t)e->width, e->rows + (size_t)r * (size_t)e->width,
+               (size_t)e->width * sizeof(float));
     }
     return SMG_OK;
 }
 
-static smg_status run_window(smg_embedder *e, smg_arena *arena, const char *const *texts,
-                             const size_t *lengths, int count, float *out_rows) {
+static smg_status run_window(smg_embedder *e, smg_arena *arena, const char *const *texts, const size_t *lengths,
+                             int count, float *out_rows) {
     encoded *rows = SMG_ARENA_ARRAY(arena, encoded, (size_t)count + 1);
     if (rows == NULL) return SMG_MEMORY;
     SMG_TRY(encode(e, arena, texts, lengths, count, rows));
     qsort(rows, (size_t)count, sizeof(*rows), by_length);
     for (int at = 0; at < count;) {
         int batch = 1;
-        while (at + batch < count && batch < e->most_rows &&
-               rows[at + batch].count * (batch + 1) <= TOKENS) {
+        while (at + batch < count && batch < e->most_rows && rows[at + batch].count * (batch + 1) <= TOKENS) {
             batch++;
         }
         SMG_TRY(run_batch(e, rows + at, batch, out_rows));
@@ -188,8 +175,8 @@ static smg_status run_window(smg_embedder *e, smg_arena *arena, const char *cons
     return SMG_OK;
 }
 
-smg_status smg_embedder_run(smg_embedder *e, const char *const *texts, const size_t *lengths,
-                            int count, float *out_rows) {
+smg_status smg_embedder_run(smg_embedder *e, const char *const *texts, const size_t *lengths, int count,
+                            float *out_rows) {
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(e->ctx, &arena));
     smg_status status = run_window(e, arena, texts, lengths, count, out_rows);

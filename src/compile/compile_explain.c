@@ -47,19 +47,17 @@ static void print_plan_step(const smg_compilation *c, const smg_pstep *step, boo
                             const smg_explain_options *options, smg_text *text) {
     bool prices = options->prices;
     const smg_price *price = &step->price;
-    smg_text_addf(text, "%s: %d %s%s", step->name, step->node_count,
-                  step->node_count == 1 ? "op" : "ops", once ? ", once, of constants" : "");
+    smg_text_addf(text, "%s: %d %s%s", step->name, step->node_count, step->node_count == 1 ? "op" : "ops",
+                  once ? ", once, of constants" : "");
     if (prices) {
-        smg_text_addf(text, ", %.2f us, %.0f KB, %.3g Mflop, %.0f workgroups", price->seconds * 1e6,
-                      price->bytes / 1e3, price->flops / 1e6, price->workgroups);
+        smg_text_addf(text, ", %.2f us, %.0f KB, %.3g Mflop, %.0f workgroups", price->seconds * 1e6, price->bytes / 1e3,
+                      price->flops / 1e6, price->workgroups);
     }
-    smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld\n",
-                  smg_kernel_invocations(step->kernel), (long long)price->shared_bytes,
-                  (long long)price->registers);
+    smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld\n", smg_kernel_invocations(step->kernel),
+                  (long long)price->shared_bytes, (long long)price->registers);
     for (int n = 0; n < step->node_count; n++) {
         const smg_node *node = smg_graph_node(c->graph, step->nodes[n]);
-        smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word,
-                      smg_graph_describe(c->graph, step->nodes[n]));
+        smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word, smg_graph_describe(c->graph, step->nodes[n]));
     }
     bool summary = options->phase == NULL && options->kernel == NULL;
     if (!once || !summary) print_because(step, prices, text);
@@ -85,8 +83,7 @@ static void mark_needed(const smg_graph *g, const smg_pstep *step, bool *inside,
         const smg_node *node = smg_graph_node(g, id);
         smg_op_class class_ = smg_node_class(node);
         if (inside[id] || class_ == SMG_CLASS_VIEW || class_ == SMG_CLASS_LEAF) continue;
-        for (int k = 0; k < node->operand_count; k++)
-            needed[smg_space_source(g, node->operand[k])] = true;
+        for (int k = 0; k < node->operand_count; k++) needed[smg_space_source(g, node->operand[k])] = true;
     }
     for (int i = 0; i < g->outputs.count; i++) {
         needed[smg_space_source(g, g->outputs.items[i].node)] = true;
@@ -123,18 +120,16 @@ static bool chosen(const smg_explain_options *options, const smg_pstep *step, in
 
 static smg_status no_kernel(smg_compilation *c, const char *kernel) {
     int count = c->plan->steps.count;
-    return smg_fail(c->ctx, SMG_NOT_FOUND, "there is no kernel '%s'; there are %d: %s to %s",
-                    kernel, count, count > 0 ? c->plan->steps.items[0].name : "none",
+    return smg_fail(c->ctx, SMG_NOT_FOUND, "there is no kernel '%s'; there are %d: %s to %s", kernel, count,
+                    count > 0 ? c->plan->steps.items[0].name : "none",
                     count > 0 ? c->plan->steps.items[count - 1].name : "none");
 }
 
-static smg_status each_step(smg_compilation *c, const smg_explain_options *options,
-                            print_step print, smg_text *text) {
+static smg_status each_step(smg_compilation *c, const smg_explain_options *options, print_step print, smg_text *text) {
     bool any = options->kernel == NULL;
     int prepare = c->plan->prepare.count;
     for (int i = -prepare; i < c->plan->steps.count; i++) {
-        const smg_pstep *step =
-            i < 0 ? &c->plan->prepare.items[i + prepare] : &c->plan->steps.items[i];
+        const smg_pstep *step = i < 0 ? &c->plan->prepare.items[i + prepare] : &c->plan->steps.items[i];
         if (!chosen(options, step, i)) continue;
         any = true;
         if (print != NULL) {
@@ -147,8 +142,7 @@ static smg_status each_step(smg_compilation *c, const smg_explain_options *optio
 }
 
 static void print_rewrites(const smg_compilation *c, smg_text *text) {
-    smg_text_addf(text, "rewrites: %d nodes -> %d\n", c->report.nodes_before,
-                  c->report.nodes_after);
+    smg_text_addf(text, "rewrites: %d nodes -> %d\n", c->report.nodes_before, c->report.nodes_after);
     for (int i = 0; i < c->report.rules.count; i++) {
         const smg_rewrite_count *rule = &c->report.rules.items[i];
         if (rule->applied > 0) smg_text_addf(text, "  %4d  %s\n", rule->applied, rule->rule);
@@ -180,9 +174,8 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     double flops = 0;
     double seconds = 0;
     smg_compile_work(c, &bytes, &flops, &seconds);
-    smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n",
-                  c->graph->name, smg_compile_op_count(c->source), smg_compile_run_ops(c),
-                  c->plan->steps.count, c->target.name);
+    smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n", c->graph->name,
+                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count, c->target.name);
     if (c->plan->prepare.count > 0) {
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
     }
@@ -190,18 +183,21 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     if (!prices) return;
     smg_text_add(text, "prices at");
     print_sizes(c, c->nominal, text);
-    smg_text_addf(text, ": %.1f us, %.3g MB moved, %.3g Mflop\n", seconds * 1e6, bytes / 1e6,
-                  flops / 1e6);
+    smg_text_addf(text, ": %.1f us, %.3g MB moved, %.3g Mflop\n", seconds * 1e6, bytes / 1e6, flops / 1e6);
 }
 
-static void print_source(const smg_compilation *c, smg_text *text) { smg_graph_print(c->source, text); }
+static void print_source(const smg_compilation *c, smg_text *text) {
+    smg_graph_print(c->source, text);
+}
 
 static void print_rewritten(const smg_compilation *c, smg_text *text) {
     print_rewrites(c, text);
     smg_graph_print(c->graph, text);
 }
 
-static void print_target(const smg_compilation *c, smg_text *text) { smg_target_print(&c->target, text); }
+static void print_target(const smg_compilation *c, smg_text *text) {
+    smg_target_print(&c->target, text);
+}
 
 /* A phase is one text, or one for each step (NULL: the step's lines of the plan). */
 static const struct phase {
@@ -209,8 +205,9 @@ static const struct phase {
     void (*whole)(const smg_compilation *c, smg_text *text);
     print_step step;
 } phases[] = {
-    {"graph", print_source, NULL}, {"rewrite", print_rewritten, NULL}, {"target", print_target, NULL},
-    {"space", NULL, print_space},  {"plan", NULL, NULL},               {"kernel", NULL, print_kernel},
+    {"graph", print_source, NULL},  {"rewrite", print_rewritten, NULL},
+    {"target", print_target, NULL}, {"space", NULL, print_space},
+    {"plan", NULL, NULL},           {"kernel", NULL, print_kernel},
     {"glsl", NULL, print_glsl},
 };
 
@@ -224,8 +221,7 @@ static smg_status no_phase(smg_compilation *c, const char *name) {
     return status;
 }
 
-smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options,
-                               smg_text *text) {
+smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options, smg_text *text) {
     if (options->phase == NULL) {
         print_summary(c, options->prices, text);
         print_rewrites(c, text);
@@ -239,8 +235,10 @@ smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *op
     if (phase->whole != NULL && options->kernel != NULL)
         return smg_fail(c->ctx, SMG_INVALID, "phase '%s' is one text, without kernel '%s'", phase->name,
                         options->kernel);
-    if (phase->whole != NULL) phase->whole(c, text);
-    else SMG_TRY(each_step(c, options, phase->step, text));
+    if (phase->whole != NULL)
+        phase->whole(c, text);
+    else
+        SMG_TRY(each_step(c, options, phase->step, text));
     return smg_text_status(text);
 }
 
@@ -269,11 +267,9 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
         smg_text_add(text, n > 0 ? ", " : "");
         smg_text_add_json(text, smg_op_get(smg_graph_node(c->graph, step->nodes[n])->op)->word);
     }
-    smg_text_addf(
-        text, "], \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
-        step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);
-    smg_text_addf(text,
-                  "\"shared_bytes\": %lld, \"registers\": %lld, \"invocations\": %d, \"because\": ",
+    smg_text_addf(text, "], \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
+                  step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);
+    smg_text_addf(text, "\"shared_bytes\": %lld, \"registers\": %lld, \"invocations\": %d, \"because\": ",
                   (long long)step->price.shared_bytes, (long long)step->price.registers,
                   smg_kernel_invocations(step->kernel));
     add_lines(text, step->because);

@@ -41,8 +41,8 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
     } else if (node->data != NULL) {
         memcpy(&from.data, &node->data, sizeof(from.data)); /* read only */
     } else {
-        return smg_fail(in->c->ctx, SMG_INVALID,
-                        "constant '%s' has no data: the graph gives its shape only", node->name);
+        return smg_fail(in->c->ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only",
+                        node->name);
     }
     SMG_TRY(reserve(in, id));
     for (int64_t i = 0; i < in->values[id].elements; i++) {
@@ -51,8 +51,7 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
     return SMG_OK;
 }
 
-static smg_status run_step(interpreter *in, const smg_pstep *step, const smg_tensor *inputs,
-                           int count) {
+static smg_status run_step(interpreter *in, const smg_pstep *step, const smg_tensor *inputs, int count) {
     const smg_kernel *k = step->kernel;
     smg_karray *buffers = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)k->buffers.count + 1);
     if (buffers == NULL) return SMG_MEMORY;
@@ -78,8 +77,7 @@ static smg_status give_outputs(interpreter *in, smg_arena *arena, smg_tensor *ou
             id = smg_graph_node(g, id)->operand[0];
         }
         if (in->values[id].data == NULL) {
-            return smg_fail(in->c->ctx, SMG_INTERNAL, "no kernel writes output '%s'",
-                            outputs[i].name);
+            return smg_fail(in->c->ctx, SMG_INTERNAL, "no kernel writes output '%s'", outputs[i].name);
         }
         for (int64_t e = 0; e < in->values[id].elements; e++) {
             smg_tensor_set(&outputs[i], e, in->values[id].data[e]);
@@ -99,8 +97,7 @@ static smg_status interpret(interpreter *in, const smg_tensor *inputs, int count
     in->values = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)in->c->graph->nodes.count + 1);
     if (in->values == NULL) return SMG_MEMORY;
     for (int s = 0; s < steps; s++) {
-        const smg_pstep *step =
-            s < prepare ? &once->prepare.items[s] : &plan->steps.items[s - prepare];
+        const smg_pstep *step = s < prepare ? &once->prepare.items[s] : &plan->steps.items[s - prepare];
         smg_progress(in->c->ctx, "interpret", (size_t)s, (size_t)steps, step->name);
         SMG_TRY(smg_kernel_verify(in->c->ctx, step->kernel));
         SMG_TRY(run_step(in, step, inputs, count));
@@ -109,9 +106,8 @@ static smg_status interpret(interpreter *in, const smg_tensor *inputs, int count
     return give_outputs(in, arena, outputs);
 }
 
-smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols,
-                                 const smg_tensor *inputs, int input_count, smg_arena *arena,
-                                 smg_tensor *out_outputs) {
+smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols, const smg_tensor *inputs, int input_count,
+                                 smg_arena *arena, smg_tensor *out_outputs) {
     interpreter in = {.c = c, .symbols = symbols};
     SMG_TRY(smg_arena_create(c->ctx, &in.arena));
     smg_status status = interpret(&in, inputs, input_count, arena, out_outputs);

@@ -27,8 +27,7 @@ static smg_json_at item_of(smg_json_at array, const char *number) {
 
 /* The place that holds the last part of a key "a.b" or "a.0", and that part. A way that leads nowhere is
  * a missing key; one through a number or a text is a failure. */
-static smg_status place_of(const loader *l, const char *key, smg_json_at *out_at,
-                           const char **out_last) {
+static smg_status place_of(const loader *l, const char *key, smg_json_at *out_at, const char **out_last) {
     smg_json_at at = smg_json_root(l->source->dir->config);
     for (const char *dot; (dot = strchr(key, '.')) != NULL; key = dot + 1) {
         char part[64];
@@ -65,8 +64,7 @@ static smg_status get_bool(void *user, const char *key, bool fallback, bool *out
     return smg_json_get_bool(at, key, fallback, out_value);
 }
 
-static smg_status get_string(void *user, const char *key, const char *fallback,
-                             const char **out_value) {
+static smg_status get_string(void *user, const char *key, const char *fallback, const char **out_value) {
     smg_json_at at;
     size_t length = 0;
     SMG_TRY(place_of(user, key, &at, &key));
@@ -89,8 +87,8 @@ static const void *converted(loader *l, const smg_import_tensor *tensor) {
     return status == SMG_OK ? data : NULL;
 }
 
-static bool find_tensor(void *user, const char *name, smg_type *out_type, int *out_rank,
-                        int64_t out_dims[SMG_MAX_RANK], const void **out_data) {
+static bool find_tensor(void *user, const char *name, smg_type *out_type, int *out_rank, int64_t out_dims[SMG_MAX_RANK],
+                        const void **out_data) {
     loader *l = user;
     const smg_import_tensor *tensor = smg_safetensors_find(l->weights, name);
     if (tensor == NULL) return false;
@@ -134,8 +132,7 @@ static smg_status check_embedding(smg_context *ctx, const smg_import_dir *dir) {
     return SMG_OK;
 }
 
-static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_only,
-                           smg_source *source) {
+static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_only, smg_source *source) {
     loader l = {.ctx = ctx, .source = source};
     SMG_TRY(smg_import_open_dir(ctx, path, &source->dir));
     smg_import_dir *dir = source->dir;
@@ -165,7 +162,8 @@ static smg_status refuse_part(smg_context *ctx, const char *path) {
         if (!smg_text_ends(path, ends[i])) continue;
         return smg_fail(ctx, SMG_INVALID,
                         "'%s' is no model by itself: a model is a directory with config.json and model.safetensors, "
-                        "an ONNX file or graph text", path);
+                        "an ONNX file or graph text",
+                        path);
     }
     return SMG_OK;
 }
@@ -196,8 +194,7 @@ static smg_status load_onnx(smg_context *ctx, const char *path, smg_source *sour
     return smg_onnx_make_graph(source->onnx, &source->graph);
 }
 
-smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only,
-                           smg_source *out_source) {
+smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only, smg_source *out_source) {
     *out_source = (smg_source){.ctx = ctx, .owns_graph = true};
     SMG_TRY(smg_arena_create(ctx, &out_source->arena));
     smg_status status = SMG_OK;
@@ -215,8 +212,7 @@ smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_on
     return status;
 }
 
-smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only,
-                           smg_source *out_source) {
+smg_status smg_source_open(smg_context *ctx, const char *path, bool embedding_only, smg_source *out_source) {
     SMG_TRY(smg_source_look(ctx, path, embedding_only, out_source));
     if (out_source->graph != NULL) return SMG_OK;
     smg_status status = smg_onnx_make_graph(out_source->onnx, &out_source->graph);

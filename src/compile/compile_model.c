@@ -71,8 +71,7 @@ bool smg_model_input(const smg_model *m, int index, smg_tensor *out_tensor) {
 bool smg_model_output(const smg_model *m, int index, smg_tensor *out_tensor) {
     if (index < 0 || index >= smg_model_output_count(m) || out_tensor == NULL) return false;
     const smg_graph *g = m->c->source;
-    describe(g, smg_graph_node(g, g->outputs.items[index].node), g->outputs.items[index].name,
-             out_tensor);
+    describe(g, smg_graph_node(g, g->outputs.items[index].node), g->outputs.items[index].name, out_tensor);
     return true;
 }
 
@@ -113,8 +112,8 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
         return smg_fail(m->ctx, SMG_INVALID, "input '%s' has no data", tensor->name);
     }
     if (tensor->rank < 0 || tensor->rank > SMG_TENSOR_RANK) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has %d axes; 0 to %d are possible",
-                        tensor->name, tensor->rank, SMG_TENSOR_RANK);
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has %d axes; 0 to %d are possible", tensor->name, tensor->rank,
+                        SMG_TENSOR_RANK);
     }
     int64_t count = 1;
     for (int d = 0; d < tensor->rank; d++) {
@@ -123,13 +122,12 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
                             (long long)tensor->dims[d]);
         }
         if (!smg_mul_i64(count, tensor->dims[d], &count)) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld x %lld elements or more",
-                            tensor->name, (long long)count, (long long)tensor->dims[d]);
+            return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld x %lld elements or more", tensor->name,
+                            (long long)count, (long long)tensor->dims[d]);
         }
     }
     if (tensor->type != NULL && !smg_type_find(tensor->type, out_type)) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has unknown type '%s'", tensor->name,
-                        tensor->type);
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has unknown type '%s'", tensor->name, tensor->type);
     }
     int64_t needed = 0;
     if (!smg_mul_i64(count, smg_type_host_bytes(*out_type), &needed) ||
@@ -141,26 +139,24 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
 }
 
 /* What the program takes: the tensor itself, or a copy in the node's integer type. */
-static smg_status convert_input(smg_model *m, const smg_node *node, const smg_tensor *tensor,
-                                const void **out_data) {
+static smg_status convert_input(smg_model *m, const smg_node *node, const smg_tensor *tensor, const void **out_data) {
     smg_type type = node->type;
     SMG_TRY(check_tensor(m, tensor, &type));
     *out_data = tensor->data;
     if (type == node->type) return SMG_OK;
     if (smg_type_kind(type) != SMG_KIND_INT || smg_type_kind(node->type) != SMG_KIND_INT) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' is %s, %s was given", node->name,
-                        smg_type_word(node->type), smg_type_word(type));
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s' is %s, %s was given", node->name, smg_type_word(node->type),
+                        smg_type_word(type));
     }
     int64_t count = smg_tensor_elements(tensor);
     SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(count * smg_type_host_bytes(node->type)) + 1));
-    smg_tensor to = {
-        .name = node->name, .type = smg_type_word(node->type), .data = m->scratch.data};
+    smg_tensor to = {.name = node->name, .type = smg_type_word(node->type), .data = m->scratch.data};
     for (int64_t i = 0; i < count; i++) {
         double value = smg_tensor_get(tensor, i);
         smg_tensor_set(&to, i, value);
         if (smg_tensor_get(&to, i) != value) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': element %lld is %.0f, outside %s",
-                            node->name, (long long)i, value, to.type);
+            return smg_fail(m->ctx, SMG_INVALID, "input '%s': element %lld is %.0f, outside %s", node->name,
+                            (long long)i, value, to.type);
         }
     }
     *out_data = m->scratch.data;
@@ -230,8 +226,7 @@ static smg_status write_default(smg_model *m, const smg_node *node) {
     for (int d = 0; d < node->rank; d++) {
         if (!smg_size_eval(g->sizes, node->dims[d], m->values, &tensor.dims[d]) ||
             !smg_mul_i64(count, tensor.dims[d], &count)) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d has no valid size",
-                            node->name, d);
+            return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d has no valid size", node->name, d);
         }
     }
     SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(count * smg_type_host_bytes(node->type)) + 1));
@@ -249,16 +244,14 @@ static smg_status write_inputs(smg_model *m) {
         if (m->all[i].data == NULL) continue;
         SMG_TRY(convert_input(m, node, &m->all[i], &data));
         if (!used) continue;
-        SMG_TRY(
-            smg_program_write_input(m->program, node->name, data, m->all[i].rank, m->all[i].dims));
+        SMG_TRY(smg_program_write_input(m->program, node->name, data, m->all[i].rank, m->all[i].dims));
     }
     return SMG_OK;
 }
 
 static smg_status read_output(smg_model *m, smg_tensor *out) {
     int buffer = 0;
-    SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "",
-                             &buffer));
+    SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "", &buffer));
     const smg_bbuffer *b = &m->c->bundle->buffers.items[buffer];
     int64_t count = smg_program_dims(m->program, buffer, out->dims);
     int64_t bytes = count * smg_storage_host_bytes(b->storage);
@@ -275,8 +268,8 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
         out->data = m->output_memory[row].data;
         out->bytes = (size_t)bytes;
     } else if (out->bytes < (size_t)bytes) {
-        return smg_fail(m->ctx, SMG_INVALID, "output '%s' takes %lld bytes, there is room for %zu",
-                        out->name, (long long)bytes, out->bytes);
+        return smg_fail(m->ctx, SMG_INVALID, "output '%s' takes %lld bytes, there is room for %zu", out->name,
+                        (long long)bytes, out->bytes);
     }
     return smg_program_read_output(m->program, out->name, out->data, bytes);
 }
@@ -285,16 +278,15 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
 static smg_status name_index(smg_model *m, smg_status status) {
     for (int i = 0; status == SMG_INVALID && i < m->input_count; i++) {
         int64_t element = 0;
-        if (m->all[i].data == NULL ||
-            !smg_tensor_outside(m->c->source, m->inputs[i], m->values, &m->all[i], &element))
+        if (m->all[i].data == NULL || !smg_tensor_outside(m->c->source, m->inputs[i], m->values, &m->all[i], &element))
             continue;
         return smg_fail_within(m->ctx, status, "input '%s', element %lld", m->all[i].name, (long long)element);
     }
     return status;
 }
 
-smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count,
-                         smg_tensor *outputs, int output_count) {
+smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                         int output_count) {
     if (m == NULL) return SMG_INVALID;
     if (input_count < 0 || output_count < 0 || (inputs == NULL && input_count > 0) ||
         (outputs == NULL && output_count > 0))
@@ -366,9 +358,8 @@ static smg_status make_tables(smg_model *m) {
 }
 
 /* Takes over *own (may be NULL), also on failure. */
-static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borrowed,
-                             smg_vk_device *device, const smg_model_desc *desc,
-                             smg_model **out_model) {
+static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borrowed, smg_vk_device *device,
+                             const smg_model_desc *desc, smg_model **out_model) {
     static const smg_model_desc nothing = {0};
     smg_arena *arena = NULL;
     smg_status status = smg_arena_create(ctx, &arena);
@@ -395,8 +386,7 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     return SMG_OK;
 }
 
-smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc,
-                          smg_model **out_model) {
+smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
     smg_source source = {0};
     if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
@@ -406,8 +396,7 @@ smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_de
     return open_model(ctx, &source, NULL, NULL, desc, out_model);
 }
 
-smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
-                                smg_model **out_model) {
+smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc, smg_model **out_model) {
     if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
     if (ctx == NULL) return SMG_INVALID;
@@ -442,19 +431,16 @@ void smg_model_close(smg_model *m) {
 #else /* a build that compiles only */
 
 static smg_status without_vulkan(smg_context *ctx) {
-    return smg_fail(ctx, SMG_UNSUPPORTED,
-                    "this smg was built without Vulkan: it compiles, it does not run");
+    return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: it compiles, it does not run");
 }
 
-smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc,
-                          smg_model **out_model) {
+smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
     (void)path, (void)desc;
     *out_model = NULL;
     return without_vulkan(ctx);
 }
 
-smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
-                                smg_model **out_model) {
+smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc, smg_model **out_model) {
     (void)graph, (void)desc;
     *out_model = NULL;
     return without_vulkan(ctx);
@@ -467,8 +453,8 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
     return without_vulkan(ctx);
 }
 
-smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count,
-                         smg_tensor *outputs, int output_count) {
+smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                         int output_count) {
     (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)convert_input;
     return without_vulkan(m->ctx);
 }

@@ -4,8 +4,7 @@
  * nominal sizes where neither says anything. What a caller's description says is checked here too. */
 #include "compile/compile.h"
 
-static smg_status find_symbol(smg_context *ctx, const smg_sizes *sizes, const char *name,
-                              int *out_symbol) {
+static smg_status find_symbol(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol) {
     *out_symbol = smg_size_symbol_find(sizes, name);
     if (*out_symbol >= 0) return SMG_OK;
     smg_text names;
@@ -25,16 +24,15 @@ smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *di
         SMG_TRY(find_symbol(ctx, sizes, dims[i].name, &symbol));
         int64_t max = smg_size_symbol_max(sizes, symbol);
         if (dims[i].value < 1 || dims[i].value > max) {
-            return smg_fail(ctx, SMG_INVALID, "maximum %lld of %s must be in [1, %lld]",
-                            (long long)dims[i].value, dims[i].name, (long long)max);
+            return smg_fail(ctx, SMG_INVALID, "maximum %lld of %s must be in [1, %lld]", (long long)dims[i].value,
+                            dims[i].name, (long long)max);
         }
         smg_size_symbol_set_max(sizes, symbol, dims[i].value);
     }
     return SMG_OK;
 }
 
-smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count,
-                            int64_t *out_values) {
+smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count, int64_t *out_values) {
     smg_plan_nominal(g, out_values);
     for (int i = 0; i < count; i++) {
         int symbol = 0;
@@ -74,11 +72,11 @@ static const smg_tensor *find_tensor(const smg_tensor *tensors, int count, const
 }
 
 /* A dim that is a plain symbol gives it its value; *set marks symbols that have one. */
-static smg_status read_dims(smg_context *ctx, const smg_graph *g, const smg_node *node,
-                            const smg_tensor *tensor, int64_t *values) {
+static smg_status read_dims(smg_context *ctx, const smg_graph *g, const smg_node *node, const smg_tensor *tensor,
+                            int64_t *values) {
     if (tensor->rank != node->rank) {
-        return smg_fail(ctx, SMG_INVALID, "input '%s' has %d axes, %d were given", node->name,
-                        node->rank, tensor->rank);
+        return smg_fail(ctx, SMG_INVALID, "input '%s' has %d axes, %d were given", node->name, node->rank,
+                        tensor->rank);
     }
     for (int d = 0; d < node->rank; d++) {
         for (int symbol = 0; symbol < smg_size_symbol_count(g->sizes); symbol++) {
@@ -86,14 +84,12 @@ static smg_status read_dims(smg_context *ctx, const smg_graph *g, const smg_node
             if (node->dims[d] != smg_size_symbol(g->sizes, name)) continue;
             int64_t max = smg_size_symbol_max(g->sizes, symbol);
             if (tensor->dims[d] < 1 || tensor->dims[d] > max) {
-                return smg_fail(ctx, SMG_INVALID,
-                                "input '%s': axis %d (%s) is %lld, it must be in [1, %lld]",
+                return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, it must be in [1, %lld]",
                                 node->name, d, name, (long long)tensor->dims[d], (long long)max);
             }
             if (values[symbol] != 0 && values[symbol] != tensor->dims[d]) {
-                return smg_fail(
-                    ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, another input has %lld",
-                    node->name, d, name, (long long)tensor->dims[d], (long long)values[symbol]);
+                return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, another input has %lld",
+                                node->name, d, name, (long long)tensor->dims[d], (long long)values[symbol]);
             }
             values[symbol] = tensor->dims[d];
         }
@@ -150,20 +146,20 @@ static void fill_unknown(const smg_graph *g, const smg_tensor *inputs, int count
     }
 }
 
-static smg_status check_dims(smg_context *ctx, const smg_graph *g, const smg_node *node,
-                             const smg_tensor *tensor, const int64_t *values) {
+static smg_status check_dims(smg_context *ctx, const smg_graph *g, const smg_node *node, const smg_tensor *tensor,
+                             const int64_t *values) {
     for (int d = 0; d < node->rank; d++) {
         int64_t want = 0;
         if (!smg_size_eval(g->sizes, node->dims[d], values, &want) || want != tensor->dims[d]) {
-            return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d is %lld, it must be %lld",
-                            node->name, d, (long long)tensor->dims[d], (long long)want);
+            return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d is %lld, it must be %lld", node->name, d,
+                            (long long)tensor->dims[d], (long long)want);
         }
     }
     return SMG_OK;
 }
 
-smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs,
-                            int count, const int64_t *defaults, int64_t *out_values) {
+smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int count,
+                            const int64_t *defaults, int64_t *out_values) {
     int symbols = smg_size_symbol_count(g->sizes);
     for (int i = 0; i < symbols; i++) out_values[i] = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {

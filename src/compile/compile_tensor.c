@@ -26,16 +26,15 @@ void smg_tensor_set(smg_tensor *tensor, int64_t index, double value) {
     smg_host_set(type_of(tensor), tensor->data, index, value);
 }
 
-smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
-                           const int64_t *symbols, smg_arena *arena, smg_tensor *out) {
+smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id, const int64_t *symbols,
+                           smg_arena *arena, smg_tensor *out) {
     const smg_node *node = smg_graph_node(g, id);
     int64_t count = 1;
     *out = (smg_tensor){.name = node->name, .type = smg_type_word(node->type), .rank = node->rank};
     for (int d = 0; d < node->rank; d++) {
         if (!smg_size_eval(g->sizes, node->dims[d], symbols, &out->dims[d]) || out->dims[d] < 0 ||
             !smg_mul_i64(count, out->dims[d], &count)) {
-            return smg_fail(ctx, SMG_INVALID,
-                            "'%s' has more than 2^63 elements, or no valid size along axis %d",
+            return smg_fail(ctx, SMG_INVALID, "'%s' has more than 2^63 elements, or no valid size along axis %d",
                             node->name, d);
         }
     }
@@ -71,8 +70,7 @@ static int64_t table_rows(const smg_graph *g, smg_node_id input, const int64_t *
     int64_t limit = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
-        if (smg_node_class(node) != SMG_CLASS_GATHER || !comes_from(g, node->operand[1], input))
-            continue;
+        if (smg_node_class(node) != SMG_CLASS_GATHER || !comes_from(g, node->operand[1], input)) continue;
         int64_t rows = 0;
         const smg_node *table = smg_graph_node(g, node->operand[0]);
         if (!smg_size_eval(g->sizes, table->dims[0], symbols, &rows)) continue;
@@ -94,9 +92,8 @@ bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *sy
     return false;
 }
 
-smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
-                           const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
-                           smg_tensor *out) {
+smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id, const int64_t *symbols, smg_fill how,
+                           uint64_t seed, smg_arena *arena, smg_tensor *out) {
     SMG_TRY(smg_tensor_make(ctx, g, id, symbols, arena, out));
     if (how == SMG_FILL_ZEROS) return SMG_OK;
     smg_type type = type_of(out);
@@ -121,12 +118,10 @@ smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id,
 }
 
 static bool is_float(smg_import_dtype dtype) {
-    return dtype == SMG_IMPORT_F32 || dtype == SMG_IMPORT_F16 || dtype == SMG_IMPORT_BF16 ||
-           dtype == SMG_IMPORT_F64;
+    return dtype == SMG_IMPORT_F32 || dtype == SMG_IMPORT_F16 || dtype == SMG_IMPORT_BF16 || dtype == SMG_IMPORT_F64;
 }
 
-static smg_status copy_floats(smg_context *ctx, const smg_npy *npy, smg_arena *arena,
-                              smg_tensor *out) {
+static smg_status copy_floats(smg_context *ctx, const smg_npy *npy, smg_arena *arena, smg_tensor *out) {
     float *values = SMG_ARENA_ARRAY(arena, float, (size_t)npy->count + 1);
     if (values == NULL) return SMG_MEMORY;
     SMG_TRY(smg_import_to_f32(ctx, npy->dtype, npy->data, npy->count, values));
@@ -134,29 +129,28 @@ static smg_status copy_floats(smg_context *ctx, const smg_npy *npy, smg_arena *a
     return SMG_OK;
 }
 
-static smg_status copy_ints(smg_context *ctx, const smg_npy *npy, const char *path,
-                            smg_arena *arena, smg_tensor *out) {
+static smg_status copy_ints(smg_context *ctx, const smg_npy *npy, const char *path, smg_arena *arena, smg_tensor *out) {
     int64_t *values = SMG_ARENA_ARRAY(arena, int64_t, (size_t)npy->count + 1);
     if (values == NULL) return SMG_MEMORY;
     SMG_TRY(smg_import_to_i64(ctx, npy->dtype, npy->data, npy->count, values));
     for (int64_t i = 0; i < npy->count; i++) {
         smg_tensor_set(out, i, (double)values[i]);
         if (smg_tensor_get(out, i) != (double)values[i]) {
-            return smg_fail(ctx, SMG_INVALID, "'%s': element %lld is %lld, which %s does not hold",
-                            path, (long long)i, (long long)values[i], out->type);
+            return smg_fail(ctx, SMG_INVALID, "'%s': element %lld is %lld, which %s does not hold", path, (long long)i,
+                            (long long)values[i], out->type);
         }
     }
     return SMG_OK;
 }
 
-static smg_status convert_npy(smg_context *ctx, const smg_node *node, const smg_npy *npy,
-                              const char *path, smg_arena *arena, smg_tensor *out) {
+static smg_status convert_npy(smg_context *ctx, const smg_node *node, const smg_npy *npy, const char *path,
+                              smg_arena *arena, smg_tensor *out) {
     bool want_float = smg_type_kind(node->type) == SMG_KIND_FLOAT;
     *out = (smg_tensor){.name = node->name, .type = smg_type_word(node->type), .rank = npy->rank};
     memcpy(out->dims, npy->dims, (size_t)npy->rank * sizeof(*out->dims));
     if (want_float != is_float(npy->dtype)) {
-        return smg_fail(ctx, SMG_INVALID, "'%s' holds %s, input '%s' is %s", path,
-                        smg_import_dtype_word(npy->dtype), node->name, out->type);
+        return smg_fail(ctx, SMG_INVALID, "'%s' holds %s, input '%s' is %s", path, smg_import_dtype_word(npy->dtype),
+                        node->name, out->type);
     }
     out->bytes = (size_t)(npy->count * smg_type_host_bytes(node->type));
     out->data = smg_arena_alloc(arena, out->bytes + 16, 1);
@@ -164,8 +158,8 @@ static smg_status convert_npy(smg_context *ctx, const smg_node *node, const smg_
     return want_float ? copy_floats(ctx, npy, arena, out) : copy_ints(ctx, npy, path, arena, out);
 }
 
-smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id id, const char *path,
-                           smg_arena *arena, smg_tensor *out) {
+smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id id, const char *path, smg_arena *arena,
+                           smg_tensor *out) {
     smg_npy npy = {0};
     SMG_TRY(smg_npy_open(ctx, path, &npy));
     smg_status status = convert_npy(ctx, smg_graph_node(g, id), &npy, path, arena, out);
@@ -179,8 +173,7 @@ smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor 
                                               [SMG_TYPE_I32] = SMG_IMPORT_I32,
                                               [SMG_TYPE_I64] = SMG_IMPORT_I64,
                                               [SMG_TYPE_BOOL] = SMG_IMPORT_BOOL};
-    return smg_npy_write(ctx, path, dtypes[type_of(tensor)], tensor->rank, tensor->dims,
-                         tensor->data);
+    return smg_npy_write(ctx, path, dtypes[type_of(tensor)], tensor->rank, tensor->dims, tensor->data);
 }
 
 smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out) {

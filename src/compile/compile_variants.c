@@ -77,7 +77,7 @@ static void move_sizes(const smg_compilation *c, int64_t rows, int64_t *values) 
         int64_t max = smg_size_symbol_max(sizes, i);
         values[i] = was + 1 <= max ? was + 1 : was - 1;
         bool counts = values[i] > 0 && measure_at(c, values) != now;
-        values[i] = !counts ? was : wanted < 1 ? 1 : wanted > (double)max ? max : (int64_t)wanted;
+        values[i] = !counts ? was : wanted<1 ? 1 : wanted>(double) max ? max : (int64_t)wanted;
     }
 }
 

@@ -43,8 +43,7 @@ typedef struct smg_glsl_interface {
 } smg_glsl_interface;
 
 /* Appends the shader to `out`. UNSUPPORTED names the limit of the target that the kernel exceeds. */
-smg_status smg_glsl_write(smg_context *ctx, const smg_kernel *k, const smg_target *target,
-                          smg_text *out);
+smg_status smg_glsl_write(smg_context *ctx, const smg_kernel *k, const smg_target *target, smg_text *out);
 /* The interface of the text that smg_glsl_write gives for the same kernel and target. */
 smg_status smg_glsl_describe(smg_context *ctx, const smg_kernel *k, const smg_target *target,
                              smg_glsl_interface *out_interface);

@@ -8,8 +8,7 @@
 
 const char *glsl_base(glsl_writer *w, int axis) {
     if (!w->k->axes.items[axis].grid && !w->looped[axis]) return "0";
-    if (w->ahead[axis] > 0)
-        return GLSL_STRING(w, "(at_%s + %lld)", w->axis_name[axis], (long long)w->ahead[axis]);
+    if (w->ahead[axis] > 0) return GLSL_STRING(w, "(at_%s + %lld)", w->axis_name[axis], (long long)w->ahead[axis]);
     return GLSL_STRING(w, "at_%s", w->axis_name[axis]);
 }
 
@@ -38,8 +37,7 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
         const smg_access *access = &w->k->accesses.items[a];
         const char *sum = glsl_size(w, access->offset);
         for (int n = 0; n < access->axis_count; n++)
-            sum =
-                glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[n]), access->stride[n]));
+            sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[n]), access->stride[n]));
         it->address[a] = sum;
         if (strchr(sum, ' ') != NULL) {
             GLSL_LINE(w, "int p%d = %s;", a, sum);
@@ -117,8 +115,7 @@ static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const c
         GLSL_LINE(w, "x%d = clamp(x%d, 0, %s - 1);", number, number, limit);
         w->uses[GLSL_USE_DIAGNOSTICS] = true;
     }
-    return glsl_plus(w, address,
-                     glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride));
+    return glsl_plus(w, address, glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride));
 }
 
 static const char *buffer_element(glsl_writer *w, int buffer, const char *address) {
@@ -132,8 +129,7 @@ static const char *buffer_element(glsl_writer *w, int buffer, const char *addres
     }
     int number = w->serial++;
     GLSL_LINE(w, "int h%d = %s;", number, address);
-    return GLSL_STRING(w, "unpackHalf2x16(g_%s[h%d >> 1] >> ((h%d & 1) * 16)).x", name, number,
-                       number);
+    return GLSL_STRING(w, "unpackHalf2x16(g_%s[h%d >> 1] >> ((h%d & 1) * 16)).x", name, number, number);
 }
 
 /* The name of a local that holds the validity, where there is a condition at all. */
@@ -172,8 +168,7 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
         GLSL_LINE(w, "int a%d = %s;", number, address);
         address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
     }
-    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number,
-              buffer_element(w, access->buffer, address));
+    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, buffer_element(w, access->buffer, address));
     const char *value = GLSL_STRING(w, "v%d", number);
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", value, valid, value, glsl_zero(kind));
     return glsl_convert(w, value, kind, leaf->kind);
@@ -222,9 +217,8 @@ static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_t
     }
     if (count == 0) return "0";
     if (!same || count != it->column_count)
-        glsl_fail(
-            w, SMG_INTERNAL,
-            GLSL_STRING(w, "register tile %s has other columns than the instruction", tile->name));
+        glsl_fail(w, SMG_INTERNAL,
+                  GLSL_STRING(w, "register tile %s has other columns than the instruction", tile->name));
     return it->j;
 }
 
@@ -271,8 +265,7 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
             return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
     } else {
         bool row = w->k->row_axis >= 0 && glsl_tile_has(tile, w->k->row_axis);
-        const char *rows =
-            row ? glsl_times_literal(w, it->i, glsl_column_registers(w->k, tile)) : "0";
+        const char *rows = row ? glsl_times_literal(w, it->i, glsl_column_registers(w->k, tile)) : "0";
         place = glsl_plus(w, rows, column_place(w, it, tile));
     }
     return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);

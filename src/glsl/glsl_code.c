@@ -144,6 +144,5 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
 }
 
 void glsl_code(glsl_writer *w) {
-    for (int i = 0; i < w->k->code.count && w->status == SMG_OK; i++)
-        write_instr(w, &w->k->code.items[i], i);
+    for (int i = 0; i < w->k->code.count && w->status == SMG_OK; i++) write_instr(w, &w->k->code.items[i], i);
 }

@@ -6,7 +6,9 @@
  * numbers, because loads from bindings are checked against their ends one by one. */
 #include "glsl_private.h"
 
-static bool is_view(const smg_kernel *k, int tile) { return k->tiles.items[tile].residence == SMG_VIEW; }
+static bool is_view(const smg_kernel *k, int tile) {
+    return k->tiles.items[tile].residence == SMG_VIEW;
+}
 
 bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target) {
     bool views = false;
@@ -67,7 +69,9 @@ static const char *start_of(glsl_writer *w, const direct_form *f, const smg_acce
     return GLSL_STRING(w, "smg_floats(push.a_%s + 4ul * uint64_t(uint(%s)))", w->buffer_name[access->buffer], sum);
 }
 
-static const char *number(glsl_writer *w, int64_t value) { return GLSL_STRING(w, "%lld", (long long)value); }
+static const char *number(glsl_writer *w, int64_t value) {
+    return GLSL_STRING(w, "%lld", (long long)value);
+}
 
 /* One address for all rows where their distance is known and none has to be clamped, else one for each. */
 static void row_addresses(glsl_writer *w, const direct_form *f, int along) {

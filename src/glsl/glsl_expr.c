@@ -102,14 +102,11 @@ static const char *leaf_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *lea
     int64_t value;
     switch (leaf->what) {
     case SMG_KLEAF_TILE:
-        return glsl_convert(w, glsl_tile_element(w, it, leaf->index),
-                            w->k->tiles.items[leaf->index].kind, leaf->kind);
+        return glsl_convert(w, glsl_tile_element(w, it, leaf->index), w->k->tiles.items[leaf->index].kind, leaf->kind);
     case SMG_KLEAF_LOAD: return glsl_load(w, it, leaf);
-    case SMG_KLEAF_IOTA:
-        return glsl_convert(w, glsl_iota(w, it, leaf->index), SMG_KIND_INT, leaf->kind);
+    case SMG_KLEAF_IOTA: return glsl_convert(w, glsl_iota(w, it, leaf->index), SMG_KIND_INT, leaf->kind);
     case SMG_KLEAF_SIZE:
-        if (smg_size_is_const(w->k->sizes, leaf->size, &value))
-            return glsl_constant(w, leaf->kind, (double)value);
+        if (smg_size_is_const(w->k->sizes, leaf->size, &value)) return glsl_constant(w, leaf->kind, (double)value);
         return glsl_convert(w, glsl_size(w, leaf->size), SMG_KIND_INT, leaf->kind);
     }
     return "0";

@@ -31,8 +31,10 @@ static four_state groups(const glsl_writer *w, int a, int axis) {
     for (int n = 0; n < access->axis_count; n++) {
         int64_t stride = 0;
         bool one = smg_size_is_const(w->k->sizes, access->stride[n], &stride) && stride == 1;
-        if (access->axis[n] == axis && one) unit = true;
-        else lower_state(&state, by_four(w, access->stride[n]));
+        if (access->axis[n] == axis && one)
+            unit = true;
+        else
+            lower_state(&state, by_four(w, access->stride[n]));
     }
     return unit ? state : FOUR_NEVER;
 }

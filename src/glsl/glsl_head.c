@@ -23,8 +23,7 @@ smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) 
         if (!w->symbol_used[s]) continue;
         if (out_interface->push_count == SMG_GLSL_MAX_PUSH ||
             addresses + (out_interface->push_count + 1) * 4 > w->target->max_push_bytes) {
-            glsl_fail(w, SMG_UNSUPPORTED,
-                      "too many symbolic sizes for the device's push constants");
+            glsl_fail(w, SMG_UNSUPPORTED, "too many symbolic sizes for the device's push constants");
             return w->status;
         }
         out_interface->push_symbols[out_interface->push_count++] = s;
@@ -42,8 +41,8 @@ smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) 
     memcpy(out_interface->even_by, w->even_by, sizeof(w->even_by));
     if (out_interface->binding_count > w->target->max_bindings) {
         glsl_fail(w, SMG_UNSUPPORTED,
-                  GLSL_STRING(w, "%d buffers, the device binds at most %lld",
-                              out_interface->binding_count, (long long)w->target->max_bindings));
+                  GLSL_STRING(w, "%d buffers, the device binds at most %lld", out_interface->binding_count,
+                              (long long)w->target->max_bindings));
     }
     return w->status;
 }
@@ -87,11 +86,9 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
             smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer W%d { vec4 w_%s[]; };\n", b, mode, b,
                           w->buffer_name[b]);
         if (w->buffer_wide[b] && !w->buffer_words[b]) continue;
-        smg_text_addf(
-            out,
-            "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [",
-            b, w->buffer_wide[b] ? "" : " restrict", mode, b, element_word(w, buffer->type), w->buffer_name[b],
-            smg_type_word(buffer->type));
+        smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [", b,
+                      w->buffer_wide[b] ? "" : " restrict", mode, b, element_word(w, buffer->type), w->buffer_name[b],
+                      smg_type_word(buffer->type));
         smg_size_print(k->sizes, buffer->elements, out);
         smg_text_add(out, "]\n");
     }
@@ -151,8 +148,7 @@ static void write_shared(glsl_writer *w, smg_text *out) {
     if (smg_kernel_join_bytes(k) > 0)
         smg_text_addf(out, "shared float smg_join[%lld];\n", (long long)(smg_kernel_join_bytes(k) / 4));
     if (w->uses[GLSL_USE_SCRATCH])
-        smg_text_addf(out, "shared uint smg_scratch[%lld];\n",
-                      (long long)(smg_kernel_scratch_bytes(k) / 4));
+        smg_text_addf(out, "shared uint smg_scratch[%lld];\n", (long long)(smg_kernel_scratch_bytes(k) / 4));
 }
 
 /* The sections of the library whose name is called in `sizes` or the body. */

@@ -62,8 +62,7 @@ bool glsl_always_valid(const glsl_writer *w, int a) {
     smg_size quotient;
     if (axis->tile == 1) return true; /* a base is always inside */
     if (axis->grid || w->looped[a])
-        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile),
-                                     &quotient);
+        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile), &quotient);
     smg_size_bounds(k->sizes, axis->extent, &low, &high);
     return low >= axis->tile;
 }
@@ -155,8 +154,7 @@ void glsl_columns_open(glsl_writer *w, glsl_iter *it) {
             /* more columns than a lane has registers: none of them is in one, and code for each would be endless */
             bool held = it->column_registers <= w->target->registers_lane;
             GLSL_LINE(w, held ? "[[unroll]]" : "[[dont_unroll]]");
-            glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers,
-                                     it->j_step));
+            glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers, it->j_step));
             it->column_braces++;
         }
         const char *group = k->vec > 1 ? GLSL_STRING(w, "(%s / %d)", it->j, k->vec) : it->j;
@@ -184,8 +182,7 @@ void glsl_columns_close(glsl_writer *w, glsl_iter *it) {
 
 /* Coordinates from the flat number, last axis of `axes` fastest. Where the invocations hold whole
  * runs of the last axis its coordinate does not depend on the step. */
-static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count,
-                       const char *step) {
+static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count, const char *step) {
     int64_t lanes = smg_kernel_invocations(w->k);
     const char *rest = "e";
     int64_t below = 1;

@@ -41,7 +41,9 @@ glsl_weave glsl_lanes_woven(const smg_kernel *k, const smg_target *target) {
 }
 
 /* The bit of the invocation's number that is bit `bit` of its column. */
-static int column_bit(glsl_weave weave, int bit) { return bit == 0 ? 0 : bit + log2_of(weave.rows); }
+static int column_bit(glsl_weave weave, int bit) {
+    return bit == 0 ? 0 : bit + log2_of(weave.rows);
+}
 
 int glsl_column_mask(const glsl_writer *w, int lanes) {
     return w->weave.columns > 0 ? 1 << column_bit(w->weave, log2_of(lanes) - 1) : lanes / 2;
@@ -74,8 +76,8 @@ static void subgroup_lanes(glsl_writer *w) {
     const smg_kernel *k = w->k;
     GLSL_LINE(w, "int col_lane = int(gl_SubgroupInvocationID);");
     if (k->lane_rows > 1) GLSL_LINE(w, "int row_lane = int(gl_SubgroupID);");
-    GLSL_LINE(w, "int local = %s;", k->lane_rows > 1 ? GLSL_STRING(w, "row_lane * %d + col_lane", k->lane_cols)
-                                                     : "col_lane");
+    GLSL_LINE(w, "int local = %s;",
+              k->lane_rows > 1 ? GLSL_STRING(w, "row_lane * %d + col_lane", k->lane_cols) : "col_lane");
 }
 
 void glsl_lanes(glsl_writer *w) {
@@ -88,6 +90,8 @@ void glsl_lanes(glsl_writer *w) {
     GLSL_LINE(w, "int local = int(gl_LocalInvocationIndex);");
     if (k->lane_depth > 1) GLSL_LINE(w, "int depth_lane = local / %d;", plane);
     const char *lane = k->lane_depth > 1 ? GLSL_STRING(w, "(local %% %d)", plane) : "local";
-    if (w->weave.columns > 0) woven_lanes(w, lane);
-    else plain_lanes(w, lane, plane > k->lane_cols || k->lane_depth > 1);
+    if (w->weave.columns > 0)
+        woven_lanes(w, lane);
+    else
+        plain_lanes(w, lane, plane > k->lane_cols || k->lane_depth > 1);
 }

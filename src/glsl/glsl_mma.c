@@ -23,7 +23,9 @@ static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const
     }
 }
 
-static int last_axis(const smg_tile *tile) { return tile->axis[tile->axis_count - 1]; }
+static int last_axis(const smg_tile *tile) {
+    return tile->axis[tile->axis_count - 1];
+}
 
 static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg_instr *instr) {
     const smg_kernel *k = w->k;
@@ -59,13 +61,11 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, boo
     open_count(w, "i", it->row_registers);
     if (it->has_row) {
         const char *row = glsl_plus(w, glsl_times_literal(w, i, k->lane_rows), w->row_lane);
-        if (it->rows % k->lane_rows != 0)
-            row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)it->rows - 1);
+        if (it->rows % k->lane_rows != 0) row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)it->rows - 1);
         GLSL_LINE(w, "int r = %s;", row);
         it->coord[k->row_axis] = "r";
     }
-    GLSL_LINE(w, "fa[%s] = %s;", i,
-              groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
+    GLSL_LINE(w, "fa[%s] = %s;", i, groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
     glsl_close(w);
 }
 
@@ -97,8 +97,7 @@ static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, cons
     const char *place = glsl_plus(w, glsl_times_literal(w, i, it->column_registers), j);
     const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
     const char *part = GLSL_STRING(w, "[%d]", member);
-    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, i, f->a_groups ? part : "", j, f->b_groups ? part : "",
-              sum);
+    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, i, f->a_groups ? part : "", j, f->b_groups ? part : "", sum);
     glsl_close(w);
     glsl_close(w);
 }

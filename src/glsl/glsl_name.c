@@ -50,10 +50,8 @@ smg_status glsl_names(glsl_writer *w) {
     w->tile_name = glsl_zeroed(w, k->tiles.count, sizeof(char *));
     w->buffer_name = glsl_zeroed(w, k->buffers.count, sizeof(char *));
     if (w->status != SMG_OK) return w->status;
-    for (int i = 0; i < k->axes.count; i++)
-        w->axis_name[i] = unique(w, k->axes.items[i].name, w->axis_name, i);
-    for (int i = 0; i < k->tiles.count; i++)
-        w->tile_name[i] = tile_array(w, i);
+    for (int i = 0; i < k->axes.count; i++) w->axis_name[i] = unique(w, k->axes.items[i].name, w->axis_name, i);
+    for (int i = 0; i < k->tiles.count; i++) w->tile_name[i] = tile_array(w, i);
     for (int i = 0; i < k->buffers.count; i++)
         w->buffer_name[i] = unique(w, k->buffers.items[i].name, w->buffer_name, i);
     return w->status;

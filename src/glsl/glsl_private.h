@@ -42,13 +42,13 @@ typedef struct glsl_writer {
     bool *symbol_used;
     int symbol_count;
     bool *buffer_read;
-    bool *buffer_words;         /* is read or written by elements */
-    bool *buffer_wide;          /* is read or written by 16-byte groups */
-    int64_t *ahead;             /* by axis: what the FETCH at hand adds to the base */
+    bool *buffer_words;              /* is read or written by elements */
+    bool *buffer_wide;               /* is read or written by 16-byte groups */
+    int64_t *ahead;                  /* by axis: what the FETCH at hand adds to the base */
     const char *row_lane, *col_lane; /* "0" where there is one lane only */
     glsl_weave weave;
-    bool direct;         /* lanes as glsl_direct_lanes asks for */
-    bool *address_used;  /* by buffer: its address is pushed */
+    bool direct;                           /* lanes as glsl_direct_lanes asks for */
+    bool *address_used;                    /* by buffer: its address is pushed */
     smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
     int64_t even_by[SMG_GLSL_MAX_EVEN];
     int even_count;
@@ -72,17 +72,17 @@ typedef struct glsl_iter {
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int row_braces, column_braces;
-    int j_step;           /* columns taken at a time by the loop over registers */
-    int group, member;    /* flat form: elements a step along the last axis, and the one at hand */
-    const char **vector;  /* by access: name of the group that was loaded; NULL: by element */
-    const char **early;   /* by access: name of the array loaded before the loops; NULL: loaded where used */
+    int j_step;          /* columns taken at a time by the loop over registers */
+    int group, member;   /* flat form: elements a step along the last axis, and the one at hand */
+    const char **vector; /* by access: name of the group that was loaded; NULL: by element */
+    const char **early;  /* by access: name of the array loaded before the loops; NULL: loaded where used */
 } glsl_iter;
 
-#define GLSL_LINE(w, ...)                                                                          \
-    do {                                                                                           \
-        glsl_indent(w);                                                                            \
-        smg_text_addf(&(w)->body, __VA_ARGS__);                                                    \
-        smg_text_add(&(w)->body, "\n");                                                            \
+#define GLSL_LINE(w, ...)                                                                                              \
+    do {                                                                                                               \
+        glsl_indent(w);                                                                                                \
+        smg_text_addf(&(w)->body, __VA_ARGS__);                                                                        \
+        smg_text_add(&(w)->body, "\n");                                                                                \
     } while (0)
 /* A string in the writer's arena; "" once memory is out (the writer's status says so). */
 #define GLSL_STRING(w, ...) glsl_kept((w), smg_arena_format((w)->arena, __VA_ARGS__))

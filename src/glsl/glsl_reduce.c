@@ -18,10 +18,8 @@ static const char *combined(glsl_writer *w, smg_combine combine, const char *a, 
 }
 
 static const char *subgroup_word(smg_combine combine) {
-    static const char *const words[SMG_COMBINE_COUNT] = {[SMG_COMBINE_ADD] = "Add",
-                                                         [SMG_COMBINE_MAX] = "Max",
-                                                         [SMG_COMBINE_MIN] = "Min",
-                                                         [SMG_COMBINE_MUL] = "Mul"};
+    static const char *const words[SMG_COMBINE_COUNT] = {
+        [SMG_COMBINE_ADD] = "Add", [SMG_COMBINE_MAX] = "Max", [SMG_COMBINE_MIN] = "Min", [SMG_COMBINE_MUL] = "Mul"};
     return words[combine];
 }
 
@@ -69,8 +67,8 @@ static void reduce_subgroups(glsl_writer *w, smg_combine combine, smg_kind kind)
     int parts = k->lane_cols / k->subgroup;
     w->uses[GLSL_USE_SCRATCH] = true;
     GLSL_LINE(w, "barrier();");
-    GLSL_LINE(w, "if ((local & %d) == 0) smg_scratch[local / %d] = %s;", k->subgroup - 1,
-              k->subgroup, to_word(w, kind, "acc"));
+    GLSL_LINE(w, "if ((local & %d) == 0) smg_scratch[local / %d] = %s;", k->subgroup - 1, k->subgroup,
+              to_word(w, kind, "acc"));
     GLSL_LINE(w, "barrier();");
     const char *first = glsl_times_literal(w, line_of(w), parts);
     GLSL_LINE(w, "acc = %s;", from_word(w, kind, GLSL_STRING(w, "smg_scratch[%s]", first)));
@@ -90,8 +88,7 @@ static void reduce_tree(glsl_writer *w, smg_combine combine, smg_kind kind) {
     glsl_open(w, GLSL_STRING(w, "for (int half_ = %d; half_ > 0; half_ >>= 1)", k->lane_cols / 2));
     GLSL_LINE(w, "barrier();");
     glsl_open(w, "if (col_lane < half_)");
-    GLSL_LINE(w, "acc = %s;",
-              combined(w, combine, "acc", from_word(w, kind, "smg_scratch[local + half_]")));
+    GLSL_LINE(w, "acc = %s;", combined(w, combine, "acc", from_word(w, kind, "smg_scratch[local + half_]")));
     GLSL_LINE(w, "smg_scratch[local] = %s;", to_word(w, kind, "acc"));
     glsl_close(w);
     glsl_close(w);
@@ -117,8 +114,7 @@ static void reduce_lanes(glsl_writer *w, smg_combine combine, smg_kind kind) {
 
 /* The invocation's own elements of one row register. Elements beyond the axes' extent are the
  * identity. */
-static void reduce_own(glsl_writer *w, glsl_iter *it, const smg_instr *instr,
-                       const char *identity) {
+static void reduce_own(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *identity) {
     glsl_columns_open(w, it);
     const char *value = glsl_expr_text(w, it, instr->expr);
     const char *valid = glsl_all_valid(w, it, instr->axes, instr->axis_count);
@@ -152,8 +148,7 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr) {
     reduce_lanes(w, instr->combine, dst->kind);
     const char *place = it.has_row ? it.i : "0";
     const char *name = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
-    GLSL_LINE(w, "%s = %s;", name,
-              instr->accumulate ? combined(w, instr->combine, name, "acc") : "acc");
+    GLSL_LINE(w, "%s = %s;", name, instr->accumulate ? combined(w, instr->combine, name, "acc") : "acc");
     glsl_rows_close(w, &it);
     glsl_close(w);
 }

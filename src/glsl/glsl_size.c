@@ -5,12 +5,10 @@
 
 static const char *literal(glsl_writer *w, int64_t value) {
     if (value > INT32_MAX || value < -INT32_MAX) {
-        glsl_fail(w, SMG_UNSUPPORTED,
-                  GLSL_STRING(w, "the size %lld does not fit 32-bit addressing", (long long)value));
+        glsl_fail(w, SMG_UNSUPPORTED, GLSL_STRING(w, "the size %lld does not fit 32-bit addressing", (long long)value));
         return "0";
     }
-    return value < 0 ? GLSL_STRING(w, "(%lld)", (long long)value)
-                     : GLSL_STRING(w, "%lld", (long long)value);
+    return value < 0 ? GLSL_STRING(w, "(%lld)", (long long)value) : GLSL_STRING(w, "%lld", (long long)value);
 }
 
 const char *glsl_size(glsl_writer *w, smg_size size) {
@@ -44,8 +42,8 @@ const char *glsl_symbol(glsl_writer *w, int symbol) {
 }
 
 static bool word_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == ':' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == ':' || c == '$';
 }
 
 /* The '/' of "floor(a/b)" that belongs to this floor, or the end. */
@@ -73,8 +71,7 @@ static size_t closing(const char *text, size_t begin, size_t end) {
 static void translate(glsl_writer *w, const char *text, size_t begin, size_t end, smg_text *out);
 
 /* One word at `begin`; gives where reading goes on. */
-static size_t translate_word(glsl_writer *w, const char *text, size_t begin, size_t end,
-                             smg_text *out) {
+static size_t translate_word(glsl_writer *w, const char *text, size_t begin, size_t end, smg_text *out) {
     size_t stop = begin;
     while (stop < end && word_char(text[stop])) stop++;
     size_t length = stop - begin;

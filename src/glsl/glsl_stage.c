@@ -108,8 +108,8 @@ void glsl_staging(glsl_writer *w, int tile) {
     const smg_instr *fetch = first_fetch(w, tile);
     if (fetch == NULL) return;
     int group = group_of(w, fetch);
-    GLSL_LINE(w, "%s t_%s[%lld];", group == 4 ? "vec4" : glsl_kind(w->k->tiles.items[tile].kind),
-              w->tile_name[tile], (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
+    GLSL_LINE(w, "%s t_%s[%lld];", group == 4 ? "vec4" : glsl_kind(w->k->tiles.items[tile].kind), w->tile_name[tile],
+              (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
 }
 
 /* The slice `ahead` steps on; nothing behind the last one. */

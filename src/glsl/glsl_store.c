@@ -6,9 +6,9 @@
 
 typedef struct early_loads {
     glsl_writer *w;
-    glsl_iter *it;  /* of the store */
+    glsl_iter *it; /* of the store */
     const smg_instr *instr;
-    int registers;  /* taken so far */
+    int registers; /* taken so far */
 } early_loads;
 
 static bool has(const int *axes, int count, int axis) {
@@ -24,8 +24,10 @@ static int own_axes(const smg_kernel *k, const smg_access *access, const smg_ins
     *out_all = true;
     for (int i = 0; i < instr->axis_count; i++) {
         bool own = has(access->axis, access->axis_count, instr->axes[i]);
-        if (own) out_axes[count++] = instr->axes[i];
-        else if (instr->axes[i] != k->row_axis && k->axes.items[instr->axes[i]].tile > 1) *out_all = false;
+        if (own)
+            out_axes[count++] = instr->axes[i];
+        else if (instr->axes[i] != k->row_axis && k->axes.items[instr->axes[i]].tile > 1)
+            *out_all = false;
     }
     return count;
 }

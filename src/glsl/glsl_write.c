@@ -14,8 +14,7 @@ const char *glsl_kept(glsl_writer *w, const char *text) {
 
 void glsl_fail(glsl_writer *w, smg_status code, const char *sentence) {
     if (w->status != SMG_OK) return;
-    w->status =
-        smg_fail(w->ctx, code, "kernel %s: %s", w->k->name == NULL ? "" : w->k->name, sentence);
+    w->status = smg_fail(w->ctx, code, "kernel %s: %s", w->k->name == NULL ? "" : w->k->name, sentence);
 }
 
 void *glsl_zeroed(glsl_writer *w, int count, size_t size) {
@@ -41,13 +40,13 @@ static void check_limits(glsl_writer *w) {
     int invocations = smg_kernel_invocations(k);
     if (invocations > w->target->max_invocations || invocations > w->target->max_size_x) {
         glsl_fail(w, SMG_UNSUPPORTED,
-                  GLSL_STRING(w, "%d invocations in a workgroup, the device has at most %lld",
-                              invocations, (long long)w->target->max_invocations));
+                  GLSL_STRING(w, "%d invocations in a workgroup, the device has at most %lld", invocations,
+                              (long long)w->target->max_invocations));
     }
     if (shared > w->target->shared_bytes) {
         glsl_fail(w, SMG_UNSUPPORTED,
-                  GLSL_STRING(w, "%lld bytes of shared memory, the device has %lld",
-                              (long long)shared, (long long)w->target->shared_bytes));
+                  GLSL_STRING(w, "%lld bytes of shared memory, the device has %lld", (long long)shared,
+                              (long long)w->target->shared_bytes));
     }
     if (k->subgroup > 1 && (k->subgroup & (k->subgroup - 1)) != 0)
         glsl_fail(w, SMG_INTERNAL, "the subgroup size is not a power of two");
@@ -80,16 +79,14 @@ static void write_grid(glsl_writer *w) {
     GLSL_LINE(w, "int wg = int(gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x);");
     for (int g = 0; g < k->grid.count; g++) {
         const smg_kaxis *axis = &k->axes.items[k->grid.items[g]];
-        smg_size steps =
-            smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
+        smg_size steps = smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
         total = smg_size_mul(k->sizes, total, steps);
     }
     GLSL_LINE(w, "if (wg >= %s) return; // uniform", glsl_size(w, total));
     for (int g = k->grid.count - 1; g >= 0; g--) {
         int a = k->grid.items[g];
         const smg_kaxis *axis = &k->axes.items[a];
-        smg_size steps =
-            smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
+        smg_size steps = smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
         const char *count = glsl_size(w, steps);
         const char *step = g > 0 ? GLSL_STRING(w, "(wg %% %s)", count) : "wg";
         GLSL_LINE(w, "int at_%s = %s;", w->axis_name[a], glsl_times_literal(w, step, axis->tile));
@@ -104,8 +101,7 @@ static void write_main(glsl_writer *w) {
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         if (tile->residence == SMG_REGISTER)
-            GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(tile->kind), w->tile_name[t],
-                      glsl_registers(k, tile));
+            GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(tile->kind), w->tile_name[t], glsl_registers(k, tile));
         if (tile->residence == SMG_STAGING) glsl_staging(w, t);
     }
     glsl_code(w);
@@ -136,10 +132,9 @@ static smg_status write_into(glsl_writer *w, smg_text *out, smg_glsl_interface *
     return status;
 }
 
-static smg_status run(smg_context *ctx, const smg_kernel *k, const smg_target *target,
-                      smg_text *out, smg_glsl_interface *out_interface) {
-    if (k == NULL || target == NULL)
-        return smg_fail(ctx, SMG_INVALID, "glsl: no kernel or no target");
+static smg_status run(smg_context *ctx, const smg_kernel *k, const smg_target *target, smg_text *out,
+                      smg_glsl_interface *out_interface) {
+    if (k == NULL || target == NULL) return smg_fail(ctx, SMG_INVALID, "glsl: no kernel or no target");
     glsl_writer w;
     memset(&w, 0, sizeof w);
     w.ctx = ctx;
@@ -154,8 +149,7 @@ static smg_status run(smg_context *ctx, const smg_kernel *k, const smg_target *t
     return status;
 }
 
-smg_status smg_glsl_write(smg_context *ctx, const smg_kernel *k, const smg_target *target,
-                          smg_text *out) {
+smg_status smg_glsl_write(smg_context *ctx, const smg_kernel *k, const smg_target *target, smg_text *out) {
     if (out == NULL) return smg_fail(ctx, SMG_INVALID, "glsl: nowhere to write to");
     return run(ctx, k, target, out, NULL);
 }

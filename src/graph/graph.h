@@ -28,18 +28,18 @@ typedef struct smg_node {
     smg_node_id operand[SMG_MAX_OPERANDS];
     const char *name; /* "" when nobody gave one */
     /* attributes; which are used depends on the row's class */
-    int axis;                   /* IOTA, SLICE, WINDOW; reduced axis of a REDUCE */
-    bool keep;                  /* REDUCE: the reduced axis stays with extent 1 */
-    int perm[SMG_MAX_RANK];     /* TRANSPOSE */
-    smg_size begin;             /* SLICE, WINDOW (may be negative) */
-    int64_t step;               /* SLICE, WINDOW, not 0 */
-    int64_t dilation;           /* WINDOW, not 0 */
-    smg_size size;              /* SIZE */
-    double value;               /* FILL; WINDOW: what stands outside */
+    int axis;               /* IOTA, SLICE, WINDOW; reduced axis of a REDUCE */
+    bool keep;              /* REDUCE: the reduced axis stays with extent 1 */
+    int perm[SMG_MAX_RANK]; /* TRANSPOSE */
+    smg_size begin;         /* SLICE, WINDOW (may be negative) */
+    int64_t step;           /* SLICE, WINDOW, not 0 */
+    int64_t dilation;       /* WINDOW, not 0 */
+    smg_size size;          /* SIZE */
+    double value;           /* FILL; WINDOW: what stands outside */
     /* CONTRACT: a letter per axis of a, of b and of the result. A letter of the result is in a, in b
      * or in both (batch); a letter of a and b that the result lacks is contracted. */
     char label[3][SMG_MAX_RANK + 1];
-    const void *data;           /* CONSTANT: borrowed, host bytes; NULL: shape only */
+    const void *data; /* CONSTANT: borrowed, host bytes; NULL: shape only */
 } smg_node;
 
 typedef struct smg_graph_output_row {
@@ -79,16 +79,14 @@ int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int ax
 
 /* As the builders of include/smg/graph.h, which parse text and call these; for folders that compute
  * sizes. Dims are copied; a size that is SMG_SIZE_NONE is a failure. */
-smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank,
-                             const smg_size *dims);
-smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
-                                const smg_size *dims, const void *data);
+smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank, const smg_size *dims);
+smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank, const smg_size *dims,
+                                const void *data);
 smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size); /* f32 i32 i64 */
 smg_value smg_graph_iota_of(smg_graph *g, int rank, const smg_size *dims, int axis);
 smg_value smg_graph_reshape_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
 smg_value smg_graph_broadcast_to(smg_graph *g, smg_value a, int rank, const smg_size *dims);
-smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
-                             int64_t step);
+smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count, int64_t step);
 /* The node behind a value of this graph; NULL when it is not one. */
 const smg_node *smg_graph_node_of(const smg_graph *g, smg_value value);
 
@@ -100,8 +98,7 @@ typedef struct smg_window {
     double fill;
 } smg_window;
 smg_value smg_graph_window_of(smg_graph *g, smg_value a, const smg_window *window);
-smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after,
-                           double value);
+smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after, double value);
 
 /* Per node: fixed, the value is the same in every run and its dims are no symbols (outputs, which every run
  * writes, count as not fixed); stored, some of it comes from a constant tensor. */
@@ -150,8 +147,8 @@ int64_t smg_array_elements(const smg_array *array);
 /* Defines what a graph means. symbols: a value per symbol of g->sizes. inputs[i] belongs to the i-th
  * INPUT node in node order; out_outputs[i] to the i-th output row, data in the arena. Intermediates are
  * freed as soon as they are dead. Contractions run on all cores. Index out of range is INVALID with the numbers. */
-smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs,
-                          smg_arena *arena, smg_array *out_outputs);
+smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
+                          smg_array *out_outputs);
 /* Multiply-adds x 2 of the whole graph at these sizes. Out of memory: too small, and the context says so. */
 double smg_graph_flops(const smg_graph *g, const int64_t *symbols);
 

@@ -82,8 +82,7 @@ static smg_value push(smg_graph *g, smg_node *node) {
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims,
-                          int *out_rank) {
+smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims, int *out_rank) {
     *out_rank = 0;
     while (**cursor == ' ') ++*cursor;
     while (**cursor != end) {
@@ -92,15 +91,13 @@ smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size 
         SMG_TRY(smg_size_parse(g->sizes, cursor, &dims[(*out_rank)++]));
         while (**cursor == ' ') ++*cursor;
         if (**cursor == end) break;
-        if (**cursor != ',')
-            return smg_fail(g->ctx, SMG_FORMAT, "a shape expects ',' before \"%.16s\"", *cursor);
+        if (**cursor != ',') return smg_fail(g->ctx, SMG_FORMAT, "a shape expects ',' before \"%.16s\"", *cursor);
         ++*cursor;
     }
     return SMG_OK;
 }
 
-static bool read_dims(smg_graph *g, const char *what, const char *dims, int *out_rank,
-                      smg_size *out_dims) {
+static bool read_dims(smg_graph *g, const char *what, const char *dims, int *out_rank, smg_size *out_dims) {
     const char *cursor = dims ? dims : "";
     smg_status status = smg_dims_parse(g, &cursor, '\0', out_dims, out_rank);
     if (status != SMG_OK)
@@ -108,11 +105,9 @@ static bool read_dims(smg_graph *g, const char *what, const char *dims, int *out
     return status == SMG_OK;
 }
 
-static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *dims,
-                     smg_node *node) {
+static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *dims, smg_node *node) {
     if (rank < 0 || rank > SMG_MAX_RANK) {
-        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: rank %d is outside [0, %d]", what, rank,
-                          SMG_MAX_RANK));
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: rank %d is outside [0, %d]", what, rank, SMG_MAX_RANK));
         return false;
     }
     node->rank = rank;
@@ -123,8 +118,7 @@ static bool set_dims(smg_graph *g, const char *what, int rank, const smg_size *d
 bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *out_size) {
     const char *cursor = text ? text : "";
     smg_status status = smg_size_parse(g->sizes, &cursor, out_size);
-    if (status == SMG_OK && *cursor)
-        status = smg_fail(g->ctx, SMG_FORMAT, "unexpected \"%.16s\" after it", cursor);
+    if (status == SMG_OK && *cursor) status = smg_fail(g->ctx, SMG_FORMAT, "unexpected \"%.16s\" after it", cursor);
     if (status != SMG_OK)
         smg_build_stick(g, smg_fail_within(g->ctx, status, "%s: size \"%s\"", what, text ? text : ""));
     return status == SMG_OK;
@@ -132,9 +126,8 @@ bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *
 
 static bool read_type(smg_graph *g, const char *what, const char *type, smg_type *out_type) {
     if (smg_type_find(type, out_type)) return true;
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID,
-                      "%s: element type %s does not exist (f32 f16 i32 i64 bool do)", what,
-                      type ? type : "NULL"));
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: element type %s does not exist (f32 f16 i32 i64 bool do)",
+                                what, type ? type : "NULL"));
     return false;
 }
 
@@ -144,19 +137,16 @@ static bool read_name(smg_graph *g, const char *name, smg_node *node) {
     return node->name != NULL;
 }
 
-static bool read_op(smg_graph *g, const char *word, smg_op_class class_, const char *kind,
-                    smg_node *node) {
+static bool read_op(smg_graph *g, const char *word, smg_op_class class_, const char *kind, smg_node *node) {
     if (smg_op_find(word, &node->op) && smg_op_get(node->op)->class_ == class_) return true;
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation",
-                      word ? word : "NULL", kind));
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s is not the word of %s operation", word ? word : "NULL", kind));
     return false;
 }
 
 /* A valid operand's node or NULL with the failure recorded. */
 const smg_node *smg_build_node(smg_graph *g, const char *what, smg_value value) {
     if (value.id >= 1 && value.id <= g->nodes.count) return &g->nodes.items[value.id - 1];
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id,
-                      g->name));
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: value %d is not of graph %s", what, value.id, g->name));
     return NULL;
 }
 
@@ -166,8 +156,7 @@ static smg_node unary(smg_op op, smg_value a) {
 
 /* ---- leaves --------------------------------------------------------------------------------- */
 
-smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank,
-                             const smg_size *dims) {
+smg_value smg_graph_input_of(smg_graph *g, const char *name, smg_type type, int rank, const smg_size *dims) {
     smg_node node = {.op = SMG_OP_INPUT, .type = type};
     if (!smg_build_open(g, "input") || !read_name(g, name, &node)) return no_value;
     if (!set_dims(g, "input", rank, dims, &node)) return no_value;
@@ -189,15 +178,14 @@ smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, cons
     return smg_graph_input_of(g, name, parsed, rank, sizes);
 }
 
-smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank,
-                                const smg_size *dims, const void *data) {
+smg_value smg_graph_constant_of(smg_graph *g, const char *name, smg_type type, int rank, const smg_size *dims,
+                                const void *data) {
     smg_node node = {.op = SMG_OP_CONSTANT, .type = type, .data = data};
     if (!smg_build_open(g, "constant") || !read_name(g, name, &node)) return no_value;
     return set_dims(g, "constant", rank, dims, &node) ? push(g, &node) : no_value;
 }
 
-smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, const char *dims,
-                             const void *data) {
+smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, const char *dims, const void *data) {
     smg_type parsed;
     smg_size sizes[SMG_MAX_RANK];
     int rank;
@@ -216,8 +204,7 @@ smg_value smg_graph_size_typed(smg_graph *g, smg_type type, smg_size size) {
     smg_node node = {.op = SMG_OP_SIZE, .type = type, .size = size};
     if (!smg_build_open(g, "size")) return no_value;
     if (type == SMG_TYPE_F32 || type == SMG_TYPE_I32 || type == SMG_TYPE_I64) return push(g, &node);
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "size: is f32, i32 or i64, not %s",
-                                smg_type_word(type)));
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "size: is f32, i32 or i64, not %s", smg_type_word(type)));
     return no_value;
 }
 
@@ -251,12 +238,9 @@ smg_value smg_graph_iota(smg_graph *g, const char *dims, int axis) {
 
 smg_value smg_graph_map(smg_graph *g, const char *op, int count, const smg_value *operands) {
     smg_node node = {.operand_count = count};
-    if (!smg_build_open(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node))
-        return no_value;
-    if (smg_op_converts(node.op) || count < 0 || count > SMG_MAX_OPERANDS ||
-        (count > 0 && !operands)) {
-        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op,
-                          count));
+    if (!smg_build_open(g, "map") || !read_op(g, op, SMG_CLASS_MAP, "an elementwise", &node)) return no_value;
+    if (smg_op_converts(node.op) || count < 0 || count > SMG_MAX_OPERANDS || (count > 0 && !operands)) {
+        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "map: %s cannot be made with %d operands here", op, count));
         return no_value;
     }
     for (int k = 0; k < count; k++) {
@@ -274,8 +258,7 @@ smg_value smg_graph_cast(smg_graph *g, smg_value a, const char *type) {
 
 smg_value smg_graph_reduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep) {
     smg_node node = unary(SMG_OP_SUM, a);
-    if (!smg_build_open(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node))
-        return no_value;
+    if (!smg_build_open(g, "reduce") || !read_op(g, op, SMG_CLASS_REDUCE, "a reducing", &node)) return no_value;
     const smg_node *source = smg_build_node(g, op, a);
     if (!source) return no_value;
     node.axis = axis < 0 ? axis + source->rank : axis;
@@ -291,8 +274,7 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node) {
         bool comma = *at == ',' && part == 0, arrow = at[0] == '-' && at[1] == '>' && part == 1;
         if (*at == ' ') continue;
         if ((!letter && !comma && !arrow) || (letter && count == SMG_MAX_RANK))
-            return smg_fail(g->ctx, SMG_FORMAT,
-                            "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
+            return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
         if (letter) {
             node->label[part][count++] = *at;
             continue;
@@ -302,8 +284,7 @@ smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node) {
         if (arrow) at++;
     }
     if (part == 2) return SMG_OK;
-    return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"",
-                    labels);
+    return smg_fail(g->ctx, SMG_FORMAT, "contract: labels \"%s\" are not of the form \"ab,bc->ac\"", labels);
 }
 
 smg_value smg_graph_contract(smg_graph *g, const char *labels, smg_value a, smg_value b) {
@@ -315,8 +296,7 @@ smg_value smg_graph_contract(smg_graph *g, const char *labels, smg_value a, smg_
 }
 
 smg_value smg_graph_gather(smg_graph *g, smg_value table, smg_value indices) {
-    smg_node node = {
-        .op = SMG_OP_GATHER, .operand_count = 2, .operand = {table.id - 1, indices.id - 1}};
+    smg_node node = {.op = SMG_OP_GATHER, .operand_count = 2, .operand = {table.id - 1, indices.id - 1}};
     if (!smg_build_open(g, "gather") || !smg_build_node(g, "gather", table) || !smg_build_node(g, "gather", indices))
         return no_value;
     return push(g, &node);
@@ -353,8 +333,8 @@ smg_value smg_graph_transpose(smg_graph *g, smg_value a, int rank, const int *pe
     const smg_node *source = smg_build_node(g, "transpose", a);
     if (!source) return no_value;
     if (rank != source->rank || (rank > 0 && !perm)) {
-        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank,
-                          source->rank));
+        smg_build_stick(
+            g, smg_fail(g->ctx, SMG_INVALID, "transpose: perm has %d entries for rank %d", rank, source->rank));
         return no_value;
     }
     for (int i = 0; i < rank; i++) node.perm[i] = perm[i] < 0 ? perm[i] + rank : perm[i];
@@ -369,8 +349,7 @@ smg_value smg_graph_broadcast(smg_graph *g, smg_value a, const char *dims) {
     return view_to_text(g, SMG_OP_BROADCAST, a, dims);
 }
 
-smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count,
-                             int64_t step) {
+smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin, smg_size count, int64_t step) {
     smg_node node = unary(SMG_OP_SLICE, a);
     if (!smg_build_open(g, "slice")) return no_value;
     const smg_node *source = smg_build_node(g, "slice", a);
@@ -382,12 +361,10 @@ smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin
     return push(g, &node);
 }
 
-smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
-                          int step) {
+smg_value smg_graph_slice(smg_graph *g, smg_value a, int axis, const char *begin, const char *count, int step) {
     smg_size from, extent;
     if (!smg_build_open(g, "slice")) return no_value;
-    if (!smg_build_size(g, "slice", begin, &from) || !smg_build_size(g, "slice", count, &extent))
-        return no_value;
+    if (!smg_build_size(g, "slice", begin, &from) || !smg_build_size(g, "slice", count, &extent)) return no_value;
     return smg_graph_slice_of(g, a, axis, from, extent, step);
 }
 
@@ -420,9 +397,8 @@ smg_status smg_graph_set_max(smg_graph *g, const char *symbol, int64_t max) {
     if (!g) return SMG_INVALID;
     if (!smg_build_open(g, "set_max")) return g->finished ? SMG_INVALID : g->status;
     if (max < 1 || max > SMG_SIZE_UNBOUNDED)
-        return smg_build_stick(
-            g, smg_fail(g->ctx, SMG_INVALID, "the maximum of %s is %lld, must be in [1, %lld]",
-                        symbol ? symbol : "NULL", (long long)max, (long long)SMG_SIZE_UNBOUNDED));
+        return smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "the maximum of %s is %lld, must be in [1, %lld]",
+                                           symbol ? symbol : "NULL", (long long)max, (long long)SMG_SIZE_UNBOUNDED));
     if (smg_size_symbol(g->sizes, symbol) < 0) return smg_build_stick(g, smg_context_status(g->ctx));
     smg_size_symbol_set_max(g->sizes, smg_size_symbol_find(g->sizes, symbol), max);
     return SMG_OK;

@@ -48,9 +48,8 @@ static const smg_node *start(smg_graph *g, const char *what, smg_value a, int *i
         *io_axis = axis;
         return node;
     }
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: axis %d is outside [%d, %d) of %s", what,
-                                *io_axis, -node->rank, node->rank,
-                                smg_graph_describe(g, a.id - 1)));
+    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: axis %d is outside [%d, %d) of %s", what, *io_axis,
+                                -node->rank, node->rank, smg_graph_describe(g, a.id - 1)));
     return NULL;
 }
 
@@ -72,19 +71,17 @@ smg_value smg_graph_window_of(smg_graph *g, smg_value a, const smg_window *windo
     return push(g, &node);
 }
 
-smg_value smg_graph_window(smg_graph *g, smg_value a, int axis, const char *begin, const char *count,
-                           int step, const char *taps, int dilation, double fill) {
+smg_value smg_graph_window(smg_graph *g, smg_value a, int axis, const char *begin, const char *count, int step,
+                           const char *taps, int dilation, double fill) {
     smg_window w = {.axis = axis, .step = step, .dilation = dilation, .fill = fill};
     if (!smg_build_open(g, "window")) return no_value;
-    if (!smg_build_size(g, "window", begin, &w.begin) ||
-        !smg_build_size(g, "window", count, &w.count) ||
+    if (!smg_build_size(g, "window", begin, &w.begin) || !smg_build_size(g, "window", count, &w.count) ||
         !smg_build_size(g, "window", taps, &w.taps))
         return no_value;
     return smg_graph_window_of(g, a, &w);
 }
 
-smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after,
-                           double value) {
+smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before, smg_size after, double value) {
     const smg_node *source = start(g, "pad", a, &axis);
     if (!source) return no_value;
     int rank = source->rank;
@@ -92,27 +89,27 @@ smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before,
     memcpy(dims, source->dims, sizeof dims);
     smg_sizes *s = g->sizes;
     dims[axis] = smg_size_add(s, smg_size_add(s, dims[axis], before), after);
-    smg_window w = {.axis = axis, .count = dims[axis], .taps = smg_size_const(s, 1), .step = 1,
-                    .dilation = 1, .fill = value};
+    smg_window w = {
+        .axis = axis, .count = dims[axis], .taps = smg_size_const(s, 1), .step = 1, .dilation = 1, .fill = value};
     w.begin = smg_size_sub(s, smg_size_const(s, 0), before);
     if (rank < SMG_MAX_RANK) return reshape(g, smg_graph_window_of(g, a, &w), rank, dims);
     /* No room for one axis more: the leading ones go together for a while. */
     smg_size merged[SMG_MAX_RANK];
     int pair_at = axis < 2 ? rank - 2 : 0, n = 0;
     for (int i = 0; i < rank; i++) {
-        if (i == pair_at + 1) merged[n - 1] = smg_size_mul(s, merged[n - 1], source->dims[i]);
-        else merged[n++] = source->dims[i];
+        if (i == pair_at + 1)
+            merged[n - 1] = smg_size_mul(s, merged[n - 1], source->dims[i]);
+        else
+            merged[n++] = source->dims[i];
     }
     w.axis = axis < 2 ? axis : axis - 1;
     return reshape(g, smg_graph_window_of(g, reshape(g, a, n, merged), &w), rank, dims);
 }
 
-smg_value smg_graph_pad(smg_graph *g, smg_value a, int axis, const char *before, const char *after,
-                        double value) {
+smg_value smg_graph_pad(smg_graph *g, smg_value a, int axis, const char *before, const char *after, double value) {
     smg_size first, last;
     if (!smg_build_open(g, "pad")) return no_value;
-    if (!smg_build_size(g, "pad", before, &first) || !smg_build_size(g, "pad", after, &last))
-        return no_value;
+    if (!smg_build_size(g, "pad", before, &first) || !smg_build_size(g, "pad", after, &last)) return no_value;
     return smg_graph_pad_of(g, a, axis, first, last, value);
 }
 
@@ -127,8 +124,7 @@ static smg_value join(smg_graph *g, smg_value a, smg_value b, int axis) {
         smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID,
                                     "concat: %s and %s must have one type and, but for axis %d, "
                                     "the same dims",
-                                    smg_graph_describe(g, a.id - 1),
-                                    smg_graph_describe(g, b.id - 1), axis));
+                                    smg_graph_describe(g, a.id - 1), smg_graph_describe(g, b.id - 1), axis));
         return no_value;
     }
     smg_size zero = smg_size_const(g->sizes, 0), first = x->dims[axis], second = y->dims[axis];
@@ -190,8 +186,10 @@ smg_value smg_graph_take_at(smg_graph *g, smg_value table, int count, const smg_
     memcpy(extent, source->dims, sizeof extent);
     dims[0] = smg_size_const(g->sizes, 1);
     for (int i = 0; i < rank; i++) {
-        if (i < count) dims[0] = smg_size_mul(g->sizes, dims[0], extent[i]);
-        else dims[i - last] = extent[i];
+        if (i < count)
+            dims[0] = smg_size_mul(g->sizes, dims[0], extent[i]);
+        else
+            dims[i - last] = extent[i];
     }
     smg_value flat = {0}, bad = {0}; /* one bad index must not be made good by another */
     const char *type = "i32";
@@ -202,8 +200,7 @@ smg_value smg_graph_take_at(smg_graph *g, smg_value table, int count, const smg_
         smg_value own = checked_index(g, indices[i], extent[i]);
         smg_value outside = pair(g, "lt", own, smg_graph_number(g, type, 0.0));
         bad = i == 0 ? outside : pair(g, "or", bad, outside);
-        if (i > 0)
-            own = pair(g, "add", pair(g, "mul", flat, size_value(g, index->type, extent[i])), own);
+        if (i > 0) own = pair(g, "add", pair(g, "mul", flat, size_value(g, index->type, extent[i])), own);
         flat = own;
     }
     flat = choose(g, bad, smg_graph_number(g, type, -1073741824.0), flat);
@@ -217,8 +214,8 @@ smg_value smg_graph_cumsum(smg_graph *g, smg_value a, int axis, bool exclusive, 
     if (!source) return no_value;
     int rank = source->rank;
     if (rank == SMG_MAX_RANK) {
-        smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "cumsum: rank %d is too high, at most %d",
-                                    rank, SMG_MAX_RANK - 1));
+        smg_build_stick(
+            g, smg_fail(g->ctx, SMG_INVALID, "cumsum: rank %d is too high, at most %d", rank, SMG_MAX_RANK - 1));
         return no_value;
     }
     /* (..., i, j, ...): which j count for i */
@@ -233,14 +230,12 @@ smg_value smg_graph_cumsum(smg_graph *g, smg_value a, int axis, bool exclusive, 
     return smg_graph_reduce(g, "sum", kept, axis + 1, false);
 }
 
-smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep,
-                              bool last) {
+smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep, bool last) {
     const smg_node *source = start(g, "argreduce", a, &axis);
     if (!source) return no_value;
     smg_size extent = source->dims[axis];
     smg_value index = index_along(g, source->rank, axis, extent);
     smg_value best = pair(g, "eq", a, smg_graph_reduce(g, op, a, axis, true));
     smg_value other = last ? smg_graph_number(g, "i32", -1.0) : size_value(g, SMG_TYPE_I32, extent);
-    return smg_graph_reduce(g, last ? "reduce_max" : "reduce_min", choose(g, best, index, other), axis,
-                            keep);
+    return smg_graph_reduce(g, last ? "reduce_max" : "reduce_min", choose(g, best, index, other), axis, keep);
 }

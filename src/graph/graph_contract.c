@@ -31,8 +31,7 @@ static int64_t product(const letters *l, int begin, int count) {
 }
 
 /* Copies `source` with axes labelled `labels` into the order of the `count` letters of `order`. */
-static double *arrange(smg_context *ctx, const smg_array *source, const char *labels,
-                       const char *order, int count) {
+static double *arrange(smg_context *ctx, const smg_array *source, const char *labels, const char *order, int count) {
     int64_t strides[SMG_MAX_RANK], moved[SMG_MAX_RANK];
     smg_array to = {.rank = count};
     smg_array_strides(source, strides);
@@ -90,14 +89,12 @@ static void multiply_part(void *user, int64_t begin, int64_t end) {
             multiply_rows(job, a, b, out);
             continue;
         }
-        for (int64_t r = 0; row + r < job->m; r++)
-            multiply_row(job, a + r * job->k, b, out + r * job->n);
+        for (int64_t r = 0; row + r < job->m; r++) multiply_row(job, a + r * job->k, b, out + r * job->n);
     }
 }
 
 /* Strides that bring [batch, m, n] to the order of the result's letters. */
-static void place_result(const letters *l, const smg_node *node, const double *from,
-                         smg_array *out) {
+static void place_result(const letters *l, const smg_node *node, const double *from, smg_array *out) {
     int64_t stride[128] = {0}, moved[SMG_MAX_RANK], next = 1;
     for (int i = l->batch + l->m + l->n - 1; i >= 0; i--) {
         stride[(int)l->order[i]] = next;
@@ -107,8 +104,8 @@ static void place_result(const letters *l, const smg_node *node, const double *f
     smg_array_copy_strided(from, out->rank, out->dims, moved, out->data);
 }
 
-smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_array *a,
-                             const smg_array *b, smg_array *out) {
+smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_array *a, const smg_array *b,
+                             smg_array *out) {
     letters l = {.batch = 0};
     classify(node, &l);
     for (int i = 0; i < a->rank; i++) l.extent[(int)node->label[0][i]] = a->dims[i];
@@ -118,11 +115,9 @@ smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_
     memcpy(order, l.order, (size_t)n_at);
     memcpy(order + n_at, l.order + k_at, (size_t)l.k);
     int64_t batch = product(&l, 0, l.batch);
-    multiply_job job = {
-        .m = product(&l, l.batch, l.m), .n = product(&l, n_at, l.n), .k = product(&l, k_at, l.k)};
+    multiply_job job = {.m = product(&l, l.batch, l.m), .n = product(&l, n_at, l.n), .k = product(&l, k_at, l.k)};
     job.blocks = (job.m + ROWS - 1) / ROWS;
-    double *left = arrange(scope->ctx, a, node->label[0], order, n_at + l.k), *right = NULL,
-           *result = NULL;
+    double *left = arrange(scope->ctx, a, node->label[0], order, n_at + l.k), *right = NULL, *result = NULL;
     memcpy(order, l.order, (size_t)l.batch);
     memcpy(order + l.batch, l.order + k_at, (size_t)l.k);
     memcpy(order + l.batch + l.k, l.order + n_at, (size_t)l.n);
@@ -165,18 +160,15 @@ static double contracted(const smg_graph *g, const smg_node *node, const int64_t
     return count;
 }
 
-static double multiply_adds(const smg_graph *g, smg_exprs *exprs, const smg_node *node,
-                            const int64_t *symbols) {
+static double multiply_adds(const smg_graph *g, smg_exprs *exprs, const smg_node *node, const int64_t *symbols) {
     smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     switch (smg_node_class(node)) {
     case SMG_CLASS_CONTRACT: return elements_of(g, node, symbols) * contracted(g, node, symbols);
     case SMG_CLASS_REDUCE: return elements_of(g, smg_graph_node(g, node->operand[0]), symbols);
     case SMG_CLASS_MAP:
         for (int k = 0; k < node->operand_count; k++)
-            leaf[k] =
-                smg_expr_leaf(exprs, smg_type_kind(smg_graph_node(g, node->operand[k])->type), k);
-        return elements_of(g, node, symbols) *
-               smg_expr_cost(exprs, smg_op_expr(exprs, node->op, node->type, leaf));
+            leaf[k] = smg_expr_leaf(exprs, smg_type_kind(smg_graph_node(g, node->operand[k])->type), k);
+        return elements_of(g, node, symbols) * smg_expr_cost(exprs, smg_op_expr(exprs, node->op, node->type, leaf));
     case SMG_CLASS_LEAF:
     case SMG_CLASS_GATHER:
     case SMG_CLASS_VIEW: break;
@@ -189,8 +181,7 @@ double smg_graph_flops(const smg_graph *g, const int64_t *symbols) {
     smg_exprs *exprs = NULL;
     double total = 0.0;
     if (smg_arena_create(g->ctx, &arena) == SMG_OK && smg_exprs_create(arena, &exprs) == SMG_OK)
-        for (int i = 0; i < g->nodes.count; i++)
-            total += multiply_adds(g, exprs, &g->nodes.items[i], symbols);
+        for (int i = 0; i < g->nodes.count; i++) total += multiply_adds(g, exprs, &g->nodes.items[i], symbols);
     smg_arena_destroy(arena);
     return 2.0 * total;
 }

@@ -23,8 +23,7 @@ smg_status smg_array_reserve(smg_context *ctx, smg_array *array) {
 }
 
 void smg_array_release(smg_context *ctx, smg_array *array) {
-    if (array->data)
-        smg_free(ctx, array->data, (size_t)smg_array_elements(array) * sizeof *array->data);
+    if (array->data) smg_free(ctx, array->data, (size_t)smg_array_elements(array) * sizeof *array->data);
     array->data = NULL;
 }
 
@@ -78,8 +77,7 @@ static void copy_part(void *user, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++, walk_next(&w)) job->out[i] = job->base[w.at[0]];
 }
 
-void smg_array_copy_strided(const double *base, int rank, const int64_t *dims,
-                            const int64_t *strides, double *out) {
+void smg_array_copy_strided(const double *base, int rank, const int64_t *dims, const int64_t *strides, double *out) {
     strided_copy job = {.walk = {.rank = rank, .operands = 1}, .base = base, .out = out};
     int64_t count = 1;
     for (int i = 0; i < rank; i++) {
@@ -111,8 +109,7 @@ static void map_part(void *user, int64_t begin, int64_t end) {
         double leaf[SMG_MAX_OPERANDS] = {0.0, 0.0, 0.0};
         for (int k = 0; k < w.operands; k++) leaf[k] = job->base[k][w.at[k]];
         if (job->step) leaf[0] = (double)(float)leaf[0];
-        job->out[i] = job->single ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0],
-                                                  leaf[1], leaf[2])
+        job->out[i] = job->single ? smg_prim_eval(job->single->prim, job->single->kind, leaf[0], leaf[1], leaf[2])
                                   : smg_expr_eval(job->exprs, job->expr, leaf);
         if (job->wraps) job->out[i] = smg_wrap_i32(job->out[i]);
     }
@@ -139,13 +136,11 @@ static const smg_expr_node *single_primitive(const smg_exprs *exprs, smg_expr ex
     return arity > 0 ? n : NULL;
 }
 
-static smg_status eval_map(eval_scope *scope, const smg_node *node, const smg_array *const *operand,
-                           smg_array *out) {
+static smg_status eval_map(eval_scope *scope, const smg_node *node, const smg_array *const *operand, smg_array *out) {
     map_job job = {.out = out->data, .exprs = scope->exprs, .wraps = node->type == SMG_TYPE_I32};
     SMG_TRY(make_expr(scope, node, &job.expr));
     job.single = single_primitive(scope->exprs, job.expr);
-    job.step = job.single && smg_prim_is_step(job.single->prim) &&
-               smg_type_kind(operand[0]->type) == SMG_KIND_FLOAT;
+    job.step = job.single && smg_prim_is_step(job.single->prim) && smg_type_kind(operand[0]->type) == SMG_KIND_FLOAT;
     job.walk.rank = out->rank;
     job.walk.operands = node->operand_count;
     memcpy(job.walk.dims, out->dims, sizeof job.walk.dims);
@@ -206,8 +201,7 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
     switch (smg_op_leaf(node->op)) {
     case SMG_LEAF_TENSOR:
         if (!node->data)
-            return smg_fail(scope->ctx, SMG_INVALID,
-                            "constant %s has a shape but no data to evaluate", node->name);
+            return smg_fail(scope->ctx, SMG_INVALID, "constant %s has a shape but no data to evaluate", node->name);
         for (int64_t i = 0; i < count; i++) out->data[i] = smg_host_get(node->type, node->data, i);
         return SMG_OK;
     case SMG_LEAF_NUMBER:
@@ -220,39 +214,35 @@ static smg_status eval_leaf(eval_scope *scope, const smg_node *node, smg_array *
         return SMG_OK;
     case SMG_LEAF_INDEX:
         for (int i = node->axis + 1; i < out->rank; i++) inner *= out->dims[i];
-        for (int64_t i = 0; i < count; i++)
-            out->data[i] = (double)(i / inner % out->dims[node->axis]);
+        for (int64_t i = 0; i < count; i++) out->data[i] = (double)(i / inner % out->dims[node->axis]);
         return SMG_OK;
     case SMG_LEAF_NONE: break;
     }
     return SMG_INTERNAL;
 }
 
-static smg_status eval_gather(eval_scope *scope, const smg_node *node, const smg_array *table,
-                              const smg_array *index, smg_array *out) {
-    int64_t rows = table->dims[0], row = smg_array_elements(table) / rows,
-            count = smg_array_elements(index);
+static smg_status eval_gather(eval_scope *scope, const smg_node *node, const smg_array *table, const smg_array *index,
+                              smg_array *out) {
+    int64_t rows = table->dims[0], row = smg_array_elements(table) / rows, count = smg_array_elements(index);
     for (int64_t i = 0; i < count; i++) {
         double at = index->data[i] < 0.0 ? index->data[i] + (double)rows : index->data[i];
         if (!(at >= 0.0 && at < (double)rows))
-            return smg_fail(scope->ctx, SMG_INVALID,
-                            "gather: index %.0f at position %lld of %s is outside [0, %lld)",
-                            index->data[i], (long long)i,
-                            smg_graph_describe(scope->g, node->operand[1]), (long long)rows);
+            return smg_fail(scope->ctx, SMG_INVALID, "gather: index %.0f at position %lld of %s is outside [0, %lld)",
+                            index->data[i], (long long)i, smg_graph_describe(scope->g, node->operand[1]),
+                            (long long)rows);
         memcpy(out->data + i * row, table->data + (int64_t)at * row, (size_t)row * sizeof(double));
     }
     return SMG_OK;
 }
 
-static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_array *a,
-                             int64_t *strides, smg_array *out) {
+static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_array *a, int64_t *strides,
+                             smg_array *out) {
     int64_t begin, extent = a->dims[node->axis];
     if (!smg_size_eval(scope->g->sizes, node->begin, scope->symbols, &begin))
         return smg_fail(scope->ctx, SMG_INVALID, "slice: begin has no value for these symbols");
     int64_t last = begin + node->step * (out->dims[node->axis] - 1);
     if (begin < 0 || begin >= extent || last < 0 || last >= extent)
-        return smg_fail(scope->ctx, SMG_INVALID,
-                        "slice: elements %lld to %lld of axis %d are outside [0, %lld) of %s",
+        return smg_fail(scope->ctx, SMG_INVALID, "slice: elements %lld to %lld of axis %d are outside [0, %lld) of %s",
                         (long long)begin, (long long)last, node->axis, (long long)extent,
                         smg_graph_describe(scope->g, node->operand[0]));
     const double *base = a->data + begin * strides[node->axis];
@@ -261,8 +251,7 @@ static smg_status eval_slice(eval_scope *scope, const smg_node *node, const smg_
     return SMG_OK;
 }
 
-static smg_status eval_window(eval_scope *scope, const smg_node *node, const smg_array *a,
-                              smg_array *out) {
+static smg_status eval_window(eval_scope *scope, const smg_node *node, const smg_array *a, smg_array *out) {
     int64_t begin, inner = 1, extent = a->dims[node->axis];
     int64_t count = out->dims[node->axis], taps = out->dims[node->axis + 1];
     if (!smg_size_eval(scope->g->sizes, node->begin, scope->symbols, &begin))
@@ -274,27 +263,22 @@ static smg_status eval_window(eval_scope *scope, const smg_node *node, const smg
         int64_t at = begin + node->step * (w / taps % count) + node->dilation * (w % taps);
         bool inside = at >= 0 && at < extent;
         for (int64_t i = 0; i < inner; i++)
-            out->data[w * inner + i] =
-                inside ? a->data[(outer * extent + at) * inner + i] : node->value;
+            out->data[w * inner + i] = inside ? a->data[(outer * extent + at) * inner + i] : node->value;
     }
     return SMG_OK;
 }
 
-static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_array *a,
-                            smg_array *out) {
+static smg_status eval_view(eval_scope *scope, const smg_node *node, const smg_array *a, smg_array *out) {
     int64_t strides[SMG_MAX_RANK] = {0}, moved[SMG_MAX_RANK] = {0};
     int shift = out->rank - a->rank;
     smg_array_strides(a, strides);
     switch (smg_op_view(node->op)) {
-    case SMG_VIEW_RESHAPE:
-        memcpy(out->data, a->data, (size_t)smg_array_elements(out) * sizeof(double));
-        return SMG_OK;
+    case SMG_VIEW_RESHAPE: memcpy(out->data, a->data, (size_t)smg_array_elements(out) * sizeof(double)); return SMG_OK;
     case SMG_VIEW_TRANSPOSE:
         for (int i = 0; i < out->rank; i++) moved[i] = strides[node->perm[i]];
         break;
     case SMG_VIEW_BROADCAST:
-        for (int i = shift; i < out->rank; i++)
-            moved[i] = a->dims[i - shift] == 1 ? 0 : strides[i - shift];
+        for (int i = shift; i < out->rank; i++) moved[i] = a->dims[i - shift] == 1 ? 0 : strides[i - shift];
         break;
     case SMG_VIEW_SLICE: return eval_slice(scope, node, a, strides, out);
     case SMG_VIEW_WINDOW: return eval_window(scope, node, a, out);
@@ -311,16 +295,14 @@ static smg_status bind_dims(const eval_scope *scope, const smg_node *node, smg_a
     for (int i = 0; i < node->rank; i++) {
         bool bound = smg_size_eval(scope->g->sizes, node->dims[i], scope->symbols, &out->dims[i]);
         if (!bound || out->dims[i] < 1)
-            return smg_fail(scope->ctx, SMG_INVALID,
-                            "%s: extent %d is %lld for these symbols, must be at least 1",
+            return smg_fail(scope->ctx, SMG_INVALID, "%s: extent %d is %lld for these symbols, must be at least 1",
                             node->name[0] ? node->name : smg_op_get(node->op)->word, i,
                             bound ? (long long)out->dims[i] : -1LL);
     }
     return SMG_OK;
 }
 
-smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_array *const *operand,
-                         smg_array *out) {
+smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_array *const *operand, smg_array *out) {
     SMG_TRY(bind_dims(scope, node, out));
     SMG_TRY(smg_array_reserve(scope->ctx, out));
     smg_status status = SMG_OK;
@@ -328,9 +310,7 @@ smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_arra
     case SMG_CLASS_LEAF: status = eval_leaf(scope, node, out); break;
     case SMG_CLASS_MAP: status = eval_map(scope, node, operand, out); break;
     case SMG_CLASS_REDUCE: eval_reduce(node, operand[0], out); break;
-    case SMG_CLASS_CONTRACT:
-        status = smg_eval_contract(scope, node, operand[0], operand[1], out);
-        break;
+    case SMG_CLASS_CONTRACT: status = smg_eval_contract(scope, node, operand[0], operand[1], out); break;
     case SMG_CLASS_GATHER: status = eval_gather(scope, node, operand[0], operand[1], out); break;
     case SMG_CLASS_VIEW: status = eval_view(scope, node, operand[0], out); break;
     }
@@ -352,19 +332,17 @@ static smg_status check_input(const eval_run *run, const smg_node *node, const s
     bool same = wanted.rank == given->rank && given->data != NULL;
     for (int i = 0; same && i < wanted.rank; i++) {
         if (wanted.dims[i] == given->dims[i]) continue;
-        return smg_fail(run->scope.ctx, SMG_INVALID,
-                        "input %s: extent %d is %lld, the graph says %lld", node->name, i,
+        return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: extent %d is %lld, the graph says %lld", node->name, i,
                         (long long)given->dims[i], (long long)wanted.dims[i]);
     }
     if (same) return SMG_OK;
-    return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: has rank %d, the graph says %d",
-                    node->name, given->rank, wanted.rank);
+    return smg_fail(run->scope.ctx, SMG_INVALID, "input %s: has rank %d, the graph says %d", node->name, given->rank,
+                    wanted.rank);
 }
 
 static void find_last_uses(const smg_graph *g, int *last_use) {
     for (int i = 0; i < g->nodes.count; i++)
-        for (int k = 0; k < g->nodes.items[i].operand_count; k++)
-            last_use[g->nodes.items[i].operand[k]] = i;
+        for (int k = 0; k < g->nodes.items[i].operand_count; k++) last_use[g->nodes.items[i].operand[k]] = i;
     for (int i = 0; i < g->outputs.count; i++) last_use[g->outputs.items[i].node] = g->nodes.count;
 }
 
@@ -384,8 +362,7 @@ static smg_status run_node(eval_run *run, int i) {
     for (int k = 0; k < node->operand_count; k++) operand[k] = &run->value[node->operand[k]];
     SMG_TRY(smg_eval_node(&run->scope, node, operand, &run->value[i]));
     for (int k = 0; k < node->operand_count; k++)
-        if (run->last_use[node->operand[k]] == i)
-            smg_array_release(run->scope.ctx, &run->value[node->operand[k]]);
+        if (run->last_use[node->operand[k]] == i) smg_array_release(run->scope.ctx, &run->value[node->operand[k]]);
     return SMG_OK;
 }
 
@@ -407,8 +384,8 @@ static smg_status run_all(eval_run *run, smg_arena *arena, smg_array *out_output
     return SMG_OK;
 }
 
-smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs,
-                          smg_arena *arena, smg_array *out_outputs) {
+smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
+                          smg_array *out_outputs) {
     if (!g->finished) return smg_fail(g->ctx, SMG_INVALID, "graph %s is not finished", g->name);
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(g->ctx, &scratch));

@@ -50,9 +50,7 @@ void smg_host_set(smg_type type, void *data, int64_t index, double value) {
     switch (type) {
     case SMG_TYPE_F32: ((float *)data)[index] = (float)value; break;
     case SMG_TYPE_F16: ((uint16_t *)data)[index] = double_to_half(value); break;
-    case SMG_TYPE_I32:
-        ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0);
-        break;
+    case SMG_TYPE_I32: ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0); break;
     case SMG_TYPE_I64: ((int64_t *)data)[index] = (int64_t)clamp(value, -9.2e18, 9.2e18); break;
     case SMG_TYPE_BOOL: ((uint8_t *)data)[index] = (uint8_t)(value < 0.0 || value > 0.0); break;
     case SMG_TYPE_COUNT: break;

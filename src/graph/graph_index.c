@@ -120,12 +120,16 @@ static index_form divided(const rewriter *r, const smg_node *node, smg_prim prim
     smg_size_bounds(r->g->sizes, y->begin, &least, NULL);
     if (least < 1) return unknown;
     bool exact = smg_size_divide_exact(r->g->sizes, x->begin, y->begin, &q.begin);
-    if (exact) rest.begin = SMG_SIZE_ZERO;
-    else q.begin = SMG_SIZE_ZERO;
+    if (exact)
+        rest.begin = SMG_SIZE_ZERO;
+    else
+        q.begin = SMG_SIZE_ZERO;
     for (int d = 0; d < node->rank; d++) {
         exact = smg_size_divide_exact(r->g->sizes, x->by[d], y->begin, &q.by[d]);
-        if (exact) rest.by[d] = SMG_SIZE_ZERO;
-        else q.by[d] = SMG_SIZE_ZERO;
+        if (exact)
+            rest.by[d] = SMG_SIZE_ZERO;
+        else
+            q.by[d] = SMG_SIZE_ZERO;
     }
     q = checked(node, q);
     rest = checked(node, rest);
@@ -256,13 +260,9 @@ static index_form apply(const rewriter *r, const smg_node *node, smg_prim prim, 
     case SMG_PRIM_MAX: return greater(r, node, &x[0], &x[1], &x[0], &x[1]);
     case SMG_PRIM_MIN: return greater(r, node, &x[0], &x[1], &x[1], &x[0]);
     case SMG_PRIM_LE: return combined(r, node, &x[1], &x[0], -1);
-    case SMG_PRIM_LT:
-        f = combined(r, node, &x[1], &x[0], -1);
-        return f.known ? moved(r, node, &f, -1) : unknown;
+    case SMG_PRIM_LT: f = combined(r, node, &x[1], &x[0], -1); return f.known ? moved(r, node, &f, -1) : unknown;
     case SMG_PRIM_EQ: return equal(r, node, &x[0], &x[1]);
-    case SMG_PRIM_NOT:
-        f = combined(r, node, &zero, &x[0], -1);
-        return f.known ? moved(r, node, &f, -1) : unknown;
+    case SMG_PRIM_NOT: f = combined(r, node, &zero, &x[0], -1); return f.known ? moved(r, node, &f, -1) : unknown;
     case SMG_PRIM_AND: return both(r, node, x, true);
     case SMG_PRIM_OR: return both(r, node, x, false);
     case SMG_PRIM_SELECT: return chosen(r, node, x);

@@ -95,8 +95,7 @@ static index_form of_reshape(const rewriter *r, const smg_node *node, const smg_
 /* ---- slices, borders ---------------------------------------------------------------------------------- */
 
 /* begin + step * i for 0 <= i < count lies where the operand's sum holds. */
-static bool inside(const rewriter *r, const index_form *from, int axis, smg_size begin, smg_size step,
-                   smg_size count) {
+static bool inside(const rewriter *r, const index_form *from, int axis, smg_size begin, smg_size step, smg_size count) {
     smg_sizes *s = r->g->sizes;
     smg_size end = smg_size_add(s, begin, smg_size_mul(s, step, smg_size_sub(s, count, number_of(r, 1))));
     for (int i = 0; i < 2; i++) {
@@ -154,8 +153,10 @@ static index_form of_broadcast(const rewriter *r, const smg_node *node, const sm
     int shift = node->rank - a->rank;
     for (int d = 0; d < node->rank; d++) set_axis(r, node, &f, d, SMG_SIZE_ZERO);
     for (int d = 0; d < a->rank; d++) {
-        if (a->dims[d] == node->dims[d + shift]) carry_axis(from, d, &f, d + shift);
-        else if (!whole_axis(r, a, from, d)) return unknown;
+        if (a->dims[d] == node->dims[d + shift])
+            carry_axis(from, d, &f, d + shift);
+        else if (!whole_axis(r, a, from, d))
+            return unknown;
     }
     return checked(node, f);
 }

@@ -153,8 +153,7 @@ bool smg_lex_string(smg_arena *arena, const char **cursor, char **out_text) {
         uint32_t code;
         if (escape) {
             text[used++] = meaning[escape - escapes];
-        } else if (*at == 'u' && hex4(at + 1, &code) && code != 0 &&
-                   (code < 0xd800 || code > 0xdfff)) {
+        } else if (*at == 'u' && hex4(at + 1, &code) && code != 0 && (code < 0xd800 || code > 0xdfff)) {
             used += put_utf8(text + used, code);
             at += 4;
         } else {

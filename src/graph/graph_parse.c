@@ -32,8 +32,7 @@ typedef struct statement {
 } statement;
 
 static smg_status malformed(graph_parser *p, const char *wanted) {
-    return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: expects %s before \"%.24s\"", p->where, p->line,
-                    wanted, p->at);
+    return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: expects %s before \"%.24s\"", p->where, p->line, wanted, p->at);
 }
 
 static smg_status at_line(graph_parser *p, smg_status status) {
@@ -54,11 +53,10 @@ static smg_status read_value(graph_parser *p, smg_node_id *out_id) {
     void *known;
     if (!smg_lex_name(&p->at, &name, &length)) return malformed(p, "the name of a value");
     if (!smg_map_get(p->names, name, length, &known))
-        return smg_fail(
-            p->g->ctx, SMG_FORMAT,
-            "%s:%d: %.*s is not defined above this line (operands come before their users, a graph "
-            "has no cycles)",
-            p->where, p->line, (int)length, name);
+        return smg_fail(p->g->ctx, SMG_FORMAT,
+                        "%s:%d: %.*s is not defined above this line (operands come before their users, a graph "
+                        "has no cycles)",
+                        p->where, p->line, (int)length, name);
     *out_id = *(const smg_node_id *)known;
     return SMG_OK;
 }
@@ -70,9 +68,8 @@ static smg_status read_type(graph_parser *p, smg_node *out) {
     char *copy = smg_arena_string_n(p->arena, word, length);
     if (!copy) return SMG_MEMORY;
     if (!smg_type_find(copy, &out->type))
-        return smg_fail(p->g->ctx, SMG_FORMAT,
-                        "%s:%d: element type %s does not exist (f32 f16 i32 i64 bool do)", p->where,
-                        p->line, copy);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: element type %s does not exist (f32 f16 i32 i64 bool do)",
+                        p->where, p->line, copy);
     if (!smg_lex_char(&p->at, '[')) return malformed(p, "'[' and the dims");
     SMG_TRY(at_line(p, smg_dims_parse(p->g, &p->at, ']', out->dims, &out->rank)));
     return smg_lex_char(&p->at, ']') ? SMG_OK : malformed(p, "']'");
@@ -88,8 +85,7 @@ static smg_status read_axis(graph_parser *p, statement *s) {
     int64_t value;
     SMG_TRY(read_int(p, &value));
     if (value < -SMG_MAX_RANK || value >= SMG_MAX_RANK)
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: axis %lld does not exist", p->where, p->line,
-                        (long long)value);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: axis %lld does not exist", p->where, p->line, (long long)value);
     s->node.axis = (int)value;
     return SMG_OK;
 }
@@ -194,12 +190,12 @@ static const struct attribute {
     bool (*fits)(smg_op op);
     smg_status (*read)(graph_parser *p, statement *s);
 } attributes[] = {
-    {"axis", true, has_axis, read_axis},     {"keep", false, is_reduce, read_keep},
-    {"perm", true, is_transpose, read_perm}, {"begin", true, is_shifting, read_begin},
-    {"count", true, is_slice, read_count},   {"step", true, is_shifting, read_step},
-    {"fill", true, is_window, read_fill},    {"dilation", true, is_window, read_dilation},
-    {"data", true, smg_op_is_constant, read_data},  {"random", false, smg_op_is_constant, read_random},
-    {"seed", true, smg_op_is_constant, read_seed},  {"scale", true, smg_op_is_constant, read_scale},
+    {"axis", true, has_axis, read_axis},           {"keep", false, is_reduce, read_keep},
+    {"perm", true, is_transpose, read_perm},       {"begin", true, is_shifting, read_begin},
+    {"count", true, is_slice, read_count},         {"step", true, is_shifting, read_step},
+    {"fill", true, is_window, read_fill},          {"dilation", true, is_window, read_dilation},
+    {"data", true, smg_op_is_constant, read_data}, {"random", false, smg_op_is_constant, read_random},
+    {"seed", true, smg_op_is_constant, read_seed}, {"scale", true, smg_op_is_constant, read_scale},
     {"name", true, is_any, read_given_name},
 };
 
@@ -216,8 +212,7 @@ static smg_status read_attribute(graph_parser *p, statement *s) {
 
 static smg_status read_labels(graph_parser *p, statement *s) {
     char *labels;
-    if (!smg_lex_string(p->arena, &p->at, &labels))
-        return malformed(p, "labels such as \"ab,bc->ac\"");
+    if (!smg_lex_string(p->arena, &p->at, &labels)) return malformed(p, "labels such as \"ab,bc->ac\"");
     return labels ? at_line(p, smg_labels_parse(p->g, labels, &s->node)) : SMG_MEMORY;
 }
 
@@ -225,8 +220,7 @@ static smg_status read_operands(graph_parser *p, statement *s) {
     if (!smg_lex_char(&p->at, '(')) return malformed(p, "'(' and operands");
     while (!smg_lex_char(&p->at, ')')) {
         int *count = &s->node.operand_count;
-        if (*count == SMG_MAX_OPERANDS || (*count > 0 && !smg_lex_char(&p->at, ',')))
-            return malformed(p, "')'");
+        if (*count == SMG_MAX_OPERANDS || (*count > 0 && !smg_lex_char(&p->at, ','))) return malformed(p, "')'");
         SMG_TRY(read_value(p, &s->node.operand[(*count)++]));
     }
     if (smg_op_get(s->node.op)->class_ == SMG_CLASS_CONTRACT) return read_labels(p, s);
@@ -235,8 +229,7 @@ static smg_status read_operands(graph_parser *p, statement *s) {
 
 static smg_status read_leaf(graph_parser *p, statement *s) {
     switch (smg_op_leaf(s->node.op)) {
-    case SMG_LEAF_NUMBER:
-        return smg_lex_number(&p->at, &s->node.value) ? SMG_OK : malformed(p, "a number");
+    case SMG_LEAF_NUMBER: return smg_lex_number(&p->at, &s->node.value) ? SMG_OK : malformed(p, "a number");
     case SMG_LEAF_SIZE: return at_line(p, smg_size_parse(p->g->sizes, &p->at, &s->node.size));
     case SMG_LEAF_TENSOR: s->has_type = true; return read_type(p, &s->given);
     case SMG_LEAF_INDEX:
@@ -248,16 +241,14 @@ static smg_status read_leaf(graph_parser *p, statement *s) {
 static smg_status apply_window_type(graph_parser *p, statement *s) {
     int axis = s->node.axis;
     if (!s->has_type) return malformed(p, "': TYPE'");
-    for (int i = axis; i >= 0 && i < axis + 2 && i < s->given.rank; i++)
-        s->node.dims[i] = s->given.dims[i];
+    for (int i = axis; i >= 0 && i < axis + 2 && i < s->given.rank; i++) s->node.dims[i] = s->given.dims[i];
     return SMG_OK;
 }
 
 /* What the caller of a builder would say by the result's type. */
 static smg_status apply_type(graph_parser *p, statement *s) {
     smg_view_kind view = smg_op_view(s->node.op);
-    bool leaf = smg_op_get(s->node.op)->class_ == SMG_CLASS_LEAF &&
-                smg_op_leaf(s->node.op) != SMG_LEAF_SIZE;
+    bool leaf = smg_op_get(s->node.op)->class_ == SMG_CLASS_LEAF && smg_op_leaf(s->node.op) != SMG_LEAF_SIZE;
     bool shaped = leaf || view == SMG_VIEW_RESHAPE || view == SMG_VIEW_BROADCAST;
     if (!s->has_type && (shaped || smg_op_converts(s->node.op))) return malformed(p, "': TYPE'");
     s->node.type = s->given.type;
@@ -265,8 +256,7 @@ static smg_status apply_type(graph_parser *p, statement *s) {
         s->node.rank = s->given.rank;
         memcpy(s->node.dims, s->given.dims, sizeof s->node.dims);
     }
-    int rank =
-        s->node.operand_count > 0 ? p->g->nodes.items[s->node.operand[0]].rank : s->node.rank;
+    int rank = s->node.operand_count > 0 ? p->g->nodes.items[s->node.operand[0]].rank : s->node.rank;
     if (s->node.axis < 0) s->node.axis += rank;
     if (view == SMG_VIEW_WINDOW) return apply_window_type(p, s);
     if (view != SMG_VIEW_SLICE) {
@@ -303,39 +293,35 @@ static smg_status make_data(graph_parser *p, statement *s) {
     smg_size product;
     SMG_TRY(at_line(p, smg_product(p->g, s->node.dims, s->node.rank, &product)));
     if (!smg_size_is_const(p->g->sizes, product, &count) || count < 0)
-        return smg_fail(p->g->ctx, SMG_FORMAT,
-                        "%s:%d: a constant with symbolic dims cannot have data", p->where, p->line);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: a constant with symbolic dims cannot have data", p->where,
+                        p->line);
     if (s->has_data && count != s->data.count)
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %d numbers are given for %lld elements",
-                        p->where, p->line, s->data.count, (long long)count);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %d numbers are given for %lld elements", p->where, p->line,
+                        s->data.count, (long long)count);
     if (count > MAX_RANDOM)
-        return smg_fail(p->g->ctx, SMG_FORMAT,
-                        "%s:%d: %lld random elements are too many, %d is the most", p->where,
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %lld random elements are too many, %d is the most", p->where,
                         p->line, (long long)count, MAX_RANDOM);
-    void *data =
-        smg_arena_alloc(p->g->arena, (size_t)count, (size_t)smg_type_host_bytes(s->node.type));
+    void *data = smg_arena_alloc(p->g->arena, (size_t)count, (size_t)smg_type_host_bytes(s->node.type));
     if (!data) return SMG_MEMORY;
     uint64_t state = (uint64_t)s->seed;
     for (int64_t i = 0; i < count; i++)
         smg_host_set(s->node.type, data, i,
-                     s->has_data ? s->data.items[i]
-                                 : random_element(s->node.type, s->scale, &state));
+                     s->has_data ? s->data.items[i] : random_element(s->node.type, s->scale, &state));
     s->node.data = data;
     return SMG_OK;
 }
 
 static smg_status check_given(graph_parser *p, const statement *s) {
     bool same = !s->has_type || (s->given.type == s->node.type && s->given.rank == s->node.rank);
-    for (int i = 0; same && s->has_type && i < s->node.rank; i++)
-        same = s->given.dims[i] == s->node.dims[i];
+    for (int i = 0; same && s->has_type && i < s->node.rank; i++) same = s->given.dims[i] == s->node.dims[i];
     if (same) return SMG_OK;
     smg_text is, says;
     smg_text_init(&is, p->g->ctx);
     smg_text_init(&says, p->g->ctx);
     smg_node_print_type(p->g, &s->node, &is);
     smg_node_print_type(p->g, &s->given, &says);
-    smg_status status = smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: the result is %s, the text says %s",
-                                 p->where, p->line, smg_text_cstr(&is), smg_text_cstr(&says));
+    smg_status status = smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: the result is %s, the text says %s", p->where, p->line,
+                                 smg_text_cstr(&is), smg_text_cstr(&says));
     smg_text_free(&is);
     smg_text_free(&says);
     return status;
@@ -344,8 +330,7 @@ static smg_status check_given(graph_parser *p, const statement *s) {
 static smg_status define(graph_parser *p, const char *name, size_t length, statement *s) {
     void *known;
     if (smg_map_get(p->names, name, length, &known))
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %.*s is defined twice", p->where, p->line,
-                        (int)length, name);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: %.*s is defined twice", p->where, p->line, (int)length, name);
     if (!s->node.name && name[0] != '%') {
         s->node.name = smg_arena_string_n(p->g->arena, name, length);
         if (!s->node.name) return SMG_MEMORY;
@@ -368,8 +353,7 @@ static smg_status read_definition(graph_parser *p, const char *name, size_t leng
     char *copy = smg_arena_string_n(p->arena, word, word_length);
     if (!copy) return SMG_MEMORY;
     if (!smg_op_find(copy, &s.node.op))
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: operation %s does not exist", p->where,
-                        p->line, copy);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: operation %s does not exist", p->where, p->line, copy);
     bool leaf = smg_op_get(s.node.op)->class_ == SMG_CLASS_LEAF;
     SMG_TRY(leaf ? read_leaf(p, &s) : read_operands(p, &s));
     while (!at_end(p)) {
@@ -405,8 +389,7 @@ static smg_status read_dim(graph_parser *p) {
     char *symbol = smg_arena_string_n(p->arena, name, (size_t)(p->at - name));
     if (!symbol) return SMG_MEMORY;
     if (smg_size_symbol_find(p->g->sizes, symbol) < 0)
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: dim %s is not a name", p->where, p->line,
-                        symbol);
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: dim %s is not a name", p->where, p->line, symbol);
     if (!smg_lex_word(&p->at, "max")) return SMG_OK;
     SMG_TRY(read_int(p, &max));
     return at_line(p, smg_graph_set_max(p->g, symbol, max));
@@ -446,8 +429,7 @@ static smg_status read_lines(graph_parser *p, const char *text, size_t length) {
         size_t stop = 0;
         for (; end < length && text[end] != '\n'; end++) {
             if (text[end] == '\0')
-                return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: byte 0 in the text", p->where,
-                                p->line + 1);
+                return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: byte 0 in the text", p->where, p->line + 1);
             if (text[end] == '"' && (end == begin || text[end - 1] != '\\')) quoted = !quoted;
             if (text[end] == '#' && !quoted && !comment) {
                 comment = true;

@@ -24,8 +24,7 @@ bool smg_build_open(smg_graph *g, const char *what);
 const smg_node *smg_build_node(smg_graph *g, const char *what, smg_value value);
 bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *out_size);
 /* "batch, 2*s, 64" up to `end` ('\0' or ']'), which is not consumed. */
-smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims,
-                          int *out_rank);
+smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims, int *out_rank);
 smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node);
 /* An empty graph whose sizes hold the symbols of `like` in the same order. */
 smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph);
@@ -58,16 +57,14 @@ typedef struct eval_scope {
 } eval_scope;
 
 /* The node's value from its operands'; memory of out->data is the context's (smg_array_release). */
-smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_array *const *operand,
-                         smg_array *out);
-smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_array *a,
-                             const smg_array *b, smg_array *out);
+smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_array *const *operand, smg_array *out);
+smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_array *a, const smg_array *b,
+                             smg_array *out);
 smg_status smg_array_reserve(smg_context *ctx, smg_array *array);
 void smg_array_release(smg_context *ctx, smg_array *array);
 /* Row-major strides of `array`. */
 void smg_array_strides(const smg_array *array, int64_t *strides);
 /* Copies: element at index i (over dims) is from base[sum i*stride]. */
-void smg_array_copy_strided(const double *base, int rank, const int64_t *dims,
-                            const int64_t *strides, double *out);
+void smg_array_copy_strided(const double *base, int rank, const int64_t *dims, const int64_t *strides, double *out);
 
 #endif

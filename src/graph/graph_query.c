@@ -72,8 +72,7 @@ void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored)
     memset(out_fixed, 0, (size_t)g->nodes.count * sizeof *out_fixed);
     for (int o = 0; o < g->outputs.count; o++) { /* marked for a moment: not to be fixed */
         smg_node_id id = g->outputs.items[o].node;
-        while (smg_node_class(&g->nodes.items[id]) == SMG_CLASS_VIEW)
-            id = g->nodes.items[id].operand[0];
+        while (smg_node_class(&g->nodes.items[id]) == SMG_CLASS_VIEW) id = g->nodes.items[id].operand[0];
         out_fixed[id] = smg_node_class(&g->nodes.items[id]) != SMG_CLASS_LEAF;
     }
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
@@ -122,8 +121,7 @@ uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node) 
 
 static uint64_t hash_node(const smg_graph *g, uint64_t hash, const smg_node *node) {
     hash = smg_node_hash(g, hash, node);
-    for (int k = 0; k < node->operand_count; k++)
-        hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
+    for (int k = 0; k < node->operand_count; k++) hash = smg_hash_u64(hash, (uint64_t)node->operand[k]);
     return smg_node_is_input(node) ? smg_hash_text(hash, node->name) : hash;
 }
 

@@ -43,8 +43,8 @@ static bool same_node(const smg_node *a, const smg_node *b) {
     for (int i = 0; i < a->rank; i++)
         if (a->perm[i] != b->perm[i]) return false;
     return a->axis == b->axis && a->keep == b->keep && a->begin == b->begin && a->step == b->step &&
-           a->dilation == b->dilation &&
-           a->size == b->size && bits_of(a->value) == bits_of(b->value) && a->data == b->data;
+           a->dilation == b->dilation && a->size == b->size && bits_of(a->value) == bits_of(b->value) &&
+           a->data == b->data;
 }
 
 static bool reserve_table(rewriter *r, int nodes) {
@@ -87,9 +87,8 @@ smg_node_id smg_rewriter_add(rewriter *r, smg_node *node) {
     smg_node_id id = smg_graph_push(r->g, node);
     if (id < 0) return -1;
     if (before.type != node->type || !smg_same_dims(&before, node)) {
-        r->g->status =
-            smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
-                     smg_graph_describe(r->g, id));
+        r->g->status = smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
+                                smg_graph_describe(r->g, id));
         return -1;
     }
     r->table[slot] = id + 1;
@@ -210,8 +209,7 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
         if (now[i] < 0) return g->status != SMG_OK ? g->status : SMG_MEMORY;
         if (now[i] < r->uses_size) r->uses[now[i]] += uses[i];
     }
-    for (int i = 0; i < g->outputs.count; i++)
-        g->outputs.items[i].node = now[g->outputs.items[i].node];
+    for (int i = 0; i < g->outputs.count; i++) g->outputs.items[i].node = now[g->outputs.items[i].node];
     return SMG_OK;
 }
 
@@ -224,8 +222,7 @@ smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node)
     }
     if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
         node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
-    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE)
-        node->size = smg_size_import(to->sizes, from->sizes, node->size);
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) node->size = smg_size_import(to->sizes, from->sizes, node->size);
     return node->begin < 0 || node->size < 0 ? SMG_MEMORY : SMG_OK;
 }
 
@@ -246,8 +243,7 @@ static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
     return SMG_OK;
 }
 
-static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char *rule,
-                            int applied) {
+static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char *rule, int applied) {
     smg_rewrite_count *row = SMG_ARRAY_PUSH(g->arena, &report->rules);
     if (!row) return SMG_MEMORY;
     *row = (smg_rewrite_count){rule, applied};
@@ -255,8 +251,7 @@ static smg_status add_count(smg_graph *g, smg_rewrite_report *report, const char
 }
 
 static smg_status fill_report(const rewriter *r, const rule_set *set, smg_rewrite_report *report) {
-    for (int i = 0; i < set->count; i++)
-        SMG_TRY(add_count(r->g, report, set->rule[i]->name, set->fired[i]));
+    for (int i = 0; i < set->count; i++) SMG_TRY(add_count(r->g, report, set->rule[i]->name, set->fired[i]));
     SMG_TRY(add_count(r->g, report, "merge equal nodes", r->merged));
     SMG_TRY(add_count(r->g, report, "drop dead nodes", r->dead));
     report->nodes_after = r->g->nodes.count;
@@ -274,8 +269,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_affine_rules, smg_affine_rule_count);
     SMG_TRY(copy_graph(from, r->g));
     SMG_TRY(smg_exprs_create(r->g->arena, &r->exprs));
-    for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before;
-         pass++) {
+    for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before; pass++) {
         before = r->applied + r->merged + r->dead;
         SMG_TRY(run_pass(r, &set));
     }
@@ -283,8 +277,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     return fill_report(r, &set, report);
 }
 
-smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph,
-                             smg_rewrite_report *out_report) {
+smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report) {
     smg_rewrite_report unused, *report = out_report ? out_report : &unused;
     *out_graph = NULL;
     memset(report, 0, sizeof *report);

@@ -68,7 +68,7 @@ bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
 /* graph_rewrite_range.c: proofs over sizes; a size that is none proves nothing. */
 bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin); /* a + margin <= b */
-smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b); /* NONE where that depends */
+smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b);              /* NONE where that depends */
 smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b);
 
 /* graph_index.c: what a node is at each position. `node` need not be in the graph yet; its operands are. False: memory

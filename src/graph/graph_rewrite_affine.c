@@ -67,8 +67,8 @@ typedef struct chain {
     smg_node_id view[MAX_VIEWS]; /* outermost first */
     int views;
     smg_node_id product;
-    int weight;                  /* which operand takes the scale */
-    int axis[SMG_MAX_RANK];      /* per axis of the scale: of the weight, -1 where its extent is 1 */
+    int weight;             /* which operand takes the scale */
+    int axis[SMG_MAX_RANK]; /* per axis of the scale: of the weight, -1 where its extent is 1 */
 } chain;
 
 /* Follows `id` through views to a product that nobody else reads. */

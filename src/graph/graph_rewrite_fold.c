@@ -29,8 +29,7 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same) {
         return true;
     }
     for (int k = 0; k < node->operand_count; k++)
-        operand[k] = smg_expr_const(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type),
-                                    value[k]);
+        operand[k] = smg_expr_const(r->exprs, smg_type_kind(smg_rewriter_operand(r, node, k)->type), value[k]);
     smg_expr expr = smg_op_expr(r->exprs, node->op, node->type, operand);
     if (expr == SMG_EXPR_NONE) return false;
     smg_rewriter_become_number(node, smg_expr_eval(r->exprs, expr, NULL));
@@ -54,8 +53,7 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     if (view == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
     bool begins = view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW; /* others have no size there */
     if (begins && !smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
-    if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16)
-        return false; /* would round once more */
+    if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16) return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
         bool constant = smg_op_is_constant(operand->op) && operand->data;
@@ -85,19 +83,15 @@ bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same)
     smg_status status = evaluate(r, node, &value);
     int64_t count = status == SMG_OK ? smg_array_elements(&value) : 0;
     void *data = NULL;
-    if (status == SMG_OK)
-        data = smg_arena_alloc(r->g->arena, (size_t)count, (size_t)smg_type_host_bytes(node->type));
+    if (status == SMG_OK) data = smg_arena_alloc(r->g->arena, (size_t)count, (size_t)smg_type_host_bytes(node->type));
     for (int64_t i = 0; data && i < count; i++) smg_host_set(node->type, data, i, value.data[i]);
     smg_array_release(r->g->ctx, &value);
     if (!data) {
         r->g->status = status != SMG_OK ? status : SMG_MEMORY;
         return false;
     }
-    smg_node constant = {.op = SMG_OP_CONSTANT,
-                         .type = node->type,
-                         .rank = node->rank,
-                         .name = node->name,
-                         .data = data};
+    smg_node constant = {
+        .op = SMG_OP_CONSTANT, .type = node->type, .rank = node->rank, .name = node->name, .data = data};
     memcpy(constant.dims, node->dims, sizeof constant.dims);
     *node = constant;
     return true;

@@ -88,8 +88,8 @@ static bool become_repeated(const rewriter *r, smg_node *node, smg_node_id id, s
         *out_same = id;
         return true;
     }
-    smg_node view = {.op = SMG_OP_BROADCAST, .type = node->type, .rank = node->rank, .name = node->name,
-                     .operand_count = 1};
+    smg_node view = {
+        .op = SMG_OP_BROADCAST, .type = node->type, .rank = node->rank, .name = node->name, .operand_count = 1};
     memcpy(view.dims, node->dims, sizeof view.dims);
     view.operand[0] = id;
     *node = view;
@@ -332,8 +332,10 @@ static bool gather_as_view(rewriter *r, smg_node *node, smg_node_id *out_same) {
 }
 
 const rewrite_rule smg_index_rules[] = {
-    {"size that is a number", size_that_is_a_number}, {"value of one index", value_of_one_index},
-    {"comparison decided by indices", decided_predicate}, {"reduction of a number", reduce_of_a_number},
+    {"size that is a number", size_that_is_a_number},
+    {"value of one index", value_of_one_index},
+    {"comparison decided by indices", decided_predicate},
+    {"reduction of a number", reduce_of_a_number},
     {"gather as a view", gather_as_view},
 };
 const int smg_index_rule_count = (int)SMG_COUNT_OF(smg_index_rules);

@@ -52,8 +52,8 @@ static bool integer_product(rewriter *r, smg_node *node, smg_node_id *out_same) 
         if (product.operand[k] < 0) return false;
     }
     for (int rank = count; rank > kept; rank--) {
-        smg_node sum = {.op = SMG_OP_SUM, .type = node->type, .rank = rank - 1, .axis = rank - 1,
-                        .operand_count = 1, .name = ""};
+        smg_node sum = {
+            .op = SMG_OP_SUM, .type = node->type, .rank = rank - 1, .axis = rank - 1, .operand_count = 1, .name = ""};
         memcpy(sum.dims, product.dims, sizeof sum.dims);
         sum.dims[rank - 1] = 0;
         sum.operand[0] = smg_rewriter_add(r, &product);

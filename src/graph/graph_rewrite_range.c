@@ -85,8 +85,8 @@ static int_range of_constant(rewriter *r, const smg_node *node) {
     int64_t count = 1, extent;
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (int i = 0; i < node->rank; i++)
-        if (!smg_size_is_const(r->g->sizes, node->dims[i], &extent) ||
-            !smg_mul_i64(count, extent, &count) || count > MAX_ELEMENTS)
+        if (!smg_size_is_const(r->g->sizes, node->dims[i], &extent) || !smg_mul_i64(count, extent, &count) ||
+            count > MAX_ELEMENTS)
             return unknown;
     if (!node->data) return unknown;
     for (int64_t i = 0; i < count; i++) {
@@ -101,9 +101,7 @@ static int_range of_leaf(rewriter *r, const smg_node *node) {
     smg_sizes *s = r->g->sizes;
     smg_size number;
     switch (smg_op_leaf(node->op)) {
-    case SMG_LEAF_NUMBER:
-        number = number_size(r, node->value);
-        return (int_range){number, number, 1};
+    case SMG_LEAF_NUMBER: number = number_size(r, node->value); return (int_range){number, number, 1};
     case SMG_LEAF_SIZE: return (int_range){node->size, node->size, 1};
     case SMG_LEAF_INDEX:
         number = smg_size_sub(s, node->dims[node->axis], smg_size_const(s, 1));
@@ -122,7 +120,9 @@ typedef struct known {
     int operand;
 } known;
 
-static known somewhere(int_range range) { return (known){range, -1}; }
+static known somewhere(int_range range) {
+    return (known){range, -1};
+}
 
 static known truth(const rewriter *r, bool may_fail, bool may_hold) {
     smg_size zero = smg_size_const(r->g->sizes, 0), one = smg_size_const(r->g->sizes, 1);
@@ -311,8 +311,7 @@ static bool decided_by_ranges(rewriter *r, smg_node *node, smg_node_id *out_same
 static int_range places_of(const rewriter *r, const smg_node *slice) {
     smg_sizes *s = r->g->sizes;
     smg_size count = smg_size_sub(s, slice->dims[slice->axis], smg_size_const(s, 1));
-    smg_size last =
-        smg_size_add(s, slice->begin, smg_size_mul(s, count, smg_size_const(s, slice->step)));
+    smg_size last = smg_size_add(s, slice->begin, smg_size_mul(s, count, smg_size_const(s, slice->step)));
     if (slice->step > 0) return (int_range){slice->begin, last, 1};
     return (int_range){last, slice->begin, 1};
 }
@@ -347,8 +346,7 @@ static bool slice_of_choice(rewriter *r, smg_node *node, smg_node_id *out_same) 
 static bool gather_of_number(rewriter *r, smg_node *node, smg_node_id *out_same) {
     double value;
     (void)out_same;
-    if (smg_node_class(node) != SMG_CLASS_GATHER || !smg_rewriter_is_number(r, node, 0, &value))
-        return false;
+    if (smg_node_class(node) != SMG_CLASS_GATHER || !smg_rewriter_is_number(r, node, 0, &value)) return false;
     smg_rewriter_become_number(node, value);
     return true;
 }

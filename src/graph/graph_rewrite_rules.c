@@ -18,8 +18,7 @@ static void swap_operands(smg_node *node) {
 /* Operand k becomes a number of the dims that it has. */
 static bool set_number(rewriter *r, smg_node *node, int k, double value) {
     const smg_node *old = smg_rewriter_operand(r, node, k);
-    smg_node number = {
-        .op = SMG_OP_FILL, .type = old->type, .rank = old->rank, .name = "", .value = value};
+    smg_node number = {.op = SMG_OP_FILL, .type = old->type, .rank = old->rank, .name = "", .value = value};
     memcpy(number.dims, old->dims, sizeof number.dims);
     smg_node_id id = smg_rewriter_add(r, &number);
     if (id >= 0) node->operand[k] = id;
@@ -63,8 +62,7 @@ static bool subtract_as_add(rewriter *r, smg_node *node, smg_node_id *out_same) 
     double value;
     (void)out_same;
     if (node->op != SMG_OP_SUB || !smg_rewriter_is_number(r, node, 1, &value)) return false;
-    if (smg_rewriter_is_number(r, node, 0, &(double){0.0}) || !set_number(r, node, 1, -value))
-        return false;
+    if (smg_rewriter_is_number(r, node, 0, &(double){0.0}) || !set_number(r, node, 1, -value)) return false;
     node->op = SMG_OP_ADD;
     return true;
 }
@@ -142,9 +140,12 @@ static smg_expr expression_of(rewriter *r, const smg_node *node, const smg_expr 
         int leaf = 0;
         while (node->operand[leaf] != node->operand[k]) leaf++;
         smg_kind kind = smg_type_kind(smg_rewriter_operand(r, node, k)->type);
-        if (given) operand[k] = given[k];
-        else if (smg_rewriter_is_number(r, node, k, &value)) operand[k] = smg_expr_const(r->exprs, kind, value);
-        else operand[k] = smg_expr_leaf(r->exprs, kind, leaf);
+        if (given)
+            operand[k] = given[k];
+        else if (smg_rewriter_is_number(r, node, k, &value))
+            operand[k] = smg_expr_const(r->exprs, kind, value);
+        else
+            operand[k] = smg_expr_leaf(r->exprs, kind, leaf);
     }
     return smg_op_expr(r->exprs, node->op, node->type, operand);
 }
@@ -201,12 +202,10 @@ static bool undone_map(rewriter *r, smg_node *node, smg_node_id *out_same) {
 static bool view_of_same_kind(rewriter *r, smg_node *node, smg_node_id *out_same) {
     smg_view_kind kind = smg_op_view(node->op);
     (void)out_same;
-    if (kind != SMG_VIEW_RESHAPE && kind != SMG_VIEW_TRANSPOSE && kind != SMG_VIEW_BROADCAST)
-        return false;
+    if (kind != SMG_VIEW_RESHAPE && kind != SMG_VIEW_TRANSPOSE && kind != SMG_VIEW_BROADCAST) return false;
     const smg_node *inner = smg_rewriter_operand(r, node, 0);
     if (smg_op_view(inner->op) != kind) return false;
-    for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++)
-        node->perm[i] = inner->perm[node->perm[i]];
+    for (int i = 0; kind == SMG_VIEW_TRANSPOSE && i < node->rank; i++) node->perm[i] = inner->perm[node->perm[i]];
     node->operand[0] = inner->operand[0];
     return true;
 }
@@ -223,16 +222,17 @@ static bool view_without_effect(rewriter *r, smg_node *node, smg_node_id *out_sa
             if (node->perm[i] != i) return false;
         break;
     case SMG_VIEW_SLICE:
-        if (!smg_size_is_const(r->g->sizes, node->begin, &begin) || begin != 0 || node->step != 1)
-            return false;
+        if (!smg_size_is_const(r->g->sizes, node->begin, &begin) || begin != 0 || node->step != 1) return false;
         break;
     }
     return is_operand(r, node, 0, out_same);
 }
 
 const rewrite_rule smg_algebra_rules[] = {
-    {"decided by its operands", decided_expression}, {"cast to the same type", same_cast},
-    {"undone", undone_map},                          {"view of a view", view_of_same_kind},
+    {"decided by its operands", decided_expression},
+    {"cast to the same type", same_cast},
+    {"undone", undone_map},
+    {"view of a view", view_of_same_kind},
     {"view without effect", view_without_effect},
 };
 const int smg_algebra_rule_count = (int)SMG_COUNT_OF(smg_algebra_rules);

@@ -151,8 +151,10 @@ static smg_status split_map(splitter *s, const smg_node *now, const smg_node *ol
             int own = axis - (old->rank - operand->rank);
             int64_t extent = 1;
             if (own >= 0 && !smg_size_is_const(s->from->sizes, operand->dims[own], &extent)) extent = 0;
-            if (k == which) part.operand[k] = p->value[i].id - 1;
-            else if (extent != 1) part.operand[k] = slice(s, s->now[old->operand[k]], own, p, i).id - 1;
+            if (k == which)
+                part.operand[k] = p->value[i].id - 1;
+            else if (extent != 1)
+                part.operand[k] = slice(s, s->now[old->operand[k]], own, p, i).id - 1;
         }
         if (s->to->status != SMG_OK) return s->to->status;
         (*out)->value[i] = push(s, &part);

@@ -100,8 +100,10 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
     smg_node_id id = product->operand[k];
     int64_t bytes, source_bytes;
     if (!s->fixed[id] || !s->stored[id]) return false;
-    if (widens(s, id)) id = s->old[id].operand[0];
-    else if (widens(s, source_of(s, id))) return false;
+    if (widens(s, id))
+        id = s->old[id].operand[0];
+    else if (widens(s, source_of(s, id)))
+        return false;
     int column = last_axis(s->g, product), inner = inner_axis(s, id);
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];

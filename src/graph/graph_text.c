@@ -43,9 +43,7 @@ static void print_element(smg_text *text, smg_type type, double value) {
 static void print_data(const graph_printer *p, const smg_node *node, smg_node_id id) {
     int64_t count;
     if (!node->data) return;
-    if (!smg_size_is_const(p->g->sizes, smg_node_elements(p->g, id), &count) ||
-        count > INLINE_ELEMENTS)
-        return;
+    if (!smg_size_is_const(p->g->sizes, smg_node_elements(p->g, id), &count) || count > INLINE_ELEMENTS) return;
     smg_text_add(p->text, " data=[");
     for (int64_t i = 0; i < count; i++) {
         if (i > 0) smg_text_add(p->text, ", ");
@@ -58,8 +56,7 @@ static void print_view(const graph_printer *p, const smg_node *node) {
     smg_view_kind kind = smg_op_view(node->op);
     if (kind == SMG_VIEW_TRANSPOSE) {
         smg_text_add(p->text, " perm=[");
-        for (int i = 0; i < node->rank; i++)
-            smg_text_addf(p->text, "%s%d", i > 0 ? ", " : "", node->perm[i]);
+        for (int i = 0; i < node->rank; i++) smg_text_addf(p->text, "%s%d", i > 0 ? ", " : "", node->perm[i]);
         smg_text_add(p->text, "]");
     }
     if (kind == SMG_VIEW_SLICE) {
@@ -70,8 +67,7 @@ static void print_view(const graph_printer *p, const smg_node *node) {
     if (kind == SMG_VIEW_WINDOW) {
         smg_text_addf(p->text, " axis=%d begin=", node->axis);
         smg_size_print(p->g->sizes, node->begin, p->text);
-        smg_text_addf(p->text, " step=%lld dilation=%lld fill=", (long long)node->step,
-                      (long long)node->dilation);
+        smg_text_addf(p->text, " step=%lld dilation=%lld fill=", (long long)node->step, (long long)node->dilation);
         smg_text_add_f64(p->text, node->value);
     }
 }
@@ -99,11 +95,9 @@ static void print_node(const graph_printer *p, smg_node_id id) {
             print_reference(p, node->operand[k]);
         }
         smg_text_add(p->text, ")");
-        if (class_ == SMG_CLASS_REDUCE)
-            smg_text_addf(p->text, " axis=%d%s", node->axis, node->keep ? " keep" : "");
+        if (class_ == SMG_CLASS_REDUCE) smg_text_addf(p->text, " axis=%d%s", node->axis, node->keep ? " keep" : "");
         if (class_ == SMG_CLASS_CONTRACT)
-            smg_text_addf(p->text, " \"%s,%s->%s\"", node->label[0], node->label[1],
-                          node->label[2]);
+            smg_text_addf(p->text, " \"%s,%s->%s\"", node->label[0], node->label[1], node->label[2]);
         print_view(p, node);
         smg_text_add(p->text, " : ");
     }

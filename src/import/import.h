@@ -18,16 +18,16 @@
 /* ---- element types of files --------------------------------------------------------------- */
 
 /* name, safetensors word, npy descr ("" = npy has none), bytes per element */
-#define SMG_IMPORT_DTYPE_MAP(X)                                                                    \
-    X(F32, "F32", "<f4", 4)                                                                        \
-    X(F16, "F16", "<f2", 2)                                                                        \
-    X(BF16, "BF16", "", 2)                                                                         \
-    X(F64, "F64", "<f8", 8)                                                                        \
-    X(I64, "I64", "<i8", 8)                                                                        \
-    X(I32, "I32", "<i4", 4)                                                                        \
-    X(I16, "I16", "<i2", 2)                                                                        \
-    X(I8, "I8", "|i1", 1)                                                                          \
-    X(U8, "U8", "|u1", 1)                                                                          \
+#define SMG_IMPORT_DTYPE_MAP(X)                                                                                        \
+    X(F32, "F32", "<f4", 4)                                                                                            \
+    X(F16, "F16", "<f2", 2)                                                                                            \
+    X(BF16, "BF16", "", 2)                                                                                             \
+    X(F64, "F64", "<f8", 8)                                                                                            \
+    X(I64, "I64", "<i8", 8)                                                                                            \
+    X(I32, "I32", "<i4", 4)                                                                                            \
+    X(I16, "I16", "<i2", 2)                                                                                            \
+    X(I8, "I8", "|i1", 1)                                                                                              \
+    X(U8, "U8", "|u1", 1)                                                                                              \
     X(BOOL, "BOOL", "|b1", 1)
 
 typedef enum smg_import_dtype {
@@ -46,11 +46,11 @@ size_t smg_import_dtype_bytes(smg_import_dtype dtype);     /* 0 when out of rang
 /* `count` little-endian elements at `data` (any alignment) to float. Exact for every f16 and bf16,
  * subnormals included; f64 and i64 round to nearest; BOOL gives 0 or 1. INVALID for a dtype out of
  * range. */
-smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data,
-                             int64_t count, float *out_values);
+smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data, int64_t count,
+                             float *out_values);
 /* The same for the integer types and BOOL. UNSUPPORTED for a float type. */
-smg_status smg_import_to_i64(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data,
-                             int64_t count, int64_t *out_values);
+smg_status smg_import_to_i64(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data, int64_t count,
+                             int64_t *out_values);
 
 /* ---- safetensors -------------------------------------------------------------------------- */
 
@@ -71,8 +71,8 @@ typedef struct smg_safetensors smg_safetensors;
 smg_status smg_safetensors_open(smg_context *ctx, const char *const *paths, int path_count,
                                 smg_safetensors **out_table);
 /* One file's bytes; `label` stands for the path in sentences. `data` must outlive the table. */
-smg_status smg_safetensors_open_bytes(smg_context *ctx, const char *label, const void *data,
-                                      size_t size, smg_safetensors **out_table);
+smg_status smg_safetensors_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
+                                      smg_safetensors **out_table);
 void smg_safetensors_close(smg_safetensors *table); /* NULL is fine; unmaps: tensor data dies */
 
 int smg_safetensors_count(const smg_safetensors *table);
@@ -95,8 +95,7 @@ typedef struct smg_json_at {
 } smg_json_at;
 
 smg_status smg_json_open(smg_context *ctx, const char *path, smg_json **out_json);
-smg_status smg_json_parse(smg_context *ctx, const char *label, const char *text, size_t length,
-                          smg_json **out_json);
+smg_status smg_json_parse(smg_context *ctx, const char *label, const char *text, size_t length, smg_json **out_json);
 void smg_json_close(smg_json *json); /* NULL is fine */
 const char *smg_json_label(const smg_json *json);
 
@@ -123,15 +122,13 @@ bool smg_json_next(smg_json_iter *iter);
 /* Typed members of the object `at`. `get`: missing or null gives the fallback. `need`: missing or
  * null is FORMAT. A wrong type or a number outside [low, high] is FORMAT in both, naming file, key
  * and limits. Integers may be written 3 or 3.0. Text lives as long as the document. */
-smg_status smg_json_get_int(smg_json_at at, const char *key, int64_t fallback, int64_t low,
-                            int64_t high, int64_t *out_value);
-smg_status smg_json_need_int(smg_json_at at, const char *key, int64_t low, int64_t high,
-                             int64_t *out_value);
+smg_status smg_json_get_int(smg_json_at at, const char *key, int64_t fallback, int64_t low, int64_t high,
+                            int64_t *out_value);
+smg_status smg_json_need_int(smg_json_at at, const char *key, int64_t low, int64_t high, int64_t *out_value);
 smg_status smg_json_get_double(smg_json_at at, const char *key, double fallback, double *out_value);
 smg_status smg_json_need_double(smg_json_at at, const char *key, double *out_value);
 smg_status smg_json_get_bool(smg_json_at at, const char *key, bool fallback, bool *out_value);
-smg_status smg_json_get_text(smg_json_at at, const char *key, const char *fallback,
-                             const char **out_value);
+smg_status smg_json_get_text(smg_json_at at, const char *key, const char *fallback, const char **out_value);
 smg_status smg_json_need_text(smg_json_at at, const char *key, const char **out_value);
 /* The value at `at` itself (an array's item); false when it is no integer of int64 range / no text. */
 bool smg_json_as_int(smg_json_at at, int64_t *out_value);
@@ -182,19 +179,17 @@ typedef struct smg_tokenizer smg_tokenizer;
 
 /* WordPiece as BERT uses it, from tokenizer.json, else vocab.txt + tokenizer_config.json. Another
  * model than WordPiece is UNSUPPORTED, no tokenizer file NOT_FOUND. The dir may be closed after. */
-smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir,
-                              smg_tokenizer **out_tokenizer);
+smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir, smg_tokenizer **out_tokenizer);
 /* From the bytes of a vocab.txt and of a tokenizer.json (either may be NULL with size 0), no folder. */
-smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t vocab_size,
-                                    const char *tokenizer_json, size_t json_size,
-                                    smg_tokenizer **out_tokenizer);
+smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t vocab_size, const char *tokenizer_json,
+                                    size_t json_size, smg_tokenizer **out_tokenizer);
 void smg_tokenizer_close(smg_tokenizer *tokenizer); /* NULL is fine */
 
 /* Ids of [CLS] text [SEP], cut to min(capacity, max length) ids as the reference does (the text is cut,
  * [SEP] stays). Text that is not UTF-8 is FORMAT with the byte offset; capacity < 2 is INVALID. No
  * allocation; linear time. */
-smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length,
-                                int32_t *out_ids, int capacity, int *out_count);
+smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length, int32_t *out_ids,
+                                int capacity, int *out_count);
 int smg_tokenizer_max_length(const smg_tokenizer *tokenizer); /* of ids, specials included */
 int smg_tokenizer_vocab_size(const smg_tokenizer *tokenizer); /* largest id + 1 */
 int32_t smg_tokenizer_pad_id(const smg_tokenizer *tokenizer); /* 0 when there is no [PAD] */
@@ -213,11 +208,10 @@ typedef struct smg_npy {
 
 /* Versions 1 to 3; little-endian; C order (Fortran order only where it is the same). */
 smg_status smg_npy_open(smg_context *ctx, const char *path, smg_npy *out_array);
-smg_status smg_npy_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
-                              smg_npy *out_array);
+smg_status smg_npy_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size, smg_npy *out_array);
 void smg_npy_close(smg_npy *array); /* zeroed array is fine */
 /* Writes F32, I64, I32 or BOOL from host-order elements at `data`, whole or not at all. */
-smg_status smg_npy_write(smg_context *ctx, const char *path, smg_import_dtype dtype, int rank,
-                         const int64_t *dims, const void *data);
+smg_status smg_npy_write(smg_context *ctx, const char *path, smg_import_dtype dtype, int rank, const int64_t *dims,
+                         const void *data);
 
 #endif

@@ -35,8 +35,7 @@ static smg_status read_pooling(smg_import_dir *dir, const char *path) {
         bool on = false;
         if (strncmp(i.key, "pooling_mode_", 13) != 0) continue;
         if (!smg_json_as_bool(i.value, &on)) {
-            status = smg_fail(dir->ctx, SMG_FORMAT, "'%s': \"%s\" is neither true nor false", path,
-                              i.key);
+            status = smg_fail(dir->ctx, SMG_FORMAT, "'%s': \"%s\" is neither true nor false", path, i.key);
             break;
         }
         if (!on) continue;
@@ -57,8 +56,7 @@ static smg_status read_pooling(smg_import_dir *dir, const char *path) {
 }
 
 /* One entry of modules.json; the transformer's folder replaces *folder. */
-static smg_status read_module(smg_import_dir *dir, smg_json_at module, const char *root,
-                              const char **folder) {
+static smg_status read_module(smg_import_dir *dir, smg_json_at module, const char *root, const char **folder) {
     const char *type = NULL;
     const char *path = NULL;
     SMG_TRY(smg_json_need_text(module, "type", &type));
@@ -98,8 +96,7 @@ static smg_status read_modules(smg_import_dir *dir, const char *root, const char
     if (!smg_json_is_array(smg_json_root(json))) {
         status = smg_fail(dir->ctx, SMG_FORMAT, "'%s' is not an array of modules", path);
     }
-    for (smg_json_iter i = smg_json_begin(smg_json_root(json));
-         status == SMG_OK && smg_json_next(&i);) {
+    for (smg_json_iter i = smg_json_begin(smg_json_root(json)); status == SMG_OK && smg_json_next(&i);) {
         status = read_module(dir, i.value, root, folder);
     }
     smg_json_close(json);
@@ -112,8 +109,7 @@ static smg_status read_sentence_config(smg_import_dir *dir) {
     smg_json *json = NULL;
     SMG_TRY(smg_json_open(dir->ctx, path, &json));
     smg_json_at root = smg_json_root(json);
-    smg_status status =
-        smg_json_get_int(root, "max_seq_length", 0, 1, INT32_MAX, &dir->max_seq_length);
+    smg_status status = smg_json_get_int(root, "max_seq_length", 0, 1, INT32_MAX, &dir->max_seq_length);
     if (status == SMG_OK) {
         status = smg_json_get_bool(root, "do_lower_case", false, &dir->sentence_lower_case);
     }
@@ -124,8 +120,7 @@ static smg_status read_sentence_config(smg_import_dir *dir) {
 /* ---- the directory -------------------------------------------------------------------------- */
 
 static bool holds_model(smg_arena *arena, const char *folder) {
-    return join_if_file(arena, folder, "config.json") != NULL ||
-           join_if_file(arena, folder, "modules.json") != NULL;
+    return join_if_file(arena, folder, "config.json") != NULL || join_if_file(arena, folder, "modules.json") != NULL;
 }
 
 static smg_status fill_dir(smg_import_dir *dir, const char *path) {
@@ -144,8 +139,7 @@ static smg_status fill_dir(smg_import_dir *dir, const char *path) {
     dir->path = folder;
     const char *config = join_if_file(arena, folder, "config.json");
     if (config == NULL) {
-        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no config.json",
-                        folder);
+        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no config.json", folder);
     }
     SMG_TRY(smg_json_open(dir->ctx, config, &dir->config));
     if (!smg_json_is_object(smg_json_root(dir->config))) {
@@ -200,14 +194,13 @@ typedef struct shard_list {
 } shard_list;
 
 /* The number of the shard that one entry of "weight_map" names. */
-static smg_status shard_number(smg_import_dir *dir, shard_list *list, const smg_json_iter *entry,
-                               int *out_number) {
+static smg_status shard_number(smg_import_dir *dir, shard_list *list, const smg_json_iter *entry, int *out_number) {
     const char *name = NULL;
     size_t length = 0;
     if (!smg_json_as_text(entry->value, &name, &length) || length == 0 || strlen(name) != length ||
         !stays_inside(name)) {
-        return smg_fail(dir->ctx, SMG_FORMAT, "'%s': tensor '%s' has no usable file name",
-                        dir->weights_path, entry->key);
+        return smg_fail(dir->ctx, SMG_FORMAT, "'%s': tensor '%s' has no usable file name", dir->weights_path,
+                        entry->key);
     }
     void *known = NULL;
     if (smg_map_get(list->numbers, name, length, &known)) {
@@ -223,27 +216,23 @@ static smg_status shard_number(smg_import_dir *dir, shard_list *list, const smg_
 }
 
 /* Every tensor of the index must be in the shard the index says. */
-static smg_status check_index(smg_import_dir *dir, shard_list *list, smg_json_at map,
-                              const smg_safetensors *table) {
+static smg_status check_index(smg_import_dir *dir, shard_list *list, smg_json_at map, const smg_safetensors *table) {
     for (smg_json_iter i = smg_json_begin(map); smg_json_next(&i);) {
         int number = 0;
         SMG_TRY(shard_number(dir, list, &i, &number));
         const smg_import_tensor *tensor = smg_safetensors_find(table, i.key);
         if (tensor == NULL || tensor->file != number) {
-            return smg_fail(dir->ctx, SMG_FORMAT,
-                            "'%s' says tensor '%s' is in '%s', which lacks it", dir->weights_path,
+            return smg_fail(dir->ctx, SMG_FORMAT, "'%s' says tensor '%s' is in '%s', which lacks it", dir->weights_path,
                             i.key, list->paths.items[number]);
         }
     }
     return SMG_OK;
 }
 
-static smg_status open_shards(smg_import_dir *dir, const smg_json *index,
-                              smg_safetensors **out_table) {
+static smg_status open_shards(smg_import_dir *dir, const smg_json *index, smg_safetensors **out_table) {
     smg_json_at map = smg_json_get(smg_json_root(index), "weight_map");
     if (!smg_json_is_object(map) || smg_json_count(map) == 0) {
-        return smg_fail(dir->ctx, SMG_FORMAT, "'%s' has no \"weight_map\" with tensors",
-                        dir->weights_path);
+        return smg_fail(dir->ctx, SMG_FORMAT, "'%s' has no \"weight_map\" with tensors", dir->weights_path);
     }
     shard_list list = {0};
     SMG_TRY(smg_map_create(dir->arena, &list.numbers));
@@ -266,8 +255,7 @@ smg_status smg_import_dir_weights(smg_import_dir *dir, smg_safetensors **out_tab
     *out_table = dir->weights;
     if (dir->weights != NULL) return SMG_OK;
     if (dir->weights_path == NULL) {
-        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no model.safetensors",
-                        dir->path);
+        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no model.safetensors", dir->path);
     }
     smg_status status = SMG_OK;
     if (smg_text_ends(dir->weights_path, ".json")) {

@@ -81,11 +81,11 @@ static int64_t load_integer(smg_import_dtype dtype, const uint8_t *p) {
     }
 }
 
-smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data,
-                             int64_t count, float *out_values) {
+smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data, int64_t count,
+                             float *out_values) {
     if (!dtype_valid(dtype) || count < 0) {
-        return smg_fail(ctx, SMG_INVALID, "cannot convert %lld elements of type number %d to F32",
-                        (long long)count, (int)dtype);
+        return smg_fail(ctx, SMG_INVALID, "cannot convert %lld elements of type number %d to F32", (long long)count,
+                        (int)dtype);
     }
     size_t step = dtype_rows[dtype].bytes;
     for (int64_t i = 0; i < count; i++, data += step) {
@@ -100,14 +100,13 @@ smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uin
     return SMG_OK;
 }
 
-smg_status smg_import_to_i64(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data,
-                             int64_t count, int64_t *out_values) {
+smg_status smg_import_to_i64(smg_context *ctx, smg_import_dtype dtype, const uint8_t *data, int64_t count,
+                             int64_t *out_values) {
     if (!dtype_valid(dtype) || count < 0) {
-        return smg_fail(ctx, SMG_INVALID, "cannot convert %lld elements of type number %d to I64",
-                        (long long)count, (int)dtype);
+        return smg_fail(ctx, SMG_INVALID, "cannot convert %lld elements of type number %d to I64", (long long)count,
+                        (int)dtype);
     }
-    if (dtype == SMG_IMPORT_F32 || dtype == SMG_IMPORT_F16 || dtype == SMG_IMPORT_BF16 ||
-        dtype == SMG_IMPORT_F64) {
+    if (dtype == SMG_IMPORT_F32 || dtype == SMG_IMPORT_F16 || dtype == SMG_IMPORT_BF16 || dtype == SMG_IMPORT_F64) {
         return smg_fail(ctx, SMG_UNSUPPORTED, "cannot convert elements of type %s to I64",
                         smg_import_dtype_word(dtype));
     }

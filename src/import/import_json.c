@@ -51,8 +51,7 @@ static void hook_free(void *user, void *pointer) {
 
 /* ---- documents ------------------------------------------------------------------------------ */
 
-smg_status smg_json_parse(smg_context *ctx, const char *label, const char *text, size_t length,
-                          smg_json **out_json) {
+smg_status smg_json_parse(smg_context *ctx, const char *label, const char *text, size_t length, smg_json **out_json) {
     *out_json = NULL;
     if (length == 0) return smg_fail(ctx, SMG_FORMAT, "'%s' is empty; JSON was expected", label);
     smg_json *json = smg_alloc(ctx, 1, sizeof(*json));
@@ -81,8 +80,7 @@ smg_status smg_json_parse(smg_context *ctx, const char *label, const char *text,
     if (error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) {
         return smg_fail(ctx, SMG_MEMORY, "out of memory while reading '%s'", label);
     }
-    return smg_fail(ctx, SMG_FORMAT, "'%s' is not JSON: %s at byte %zu of %zu", label, error.msg,
-                    error.pos, length);
+    return smg_fail(ctx, SMG_FORMAT, "'%s' is not JSON: %s at byte %zu of %zu", label, error.msg, error.pos, length);
 }
 
 smg_status smg_json_open(smg_context *ctx, const char *path, smg_json **out_json) {
@@ -136,8 +134,7 @@ smg_json_at smg_json_get(smg_json_at at, const char *key) {
     size_t length = strlen(key);
     if (yyjson_is_obj(object)) {
         yyjson_obj_iter iter = yyjson_obj_iter_with(object);
-        for (yyjson_val *k = yyjson_obj_iter_next(&iter); k != NULL;
-             k = yyjson_obj_iter_next(&iter)) {
+        for (yyjson_val *k = yyjson_obj_iter_next(&iter); k != NULL; k = yyjson_obj_iter_next(&iter)) {
             if (yyjson_equals_strn(k, key, length)) found = yyjson_obj_iter_get_val(k);
         }
     }
@@ -157,8 +154,7 @@ bool smg_json_is_array(smg_json_at at) {
 }
 
 size_t smg_json_count(smg_json_at at) {
-    return yyjson_is_obj(value_of(at)) ? yyjson_obj_size(value_of(at))
-                                       : yyjson_arr_size(value_of(at));
+    return yyjson_is_obj(value_of(at)) ? yyjson_obj_size(value_of(at)) : yyjson_arr_size(value_of(at));
 }
 
 smg_json_iter smg_json_begin(smg_json_at at) {
@@ -230,18 +226,15 @@ bool smg_json_as_text(smg_json_at at, const char **out_text, size_t *out_length)
 
 static smg_status fail_missing(smg_json_at at, const char *key) {
     if (at.json == NULL) return SMG_INVALID;
-    return smg_fail(at.json->ctx, SMG_FORMAT, "'%s' has no key \"%s\", which is needed",
-                    at.json->label, key);
+    return smg_fail(at.json->ctx, SMG_FORMAT, "'%s' has no key \"%s\", which is needed", at.json->label, key);
 }
 
 static smg_status fail_type(smg_json_at at, const char *key, const char *expected) {
-    return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" is of type %s where %s was expected",
-                    at.json->label, key, yyjson_get_type_desc(value_of(smg_json_get(at, key))),
-                    expected);
+    return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" is of type %s where %s was expected", at.json->label, key,
+                    yyjson_get_type_desc(value_of(smg_json_get(at, key))), expected);
 }
 
-smg_status smg_json_need_int(smg_json_at at, const char *key, int64_t low, int64_t high,
-                             int64_t *out_value) {
+smg_status smg_json_need_int(smg_json_at at, const char *key, int64_t low, int64_t high, int64_t *out_value) {
     smg_json_at member = smg_json_get(at, key);
     if (!smg_json_exists(member)) return fail_missing(at, key);
     int64_t value = 0;
@@ -251,17 +244,16 @@ smg_status smg_json_need_int(smg_json_at at, const char *key, int64_t low, int64
             *out_value = value;
             return SMG_OK;
         }
-        return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" is %lld, not in [%lld, %lld]",
-                        at.json->label, key, (long long)value, (long long)low, (long long)high);
+        return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" is %lld, not in [%lld, %lld]", at.json->label, key,
+                        (long long)value, (long long)low, (long long)high);
     }
     if (!smg_json_as_double(member, &number)) return fail_type(at, key, "an integer");
-    return smg_fail(at.json->ctx, SMG_FORMAT,
-                    "'%s': \"%s\" is %.17g where an integer in [%lld, %lld] was expected",
+    return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" is %.17g where an integer in [%lld, %lld] was expected",
                     at.json->label, key, number, (long long)low, (long long)high);
 }
 
-smg_status smg_json_get_int(smg_json_at at, const char *key, int64_t fallback, int64_t low,
-                            int64_t high, int64_t *out_value) {
+smg_status smg_json_get_int(smg_json_at at, const char *key, int64_t fallback, int64_t low, int64_t high,
+                            int64_t *out_value) {
     *out_value = fallback;
     if (!smg_json_exists(smg_json_get(at, key))) return SMG_OK;
     return smg_json_need_int(at, key, low, high, out_value);
@@ -273,8 +265,7 @@ smg_status smg_json_need_double(smg_json_at at, const char *key, double *out_val
     return smg_json_as_double(member, out_value) ? SMG_OK : fail_type(at, key, "a number");
 }
 
-smg_status smg_json_get_double(smg_json_at at, const char *key, double fallback,
-                               double *out_value) {
+smg_status smg_json_get_double(smg_json_at at, const char *key, double fallback, double *out_value) {
     *out_value = fallback;
     if (!smg_json_exists(smg_json_get(at, key))) return SMG_OK;
     return smg_json_need_double(at, key, out_value);
@@ -294,15 +285,13 @@ smg_status smg_json_need_text(smg_json_at at, const char *key, const char **out_
     size_t length = 0;
     if (!smg_json_as_text(member, &text, &length)) return fail_type(at, key, "a string");
     if (strlen(text) != length) {
-        return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" holds a NUL character",
-                        at.json->label, key);
+        return smg_fail(at.json->ctx, SMG_FORMAT, "'%s': \"%s\" holds a NUL character", at.json->label, key);
     }
     *out_value = text;
     return SMG_OK;
 }
 
-smg_status smg_json_get_text(smg_json_at at, const char *key, const char *fallback,
-                             const char **out_value) {
+smg_status smg_json_get_text(smg_json_at at, const char *key, const char *fallback, const char **out_value) {
     *out_value = fallback;
     if (!smg_json_exists(smg_json_get(at, key))) return SMG_OK;
     return smg_json_need_text(at, key, out_value);

@@ -70,14 +70,12 @@ static smg_status read_descr(npy_reader *r) {
     }
     SMG_TRY(read_quoted(r, &text, &length));
     for (size_t i = 0; length != 0 && i < SMG_COUNT_OF(descr_rows); i++) {
-        if (strlen(descr_rows[i].descr) == length &&
-            memcmp(descr_rows[i].descr, text, length) == 0) {
+        if (strlen(descr_rows[i].descr) == length && memcmp(descr_rows[i].descr, text, length) == 0) {
             r->array->dtype = descr_rows[i].dtype;
             return SMG_OK;
         }
     }
-    return smg_fail(r->ctx, SMG_UNSUPPORTED,
-                    "'%s' has elements of type '%.*s', which smg does not read", r->label,
+    return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has elements of type '%.*s', which smg does not read", r->label,
                     (int)(length < 40 ? length : 40), text);
 }
 
@@ -109,8 +107,7 @@ static smg_status read_shape(npy_reader *r) {
         }
         if (r->at < r->end && *r->at == 'L') r->at++; /* Python 2 wrote longs so */
         if (array->rank == SMG_IMPORT_MAX_RANK) {
-            return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has a rank above %d", r->label,
-                            SMG_IMPORT_MAX_RANK);
+            return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has a rank above %d", r->label, SMG_IMPORT_MAX_RANK);
         }
         array->dims[array->rank++] = dim;
         if (!smg_mul_i64(array->count, dim, &array->count)) {
@@ -151,16 +148,16 @@ static smg_status find_header(npy_reader *r, const uint8_t *bytes, size_t size, 
         return smg_fail(r->ctx, SMG_FORMAT, "'%s' is no npy file", r->label);
     }
     if (bytes[6] < 1 || bytes[6] > 3) {
-        return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has npy version %d.%d; 1 to 3 are read",
-                        r->label, bytes[6], bytes[7]);
+        return smg_fail(r->ctx, SMG_UNSUPPORTED, "'%s' has npy version %d.%d; 1 to 3 are read", r->label, bytes[6],
+                        bytes[7]);
     }
     size_t start = bytes[6] == 1 ? 10 : 12;
     if (size < start) return smg_fail(r->ctx, SMG_FORMAT, "'%s' is cut in its header", r->label);
     size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (start == 12) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > HEADER_LIMIT || length > size - start) {
-        return smg_fail(r->ctx, SMG_FORMAT, "'%s': an npy header of %zu bytes in a file of %zu",
-                        r->label, length, size);
+        return smg_fail(r->ctx, SMG_FORMAT, "'%s': an npy header of %zu bytes in a file of %zu", r->label, length,
+                        size);
     }
     r->at = (const char *)bytes + start;
     r->end = r->at + length;
@@ -177,24 +174,22 @@ static smg_status read_array(npy_reader *r, const uint8_t *bytes, size_t size) {
     for (int i = 0; i < array->rank; i++) longer += array->dims[i] > 1;
     if (r->fortran && longer > 1 && array->count > 0) {
         return smg_fail(r->ctx, SMG_UNSUPPORTED,
-                        "'%s' is in Fortran order, C order is read: save numpy.ascontiguousarray of it",
-                        r->label);
+                        "'%s' is in Fortran order, C order is read: save numpy.ascontiguousarray of it", r->label);
     }
     int64_t needed = 0;
     if (!smg_mul_i64(array->count, (int64_t)smg_import_dtype_bytes(array->dtype), &needed)) {
         return fail_header(r, "has a shape whose bytes overflow 64 bits");
     }
     if ((uint64_t)needed != size - data_start) {
-        return smg_fail(r->ctx, SMG_FORMAT, "'%s' needs %lld bytes of elements and has %zu",
-                        r->label, (long long)needed, size - data_start);
+        return smg_fail(r->ctx, SMG_FORMAT, "'%s' needs %lld bytes of elements and has %zu", r->label,
+                        (long long)needed, size - data_start);
     }
     array->bytes = (size_t)needed;
     array->data = bytes + data_start;
     return SMG_OK;
 }
 
-smg_status smg_npy_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
-                              smg_npy *out_array) {
+smg_status smg_npy_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size, smg_npy *out_array) {
     memset(out_array, 0, sizeof(*out_array));
     npy_reader r = {.ctx = ctx, .label = label, .array = out_array};
     smg_status status = read_array(&r, data, size);
@@ -245,11 +240,10 @@ static void store_elements(uint8_t *to, const void *data, int64_t count, size_t 
 
 /* Header of version 1, padded so that the elements start at a multiple of 64. */
 static size_t make_header(char header[512], const char *descr, int rank, const int64_t *dims) {
-    int length =
-        snprintf(header + 10, 502, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    int length = snprintf(header + 10, 502, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++) {
-        length += snprintf(header + 10 + length, (size_t)(502 - length), i == 0 ? "%lld" : ", %lld",
-                           (long long)dims[i]);
+        length +=
+            snprintf(header + 10 + length, (size_t)(502 - length), i == 0 ? "%lld" : ", %lld", (long long)dims[i]);
     }
     length += snprintf(header + 10 + length, (size_t)(502 - length), rank == 1 ? ",), }" : "), }");
     while ((10 + length + 1) % 64 != 0) header[10 + length++] = ' ';
@@ -260,8 +254,8 @@ static size_t make_header(char header[512], const char *descr, int rank, const i
     return (size_t)length + 10;
 }
 
-smg_status smg_npy_write(smg_context *ctx, const char *path, smg_import_dtype dtype, int rank,
-                         const int64_t *dims, const void *data) {
+smg_status smg_npy_write(smg_context *ctx, const char *path, smg_import_dtype dtype, int rank, const int64_t *dims,
+                         const void *data) {
     if (dtype != SMG_IMPORT_F32 && dtype != SMG_IMPORT_F16 && dtype != SMG_IMPORT_I64 && dtype != SMG_IMPORT_I32 &&
         dtype != SMG_IMPORT_BOOL) {
         return smg_fail(ctx, SMG_INVALID, "cannot write '%s' with elements of type %s", path,

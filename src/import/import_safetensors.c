@@ -58,27 +58,25 @@ static smg_status read_shape(const reader *r, smg_json_at entry, smg_import_tens
         return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' has no \"shape\" array", label, tensor->name);
     }
     if (smg_json_count(shape) > SMG_IMPORT_MAX_RANK) {
-        return FAIL(r, SMG_UNSUPPORTED, "'%s': tensor '%s' has rank %zu; at most %d is supported",
-                    label, tensor->name, smg_json_count(shape), SMG_IMPORT_MAX_RANK);
+        return FAIL(r, SMG_UNSUPPORTED, "'%s': tensor '%s' has rank %zu; at most %d is supported", label, tensor->name,
+                    smg_json_count(shape), SMG_IMPORT_MAX_RANK);
     }
     tensor->count = 1;
     for (smg_json_iter i = smg_json_begin(shape); smg_json_next(&i);) {
         int64_t dim = 0;
         if (!smg_json_as_int(i.value, &dim) || dim < 0) {
-            return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' has a shape entry %d that is no size",
-                        label, tensor->name, tensor->rank);
+            return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' has a shape entry %d that is no size", label, tensor->name,
+                        tensor->rank);
         }
         tensor->dims[tensor->rank++] = dim;
         if (!smg_mul_i64(tensor->count, dim, &tensor->count)) {
-            return FAIL(r, SMG_FORMAT, "'%s': the shape of tensor '%s' overflows 64 bits", label,
-                        tensor->name);
+            return FAIL(r, SMG_FORMAT, "'%s': the shape of tensor '%s' overflows 64 bits", label, tensor->name);
         }
     }
     return SMG_OK;
 }
 
-static smg_status read_range(const reader *r, smg_json_at entry, smg_import_tensor *tensor,
-                             byte_range *range) {
+static smg_status read_range(const reader *r, smg_json_at entry, smg_import_tensor *tensor, byte_range *range) {
     const char *label = r->from->label;
     int64_t ends[2] = {-1, -1};
     int filled = 0;
@@ -88,25 +86,21 @@ static smg_status read_range(const reader *r, smg_json_at entry, smg_import_tens
     }
     if (!smg_json_is_array(offsets) || smg_json_count(offsets) != 2 || filled != 2 || ends[0] < 0 ||
         ends[1] < ends[0]) {
-        return FAIL(r, SMG_FORMAT,
-                    "'%s': tensor '%s' needs \"data_offsets\" of two numbers, begin <= end", label,
+        return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' needs \"data_offsets\" of two numbers, begin <= end", label,
                     tensor->name);
     }
     if ((uint64_t)ends[1] > r->buffer_bytes) {
-        return FAIL(r, SMG_FORMAT,
-                    "'%s': tensor '%s' ends at byte %lld of a data buffer of %llu bytes", label,
+        return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' ends at byte %lld of a data buffer of %llu bytes", label,
                     tensor->name, (long long)ends[1], (unsigned long long)r->buffer_bytes);
     }
     int64_t bytes = 0;
     if (!smg_mul_i64(tensor->count, (int64_t)smg_import_dtype_bytes(tensor->dtype), &bytes)) {
-        return FAIL(r, SMG_FORMAT, "'%s': the size of tensor '%s' overflows 64 bits", label,
-                    tensor->name);
+        return FAIL(r, SMG_FORMAT, "'%s': the size of tensor '%s' overflows 64 bits", label, tensor->name);
     }
     if (bytes != ends[1] - ends[0]) {
-        return FAIL(r, SMG_FORMAT,
-                    "'%s': tensor '%s' (%s, %lld elements) needs %lld bytes, has %lld", label,
-                    tensor->name, smg_import_dtype_word(tensor->dtype), (long long)tensor->count,
-                    (long long)bytes, (long long)(ends[1] - ends[0]));
+        return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' (%s, %lld elements) needs %lld bytes, has %lld", label,
+                    tensor->name, smg_import_dtype_word(tensor->dtype), (long long)tensor->count, (long long)bytes,
+                    (long long)(ends[1] - ends[0]));
     }
     tensor->bytes = (size_t)bytes;
     tensor->data = r->buffer + ends[0];
@@ -120,34 +114,31 @@ static smg_status add_tensor(const reader *r, const smg_import_tensor *tensor) {
     void *old = NULL;
     if (smg_map_get(table->by_name, tensor->name, length, &old)) {
         const smg_import_tensor *first = &table->tensors.items[(uintptr_t)old - 1];
-        return FAIL(r, SMG_FORMAT, "tensor '%s' is twice in the table: in '%s' and in '%s'",
-                    tensor->name, table->shards[first->file].label, r->from->label);
+        return FAIL(r, SMG_FORMAT, "tensor '%s' is twice in the table: in '%s' and in '%s'", tensor->name,
+                    table->shards[first->file].label, r->from->label);
     }
     smg_import_tensor *slot = SMG_ARRAY_PUSH(table->arena, &table->tensors);
     if (slot == NULL) return SMG_MEMORY;
     *slot = *tensor;
-    return smg_map_set(table->by_name, tensor->name, length,
-                       (void *)(uintptr_t)table->tensors.count);
+    return smg_map_set(table->by_name, tensor->name, length, (void *)(uintptr_t)table->tensors.count);
 }
 
 static smg_status read_tensor(const reader *r, const smg_json_iter *member, byte_range *range) {
     const char *label = r->from->label;
     smg_import_tensor tensor = {.file = r->index};
     if (strlen(member->key) != member->key_length) {
-        return FAIL(r, SMG_FORMAT, "'%s': the tensor name '%s...' holds a NUL character", label,
-                    member->key);
+        return FAIL(r, SMG_FORMAT, "'%s': the tensor name '%s...' holds a NUL character", label, member->key);
     }
     tensor.name = smg_arena_string_n(r->table->arena, member->key, member->key_length);
     if (tensor.name == NULL) return SMG_MEMORY;
     const char *word = NULL;
-    if (!smg_json_is_object(member->value) ||
-        !smg_json_as_text(smg_json_get(member->value, "dtype"), &word, NULL)) {
+    if (!smg_json_is_object(member->value) || !smg_json_as_text(smg_json_get(member->value, "dtype"), &word, NULL)) {
         return FAIL(r, SMG_FORMAT, "'%s': tensor '%s' has no \"dtype\"", label, tensor.name);
     }
     tensor.dtype = dtype_of_word(word);
     if (tensor.dtype == SMG_IMPORT_DTYPE_NONE) {
-        return FAIL(r, SMG_UNSUPPORTED, "'%s': tensor '%s' has dtype '%s', which smg does not read",
-                    label, tensor.name, word);
+        return FAIL(r, SMG_UNSUPPORTED, "'%s': tensor '%s' has dtype '%s', which smg does not read", label, tensor.name,
+                    word);
     }
     SMG_TRY(read_shape(r, member->value, &tensor));
     SMG_TRY(read_range(r, member->value, &tensor, range));
@@ -168,14 +159,12 @@ static smg_status check_cover(const reader *r, byte_range *ranges, size_t count)
     uint64_t at = 0;
     for (size_t i = 0; i < count; i++) {
         if (ranges[i].begin < at) {
-            return FAIL(r, SMG_FORMAT, "'%s': tensors '%s' and '%s' overlap at data byte %llu",
-                        r->from->label, ranges[i - 1].name, ranges[i].name,
-                        (unsigned long long)ranges[i].begin);
+            return FAIL(r, SMG_FORMAT, "'%s': tensors '%s' and '%s' overlap at data byte %llu", r->from->label,
+                        ranges[i - 1].name, ranges[i].name, (unsigned long long)ranges[i].begin);
         }
         if (ranges[i].begin > at) {
-            return FAIL(r, SMG_FORMAT, "'%s': data bytes %llu to %llu belong to no tensor",
-                        r->from->label, (unsigned long long)at,
-                        (unsigned long long)ranges[i].begin);
+            return FAIL(r, SMG_FORMAT, "'%s': data bytes %llu to %llu belong to no tensor", r->from->label,
+                        (unsigned long long)at, (unsigned long long)ranges[i].begin);
         }
         at = ranges[i].end;
     }
@@ -187,8 +176,7 @@ static smg_status check_cover(const reader *r, byte_range *ranges, size_t count)
 static smg_status read_members(const reader *r, const smg_json *header) {
     smg_json_at root = smg_json_root(header);
     if (!smg_json_is_object(root)) {
-        return FAIL(r, SMG_FORMAT, "'%s': the safetensors header is not a JSON object",
-                    r->from->label);
+        return FAIL(r, SMG_FORMAT, "'%s': the safetensors header is not a JSON object", r->from->label);
     }
     size_t room = smg_json_count(root);
     if (room > INT32_MAX) {
@@ -211,21 +199,18 @@ static smg_status read_shard(smg_safetensors *table, int index) {
     const shard *from = &table->shards[index];
     reader r = {.table = table, .from = from, .index = index};
     if (from->size < 8) {
-        return FAIL(&r, SMG_FORMAT, "'%s' is no safetensors file: %zu bytes, fewer than 8",
-                    from->label, from->size);
+        return FAIL(&r, SMG_FORMAT, "'%s' is no safetensors file: %zu bytes, fewer than 8", from->label, from->size);
     }
     uint64_t header_bytes = 0;
     for (int i = 7; i >= 0; i--) header_bytes = header_bytes << 8 | from->data[i];
     if (header_bytes > from->size - 8 || header_bytes > HEADER_LIMIT || header_bytes == 0) {
-        return FAIL(&r, SMG_FORMAT,
-                    "'%s' is no safetensors file: its header would be %llu of %zu bytes",
-                    from->label, (unsigned long long)header_bytes, from->size);
+        return FAIL(&r, SMG_FORMAT, "'%s' is no safetensors file: its header would be %llu of %zu bytes", from->label,
+                    (unsigned long long)header_bytes, from->size);
     }
     r.buffer = from->data + 8 + header_bytes;
     r.buffer_bytes = from->size - 8 - header_bytes;
     smg_json *header = NULL;
-    SMG_TRY(smg_json_parse(table->ctx, from->label, (const char *)from->data + 8,
-                           (size_t)header_bytes, &header));
+    SMG_TRY(smg_json_parse(table->ctx, from->label, (const char *)from->data + 8, (size_t)header_bytes, &header));
     smg_status status = read_members(&r, header);
     smg_json_close(header);
     return status;
@@ -248,8 +233,8 @@ static smg_status create_table(smg_context *ctx, int shard_count, smg_safetensor
     return SMG_OK;
 }
 
-static smg_status add_shard(smg_safetensors *table, const char *label, const smg_mapped_file *file,
-                            const void *data, size_t size) {
+static smg_status add_shard(smg_safetensors *table, const char *label, const smg_mapped_file *file, const void *data,
+                            size_t size) {
     int index = table->shard_count++;
     shard *s = &table->shards[index];
     if (file != NULL) s->file = *file; /* first, so that closing unmaps it whatever follows */
@@ -279,8 +264,8 @@ smg_status smg_safetensors_open(smg_context *ctx, const char *const *paths, int 
     return SMG_OK;
 }
 
-smg_status smg_safetensors_open_bytes(smg_context *ctx, const char *label, const void *data,
-                                      size_t size, smg_safetensors **out_table) {
+smg_status smg_safetensors_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
+                                      smg_safetensors **out_table) {
     *out_table = NULL;
     smg_safetensors *table = NULL;
     SMG_TRY(create_table(ctx, 1, &table));

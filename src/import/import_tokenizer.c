@@ -61,14 +61,12 @@ static smg_status read_vocab_text(const tokenizer_files *f) {
 
 static smg_status read_vocab_json(const tokenizer_files *f, smg_json_at vocab) {
     if (!smg_json_is_object(vocab)) {
-        return FAIL(f, SMG_FORMAT, "'%s' has no \"vocab\" object in its model",
-                    smg_json_label(f->json));
+        return FAIL(f, SMG_FORMAT, "'%s' has no \"vocab\" object in its model", smg_json_label(f->json));
     }
     for (smg_json_iter i = smg_json_begin(vocab); smg_json_next(&i);) {
         int64_t id = -1;
         if (!smg_json_as_int(i.value, &id) || id < 0 || id >= INT32_MAX - 1) {
-            return FAIL(f, SMG_FORMAT, "'%s': token '%s' has no usable id", smg_json_label(f->json),
-                        i.key);
+            return FAIL(f, SMG_FORMAT, "'%s': token '%s' has no usable id", smg_json_label(f->json), i.key);
         }
         SMG_TRY(add_piece(f->t, i.key, i.key_length, id));
     }
@@ -110,13 +108,11 @@ static smg_status read_template(tokenizer_files *f, smg_json_at at) {
         if (place == 1) {
             text = smg_json_is_object(smg_json_get(i.value, "Sequence"));
         } else if (place <= 2) {
-            smg_json_as_text(smg_json_get(smg_json_get(i.value, "SpecialToken"), "id"),
-                             &special[place / 2], NULL);
+            smg_json_as_text(smg_json_get(smg_json_get(i.value, "SpecialToken"), "id"), &special[place / 2], NULL);
         }
     }
     if (place != 3 || !text || special[0] == NULL || special[1] == NULL) {
-        return FAIL(f, SMG_UNSUPPORTED,
-                    "'%s': the template of the post-processor is not [CLS] text [SEP]",
+        return FAIL(f, SMG_UNSUPPORTED, "'%s': the template of the post-processor is not [CLS] text [SEP]",
                     smg_json_label(f->json));
     }
     f->begin = special[0];
@@ -133,8 +129,7 @@ static smg_status read_post_processor(tokenizer_files *f, smg_json_at at) {
     for (int i = 0; i < 2; i++) {
         smg_json_iter pair = smg_json_begin(smg_json_get(at, i == 0 ? "cls" : "sep"));
         if (!smg_json_next(&pair) || !smg_json_as_text(pair.value, names[i], NULL)) {
-            return FAIL(f, SMG_FORMAT, "'%s': the post-processor names no special tokens",
-                        smg_json_label(f->json));
+            return FAIL(f, SMG_FORMAT, "'%s': the post-processor names no special tokens", smg_json_label(f->json));
         }
     }
     return SMG_OK;
@@ -168,8 +163,8 @@ static smg_status read_added(const tokenizer_files *f, smg_json_at list) {
         SMG_TRY(smg_json_get_bool(i.value, "single_word", false, &whole));
         SMG_TRY(smg_json_get_bool(i.value, "normalized", false, &late));
         if (whole || late) {
-            return FAIL(f, SMG_UNSUPPORTED, "'%s': the added token '%s' is %s, not supported",
-                        label, text, whole ? "single_word" : "normalized");
+            return FAIL(f, SMG_UNSUPPORTED, "'%s': the added token '%s' is %s, not supported", label, text,
+                        whole ? "single_word" : "normalized");
         }
         SMG_TRY(add_added(f->t, text, length, id));
     }
@@ -245,8 +240,7 @@ static smg_status need_id(const tokenizer_files *f, const char *token, int32_t *
         }
     }
     return FAIL(f, SMG_FORMAT, "'%s' lacks the special token '%s' among its %d",
-                f->json != NULL ? smg_json_label(f->json) : f->vocab_label, token,
-                f->t->vocab_size);
+                f->json != NULL ? smg_json_label(f->json) : f->vocab_label, token, f->t->vocab_size);
 }
 
 static smg_status resolve(tokenizer_files *f) {
@@ -288,8 +282,8 @@ static smg_status read_limits(const tokenizer_files *f, const smg_import_dir *di
     t->max_length = (int)length;
     if (dir != NULL && dir->sentence_lower_case) t->lower = true;
     if (vocabulary == 0 || t->vocab_size <= vocabulary) return SMG_OK;
-    return FAIL(f, SMG_FORMAT, "the tokenizer in '%s' has ids up to %d, the model only %lld tokens",
-                dir->path, t->vocab_size - 1, (long long)vocabulary);
+    return FAIL(f, SMG_FORMAT, "the tokenizer in '%s' has ids up to %d, the model only %lld tokens", dir->path,
+                t->vocab_size - 1, (long long)vocabulary);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -344,12 +338,10 @@ static smg_status open_json(smg_context *ctx, const char *path, smg_json **out_j
     return path != NULL ? smg_json_open(ctx, path, out_json) : SMG_OK;
 }
 
-smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir,
-                              smg_tokenizer **out_tokenizer) {
+smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir, smg_tokenizer **out_tokenizer) {
     *out_tokenizer = NULL;
     if (dir->tokenizer_json_path == NULL && dir->vocab_path == NULL) {
-        return smg_fail(ctx, SMG_NOT_FOUND,
-                        "the model folder '%s' has neither tokenizer.json nor vocab.txt",
+        return smg_fail(ctx, SMG_NOT_FOUND, "the model folder '%s' has neither tokenizer.json nor vocab.txt",
                         dir->path);
     }
     tokenizer_files f = {.vocab_label = dir->vocab_path};
@@ -367,9 +359,8 @@ smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir,
     return finish(&f, status, out_tokenizer);
 }
 
-smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t vocab_size,
-                                    const char *tokenizer_json, size_t json_size,
-                                    smg_tokenizer **out_tokenizer) {
+smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t vocab_size, const char *tokenizer_json,
+                                    size_t json_size, smg_tokenizer **out_tokenizer) {
     *out_tokenizer = NULL;
     if (vocab == NULL && tokenizer_json == NULL) {
         return smg_fail(ctx, SMG_INVALID, "neither a vocabulary nor a tokenizer.json was given");

@@ -68,8 +68,7 @@ static void add_to_word(smg_tokenizer *t, int32_t code) {
     smg_word *word = &t->word;
     if (word->chars > t->max_chars) return;
     if (word->chars++ == t->max_chars) return;
-    word->length +=
-        (size_t)utf8proc_encode_char(code, (utf8proc_uint8_t *)word->bytes + word->length);
+    word->length += (size_t)utf8proc_encode_char(code, (utf8proc_uint8_t *)word->bytes + word->length);
 }
 
 static void split(encoder *e, int32_t code) {
@@ -138,8 +137,7 @@ static void feed(encoder *e, int32_t code) {
     const smg_tokenizer *t = e->t;
     if (t->clean) {
         smg_char_class kind = smg_char_class_of(code);
-        if (kind == SMG_CHAR_SPACE &&
-            (code >= ' ' || code == '\t' || code == '\n' || code == '\r') && code != 0x85) {
+        if (kind == SMG_CHAR_SPACE && (code >= ' ' || code == '\t' || code == '\n' || code == '\r') && code != 0x85) {
             code = ' ';
         } else if (kind == SMG_CHAR_CONTROL || kind == SMG_CHAR_SPACE || code == 0xfffd) {
             return; /* vertical tab, form feed and next line are spaces, but control comes first */
@@ -161,19 +159,17 @@ static smg_status check_utf8(smg_context *ctx, const char *text, size_t length) 
         }
         size_t left = length - at < 4 ? length - at : 4;
         utf8proc_int32_t code = 0;
-        utf8proc_ssize_t bytes =
-            utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &code);
+        utf8proc_ssize_t bytes = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &code);
         if (bytes < 1) {
-            return smg_fail(ctx, SMG_FORMAT, "the text is not UTF-8 at byte %zu of %zu (0x%02x)",
-                            at, length, (unsigned)(unsigned char)text[at]);
+            return smg_fail(ctx, SMG_FORMAT, "the text is not UTF-8 at byte %zu of %zu (0x%02x)", at, length,
+                            (unsigned)(unsigned char)text[at]);
         }
         at += (size_t)bytes;
     }
     return SMG_OK;
 }
 
-static const smg_added_token *added_token_at(const smg_tokenizer *t, const char *text,
-                                             size_t length) {
+static const smg_added_token *added_token_at(const smg_tokenizer *t, const char *text, size_t length) {
     if (!t->added_start[(unsigned char)text[0]]) return NULL;
     const smg_added_token *best = NULL;
     for (int i = 0; i < t->added.count; i++) {
@@ -198,8 +194,7 @@ static void encode_text(encoder *e, const char *text, size_t length) {
         utf8proc_ssize_t bytes = 1;
         if (code >= 0x80) {
             size_t left = length - at < 4 ? length - at : 4;
-            bytes = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left,
-                                     &code);
+            bytes = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)left, &code);
         }
         feed(e, code);
         at += (size_t)bytes;
@@ -208,12 +203,11 @@ static void encode_text(encoder *e, const char *text, size_t length) {
     end_word(e);
 }
 
-smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length,
-                                int32_t *out_ids, int capacity, int *out_count) {
+smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length, int32_t *out_ids,
+                                int capacity, int *out_count) {
     *out_count = 0;
     if (capacity < 2) {
-        return smg_fail(tokenizer->ctx, SMG_INVALID, "room for %d token ids; at least 2 are needed",
-                        capacity);
+        return smg_fail(tokenizer->ctx, SMG_INVALID, "room for %d token ids; at least 2 are needed", capacity);
     }
     SMG_TRY(check_utf8(tokenizer->ctx, text, length));
     int limit = capacity < tokenizer->max_length ? capacity : tokenizer->max_length;

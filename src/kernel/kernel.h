@@ -38,21 +38,21 @@
 typedef struct smg_kaxis {
     const char *name;
     smg_size extent;
-    int64_t tile;   /* static elements a tile spans; 1 for plain grid coordinates */
-    bool grid;      /* cut over workgroups: ceil(extent / tile) of them */
+    int64_t tile; /* static elements a tile spans; 1 for plain grid coordinates */
+    bool grid;    /* cut over workgroups: ceil(extent / tile) of them */
 } smg_kaxis;
 
 typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW } smg_residence;
 
 typedef struct smg_tile {
     const char *name;
-    smg_kind kind;            /* FLOAT is f32 */
+    smg_kind kind; /* FLOAT is f32 */
     smg_residence residence;
     int axis_count;
-    int axis[SMG_TILE_AXES];  /* indices of kernel->axes */
-    int pad;                  /* SHARED: elements behind each run of the last axis */
-    int access;               /* VIEW: of an f32 buffer that is not written, without an index */
-    int memory;               /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
+    int axis[SMG_TILE_AXES]; /* indices of kernel->axes */
+    int pad;                 /* SHARED: elements behind each run of the last axis */
+    int access;              /* VIEW: of an f32 buffer that is not written, without an index */
+    int memory; /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
 } smg_tile;
 
 /* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
@@ -65,22 +65,22 @@ typedef struct smg_access {
     int axis_count;
     int axis[SMG_ACCESS_AXES];
     smg_size stride[SMG_ACCESS_AXES];
-    smg_expr index;          /* Indirect: an INT expression over leaves; SMG_EXPR_NONE when there is none */
+    smg_expr index; /* Indirect: an INT expression over leaves; SMG_EXPR_NONE when there is none */
     smg_size index_stride;
-    smg_size index_limit;    /* valid indices are [0, limit): others are clamped and reported */
+    smg_size index_limit; /* valid indices are [0, limit): others are clamped and reported */
 } smg_access;
 
 typedef enum smg_kleaf_kind {
-    SMG_KLEAF_TILE,   /* element of a tile at the same coordinates (axes it lacks: broadcast) */
-    SMG_KLEAF_LOAD,   /* element of an access; 0 where any axis of the ACCESS is invalid */
-    SMG_KLEAF_IOTA,   /* offset + sum(index(axis) * stride) as INT: accesses[] gives the form */
-    SMG_KLEAF_SIZE    /* a size as FLOAT or INT */
+    SMG_KLEAF_TILE, /* element of a tile at the same coordinates (axes it lacks: broadcast) */
+    SMG_KLEAF_LOAD, /* element of an access; 0 where any axis of the ACCESS is invalid */
+    SMG_KLEAF_IOTA, /* offset + sum(index(axis) * stride) as INT: accesses[] gives the form */
+    SMG_KLEAF_SIZE  /* a size as FLOAT or INT */
 } smg_kleaf_kind;
 typedef struct smg_kleaf {
     smg_kleaf_kind what;
-    smg_kind kind;   /* of the value */
-    int index;       /* tile or access */
-    smg_size size;   /* SIZE */
+    smg_kind kind; /* of the value */
+    int index;     /* tile or access */
+    smg_size size; /* SIZE */
 } smg_kleaf;
 
 typedef struct smg_kbuffer {
@@ -88,47 +88,47 @@ typedef struct smg_kbuffer {
     smg_type type;
     smg_size elements;
     bool written;
-    int value;       /* the graph's node id behind it (plan binds it) */
+    int value; /* the graph's node id behind it (plan binds it) */
 } smg_kbuffer;
 
 typedef enum smg_instr_kind {
-    SMG_I_SET,      /* dst (register) = expr, for every element owned */
-    SMG_I_REDUCE,   /* dst (register, no columns) = [dst (+)] combine over `axes` of expr. The operand
+    SMG_I_SET,    /* dst (register) = expr, for every element owned */
+    SMG_I_REDUCE, /* dst (register, no columns) = [dst (+)] combine over `axes` of expr. The operand
                        ranges over dst's axes and `axes`; invalid elements of `axes` count as the
                        combine's identity */
-    SMG_I_STAGE,    /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
+    SMG_I_STAGE,  /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
                        invocations together; elements with an invalid coordinate become 0. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
                        of dst's axes */
-    SMG_I_FETCH,    /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
+    SMG_I_FETCH,  /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
                        stores, so that loads are under way while other instructions run. Without an open loop over
                        `a` the first slice is meant. `axes` = dst's */
-    SMG_I_PUT,      /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
-    SMG_I_SPILL,    /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
+    SMG_I_PUT,    /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
+    SMG_I_SPILL,  /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
-    SMG_I_MMA,      /* dst (register) += sum over axes[0] of a * b. a: shared or a view, axes row axis? and k...; b:
+    SMG_I_MMA,    /* dst (register) += sum over axes[0] of a * b. a: shared or a view, axes row axis? and k...; b:
                        shared or a view, k... and columns of dst; in any order (runs along k are read as groups); k
                        spans the tile of axes[0] */
-    SMG_I_JOIN,     /* dst (register) = the sum of its depth lanes' partial sums, in all of them; after MMA and
+    SMG_I_JOIN,   /* dst (register) = the sum of its depth lanes' partial sums, in all of them; after MMA and
                        before anything else reads it where lane_depth > 1 */
-    SMG_I_STORE,    /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
+    SMG_I_STORE,  /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
                        them, the others flattened in order); invalid elements are not stored. Elements
                        replicated over lanes are stored once */
-    SMG_I_LOOP,     /* for steps of axes[0]: ... up to the matching END */
+    SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END */
     SMG_I_END,
-    SMG_I_BARRIER   /* all shared writes before are seen after */
+    SMG_I_BARRIER /* all shared writes before are seen after */
 } smg_instr_kind;
 
 typedef struct smg_instr {
     smg_instr_kind kind;
-    int dst;               /* tile; -1 */
-    int a, b;              /* tiles (MMA, SPILL, PUT), access (STORE) or axis and distance (FETCH); -1 */
+    int dst;  /* tile; -1 */
+    int a, b; /* tiles (MMA, SPILL, PUT), access (STORE) or axis and distance (FETCH); -1 */
     smg_expr expr;
     smg_combine combine;
-    bool accumulate;       /* REDUCE: starts from dst's old value */
+    bool accumulate; /* REDUCE: starts from dst's old value */
     int axis_count;
     int axes[SMG_TILE_AXES];
-    const char *note;      /* why it is there; printed as a comment */
+    const char *note; /* why it is there; printed as a comment */
 } smg_instr;
 
 /* Tiles that are needed at one point of the program, and the MMA that runs there (-1: none). */
@@ -149,27 +149,27 @@ typedef struct smg_kernel {
     smg_sizes *sizes;
     smg_exprs *exprs;
     int lane_rows, lane_cols, lane_depth, vec;
-    int subgroup;          /* subgroup size the program relies on; 1: none (tree reductions) */
-    int row_axis;          /* axis distributed over row lanes, -1: none (lane_rows == 1) */
+    int subgroup; /* subgroup size the program relies on; 1: none (tree reductions) */
+    int row_axis; /* axis distributed over row lanes, -1: none (lane_rows == 1) */
     SMG_ARRAY(smg_kaxis) axes;
-    SMG_ARRAY(int) grid;   /* GRID axes, slowest first */
+    SMG_ARRAY(int) grid; /* GRID axes, slowest first */
     SMG_ARRAY(smg_tile) tiles;
     SMG_ARRAY(smg_access) accesses;
     SMG_ARRAY(smg_kleaf) leaves;
     SMG_ARRAY(smg_kbuffer) buffers; /* index = binding */
     SMG_ARRAY(smg_instr) code;
-    smg_kernel_live live;  /* the points where most is needed (kernel_live.c); empty: all tiles at once */
+    smg_kernel_live live; /* the points where most is needed (kernel_live.c); empty: all tiles at once */
 } smg_kernel;
 
 /* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */
 
 int smg_kernel_invocations(const smg_kernel *k);
-int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile);    /* 1 without row axis */
-int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile); /* 1 without columns */
+int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile);      /* 1 without row axis */
+int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile);   /* 1 without columns */
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane; 0 for shared */
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
-int64_t smg_kernel_shared_bytes(const smg_kernel *k); /* tiles + the scratch of wide reductions */
+int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* tiles + the scratch of wide reductions */
 /* The shared memory that tile `t` lies on: bytes of its largest tile; 0 for all but the first tile of a memory. */
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t);
 /* Runs of `axis` in a shared tile can be read as groups of four. */
@@ -212,7 +212,7 @@ typedef struct smg_karray {
 /* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to
  * f32 after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID
  * ("index 30600 outside [0, 30522)"). Register tiles are kept once per element (not per lane). */
-smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
-                                smg_karray *buffers, bool single);
+smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
+                                bool single);
 
 #endif

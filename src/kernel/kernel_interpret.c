@@ -9,8 +9,8 @@
 
 smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *what, int64_t *out_value) {
     if (smg_size_eval(m->k->sizes, size, m->symbols, out_value)) return SMG_OK;
-    return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': %s overflows or divides by 0 with these symbols",
-                    m->k->name, what);
+    return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': %s overflows or divides by 0 with these symbols", m->k->name,
+                    what);
 }
 
 /* ---- binding --------------------------------------------------------------------------------------- */
@@ -29,8 +29,8 @@ static smg_status bind_axes(kernel_machine *m) {
         const smg_kaxis *axis = &k->axes.items[i];
         SMG_TRY(kernel_machine_size(m, axis->extent, axis->name, &m->extent[i]));
         if (m->extent[i] < 0 || m->extent[i] > SMG_SIZE_UNBOUNDED)
-            return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': axis '%s' has %lld elements, outside [0, %lld]",
-                            k->name, axis->name, (long long)m->extent[i], (long long)SMG_SIZE_UNBOUNDED);
+            return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': axis '%s' has %lld elements, outside [0, %lld]", k->name,
+                            axis->name, (long long)m->extent[i], (long long)SMG_SIZE_UNBOUNDED);
         if (!axis->grid && m->extent[i] > axis->tile && !axis_ever_looped(k, i))
             return smg_fail(m->ctx, SMG_INVALID,
                             "kernel '%s': axis '%s' has %lld elements, its tile holds %lld and no loop is over it",
@@ -45,8 +45,8 @@ static smg_status bind_buffers(kernel_machine *m) {
         int64_t elements = 0;
         SMG_TRY(kernel_machine_size(m, k->buffers.items[i].elements, k->buffers.items[i].name, &elements));
         if (m->buffers[i].elements != elements || (elements > 0 && !m->buffers[i].data))
-            return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': buffer '%s' has %lld elements%s, needs %lld",
-                            k->name, k->buffers.items[i].name, (long long)m->buffers[i].elements,
+            return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': buffer '%s' has %lld elements%s, needs %lld", k->name,
+                            k->buffers.items[i].name, (long long)m->buffers[i].elements,
                             m->buffers[i].data ? "" : " and no data", (long long)elements);
     }
     return SMG_OK;
@@ -72,8 +72,7 @@ static smg_status bind_view(kernel_machine *m, int number) {
     for (int a = 0; a < access->axis_count; a++) {
         v->axis[a] = access->axis[a];
         SMG_TRY(kernel_machine_size(m, access->stride[a], "the stride of an access", &v->stride[a]));
-        good = good && reach_add(&reach, v->stride[a],
-                                 m->extent[v->axis[a]] + k->axes.items[v->axis[a]].tile);
+        good = good && reach_add(&reach, v->stride[a], m->extent[v->axis[a]] + k->axes.items[v->axis[a]].tile);
     }
     if (v->indexed) {
         SMG_TRY(kernel_machine_size(m, access->index_stride, "the index stride of an access", &v->index_stride));
@@ -159,8 +158,8 @@ static smg_status report(const kernel_machine *m) {
     return smg_fail(m->ctx, SMG_INTERNAL,
                     "kernel '%s', instruction %d, workgroup %lld: access %d reaches element %lld of buffer '%s' "
                     "with %lld elements",
-                    m->k->name, fault->instr, (long long)fault->group, fault->access, (long long)fault->address,
-                    buffer, (long long)m->buffers[v->buffer].elements);
+                    m->k->name, fault->instr, (long long)fault->group, fault->access, (long long)fault->address, buffer,
+                    (long long)m->buffers[v->buffer].elements);
 }
 
 static smg_status interpret(kernel_machine *m) {
@@ -176,8 +175,8 @@ static smg_status interpret(kernel_machine *m) {
     return report(m);
 }
 
-smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
-                                smg_karray *buffers, bool single) {
+smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
+                                bool single) {
     SMG_TRY(smg_kernel_verify(ctx, k));
     kernel_machine m = {.ctx = ctx, .k = k, .symbols = symbols, .buffers = buffers, .single = single};
     SMG_TRY(smg_arena_create(ctx, &m.arena));

@@ -6,7 +6,7 @@
 
 #include "kernel/kernel.h"
 
-#define KERNEL_BLOCK 256                    /* elements evaluated at a time */
+#define KERNEL_BLOCK 256                      /* elements evaluated at a time */
 #define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES) /* REDUCE: axes of dst and the reduced ones */
 
 typedef enum kernel_step_kind {
@@ -64,14 +64,14 @@ typedef struct kernel_fault {
 } kernel_fault;
 
 typedef struct kernel_worker {
-    double **tile;                     /* by tile: its elements, row-major without padding */
-    int64_t *base;                     /* by axis */
-    double *slots;                     /* KERNEL_BLOCK values a step */
-    double *fold;                      /* results of a REDUCE before they are written */
+    double **tile; /* by tile: its elements, row-major without padding */
+    int64_t *base; /* by axis */
+    double *slots; /* KERNEL_BLOCK values a step */
+    double *fold;  /* results of a REDUCE before they are written */
     int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
     int64_t address[KERNEL_BLOCK];
-    bool valid[KERNEL_BLOCK];          /* of the access at hand */
-    bool inside[KERNEL_BLOCK];         /* every coordinate of the space is valid */
+    bool valid[KERNEL_BLOCK];  /* of the access at hand */
+    bool inside[KERNEL_BLOCK]; /* every coordinate of the space is valid */
     kernel_fault fault;
 } kernel_worker;
 
@@ -82,10 +82,10 @@ typedef struct kernel_machine {
     const int64_t *symbols;
     smg_karray *buffers;
     bool single;
-    int64_t *extent;     /* by axis */
-    kernel_view *views;  /* by access */
-    kernel_tape *tapes;  /* by instruction */
-    int *match;          /* by instruction: LOOP -> END, END -> LOOP */
+    int64_t *extent;    /* by axis */
+    kernel_view *views; /* by access */
+    kernel_tape *tapes; /* by instruction */
+    int *match;         /* by instruction: LOOP -> END, END -> LOOP */
     int most_steps;
     int64_t most_results; /* of a REDUCE */
     int64_t groups;
@@ -101,11 +101,11 @@ smg_status kernel_tapes_compile(kernel_machine *m);
 /* Coordinates and `inside` of the n elements from `first` on. */
 void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int64_t first, int n);
 /* Clears mask[i] where a coordinate of the space's axes [from, to) is outside the axis. */
-void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from,
-                       int to, int n, bool *mask);
+void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from, int to, int n,
+                       bool *mask);
 /* Runs a tape over the block; NULL after a fault. */
-const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const kernel_tape *tape,
-                              const kernel_space *s, int n);
+const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const kernel_tape *tape, const kernel_space *s,
+                              int n);
 /* address[] and valid[] of an access, with bounds checked; `index` may be NULL. */
 bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access, const kernel_space *s,
                           const double *index, int n);

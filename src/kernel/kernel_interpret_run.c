@@ -31,8 +31,7 @@ static double rounded(const kernel_machine *m, smg_kind kind, double value) {
 }
 
 /* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
-static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
-                    const kernel_tape *tape) {
+static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     space_add(m->k, &s, dst->axis_count, dst->axis);
@@ -55,8 +54,7 @@ static void run_fetch(const kernel_machine *m, kernel_worker *w, const smg_instr
     w->base[instr->a] = here;
 }
 
-static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
-                       const kernel_tape *tape) {
+static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     space_add(m->k, &s, dst->axis_count, dst->axis);
@@ -85,8 +83,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
 }
 
 /* The stride in `tile` of each axis of the space (0 where the tile lacks it). */
-static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s,
-                         int64_t *out_stride) {
+static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s, int64_t *out_stride) {
     for (int slot = 0; slot < s->axis_count; slot++) {
         int64_t stride = 1, found = 0;
         for (int a = tile->axis_count - 1; a >= 0; a--) {
@@ -144,8 +141,7 @@ static bool run_view(const kernel_machine *m, kernel_worker *w, int tile) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
         if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
-        for (int i = 0; i < n; i++)
-            w->tile[tile][first + i] = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
+        for (int i = 0; i < n; i++) w->tile[tile][first + i] = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
     }
     return true;
 }
@@ -183,8 +179,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     for (int64_t i = 0; i < s.elements; i++) out[i] = rounded(m, dst->kind, out[i]);
 }
 
-static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr,
-                      const kernel_tape *tape) {
+static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_kbuffer *buffer = &m->k->buffers.items[m->views[instr->a].buffer];
     smg_kind kind = smg_type_kind(buffer->type);
     double *data = m->buffers[m->views[instr->a].buffer].data;

@@ -52,20 +52,21 @@ static smg_status compile(compiler *c, smg_expr expr, int *out_step) {
     *out_step = c->step_of[expr];
     if (*out_step == STEP_OPEN)
         return smg_fail(c->m->ctx, SMG_INTERNAL,
-                        "kernel '%s', instruction %d: the index of an access depends on itself", k->name,
-                        c->instr);
+                        "kernel '%s', instruction %d: the index of an access depends on itself", k->name, c->instr);
     if (*out_step != STEP_UNSEEN) return SMG_OK;
     c->step_of[expr] = STEP_OPEN;
     const smg_expr_node *node = smg_expr_get(k->exprs, expr);
     if (node->prim == SMG_PRIM_LEAF) {
         SMG_TRY(compile_leaf(c, node, out_step));
     } else {
-        kernel_step step = {.what = KERNEL_STEP_PRIM, .prim = node->prim, .kind = node->kind,
-                            .value = node->value, .arg = {-1, -1, -1}};
+        kernel_step step = {.what = KERNEL_STEP_PRIM,
+                            .prim = node->prim,
+                            .kind = node->kind,
+                            .value = node->value,
+                            .arg = {-1, -1, -1}};
         if (node->prim == SMG_PRIM_CONST) step.what = KERNEL_STEP_CONST;
         step.jumps = smg_prim_is_step(node->prim) && smg_expr_get(k->exprs, node->arg[0])->kind == SMG_KIND_FLOAT;
-        for (int i = 0; i < smg_prim_arity(node->prim); i++)
-            SMG_TRY(compile(c, node->arg[i], &step.arg[i]));
+        for (int i = 0; i < smg_prim_arity(node->prim); i++) SMG_TRY(compile(c, node->arg[i], &step.arg[i]));
         SMG_TRY(push_step(c, step, out_step));
     }
     c->step_of[expr] = *out_step;
@@ -103,8 +104,8 @@ smg_status kernel_tapes_compile(kernel_machine *m) {
 
 /* ---- coordinates and addresses --------------------------------------------------------------------- */
 
-void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from,
-                       int to, int n, bool *mask) {
+void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from, int to, int n,
+                       bool *mask) {
     for (int slot = from; slot < to; slot++) {
         int64_t room = m->extent[s->axis[slot]] - w->base[s->axis[slot]];
         if (room >= m->k->axes.items[s->axis[slot]].tile) continue;
@@ -112,8 +113,7 @@ void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const ke
     }
 }
 
-void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int64_t first,
-                        int n) {
+void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int64_t first, int n) {
     int64_t period = 1;
     for (int slot = s->axis_count - 1; slot >= 0; slot--) {
         int64_t tile = m->k->axes.items[s->axis[slot]].tile;
@@ -136,8 +136,8 @@ static int space_slot(const kernel_space *s, int axis) {
     return -1;
 }
 
-static void block_linear(kernel_worker *w, const kernel_space *s, int64_t constant, int axis_count,
-                         const int *axis, const int64_t *stride, int n) {
+static void block_linear(kernel_worker *w, const kernel_space *s, int64_t constant, int axis_count, const int *axis,
+                         const int64_t *stride, int n) {
     for (int i = 0; i < n; i++) w->address[i] = constant;
     for (int a = 0; a < axis_count; a++) {
         int slot = space_slot(s, axis[a]);
@@ -146,8 +146,7 @@ static void block_linear(kernel_worker *w, const kernel_space *s, int64_t consta
     }
 }
 
-static void block_view(const kernel_machine *m, kernel_worker *w, const kernel_view *v,
-                       const kernel_space *s, int n) {
+static void block_view(const kernel_machine *m, kernel_worker *w, const kernel_view *v, const kernel_space *s, int n) {
     int64_t constant = v->offset;
     for (int a = 0; a < v->axis_count; a++) constant += w->base[v->axis[a]] * v->stride[a];
     block_linear(w, s, constant, v->axis_count, v->axis, v->stride, n);
@@ -199,8 +198,8 @@ bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access,
 
 /* ---- running --------------------------------------------------------------------------------------- */
 
-static void step_tile(const kernel_machine *m, kernel_worker *w, const kernel_step *step,
-                      const kernel_space *s, int n, double *out) {
+static void step_tile(const kernel_machine *m, kernel_worker *w, const kernel_step *step, const kernel_space *s, int n,
+                      double *out) {
     const smg_tile *tile = &m->k->tiles.items[step->index];
     int64_t stride[SMG_TILE_AXES], elements = 1;
     for (int a = tile->axis_count - 1; a >= 0; a--) {
@@ -211,8 +210,8 @@ static void step_tile(const kernel_machine *m, kernel_worker *w, const kernel_st
     for (int i = 0; i < n; i++) out[i] = w->tile[step->index][w->address[i]];
 }
 
-static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_step *step,
-                      const kernel_space *s, int n, double *out) {
+static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_step *step, const kernel_space *s, int n,
+                      double *out) {
     const double *index = step->arg[0] >= 0 ? &w->slots[(size_t)step->arg[0] * KERNEL_BLOCK] : NULL;
     if (!kernel_block_address(m, w, step->index, s, index, n)) return false;
     const double *data = m->buffers[m->views[step->index].buffer].data;
@@ -249,8 +248,8 @@ static void step_prim(const kernel_worker *w, const kernel_step *step, int n, do
     }
 }
 
-const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const kernel_tape *tape,
-                              const kernel_space *s, int n) {
+const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const kernel_tape *tape, const kernel_space *s,
+                              int n) {
     for (int t = 0; t < tape->steps.count; t++) {
         const kernel_step *step = &tape->steps.items[t];
         double *out = &w->slots[(size_t)t * KERNEL_BLOCK];

@@ -16,14 +16,18 @@ typedef struct live_walk {
     int inside[LIVE_LOOPS];      /* loops whose END was passed, innermost last */
     live_set behind[LIVE_LOOPS]; /* needed after each of them */
     int depth, loops;
-    live_set *meets;             /* by tile; NULL: points are collected instead */
+    live_set *meets; /* by tile; NULL: points are collected instead */
     smg_arena *arena;
     smg_kernel_live points;
-    bool failed;                 /* memory */
+    bool failed; /* memory */
 } live_walk;
 
-static void add(live_set *s, int tile) { s->word[tile / 64] |= UINT64_C(1) << (tile % 64); }
-static void drop(live_set *s, int tile) { s->word[tile / 64] &= ~(UINT64_C(1) << (tile % 64)); }
+static void add(live_set *s, int tile) {
+    s->word[tile / 64] |= UINT64_C(1) << (tile % 64);
+}
+static void drop(live_set *s, int tile) {
+    s->word[tile / 64] &= ~(UINT64_C(1) << (tile % 64));
+}
 
 static bool within(const live_set *a, const live_set *b) {
     bool all = true;
@@ -54,13 +58,15 @@ static void collect(live_walk *w, int product) {
     }
     kernel_live_point *p = SMG_ARRAY_PUSH(w->arena, &w->points);
     w->failed = w->failed || p == NULL;
-    if (p != NULL) *p = (kernel_live_point){ .tiles = w->now, .product = product };
+    if (p != NULL) *p = (kernel_live_point){.tiles = w->now, .product = product};
 }
 
 static void note(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
-    if (w->meets == NULL) collect(w, in->kind == SMG_I_MMA ? at : -1);
-    else if (in->dst >= 0) unite(&w->meets[in->dst], &w->now);
+    if (w->meets == NULL)
+        collect(w, in->kind == SMG_I_MMA ? at : -1);
+    else if (in->dst >= 0)
+        unite(&w->meets[in->dst], &w->now);
 }
 
 static void pass_instruction(live_walk *w, int at) {
@@ -96,27 +102,29 @@ static bool walk_all(live_walk *w) {
     if (w->k->tiles.count > KERNEL_LIVE_TILES) return false;
     for (bool grew = true; grew;) {
         grew = false;
-        w->now = (live_set){ { 0 } };
+        w->now = (live_set){{0}};
         w->depth = w->loops = 0;
         for (int i = w->k->code.count - 1; i >= 0; i--) {
             const smg_instr *in = &w->k->code.items[i];
-            if (in->kind != SMG_I_LOOP && in->kind != SMG_I_END) pass_instruction(w, i);
-            else if (!pass_loop(w, in, &grew)) return false;
+            if (in->kind != SMG_I_LOOP && in->kind != SMG_I_END)
+                pass_instruction(w, i);
+            else if (!pass_loop(w, in, &grew))
+                return false;
         }
     }
     return true;
 }
 
 bool kernel_live_meets(const smg_kernel *k, live_set *out_meets) {
-    live_walk w = { .k = k, .meets = out_meets };
+    live_walk w = {.k = k, .meets = out_meets};
     memset(out_meets, 0, (size_t)k->tiles.count * sizeof(*out_meets));
     return walk_all(&w);
 }
 
 /* A program with more tiles or loops than are followed keeps no points: all its tiles count as needed at once. */
 smg_status kernel_live_keep(smg_kernel *k) {
-    live_walk w = { .k = k, .arena = k->arena };
-    k->live = (smg_kernel_live){ 0 };
+    live_walk w = {.k = k, .arena = k->arena};
+    k->live = (smg_kernel_live){0};
     if (walk_all(&w)) k->live = w.points;
     return w.failed ? SMG_MEMORY : SMG_OK;
 }

@@ -2,8 +2,8 @@
  * statement; names must be declared before they are used, and only the index of an access may look
  * ahead, at accesses further down. The reader makes a well-formed kernel, or fails with FORMAT and the
  * line; whether the program is right is the verifier's business. */
-#include "kernel/kernel_live.h"
 #include "kernel/kernel_parse.h"
+#include "kernel/kernel_live.h"
 
 #define MOST_LANES 4096
 #define MOST_PAD 4096
@@ -259,10 +259,10 @@ static smg_status read_instr(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_instr_kind kind;
-    } rows[] = {{"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
-                {"stage", SMG_I_STAGE}, {"fetch", SMG_I_FETCH},   {"put", SMG_I_PUT},
-                {"spill", SMG_I_SPILL}, {"mma", SMG_I_MMA},     {"join", SMG_I_JOIN},
-                {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
+    } rows[] = {{"set", SMG_I_SET},        {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
+                {"stage", SMG_I_STAGE},    {"fetch", SMG_I_FETCH},   {"put", SMG_I_PUT},
+                {"spill", SMG_I_SPILL},    {"mma", SMG_I_MMA},       {"join", SMG_I_JOIN},
+                {"store", SMG_I_STORE},    {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
                 {"barrier", SMG_I_BARRIER}};
     smg_instr instr = {.dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE};
     size_t row = 0;
@@ -284,9 +284,8 @@ static smg_status read_statement(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_status (*read)(kernel_reader *r);
-    } rows[] = {{"lanes", read_lanes}, {"symbol", read_symbol}, {"axis", read_axis_line},
-                {"grid", read_grid},   {"buffer", read_buffer}, {"tile", read_tile_line},
-                {"access", read_access}};
+    } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol},  {"axis", read_axis_line}, {"grid", read_grid},
+                {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
     if (kernel_read_keyword(r, "rows")) return kernel_read_axis(r, &r->k->row_axis);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)

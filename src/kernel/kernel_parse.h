@@ -17,18 +17,18 @@ typedef struct kernel_reader {
     smg_kernel *k;
     const char *at;
     int line;
-    int depth;               /* of nested calls in an expression */
+    int depth;                  /* of nested calls in an expression */
     SMG_ARRAY(smg_expr) labels; /* of the line at hand */
     SMG_ARRAY(kernel_pending) pending;
 } kernel_reader;
 
 /* ---- vocabulary (kernel_parse_word.c) ---- */
 smg_status kernel_read_fail(kernel_reader *r, const char *expected);
-bool kernel_read_line_end(kernel_reader *r); /* nothing but a comment is left on the line */
-bool kernel_read_take(kernel_reader *r, const char *sign); /* takes it when it comes next */
-smg_status kernel_read_sign(kernel_reader *r, const char *sign); /* must come next */
-bool kernel_read_keyword(kernel_reader *r, const char *word); /* takes it when it is the next word */
-smg_status kernel_read_word(kernel_reader *r, const char *word); /* must be the next word */
+bool kernel_read_line_end(kernel_reader *r);                          /* nothing but a comment is left on the line */
+bool kernel_read_take(kernel_reader *r, const char *sign);            /* takes it when it comes next */
+smg_status kernel_read_sign(kernel_reader *r, const char *sign);      /* must come next */
+bool kernel_read_keyword(kernel_reader *r, const char *word);         /* takes it when it is the next word */
+smg_status kernel_read_word(kernel_reader *r, const char *word);      /* must be the next word */
 smg_status kernel_read_name(kernel_reader *r, const char **out_name); /* plain or quoted, in the arena */
 smg_status kernel_read_integer(kernel_reader *r, int64_t low, int64_t high, int64_t *out_value);
 smg_status kernel_read_int(kernel_reader *r, int low, int high, int *out_value);

@@ -12,8 +12,7 @@
 static smg_status read_expr(kernel_reader *r, smg_expr *out_expr);
 
 static smg_status made(kernel_reader *r, smg_expr expr, smg_expr *out_expr) {
-    if (expr == SMG_EXPR_NONE)
-        return smg_fail(r->ctx, SMG_MEMORY, "kernel text, line %d: out of memory", r->line);
+    if (expr == SMG_EXPR_NONE) return smg_fail(r->ctx, SMG_MEMORY, "kernel text, line %d: out of memory", r->line);
     *out_expr = expr;
     return SMG_OK;
 }
@@ -97,8 +96,7 @@ static smg_status read_const(kernel_reader *r, smg_expr *out_expr) {
     for (size_t i = 0; i < SMG_COUNT_OF(words); i++)
         if (kernel_read_keyword(r, words[i]))
             return made(r, smg_expr_const(r->k->exprs, i < 2 ? SMG_KIND_BOOL : SMG_KIND_FLOAT, values[i]), out_expr);
-    if (kernel_read_take(r, "-inf"))
-        return made(r, smg_expr_const(r->k->exprs, SMG_KIND_FLOAT, -values[2]), out_expr);
+    if (kernel_read_take(r, "-inf")) return made(r, smg_expr_const(r->k->exprs, SMG_KIND_FLOAT, -values[2]), out_expr);
     return read_number(r, out_expr);
 }
 

@@ -28,8 +28,7 @@ smg_status kernel_read_fail(kernel_reader *r, const char *expected) {
     while (n + 1 < sizeof found && r->at[n] && r->at[n] != '\n') n++;
     memcpy(found, r->at, n);
     found[n] = 0;
-    return smg_fail(r->ctx, SMG_FORMAT, "kernel text, line %d: expected %s before \"%s\"", r->line, expected,
-                    found);
+    return smg_fail(r->ctx, SMG_FORMAT, "kernel text, line %d: expected %s before \"%s\"", r->line, expected, found);
 }
 
 bool kernel_read_line_end(kernel_reader *r) {

@@ -30,8 +30,7 @@ int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile) {
 int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile) {
     int64_t columns = 1;
     for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] != k->row_axis)
-            columns = saturating_mul(columns, k->axes.items[tile->axis[i]].tile);
+        if (tile->axis[i] != k->row_axis) columns = saturating_mul(columns, k->axes.items[tile->axis[i]].tile);
     return columns;
 }
 
@@ -45,8 +44,7 @@ int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence != SMG_REGISTER) return 0;
     int64_t rows = ceil_div(smg_tile_rows(k, tile), k->lane_rows);
     int64_t columns = smg_tile_columns(k, tile);
-    if (columns > 1)
-        columns = ceil_div(columns, (int64_t)k->vec * k->lane_cols) * (int64_t)k->vec;
+    if (columns > 1) columns = ceil_div(columns, (int64_t)k->vec * k->lane_cols) * (int64_t)k->vec;
     return saturating_mul(rows, columns);
 }
 
@@ -55,8 +53,7 @@ int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
     if (tile->axis_count == 0) return WORD_BYTES;
     int64_t run = k->axes.items[tile->axis[tile->axis_count - 1]].tile;
     int64_t runs = 1;
-    for (int i = 0; i + 1 < tile->axis_count; i++)
-        runs = saturating_mul(runs, k->axes.items[tile->axis[i]].tile);
+    for (int i = 0; i + 1 < tile->axis_count; i++) runs = saturating_mul(runs, k->axes.items[tile->axis[i]].tile);
     return saturating_mul(saturating_mul(runs, run + tile->pad), WORD_BYTES);
 }
 
@@ -82,8 +79,7 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis) {
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
     if (k->lane_cols <= k->subgroup || k->lane_cols == 1) return 0;
     bool reduces = false;
-    for (int i = 0; i < k->code.count && !reduces; i++)
-        reduces = k->code.items[i].kind == SMG_I_REDUCE;
+    for (int i = 0; i < k->code.count && !reduces; i++) reduces = k->code.items[i].kind == SMG_I_REDUCE;
     if (!reduces) return 0;
     int64_t invocations = smg_kernel_invocations(k);
     return WORD_BYTES * (k->subgroup > 1 ? ceil_div(invocations, k->subgroup) : invocations);

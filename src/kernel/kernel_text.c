@@ -118,12 +118,14 @@ static void add_size(const smg_kernel *k, smg_text *text, smg_size size) {
 typedef struct expr_writer {
     const smg_kernel *k;
     smg_text *text;
-    int *uses;  /* by expression; once labelled: minus the label */
+    int *uses; /* by expression; once labelled: minus the label */
     int labels;
 } expr_writer;
 
 /* A broken program prints, too. */
-static bool exists(const expr_writer *w, smg_expr expr) { return expr >= 0 && expr < smg_expr_count(w->k->exprs); }
+static bool exists(const expr_writer *w, smg_expr expr) {
+    return expr >= 0 && expr < smg_expr_count(w->k->exprs);
+}
 
 static void count_uses(expr_writer *w, smg_expr expr) {
     if (!exists(w, expr) || w->uses[expr]++ > 0) return;
@@ -290,7 +292,7 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
 }
 
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
-    static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ",   "spill ",
+    static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ", "spill ",
                                         "mma ", "join ",   "store ", "loop ",  "end",  "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
     if (adds)

@@ -9,16 +9,15 @@ static bool power_of_two(int value) {
 static smg_status verify_lanes(const kernel_verifier *v) {
     const smg_kernel *k = v->k;
     if (k->lane_rows < 1 || k->lane_rows > 4096 || k->lane_cols > 4096 || !power_of_two(k->lane_cols))
-        return KERNEL_WRONG(v, "%d x %d lanes: rows must be 1 to 4096, columns a power of two up to 4096",
-                            k->lane_rows, k->lane_cols);
+        return KERNEL_WRONG(v, "%d x %d lanes: rows must be 1 to 4096, columns a power of two up to 4096", k->lane_rows,
+                            k->lane_cols);
     if (k->lane_depth < 1 || k->lane_depth > 64)
         return KERNEL_WRONG(v, "%d depth lanes: must be 1 to 64", k->lane_depth);
     if (k->vec < 1 || k->vec > 64 || !power_of_two(k->subgroup))
         return KERNEL_WRONG(v, "vec %d must be 1 to 64 and subgroup %d a power of two", k->vec, k->subgroup);
     if (k->row_axis < -1 || k->row_axis >= k->axes.count)
         return KERNEL_WRONG(v, "row axis %d of %d axes", k->row_axis, k->axes.count);
-    if (k->row_axis == -1 && k->lane_rows != 1)
-        return KERNEL_WRONG(v, "%d row lanes and no row axis", k->lane_rows);
+    if (k->row_axis == -1 && k->lane_rows != 1) return KERNEL_WRONG(v, "%d row lanes and no row axis", k->lane_rows);
     return SMG_OK;
 }
 

@@ -30,7 +30,7 @@ typedef struct kernel_verifier {
     bool staging;
     int axis_count; /* what it ranges over */
     int axes[KERNEL_SPACE_AXES];
-    int visit;    /* its number in the walk */
+    int visit; /* its number in the walk */
 } kernel_verifier;
 
 #define KERNEL_WRONG(v, ...) smg_fail((v)->ctx, SMG_INTERNAL, __VA_ARGS__)

@@ -39,8 +39,10 @@ smg_status kernel_verify_write_tile(kernel_verifier *v, int tile) {
         const smg_tile *other = &v->k->tiles.items[i];
         if (i == tile || other->memory != t->memory) continue;
         if (v->tiles[i].read || v->tiles[i].written)
-            return KERNEL_WRONG(v, "shared tile '%s' is written without a barrier after the last %s of '%s', on whose "
-                                   "memory it lies", t->name, v->tiles[i].read ? "read" : "write", other->name);
+            return KERNEL_WRONG(v,
+                                "shared tile '%s' is written without a barrier after the last %s of '%s', on whose "
+                                "memory it lies",
+                                t->name, v->tiles[i].read ? "read" : "write", other->name);
         v->tiles[i].set = false;
     }
     kernel_tile_state *state = &v->tiles[tile];
@@ -59,8 +61,7 @@ static smg_status check_tile(const kernel_verifier *v, const char *role, int til
         return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
     const smg_tile *t = &v->k->tiles.items[tile];
     static const char *const words[] = {"register", "shared", "staging", "view"};
-    if (t->residence != residence)
-        return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
+    if (t->residence != residence) return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;
 }

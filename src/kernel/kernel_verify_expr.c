@@ -10,8 +10,7 @@ static const smg_expr_node *argument(const kernel_verifier *v, const smg_expr_no
 }
 
 /* All operands from `first` on have the kind; the result has `result`. */
-static bool kinds_are(const kernel_verifier *v, const smg_expr_node *node, int first, smg_kind kind,
-                      smg_kind result) {
+static bool kinds_are(const kernel_verifier *v, const smg_expr_node *node, int first, smg_kind kind, smg_kind result) {
     for (int i = first; i < smg_prim_arity(node->prim); i++)
         if (argument(v, node, i)->kind != kind) return false;
     return node->kind == result;

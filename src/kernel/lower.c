@@ -8,8 +8,10 @@ static smg_status make_axes(lowering *l) {
     for (int a = 0; a < l->space->axes.count; a++) {
         smg_kaxis *axis = SMG_ARRAY_PUSH(l->arena, &l->k->axes);
         if (axis == NULL) return SMG_MEMORY;
-        *axis = (smg_kaxis){ .name = l->space->axes.items[a].name, .extent = l->space->axes.items[a].extent,
-                             .tile = l->s->tile[a], .grid = (l->s->grid & SMG_AXIS_BIT(a)) != 0 };
+        *axis = (smg_kaxis){.name = l->space->axes.items[a].name,
+                            .extent = l->space->axes.items[a].extent,
+                            .tile = l->s->tile[a],
+                            .grid = (l->s->grid & SMG_AXIS_BIT(a)) != 0};
         if (!axis->grid) continue;
         int *slot = SMG_ARRAY_PUSH(l->arena, &l->k->grid);
         if (slot == NULL) return SMG_MEMORY;
@@ -34,7 +36,9 @@ static void want_leaf(void *user, int leaf) {
     }
 }
 
-static bool material(const lowering *l, int i) { return l->node[i].core != SMG_EXPR_NONE; }
+static bool material(const lowering *l, int i) {
+    return l->node[i].core != SMG_EXPR_NONE;
+}
 
 typedef struct latest {
     const lowering *l;
@@ -53,7 +57,7 @@ static void latest_leaf(void *user, int leaf) {
 /* The pass in which a result that varies along the temporal axis can be stored. */
 static smg_status store_pass(lowering *l, int i, int *out_pass) {
     smg_expr value;
-    latest f = { .l = l, .pass = 0 };
+    latest f = {.l = l, .pass = 0};
     SMG_TRY(lower_value(l, i, &value));
     if (l->refused != NULL) return SMG_OK;
     lower_leaves(l, value, latest_leaf, &f);
@@ -69,7 +73,7 @@ static bool stores_varying(const lowering *l, int i) {
 /* One loop over the temporal axis: products that the pass needs, running folds, results that vary. */
 static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
     int count = l->space->nodes.count;
-    need n = { .l = l, .wanted = SMG_ARENA_ARRAY(l->arena, bool, (size_t)count + 1) };
+    need n = {.l = l, .wanted = SMG_ARENA_ARRAY(l->arena, bool, (size_t)count + 1)};
     if (n.wanted == NULL) return SMG_MEMORY;
     for (int i = 0; i < count; i++) {
         if (material(l, i) && l->node[i].running && l->node[i].pass == pass) {
@@ -140,7 +144,7 @@ static smg_status emit_program(lowering *l) {
 }
 
 static smg_status assemble(lowering *l) {
-    const code_list *parts[2] = { &l->head, &l->body };
+    const code_list *parts[2] = {&l->head, &l->body};
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < parts[p]->count; i++) {
             smg_instr *slot = SMG_ARRAY_PUSH(l->arena, &l->k->code);
@@ -181,22 +185,32 @@ static smg_status drop_tiles(lowering *l) {
         smg_kleaf *leaf = &k->leaves.items[f];
         if (leaf->what != SMG_KLEAF_TILE) continue;
         leaf->index = renumber[leaf->index];
-        if (leaf->index < 0)
-            *leaf = (smg_kleaf){ .what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = SMG_SIZE_ZERO };
+        if (leaf->index < 0) *leaf = (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = SMG_SIZE_ZERO};
     }
     return SMG_OK;
 }
 
 static smg_status start(lowering *l, const char *name) {
     smg_kernel *k = l->k;
-    *k = (smg_kernel){ .name = name, .arena = l->arena, .sizes = l->g->sizes, .lane_rows = l->s->lane_rows,
-                       .lane_cols = l->s->lane_cols, .lane_depth = l->s->lane_depth, .vec = l->s->vec,
-                       .subgroup = l->s->subgroup, .row_axis = l->s->row_axis };
+    *k = (smg_kernel){.name = name,
+                      .arena = l->arena,
+                      .sizes = l->g->sizes,
+                      .lane_rows = l->s->lane_rows,
+                      .lane_cols = l->s->lane_cols,
+                      .lane_depth = l->s->lane_depth,
+                      .vec = l->s->vec,
+                      .subgroup = l->s->subgroup,
+                      .row_axis = l->s->row_axis};
     SMG_TRY(smg_exprs_create(l->arena, &k->exprs));
     for (int i = 0; i < SMG_SPACE_NODES; i++) {
-        l->node[i] = (lnode){ .value = SMG_EXPR_NONE, .tile = -1, .leaf = -1, .old_leaf = -1,
-                              .pass = LOWER_BEFORE, .core = SMG_EXPR_NONE, .right = SMG_EXPR_NONE,
-                              .update = SMG_EXPR_NONE };
+        l->node[i] = (lnode){.value = SMG_EXPR_NONE,
+                             .tile = -1,
+                             .leaf = -1,
+                             .old_leaf = -1,
+                             .pass = LOWER_BEFORE,
+                             .core = SMG_EXPR_NONE,
+                             .right = SMG_EXPR_NONE,
+                             .update = SMG_EXPR_NONE};
     }
     l->view_value = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->views.count + 1);
     l->space_leaf = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->leaves.count + 1);
@@ -206,8 +220,8 @@ static smg_status start(lowering *l, const char *name) {
     return make_axes(l);
 }
 
-smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name,
-                            smg_text *why, smg_kernel **out_kernel, const char **out_refused) {
+smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name, smg_text *why,
+                            smg_kernel **out_kernel, const char **out_refused) {
     *out_kernel = NULL;
     *out_refused = NULL;
     lowering *l = SMG_ARENA_NEW(arena, lowering);

@@ -12,8 +12,8 @@
 
 /* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL.
  * `why` collects lines about passes, updates and postponed factors; may be NULL. */
-smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name,
-                            smg_text *why, smg_kernel **out_kernel, const char **out_refused);
+smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name, smg_text *why,
+                            smg_kernel **out_kernel, const char **out_refused);
 
 /* Gives a lowered program the lanes and tile sizes of another schedule, one that leads to the same program otherwise,
  * and lays the right operands of its products out for them (lower_layout.c). */

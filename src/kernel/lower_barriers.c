@@ -6,15 +6,15 @@
 
 typedef struct uses {
     const smg_kernel *k;
-    const int *bit;     /* by tile: its number among shared tiles, -1 */
+    const int *bit; /* by tile: its number among shared tiles, -1 */
     uint64_t reads, writes;
 } uses;
 
 typedef struct hazards {
     const smg_kernel *k;
-    const uses *use;    /* by instruction */
-    const int *match;   /* by instruction: LOOP -> END */
-    const bool *gone;   /* by instruction: a barrier that is left out */
+    const uses *use;        /* by instruction */
+    const int *match;       /* by instruction: LOOP -> END */
+    const bool *gone;       /* by instruction: a barrier that is left out */
     uint64_t read, written; /* since the last barrier */
 } hazards;
 
@@ -38,7 +38,7 @@ static uint64_t bits_under(const uses *u, int tile) {
 }
 
 static uses uses_of(const smg_kernel *k, const int *bit, const smg_instr *in) {
-    uses u = { .k = k, .bit = bit };
+    uses u = {.k = k, .bit = bit};
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, in->expr, add_read, &u);
     if (in->kind == SMG_I_MMA) u.reads |= bit_of(&u, in->a) | bit_of(&u, in->b);
     u.writes = bits_under(&u, in->dst);
@@ -97,7 +97,7 @@ smg_status lower_barriers(lowering *l) {
     for (int i = k->code.count - 1; i >= 0; i--) {
         if (k->code.items[i].kind != SMG_I_BARRIER) continue;
         gone[i] = true;
-        hazards h = { .k = k, .use = use, .match = match, .gone = gone };
+        hazards h = {.k = k, .use = use, .match = match, .gone = gone};
         gone[i] = apart(&h, 0, k->code.count);
     }
     compact(k, gone);

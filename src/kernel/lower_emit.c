@@ -3,10 +3,12 @@
 
 #include "kernel/lower_internal.h"
 
-static smg_axis_set folded(const smg_snode *n) { return n->iterates & ~n->result; }
+static smg_axis_set folded(const smg_snode *n) {
+    return n->iterates & ~n->result;
+}
 
 smg_instr lower_blank(smg_instr_kind kind) {
-    return (smg_instr){ .kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+    return (smg_instr){.kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = ""};
 }
 
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {
@@ -58,7 +60,7 @@ static void check_leaf(void *user, int leaf) {
 }
 
 static smg_status check_reads(lowering *l, smg_expr expr, smg_axis_set set) {
-    reads r = { .l = l, .columns = lower_columns(l, set), .good = true };
+    reads r = {.l = l, .columns = lower_columns(l, set), .good = true};
     lower_leaves(l, expr, check_leaf, &r);
     return r.good ? SMG_OK : lower_refuse(l, "a value is broadcast along some of the held columns");
 }
@@ -117,8 +119,8 @@ smg_status lower_emit_store(lowering *l, int node) {
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     smg_instr *store = lower_emit(l, SMG_I_STORE);
     if (buffer < 0 || access == NULL || store == NULL) return SMG_MEMORY;
-    *access = (smg_access){ .buffer = buffer, .offset = view->offset, .axis_count = view->axis_count,
-                            .index = SMG_EXPR_NONE };
+    *access =
+        (smg_access){.buffer = buffer, .offset = view->offset, .axis_count = view->axis_count, .index = SMG_EXPR_NONE};
     memcpy(access->axis, view->axis, (size_t)view->axis_count * sizeof(int));
     memcpy(access->stride, view->stride, (size_t)view->axis_count * sizeof(smg_size));
     store->a = l->k->accesses.count - 1;
@@ -148,7 +150,7 @@ static void seek_unit(void *user, int leaf) {
 
 /* The axis of `axes` along which `expr` reads memory with stride 1, if any, goes last. */
 static void order_for_reads(const lowering *l, smg_expr expr, int *axes, int count) {
-    unit_seek s = { .l = l, .axis = -1 };
+    unit_seek s = {.l = l, .axis = -1};
     smg_expr_leaves(l->k->exprs, expr, seek_unit, &s);
     for (int i = 0; i + 1 < count; i++) {
         if (axes[i] != s.axis) continue;
@@ -176,10 +178,10 @@ typedef struct product {
     const smg_snode *n;
     lnode *ln;
     smg_axis_set k;
-    int mma;               /* axis of the MMA */
+    int mma; /* axis of the MMA */
     int loops[8], loop_count;
-    bool held;             /* the left operand is computed in the block */
-    int a, b;              /* shared tiles */
+    bool held; /* the left operand is computed in the block */
+    int a, b;  /* shared tiles */
 } product;
 
 static bool tile_covers(const lowering *l, int axis) {
@@ -199,13 +201,13 @@ static void seek_tile(void *user, int leaf) {
 }
 
 static bool reads_tiles(const lowering *l, smg_expr expr) {
-    tile_seek s = { .l = l };
+    tile_seek s = {.l = l};
     lower_leaves(l, expr, seek_tile, &s);
     return s.found;
 }
 
 static smg_status plan_one(lowering *l, int node, product *p) {
-    *p = (product){ .n = &l->space->nodes.items[node], .ln = &l->node[node], .mma = -1 };
+    *p = (product){.n = &l->space->nodes.items[node], .ln = &l->node[node], .mma = -1};
     p->k = folded(p->n);
     p->held = reads_tiles(l, p->ln->core);
     for (int a = 0; a < l->space->axes.count; a++) {
@@ -247,8 +249,7 @@ static smg_status make_shared(lowering *l, product *p) {
     axes[count++] = p->mma;
     p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     axes[0] = p->mma;
-    count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0),
-                                axes + 1);
+    count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0), axes + 1);
     p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     if (p->a < 0 || p->b < 0) return SMG_MEMORY;
     if (l->s->direct) return make_views(l, p);
@@ -272,8 +273,8 @@ static smg_status spill_left(lowering *l, product *p) {
 
 /* A staged left operand that no open loop changes is staged once, before everything. */
 static smg_status stage_left(lowering *l, product *p) {
-    bool fixed = l->s->temporal >= 0 && p->loop_count == 0 &&
-                 !(lower_expr_axes(l, p->ln->core) & SMG_AXIS_BIT(l->s->temporal));
+    bool fixed =
+        l->s->temporal >= 0 && p->loop_count == 0 && !(lower_expr_axes(l, p->ln->core) & SMG_AXIS_BIT(l->s->temporal));
     if (!fixed) return emit_stage(l, p->a, p->ln->core, "left operand");
     code_list body = l->body;
     l->body = l->head;
@@ -290,8 +291,10 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
     if (l->refused != NULL) return SMG_OK;
     SMG_TRY(make_shared(l, &p));
     if (l->refused != NULL) return SMG_OK;
-    if (accumulate) SMG_TRY(prepare_running(l, p.ln));
-    else SMG_TRY(lower_emit_init(l, node));
+    if (accumulate)
+        SMG_TRY(prepare_running(l, p.ln));
+    else
+        SMG_TRY(lower_emit_init(l, node));
     if (p.held) SMG_TRY(spill_left(l, &p));
     if (l->refused != NULL) return SMG_OK;
     for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_LOOP, p.loops[i]));

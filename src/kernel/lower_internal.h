@@ -4,22 +4,22 @@
 
 #include "kernel/lower.h"
 
-#define LOWER_NEVER (-2) /* pass of something not computed yet */
+#define LOWER_NEVER (-2)  /* pass of something not computed yet */
 #define LOWER_BEFORE (-1) /* available before the first pass */
 
 /* What lowering knows of one node of the space. */
 typedef struct lnode {
-    smg_expr value;    /* over kernel leaves; SMG_EXPR_NONE until asked */
-    int tile;          /* result of a REDUCE or CONTRACT; -1 */
-    int leaf;          /* its leaf; -1 */
-    int old_leaf;      /* previous value, for others' updates; -1 */
-    int pass;          /* pass whose loop computes it, or after which it is final */
-    bool varies;       /* along the temporal axis */
-    bool running;      /* reduced over the temporal axis */
-    bool stabiliser;   /* some update depends on it: starts finite */
-    smg_expr core;     /* what is folded: summand, or left operand of a product */
-    smg_expr right;    /* right operand of a product */
-    smg_expr update;   /* of the running value before a slice is added; SMG_EXPR_NONE */
+    smg_expr value;  /* over kernel leaves; SMG_EXPR_NONE until asked */
+    int tile;        /* result of a REDUCE or CONTRACT; -1 */
+    int leaf;        /* its leaf; -1 */
+    int old_leaf;    /* previous value, for others' updates; -1 */
+    int pass;        /* pass whose loop computes it, or after which it is final */
+    bool varies;     /* along the temporal axis */
+    bool running;    /* reduced over the temporal axis */
+    bool stabiliser; /* some update depends on it: starts finite */
+    smg_expr core;   /* what is folded: summand, or left operand of a product */
+    smg_expr right;  /* right operand of a product */
+    smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
 } lnode;
 
 typedef SMG_ARRAY(smg_instr) code_list;
@@ -39,16 +39,16 @@ typedef struct lowering {
     int tile_node_count;
     SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
     int passes;
-    code_list head;     /* staged once, before everything */
-    code_list body;     /* being written */
+    code_list head; /* staged once, before everything */
+    code_list body; /* being written */
 } lowering;
 
 /* lower_value.c */
 smg_status lower_value(lowering *l, int node, smg_expr *out_value);
 smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value);
-int lower_new_leaf(lowering *l, smg_kleaf leaf, int node);   /* -1 when memory is out */
-int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes,
-                   int axis_count, int pad);
+int lower_new_leaf(lowering *l, smg_kleaf leaf, int node); /* -1 when memory is out */
+int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes, int axis_count,
+                   int pad);
 smg_axis_set lower_leaf_axes(const lowering *l, int leaf);
 /* Every leaf of `expr`, those of the indices of its loads included. */
 void lower_leaves(const lowering *l, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
@@ -64,7 +64,7 @@ smg_status lower_plan_passes(lowering *l);
 
 /* lower_emit.c */
 smg_instr lower_blank(smg_instr_kind kind);
-smg_instr *lower_emit(lowering *l, smg_instr_kind kind); /* NULL when memory is out */
+smg_instr *lower_emit(lowering *l, smg_instr_kind kind);       /* NULL when memory is out */
 smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of body[at] */
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);

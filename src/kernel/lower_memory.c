@@ -36,7 +36,7 @@ smg_status lower_memory(lowering *l) {
     kernel_live_set *meets = SMG_ARENA_ARRAY(l->arena, kernel_live_set, (size_t)k->tiles.count + 1);
     if (meets == NULL) return SMG_MEMORY;
     if (!kernel_live_meets(k, meets)) return SMG_OK;
-    const memories m = { .k = k, .meets = meets };
+    const memories m = {.k = k, .meets = meets};
     int used = 0;
     for (int t = 0; t < k->tiles.count; t++) {
         int first = can_reuse(k, t) ? partner(&m, t) : -1;

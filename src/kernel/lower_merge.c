@@ -40,8 +40,7 @@ static bool constant_set(const lowering *l, const smg_instr *in) {
 static bool same_stage(const lowering *l, const smg_instr *x, const smg_instr *y) {
     const smg_tile *tx = &l->k->tiles.items[x->dst], *ty = &l->k->tiles.items[y->dst];
     return x->kind == SMG_I_STAGE && y->kind == SMG_I_STAGE && x->expr == y->expr && tx->pad == ty->pad &&
-           tx->axis_count == ty->axis_count &&
-           memcmp(tx->axis, ty->axis, (size_t)tx->axis_count * sizeof(int)) == 0;
+           tx->axis_count == ty->axis_count && memcmp(tx->axis, ty->axis, (size_t)tx->axis_count * sizeof(int)) == 0;
 }
 
 typedef struct merged {
@@ -49,7 +48,9 @@ typedef struct merged {
     int count;
 } merged;
 
-static void put(merged *m, smg_instr in) { m->items[m->count++] = in; }
+static void put(merged *m, smg_instr in) {
+    m->items[m->count++] = in;
+}
 
 /* Appends the stages (or products) of a loop; a stage that is there already lends its tile. */
 static void gather(const lowering *l, const staged_loop *loop, smg_instr_kind kind, merged *m, int *alias) {
@@ -76,10 +77,10 @@ static void gather(const lowering *l, const staged_loop *loop, smg_instr_kind ki
 static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loop *y) {
     int tiles = l->k->tiles.count;
     int *alias = SMG_ARENA_ARRAY(l->arena, int, (size_t)tiles);
-    merged m = { .items = SMG_ARENA_ARRAY(l->arena, smg_instr, (size_t)(y->end - x->begin + 1)) };
+    merged m = {.items = SMG_ARENA_ARRAY(l->arena, smg_instr, (size_t)(y->end - x->begin + 1))};
     if (alias == NULL || m.items == NULL) return SMG_MEMORY;
     for (int t = 0; t < tiles; t++) alias[t] = t;
-    smg_instr barrier = { .kind = SMG_I_BARRIER, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = "" };
+    smg_instr barrier = {.kind = SMG_I_BARRIER, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = ""};
     for (int i = x->end + 1; i < y->begin; i++) put(&m, l->body.items[i]);
     put(&m, l->body.items[x->begin]);
     gather(l, x, SMG_I_STAGE, &m, alias);

@@ -5,7 +5,9 @@
  * the path between reductions. */
 #include "kernel/lower_internal.h"
 
-static smg_axis_set folded(const smg_snode *n) { return n->iterates & ~n->result; }
+static smg_axis_set folded(const smg_snode *n) {
+    return n->iterates & ~n->result;
+}
 
 typedef struct dependence {
     const lowering *l;
@@ -24,13 +26,14 @@ static void depend_leaf(void *user, int leaf) {
 }
 
 static dependence depends(const lowering *l, smg_expr expr) {
-    dependence d = { .l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE,
-                     .varying_pass = LOWER_BEFORE };
+    dependence d = {.l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE};
     lower_leaves(l, expr, depend_leaf, &d);
     return d;
 }
 
-static int later(int a, int b) { return a > b ? a : b; }
+static int later(int a, int b) {
+    return a > b ? a : b;
+}
 
 static smg_expr plain_summand(const lowering *l, int node) {
     const smg_snode *n = &l->space->nodes.items[node];
@@ -48,7 +51,7 @@ static void seek_folded_index(void *user, int leaf) {
 }
 
 static bool index_runs(const lowering *l, smg_expr expr, int pass) {
-    dependence d = { .l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE };
+    dependence d = {.l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE};
     smg_expr_leaves(l->k->exprs, expr, seek_folded_index, &d);
     return d.running_pass == pass;
 }
@@ -64,7 +67,8 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
         int owner = l->leaf_node.items[i];
         old[i] = SMG_EXPR_NONE;
         sum_of[i] = owner >= 0 && l->node[owner].leaf == i ? plain_summand(l, owner) : SMG_EXPR_NONE;
-        if (lower_leaf_axes(l, i) & cut) role[i] = SMG_ROLE_VARIES;
+        if (lower_leaf_axes(l, i) & cut)
+            role[i] = SMG_ROLE_VARIES;
         else if (owner >= 0 && (pass < 0 || (l->node[owner].running && l->node[owner].pass == pass))) {
             role[i] = SMG_ROLE_AGGREGATE;
             if (l->node[owner].old_leaf >= 0) {
@@ -72,8 +76,7 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
             }
         }
     }
-    *out = (smg_slice_roles){ .pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of,
-                              .count = count };
+    *out = (smg_slice_roles){.pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of, .count = count};
     return SMG_OK;
 }
 
@@ -84,7 +87,7 @@ static smg_status make_tile(lowering *l, int i, const char *name) {
     int count = lower_tile_axes(l, n->result, axes);
     ln->tile = lower_new_tile(l, name, smg_type_kind(n->type), SMG_REGISTER, axes, count, 0);
     if (ln->tile < 0) return SMG_MEMORY;
-    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = smg_type_kind(n->type), .index = ln->tile };
+    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .kind = smg_type_kind(n->type), .index = ln->tile};
     ln->leaf = lower_new_leaf(l, leaf, i);
     if (ln->leaf < 0) return SMG_MEMORY;
     ln->value = smg_expr_leaf(l->k->exprs, leaf.kind, ln->leaf);
@@ -99,7 +102,7 @@ static smg_status keep_old(lowering *l, int pass) {
         const smg_tile *t = &l->k->tiles.items[n->tile];
         int tile = lower_new_tile(l, "old", t->kind, SMG_REGISTER, t->axis, t->axis_count, 0);
         if (tile < 0) return SMG_MEMORY;
-        smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = l->k->leaves.items[n->leaf].kind, .index = tile };
+        smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .kind = l->k->leaves.items[n->leaf].kind, .index = tile};
         n->old_leaf = lower_new_leaf(l, leaf, -1);
         if (n->old_leaf < 0) return SMG_MEMORY;
     }
@@ -116,10 +119,14 @@ static void mark_leaf(void *user, int leaf) {
 static void name_leaf(void *user, int leaf, smg_text *text) {
     lowering *l = user;
     const smg_kleaf *f = &l->k->leaves.items[leaf];
-    if (f->what == SMG_KLEAF_TILE) smg_text_add(text, l->k->tiles.items[f->index].name);
-    else if (f->what == SMG_KLEAF_SIZE) smg_size_print(l->k->sizes, f->size, text);
-    else if (l->k->accesses.items[f->index].buffer < 0) smg_text_add(text, "index");
-    else smg_text_add(text, l->k->buffers.items[l->k->accesses.items[f->index].buffer].name);
+    if (f->what == SMG_KLEAF_TILE)
+        smg_text_add(text, l->k->tiles.items[f->index].name);
+    else if (f->what == SMG_KLEAF_SIZE)
+        smg_size_print(l->k->sizes, f->size, text);
+    else if (l->k->accesses.items[f->index].buffer < 0)
+        smg_text_add(text, "index");
+    else
+        smg_text_add(text, l->k->buffers.items[l->k->accesses.items[f->index].buffer].name);
 }
 
 static void tell(lowering *l, int i, const char *what, smg_expr expr) {

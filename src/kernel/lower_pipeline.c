@@ -38,7 +38,7 @@ static bool eligible(const lowering *l, loop_range loop, int at) {
     const smg_instr *stage = &l->body.items[at];
     int axis = l->body.items[loop.begin].axes[0];
     if (stage->kind != SMG_I_STAGE || !(lower_expr_axes(l, stage->expr) & SMG_AXIS_BIT(axis))) return false;
-    stage_reads r = { .l = l, .loop = loop, .good = true };
+    stage_reads r = {.l = l, .loop = loop, .good = true};
     smg_expr_leaves(l->k->exprs, stage->expr, check_read, &r);
     return r.good;
 }
@@ -106,8 +106,8 @@ static smg_status pipeline_loop(lowering *l, loop_range *loop) {
 typedef struct early {
     lowering *l;
     loop_range loop;
-    int at;        /* the instruction that loads */
-    int leaf;      /* one load to move; -1 */
+    int at;   /* the instruction that loads */
+    int leaf; /* one load to move; -1 */
 } early;
 
 static bool sliced_load(const lowering *l, loop_range loop, const smg_kleaf *f) {
@@ -146,7 +146,7 @@ static smg_status move_load(early *e, int place) {
     SMG_TRY(early_tile(e, &tile));
     if (tile < 0) return SMG_OK;
     smg_kind kind = l->k->leaves.items[e->leaf].kind;
-    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .kind = kind, .index = tile };
+    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .kind = kind, .index = tile};
     int number = lower_new_leaf(l, leaf, -1);
     if (number < 0) return SMG_MEMORY;
     smg_expr from = smg_expr_leaf(l->k->exprs, kind, e->leaf), to = smg_expr_leaf(l->k->exprs, kind, number);
@@ -172,7 +172,7 @@ static smg_status early_loads(lowering *l, loop_range *loop) {
         if (depth > 0) continue;
         if (kind == SMG_I_MMA && product < 0) product = i;
         if (kind != SMG_I_SET || product < 0) continue;
-        early e = { .l = l, .loop = *loop, .at = i, .leaf = -1 };
+        early e = {.l = l, .loop = *loop, .at = i, .leaf = -1};
         smg_expr_leaves(l->k->exprs, l->body.items[i].expr, find_load, &e);
         if (e.leaf < 0) continue;
         SMG_TRY(move_load(&e, product));
@@ -187,7 +187,7 @@ static smg_status early_loads(lowering *l, loop_range *loop) {
 smg_status lower_pipeline(lowering *l) {
     for (int i = 0; i < l->body.count; i++) {
         if (l->body.items[i].kind != SMG_I_LOOP) continue;
-        loop_range loop = { .begin = i, .end = end_of(l, i) };
+        loop_range loop = {.begin = i, .end = end_of(l, i)};
         SMG_TRY(pipeline_loop(l, &loop));
         SMG_TRY(early_loads(l, &loop));
         i = loop.begin;

@@ -15,11 +15,11 @@ typedef struct sharing {
     lowering *l;
     int from;
     int expr_count;
-    int *uses;       /* per expression: instructions that contain it */
+    int *uses; /* per expression: instructions that contain it */
     int *first;
     int *last;
     bool *mark;
-    bool *wide;      /* some using instruction has columns */
+    bool *wide;            /* some using instruction has columns */
     smg_axis_set *columns; /* of the using instructions; ~0 when they differ */
 } sharing;
 
@@ -89,7 +89,7 @@ static void seek_load(void *user, int leaf) {
 
 static bool worth(const lowering *l, smg_expr e) {
     bool found = is_load(l, e);
-    void *user[2] = { (void *)(uintptr_t)l, &found };
+    void *user[2] = {(void *)(uintptr_t)l, &found};
     const smg_expr_node *n = smg_expr_get(l->k->exprs, e);
     if (n->prim == SMG_PRIM_CONST || (n->prim == SMG_PRIM_LEAF && !found)) return false;
     smg_expr_leaves(l->k->exprs, e, seek_load, user);
@@ -119,7 +119,7 @@ static bool usable(const sharing *s, smg_expr e) {
     bool row_only = columns == 0 && s->wide[e] && smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
     if (s->uses[e] < 2 && !row_only) return false;
     if (columns != 0 && columns != s->columns[e]) return false;
-    writes w = { .l = l, .from = s->first[e], .to = s->last[e], .stable = true };
+    writes w = {.l = l, .from = s->first[e], .to = s->last[e], .stable = true};
     lower_leaves(l, e, check_writes, &w);
     return w.stable;
 }
@@ -132,12 +132,12 @@ static int tree_size(const smg_exprs *pool, smg_expr e) {
 }
 
 static bool pick(const sharing *s, candidate *out) {
-    *out = (candidate){ .expr = SMG_EXPR_NONE };
+    *out = (candidate){.expr = SMG_EXPR_NONE};
     for (smg_expr e = 0; e < s->expr_count; e++) {
         if (!usable(s, e)) continue;
         int size = tree_size(s->l->k->exprs, e);
         if (s->uses[e] < out->uses || (s->uses[e] == out->uses && size <= out->size)) continue;
-        *out = (candidate){ .expr = e, .uses = s->uses[e], .first = s->first[e], .size = size };
+        *out = (candidate){.expr = e, .uses = s->uses[e], .first = s->first[e], .size = size};
     }
     return out->expr != SMG_EXPR_NONE;
 }
@@ -145,7 +145,7 @@ static bool pick(const sharing *s, candidate *out) {
 smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with) {
     if (in == what) return with;
     smg_expr_node n = *smg_expr_get(pool, in);
-    smg_expr arg[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    smg_expr arg[3] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     bool same = true;
     for (int k = 0; k < smg_prim_arity(n.prim); k++) {
         arg[k] = lower_replace(pool, n.arg[k], what, with);
@@ -173,7 +173,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
     lowering *l = s->l;
     int tile;
     SMG_TRY(insert(s, c, &tile));
-    smg_kleaf leaf = { .what = SMG_KLEAF_TILE, .index = tile, .kind = l->k->tiles.items[tile].kind };
+    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = tile, .kind = l->k->tiles.items[tile].kind};
     int id = lower_new_leaf(l, leaf, -1);
     if (id < 0) return SMG_MEMORY;
     smg_expr with = smg_expr_leaf(l->k->exprs, leaf.kind, id);
@@ -188,7 +188,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
 
 smg_status lower_share(lowering *l, int from) {
     for (int round = 0; round < 32; round++) {
-        sharing s = { .l = l, .from = from };
+        sharing s = {.l = l, .from = from};
         candidate c;
         SMG_TRY(count_uses(&s));
         if (!pick(&s, &c)) return SMG_OK;

@@ -16,12 +16,15 @@ int lower_new_leaf(lowering *l, smg_kleaf leaf, int node) {
     return l->k->leaves.count - 1;
 }
 
-int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes,
-                   int axis_count, int pad) {
+int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes, int axis_count,
+                   int pad) {
     smg_tile *tile = SMG_ARRAY_PUSH(l->arena, &l->k->tiles);
     if (tile == NULL) return -1;
-    *tile = (smg_tile){ .name = smg_arena_format(l->arena, "%s%d", name, l->k->tiles.count - 1),
-                        .kind = kind, .residence = where, .axis_count = axis_count, .pad = pad };
+    *tile = (smg_tile){.name = smg_arena_format(l->arena, "%s%d", name, l->k->tiles.count - 1),
+                       .kind = kind,
+                       .residence = where,
+                       .axis_count = axis_count,
+                       .pad = pad};
     if (tile->name == NULL) return -1;
     for (int i = 0; i < axis_count; i++) tile->axis[i] = axes[i];
     return l->k->tiles.count - 1;
@@ -79,7 +82,7 @@ static void add_leaf_axes(void *user, int leaf) {
 }
 
 smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr) {
-    axes_of a = { .l = l };
+    axes_of a = {.l = l};
     smg_expr_leaves(l->k->exprs, expr, add_leaf_axes, &a);
     return a.set;
 }
@@ -100,7 +103,7 @@ static void visit_deep(void *user, int leaf) {
 }
 
 void lower_leaves(const lowering *l, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
-    deep_walk w = { .l = l, .visit = visit, .user = user };
+    deep_walk w = {.l = l, .visit = visit, .user = user};
     smg_expr_leaves(l->k->exprs, expr, visit_deep, &w);
 }
 
@@ -111,8 +114,8 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
     smg_kbuffer *b = SMG_ARRAY_PUSH(l->arena, &l->k->buffers);
     if (b == NULL) return -1;
     const smg_node *n = smg_graph_node(l->g, source);
-    *b = (smg_kbuffer){ .type = n->type, .elements = smg_node_elements(l->g, source), .written = written,
-                        .value = source };
+    *b = (smg_kbuffer){
+        .type = n->type, .elements = smg_node_elements(l->g, source), .written = written, .value = source};
     b->name = smg_arena_string(l->arena, smg_graph_describe(l->g, source));
     return b->name != NULL ? l->k->buffers.count - 1 : -1;
 }
@@ -136,7 +139,7 @@ static smg_expr integer(lowering *l, int64_t value) {
 static smg_expr size_value(lowering *l, smg_size size) {
     int64_t value;
     if (smg_size_is_const(l->g->sizes, size, &value)) return integer(l, value);
-    smg_kleaf leaf = { .what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = size };
+    smg_kleaf leaf = {.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = size};
     int id = lower_new_leaf(l, leaf, -1);
     return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
 }
@@ -144,8 +147,11 @@ static smg_expr size_value(lowering *l, smg_size size) {
 static int new_access(lowering *l, const smg_sview *view, int buffer, const reach *r) {
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     if (access == NULL) return -1;
-    *access = (smg_access){ .buffer = buffer, .offset = view->offset, .index = r->index,
-                            .index_stride = r->stride, .index_limit = r->limit };
+    *access = (smg_access){.buffer = buffer,
+                           .offset = view->offset,
+                           .index = r->index,
+                           .index_stride = r->stride,
+                           .index_limit = r->limit};
     for (int i = 0; i < view->axis_count && i < SMG_ACCESS_AXES; i++) {
         access->axis[i] = view->axis[i];
         access->stride[i] = view->stride[i];
@@ -156,8 +162,8 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, const reac
 
 /* The sum of axes as an INT: axes that an access has no room for, and forms of the space. */
 static smg_expr iota(lowering *l, const smg_sview *form) {
-    reach none = { .index = SMG_EXPR_NONE };
-    smg_kleaf leaf = { .what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT };
+    reach none = {.index = SMG_EXPR_NONE};
+    smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     leaf.index = new_access(l, form, -1, &none);
     int id = leaf.index >= 0 ? lower_new_leaf(l, leaf, -1) : -1;
     return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
@@ -183,7 +189,7 @@ static smg_status space_leaf(lowering *l, int number, smg_expr *out_value) {
 /* An expression of the space in terms of the kernel's leaves. */
 static smg_status translate(lowering *l, smg_expr expr, smg_expr *out_value) {
     smg_expr_node n = *smg_expr_get(l->space->exprs, expr);
-    smg_expr arg[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    smg_expr arg[3] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     if (n.prim == SMG_PRIM_LEAF) return space_leaf(l, n.leaf, out_value);
     for (int i = 0; i < smg_prim_arity(n.prim) && l->refused == NULL; i++) SMG_TRY(translate(l, n.arg[i], &arg[i]));
     if (l->refused != NULL) return SMG_OK;
@@ -217,15 +223,16 @@ static smg_status sum_indices(lowering *l, const smg_sview *view, reach *out) {
         good = good == SMG_EXPR_NONE ? both : make2(l, SMG_PRIM_AND, good, both);
     }
     if (good != SMG_EXPR_NONE) sum = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, good, sum, integer(l, -1));
-    *out = (reach){ .index = sum, .stride = smg_size_const(l->g->sizes, 1),
-                    .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED) };
+    *out = (reach){.index = sum,
+                   .stride = smg_size_const(l->g->sizes, 1),
+                   .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED)};
     return SMG_OK;
 }
 
 static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
     smg_expr guard;
     smg_sview rest = *view;
-    *out = (reach){ .index = SMG_EXPR_NONE };
+    *out = (reach){.index = SMG_EXPR_NONE};
     SMG_TRY(all_guards(l, view->layer, view->layer_count, &guard));
     if (l->refused != NULL) return SMG_OK;
     bool crowded = view->axis_count > SMG_ACCESS_AXES;
@@ -293,7 +300,7 @@ static smg_status add_index_axes(lowering *l, smg_access *access) {
 
 static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
     const smg_node *source = smg_graph_node(l->g, view->source);
-    smg_kleaf leaf = { .what = SMG_KLEAF_LOAD, .kind = smg_type_kind(source->type) };
+    smg_kleaf leaf = {.what = SMG_KLEAF_LOAD, .kind = smg_type_kind(source->type)};
     reach r;
     SMG_TRY(reach_of(l, view, &r));
     if (l->refused != NULL) return SMG_OK;
@@ -307,8 +314,8 @@ static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_v
 }
 
 static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
-    reach none = { .index = SMG_EXPR_NONE };
-    smg_kleaf leaf = { .what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT };
+    reach none = {.index = SMG_EXPR_NONE};
+    smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
     if (new_access(l, view, -1, &none) < 0) return SMG_MEMORY;
     int id = leaf_of_last(l, leaf);
@@ -345,7 +352,7 @@ static smg_status view_value(lowering *l, const smg_sview *view, smg_expr *out_v
     if (kind == SMG_LEAF_NUMBER) {
         *out_value = smg_expr_const(l->k->exprs, smg_type_kind(source->type), source->value);
     } else if (kind == SMG_LEAF_SIZE) {
-        smg_kleaf leaf = { .what = SMG_KLEAF_SIZE, .kind = smg_type_kind(source->type), .size = source->size };
+        smg_kleaf leaf = {.what = SMG_KLEAF_SIZE, .kind = smg_type_kind(source->type), .size = source->size};
         int id = lower_new_leaf(l, leaf, -1);
         if (id >= 0) *out_value = smg_expr_leaf(l->k->exprs, leaf.kind, id);
     } else if (kind == SMG_LEAF_INDEX) {
@@ -373,7 +380,7 @@ smg_status lower_value(lowering *l, int node, smg_expr *out_value) {
     const smg_snode *n = &l->space->nodes.items[node];
     lnode *ln = &l->node[node];
     if (ln->value == SMG_EXPR_NONE) {
-        smg_expr operand[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+        smg_expr operand[3] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
         if (n->class_ == SMG_CLASS_GATHER) {
             SMG_TRY(lower_operand(l, n, 0, &ln->value));
         } else {

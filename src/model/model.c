@@ -35,8 +35,7 @@ static smg_status unknown_type(smg_context *ctx, const char *type) {
     for (size_t i = 0; i < SMG_COUNT_OF(families); i++)
         smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", families[i].type);
     smg_status status =
-        smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' is not supported; smg knows: %s", type,
-                 smg_text_cstr(&names));
+        smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' is not supported; smg knows: %s", type, smg_text_cstr(&names));
     smg_text_free(&names);
     return status;
 }
@@ -46,15 +45,13 @@ static smg_status without_embedding(smg_context *ctx, const char *type) {
     smg_text_init(&names, ctx);
     for (size_t i = 0; i < SMG_COUNT_OF(families); i++)
         if (families[i].pools) smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", families[i].type);
-    smg_status status =
-        smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' gives no sentence embedding; these do: %s",
-                 type, smg_text_cstr(&names));
+    smg_status status = smg_fail(ctx, SMG_UNSUPPORTED, "model_type '%s' gives no sentence embedding; these do: %s",
+                                 type, smg_text_cstr(&names));
     smg_text_free(&names);
     return status;
 }
 
-smg_status smg_model_build(smg_context *ctx, const smg_model_source *source,
-                           smg_graph **out_graph) {
+smg_status smg_model_build(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph) {
     const char *type;
     *out_graph = NULL;
     SMG_TRY(source->get_string(source->user, "model_type", "", &type));

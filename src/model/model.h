@@ -27,12 +27,11 @@ typedef struct smg_model_source {
     smg_status (*get_int)(void *user, const char *key, int64_t fallback, int64_t *out_value);
     smg_status (*get_float)(void *user, const char *key, double fallback, double *out_value);
     smg_status (*get_bool)(void *user, const char *key, bool fallback, bool *out_value);
-    smg_status (*get_string)(void *user, const char *key, const char *fallback,
-                             const char **out_value);
+    smg_status (*get_string)(void *user, const char *key, const char *fallback, const char **out_value);
     /* false when there is no such tensor; records nothing. *out_type is f32 or f16. Data may be NULL:
      * the graph then has shapes only. */
-    bool (*tensor)(void *user, const char *name, smg_type *out_type, int *out_rank,
-                   int64_t out_dims[SMG_MAX_RANK], const void **out_data);
+    bool (*tensor)(void *user, const char *name, smg_type *out_type, int *out_rank, int64_t out_dims[SMG_MAX_RANK],
+                   const void **out_data);
     /* What comes out beside, or instead of, "last_hidden_state": "embedding" f32[batch, hidden]. Text
      * encoders alone have it. */
     smg_model_pooling pooling;

@@ -34,11 +34,10 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         {"max_position_embeddings", 512, MODEL_MOST_ROWS, &e->positions},
     };
     SMG_TRY(smg_model_read_ints(ctx, source, rows, SMG_COUNT_OF(rows)));
-    SMG_TRY(
-        smg_model_check_multiple(ctx, "hidden_size", e->hidden, "num_attention_heads", e->heads));
+    SMG_TRY(smg_model_check_multiple(ctx, "hidden_size", e->hidden, "num_attention_heads", e->heads));
     if (m->groups > e->layers)
-        return smg_fail(ctx, SMG_FORMAT, "num_hidden_groups %lld is above num_hidden_layers %lld",
-                        (long long)m->groups, (long long)e->layers);
+        return smg_fail(ctx, SMG_FORMAT, "num_hidden_groups %lld is above num_hidden_layers %lld", (long long)m->groups,
+                        (long long)e->layers);
     SMG_TRY(smg_model_read_eps(ctx, source, "layer_norm_eps", 1e-12, &e->part.eps));
     return smg_model_read_activation(ctx, source, "hidden_act", "gelu_new", &e->part.activation);
 }
@@ -49,8 +48,7 @@ static smg_value layers(albert *m, smg_value x) {
         long long group = (long long)(i * m->groups / m->encoder.layers);
         for (int k = 0; k < m->inner_layers; k++)
             x = smg_model_encoder_layer(
-                &m->encoder, x,
-                smg_model_text(b, "encoder.albert_layer_groups.%lld.albert_layers.%d", group, k),
+                &m->encoder, x, smg_model_text(b, "encoder.albert_layer_groups.%lld.albert_layers.%d", group, k),
                 smg_model_text(b, "layer.%lld.%d", (long long)i, k));
     }
     return x;
@@ -63,14 +61,12 @@ static void build(void *user) {
     smg_model_find_prefix(b, "albert.", "embeddings.word_embeddings.weight");
     smg_model_encoder_inputs(e, e->positions);
     smg_value x = smg_model_encoder_embeddings(e, m->width, smg_model_encoder_places(e, m->width));
-    const model_linear widen = {
-        .scope = "encoder.embedding_hidden_mapping_in", .in = m->width, .out = e->hidden};
+    const model_linear widen = {.scope = "encoder.embedding_hidden_mapping_in", .in = m->width, .out = e->hidden};
     x = layers(m, smg_model_linear(b, x, &widen, "embeddings.hidden"));
     smg_model_encoder_outputs(e, x);
 }
 
-smg_status smg_model_build_albert(smg_context *ctx, const smg_model_source *source,
-                                  smg_graph **out) {
+smg_status smg_model_build_albert(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
     albert m = {.encoder = {.part = {.source = source}, .names = &names}};
     SMG_TRY(read_config(ctx, source, &m));
     return smg_model_finish(&m.encoder.part, ctx, "albert", build, &m, out);

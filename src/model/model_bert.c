@@ -33,27 +33,23 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     };
     const char *position_type;
     SMG_TRY(smg_model_read_ints(ctx, source, rows, SMG_COUNT_OF(rows)));
-    SMG_TRY(
-        smg_model_check_multiple(ctx, "hidden_size", e->hidden, "num_attention_heads", e->heads));
+    SMG_TRY(smg_model_check_multiple(ctx, "hidden_size", e->hidden, "num_attention_heads", e->heads));
     SMG_TRY(smg_model_read_eps(ctx, source, "layer_norm_eps", 1e-12, &e->part.eps));
     SMG_TRY(smg_model_read_activation(ctx, source, "hidden_act", "gelu", &e->part.activation));
     SMG_TRY(smg_model_refuse_bool(ctx, source, "is_decoder", false, true));
-    SMG_TRY(
-        source->get_string(source->user, "position_embedding_type", "absolute", &position_type));
+    SMG_TRY(source->get_string(source->user, "position_embedding_type", "absolute", &position_type));
     if (strcmp(position_type, "absolute") == 0) return SMG_OK;
-    return smg_fail(ctx, SMG_UNSUPPORTED,
-                    "position_embedding_type '%s' is not supported (absolute is)", position_type);
+    return smg_fail(ctx, SMG_UNSUPPORTED, "position_embedding_type '%s' is not supported (absolute is)", position_type);
 }
 
 static smg_status read_padding(smg_context *ctx, const smg_model_source *source, bert *m) {
     const model_encoder *e = &m->encoder;
     SMG_TRY(source->get_int(source->user, "pad_token_id", 1, &m->padding));
     if (m->padding < 0 || m->padding >= e->vocabulary)
-        return smg_fail(ctx, SMG_FORMAT, "pad_token_id is %lld, must be in [0, %lld)",
-                        (long long)m->padding, (long long)e->vocabulary);
+        return smg_fail(ctx, SMG_FORMAT, "pad_token_id is %lld, must be in [0, %lld)", (long long)m->padding,
+                        (long long)e->vocabulary);
     if (m->padding + 1 < e->positions) return SMG_OK;
-    return smg_fail(ctx, SMG_FORMAT,
-                    "max_position_embeddings %lld leaves no position above pad_token_id %lld",
+    return smg_fail(ctx, SMG_FORMAT, "max_position_embeddings %lld leaves no position above pad_token_id %lld",
                     (long long)e->positions, (long long)m->padding);
 }
 
@@ -67,8 +63,7 @@ static smg_value counted_places(bert *m) {
     count = smg_model_map2(b, "mul", count, valid);
     smg_value place = smg_model_map2(b, "add", count, smg_model_integer(b, m->padding));
     smg_model_named(b, place, "positions");
-    return smg_model_lookup(b, "embeddings.position_embeddings.weight", e->positions, e->hidden,
-                            place);
+    return smg_model_lookup(b, "embeddings.position_embeddings.weight", e->positions, e->hidden, place);
 }
 
 static void build(void *user) {
@@ -81,20 +76,17 @@ static void build(void *user) {
     smg_value place = counted ? counted_places(m) : smg_model_encoder_places(e, e->hidden);
     smg_value x = smg_model_encoder_embeddings(e, e->hidden, place);
     for (int i = 0; i < e->layers; i++)
-        x = smg_model_encoder_layer(e, x, smg_model_text(b, "encoder.layer.%d", i),
-                                    smg_model_text(b, "layer.%d", i));
+        x = smg_model_encoder_layer(e, x, smg_model_text(b, "encoder.layer.%d", i), smg_model_text(b, "layer.%d", i));
     smg_model_encoder_outputs(e, x);
 }
 
 smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
-    bert m = {
-        .encoder = {.part = {.source = source}, .names = &names}, .base = "bert.", .padding = -1};
+    bert m = {.encoder = {.part = {.source = source}, .names = &names}, .base = "bert.", .padding = -1};
     SMG_TRY(read_config(ctx, source, &m));
     return smg_model_finish(&m.encoder.part, ctx, "bert", build, &m, out);
 }
 
-smg_status smg_model_build_roberta(smg_context *ctx, const smg_model_source *source,
-                                   smg_graph **out) {
+smg_status smg_model_build_roberta(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
     bert m = {.encoder = {.part = {.source = source}, .names = &names}, .base = "roberta."};
     SMG_TRY(read_config(ctx, source, &m));
     SMG_TRY(read_padding(ctx, source, &m));

@@ -31,16 +31,14 @@ static void build(void *user) {
     model_builder *b = &m->part;
     smg_model_find_prefix(b, "distilbert.", "embeddings.word_embeddings.weight");
     smg_model_encoder_inputs(m, m->positions);
-    smg_value x =
-        smg_model_encoder_embeddings(m, m->hidden, smg_model_encoder_places(m, m->hidden));
+    smg_value x = smg_model_encoder_embeddings(m, m->hidden, smg_model_encoder_places(m, m->hidden));
     for (int i = 0; i < m->layers; i++)
         x = smg_model_encoder_layer(m, x, smg_model_text(b, "transformer.layer.%d", i),
                                     smg_model_text(b, "layer.%d", i));
     smg_model_encoder_outputs(m, x);
 }
 
-smg_status smg_model_build_distilbert(smg_context *ctx, const smg_model_source *source,
-                                      smg_graph **out) {
+smg_status smg_model_build_distilbert(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
     model_encoder m = {.part = {.source = source, .eps = 1e-12}, .names = &names};
     SMG_TRY(read_config(ctx, source, &m));
     return smg_model_finish(&m.part, ctx, "distilbert", build, &m, out);

@@ -18,8 +18,7 @@ void smg_model_encoder_inputs(model_encoder *m, int64_t most) {
 
 smg_value smg_model_encoder_places(model_encoder *m, int64_t width) {
     model_builder *b = &m->part;
-    smg_value table =
-        smg_model_weight(b, "embeddings.position_embeddings.weight", m->positions, width);
+    smg_value table = smg_model_weight(b, "embeddings.position_embeddings.weight", m->positions, width);
     return smg_graph_slice(b->g, table, 0, "0", "sequence", 1);
 }
 
@@ -34,8 +33,7 @@ static smg_value type_rows(model_encoder *m, int64_t width) {
 
 smg_value smg_model_encoder_embeddings(model_encoder *m, int64_t width, smg_value place) {
     model_builder *b = &m->part;
-    smg_value sum =
-        smg_model_lookup(b, "embeddings.word_embeddings.weight", m->vocabulary, width, m->ids);
+    smg_value sum = smg_model_lookup(b, "embeddings.word_embeddings.weight", m->vocabulary, width, m->ids);
     smg_model_named(b, sum, "embeddings.word");
     smg_value kind = type_rows(m, width);
     if (kind.id != 0) {
@@ -48,11 +46,9 @@ smg_value smg_model_encoder_embeddings(model_encoder *m, int64_t width, smg_valu
 }
 
 /* One of query, key, value: [batch, sequence, heads, dim]. */
-static smg_value heads_of(model_encoder *m, smg_value x, const char *scope, const char *tensor,
-                          const char *name) {
+static smg_value heads_of(model_encoder *m, smg_value x, const char *scope, const char *tensor, const char *name) {
     model_builder *b = &m->part;
-    const model_linear linear = {
-        .scope = smg_model_text(b, "%s.%s", scope, tensor), .in = m->hidden, .out = m->hidden};
+    const model_linear linear = {.scope = smg_model_text(b, "%s.%s", scope, tensor), .in = m->hidden, .out = m->hidden};
     smg_value y = smg_model_linear(b, x, &linear, name);
     return smg_model_heads(b, y, "sequence", m->heads, m->hidden / m->heads, name);
 }
@@ -72,15 +68,13 @@ static smg_value attention(model_encoder *m, smg_value x, const char *scope, con
     smg_value q = heads_of(m, x, scope, names->query, smg_model_text(b, "%s.query", name));
     smg_value k = heads_of(m, x, scope, names->key, smg_model_text(b, "%s.key", name));
     smg_value v = heads_of(m, x, scope, names->value, smg_model_text(b, "%s.value", name));
-    const model_linear out = {.scope = smg_model_text(b, "%s.%s", scope, names->attention),
-                              .in = m->hidden,
-                              .out = m->hidden};
+    const model_linear out = {
+        .scope = smg_model_text(b, "%s.%s", scope, names->attention), .in = m->hidden, .out = m->hidden};
     return smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out,
                             smg_model_text(b, "%s.attention", name));
 }
 
-smg_value smg_model_encoder_layer(model_encoder *m, smg_value x, const char *scope,
-                                  const char *name) {
+smg_value smg_model_encoder_layer(model_encoder *m, smg_value x, const char *scope, const char *name) {
     model_builder *b = &m->part;
     const model_encoder_names *names = m->names;
     const model_linear inner = {
@@ -89,8 +83,8 @@ smg_value smg_model_encoder_layer(model_encoder *m, smg_value x, const char *sco
         .scope = smg_model_text(b, "%s.%s", scope, names->outer), .in = m->inner, .out = m->hidden};
     smg_value y = smg_model_map2(b, "add", attention(m, x, scope, name), x);
     smg_model_named(b, y, smg_model_text(b, "%s.attention.residual", name));
-    y = smg_model_layer_norm(b, y, smg_model_text(b, "%s.%s", scope, names->attention_norm),
-                             m->hidden, smg_model_text(b, "%s.attention.norm", name));
+    y = smg_model_layer_norm(b, y, smg_model_text(b, "%s.%s", scope, names->attention_norm), m->hidden,
+                             smg_model_text(b, "%s.attention.norm", name));
     smg_value z = smg_model_map2(b, "add", smg_model_mlp(b, y, &inner, &outer, name), y);
     smg_model_named(b, z, smg_model_text(b, "%s.residual", name));
     return smg_model_layer_norm(b, z, smg_model_text(b, "%s.%s", scope, names->norm), m->hidden,
@@ -102,8 +96,7 @@ smg_value smg_model_encoder_layer(model_encoder *m, smg_value x, const char *sco
 /* sum over tokens of mask * h, divided by the number of valid tokens */
 static smg_value mean_of_valid(model_builder *b, smg_value hidden_state, smg_value mask) {
     smg_value weights = smg_graph_reshape(b->g, mask, "batch, sequence, 1");
-    smg_value sum =
-        smg_graph_reduce(b->g, "sum", smg_model_map2(b, "mul", hidden_state, weights), 1, false);
+    smg_value sum = smg_graph_reduce(b->g, "sum", smg_model_map2(b, "mul", hidden_state, weights), 1, false);
     smg_value count = smg_graph_reduce(b->g, "sum", mask, 1, true);
     count = smg_model_map2(b, "max", count, smg_model_number(b, 1e-9));
     return smg_model_map2(b, "div", sum, count);
@@ -114,16 +107,14 @@ static smg_value pool(model_encoder *m, smg_value hidden_state) {
     smg_value pooled;
     if (b->source->pooling == SMG_MODEL_POOLING_CLS) {
         smg_value first = smg_graph_slice(b->g, hidden_state, 1, "0", "1", 1);
-        pooled =
-            smg_graph_reshape(b->g, first, smg_model_text(b, "batch, %lld", (long long)m->hidden));
+        pooled = smg_graph_reshape(b->g, first, smg_model_text(b, "batch, %lld", (long long)m->hidden));
     } else {
         pooled = mean_of_valid(b, hidden_state, m->mask);
     }
     smg_model_named(b, pooled, "pooled");
     if (!b->source->normalize) return pooled;
     smg_value energy = smg_graph_reduce(b->g, "sum", smg_model_map1(b, "square", pooled), 1, true);
-    smg_value norm =
-        smg_model_map2(b, "max", smg_model_map1(b, "sqrt", energy), smg_model_number(b, 1e-12));
+    smg_value norm = smg_model_map2(b, "max", smg_model_map1(b, "sqrt", energy), smg_model_number(b, 1e-12));
     return smg_model_named(b, smg_model_map2(b, "div", pooled, norm), "normalized");
 }
 

@@ -14,10 +14,8 @@ typedef struct gpt2 {
 
 static smg_status read_config(smg_context *ctx, const smg_model_source *source, gpt2 *m) {
     const model_int rows[] = {
-        {"n_embd", 768, MODEL_MOST_WIDTH, &m->hidden},
-        {"n_layer", 12, MODEL_MOST_LAYERS, &m->layers},
-        {"n_head", 12, MODEL_MOST_HEADS, &m->heads},
-        {"vocab_size", 50257, MODEL_MOST_ROWS, &m->vocabulary},
+        {"n_embd", 768, MODEL_MOST_WIDTH, &m->hidden},         {"n_layer", 12, MODEL_MOST_LAYERS, &m->layers},
+        {"n_head", 12, MODEL_MOST_HEADS, &m->heads},           {"vocab_size", 50257, MODEL_MOST_ROWS, &m->vocabulary},
         {"n_positions", 1024, MODEL_MOST_ROWS, &m->positions},
     };
     SMG_TRY(smg_model_read_ints(ctx, source, rows, SMG_COUNT_OF(rows)));
@@ -25,11 +23,9 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     SMG_TRY(smg_model_read_ints(ctx, source, &inner, 1));
     SMG_TRY(smg_model_check_multiple(ctx, "n_embd", m->hidden, "n_head", m->heads));
     SMG_TRY(smg_model_read_eps(ctx, source, "layer_norm_epsilon", 1e-5, &m->part.eps));
-    SMG_TRY(smg_model_read_activation(ctx, source, "activation_function", "gelu_new",
-                                      &m->part.activation));
+    SMG_TRY(smg_model_read_activation(ctx, source, "activation_function", "gelu_new", &m->part.activation));
     SMG_TRY(source->get_bool(source->user, "scale_attn_weights", true, &m->scaled));
-    SMG_TRY(source->get_bool(source->user, "scale_attn_by_inverse_layer_idx", false,
-                             &m->scaled_by_layer));
+    SMG_TRY(source->get_bool(source->user, "scale_attn_by_inverse_layer_idx", false, &m->scaled_by_layer));
     SMG_TRY(smg_model_refuse_bool(ctx, source, "add_cross_attention", false, true));
     return smg_model_architecture(source, "LMHead", true, &m->head);
 }
@@ -60,10 +56,8 @@ static smg_value attention(gpt2 *m, smg_value x, int layer) {
                                      .scale = m->scaled_by_layer ? scale / (layer + 1) : scale,
                                      .causal = true,
                                      .name = smg_model_text(b, "layer.%d", layer)};
-    const model_linear out = {.scope = smg_model_text(b, "h.%d.attn.c_proj", layer),
-                              .in = m->hidden,
-                              .out = m->hidden,
-                              .in_out = true};
+    const model_linear out = {
+        .scope = smg_model_text(b, "h.%d.attn.c_proj", layer), .in = m->hidden, .out = m->hidden, .in_out = true};
     smg_value q = heads_of(m, x, layer, 0, "query"), k = heads_of(m, x, layer, 1, "key");
     smg_value v = heads_of(m, x, layer, 2, "value");
     return smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out,
@@ -73,14 +67,10 @@ static smg_value attention(gpt2 *m, smg_value x, int layer) {
 static smg_value decoder_layer(gpt2 *m, smg_value x, int layer) {
     model_builder *b = &m->part;
     const char *name = smg_model_text(b, "layer.%d", layer);
-    const model_linear inner = {.scope = smg_model_text(b, "h.%d.mlp.c_fc", layer),
-                                .in = m->hidden,
-                                .out = m->inner,
-                                .in_out = true};
-    const model_linear outer = {.scope = smg_model_text(b, "h.%d.mlp.c_proj", layer),
-                                .in = m->inner,
-                                .out = m->hidden,
-                                .in_out = true};
+    const model_linear inner = {
+        .scope = smg_model_text(b, "h.%d.mlp.c_fc", layer), .in = m->hidden, .out = m->inner, .in_out = true};
+    const model_linear outer = {
+        .scope = smg_model_text(b, "h.%d.mlp.c_proj", layer), .in = m->inner, .out = m->hidden, .in_out = true};
     smg_value y = smg_model_layer_norm(b, x, smg_model_text(b, "h.%d.ln_1", layer), m->hidden,
                                        smg_model_text(b, "%s.attention.norm", name));
     x = smg_model_map2(b, "add", attention(m, y, layer), x);

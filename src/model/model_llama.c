@@ -14,12 +14,10 @@ typedef struct llama {
 static smg_status read_heads(smg_context *ctx, const smg_model_source *source, llama *m) {
     const model_int kv = {"num_key_value_heads", m->heads, MODEL_MOST_HEADS, &m->kv_heads};
     SMG_TRY(smg_model_read_ints(ctx, source, &kv, 1));
-    SMG_TRY(smg_model_check_multiple(ctx, "num_attention_heads", m->heads, "num_key_value_heads",
-                                     m->kv_heads));
+    SMG_TRY(smg_model_check_multiple(ctx, "num_attention_heads", m->heads, "num_key_value_heads", m->kv_heads));
     SMG_TRY(source->get_int(source->user, "head_dim", 0, &m->dim));
     if (m->dim == 0) {
-        SMG_TRY(smg_model_check_multiple(ctx, "hidden_size", m->hidden, "num_attention_heads",
-                                         m->heads));
+        SMG_TRY(smg_model_check_multiple(ctx, "hidden_size", m->hidden, "num_attention_heads", m->heads));
         m->dim = m->hidden / m->heads;
     }
     const model_int dim = {"head_dim", m->dim, MODEL_MOST_HEADS, &m->dim};
@@ -47,11 +45,9 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     return smg_model_read_rotary(ctx, source, &m->rotary);
 }
 
-static smg_value heads_of(llama *m, smg_value x, int layer, const char *tensor, int64_t heads,
-                          const char *name) {
+static smg_value heads_of(llama *m, smg_value x, int layer, const char *tensor, int64_t heads, const char *name) {
     model_builder *b = &m->part;
-    const model_linear linear = {.scope =
-                                     smg_model_text(b, "layers.%d.self_attn.%s", layer, tensor),
+    const model_linear linear = {.scope = smg_model_text(b, "layers.%d.self_attn.%s", layer, tensor),
                                  .in = m->hidden,
                                  .out = heads * m->dim,
                                  .no_bias = !m->attention_bias};
@@ -98,12 +94,12 @@ static smg_value decoder_layer(llama *m, smg_value x, int layer) {
     const model_linear gate = mlp_part(m, layer, "gate_proj", false);
     const model_linear inner = mlp_part(m, layer, "up_proj", false);
     const model_linear outer = mlp_part(m, layer, "down_proj", true);
-    smg_value y = smg_model_rms_norm(b, x, smg_model_text(b, "layers.%d.input_layernorm", layer),
-                                     m->hidden, smg_model_text(b, "%s.attention.norm", name));
+    smg_value y = smg_model_rms_norm(b, x, smg_model_text(b, "layers.%d.input_layernorm", layer), m->hidden,
+                                     smg_model_text(b, "%s.attention.norm", name));
     x = smg_model_map2(b, "add", attention(m, y, layer), x);
     smg_model_named(b, x, smg_model_text(b, "%s.attention.residual", name));
-    y = smg_model_rms_norm(b, x, smg_model_text(b, "layers.%d.post_attention_layernorm", layer),
-                           m->hidden, smg_model_text(b, "%s.norm", name));
+    y = smg_model_rms_norm(b, x, smg_model_text(b, "layers.%d.post_attention_layernorm", layer), m->hidden,
+                           smg_model_text(b, "%s.norm", name));
     x = smg_model_map2(b, "add", smg_model_gated_mlp(b, y, &gate, &inner, &outer, name), x);
     return smg_model_named(b, x, smg_model_text(b, "%s.residual", name));
 }
@@ -125,8 +121,7 @@ static void build(void *user) {
         smg_graph_output(b->g, "last_hidden_state", x);
 }
 
-smg_status smg_model_build_llama(smg_context *ctx, const smg_model_source *source,
-                                 smg_graph **out) {
+smg_status smg_model_build_llama(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
     llama m = {.part = {.source = source}};
     SMG_TRY(read_config(ctx, source, &m));
     return smg_model_finish(&m.part, ctx, "llama", build, &m, out);

@@ -16,8 +16,7 @@ const char *smg_model_text(model_builder *b, const char *format, ...) {
     int length = vsnprintf(buffer, sizeof buffer, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof buffer) {
-        smg_model_fail(b,
-                       smg_fail(b->g->ctx, SMG_INVALID, "a name of %d bytes is too long", length));
+        smg_model_fail(b, smg_fail(b->g->ctx, SMG_INVALID, "a name of %d bytes is too long", length));
         return "";
     }
     const char *copy = smg_arena_string(b->g->arena, buffer);
@@ -46,8 +45,7 @@ typedef struct found_tensor {
 } found_tensor;
 
 static bool find(const model_builder *b, const char *full_name, found_tensor *out) {
-    return b->source->tensor(b->source->user, full_name, &out->type, &out->rank, out->dims,
-                             &out->data);
+    return b->source->tensor(b->source->user, full_name, &out->type, &out->rank, out->dims, &out->data);
 }
 
 bool smg_model_has_tensor(const model_builder *b, const char *full_name) {
@@ -71,8 +69,7 @@ static bool look_up_old(model_builder *b, const char *name, found_tensor *out) {
     for (size_t i = 0; i < 2; i++) {
         size_t tail = strlen(pairs[i][0]);
         if (length < tail || strcmp(name + length - tail, pairs[i][0]) != 0) continue;
-        return look_up(b, smg_model_text(b, "%.*s%s", (int)(length - tail), name, pairs[i][1]),
-                       out);
+        return look_up(b, smg_model_text(b, "%.*s%s", (int)(length - tail), name, pairs[i][1]), out);
     }
     return false;
 }
@@ -103,10 +100,9 @@ static smg_value wrong_tensor(model_builder *b, smg_status code, const char *nam
 void smg_model_tell_wrong(model_builder *b) {
     smg_context *ctx = b->g->ctx;
     if (b->wrong_count == 0 || b->g->status != SMG_OK) return;
-    smg_status status = b->wrong_count == 1
-                            ? smg_fail(ctx, b->wrong, "%s", b->wrong_text)
-                            : smg_fail(ctx, b->wrong, "%d tensors are wrong: %s%s", b->wrong_count, b->wrong_text,
-                                       b->wrong_count > MOST_TOLD ? "; and so on" : "");
+    smg_status status = b->wrong_count == 1 ? smg_fail(ctx, b->wrong, "%s", b->wrong_text)
+                                            : smg_fail(ctx, b->wrong, "%d tensors are wrong: %s%s", b->wrong_count,
+                                                       b->wrong_text, b->wrong_count > MOST_TOLD ? "; and so on" : "");
     smg_model_fail(b, status);
 }
 
@@ -119,11 +115,10 @@ static smg_value check_tensor(model_builder *b, const char *name, int rank, cons
                             smg_model_text(b, "tensor %s%s is [%s], the configuration makes it [%s]", b->prefix, name,
                                            shape_text(b, found->rank, found->dims), shape_text(b, rank, dims)));
     if (smg_type_kind(found->type) != SMG_KIND_FLOAT)
-        return wrong_tensor(b, SMG_UNSUPPORTED, name, rank, dims,
-                            smg_model_text(b, "tensor %s%s is %s, must be f32 or f16", b->prefix, name,
-                                           smg_type_word(found->type)));
-    return smg_graph_constant(b->g, name, smg_type_word(found->type), shape_text(b, rank, dims),
-                              found->data);
+        return wrong_tensor(
+            b, SMG_UNSUPPORTED, name, rank, dims,
+            smg_model_text(b, "tensor %s%s is %s, must be f32 or f16", b->prefix, name, smg_type_word(found->type)));
+    return smg_graph_constant(b->g, name, smg_type_word(found->type), shape_text(b, rank, dims), found->data);
 }
 
 smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const int64_t *dims) {
@@ -141,8 +136,7 @@ smg_value smg_model_tensor(model_builder *b, const char *name, int rank, const i
         value = wrong_tensor(b, SMG_NOT_FOUND, name, rank, dims,
                              smg_model_text(b, "tensor %s [%s] is not in the model", full, shape_text(b, rank, dims)));
     void *id = (void *)(uintptr_t)(unsigned)value.id;
-    if (smg_map_set(b->weights, full, strlen(full), id) != SMG_OK)
-        return smg_model_fail(b, SMG_MEMORY);
+    if (smg_map_set(b->weights, full, strlen(full), id) != SMG_OK) return smg_model_fail(b, SMG_MEMORY);
     return !there || found.type == SMG_TYPE_F32 || value.id == 0 ? value : smg_graph_cast(b->g, value, "f32");
 }
 
@@ -177,8 +171,7 @@ static smg_value part_of(model_builder *b, const model_linear *linear, smg_value
                            smg_model_text(b, "%lld", (long long)linear->out), 1);
 }
 
-smg_value smg_model_linear(model_builder *b, smg_value x, const model_linear *linear,
-                           const char *name) {
+smg_value smg_model_linear(model_builder *b, smg_value x, const model_linear *linear, const char *name) {
     int64_t whole = linear->whole > 0 ? linear->whole : linear->out;
     const char *weight_name = smg_model_text(b, "%s.weight", linear->scope);
     smg_value weight = linear->in_out ? smg_model_weight(b, weight_name, linear->in, whole)
@@ -193,13 +186,11 @@ smg_value smg_model_linear(model_builder *b, smg_value x, const model_linear *li
     return smg_model_named(b, smg_model_map2(b, "add", product, bias), name);
 }
 
-smg_value smg_model_lookup(model_builder *b, const char *name, int64_t rows, int64_t width,
-                           smg_value ids) {
+smg_value smg_model_lookup(model_builder *b, const char *name, int64_t rows, int64_t width, smg_value ids) {
     return smg_graph_gather(b->g, smg_model_weight(b, name, rows, width), ids);
 }
 
-void smg_model_logits(model_builder *b, smg_value x, smg_value words, int64_t vocabulary,
-                      int64_t width) {
+void smg_model_logits(model_builder *b, smg_value x, smg_value words, int64_t vocabulary, int64_t width) {
     static const char head[] = "lm_head.weight";
     const char *prefix = b->prefix;
     if (!b->tied || smg_model_has_tensor(b, head)) {

@@ -3,8 +3,8 @@
  * own that keys and values lack: nothing is repeated in memory. */
 #include "model/model_private.h"
 
-smg_value smg_model_heads(model_builder *b, smg_value x, const char *tokens, int64_t heads,
-                          int64_t dim, const char *name) {
+smg_value smg_model_heads(model_builder *b, smg_value x, const char *tokens, int64_t heads, int64_t dim,
+                          const char *name) {
     smg_value y = smg_graph_reshape(b->g, x, smg_model_dims(b, tokens, heads, dim));
     return smg_model_named(b, y, smg_model_text(b, "%s.heads", name));
 }
@@ -29,8 +29,7 @@ static smg_value softmax(model_builder *b, smg_value scores, const char *name) {
 
 /* A term of [..., queries, keys] as the scores have their axes: with an axis more where heads are
  * grouped. `heads` is the extent of the term's second axis from the left. */
-static smg_value term_view(model_builder *b, const model_attention *a, smg_value term,
-                           const char *dims) {
+static smg_value term_view(model_builder *b, const model_attention *a, smg_value term, const char *dims) {
     return a->kv_heads == a->heads ? term : smg_graph_reshape(b->g, term, dims);
 }
 
@@ -46,11 +45,9 @@ static smg_value causal(model_builder *b, const model_attention *a, smg_value sc
 static smg_value masked_scores(model_builder *b, const model_attention *a, smg_value scores) {
     long long kv_heads = (long long)a->kv_heads, group = (long long)(a->heads / a->kv_heads);
     smg_value masked = scores;
-    if (a->scale < 1.0 || a->scale > 1.0)
-        masked = smg_model_map2(b, "mul", masked, smg_model_number(b, a->scale));
+    if (a->scale < 1.0 || a->scale > 1.0) masked = smg_model_map2(b, "mul", masked, smg_model_number(b, a->scale));
     if (a->bias.id != 0) {
-        const char *dims =
-            smg_model_text(b, "%lld, %lld, %s, %s", kv_heads, group, a->queries, a->keys);
+        const char *dims = smg_model_text(b, "%lld, %lld, %s, %s", kv_heads, group, a->queries, a->keys);
         masked = smg_model_map2(b, "add", masked, term_view(b, a, a->bias, dims));
     }
     if (a->mask_term.id != 0) {
@@ -61,22 +58,18 @@ static smg_value masked_scores(model_builder *b, const model_attention *a, smg_v
     return masked;
 }
 
-smg_value smg_model_attention(model_builder *b, const model_attention *a, smg_value q, smg_value k,
-                              smg_value v) {
+smg_value smg_model_attention(model_builder *b, const model_attention *a, smg_value q, smg_value k, smg_value v) {
     bool grouped = a->kv_heads != a->heads;
     if (grouped)
-        q = smg_graph_reshape(
-            b->g, q,
-            smg_model_text(b, "batch, %s, %lld, %lld, %lld", a->queries, (long long)a->kv_heads,
-                           (long long)(a->heads / a->kv_heads), (long long)a->dim));
-    smg_value scores =
-        smg_graph_contract(b->g, grouped ? "bshgd,bthd->bhgst" : "bshd,bthd->bhst", q, k);
+        q = smg_graph_reshape(b->g, q,
+                              smg_model_text(b, "batch, %s, %lld, %lld, %lld", a->queries, (long long)a->kv_heads,
+                                             (long long)(a->heads / a->kv_heads), (long long)a->dim));
+    smg_value scores = smg_graph_contract(b->g, grouped ? "bshgd,bthd->bhgst" : "bshd,bthd->bhst", q, k);
     smg_model_named(b, scores, smg_model_text(b, "%s.scores", a->name));
     smg_value masked = masked_scores(b, a, scores);
     if (masked.id != scores.id) smg_model_named(b, masked, smg_model_text(b, "%s.masked", a->name));
     smg_value p = softmax(b, masked, smg_model_text(b, "%s.probabilities", a->name));
-    smg_value context =
-        smg_graph_contract(b->g, grouped ? "bhgst,bthd->bshgd" : "bhst,bthd->bshd", p, v);
+    smg_value context = smg_graph_contract(b->g, grouped ? "bhgst,bthd->bshgd" : "bhst,bthd->bshd", p, v);
     smg_model_named(b, context, smg_model_text(b, "%s.context", a->name));
     return smg_graph_reshape(b->g, context, smg_model_dims(b, a->queries, a->heads * a->dim, 0));
 }

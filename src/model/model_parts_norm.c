@@ -16,8 +16,7 @@ static smg_value inverse_root(model_builder *b, smg_value variance) {
     return smg_model_map1(b, "rsqrt", safe);
 }
 
-smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope, int64_t width,
-                               const char *name) {
+smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope, int64_t width, const char *name) {
     smg_value mean = mean_over(b, x, width);
     smg_value centred = smg_model_map2(b, "sub", x, mean);
     smg_value variance = mean_over(b, smg_model_map1(b, "square", centred), width);
@@ -28,12 +27,10 @@ smg_value smg_model_layer_norm(model_builder *b, smg_value x, const char *scope,
     smg_model_named(b, centred, smg_model_text(b, "%s.centred", name));
     smg_model_named(b, variance, smg_model_text(b, "%s.variance", name));
     smg_model_named(b, normal, smg_model_text(b, "%s.normal", name));
-    return smg_model_named(
-        b, smg_model_map2(b, "add", smg_model_map2(b, "mul", normal, scale), shift), name);
+    return smg_model_named(b, smg_model_map2(b, "add", smg_model_map2(b, "mul", normal, scale), shift), name);
 }
 
-smg_value smg_model_rms_norm(model_builder *b, smg_value x, const char *scope, int64_t width,
-                             const char *name) {
+smg_value smg_model_rms_norm(model_builder *b, smg_value x, const char *scope, int64_t width, const char *name) {
     smg_value energy = mean_over(b, smg_model_map1(b, "square", x), width);
     smg_value normal = smg_model_map2(b, "mul", x, inverse_root(b, energy));
     smg_value scale = smg_model_weight(b, smg_model_text(b, "%s.weight", scope), width, 0);
@@ -123,22 +120,20 @@ const char *smg_model_activation_names(void) {
 
 smg_value smg_model_activation(model_builder *b, smg_value x, const char *name) {
     const struct activation *activation = find_activation(b->activation);
-    return activation ? smg_model_named(b, activation->build(b, x), name)
-                      : smg_model_fail(b, SMG_UNSUPPORTED);
+    return activation ? smg_model_named(b, activation->build(b, x), name) : smg_model_fail(b, SMG_UNSUPPORTED);
 }
 
 /* ---- perceptrons ---------------------------------------------------------------------------- */
 
-smg_value smg_model_mlp(model_builder *b, smg_value x, const model_linear *inner,
-                        const model_linear *outer, const char *name) {
+smg_value smg_model_mlp(model_builder *b, smg_value x, const model_linear *inner, const model_linear *outer,
+                        const char *name) {
     smg_value y = smg_model_linear(b, x, inner, smg_model_text(b, "%s.inner", name));
     y = smg_model_activation(b, y, smg_model_text(b, "%s.activation", name));
     return smg_model_linear(b, y, outer, smg_model_text(b, "%s.outer", name));
 }
 
-smg_value smg_model_gated_mlp(model_builder *b, smg_value x, const model_linear *gate,
-                              const model_linear *inner, const model_linear *outer,
-                              const char *name) {
+smg_value smg_model_gated_mlp(model_builder *b, smg_value x, const model_linear *gate, const model_linear *inner,
+                              const model_linear *outer, const char *name) {
     smg_value open = smg_model_linear(b, x, gate, smg_model_text(b, "%s.gate", name));
     open = smg_model_activation(b, open, smg_model_text(b, "%s.activation", name));
     smg_value y = smg_model_linear(b, x, inner, smg_model_text(b, "%s.inner", name));

@@ -6,13 +6,11 @@
 
 #include <math.h>
 
-enum {
-    MOST_POSITIONS = 32768
-}; /* rows of the tables: longer rows are not for a model without cache */
+enum { MOST_POSITIONS = 32768 }; /* rows of the tables: longer rows are not for a model without cache */
 
 /* The key within rope_parameters (new files) or rope_scaling (older ones). */
-static smg_status read_scaling(const smg_model_source *source, const char *new_key,
-                               const char *old_key, double fallback, double *out) {
+static smg_status read_scaling(const smg_model_source *source, const char *new_key, const char *old_key,
+                               double fallback, double *out) {
     SMG_TRY(source->get_float(source->user, old_key, fallback, out));
     return source->get_float(source->user, new_key, *out, out);
 }
@@ -25,19 +23,17 @@ static smg_status read_type(const smg_model_source *source, const char **out_typ
 
 static smg_status check_positive(smg_context *ctx, const char *key, double value) {
     if (value > 0.0 && value <= 1e30) return SMG_OK;
-    return smg_fail(ctx, SMG_FORMAT, "%s of the rotary positions is %g, must be in (0, 1e30]", key,
-                    value);
+    return smg_fail(ctx, SMG_FORMAT, "%s of the rotary positions is %g, must be in (0, 1e30]", key, value);
 }
 
 static smg_status read_llama3(smg_context *ctx, const smg_model_source *source, model_rotary *r) {
     double old = 0.0;
-    SMG_TRY(read_scaling(source, "rope_parameters.low_freq_factor", "rope_scaling.low_freq_factor",
-                         0.0, &r->low_factor));
-    SMG_TRY(read_scaling(source, "rope_parameters.high_freq_factor",
-                         "rope_scaling.high_freq_factor", 0.0, &r->high_factor));
+    SMG_TRY(
+        read_scaling(source, "rope_parameters.low_freq_factor", "rope_scaling.low_freq_factor", 0.0, &r->low_factor));
+    SMG_TRY(read_scaling(source, "rope_parameters.high_freq_factor", "rope_scaling.high_freq_factor", 0.0,
+                         &r->high_factor));
     SMG_TRY(read_scaling(source, "rope_parameters.original_max_position_embeddings",
-                         "rope_scaling.original_max_position_embeddings", (double)r->positions,
-                         &old));
+                         "rope_scaling.original_max_position_embeddings", (double)r->positions, &old));
     SMG_TRY(check_positive(ctx, "low_freq_factor", r->low_factor));
     SMG_TRY(check_positive(ctx, "original_max_position_embeddings", old));
     r->old_positions = old < 1e15 ? (int64_t)old : INT64_C(1000000000000000);
@@ -48,26 +44,21 @@ static smg_status read_llama3(smg_context *ctx, const smg_model_source *source, 
                     r->high_factor, r->low_factor);
 }
 
-smg_status smg_model_read_rotary(smg_context *ctx, const smg_model_source *source,
-                                 model_rotary *r) {
+smg_status smg_model_read_rotary(smg_context *ctx, const smg_model_source *source, model_rotary *r) {
     double share = 1.0;
     if (r->dim % 2 != 0)
-        return smg_fail(ctx, SMG_FORMAT, "head_dim is %lld, rotary positions take an even one",
-                        (long long)r->dim);
+        return smg_fail(ctx, SMG_FORMAT, "head_dim is %lld, rotary positions take an even one", (long long)r->dim);
     if (r->positions > MODEL_MOST_TOKENS) r->positions = MODEL_MOST_TOKENS;
     SMG_TRY(read_scaling(source, "rope_parameters.rope_theta", "rope_theta", 10000.0, &r->theta));
     SMG_TRY(check_positive(ctx, "rope_theta", r->theta));
-    SMG_TRY(read_scaling(source, "rope_parameters.partial_rotary_factor", "partial_rotary_factor",
-                         1.0, &share));
+    SMG_TRY(read_scaling(source, "rope_parameters.partial_rotary_factor", "partial_rotary_factor", 1.0, &share));
     if (share < 1.0 || share > 1.0)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "partial_rotary_factor %g is not supported (1 is)",
-                        share);
+        return smg_fail(ctx, SMG_UNSUPPORTED, "partial_rotary_factor %g is not supported (1 is)", share);
     SMG_TRY(read_type(source, &r->type));
     if (strcmp(r->type, "default") == 0) return SMG_OK;
     bool llama3 = strcmp(r->type, "llama3") == 0;
     if (!llama3 && strcmp(r->type, "linear") != 0)
-        return smg_fail(ctx, SMG_UNSUPPORTED,
-                        "rope_type %s is not supported (default linear llama3 are)", r->type);
+        return smg_fail(ctx, SMG_UNSUPPORTED, "rope_type %s is not supported (default linear llama3 are)", r->type);
     SMG_TRY(read_scaling(source, "rope_parameters.factor", "rope_scaling.factor", 0.0, &r->factor));
     SMG_TRY(check_positive(ctx, "factor", r->factor));
     return llama3 ? read_llama3(ctx, source, r) : SMG_OK;
@@ -91,8 +82,7 @@ static float frequency_of(const model_rotary *r, int64_t pair) {
 }
 
 /* The first `sequence` rows of a table [positions, halves, dim / 2], with an axis for heads. */
-static smg_value rows_of(model_builder *b, const model_rotary *r, const float *table, int halves,
-                         const char *name) {
+static smg_value rows_of(model_builder *b, const model_rotary *r, const float *table, int halves, const char *name) {
     long long half = (long long)(r->dim / 2);
     const char *dims = smg_model_text(b, "%lld, %d, %lld", (long long)r->positions, halves, half);
     smg_value rows = smg_graph_constant(b->g, name, "f32", dims, table);
@@ -126,14 +116,12 @@ void smg_model_make_rotary(model_builder *b, model_rotary *r) {
     r->sin = rows_of(b, r, sines, 2, "rotary.sin");
 }
 
-smg_value smg_model_rotate(model_builder *b, const model_rotary *r, smg_value x, int64_t heads,
-                           const char *name) {
-    const char *halves = smg_model_text(b, "batch, sequence, %lld, 2, %lld", (long long)heads,
-                                        (long long)(r->dim / 2));
+smg_value smg_model_rotate(model_builder *b, const model_rotary *r, smg_value x, int64_t heads, const char *name) {
+    const char *halves = smg_model_text(b, "batch, sequence, %lld, 2, %lld", (long long)heads, (long long)(r->dim / 2));
     x = smg_graph_reshape(b->g, x, halves);
     smg_value other = smg_graph_slice(b->g, x, 3, "1", "2", -1);
-    smg_value turned = smg_model_map2(b, "add", smg_model_map2(b, "mul", x, r->cos),
-                                      smg_model_map2(b, "mul", other, r->sin));
+    smg_value turned =
+        smg_model_map2(b, "add", smg_model_map2(b, "mul", x, r->cos), smg_model_map2(b, "mul", other, r->sin));
     smg_model_named(b, turned, smg_model_text(b, "%s.turned", name));
     return smg_graph_reshape(b->g, turned, smg_model_dims(b, "sequence", heads, r->dim));
 }

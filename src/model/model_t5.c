@@ -34,16 +34,14 @@ static smg_status read_activation(smg_context *ctx, const smg_model_source *sour
     m->part.activation = m->gated ? word + sizeof mark - 1 : word;
     if (strcmp(word, "gated-gelu") == 0) m->part.activation = "gelu_new";
     if (smg_model_activation_known(m->part.activation)) return SMG_OK;
-    return smg_fail(ctx, SMG_UNSUPPORTED,
-                    "%s %s is not supported (%s are, with or without gated- in front)", key, word,
+    return smg_fail(ctx, SMG_UNSUPPORTED, "%s %s is not supported (%s are, with or without gated- in front)", key, word,
                     smg_model_activation_names());
 }
 
 static smg_status check_buckets(smg_context *ctx, const t5 *m) {
     int64_t exact = m->buckets / 2; /* the decoder's; the encoder's is half of it */
     if (m->buckets % 4 != 0)
-        return smg_fail(ctx, SMG_FORMAT,
-                        "relative_attention_num_buckets is %lld, must be a multiple of 4",
+        return smg_fail(ctx, SMG_FORMAT, "relative_attention_num_buckets is %lld, must be a multiple of 4",
                         (long long)m->buckets);
     if (m->distance > exact) return SMG_OK;
     return smg_fail(ctx, SMG_FORMAT,
@@ -111,46 +109,38 @@ static const int32_t *bucket_table(t5 *m, bool decoder) {
 static smg_value position_bias(t5 *m, const side *s) {
     model_builder *b = &m->part;
     const char *square = smg_model_text(b, "%s, %s", s->tokens, s->tokens);
-    smg_value ahead =
-        smg_model_map2(b, "sub", smg_graph_iota(b->g, square, 1), smg_graph_iota(b->g, square, 0));
+    smg_value ahead = smg_model_map2(b, "sub", smg_graph_iota(b->g, square, 1), smg_graph_iota(b->g, square, 0));
     ahead = smg_model_map2(b, "max", ahead, smg_model_integer(b, -m->distance));
     ahead = smg_model_map2(b, "min", ahead, smg_model_integer(b, m->distance));
     smg_value place = smg_model_map2(b, "add", ahead, smg_model_integer(b, m->distance));
-    smg_value table = smg_graph_constant(
-        b->g, smg_model_text(b, "%s.buckets", s->scope), "i32",
-        smg_model_text(b, "%lld", (long long)(2 * m->distance + 1)), bucket_table(m, s->decoder));
+    smg_value table =
+        smg_graph_constant(b->g, smg_model_text(b, "%s.buckets", s->scope), "i32",
+                           smg_model_text(b, "%lld", (long long)(2 * m->distance + 1)), bucket_table(m, s->decoder));
     smg_value bucket = smg_graph_gather(b->g, table, place);
     smg_model_named(b, bucket, smg_model_text(b, "%s.bucket", s->scope));
     smg_value bias = smg_model_lookup(
-        b,
-        smg_model_text(b, "%s.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
-                       s->scope),
-        m->buckets, m->heads, bucket);
+        b, smg_model_text(b, "%s.block.0.layer.0.SelfAttention.relative_attention_bias.weight", s->scope), m->buckets,
+        m->heads, bucket);
     bias = smg_graph_transpose(b->g, bias, 3, (const int[]){2, 0, 1});
     return smg_model_named(b, bias, smg_model_text(b, "%s.bias", s->scope));
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */
 
-static smg_value project(t5 *m, smg_value x, const char *scope, const char *which,
-                         const char *tokens, const char *name) {
+static smg_value project(t5 *m, smg_value x, const char *scope, const char *which, const char *tokens,
+                         const char *name) {
     model_builder *b = &m->part;
-    const model_linear linear = {.scope = smg_model_text(b, "%s.%s", scope, which),
-                                 .in = m->hidden,
-                                 .out = m->heads * m->dim,
-                                 .no_bias = true};
+    const model_linear linear = {
+        .scope = smg_model_text(b, "%s.%s", scope, which), .in = m->hidden, .out = m->heads * m->dim, .no_bias = true};
     name = smg_model_text(b, "%s.%s", name, which);
-    return smg_model_heads(b, smg_model_linear(b, x, &linear, name), tokens, m->heads, m->dim,
-                           name);
+    return smg_model_heads(b, smg_model_linear(b, x, &linear, name), tokens, m->heads, m->dim, name);
 }
 
 /* x + attention(norm(x)) over `memory`, or over norm(x) itself where memory is {0}. */
-static smg_value attend(t5 *m, const side *s, smg_value x, smg_value memory, const char *scope,
-                        const char *name) {
+static smg_value attend(t5 *m, const side *s, smg_value x, smg_value memory, const char *scope, const char *name) {
     model_builder *b = &m->part;
     bool cross = memory.id != 0;
-    const char *inner =
-        smg_model_text(b, "%s.%s", scope, cross ? "EncDecAttention" : "SelfAttention");
+    const char *inner = smg_model_text(b, "%s.%s", scope, cross ? "EncDecAttention" : "SelfAttention");
     const char *keys = cross ? both : s->tokens;
     smg_value y = smg_model_rms_norm(b, x, smg_model_text(b, "%s.layer_norm", scope), m->hidden,
                                      smg_model_text(b, "%s.norm", name));
@@ -162,45 +152,33 @@ static smg_value attend(t5 *m, const side *s, smg_value x, smg_value memory, con
                                      .keys = keys,
                                      .scale = 1.0,
                                      .bias = cross ? (smg_value){0} : s->bias,
-                                     .mask_term =
-                                         s->decoder && !cross ? (smg_value){0} : m->mask_term,
+                                     .mask_term = s->decoder && !cross ? (smg_value){0} : m->mask_term,
                                      .causal = s->decoder && !cross,
                                      .name = name};
-    const model_linear out = {.scope = smg_model_text(b, "%s.o", inner),
-                              .in = m->heads * m->dim,
-                              .out = m->hidden,
-                              .no_bias = true};
+    const model_linear out = {
+        .scope = smg_model_text(b, "%s.o", inner), .in = m->heads * m->dim, .out = m->hidden, .no_bias = true};
     smg_value q = project(m, y, inner, "q", s->tokens, name);
     smg_value k = project(m, memory, inner, "k", keys, name);
     smg_value v = project(m, memory, inner, "v", keys, name);
-    y = smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out,
-                         smg_model_text(b, "%s.out", name));
-    return smg_model_named(b, smg_model_map2(b, "add", y, x),
-                           smg_model_text(b, "%s.residual", name));
+    y = smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out, smg_model_text(b, "%s.out", name));
+    return smg_model_named(b, smg_model_map2(b, "add", y, x), smg_model_text(b, "%s.residual", name));
 }
 
 static smg_value perceptron(t5 *m, smg_value x, const char *scope, const char *name) {
     model_builder *b = &m->part;
     const char *inner_name = smg_model_text(b, "%s.DenseReluDense", scope);
-    const model_linear gate = {.scope = smg_model_text(b, "%s.wi_0", inner_name),
-                               .in = m->hidden,
-                               .out = m->inner,
-                               .no_bias = true};
-    const model_linear inner = {
-        .scope = smg_model_text(b, "%s.%s", inner_name, m->gated ? "wi_1" : "wi"),
-        .in = m->hidden,
-        .out = m->inner,
-        .no_bias = true};
-    const model_linear outer = {.scope = smg_model_text(b, "%s.wo", inner_name),
-                                .in = m->inner,
-                                .out = m->hidden,
+    const model_linear gate = {
+        .scope = smg_model_text(b, "%s.wi_0", inner_name), .in = m->hidden, .out = m->inner, .no_bias = true};
+    const model_linear inner = {.scope = smg_model_text(b, "%s.%s", inner_name, m->gated ? "wi_1" : "wi"),
+                                .in = m->hidden,
+                                .out = m->inner,
                                 .no_bias = true};
+    const model_linear outer = {
+        .scope = smg_model_text(b, "%s.wo", inner_name), .in = m->inner, .out = m->hidden, .no_bias = true};
     smg_value y = smg_model_rms_norm(b, x, smg_model_text(b, "%s.layer_norm", scope), m->hidden,
                                      smg_model_text(b, "%s.norm", name));
-    y = m->gated ? smg_model_gated_mlp(b, y, &gate, &inner, &outer, name)
-                 : smg_model_mlp(b, y, &inner, &outer, name);
-    return smg_model_named(b, smg_model_map2(b, "add", y, x),
-                           smg_model_text(b, "%s.residual", name));
+    y = m->gated ? smg_model_gated_mlp(b, y, &gate, &inner, &outer, name) : smg_model_mlp(b, y, &inner, &outer, name);
+    return smg_model_named(b, smg_model_map2(b, "add", y, x), smg_model_text(b, "%s.residual", name));
 }
 
 static smg_value stack(t5 *m, side *s, smg_value x, smg_value memory, int64_t layers) {
@@ -209,13 +187,10 @@ static smg_value stack(t5 *m, side *s, smg_value x, smg_value memory, int64_t la
     for (int64_t i = 0; i < layers; i++) {
         const char *scope = smg_model_text(b, "%s.block.%lld.layer", s->scope, (long long)i);
         const char *name = smg_model_text(b, "%s.%lld", s->scope, (long long)i);
-        x = attend(m, s, x, (smg_value){0}, smg_model_text(b, "%s.0", scope),
-                   smg_model_text(b, "%s.self", name));
+        x = attend(m, s, x, (smg_value){0}, smg_model_text(b, "%s.0", scope), smg_model_text(b, "%s.self", name));
         if (s->decoder)
-            x = attend(m, s, x, memory, smg_model_text(b, "%s.1", scope),
-                       smg_model_text(b, "%s.cross", name));
-        x = perceptron(m, x, smg_model_text(b, "%s.%d", scope, s->decoder ? 2 : 1),
-                       smg_model_text(b, "%s.mlp", name));
+            x = attend(m, s, x, memory, smg_model_text(b, "%s.1", scope), smg_model_text(b, "%s.cross", name));
+        x = perceptron(m, x, smg_model_text(b, "%s.%d", scope, s->decoder ? 2 : 1), smg_model_text(b, "%s.mlp", name));
     }
     return smg_model_rms_norm(b, x, smg_model_text(b, "%s.final_layer_norm", s->scope), m->hidden,
                               smg_model_text(b, "%s.norm", s->scope));
@@ -225,8 +200,8 @@ static smg_value stack(t5 *m, side *s, smg_value x, smg_value memory, int64_t la
 static smg_value words_of(t5 *m) {
     bool shared = smg_model_has_tensor(&m->part, "shared.weight") ||
                   !smg_model_has_tensor(&m->part, "encoder.embed_tokens.weight");
-    return smg_model_weight(&m->part, shared ? "shared.weight" : "encoder.embed_tokens.weight",
-                            m->vocabulary, m->hidden);
+    return smg_model_weight(&m->part, shared ? "shared.weight" : "encoder.embed_tokens.weight", m->vocabulary,
+                            m->hidden);
 }
 
 static void decode(t5 *m, smg_value words, smg_value ids, smg_value memory) {
@@ -238,8 +213,7 @@ static void decode(t5 *m, smg_value words, smg_value ids, smg_value memory) {
         smg_graph_output(b->g, "last_hidden_state", x);
         return;
     }
-    if (m->scaled)
-        x = smg_model_map2(b, "mul", x, smg_model_number(b, 1.0 / sqrt((double)m->hidden)));
+    if (m->scaled) x = smg_model_map2(b, "mul", x, smg_model_number(b, 1.0 / sqrt((double)m->hidden)));
     smg_model_logits(b, x, words, m->vocabulary, m->hidden);
 }
 

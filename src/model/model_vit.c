@@ -23,8 +23,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         {"num_channels", 3, 1 << 10, &m->channels},
     };
     SMG_TRY(smg_model_read_ints(ctx, source, rows, SMG_COUNT_OF(rows)));
-    SMG_TRY(
-        smg_model_check_multiple(ctx, "hidden_size", m->hidden, "num_attention_heads", m->heads));
+    SMG_TRY(smg_model_check_multiple(ctx, "hidden_size", m->hidden, "num_attention_heads", m->heads));
     SMG_TRY(smg_model_check_multiple(ctx, "image_size", m->image, "patch_size", m->patch));
     SMG_TRY(smg_model_read_eps(ctx, source, "layer_norm_eps", 1e-12, &m->part.eps));
     SMG_TRY(smg_model_read_activation(ctx, source, "hidden_act", "gelu", &m->part.activation));
@@ -40,15 +39,14 @@ static smg_value patches(vit *m, smg_value pixels) {
     const int64_t dims[4] = {m->hidden, m->channels, m->patch, m->patch};
     smg_value weight = smg_model_tensor(b, smg_model_text(b, "%s.weight", scope), 4, dims);
     smg_value bias = smg_model_weight(b, smg_model_text(b, "%s.bias", scope), m->hidden, 0);
-    smg_value cut = smg_graph_reshape(
-        b->g, pixels,
-        smg_model_text(b, "batch, %lld, %lld, %lld, %lld, %lld", (long long)m->channels,
-                       (long long)side, (long long)m->patch, (long long)side, (long long)m->patch));
+    smg_value cut =
+        smg_graph_reshape(b->g, pixels,
+                          smg_model_text(b, "batch, %lld, %lld, %lld, %lld, %lld", (long long)m->channels,
+                                         (long long)side, (long long)m->patch, (long long)side, (long long)m->patch));
     smg_value y = smg_graph_contract(b->g, "bcgphq,ocpq->bgho", cut, weight);
     smg_model_named(b, y, "embeddings.patches.product");
-    y = smg_graph_reshape(
-        b->g, y,
-        smg_model_text(b, "batch, %lld, %lld", (long long)(side * side), (long long)m->hidden));
+    y = smg_graph_reshape(b->g, y,
+                          smg_model_text(b, "batch, %lld, %lld", (long long)(side * side), (long long)m->hidden));
     return smg_model_named(b, smg_model_map2(b, "add", y, bias), "embeddings.patches");
 }
 
@@ -68,11 +66,10 @@ static smg_value embeddings(vit *m, smg_value pixels) {
 static smg_value heads_of(vit *m, smg_value x, int layer, const char *which) {
     model_builder *b = &m->part;
     const char *name = smg_model_text(b, "layer.%d.%s", layer, which);
-    const model_linear linear = {
-        .scope = smg_model_text(b, "encoder.layer.%d.attention.attention.%s", layer, which),
-        .in = m->hidden,
-        .out = m->hidden,
-        .no_bias = !m->bias};
+    const model_linear linear = {.scope = smg_model_text(b, "encoder.layer.%d.attention.attention.%s", layer, which),
+                                 .in = m->hidden,
+                                 .out = m->hidden,
+                                 .no_bias = !m->bias};
     smg_value y = smg_model_linear(b, x, &linear, name);
     return smg_model_heads(b, y, m->tokens, m->heads, m->hidden / m->heads, name);
 }
@@ -88,10 +85,9 @@ static smg_value attention(vit *m, smg_value x, int layer) {
                                      .keys = m->tokens,
                                      .scale = 1.0 / sqrt((double)dim),
                                      .name = name};
-    const model_linear out = {
-        .scope = smg_model_text(b, "encoder.layer.%d.attention.output.dense", layer),
-        .in = m->hidden,
-        .out = m->hidden};
+    const model_linear out = {.scope = smg_model_text(b, "encoder.layer.%d.attention.output.dense", layer),
+                              .in = m->hidden,
+                              .out = m->hidden};
     smg_value q = heads_of(m, x, layer, "query"), k = heads_of(m, x, layer, "key");
     smg_value v = heads_of(m, x, layer, "value");
     return smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out,
@@ -102,13 +98,11 @@ static smg_value encoder_layer(vit *m, smg_value x, int layer) {
     model_builder *b = &m->part;
     const char *scope = smg_model_text(b, "encoder.layer.%d", layer);
     const char *name = smg_model_text(b, "layer.%d", layer);
-    const model_linear inner = {.scope = smg_model_text(b, "%s.intermediate.dense", scope),
-                                .in = m->hidden,
-                                .out = m->inner};
-    const model_linear outer = {
-        .scope = smg_model_text(b, "%s.output.dense", scope), .in = m->inner, .out = m->hidden};
-    smg_value y = smg_model_layer_norm(b, x, smg_model_text(b, "%s.layernorm_before", scope),
-                                       m->hidden, smg_model_text(b, "%s.attention.norm", name));
+    const model_linear inner = {
+        .scope = smg_model_text(b, "%s.intermediate.dense", scope), .in = m->hidden, .out = m->inner};
+    const model_linear outer = {.scope = smg_model_text(b, "%s.output.dense", scope), .in = m->inner, .out = m->hidden};
+    smg_value y = smg_model_layer_norm(b, x, smg_model_text(b, "%s.layernorm_before", scope), m->hidden,
+                                       smg_model_text(b, "%s.attention.norm", name));
     x = smg_model_map2(b, "add", attention(m, y, layer), x);
     smg_model_named(b, x, smg_model_text(b, "%s.attention.residual", name));
     y = smg_model_layer_norm(b, x, smg_model_text(b, "%s.layernorm_after", scope), m->hidden,
@@ -123,14 +117,12 @@ static void build(void *user) {
     int64_t side = m->image / m->patch;
     smg_model_find_prefix(b, "vit.", "embeddings.cls_token");
     m->tokens = smg_model_text(b, "%lld", (long long)(side * side + 1));
-    smg_value pixels =
-        smg_graph_input(b->g, "pixel_values", "f32",
-                        smg_model_text(b, "batch, %lld, %lld, %lld", (long long)m->channels,
-                                       (long long)m->image, (long long)m->image));
+    smg_value pixels = smg_graph_input(
+        b->g, "pixel_values", "f32",
+        smg_model_text(b, "batch, %lld, %lld, %lld", (long long)m->channels, (long long)m->image, (long long)m->image));
     smg_value x = embeddings(m, pixels);
     for (int i = 0; i < m->layers; i++) x = encoder_layer(m, x, i);
-    smg_graph_output(b->g, "last_hidden_state",
-                     smg_model_layer_norm(b, x, "layernorm", m->hidden, "norm"));
+    smg_graph_output(b->g, "last_hidden_state", smg_model_layer_norm(b, x, "layernorm", m->hidden, "norm"));
 }
 
 smg_status smg_model_build_vit(smg_context *ctx, const smg_model_source *source, smg_graph **out) {

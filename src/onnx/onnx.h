@@ -31,8 +31,8 @@ typedef struct smg_onnx_missing {
  * of `path` only. */
 smg_status smg_onnx_open(smg_context *ctx, const char *path, smg_onnx **out_model);
 /* Bytes must outlive the model; `folder` NULL: external data is refused. */
-smg_status smg_onnx_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
-                               const char *folder, smg_onnx **out_model);
+smg_status smg_onnx_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size, const char *folder,
+                               smg_onnx **out_model);
 /* NULL is fine; unmaps: constants of the graph die. */
 void smg_onnx_close(smg_onnx *model);
 

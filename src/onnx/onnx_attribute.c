@@ -23,14 +23,12 @@ const pb_attribute *smg_onnx_find_attribute(const onnx_attributes *attributes, c
 }
 
 /* NULL also when the type is wrong; then the build has failed. */
-static const pb_attribute *find(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                                int type) {
+static const pb_attribute *find(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int type) {
     static const char *const words[] = {"",        "a float", "an integer", "a string", "a tensor",
                                         "a graph", "floats",  "integers",   "strings"};
     const pb_attribute *found = smg_onnx_find_attribute(n->attributes, name);
     if (!found || found->type == type || found->type == 0) return found;
-    smg_onnx_fail(b, n, SMG_FORMAT, "attribute '%s' is of type %d, must be %s", name,
-                  (int)found->type, words[type]);
+    smg_onnx_fail(b, n, SMG_FORMAT, "attribute '%s' is of type %d, must be %s", name, (int)found->type, words[type]);
     b->failed = true;
     return NULL;
 }
@@ -39,20 +37,17 @@ bool smg_onnx_has_attr(const smg_onnx_node *n, const char *name) {
     return smg_onnx_find_attribute(n->attributes, name) != NULL;
 }
 
-int64_t smg_onnx_attr_int(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                          int64_t fallback) {
+int64_t smg_onnx_attr_int(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int64_t fallback) {
     const pb_attribute *found = find(b, n, name, PB_INT);
     return found ? found->i : fallback;
 }
 
-double smg_onnx_attr_float(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                           double fallback) {
+double smg_onnx_attr_float(smg_onnx_build *b, const smg_onnx_node *n, const char *name, double fallback) {
     const pb_attribute *found = find(b, n, name, PB_FLOAT);
     return found ? (double)found->f : fallback;
 }
 
-const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                                 const char *fallback) {
+const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const char *fallback) {
     const pb_attribute *found = find(b, n, name, PB_STRING);
     if (!found) return fallback;
     const char *copy = smg_arena_string_n(b->arena, (const char *)found->s.data, found->s.len);
@@ -60,8 +55,7 @@ const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, cons
     return copy ? copy : fallback;
 }
 
-int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                       const int64_t **out_ints) {
+int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const int64_t **out_ints) {
     const pb_attribute *found = find(b, n, name, PB_INTS);
     *out_ints = NULL;
     if (!found) return -1;
@@ -74,8 +68,7 @@ int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *na
     return (int)found->n_ints;
 }
 
-int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                         const float **out_floats) {
+int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const float **out_floats) {
     const pb_attribute *found = find(b, n, name, PB_FLOATS);
     *out_floats = NULL;
     if (!found) return -1;
@@ -88,8 +81,7 @@ int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *
     return (int)found->n_floats;
 }
 
-const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_node *n,
-                                              const char *name) {
+const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_node *n, const char *name) {
     const pb_attribute *found = find(b, n, name, PB_TENSOR);
     const smg_import_tensor *tensor = NULL;
     if (!found) return NULL;
@@ -106,18 +98,16 @@ const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_
 
 /* ---- axes --------------------------------------------------------------------------------------- */
 
-smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis, int rank,
-                         int *out_axis) {
+smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis, int rank, int *out_axis) {
     *out_axis = 0;
     if (axis < -rank || axis >= rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "axis %lld is outside [%d, %d)", (long long)axis,
-                             -rank, rank);
+        return smg_onnx_fail(b, n, SMG_INVALID, "axis %lld is outside [%d, %d)", (long long)axis, -rank, rank);
     *out_axis = (int)(axis < 0 ? axis + rank : axis);
     return SMG_OK;
 }
 
-smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank,
-                         int *out_axes, int *out_count) {
+smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank, int *out_axes,
+                         int *out_count) {
     const int64_t *axes = NULL;
     int count = smg_onnx_attr_ints(b, n, "axes", &axes);
     bool seen[SMG_MAX_RANK] = {false};
@@ -129,26 +119,23 @@ smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, i
         return smg_onnx_fail(b, n, SMG_INVALID, "%d axes are given for rank %d", count, rank);
     for (int i = 0; i < count; i++) {
         SMG_TRY(smg_onnx_axis(b, n, axes[i], rank, &out_axes[i]));
-        if (seen[out_axes[i]])
-            return smg_onnx_fail(b, n, SMG_INVALID, "axis %d is given twice", out_axes[i]);
+        if (seen[out_axes[i]]) return smg_onnx_fail(b, n, SMG_INVALID, "axis %d is given twice", out_axes[i]);
         seen[out_axes[i]] = true;
     }
     *out_count = count;
     return SMG_OK;
 }
 
-smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                                int count, int64_t fallback, int64_t least, int64_t *out) {
+smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int count,
+                                int64_t fallback, int64_t least, int64_t *out) {
     const int64_t *given = NULL;
     int found = smg_onnx_attr_ints(b, n, name, &given);
     if (found >= 0 && found != count)
-        return smg_onnx_fail(b, n, SMG_INVALID, "%s has %d entries, must have %d", name, found,
-                             count);
+        return smg_onnx_fail(b, n, SMG_INVALID, "%s has %d entries, must have %d", name, found, count);
     for (int i = 0; i < count; i++) {
         out[i] = found < 0 ? fallback : given[i];
         if (out[i] < least || out[i] > INT32_MAX)
-            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of %s is %lld", i, name,
-                                 (long long)out[i]);
+            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of %s is %lld", i, name, (long long)out[i]);
     }
     return SMG_OK;
 }

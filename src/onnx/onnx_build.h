@@ -45,7 +45,7 @@ typedef struct smg_onnx_value {
     int known_count;
     bool unknown;                      /* it was tried */
     const smg_import_tensor *constant; /* little-endian bytes; NULL: none */
-    struct smg_onnx_value *items; /* a sequence of values, and nothing of the above; NULL: none */
+    struct smg_onnx_value *items;      /* a sequence of values, and nothing of the above; NULL: none */
     int item_count;
     const void *unreadable; /* the initialiser, when smg has no such type: told when something reads it */
 } smg_onnx_value;
@@ -77,8 +77,8 @@ typedef struct smg_onnx_build {
     smg_onnx *model;
     smg_arena *arena; /* of the model: constants live as long as it */
     smg_graph *graph;
-    smg_sizes *sizes; /* graph->sizes */
-    bool failed;      /* an accessor found something wrong; the context has the sentence */
+    smg_sizes *sizes;                  /* graph->sizes */
+    bool failed;                       /* an accessor found something wrong; the context has the sentence */
     SMG_ARRAY(smg_onnx_alias) aliases; /* symbols that turned out to be something else, in order */
     SMG_ARRAY(smg_onnx_bound) bounds;
     SMG_ARRAY(smg_size)
@@ -103,8 +103,8 @@ typedef struct smg_onnx_op {
 } smg_onnx_op;
 const smg_onnx_op *smg_onnx_find_op(const char *domain, const char *word); /* NULL: unknown */
 
-#define ONNX_OP(word, domain, min_inputs, max_inputs, convert, evaluate)                           \
-    smg_status smg_onnx_convert_##convert(smg_onnx_build *b, const smg_onnx_node *n);              \
+#define ONNX_OP(word, domain, min_inputs, max_inputs, convert, evaluate)                                               \
+    smg_status smg_onnx_convert_##convert(smg_onnx_build *b, const smg_onnx_node *n);                                  \
     smg_status smg_onnx_sizes_##evaluate(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done);
 #include "onnx/onnx_ops.def"
 #undef ONNX_OP
@@ -115,8 +115,8 @@ smg_status smg_onnx_sizes_none(smg_onnx_build *b, const smg_onnx_node *n, bool *
 
 /* Records the sentence; the driver puts "'file': node 'encoder/MatMul_3' (MatMul, opset 18): " in front
  * of it, as of every failure that a converter returns. */
-smg_status smg_onnx_fail(smg_onnx_build *b, const smg_onnx_node *n, smg_status code,
-                         const char *format, ...) SMG_PRINTF(4, 5);
+smg_status smg_onnx_fail(smg_onnx_build *b, const smg_onnx_node *n, smg_status code, const char *format, ...)
+    SMG_PRINTF(4, 5);
 /* The failure that is recorded already (by a builder, an accessor, an arena). */
 smg_status smg_onnx_failed(smg_onnx_build *b, const smg_onnx_node *n);
 /* "s+1", for sentences; in the arena. */
@@ -136,14 +136,13 @@ smg_value smg_onnx_value_in(smg_onnx_build *b, smg_onnx_value *v);
 smg_type smg_onnx_type(const smg_onnx_node *n, int input);
 /* The input's elements as sizes, in row-major order (a shape, axes, starts). UNSUPPORTED when they are
  * not known before the run. Integer and bool inputs only. */
-smg_status smg_onnx_sizes(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                          const smg_size **out_sizes, int *out_count);
+smg_status smg_onnx_sizes(smg_onnx_build *b, const smg_onnx_node *n, int input, const smg_size **out_sizes,
+                          int *out_count);
 /* The same as numbers: UNSUPPORTED when one depends on a symbol. */
-smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                         const int64_t **out_ints, int *out_count);
+smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input, const int64_t **out_ints,
+                         int *out_count);
 /* A constant with one element, any type; UNSUPPORTED when it is not. Left out: the fallback. */
-smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback,
-                           double *out_number);
+smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback, double *out_number);
 /* Quiet questions: false when the answer is not known before the run. After true, value->known holds
  * the elements. */
 bool smg_onnx_knows_sizes(smg_onnx_build *b, smg_onnx_value *value);
@@ -158,31 +157,23 @@ const smg_import_tensor *smg_onnx_constant(const smg_onnx_node *n, int input);
 /* Missing: the fallback. Of another type than asked: b->failed with a sentence, and the fallback; the
  * driver refuses the node. */
 bool smg_onnx_has_attr(const smg_onnx_node *n, const char *name);
-int64_t smg_onnx_attr_int(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                          int64_t fallback);
-double smg_onnx_attr_float(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                           double fallback);
+int64_t smg_onnx_attr_int(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int64_t fallback);
+double smg_onnx_attr_float(smg_onnx_build *b, const smg_onnx_node *n, const char *name, double fallback);
 /* In the arena, NUL-terminated. */
-const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                                 const char *fallback);
+const char *smg_onnx_attr_string(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const char *fallback);
 /* The count, -1 when missing. */
-int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                       const int64_t **out_ints);
+int smg_onnx_attr_ints(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const int64_t **out_ints);
 /* `count` numbers from `least` up; `fallback` each when missing. INVALID for another count or a smaller one. */
-smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                                int count, int64_t fallback, int64_t least, int64_t *out);
-int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *name,
-                         const float **out_floats);
+smg_status smg_onnx_attr_counts(smg_onnx_build *b, const smg_onnx_node *n, const char *name, int count,
+                                int64_t fallback, int64_t least, int64_t *out);
+int smg_onnx_attr_floats(smg_onnx_build *b, const smg_onnx_node *n, const char *name, const float **out_floats);
 /* NULL when missing. */
-const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_node *n,
-                                              const char *name);
+const smg_import_tensor *smg_onnx_attr_tensor(smg_onnx_build *b, const smg_onnx_node *n, const char *name);
 /* Axes from attribute `axes` or, since opset 13 or 18, from input `input`: normalised, distinct, within
  * `rank`, in file order. *out_count -1: not given. */
-smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank,
-                         int *out_axes, int *out_count);
+smg_status smg_onnx_axes(smg_onnx_build *b, const smg_onnx_node *n, int input, int rank, int *out_axes, int *out_count);
 /* An axis counted from the end when negative; INVALID outside [-rank, rank). */
-smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis, int rank,
-                         int *out_axis);
+smg_status smg_onnx_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t axis, int rank, int *out_axis);
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 
@@ -193,8 +184,7 @@ smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims);
  * when they are; INVALID when they never are. Where that gives a symbol of the inputs its size (another
  * symbol, past+sequence, a number), or a bound: the file says so, and the conversion starts again with that;
  * the run then refuses other sizes. Else UNSUPPORTED, naming both and `what`. */
-smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y,
-                          const char *what);
+smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y, const char *what);
 /* true: x and y are equal as long as some symbol is small enough; the conversion starts again with that
  * bound (onnx_bound.c). Called by the two functions around it. */
 bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y);
@@ -202,8 +192,8 @@ bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y);
 smg_status smg_onnx_define_aliases(smg_onnx_build *b);
 /* Result of broadcasting two shapes; io holds one of them. A pair that may be equal for some sizes only is
  * taken to be equal, as by smg_onnx_equal. */
-smg_status smg_onnx_broadcast(smg_onnx_build *b, const smg_onnx_node *n, int rank,
-                              const smg_size *dims, int *io_rank, smg_size *io_dims);
+smg_status smg_onnx_broadcast(smg_onnx_build *b, const smg_onnx_node *n, int rank, const smg_size *dims, int *io_rank,
+                              smg_size *io_dims);
 /* A size as a scalar of the graph. type: f32 or i32. */
 smg_value smg_onnx_size_value(smg_onnx_build *b, smg_type type, smg_size size);
 
@@ -213,15 +203,13 @@ smg_value smg_onnx_size_value(smg_onnx_build *b, smg_type type, smg_size size);
  * F32, I64, BOOL. Outputs that nobody wants are fine. */
 smg_status smg_onnx_set(smg_onnx_build *b, const smg_onnx_node *n, int output, smg_value value);
 /* With the ONNX type kept (Cast, and what hands an integer type on). */
-smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              smg_import_dtype dtype, smg_value value);
+smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output, smg_import_dtype dtype,
+                              smg_value value);
 /* Known elements; `sizes` is in the arena and kept. `dims` are numbers, or one of them is 0. */
-smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              smg_import_dtype dtype, int rank, const smg_size *dims,
-                              const smg_size *sizes);
+smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output, smg_import_dtype dtype, int rank,
+                              const smg_size *dims, const smg_size *sizes);
 /* Whatever the value is (Identity). */
-smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                             const smg_onnx_value *value);
+smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int output, const smg_onnx_value *value);
 
 /* ---- types -------------------------------------------------------------------------------------- */
 

@@ -11,16 +11,14 @@ void smg_onnx_hold_constant(smg_onnx_build *b, smg_onnx_value *v, const smg_impo
     }
 }
 
-static smg_status set_constant(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                               const smg_import_tensor *tensor) {
+static smg_status set_constant(smg_onnx_build *b, const smg_onnx_node *n, int output, const smg_import_tensor *tensor) {
     if (b->failed || !tensor) return smg_onnx_failed(b, n);
     if (output >= n->output_count || !n->outputs[output]) return SMG_OK;
     smg_onnx_hold_constant(b, n->outputs[output], tensor);
     return b->failed ? smg_onnx_failed(b, n) : SMG_OK;
 }
 
-static smg_status set_floats(smg_onnx_build *b, const smg_onnx_node *n, int rank, int count,
-                             const float *values) {
+static smg_status set_floats(smg_onnx_build *b, const smg_onnx_node *n, int rank, int count, const float *values) {
     smg_import_tensor *t = SMG_ARENA_NEW(b->arena, smg_import_tensor);
     uint8_t *data = SMG_ARENA_ARRAY(b->arena, uint8_t, (size_t)count * 4 + 1);
     if (!t || !data) return SMG_MEMORY;
@@ -39,8 +37,7 @@ static smg_status set_floats(smg_onnx_build *b, const smg_onnx_node *n, int rank
     return set_constant(b, n, 0, t);
 }
 
-static smg_status set_ints(smg_onnx_build *b, const smg_onnx_node *n, int rank, int count,
-                           const int64_t *values) {
+static smg_status set_ints(smg_onnx_build *b, const smg_onnx_node *n, int rank, int count, const int64_t *values) {
     smg_size dim = smg_onnx_int(b, count);
     smg_size *sizes = SMG_ARENA_ARRAY(b->arena, smg_size, (size_t)count + 1);
     if (!sizes) return SMG_MEMORY;
@@ -52,8 +49,7 @@ smg_status smg_onnx_convert_constant(smg_onnx_build *b, const smg_onnx_node *n) 
     const float *floats = NULL;
     const int64_t *ints = NULL;
     int count;
-    if (smg_onnx_has_attr(n, "value"))
-        return set_constant(b, n, 0, smg_onnx_attr_tensor(b, n, "value"));
+    if (smg_onnx_has_attr(n, "value")) return set_constant(b, n, 0, smg_onnx_attr_tensor(b, n, "value"));
     if (smg_onnx_has_attr(n, "value_float")) {
         float value = (float)smg_onnx_attr_float(b, n, "value_float", 0);
         return set_floats(b, n, 0, 1, &value);

@@ -48,8 +48,7 @@ smg_status smg_onnx_list_declared(smg_onnx *model) {
     }
     for (size_t i = 0; i < g->n_input; i++) {
         const char *name = g->input[i]->name;
-        if (!smg_map_get(weights, name, strlen(name), &known))
-            SMG_TRY(list(model, g->input[i], false));
+        if (!smg_map_get(weights, name, strlen(name), &known)) SMG_TRY(list(model, g->input[i], false));
     }
     for (size_t i = 0; i < g->n_output; i++) SMG_TRY(list(model, g->output[i], true));
     return SMG_OK;

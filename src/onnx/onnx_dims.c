@@ -48,8 +48,7 @@ smg_status smg_onnx_failed(smg_onnx_build *b, const smg_onnx_node *n) {
     return smg_fail(b->ctx, SMG_INTERNAL, "%s failed without a reason", n->op);
 }
 
-smg_status smg_onnx_fail(smg_onnx_build *b, const smg_onnx_node *n, smg_status code,
-                         const char *format, ...) {
+smg_status smg_onnx_fail(smg_onnx_build *b, const smg_onnx_node *n, smg_status code, const char *format, ...) {
     char line[768];
     va_list args;
     (void)n; /* the driver names it */
@@ -89,8 +88,7 @@ static void learn_alias(smg_onnx_build *b, const char *name, smg_size size) {
 
 /* A symbol that the equality of x and y determines, as a size that is possible for every value of the
  * others. Of several, the one that came last: the file named the others before. */
-static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbol,
-                       smg_size *out_size) {
+static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbol, smg_size *out_size) {
     smg_size difference = smg_size_sub(b->sizes, x, y);
     int64_t low = 0, high = 0;
     for (int i = smg_size_symbol_count(b->sizes) - 1; i >= 0 && difference >= 0; i--) {
@@ -122,24 +120,21 @@ smg_status smg_onnx_define_aliases(smg_onnx_build *b) {
     return SMG_OK;
 }
 
-smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y,
-                          const char *what) {
+smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y, const char *what) {
     int64_t low = 0, high = 0;
     if (x == y && x >= 0) return SMG_OK;
     smg_size difference = smg_size_sub(b->sizes, x, y);
     if (difference < 0) return smg_onnx_failed(b, n);
     smg_size_bounds(b->sizes, difference, &low, &high);
     if (low > 0 || high < 0)
-        return smg_onnx_fail(b, n, SMG_INVALID, "%s: %s and %s must be equal", what,
-                             smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
+        return smg_onnx_fail(b, n, SMG_INVALID, "%s: %s and %s must be equal", what, smg_onnx_size_text(b, x),
+                             smg_onnx_size_text(b, y));
     learn_equal(b, x, y);
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                         "%s: %s and %s must be equal, which is not so for every size", what,
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "%s: %s and %s must be equal, which is not so for every size", what,
                          smg_onnx_size_text(b, x), smg_onnx_size_text(b, y));
 }
 
-static smg_status broadcast_pair(smg_onnx_build *b, const smg_onnx_node *n, smg_size dim,
-                                 smg_size *io_dim) {
+static smg_status broadcast_pair(smg_onnx_build *b, const smg_onnx_node *n, smg_size dim, smg_size *io_dim) {
     int64_t low = 0, high = 0;
     if (dim == *io_dim || smg_onnx_is_const(b, dim, 1)) return SMG_OK;
     if (smg_onnx_is_const(b, *io_dim, 1)) {
@@ -152,16 +147,15 @@ static smg_status broadcast_pair(smg_onnx_build *b, const smg_onnx_node *n, smg_
     smg_size_bounds(b->sizes, dim, &low, NULL);
     smg_size_bounds(b->sizes, *io_dim, &high, NULL);
     if (never && low > 1 && high > 1)
-        return smg_onnx_fail(b, n, SMG_INVALID, "extents %s and %s cannot be broadcast",
-                             smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
+        return smg_onnx_fail(b, n, SMG_INVALID, "extents %s and %s cannot be broadcast", smg_onnx_size_text(b, *io_dim),
+                             smg_onnx_size_text(b, dim));
     learn_equal(b, dim, *io_dim);
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                         "extents %s and %s can be broadcast for some sizes only",
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "extents %s and %s can be broadcast for some sizes only",
                          smg_onnx_size_text(b, *io_dim), smg_onnx_size_text(b, dim));
 }
 
-smg_status smg_onnx_broadcast(smg_onnx_build *b, const smg_onnx_node *n, int rank,
-                              const smg_size *dims, int *io_rank, smg_size *io_dims) {
+smg_status smg_onnx_broadcast(smg_onnx_build *b, const smg_onnx_node *n, int rank, const smg_size *dims, int *io_rank,
+                              smg_size *io_dims) {
     smg_size result[SMG_MAX_RANK];
     int most = rank > *io_rank ? rank : *io_rank;
     for (int i = 0; i < most; i++) {
@@ -208,15 +202,13 @@ static smg_size odd_symbol(smg_onnx_build *b, const char *raw) {
     if (!is_letter(raw[0])) name[length++] = '_';
     for (const char *at = raw; *at && length < NAME_BYTES - 16; at++)
         name[length++] = is_letter(*at) || is_digit(*at) ? *at : '_';
-    snprintf(name + length, 16, "_%08llx",
-             (unsigned long long)(smg_hash_text(SMG_HASH_SEED, raw) & 0xffffffffu));
+    snprintf(name + length, 16, "_%08llx", (unsigned long long)(smg_hash_text(SMG_HASH_SEED, raw) & 0xffffffffu));
     return symbol(b, name);
 }
 
 static bool is_known(const smg_onnx_build *b, const char *name) {
     bool known = smg_size_symbol_find(b->sizes, name) >= 0;
-    for (int i = 0; i < b->aliases.count && !known; i++)
-        known = strcmp(b->aliases.items[i].symbol, name) == 0;
+    for (int i = 0; i < b->aliases.count && !known; i++) known = strcmp(b->aliases.items[i].symbol, name) == 0;
     return known;
 }
 
@@ -236,11 +228,9 @@ static bool is_expression(smg_onnx_build *b, const char *at) {
         char name[NAME_BYTES];
         size_t length = 0;
         bool number = is_digit(*at);
-        while ((is_letter(*at) || is_digit(*at)) && length + 1 < sizeof name)
-            name[length++] = *at++;
+        while ((is_letter(*at) || is_digit(*at)) && length + 1 < sizeof name) name[length++] = *at++;
         name[length] = '\0';
-        if (length == 0 || (number && (length > 9 || strspn(name, "0123456789") != length)))
-            return false;
+        if (length == 0 || (number && (length > 9 || strspn(name, "0123456789") != length))) return false;
         if (!number && !is_known(b, name)) return false;
         want_operand = false;
     }
@@ -261,11 +251,9 @@ static size_t dims_of(const pb_value_info *input, pb_dimension *const **out_dims
 static smg_status check_input(smg_onnx_build *b, const pb_value_info *input) {
     const char *label = b->model->label;
     if (!input->type || !input->type->tensor_type)
-        return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s': input '%s' is not a tensor", label,
-                        input->name);
+        return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s': input '%s' is not a tensor", label, input->name);
     if (!input->type->tensor_type->shape)
-        return smg_fail(b->ctx, SMG_UNSUPPORTED,
-                        "'%s': input '%s' has no shape; smg needs at least its rank", label,
+        return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s': input '%s' has no shape; smg needs at least its rank", label,
                         input->name);
     if (input->type->tensor_type->shape->n_dim > SMG_MAX_RANK)
         return smg_fail(b->ctx, SMG_UNSUPPORTED,
@@ -300,18 +288,15 @@ static smg_size nameless(smg_onnx_build *b, const pb_value_info *input, size_t a
     return symbol(b, name);
 }
 
-smg_status smg_onnx_input_dims(smg_onnx_build *b, const pb_value_info *input, int *out_rank,
-                               smg_size *out_dims) {
+smg_status smg_onnx_input_dims(smg_onnx_build *b, const pb_value_info *input, int *out_rank, smg_size *out_dims) {
     pb_dimension *const *dims = NULL;
     size_t count = dims_of(input, &dims);
     *out_rank = (int)count;
     for (size_t i = 0; i < count; i++) {
         const char *name = param_of(dims[i]);
-        bool fixed =
-            dims[i]->value_case == SMG__PB__DIMENSION__VALUE_DIM_VALUE && dims[i]->dim_value != -1;
+        bool fixed = dims[i]->value_case == SMG__PB__DIMENSION__VALUE_DIM_VALUE && dims[i]->dim_value != -1;
         if (fixed && (dims[i]->dim_value < 1 || dims[i]->dim_value > SMG_SIZE_UNBOUNDED))
-            return smg_fail(b->ctx, SMG_UNSUPPORTED,
-                            "'%s': axis %zu of input '%s' is %lld, must be in [1, %lld]",
+            return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s': axis %zu of input '%s' is %lld, must be in [1, %lld]",
                             b->model->label, i, input->name, (long long)dims[i]->dim_value,
                             (long long)SMG_SIZE_UNBOUNDED);
         if (fixed) {

@@ -59,12 +59,11 @@ static smg_status refuse_unreadable(const driver *d, const smg_onnx_value *v) {
     return smg_onnx_read_tensor(d->m, v->unreadable, v->name, &none);
 }
 
-static smg_status copy_outputs(driver *d, const onnx_scope *scope, const smg_onnx_node *n,
-                               size_t count, const char *const *names) {
+static smg_status copy_outputs(driver *d, const onnx_scope *scope, const smg_onnx_node *n, size_t count,
+                               const char *const *names) {
     if ((size_t)n->output_count > count)
-        return smg_onnx_at_node(&d->b, n,
-                                smg_onnx_fail(&d->b, n, SMG_FORMAT, "%d outputs are taken of %zu",
-                                              n->output_count, count));
+        return smg_onnx_at_node(
+            &d->b, n, smg_onnx_fail(&d->b, n, SMG_FORMAT, "%d outputs are taken of %zu", n->output_count, count));
     for (int i = 0; i < n->output_count; i++) {
         const smg_onnx_value *inner = smg_onnx_lookup(scope, names[i]);
         if (!n->outputs[i]) continue;
@@ -76,8 +75,7 @@ static smg_status copy_outputs(driver *d, const onnx_scope *scope, const smg_onn
     return SMG_OK;
 }
 
-static smg_status call_function(driver *d, const onnx_scope *outer, const pb_function *f,
-                                const smg_onnx_node *n) {
+static smg_status call_function(driver *d, const onnx_scope *outer, const pb_function *f, const smg_onnx_node *n) {
     onnx_scope scope = {.call = n->attributes,
                         .function = f,
                         .import_count = f->n_opset_import,
@@ -105,12 +103,11 @@ static smg_status take_branch(driver *d, const onnx_scope *outer, const smg_onnx
     double condition = 0;
     if (!smg_onnx_has(n, 0)) return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no condition");
     if (!smg_onnx_is_number(&d->b, n->inputs[0], &condition))
-        return smg_onnx_fail(&d->b, n, SMG_UNSUPPORTED,
-                             "its condition '%s' is not known before the run", n->inputs[0]->name);
+        return smg_onnx_fail(&d->b, n, SMG_UNSUPPORTED, "its condition '%s' is not known before the run",
+                             n->inputs[0]->name);
     const char *branch = condition != 0 ? "then_branch" : "else_branch";
     const pb_attribute *attribute = smg_onnx_find_attribute(n->attributes, branch);
-    if (!attribute || !attribute->g)
-        return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no %s", branch);
+    if (!attribute || !attribute->g) return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no %s", branch);
     const pb_graph *g = attribute->g;
     onnx_scope scope = *outer;
     const char *const *names = NULL;
@@ -126,8 +123,7 @@ static smg_status take_branch(driver *d, const onnx_scope *outer, const smg_onnx
 
 /* ---- one node ----------------------------------------------------------------------------------- */
 
-static smg_status find_inputs(driver *d, const onnx_scope *scope, const pb_node *node,
-                              smg_onnx_node *out) {
+static smg_status find_inputs(driver *d, const onnx_scope *scope, const pb_node *node, smg_onnx_node *out) {
     smg_onnx_value **inputs = SMG_ARENA_ARRAY(d->m->arena, smg_onnx_value *, node->n_input + 1);
     if (!inputs) return SMG_MEMORY;
     for (size_t i = 0; i < node->n_input; i++) {
@@ -141,8 +137,8 @@ static smg_status find_inputs(driver *d, const onnx_scope *scope, const pb_node 
     return SMG_OK;
 }
 
-static smg_status make_outputs(driver *d, onnx_scope *scope, const onnx_order *order,
-                               const pb_node *node, smg_onnx_node *out) {
+static smg_status make_outputs(driver *d, onnx_scope *scope, const onnx_order *order, const pb_node *node,
+                               smg_onnx_node *out) {
     smg_onnx_value **outputs = SMG_ARENA_ARRAY(d->m->arena, smg_onnx_value *, node->n_output + 1);
     if (!outputs) return SMG_MEMORY;
     for (size_t i = 0; i < node->n_output; i++) {
@@ -157,8 +153,7 @@ static smg_status make_outputs(driver *d, onnx_scope *scope, const onnx_order *o
     return SMG_OK;
 }
 
-static smg_status dispatch(driver *d, const onnx_scope *scope, const pb_node *node,
-                           const smg_onnx_node *n) {
+static smg_status dispatch(driver *d, const onnx_scope *scope, const pb_node *node, const smg_onnx_node *n) {
     const pb_function *f = smg_onnx_find_function(d->m, node);
     bool own = n->domain[0] == '\0', branch = own && strcmp(n->op, "If") == 0;
     smg_status status = SMG_OK;
@@ -177,12 +172,10 @@ static smg_status dispatch(driver *d, const onnx_scope *scope, const pb_node *no
     return status == SMG_OK || named ? status : smg_onnx_at_node(&d->b, n, status);
 }
 
-static smg_status convert_node(driver *d, onnx_scope *scope, const onnx_order *order,
-                               const pb_node *node) {
+static smg_status convert_node(driver *d, onnx_scope *scope, const onnx_order *order, const pb_node *node) {
     if (++d->converted > MOST_NODES)
-        return smg_fail(d->m->ctx, SMG_UNSUPPORTED,
-                        "'%s' has more than %d nodes when its functions are expanded", d->m->label,
-                        MOST_NODES);
+        return smg_fail(d->m->ctx, SMG_UNSUPPORTED, "'%s' has more than %d nodes when its functions are expanded",
+                        d->m->label, MOST_NODES);
     onnx_attributes *attributes = SMG_ARENA_NEW(d->m->arena, onnx_attributes);
     if (!attributes) return SMG_MEMORY;
     *attributes = (onnx_attributes){.model = d->m,
@@ -200,9 +193,8 @@ static smg_status convert_node(driver *d, onnx_scope *scope, const onnx_order *o
     };
     if (node->n_input > INT16_MAX || node->n_output > INT16_MAX)
         return smg_onnx_at_node(&d->b, &n,
-                                smg_onnx_fail(&d->b, &n, SMG_UNSUPPORTED,
-                                              "it has %zu inputs and %zu outputs", node->n_input,
-                                              node->n_output));
+                                smg_onnx_fail(&d->b, &n, SMG_UNSUPPORTED, "it has %zu inputs and %zu outputs",
+                                              node->n_input, node->n_output));
     SMG_TRY(find_inputs(d, scope, node, &n));
     SMG_TRY(make_outputs(d, scope, order, node, &n));
     return dispatch(d, scope, node, &n);
@@ -211,8 +203,7 @@ static smg_status convert_node(driver *d, onnx_scope *scope, const onnx_order *o
 static smg_status convert_body(driver *d, onnx_scope *scope, const onnx_body *body) {
     onnx_order order;
     SMG_TRY(smg_onnx_sort(&d->b, scope, body, &order));
-    for (int i = 0; i < order.count; i++)
-        SMG_TRY(convert_node(d, scope, &order, body->nodes[order.nodes[i]]));
+    for (int i = 0; i < order.count; i++) SMG_TRY(convert_node(d, scope, &order, body->nodes[order.nodes[i]]));
     return SMG_OK;
 }
 
@@ -231,8 +222,8 @@ static smg_status add_input(driver *d, onnx_scope *scope, const pb_value_info *i
     SMG_TRY(define(d, scope, input->name, v));
     v->dtype = smg_onnx_dtype(type);
     if (v->dtype == SMG_IMPORT_DTYPE_NONE)
-        return smg_fail(d->m->ctx, SMG_UNSUPPORTED, "'%s': input '%s' holds %s (type %lld)",
-                        d->m->label, input->name, smg_onnx_type_word(type), (long long)type);
+        return smg_fail(d->m->ctx, SMG_UNSUPPORTED, "'%s': input '%s' holds %s (type %lld)", d->m->label, input->name,
+                        smg_onnx_type_word(type), (long long)type);
     SMG_TRY(smg_onnx_input_dims(&d->b, input, &v->rank, v->dims));
     smg_type given = input_type(v->dtype), wanted = smg_onnx_graph_type(v->dtype);
     v->graph = smg_graph_input_of(d->b.graph, input->name, given, v->rank, v->dims);
@@ -257,24 +248,18 @@ static smg_status add_inputs(driver *d, onnx_scope *scope, const pb_graph *g) {
 
 /* What the file says about an output must not contradict what was found. */
 static smg_status check_output(driver *d, const pb_value_info *output, const smg_onnx_value *v) {
-    if (!output->type || !output->type->tensor_type || !output->type->tensor_type->shape)
-        return SMG_OK;
+    if (!output->type || !output->type->tensor_type || !output->type->tensor_type->shape) return SMG_OK;
     const Smg__Pb__Shape *shape = output->type->tensor_type->shape;
     if (shape->n_dim != (size_t)v->rank)
-        return smg_fail(d->m->ctx, SMG_FORMAT,
-                        "'%s': output '%s' is declared with %zu axes but has %d", d->m->label,
+        return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': output '%s' is declared with %zu axes but has %d", d->m->label,
                         output->name, shape->n_dim, v->rank);
     for (int i = 0; i < v->rank; i++) {
         int64_t value = 0;
         const pb_dimension *dim = shape->dim[i];
-        bool declared =
-            dim->value_case == SMG__PB__DIMENSION__VALUE_DIM_VALUE && dim->dim_value > 0;
-        if (declared && smg_size_is_const(d->b.sizes, v->dims[i], &value) &&
-            value != dim->dim_value)
-            return smg_fail(d->m->ctx, SMG_FORMAT,
-                            "'%s': axis %d of output '%s' is declared as %lld but is %lld",
-                            d->m->label, i, output->name, (long long)dim->dim_value,
-                            (long long)value);
+        bool declared = dim->value_case == SMG__PB__DIMENSION__VALUE_DIM_VALUE && dim->dim_value > 0;
+        if (declared && smg_size_is_const(d->b.sizes, v->dims[i], &value) && value != dim->dim_value)
+            return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': axis %d of output '%s' is declared as %lld but is %lld",
+                            d->m->label, i, output->name, (long long)dim->dim_value, (long long)value);
     }
     return SMG_OK;
 }
@@ -286,19 +271,15 @@ static smg_status add_output(driver *d, const onnx_scope *scope, const pb_value_
     SMG_TRY(check_output(d, output, v));
     if (output->type && output->type->tensor_type && output->type->tensor_type->elem_type != 0)
         dtype = smg_onnx_dtype(output->type->tensor_type->elem_type);
-    if (dtype == SMG_IMPORT_DTYPE_NONE ||
-        smg_onnx_graph_type(dtype) != smg_onnx_graph_type(v->dtype))
-        return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': output '%s' is declared as %s but is %s",
-                        d->m->label, output->name,
-                        smg_onnx_type_word(output->type->tensor_type->elem_type),
+    if (dtype == SMG_IMPORT_DTYPE_NONE || smg_onnx_graph_type(dtype) != smg_onnx_graph_type(v->dtype))
+        return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': output '%s' is declared as %s but is %s", d->m->label,
+                        output->name, smg_onnx_type_word(output->type->tensor_type->elem_type),
                         smg_import_dtype_word(v->dtype));
     smg_value value = smg_onnx_value_in(&d->b, v);
     smg_type type = input_type(dtype);
-    if (type != smg_onnx_graph_type(dtype))
-        value = smg_graph_cast(d->b.graph, value, smg_type_word(type));
-    smg_status status = smg_graph_node_of(d->b.graph, value)
-                            ? smg_graph_output(d->b.graph, output->name, value)
-                            : smg_context_status(d->m->ctx);
+    if (type != smg_onnx_graph_type(dtype)) value = smg_graph_cast(d->b.graph, value, smg_type_word(type));
+    smg_status status = smg_graph_node_of(d->b.graph, value) ? smg_graph_output(d->b.graph, output->name, value)
+                                                             : smg_context_status(d->m->ctx);
     if (status == SMG_OK) return SMG_OK;
     return smg_fail_within(d->m->ctx, status, "'%s': output '%s'", d->m->label, output->name);
 }
@@ -308,8 +289,7 @@ static smg_status convert_model(driver *d) {
     const pb_graph *g = proto->graph;
     onnx_scope scope = {.import_count = proto->n_opset_import, .imports = proto->opset_import};
     const char *const *names = NULL;
-    if (g->n_output == 0)
-        return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': the graph has no outputs", d->m->label);
+    if (g->n_output == 0) return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': the graph has no outputs", d->m->label);
     SMG_TRY(smg_map_create(d->m->arena, &scope.values));
     SMG_TRY(add_initializers(d, &scope, g));
     SMG_TRY(add_inputs(d, &scope, g));
@@ -324,14 +304,13 @@ static smg_status refuse(const smg_onnx *m) {
     const smg_onnx_missing *first = &m->missing.items[0];
     const char *dot = first->domain[0] ? "." : "";
     if (m->missing.count == 1)
-        return smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s': node '%s' (%s%s%s, opset %lld): %s",
-                        m->label, first->node, first->domain, dot, first->op,
-                        (long long)first->opset, first->reason);
+        return smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s': node '%s' (%s%s%s, opset %lld): %s", m->label, first->node,
+                        first->domain, dot, first->op, (long long)first->opset, first->reason);
     return smg_fail(m->ctx, SMG_UNSUPPORTED,
                     "'%s': node '%s' (%s%s%s, opset %lld): %s; %d nodes "
                     "are not supported",
-                    m->label, first->node, first->domain, dot, first->op, (long long)first->opset,
-                    first->reason, m->missing.count);
+                    m->label, first->node, first->domain, dot, first->op, (long long)first->opset, first->reason,
+                    m->missing.count);
 }
 
 smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph) {

@@ -12,8 +12,7 @@ typedef struct place {
     bool has_length;
 } place;
 
-static smg_status read_number(smg_onnx *m, const char *name, const char *key, const char *text,
-                              uint64_t *out_value) {
+static smg_status read_number(smg_onnx *m, const char *name, const char *key, const char *text, uint64_t *out_value) {
     uint64_t value = 0;
     const char *at = text;
     for (; *at >= '0' && *at <= '9'; at++) {
@@ -21,8 +20,8 @@ static smg_status read_number(smg_onnx *m, const char *name, const char *key, co
         value = value * 10 + (uint64_t)(*at - '0');
     }
     if (at == text || *at)
-        return smg_fail(m->ctx, SMG_FORMAT, "'%s': tensor '%s' has external %s '%s', not a number",
-                        m->label, name, key, text);
+        return smg_fail(m->ctx, SMG_FORMAT, "'%s': tensor '%s' has external %s '%s', not a number", m->label, name, key,
+                        text);
     *out_value = value;
     return SMG_OK;
 }
@@ -39,8 +38,7 @@ static smg_status read_place(smg_onnx *m, const pb_tensor *tensor, const char *n
         }
     }
     if (out->location[0]) return SMG_OK;
-    return smg_fail(m->ctx, SMG_FORMAT, "'%s': tensor '%s' is external but names no file", m->label,
-                    name);
+    return smg_fail(m->ctx, SMG_FORMAT, "'%s': tensor '%s' is external but names no file", m->label, name);
 }
 
 /* A relative path without a component "..". */
@@ -59,8 +57,7 @@ static smg_status unreadable(smg_onnx *m, const char *name, smg_status status) {
     return smg_fail_within(m->ctx, status, "'%s': external data of tensor '%s'", m->label, name);
 }
 
-static smg_status map_file(smg_onnx *m, const char *name, const char *location,
-                           const smg_mapped_file **out_file) {
+static smg_status map_file(smg_onnx *m, const char *name, const char *location, const smg_mapped_file **out_file) {
     for (int i = 0; i < m->externals.count; i++) {
         *out_file = &m->externals.items[i].file;
         if (strcmp(m->externals.items[i].location, location) == 0) return SMG_OK;
@@ -77,8 +74,7 @@ static smg_status map_file(smg_onnx *m, const char *name, const char *location,
     if (inside) status = smg_path_inside(m->arena, m->folder, path, &real, &inside);
     if (status != SMG_OK) return unreadable(m, name, status);
     if (!inside)
-        return smg_fail(m->ctx, SMG_INVALID,
-                        "'%s': tensor '%s' is in '%s', which is not inside the model's folder",
+        return smg_fail(m->ctx, SMG_INVALID, "'%s': tensor '%s' is in '%s', which is not inside the model's folder",
                         m->label, name, location);
     smg_mapped_file file = {0};
     status = smg_file_map(m->ctx, real, &file);
@@ -93,21 +89,19 @@ static smg_status map_file(smg_onnx *m, const char *name, const char *location,
     return SMG_OK;
 }
 
-smg_status smg_onnx_read_external(smg_onnx *model, const pb_tensor *tensor, const char *name,
-                                  size_t bytes, const uint8_t **out_data) {
+smg_status smg_onnx_read_external(smg_onnx *model, const pb_tensor *tensor, const char *name, size_t bytes,
+                                  const uint8_t **out_data) {
     place at;
     const smg_mapped_file *file = NULL;
     SMG_TRY(read_place(model, tensor, name, &at));
     SMG_TRY(map_file(model, name, at.location, &file));
     if (at.has_length && at.length != bytes)
-        return smg_fail(model->ctx, SMG_FORMAT,
-                        "'%s': tensor '%s' takes %zu bytes, its entry in '%s' has %llu",
+        return smg_fail(model->ctx, SMG_FORMAT, "'%s': tensor '%s' takes %zu bytes, its entry in '%s' has %llu",
                         model->label, name, bytes, at.location, (unsigned long long)at.length);
     if (at.offset > file->size || bytes > file->size - at.offset)
-        return smg_fail(model->ctx, SMG_FORMAT,
-                        "'%s': tensor '%s' lies at bytes %llu to %llu of '%s', which has %zu",
-                        model->label, name, (unsigned long long)at.offset,
-                        (unsigned long long)(at.offset + bytes), at.location, file->size);
+        return smg_fail(model->ctx, SMG_FORMAT, "'%s': tensor '%s' lies at bytes %llu to %llu of '%s', which has %zu",
+                        model->label, name, (unsigned long long)at.offset, (unsigned long long)(at.offset + bytes),
+                        at.location, file->size);
     if (bytes > 0) *out_data = file->data + at.offset;
     return SMG_OK;
 }

@@ -11,8 +11,7 @@ typedef struct bounds {
     int64_t low, high;
 } bounds;
 
-void smg_onnx_forms_begin(smg_onnx_build *b, int count, const smg_size *extents,
-                          onnx_forms *out_forms) {
+void smg_onnx_forms_begin(smg_onnx_build *b, int count, const smg_size *extents, onnx_forms *out_forms) {
     *out_forms = (onnx_forms){.b = b, .count = count, .steps_left = MOST_STEPS};
     for (int k = 0; k < count; k++) out_forms->extent[k] = extents[k];
 }
@@ -28,8 +27,7 @@ static bool whole(onnx_forms *f, int64_t value, onnx_form *out) {
 }
 
 /* a + factor * c */
-static bool add(onnx_forms *f, const onnx_form *a, const onnx_form *c, int64_t factor,
-                onnx_form *out) {
+static bool add(onnx_forms *f, const onnx_form *a, const onnx_form *c, int64_t factor, onnx_form *out) {
     smg_sizes *s = f->b->sizes;
     onnx_form sum = *a;
     if (factor > LARGEST || factor < -LARGEST) return false;
@@ -116,21 +114,19 @@ static bool multiply(onnx_forms *f, const onnx_form *x, const onnx_form *y, onnx
 }
 
 /* Truncated and floored division are one where nothing is negative. */
-static bool divide(onnx_forms *f, const onnx_form *x, const onnx_form *y, bool remainder,
-                   onnx_form *out) {
+static bool divide(onnx_forms *f, const onnx_form *x, const onnx_form *y, bool remainder, onnx_form *out) {
     int64_t low = 0, least = 0;
     if (!is_fixed(f, x) || !is_fixed(f, y)) return false;
     smg_size_bounds(f->b->sizes, x->base, &low, NULL);
     smg_size_bounds(f->b->sizes, y->base, &least, NULL);
     if (low < 0 || least < 1) return false;
-    smg_size result = remainder ? smg_size_mod(f->b->sizes, x->base, y->base)
-                                : smg_size_div(f->b->sizes, x->base, y->base);
+    smg_size result =
+        remainder ? smg_size_mod(f->b->sizes, x->base, y->base) : smg_size_div(f->b->sizes, x->base, y->base);
     *out = smg_onnx_form_of(f->b, result);
     return !f->b->failed;
 }
 
-static bool logic(onnx_forms *f, bool both, const onnx_form *x, const onnx_form *y,
-                  onnx_form *out) {
+static bool logic(onnx_forms *f, bool both, const onnx_form *x, const onnx_form *y, onnx_form *out) {
     verdict p = truth(f, x), q = truth(f, y), decides = both ? NO : YES;
     if (p == decides || q == decides) return give(f, decides, out);
     return p != OPEN && q != OPEN && give(f, both ? YES : NO, out);
@@ -184,8 +180,7 @@ static bool read_map(onnx_forms *f, const smg_node *node, const onnx_form *at, o
         }
         int rank = smg_graph_node(g, node->operand[k])->rank;
         for (int own = 0; own < rank; own++)
-            if (smg_onnx_is_const(f->b, smg_graph_node(g, node->operand[k])->dims[own], 1) &&
-                !whole(f, 0, &inner[own]))
+            if (smg_onnx_is_const(f->b, smg_graph_node(g, node->operand[k])->dims[own], 1) && !whole(f, 0, &inner[own]))
                 return false;
         if (select && k > 0) { /* only what is chosen is read */
             verdict chosen = truth(f, &x[0]);
@@ -223,8 +218,7 @@ static bool read_reshape(onnx_forms *f, const smg_node *node, const onnx_form *a
         flat = flat * extent + index;
     }
     for (int own = source->rank - 1; own >= 0; own--) {
-        if (!smg_size_is_const(f->b->sizes, source->dims[own], &extent) ||
-            !whole(f, flat % extent, &inner[own]))
+        if (!smg_size_is_const(f->b->sizes, source->dims[own], &extent) || !whole(f, flat % extent, &inner[own]))
             return false;
         flat /= extent;
     }
@@ -262,8 +256,7 @@ static bool read_view(onnx_forms *f, const smg_node *node, const onnx_form *at, 
     case SMG_VIEW_BROADCAST:
         for (int own = 0; own < source->rank; own++) {
             inner[own] = at[own + shift];
-            if (smg_onnx_is_const(f->b, source->dims[own], 1) && !whole(f, 0, &inner[own]))
-                return false;
+            if (smg_onnx_is_const(f->b, source->dims[own], 1) && !whole(f, 0, &inner[own])) return false;
         }
         break;
     case SMG_VIEW_SLICE:
@@ -312,8 +305,7 @@ static bool next_place(const plane *p, int64_t *index) {
 
 static bool read_plane(onnx_forms *f, const plane *p, const onnx_form *at, onnx_form *out) {
     int64_t index[SMG_MAX_RANK], slope[SMG_MAX_RANK] = {0};
-    for (int axis = 0; axis < p->rank; axis++)
-        index[axis] = p->index[axis] < 0 ? 0 : p->index[axis];
+    for (int axis = 0; axis < p->rank; axis++) index[axis] = p->index[axis] < 0 ? 0 : p->index[axis];
     int64_t first = plane_at(p, index);
     for (int axis = 0; axis < p->rank; axis++) {
         if (p->index[axis] >= 0 || p->extent[axis] < 2) continue;
@@ -333,8 +325,7 @@ static bool read_plane(onnx_forms *f, const plane *p, const onnx_form *at, onnx_
     return true;
 }
 
-static bool read_constant(onnx_forms *f, const smg_node *node, const onnx_form *at,
-                          onnx_form *out) {
+static bool read_constant(onnx_forms *f, const smg_node *node, const onnx_form *at, onnx_form *out) {
     plane p = {.rank = node->rank, .data = node->data};
     int64_t count = 1;
     if (!node->data || node->type != SMG_TYPE_I32) return false;
@@ -342,8 +333,7 @@ static bool read_constant(onnx_forms *f, const smg_node *node, const onnx_form *
         if (!smg_size_is_const(f->b->sizes, node->dims[axis], &p.extent[axis])) return false;
         if (!is_number(f, &at[axis], &p.index[axis])) {
             p.index[axis] = -1;
-            if (!smg_mul_i64(count, p.extent[axis], &count) || count > SMG_ONNX_KNOWN_MAX)
-                return false;
+            if (!smg_mul_i64(count, p.extent[axis], &count) || count > SMG_ONNX_KNOWN_MAX) return false;
         } else if (p.index[axis] < 0 || p.index[axis] >= p.extent[axis]) {
             return false;
         }
@@ -379,6 +369,5 @@ static bool read_node(onnx_forms *f, smg_node_id id, const onnx_form *at, onnx_f
 }
 
 bool smg_onnx_form_at(onnx_forms *forms, smg_value value, const onnx_form *at, onnx_form *out) {
-    return smg_graph_node_of(forms->b->graph, value) != NULL &&
-           read_node(forms, value.id - 1, at, out);
+    return smg_graph_node_of(forms->b->graph, value) != NULL && read_node(forms, value.id - 1, at, out);
 }

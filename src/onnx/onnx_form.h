@@ -23,8 +23,7 @@ typedef struct onnx_forms {
     int steps_left; /* nodes that may still be visited */
 } onnx_forms;
 
-void smg_onnx_forms_begin(smg_onnx_build *b, int count, const smg_size *extents,
-                          onnx_forms *out_forms);
+void smg_onnx_forms_begin(smg_onnx_build *b, int count, const smg_size *extents, onnx_forms *out_forms);
 onnx_form smg_onnx_form_of(smg_onnx_build *b, smg_size base);
 /* The element at coordinates `at` (one form per axis) of a value of integer or bool type, or of floats
  * that are whole numbers. false: no affine form; nothing is recorded then. */

@@ -15,16 +15,14 @@ static smg_status scan_nodes(scan *s, size_t count, pb_node *const *nodes);
 static smg_status add(scan *s, const pb_node *node, int64_t opset, const char *reason) {
     smg_onnx_missing *row = SMG_ARRAY_PUSH(s->model->arena, &s->model->missing);
     if (!row) return SMG_MEMORY;
-    *row = (smg_onnx_missing){smg_onnx_node_name(node), node->op_type,
-                              smg_onnx_domain(node->domain), opset, reason};
+    *row = (smg_onnx_missing){smg_onnx_node_name(node), node->op_type, smg_onnx_domain(node->domain), opset, reason};
     return SMG_OK;
 }
 
 static smg_status scan_function(scan *s, const pb_node *node, const pb_function *f) {
     void *known = NULL;
     if (smg_map_get(s->done, &f, sizeof f, &known)) return SMG_OK;
-    if (s->depth == SMG_ONNX_DEEPEST)
-        return add(s, node, 0, "functions call each other too deeply");
+    if (s->depth == SMG_ONNX_DEEPEST) return add(s, node, 0, "functions call each other too deeply");
     SMG_TRY(smg_map_set(s->done, &f, sizeof f, s));
     scan inner = *s;
     inner.import_count = f->n_opset_import;
@@ -46,8 +44,7 @@ static smg_status scan_node(scan *s, const pb_node *node) {
     bool own = domain[0] == '\0';
     if (own && (opset < SMG_ONNX_OPSET_MIN || opset > SMG_ONNX_OPSET_MAX))
         return add(s, node, opset, "smg reads opsets 11 to 23");
-    if (own && (strcmp(node->op_type, "If") == 0 || strcmp(node->op_type, "Constant") == 0))
-        return SMG_OK;
+    if (own && (strcmp(node->op_type, "If") == 0 || strcmp(node->op_type, "Constant") == 0)) return SMG_OK;
     const smg_onnx_op *op = smg_onnx_find_op(domain, node->op_type);
     if (!op) return add(s, node, opset, "smg does not know this operator");
     return SMG_OK;
@@ -61,8 +58,7 @@ static smg_status scan_nodes(scan *s, size_t count, pb_node *const *nodes) {
 
 smg_status smg_onnx_find_missing(smg_onnx *model) {
     const pb_model *proto = model->proto;
-    scan s = {
-        .model = model, .import_count = proto->n_opset_import, .imports = proto->opset_import};
+    scan s = {.model = model, .import_count = proto->n_opset_import, .imports = proto->opset_import};
     SMG_TRY(smg_map_create(model->arena, &s.done));
     return scan_nodes(&s, proto->graph->n_node, proto->graph->node);
 }

@@ -21,15 +21,15 @@ static void name_node(smg_onnx_build *b, smg_value value, const char *name) {
     if (node && !leaf && !node->name[0] && name[0]) smg_graph_name(b->graph, value, name);
 }
 
-smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              smg_import_dtype dtype, smg_value value) {
+smg_status smg_onnx_set_typed(smg_onnx_build *b, const smg_onnx_node *n, int output, smg_import_dtype dtype,
+                              smg_value value) {
     if (b->failed) return smg_onnx_failed(b, n);
     value = normalise(b, value);
     const smg_node *node = smg_graph_node_of(b->graph, value);
     if (!node) return smg_onnx_failed(b, n);
     if (smg_onnx_graph_type(dtype) != node->type)
-        return smg_onnx_fail(b, n, SMG_INTERNAL, "output %d is %s in the graph, %s in the file",
-                             output, smg_type_word(node->type), smg_import_dtype_word(dtype));
+        return smg_onnx_fail(b, n, SMG_INTERNAL, "output %d is %s in the graph, %s in the file", output,
+                             smg_type_word(node->type), smg_import_dtype_word(dtype));
     smg_onnx_value *v = wanted(n, output);
     if (!v) return SMG_OK;
     v->dtype = dtype;
@@ -49,9 +49,8 @@ smg_status smg_onnx_set(smg_onnx_build *b, const smg_onnx_node *n, int output, s
     return smg_onnx_set_typed(b, n, output, dtype, value);
 }
 
-smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              smg_import_dtype dtype, int rank, const smg_size *dims,
-                              const smg_size *sizes) {
+smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int output, smg_import_dtype dtype, int rank,
+                              const smg_size *dims, const smg_size *sizes) {
     int64_t count = 1;
     smg_onnx_value *v = wanted(n, output);
     if (b->failed) return smg_onnx_failed(b, n);
@@ -64,8 +63,8 @@ smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int out
     }
     for (int i = 0; i < rank && count > 0; i++) {
         int64_t extent = 0;
-        if (!smg_size_is_const(b->sizes, dims[i], &extent) || extent < 0 ||
-            !smg_mul_i64(count, extent, &count) || count > SMG_ONNX_KNOWN_MAX)
+        if (!smg_size_is_const(b->sizes, dims[i], &extent) || extent < 0 || !smg_mul_i64(count, extent, &count) ||
+            count > SMG_ONNX_KNOWN_MAX)
             return smg_onnx_fail(b, n, SMG_INTERNAL, "known value of %d axes is too large", rank);
     }
     for (int64_t i = 0; i < count; i++)
@@ -75,8 +74,7 @@ smg_status smg_onnx_set_known(smg_onnx_build *b, const smg_onnx_node *n, int out
     return SMG_OK;
 }
 
-smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                             const smg_onnx_value *value) {
+smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int output, const smg_onnx_value *value) {
     smg_onnx_value *v = wanted(n, output);
     if (b->failed) return smg_onnx_failed(b, n);
     if (!v) return SMG_OK;
@@ -88,27 +86,24 @@ smg_status smg_onnx_set_same(smg_onnx_build *b, const smg_onnx_node *n, int outp
 
 smg_status smg_onnx_at_node(smg_onnx_build *b, const smg_onnx_node *n, smg_status status) {
     const char *dot = n->domain[0] ? "." : "";
-    return smg_fail_within(b->ctx, status, "'%s': node '%s' (%s%s%s, opset %lld)", b->model->label,
-                           n->name, n->domain, dot, n->op, (long long)n->opset);
+    return smg_fail_within(b->ctx, status, "'%s': node '%s' (%s%s%s, opset %lld)", b->model->label, n->name, n->domain,
+                           dot, n->op, (long long)n->opset);
 }
 
 /* ---- operators of the table --------------------------------------------------------------------- */
 
 static smg_status check_inputs(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_op *op) {
     if (n->input_count < op->min_inputs || (op->max_inputs >= 0 && n->input_count > op->max_inputs))
-        return smg_onnx_fail(b, n, SMG_FORMAT, "it has %d inputs, must have %d to %d",
-                             n->input_count, op->min_inputs,
+        return smg_onnx_fail(b, n, SMG_FORMAT, "it has %d inputs, must have %d to %d", n->input_count, op->min_inputs,
                              op->max_inputs < 0 ? 999 : op->max_inputs);
     int needed = op->max_inputs < 0 ? n->input_count : op->min_inputs; /* a list has no holes */
-    static const char *const of_sequences[] = {"SequenceAt", "SequenceLength", "ConcatFromSequence",
-                                               "Identity"};
+    static const char *const of_sequences[] = {"SequenceAt", "SequenceLength", "ConcatFromSequence", "Identity"};
     bool sequences = false;
     for (size_t i = 0; i < SMG_COUNT_OF(of_sequences); i++)
         sequences = sequences || strcmp(n->op, of_sequences[i]) == 0;
     for (int i = 0; i < n->input_count; i++)
         if (n->inputs[i] && n->inputs[i]->items && (!sequences || i > 0))
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') is a sequence", i,
-                                 n->inputs[i]->name);
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') is a sequence", i, n->inputs[i]->name);
     for (int i = 0; i < needed; i++)
         if (!n->inputs[i]) return smg_onnx_fail(b, n, SMG_FORMAT, "input %d is missing", i);
     return SMG_OK;

@@ -117,8 +117,7 @@ smg_status smg_onnx_convert_gelu(smg_onnx_build *b, const smg_onnx_node *n) {
     const char *kind = smg_onnx_attr_string(b, n, "approximate", "none");
     bool by_tanh = strcmp(kind, "tanh") == 0;
     if (!by_tanh && strcmp(kind, "none") != 0)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "approximate is \"%s\", none or tanh is known",
-                             kind);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "approximate is \"%s\", none or tanh is known", kind);
     return smg_onnx_set(b, n, 0, gelu(b, smg_onnx_in(b, n, 0), by_tanh));
 }
 
@@ -127,10 +126,9 @@ smg_status smg_onnx_convert_shrink(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     double lambda = smg_onnx_attr_float(b, n, "lambd", 0.5);
     double bias = smg_onnx_attr_float(b, n, "bias", 0.0);
-    smg_value high = smg_onnx_select(b, smg_onnx_with(b, "gt", x, lambda),
-                                     smg_onnx_with(b, "sub", x, bias), smg_onnx_like(b, x, 0.0));
-    smg_value y = smg_onnx_select(b, smg_onnx_with(b, "lt", x, -lambda),
-                                  smg_onnx_with(b, "add", x, bias), high);
+    smg_value high = smg_onnx_select(b, smg_onnx_with(b, "gt", x, lambda), smg_onnx_with(b, "sub", x, bias),
+                                     smg_onnx_like(b, x, 0.0));
+    smg_value y = smg_onnx_select(b, smg_onnx_with(b, "lt", x, -lambda), smg_onnx_with(b, "add", x, bias), high);
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
 
@@ -138,8 +136,7 @@ smg_status smg_onnx_convert_dropout(smg_onnx_build *b, const smg_onnx_node *n) {
     double training;
     SMG_TRY(smg_onnx_number(b, n, 2, 0.0, &training));
     if (training < 0.0 || training > 0.0)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "training_mode is true, only inference is known");
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "training_mode is true, only inference is known");
     if (n->output_count > 1 && n->outputs[1]) {
         smg_value all = smg_graph_number(b->graph, "bool", 1.0);
         const smg_onnx_value *x = n->inputs[0];
@@ -162,8 +159,7 @@ smg_status smg_onnx_convert_softmax(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     const smg_onnx_value *in = n->inputs[0];
     int axis;
-    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", n->opset < 13 ? 1 : -1), in->rank,
-                          &axis));
+    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", n->opset < 13 ? 1 : -1), in->rank, &axis));
     smg_value y = n->opset < 13 ? smg_onnx_merge(b, x, axis, in->rank - axis) : x;
     if (strcmp(n->op, "Hardmax") == 0)
         y = hardmax(b, y, axis);

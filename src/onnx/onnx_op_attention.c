@@ -20,13 +20,12 @@ static smg_status read_heads(smg_onnx_build *b, const smg_onnx_node *n, heads *o
     int64_t queries = smg_onnx_attr_int(b, n, "q_num_heads", 0);
     int64_t keys = smg_onnx_attr_int(b, n, "kv_num_heads", 0);
     out->rank = q->rank;
-    bool good = (q->rank == 3 || q->rank == 4) && k->rank == q->rank &&
-                n->inputs[2]->rank == q->rank && (q->rank == 4 || (queries > 0 && keys > 0));
+    bool good = (q->rank == 3 || q->rank == 4) && k->rank == q->rank && n->inputs[2]->rank == q->rank &&
+                (q->rank == 4 || (queries > 0 && keys > 0));
     if (!good)
-        return smg_onnx_fail(
-            b, n, SMG_INVALID, "query %s, key %s, value %s with %lld and %lld heads do not fit",
-            smg_onnx_shape_text(b, q), smg_onnx_shape_text(b, k),
-            smg_onnx_shape_text(b, n->inputs[2]), (long long)queries, (long long)keys);
+        return smg_onnx_fail(b, n, SMG_INVALID, "query %s, key %s, value %s with %lld and %lld heads do not fit",
+                             smg_onnx_shape_text(b, q), smg_onnx_shape_text(b, k), smg_onnx_shape_text(b, n->inputs[2]),
+                             (long long)queries, (long long)keys);
     out->queries = q->rank == 4 ? q->dims[1] : smg_onnx_int(b, queries);
     out->keys = q->rank == 4 ? k->dims[1] : smg_onnx_int(b, keys);
     if (!smg_size_divide_exact(b->sizes, out->queries, out->keys, &out->repeats))
@@ -38,8 +37,7 @@ static smg_status read_heads(smg_onnx_build *b, const smg_onnx_node *n, heads *o
 }
 
 /* Axis `axis` of heads, or of heads times width, as (k, r, width) with what is 1 or absent left out. */
-static smg_value split_heads(smg_onnx_build *b, smg_value x, int axis, const heads *h, bool query,
-                             bool width) {
+static smg_value split_heads(smg_onnx_build *b, smg_value x, int axis, const heads *h, bool query, bool width) {
     smg_size dims[3];
     int count = 0;
     dims[count++] = h->keys;
@@ -48,8 +46,8 @@ static smg_value split_heads(smg_onnx_build *b, smg_value x, int axis, const hea
         smg_size all = smg_onnx_product(b, count, dims), whole = smg_onnx_dim(b, x, axis);
         if (whole < 0 || !smg_size_divide_exact(b->sizes, whole, all, &dims[count])) {
             if (whole >= 0)
-                smg_fail(b->ctx, SMG_INVALID, "width %s is not a multiple of %s heads",
-                         smg_onnx_size_text(b, whole), smg_onnx_size_text(b, all));
+                smg_fail(b->ctx, SMG_INVALID, "width %s is not a multiple of %s heads", smg_onnx_size_text(b, whole),
+                         smg_onnx_size_text(b, all));
             b->failed = true;
             return (smg_value){0};
         }
@@ -60,9 +58,8 @@ static smg_value split_heads(smg_onnx_build *b, smg_value x, int axis, const hea
 
 /* The letters of input `input` (0 query, 1 key, 2 value) after split_heads. */
 static const char *letters_of(const heads *h, int input) {
-    static const char *const rows[2][2][3] = {
-        {{"aksd", "aktd", "aktv"}, {"akrsd", "aktd", "aktv"}},
-        {{"askd", "atkd", "atkv"}, {"askrd", "atkd", "atkv"}}};
+    static const char *const rows[2][2][3] = {{{"aksd", "aktd", "aktv"}, {"akrsd", "aktd", "aktv"}},
+                                              {{"askd", "atkd", "atkv"}, {"askrd", "atkd", "atkv"}}};
     return rows[h->rank == 3][h->grouped][input];
 }
 
@@ -73,8 +70,7 @@ static smg_value with_heads(smg_onnx_build *b, const smg_onnx_node *n, const hea
 }
 
 /* Key or value with what came before it: [a, k, past + t, d], and its output. */
-static smg_status with_past(smg_onnx_build *b, const smg_onnx_node *n, const heads *h, int input,
-                            onnx_lettered *out) {
+static smg_status with_past(smg_onnx_build *b, const smg_onnx_node *n, const heads *h, int input, onnx_lettered *out) {
     static const int perm[] = {0, 2, 1, 3};
     int output = input, past = input + 3;
     bool wanted = n->output_count > output && n->outputs[output];
@@ -94,8 +90,7 @@ static smg_status with_past(smg_onnx_build *b, const smg_onnx_node *n, const hea
 /* ---- masks ---------------------------------------------------------------------------------- */
 
 /* The mask, padded to all keys, with heads as scores have them; {0} after a failure. */
-static smg_value read_mask(smg_onnx_build *b, const smg_onnx_node *n, const heads *h,
-                           smg_size keys) {
+static smg_value read_mask(smg_onnx_build *b, const smg_onnx_node *n, const heads *h, smg_size keys) {
     smg_value mask = smg_onnx_in(b, n, 3);
     int rank = smg_onnx_rank(b, mask);
     if (!mask.id) return mask;
@@ -130,8 +125,8 @@ static smg_value apply_causal(smg_onnx_build *b, smg_value scores, const heads *
 /* ---- Attention ------------------------------------------------------------------------------ */
 
 /* [a, k, (r), s, t]: scaled, capped, masked. */
-static smg_value scores_of(smg_onnx_build *b, const smg_onnx_node *n, const heads *h,
-                           onnx_lettered q, onnx_lettered k) {
+static smg_value scores_of(smg_onnx_build *b, const smg_onnx_node *n, const heads *h, onnx_lettered q,
+                           onnx_lettered k) {
     int64_t width = 1;
     smg_value scores = smg_onnx_multiply(b, n, q, k, h->grouped ? "akrst" : "akst");
     smg_size_is_const(b->sizes, smg_onnx_dim(b, q.value, -1), &width);
@@ -150,8 +145,7 @@ static smg_value scores_of(smg_onnx_build *b, const smg_onnx_node *n, const head
 
 static smg_status check_attention(smg_onnx_build *b, const smg_onnx_node *n) {
     if (n->output_count > 3 && n->outputs[3])
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "its output qk_matmul_output is used (qk_matmul_output_mode %lld)",
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output qk_matmul_output is used (qk_matmul_output_mode %lld)",
                              (long long)smg_onnx_attr_int(b, n, "qk_matmul_output_mode", 0));
     if (smg_onnx_has(n, 4) != smg_onnx_has(n, 5))
         return smg_onnx_fail(b, n, SMG_INVALID, "past_key and past_value come together");
@@ -179,8 +173,7 @@ smg_status smg_onnx_convert_attention(smg_onnx_build *b, const smg_onnx_node *n)
     p.value = smg_onnx_softmax(b, scores, smg_onnx_rank(b, scores) - 1, false);
     /* A row that sees nothing gives 0. */
     if (smg_onnx_has(n, 3))
-        p.value = smg_onnx_select(b, smg_onnx_map1(b, "isnan", p.value),
-                                  smg_onnx_like(b, p.value, 0.0), p.value);
+        p.value = smg_onnx_select(b, smg_onnx_map1(b, "isnan", p.value), smg_onnx_like(b, p.value, 0.0), p.value);
     memcpy(p.letters, h.grouped ? "akrst" : "akst", h.grouped ? 6 : 5);
     smg_value y = smg_onnx_multiply(b, n, p, v, out[h.rank == 3][h.grouped]);
     if (h.rank == 3)
@@ -218,10 +211,10 @@ static smg_value half_of(smg_onnx_build *b, smg_value x, const rotary *r, int wh
 
 static smg_value rotate(smg_onnx_build *b, smg_value x, const rotary *r) {
     smg_value first = half_of(b, x, r, 0), second = half_of(b, x, r, 1), pieces[3], y;
-    pieces[0] = smg_onnx_map2(b, "sub", smg_onnx_map2(b, "mul", first, r->cosine),
-                              smg_onnx_map2(b, "mul", second, r->sine));
-    pieces[1] = smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", first, r->sine),
-                              smg_onnx_map2(b, "mul", second, r->cosine));
+    pieces[0] =
+        smg_onnx_map2(b, "sub", smg_onnx_map2(b, "mul", first, r->cosine), smg_onnx_map2(b, "mul", second, r->sine));
+    pieces[1] =
+        smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", first, r->sine), smg_onnx_map2(b, "mul", second, r->cosine));
     if (!pieces[0].id || !pieces[1].id) return (smg_value){0};
     smg_size turned = smg_size_mul(b->sizes, r->half, smg_onnx_int(b, 2));
     bool rest = turned != r->width;
@@ -243,18 +236,16 @@ smg_status smg_onnx_convert_rotary(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     if (!r.four) {
         smg_size dims[2] = {smg_onnx_int(b, count)};
-        if (in->rank != 3 || count < 1 ||
-            !smg_size_divide_exact(b->sizes, in->dims[2], dims[0], &dims[1]))
-            return smg_onnx_fail(b, n, SMG_INVALID, "the input is %s with num_heads %lld",
-                                 smg_onnx_shape_text(b, in), (long long)count);
+        if (in->rank != 3 || count < 1 || !smg_size_divide_exact(b->sizes, in->dims[2], dims[0], &dims[1]))
+            return smg_onnx_fail(b, n, SMG_INVALID, "the input is %s with num_heads %lld", smg_onnx_shape_text(b, in),
+                                 (long long)count);
         x = smg_onnx_divide(b, x, 2, 2, dims);
     }
     r.width = smg_onnx_dim(b, x, 3);
     if (r.width < 0) return smg_onnx_failed(b, n);
     smg_size whole = turned > 0 ? smg_onnx_int(b, turned) : r.width;
     if (!smg_size_divide_exact(b->sizes, whole, smg_onnx_int(b, 2), &r.half))
-        return smg_onnx_fail(b, n, SMG_INVALID, "%s elements cannot be rotated in pairs",
-                             smg_onnx_size_text(b, whole));
+        return smg_onnx_fail(b, n, SMG_INVALID, "%s elements cannot be rotated in pairs", smg_onnx_size_text(b, whole));
     r.cosine = cache_rows(b, n, 1, r.four);
     r.sine = cache_rows(b, n, 2, r.four);
     smg_value y = rotate(b, x, &r);

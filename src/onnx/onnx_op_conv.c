@@ -37,16 +37,14 @@ static void same_pads(smg_onnx_build *b, window_axis *w, bool upper) {
 static void count_places(smg_onnx_build *b, window_axis *w, bool up) {
     smg_size stride = smg_onnx_int(b, w->stride);
     smg_size inside = smg_size_add(b->sizes, w->extent, w->before);
-    smg_size room =
-        plus(b, smg_size_add(b->sizes, inside, w->after), -(w->taps - 1) * w->dilation - 1);
+    smg_size room = plus(b, smg_size_add(b->sizes, inside, w->after), -(w->taps - 1) * w->dilation - 1);
     w->places = plus(b, smg_size_div(b->sizes, room, stride), 1);
     if (!up) return;
     smg_size most = smg_size_ceil_div(b->sizes, inside, stride);
     w->places = smg_size_min(b->sizes, plus(b, smg_size_ceil_div(b->sizes, room, stride), 1), most);
 }
 
-static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const int64_t *taps,
-                               windows *out) {
+static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const int64_t *taps, windows *out) {
     const smg_onnx_value *x = n->inputs[0];
     const char *automatic = smg_onnx_attr_string(b, n, "auto_pad", "NOTSET");
     int64_t pads[2 * MAX_AXES], strides[MAX_AXES], dilations[MAX_AXES];
@@ -63,10 +61,7 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
     out->pads = false;
     for (int i = 0; i < axes; i++) {
         window_axis *w = &out->axis[i];
-        *w = (window_axis){.extent = x->dims[2 + i],
-                           .taps = taps[i],
-                           .stride = strides[i],
-                           .dilation = dilations[i]};
+        *w = (window_axis){.extent = x->dims[2 + i], .taps = taps[i], .stride = strides[i], .dilation = dilations[i]};
         w->before = smg_onnx_int(b, valid ? 0 : pads[i]);
         w->after = smg_onnx_int(b, valid ? 0 : pads[axes + i]);
         if (same)
@@ -83,54 +78,46 @@ static smg_status read_windows(smg_onnx_build *b, const smg_onnx_node *n, const 
 static smg_status check_rank(smg_onnx_build *b, const smg_onnx_node *n, int more) {
     int axes = n->inputs[0]->rank - 2;
     if (axes >= 1 && axes <= MAX_AXES && 2 + more + 2 * axes <= SMG_MAX_RANK) return SMG_OK;
-    return smg_onnx_fail(
-        b, n, SMG_UNSUPPORTED,
-        "the input is %s; one to three axes behind [batch, channels] are known, with "
-        "groups one or two",
-        smg_onnx_shape_text(b, n->inputs[0]));
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
+                         "the input is %s; one to three axes behind [batch, channels] are known, with "
+                         "groups one or two",
+                         smg_onnx_shape_text(b, n->inputs[0]));
 }
 
 /* [n, c, d..] -> [n, c, places, taps, ..] with `first` the axis of the first places. */
-static smg_value windowed(smg_onnx_build *b, smg_value x, const windows *w, int first,
-                          double fill) {
+static smg_value windowed(smg_onnx_build *b, smg_value x, const windows *w, int first, double fill) {
     for (int i = 0; i < w->axes; i++) {
         const window_axis *a = &w->axis[i];
-        x = smg_onnx_window(
-            b, x,
-            &(smg_window){.axis = first + 2 * i,
-                          .begin = smg_size_sub(b->sizes, smg_onnx_int(b, 0), a->before),
-                          .count = a->places,
-                          .taps = smg_onnx_int(b, a->taps),
-                          .step = a->stride,
-                          .dilation = a->dilation,
-                          .fill = fill});
+        x = smg_onnx_window(b, x,
+                            &(smg_window){.axis = first + 2 * i,
+                                          .begin = smg_size_sub(b->sizes, smg_onnx_int(b, 0), a->before),
+                                          .count = a->places,
+                                          .taps = smg_onnx_int(b, a->taps),
+                                          .step = a->stride,
+                                          .dilation = a->dilation,
+                                          .fill = fill});
     }
     return x;
 }
 
 /* ---- Conv ----------------------------------------------------------------------------------- */
 
-static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t group,
-                            windows *out) {
+static smg_status read_conv(smg_onnx_build *b, const smg_onnx_node *n, int64_t group, windows *out) {
     const smg_onnx_value *x = n->inputs[0], *w = n->inputs[1];
     int64_t taps[MAX_AXES], kernel[MAX_AXES], outputs;
     SMG_TRY(check_rank(b, n, group > 1));
-    bool good = w->rank == x->rank && group >= 1 &&
-                smg_size_is_const(b->sizes, w->dims[0], &outputs) && outputs % group == 0;
-    for (int i = 2; good && i < w->rank; i++)
-        good = smg_size_is_const(b->sizes, w->dims[i], &taps[i - 2]);
+    bool good =
+        w->rank == x->rank && group >= 1 && smg_size_is_const(b->sizes, w->dims[0], &outputs) && outputs % group == 0;
+    for (int i = 2; good && i < w->rank; i++) good = smg_size_is_const(b->sizes, w->dims[i], &taps[i - 2]);
     if (!good)
         return smg_onnx_fail(b, n, SMG_INVALID, "weights %s do not fit the input %s in %lld groups",
-                             smg_onnx_shape_text(b, w), smg_onnx_shape_text(b, x),
-                             (long long)group);
-    SMG_TRY(smg_onnx_equal(b, n, x->dims[1],
-                           smg_size_mul(b->sizes, w->dims[1], smg_onnx_int(b, group)),
+                             smg_onnx_shape_text(b, w), smg_onnx_shape_text(b, x), (long long)group);
+    SMG_TRY(smg_onnx_equal(b, n, x->dims[1], smg_size_mul(b->sizes, w->dims[1], smg_onnx_int(b, group)),
                            "the channels of the input and of the weights"));
     SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", x->rank - 2, 0, 0, kernel));
     for (int i = 0; i < x->rank - 2; i++)
         if (kernel[i] != 0 && kernel[i] != taps[i])
-            return smg_onnx_fail(b, n, SMG_INVALID,
-                                 "kernel_shape is %lld where the weights have %lld",
+            return smg_onnx_fail(b, n, SMG_INVALID, "kernel_shape is %lld where the weights have %lld",
                                  (long long)kernel[i], (long long)taps[i]);
     return read_windows(b, n, taps, out);
 }
@@ -194,8 +181,7 @@ static smg_value counted(smg_onnx_build *b, const window_axis *w, bool padding) 
     smg_size taps = smg_onnx_int(b, w->taps), zero = smg_onnx_int(b, 0);
     smg_size low = smg_size_sub(b->sizes, zero, w->before);
     smg_size high = padding ? smg_size_add(b->sizes, w->extent, w->after) : w->extent;
-    smg_value place =
-        smg_onnx_with(b, "mul", smg_onnx_count(b, w->places, 0, 2), (double)w->stride);
+    smg_value place = smg_onnx_with(b, "mul", smg_onnx_count(b, w->places, 0, 2), (double)w->stride);
     smg_value tap = smg_onnx_with(b, "mul", smg_onnx_count(b, taps, 1, 2), (double)w->dilation);
     smg_value at = smg_onnx_map2(b, "add", place, tap);
     at = smg_onnx_map2(b, "add", at, smg_onnx_size_value(b, SMG_TYPE_I32, low));
@@ -207,8 +193,7 @@ static smg_value counted(smg_onnx_build *b, const window_axis *w, bool padding) 
 }
 
 /* `area`: taps of a whole window. */
-static smg_value averaged(smg_onnx_build *b, smg_value sum, const windows *w, int64_t area,
-                          bool padding) {
+static smg_value averaged(smg_onnx_build *b, smg_value sum, const windows *w, int64_t area, bool padding) {
     bool all = !w->partial && (padding || !w->pads);
     if (all) return smg_onnx_with(b, "mul", sum, 1.0 / (double)area);
     smg_value count = {0};
@@ -226,8 +211,7 @@ smg_status smg_onnx_convert_pool(smg_onnx_build *b, const smg_onnx_node *n) {
     bool padding = smg_onnx_attr_int(b, n, "count_include_pad", 0) != 0;
     SMG_TRY(check_rank(b, n, 0));
     SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", n->inputs[0]->rank - 2, 0, 1, taps));
-    if (n->output_count > 1 && n->outputs[1])
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output Indices is used");
+    if (n->output_count > 1 && n->outputs[1]) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output Indices is used");
     SMG_TRY(read_windows(b, n, taps, &job));
     int64_t area = 1;
     for (int i = 0; i < job.axes; i++) {
@@ -246,7 +230,6 @@ smg_status smg_onnx_convert_global_pool(smg_onnx_build *b, const smg_onnx_node *
     bool over[SMG_MAX_RANK] = {false};
     smg_value x = smg_onnx_in(b, n, 0);
     for (int i = 2; i < n->inputs[0]->rank; i++) over[i] = true;
-    if (strcmp(n->op, "GlobalAveragePool") == 0)
-        return smg_onnx_set(b, n, 0, smg_onnx_mean(b, x, over));
+    if (strcmp(n->op, "GlobalAveragePool") == 0) return smg_onnx_set(b, n, 0, smg_onnx_mean(b, x, over));
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reduce(b, "reduce_max", x, over));
 }

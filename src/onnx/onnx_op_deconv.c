@@ -19,8 +19,8 @@ typedef struct deconv {
 
 /* The extent without anything cut off: (extent - 1) * stride + taps, spread, + what is asked for behind. */
 static smg_size whole(smg_onnx_build *b, const spread *a, int64_t behind) {
-    smg_size last = smg_size_mul(b->sizes, smg_size_sub(b->sizes, a->extent, smg_onnx_int(b, 1)),
-                                 smg_onnx_int(b, a->stride));
+    smg_size last =
+        smg_size_mul(b->sizes, smg_size_sub(b->sizes, a->extent, smg_onnx_int(b, 1)), smg_onnx_int(b, a->stride));
     return smg_size_add(b->sizes, last, smg_onnx_int(b, a->dilation * (a->taps - 1) + 1 + behind));
 }
 
@@ -28,8 +28,7 @@ static smg_size whole(smg_onnx_build *b, const spread *a, int64_t behind) {
 static smg_status count_places(smg_onnx_build *b, const smg_onnx_node *n, deconv *job) {
     int64_t pads[2 * MAX_AXES], behind[MAX_AXES], shape[MAX_AXES];
     const char *automatic = smg_onnx_attr_string(b, n, "auto_pad", "NOTSET");
-    bool upper = strcmp(automatic, "SAME_UPPER") == 0,
-         same = upper || strcmp(automatic, "SAME_LOWER") == 0;
+    bool upper = strcmp(automatic, "SAME_UPPER") == 0, same = upper || strcmp(automatic, "SAME_LOWER") == 0;
     SMG_TRY(smg_onnx_attr_counts(b, n, "pads", 2 * job->axes, 0, 0, pads));
     SMG_TRY(smg_onnx_attr_counts(b, n, "output_padding", job->axes, 0, 0, behind));
     SMG_TRY(smg_onnx_attr_counts(b, n, "output_shape", job->axes, 0, 0, shape));
@@ -39,11 +38,9 @@ static smg_status count_places(smg_onnx_build *b, const smg_onnx_node *n, deconv
         a->before = smg_onnx_int(b, pads[i]);
         a->places = smg_size_sub(b->sizes, all, smg_onnx_int(b, pads[i] + pads[job->axes + i]));
         if (shape[i] > 0 || same) {
-            a->places = shape[i] > 0
-                            ? smg_onnx_int(b, shape[i])
-                            : smg_size_mul(b->sizes, a->extent, smg_onnx_int(b, a->stride));
-            smg_size cut =
-                smg_size_max(b->sizes, smg_size_sub(b->sizes, all, a->places), SMG_SIZE_ZERO);
+            a->places = shape[i] > 0 ? smg_onnx_int(b, shape[i])
+                                     : smg_size_mul(b->sizes, a->extent, smg_onnx_int(b, a->stride));
+            smg_size cut = smg_size_max(b->sizes, smg_size_sub(b->sizes, all, a->places), SMG_SIZE_ZERO);
             smg_size half = smg_size_div(b->sizes, cut, two);
             a->before = upper ? half : smg_size_sub(b->sizes, cut, half);
         }
@@ -58,14 +55,13 @@ static smg_status count_places(smg_onnx_build *b, const smg_onnx_node *n, deconv
 static smg_status read_deconv(smg_onnx_build *b, const smg_onnx_node *n, deconv *out) {
     const smg_onnx_value *x = n->inputs[0], *w = n->inputs[1];
     int64_t strides[MAX_AXES], dilations[MAX_AXES], kernel[MAX_AXES], inputs = 0;
-    *out =
-        (deconv){.axes = x->rank - 2, .group = smg_onnx_attr_int(b, n, "group", 1), .tiles = true};
+    *out = (deconv){.axes = x->rank - 2, .group = smg_onnx_attr_int(b, n, "group", 1), .tiles = true};
     if (out->axes < 1 || out->axes > MAX_AXES)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
                              "the input is %s; one or two axes behind [batch, channels] are known",
                              smg_onnx_shape_text(b, x));
-    bool good = w->rank == x->rank && out->group >= 1 &&
-                smg_size_is_const(b->sizes, w->dims[0], &inputs) && inputs % out->group == 0;
+    bool good = w->rank == x->rank && out->group >= 1 && smg_size_is_const(b->sizes, w->dims[0], &inputs) &&
+                inputs % out->group == 0;
     SMG_TRY(smg_onnx_attr_counts(b, n, "strides", out->axes, 1, 1, strides));
     SMG_TRY(smg_onnx_attr_counts(b, n, "dilations", out->axes, 1, 1, dilations));
     SMG_TRY(smg_onnx_attr_counts(b, n, "kernel_shape", out->axes, 0, 0, kernel));
@@ -77,10 +73,8 @@ static smg_status read_deconv(smg_onnx_build *b, const smg_onnx_node *n, deconv 
     }
     if (!good)
         return smg_onnx_fail(b, n, SMG_INVALID, "weights %s do not fit the input %s in %lld groups",
-                             smg_onnx_shape_text(b, w), smg_onnx_shape_text(b, x),
-                             (long long)out->group);
-    SMG_TRY(smg_onnx_equal(b, n, x->dims[1], w->dims[0],
-                           "the channels of the input and of the weights"));
+                             smg_onnx_shape_text(b, w), smg_onnx_shape_text(b, x), (long long)out->group);
+    SMG_TRY(smg_onnx_equal(b, n, x->dims[1], w->dims[0], "the channels of the input and of the weights"));
     return count_places(b, n, out);
 }
 
@@ -94,8 +88,7 @@ static smg_value apart(smg_onnx_build *b, smg_value x, int axis, int64_t stride)
 
 /* The axis of the input, with `axis` its place, as (places, taps); the weights' axis in reverse order. */
 static smg_value windows_of(smg_onnx_build *b, smg_value x, const spread *a, int axis) {
-    smg_size begin =
-        smg_size_sub(b->sizes, a->before, smg_onnx_int(b, a->dilation * (a->taps - 1)));
+    smg_size begin = smg_size_sub(b->sizes, a->before, smg_onnx_int(b, a->dilation * (a->taps - 1)));
     return smg_onnx_window(b, apart(b, x, axis, a->stride),
                            &(smg_window){.axis = axis,
                                          .begin = begin,
@@ -121,8 +114,7 @@ smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_size parts[2] = {smg_onnx_int(b, job.group)};
     smg_value x = smg_onnx_in(b, n, 0), w = smg_onnx_in(b, n, 1);
     if (!x.id || !w.id) return smg_onnx_failed(b, n);
-    if (!smg_size_divide_exact(b->sizes, n->inputs[1]->dims[0], parts[0], &parts[1]))
-        return smg_onnx_failed(b, n);
+    if (!smg_size_divide_exact(b->sizes, n->inputs[1]->dims[0], parts[0], &parts[1])) return smg_onnx_failed(b, n);
     x = smg_onnx_divide(b, x, 1, 2, parts);
     w = smg_onnx_divide(b, w, 0, 2, parts);
     for (int i = 0; i < job.axes && !job.tiles; i++) {
@@ -134,7 +126,6 @@ smg_status smg_onnx_convert_deconv(smg_onnx_build *b, const smg_onnx_node *n) {
     for (int i = 0; i < job.axes && job.tiles; i++) y = smg_onnx_merge(b, y, 3 + i, 2);
     y = smg_onnx_merge(b, y, 1, 2);
     if (smg_onnx_has(n, 2))
-        y = smg_onnx_map2(b, "add", y,
-                          smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank));
+        y = smg_onnx_map2(b, "add", y, smg_onnx_along(b, smg_onnx_in(b, n, 2), 1, n->inputs[0]->rank));
     return smg_onnx_set(b, n, 0, y);
 }

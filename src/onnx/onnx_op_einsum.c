@@ -16,8 +16,7 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static smg_status read_equation(smg_onnx_build *b, const smg_onnx_node *n, const char *text,
-                                equation *e) {
+static smg_status read_equation(smg_onnx_build *b, const smg_onnx_node *n, const char *text, equation *e) {
     char *part = e->term[0];
     size_t length = 0;
     e->terms = 1;
@@ -25,8 +24,7 @@ static smg_status read_equation(smg_onnx_build *b, const smg_onnx_node *n, const
         bool dots = strncmp(at, "...", 3) == 0, arrow = at[0] == '-' && at[1] == '>';
         if (*at == ' ') continue;
         if (length == SMG_MAX_RANK + 1 || (*at == ',' && e->terms == MAX_TERMS))
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "equation \"%s\" has too many letters",
-                                 text);
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "equation \"%s\" has too many letters", text);
         if (arrow && !e->explicit_out) {
             e->explicit_out = true;
             part = e->out;
@@ -37,15 +35,14 @@ static smg_status read_equation(smg_onnx_build *b, const smg_onnx_node *n, const
             at += dots ? 2 : 0;
             continue;
         } else {
-            return smg_onnx_fail(b, n, SMG_INVALID, "equation \"%s\" has an unexpected \"%s\"",
-                                 text, at);
+            return smg_onnx_fail(b, n, SMG_INVALID, "equation \"%s\" has an unexpected \"%s\"", text, at);
         }
         at += arrow ? 1 : 0;
         length = 0;
     }
     if (e->terms == n->input_count) return SMG_OK;
-    return smg_onnx_fail(b, n, SMG_INVALID, "equation \"%s\" has %d terms for %d inputs", text,
-                         e->terms, n->input_count);
+    return smg_onnx_fail(b, n, SMG_INVALID, "equation \"%s\" has %d terms for %d inputs", text, e->terms,
+                         n->input_count);
 }
 
 /* ---- letters -------------------------------------------------------------------------------- */
@@ -93,8 +90,8 @@ static void implicit_out(const equation *e, const char *free_ones, int most, cha
 /* ---- diagonals ------------------------------------------------------------------------------ */
 
 /* sum over j of x where i == j, for every letter that occurs twice: x's diagonal. */
-static smg_status take_diagonals(smg_onnx_build *b, const smg_onnx_node *n, smg_value x,
-                                 const char *letters, onnx_lettered *out) {
+static smg_status take_diagonals(smg_onnx_build *b, const smg_onnx_node *n, smg_value x, const char *letters,
+                                 onnx_lettered *out) {
     char left[2 * SMG_MAX_RANK];
     memcpy(left, letters, sizeof left);
     for (size_t i = 0; left[i]; i++) {
@@ -103,8 +100,8 @@ static smg_status take_diagonals(smg_onnx_build *b, const smg_onnx_node *n, smg_
         int rank = (int)strlen(left), k = (int)(again - left);
         smg_size extent = smg_onnx_dim(b, x, (int)i);
         SMG_TRY(smg_onnx_equal(b, n, extent, smg_onnx_dim(b, x, k), "the extents of a diagonal"));
-        smg_value same = smg_onnx_map2(b, "eq", smg_onnx_count(b, extent, (int)i, rank),
-                                       smg_onnx_count(b, extent, k, rank));
+        smg_value same =
+            smg_onnx_map2(b, "eq", smg_onnx_count(b, extent, (int)i, rank), smg_onnx_count(b, extent, k, rank));
         x = smg_onnx_select(b, same, x, smg_onnx_like(b, x, 0.0));
         if (!x.id) return smg_onnx_failed(b, n);
         x = smg_graph_reduce(b->graph, "sum", x, k, false);
@@ -139,12 +136,11 @@ static smg_status read_operands(smg_onnx_build *b, const smg_onnx_node *n, einsu
         int rank = n->inputs[i] ? n->inputs[i]->rank : 0;
         dots[i] = rank - letters_in(e->term[i]);
         if (dots[i] < 0 || (dots[i] > 0 && !strchr(e->term[i], '.')))
-            return smg_onnx_fail(b, n, SMG_INVALID, "term \"%s\" of the equation does not fit %s",
-                                 e->term[i], smg_onnx_shape_text(b, n->inputs[i]));
+            return smg_onnx_fail(b, n, SMG_INVALID, "term \"%s\" of the equation does not fit %s", e->term[i],
+                                 smg_onnx_shape_text(b, n->inputs[i]));
         if (dots[i] > most) most = dots[i];
     }
-    if ((int)strlen(free_ones) < most)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the equation has too many letters");
+    if ((int)strlen(free_ones) < most) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the equation has too many letters");
     for (int i = 0; i < e->terms; i++) {
         expand(e->term[i], free_ones, most, dots[i], letters);
         smg_value x = smg_onnx_in(b, n, i);
@@ -163,8 +159,7 @@ static smg_status read_operands(smg_onnx_build *b, const smg_onnx_node *n, einsu
 static smg_status check_out(smg_onnx_build *b, const smg_onnx_node *n, const einsum *job) {
     for (const char *c = job->out; *c; c++) {
         bool known = false;
-        for (int i = 0; i < job->e.terms; i++)
-            known = known || strchr(job->operand[i].letters, *c) != NULL;
+        for (int i = 0; i < job->e.terms; i++) known = known || strchr(job->operand[i].letters, *c) != NULL;
         if (!known || strchr(c + 1, *c))
             return smg_onnx_fail(b, n, SMG_INVALID, "letter %c of the result %s", *c,
                                  known ? "is there twice" : "is in no term");
@@ -173,8 +168,8 @@ static smg_status check_out(smg_onnx_build *b, const smg_onnx_node *n, const ein
 }
 
 /* Letters of the product of x and y that the result or a later operand needs. */
-static smg_status needed(smg_onnx_build *b, const smg_onnx_node *n, const einsum *job, int next,
-                         const onnx_lettered *x, char out[SMG_MAX_RANK + 1]) {
+static smg_status needed(smg_onnx_build *b, const smg_onnx_node *n, const einsum *job, int next, const onnx_lettered *x,
+                         char out[SMG_MAX_RANK + 1]) {
     const char *sources[2] = {x->letters, job->operand[next].letters};
     size_t count = 0;
     out[0] = '\0';
@@ -185,8 +180,7 @@ static smg_status needed(smg_onnx_build *b, const smg_onnx_node *n, const einsum
                 wanted = wanted || strchr(job->operand[i].letters, *c) != NULL;
             if (!wanted || strchr(out, *c)) continue;
             if (count == SMG_MAX_RANK)
-                return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "a product has more than %d axes",
-                                     SMG_MAX_RANK);
+                return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "a product has more than %d axes", SMG_MAX_RANK);
             out[count++] = *c;
             out[count] = '\0';
         }

@@ -31,11 +31,10 @@ static smg_status no_row(smg_onnx_build *b, const smg_onnx_node *n) {
 
 smg_status smg_onnx_convert_unary(smg_onnx_build *b, const smg_onnx_node *n) {
     static const word_pair pairs[] = {
-        {"Neg", "neg"},     {"Abs", "abs"},         {"Exp", "exp"},          {"Log", "log"},
-        {"Sqrt", "sqrt"},   {"Tanh", "tanh"},       {"Erf", "erf"},          {"Sin", "sin"},
-        {"Cos", "cos"},     {"Floor", "floor"},     {"Ceil", "ceil"},        {"Round", "round"},
-        {"Relu", "relu"},   {"Sigmoid", "sigmoid"}, {"Reciprocal", "recip"}, {"Not", "not"},
-        {"IsNaN", "isnan"},
+        {"Neg", "neg"},   {"Abs", "abs"},     {"Exp", "exp"},   {"Log", "log"},         {"Sqrt", "sqrt"},
+        {"Tanh", "tanh"}, {"Erf", "erf"},     {"Sin", "sin"},   {"Cos", "cos"},         {"Floor", "floor"},
+        {"Ceil", "ceil"}, {"Round", "round"}, {"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Reciprocal", "recip"},
+        {"Not", "not"},   {"IsNaN", "isnan"},
     };
     const char *row = row_of(pairs, SMG_COUNT_OF(pairs), n->op);
     if (!row) return no_row(b, n);
@@ -46,9 +45,7 @@ smg_status smg_onnx_convert_unary(smg_onnx_build *b, const smg_onnx_node *n) {
 smg_status smg_onnx_convert_function(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0), y;
     if (strcmp(n->op, "Tan") == 0)
-        return smg_onnx_set(
-            b, n, 0,
-            smg_onnx_map2(b, "div", smg_onnx_map1(b, "sin", x), smg_onnx_map1(b, "cos", x)));
+        return smg_onnx_set(b, n, 0, smg_onnx_map2(b, "div", smg_onnx_map1(b, "sin", x), smg_onnx_map1(b, "cos", x)));
     smg_value up = smg_onnx_map1(b, "exp", x);
     smg_value down = smg_onnx_map1(b, "exp", smg_onnx_map1(b, "neg", x));
     y = smg_onnx_map2(b, strcmp(n->op, "Sinh") == 0 ? "sub" : "add", up, down);
@@ -57,24 +54,18 @@ smg_status smg_onnx_convert_function(smg_onnx_build *b, const smg_onnx_node *n) 
 
 /* atan(x): x is folded to [-tan(pi/8), tan(pi/8)], where four terms are as good as f32. */
 static smg_value arctan(smg_onnx_build *b, smg_value x) {
-    static const double term[] = {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1,
-                                  -3.33329491539e-1};
+    static const double term[] = {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1};
     static const double quarter = 0.78539816339744830962; /* pi/4 */
     smg_value size = smg_onnx_map1(b, "abs", x);
     smg_value steep = smg_onnx_with(b, "gt", size, 2.414213562373095);
     smg_value middle = smg_onnx_with(b, "gt", size, 0.4142135623730950);
-    smg_value above = smg_onnx_with(b, "sub", size, 1.0),
-              below = smg_onnx_with(b, "add", size, 1.0);
-    smg_value over = smg_onnx_select(b, steep, smg_onnx_like(b, x, -1.0),
-                                     smg_onnx_select(b, middle, above, size));
-    smg_value under = smg_onnx_select(b, steep, size,
-                                      smg_onnx_select(b, middle, below, smg_onnx_like(b, x, 1.0)));
+    smg_value above = smg_onnx_with(b, "sub", size, 1.0), below = smg_onnx_with(b, "add", size, 1.0);
+    smg_value over = smg_onnx_select(b, steep, smg_onnx_like(b, x, -1.0), smg_onnx_select(b, middle, above, size));
+    smg_value under = smg_onnx_select(b, steep, size, smg_onnx_select(b, middle, below, smg_onnx_like(b, x, 1.0)));
     smg_value t = smg_onnx_map2(b, "div", over, under), z = smg_onnx_map1(b, "square", t);
     smg_value sum = smg_onnx_with(b, "mul", z, term[0]);
-    for (int i = 1; i < 4; i++)
-        sum = smg_onnx_map2(b, "mul", smg_onnx_with(b, "add", sum, term[i]), z);
-    smg_value base =
-        smg_onnx_select(b, middle, smg_onnx_like(b, x, quarter), smg_onnx_like(b, x, 0.0));
+    for (int i = 1; i < 4; i++) sum = smg_onnx_map2(b, "mul", smg_onnx_with(b, "add", sum, term[i]), z);
+    smg_value base = smg_onnx_select(b, middle, smg_onnx_like(b, x, quarter), smg_onnx_like(b, x, 0.0));
     base = smg_onnx_select(b, steep, smg_onnx_like(b, x, 2.0 * quarter), base);
     smg_value y = smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", sum, t), t);
     y = smg_onnx_map2(b, "add", base, y);
@@ -97,8 +88,7 @@ static smg_value arcsin(smg_onnx_build *b, smg_value x) {
 /* sign(x) log(|x| + sqrt(x^2 + 1)) */
 static smg_value area_sinh(smg_onnx_build *b, smg_value x) {
     smg_value size = smg_onnx_map1(b, "abs", x);
-    smg_value root =
-        smg_onnx_map1(b, "sqrt", smg_onnx_with(b, "add", smg_onnx_map1(b, "square", x), 1.0));
+    smg_value root = smg_onnx_map1(b, "sqrt", smg_onnx_with(b, "add", smg_onnx_map1(b, "square", x), 1.0));
     smg_value y = smg_onnx_map1(b, "log", smg_onnx_map2(b, "add", size, root));
     return smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), smg_onnx_map1(b, "neg", y), y);
 }
@@ -110,21 +100,18 @@ smg_status smg_onnx_convert_inverse(smg_onnx_build *b, const smg_onnx_node *n) {
     if (strcmp(n->op, "Acos") == 0)
         y = smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", arcsin(b, x)), 1.57079632679489661923);
     if (strcmp(n->op, "Asinh") == 0) y = area_sinh(b, x);
-    if (strcmp(n->op, "Acosh") == 0)
-        y = smg_onnx_map1(b, "log", smg_onnx_map2(b, "add", x, leg(b, x, false)));
+    if (strcmp(n->op, "Acosh") == 0) y = smg_onnx_map1(b, "log", smg_onnx_map2(b, "add", x, leg(b, x, false)));
     if (strcmp(n->op, "Atanh") == 0) {
         smg_value up = smg_onnx_with(b, "add", x, 1.0);
         smg_value down = smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", x), 1.0);
-        y = smg_onnx_with(b, "mul", smg_onnx_map1(b, "log", smg_onnx_map2(b, "div", up, down)),
-                          0.5);
+        y = smg_onnx_with(b, "mul", smg_onnx_map1(b, "log", smg_onnx_map2(b, "div", up, down)), 0.5);
     }
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
 
 smg_status smg_onnx_convert_sign(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
-    smg_value low =
-        smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), smg_onnx_like(b, x, -1.0), x);
+    smg_value low = smg_onnx_select(b, smg_onnx_with(b, "lt", x, 0.0), smg_onnx_like(b, x, -1.0), x);
     smg_value y = smg_onnx_select(b, smg_onnx_with(b, "gt", x, 0.0), smg_onnx_like(b, x, 1.0), low);
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
@@ -135,8 +122,7 @@ smg_status smg_onnx_convert_isinf(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     if (negative && positive)
         return smg_onnx_set(b, n, 0, smg_onnx_with(b, "eq", smg_onnx_map1(b, "abs", x), HUGE_VAL));
-    if (negative || positive)
-        return smg_onnx_set(b, n, 0, smg_onnx_with(b, "eq", x, positive ? HUGE_VAL : -HUGE_VAL));
+    if (negative || positive) return smg_onnx_set(b, n, 0, smg_onnx_with(b, "eq", x, positive ? HUGE_VAL : -HUGE_VAL));
     return smg_onnx_set(b, n, 0, smg_onnx_map2(b, "lt", x, x));
 }
 
@@ -192,8 +178,7 @@ static bool same(double x, double y) {
 
 /* {0} when a power of this number needs the general row. */
 static smg_value known_power(smg_onnx_build *b, smg_value x, double power) {
-    bool real = smg_graph_node_of(b->graph, x) &&
-                smg_type_kind(smg_graph_node_of(b->graph, x)->type) == SMG_KIND_FLOAT;
+    bool real = smg_graph_node_of(b->graph, x) && smg_type_kind(smg_graph_node_of(b->graph, x)->type) == SMG_KIND_FLOAT;
     if (real && same(power, 0.5)) return smg_onnx_map1(b, "sqrt", x);
     if (real && same(power, -0.5)) return smg_onnx_map1(b, "rsqrt", x);
     bool whole = same(power, floor(power)) && fabs(power) <= 8.0 && !same(power, 0.0);
@@ -206,8 +191,7 @@ smg_status smg_onnx_convert_pow(smg_onnx_build *b, const smg_onnx_node *n) {
     double power;
     SMG_TRY(check_shapes(b, n));
     smg_value x = smg_onnx_operand(b, n, 0);
-    if (smg_onnx_has(n, 1) && n->inputs[1]->rank <= n->inputs[0]->rank &&
-        smg_onnx_is_number(b, n->inputs[1], &power)) {
+    if (smg_onnx_has(n, 1) && n->inputs[1]->rank <= n->inputs[0]->rank && smg_onnx_is_number(b, n->inputs[1], &power)) {
         smg_value y = known_power(b, x, power);
         if (y.id || !x.id) return smg_onnx_set_like(b, n, 0, 0, y);
     }
@@ -221,16 +205,13 @@ smg_status smg_onnx_convert_pow(smg_onnx_build *b, const smg_onnx_node *n) {
 /* ---- any number of operands ----------------------------------------------------------------- */
 
 smg_status smg_onnx_convert_variadic(smg_onnx_build *b, const smg_onnx_node *n) {
-    static const word_pair pairs[] = {
-        {"Max", "max"}, {"Min", "min"}, {"Sum", "add"}, {"Mean", "add"}};
+    static const word_pair pairs[] = {{"Max", "max"}, {"Min", "min"}, {"Sum", "add"}, {"Mean", "add"}};
     const char *row = row_of(pairs, SMG_COUNT_OF(pairs), n->op);
     if (!row) return no_row(b, n);
     SMG_TRY(check_shapes(b, n));
     smg_value y = smg_onnx_operand(b, n, 0);
-    for (int i = 1; i < n->input_count; i++)
-        y = smg_onnx_map2(b, row, y, smg_onnx_operand(b, n, i));
-    if (strcmp(n->op, "Mean") == 0 && n->input_count > 1)
-        y = smg_onnx_with(b, "mul", y, 1.0 / (double)n->input_count);
+    for (int i = 1; i < n->input_count; i++) y = smg_onnx_map2(b, row, y, smg_onnx_operand(b, n, i));
+    if (strcmp(n->op, "Mean") == 0 && n->input_count > 1) y = smg_onnx_with(b, "mul", y, 1.0 / (double)n->input_count);
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
 
@@ -255,9 +236,7 @@ static smg_value narrowed(smg_onnx_build *b, smg_value x, smg_import_dtype dtype
     static const struct {
         smg_import_dtype dtype;
         double span, low;
-    } rows[] = {{SMG_IMPORT_U8, 256.0, 0.0},
-                {SMG_IMPORT_I8, 256.0, -128.0},
-                {SMG_IMPORT_I16, 65536.0, -32768.0}};
+    } rows[] = {{SMG_IMPORT_U8, 256.0, 0.0}, {SMG_IMPORT_I8, 256.0, -128.0}, {SMG_IMPORT_I16, 65536.0, -32768.0}};
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         if (rows[i].dtype != dtype) continue;
         smg_value shifted = smg_onnx_with(b, "sub", x, rows[i].low);
@@ -279,8 +258,7 @@ smg_status smg_onnx_convert_cast(smg_onnx_build *b, const smg_onnx_node *n) {
     int64_t to = smg_onnx_attr_int(b, n, "to", 0);
     smg_import_dtype dtype = smg_onnx_dtype(to);
     if (dtype == SMG_IMPORT_DTYPE_NONE)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "to is element type %lld, which smg lacks",
-                             (long long)to);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "to is element type %lld, which smg lacks", (long long)to);
     return cast_to(b, n, dtype);
 }
 

@@ -11,8 +11,8 @@ static bool is_small(int64_t value) {
 }
 
 /* Known indices with one distance between neighbours, all inside: begin and step of a slice. */
-static bool is_progression(smg_onnx_build *b, const smg_onnx_value *indices, smg_size extent,
-                           smg_size *out_begin, int64_t *out_step) {
+static bool is_progression(smg_onnx_build *b, const smg_onnx_value *indices, smg_size extent, smg_size *out_begin,
+                           int64_t *out_step) {
     int64_t first, second = 0, low, least;
     if (indices->rank > 1 || indices->known_count < 1) return false;
     const smg_size *known = indices->known;
@@ -45,8 +45,7 @@ smg_status smg_onnx_convert_gather(smg_onnx_build *b, const smg_onnx_node *n) {
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), x->rank, &axis));
     smg_value table = smg_onnx_in(b, n, 0), y;
     if (!table.id) return smg_onnx_failed(b, n);
-    if (smg_onnx_knows_sizes(b, indices) &&
-        is_progression(b, indices, x->dims[axis], &begin, &step)) {
+    if (smg_onnx_knows_sizes(b, indices) && is_progression(b, indices, x->dims[axis], &begin, &step)) {
         y = smg_onnx_part(b, table, axis, begin, smg_onnx_int(b, indices->known_count), step);
         if (indices->rank == 0) y = smg_onnx_remove(b, y, axis);
         return smg_onnx_set_like(b, n, 0, 0, y);
@@ -65,8 +64,8 @@ smg_status smg_onnx_convert_gather_elements(smg_onnx_build *b, const smg_onnx_no
     int axis, rank = x->rank;
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), rank, &axis));
     if (indices->rank != rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "indices are %s for data of rank %d",
-                             smg_onnx_shape_text(b, indices), rank);
+        return smg_onnx_fail(b, n, SMG_INVALID, "indices are %s for data of rank %d", smg_onnx_shape_text(b, indices),
+                             rank);
     for (int i = 0; i < rank; i++) {
         at[i] = i == axis ? smg_onnx_in(b, n, 1) : smg_onnx_count(b, indices->dims[i], i, rank);
         if (!at[i].id) return smg_onnx_failed(b, n);
@@ -88,13 +87,11 @@ smg_status smg_onnx_convert_gather_nd(smg_onnx_build *b, const smg_onnx_node *n)
     smg_value at[SMG_MAX_RANK], all = smg_onnx_in(b, n, 1), table = smg_onnx_in(b, n, 0);
     int rank = indices->rank;
     if (rank < 1 || !smg_size_is_const(b->sizes, indices->dims[rank - 1], &entries))
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "indices are %s: their last extent is not known",
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "indices are %s: their last extent is not known",
                              smg_onnx_shape_text(b, indices));
     if (batch < 0 || batch >= rank || entries < 1 || batch + entries > x->rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "batch_dims %lld, data %s and indices %s disagree",
-                             (long long)batch, smg_onnx_shape_text(b, x),
-                             smg_onnx_shape_text(b, indices));
+        return smg_onnx_fail(b, n, SMG_INVALID, "batch_dims %lld, data %s and indices %s disagree", (long long)batch,
+                             smg_onnx_shape_text(b, x), smg_onnx_shape_text(b, indices));
     for (int i = 0; i < batch; i++) {
         SMG_TRY(smg_onnx_equal(b, n, x->dims[i], indices->dims[i], "a batch axis"));
         at[i] = smg_onnx_count(b, indices->dims[i], i, rank - 1);
@@ -103,8 +100,7 @@ smg_status smg_onnx_convert_gather_nd(smg_onnx_build *b, const smg_onnx_node *n)
     for (int i = 0; i < batch + entries; i++)
         if (!at[i].id) return smg_onnx_failed(b, n);
     if (!table.id) return smg_onnx_failed(b, n);
-    return smg_onnx_set_like(b, n, 0, 0,
-                             smg_graph_take_at(b->graph, table, (int)(batch + entries), at));
+    return smg_onnx_set_like(b, n, 0, 0, smg_graph_take_at(b->graph, table, (int)(batch + entries), at));
 }
 
 /* ---- TopK ----------------------------------------------------------------------------------- */
@@ -121,8 +117,8 @@ smg_status smg_onnx_convert_top_k(smg_onnx_build *b, const smg_onnx_node *n) {
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), in->rank, &axis));
     SMG_TRY(smg_onnx_ints(b, n, 1, &k, &count));
     if (count != 1 || k[0] < 1 || k[0] > MOST_RANKED)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "k is %lld; 1 to %d are known",
-                             count == 1 ? (long long)k[0] : -1, MOST_RANKED);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "k is %lld; 1 to %d are known", count == 1 ? (long long)k[0] : -1,
+                             MOST_RANKED);
     smg_value x = smg_onnx_in(b, n, 0), value[MOST_RANKED], index[MOST_RANKED];
     if (!x.id) return smg_onnx_failed(b, n);
     bool real = smg_type_kind(smg_onnx_type(n, 0)) == SMG_KIND_FLOAT;
@@ -155,8 +151,7 @@ smg_status smg_onnx_convert_one_hot(smg_onnx_build *b, const smg_onnx_node *n) {
     const smg_size *depth;
     int axis, count, rank = indices->rank + 1;
     if (rank > SMG_MAX_RANK)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known",
-                             rank, SMG_MAX_RANK);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known", rank, SMG_MAX_RANK);
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), rank, &axis));
     SMG_TRY(smg_onnx_sizes(b, n, 1, &depth, &count));
     if (count != 1 || n->inputs[2]->rank != 1 || !smg_onnx_is_const(b, n->inputs[2]->dims[0], 2))

@@ -4,8 +4,7 @@
 
 #define MOST_ITEMS 4096
 
-static smg_status set_items(smg_onnx_build *b, const smg_onnx_node *n, int count,
-                            smg_onnx_value *items) {
+static smg_status set_items(smg_onnx_build *b, const smg_onnx_node *n, int count, smg_onnx_value *items) {
     if (b->failed) return smg_onnx_failed(b, n);
     if (n->output_count < 1 || !n->outputs[0]) return SMG_OK;
     n->outputs[0]->items = items;
@@ -27,26 +26,25 @@ smg_status smg_onnx_convert_sequence_construct(smg_onnx_build *b, const smg_onnx
 }
 
 /* Where the pieces end: of `split` elements each, or as `split` lists them. */
-static smg_status read_pieces(smg_onnx_build *b, const smg_onnx_node *n, int64_t extent,
-                              const int64_t **out_sizes, int *out_count) {
+static smg_status read_pieces(smg_onnx_build *b, const smg_onnx_node *n, int64_t extent, const int64_t **out_sizes,
+                              int *out_count) {
     const int64_t *given = NULL;
     int64_t step = 1, sum = 0;
     int count = 0;
     if (smg_onnx_has(n, 1)) SMG_TRY(smg_onnx_ints(b, n, 1, &given, &count));
     if (given && n->inputs[1]->rank == 1) {
-        for (int i = 0; i < count; i++)
-            sum += given[i] < 1 || given[i] > extent ? extent + 1 : given[i];
+        for (int i = 0; i < count; i++) sum += given[i] < 1 || given[i] > extent ? extent + 1 : given[i];
         if (sum != extent || count > MOST_ITEMS)
-            return smg_onnx_fail(b, n, SMG_INVALID, "its %d pieces do not make up %lld elements",
-                                 count, (long long)extent);
+            return smg_onnx_fail(b, n, SMG_INVALID, "its %d pieces do not make up %lld elements", count,
+                                 (long long)extent);
         *out_sizes = given;
         *out_count = count;
         return SMG_OK;
     }
     if (given) step = given[0];
     if (step < 1 || (extent - 1) / step >= MOST_ITEMS)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "pieces of %lld of %lld elements",
-                             (long long)step, (long long)extent);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "pieces of %lld of %lld elements", (long long)step,
+                             (long long)extent);
     count = (int)((extent - 1) / step + 1);
     int64_t *sizes = SMG_ARENA_ARRAY(b->arena, int64_t, (size_t)count);
     if (!sizes) return SMG_MEMORY;
@@ -56,8 +54,7 @@ static smg_status read_pieces(smg_onnx_build *b, const smg_onnx_node *n, int64_t
     return SMG_OK;
 }
 
-static void hold(smg_onnx_build *b, smg_onnx_value *item, const smg_onnx_value *like,
-                 smg_value value) {
+static void hold(smg_onnx_build *b, smg_onnx_value *item, const smg_onnx_value *like, smg_value value) {
     const smg_node *node = smg_graph_node_of(b->graph, value);
     *item = (smg_onnx_value){.name = like->name, .dtype = like->dtype, .graph = value};
     if (!node) {
@@ -83,8 +80,7 @@ smg_status smg_onnx_convert_split_to_sequence(smg_onnx_build *b, const smg_onnx_
     smg_value in = smg_onnx_in(b, n, 0);
     if (!items) return SMG_MEMORY;
     for (int i = 0; i < count && !b->failed; i++) {
-        smg_value piece =
-            smg_onnx_part(b, in, axis, smg_onnx_int(b, begin), smg_onnx_int(b, sizes[i]), 1);
+        smg_value piece = smg_onnx_part(b, in, axis, smg_onnx_int(b, begin), smg_onnx_int(b, sizes[i]), 1);
         hold(b, &items[i], x, drop ? smg_onnx_remove(b, piece, axis) : piece);
         begin += sizes[i];
     }
@@ -98,8 +94,8 @@ smg_status smg_onnx_convert_sequence_at(smg_onnx_build *b, const smg_onnx_node *
     if (!list) return smg_onnx_failed(b, n);
     SMG_TRY(smg_onnx_ints(b, n, 1, &at, &count));
     if (count != 1 || at[0] < -list->item_count || at[0] >= list->item_count)
-        return smg_onnx_fail(b, n, SMG_INVALID, "item %lld of a sequence of %d",
-                             count > 0 ? (long long)at[0] : 0, list->item_count);
+        return smg_onnx_fail(b, n, SMG_INVALID, "item %lld of a sequence of %d", count > 0 ? (long long)at[0] : 0,
+                             list->item_count);
     int64_t index = at[0] < 0 ? at[0] + list->item_count : at[0];
     return smg_onnx_set_same(b, n, 0, &list->items[index]);
 }
@@ -121,8 +117,7 @@ smg_status smg_onnx_convert_concat_from_sequence(smg_onnx_build *b, const smg_on
     if (list->item_count == 0) return smg_onnx_fail(b, n, SMG_INVALID, "the sequence is empty");
     smg_value *pieces = SMG_ARENA_ARRAY(b->arena, smg_value, (size_t)list->item_count);
     if (!pieces) return SMG_MEMORY;
-    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), list->items[0].rank + fresh,
-                          &axis));
+    SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), list->items[0].rank + fresh, &axis));
     for (int i = 0; i < list->item_count; i++) {
         smg_value piece = smg_onnx_value_in(b, &list->items[i]);
         pieces[i] = fresh ? smg_onnx_insert(b, piece, axis) : piece;

@@ -22,8 +22,7 @@ static smg_value affine(smg_onnx_build *b, smg_value x, smg_value scale, smg_val
     return smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", x, scale), shift);
 }
 
-static smg_status from_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t fallback,
-                            bool *over) {
+static smg_status from_axis(smg_onnx_build *b, const smg_onnx_node *n, int64_t fallback, bool *over) {
     int axis, rank = n->inputs[0]->rank;
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", fallback), rank, &axis));
     for (int i = axis; i < rank; i++) over[i] = true;
@@ -75,19 +74,15 @@ static smg_status batch_statistics(smg_onnx_build *b, const smg_onnx_node *n) {
 smg_status smg_onnx_convert_batch_norm(smg_onnx_build *b, const smg_onnx_node *n) {
     SMG_TRY(check_channels(b, n));
     for (int i = 1; i < n->output_count; i++)
-        if (n->outputs[i])
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output %d (statistics) is used", i);
+        if (n->outputs[i]) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its output %d (statistics) is used", i);
     if (smg_onnx_attr_int(b, n, "training_mode", 0) != 0) return batch_statistics(b, n);
     int rank = n->inputs[0]->rank;
     double epsilon = smg_onnx_attr_float(b, n, "epsilon", 1e-5);
     smg_value x = smg_onnx_in(b, n, 0), mean = smg_onnx_in(b, n, 3);
     smg_value spread = smg_onnx_with(b, "add", smg_onnx_in(b, n, 4), epsilon);
-    smg_value scale =
-        smg_onnx_map2(b, "mul", smg_onnx_in(b, n, 1), smg_onnx_map1(b, "rsqrt", spread));
-    smg_value shift =
-        smg_onnx_map2(b, "sub", smg_onnx_in(b, n, 2), smg_onnx_map2(b, "mul", mean, scale));
-    smg_value y =
-        affine(b, x, smg_onnx_along(b, scale, 1, rank), smg_onnx_along(b, shift, 1, rank));
+    smg_value scale = smg_onnx_map2(b, "mul", smg_onnx_in(b, n, 1), smg_onnx_map1(b, "rsqrt", spread));
+    smg_value shift = smg_onnx_map2(b, "sub", smg_onnx_in(b, n, 2), smg_onnx_map2(b, "mul", mean, scale));
+    smg_value y = affine(b, x, smg_onnx_along(b, scale, 1, rank), smg_onnx_along(b, shift, 1, rank));
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
 
@@ -109,10 +104,9 @@ smg_status smg_onnx_convert_group_norm(smg_onnx_build *b, const smg_onnx_node *n
     bool over[SMG_MAX_RANK + 1] = {false};
     smg_size dims[2] = {smg_onnx_int(b, groups)};
     SMG_TRY(check_channels(b, n));
-    if (groups < 1 || in->rank >= SMG_MAX_RANK ||
-        !smg_size_divide_exact(b->sizes, in->dims[1], dims[0], &dims[1]))
-        return smg_onnx_fail(b, n, SMG_INVALID, "%s does not have channels for %lld groups",
-                             smg_onnx_shape_text(b, in), (long long)groups);
+    if (groups < 1 || in->rank >= SMG_MAX_RANK || !smg_size_divide_exact(b->sizes, in->dims[1], dims[0], &dims[1]))
+        return smg_onnx_fail(b, n, SMG_INVALID, "%s does not have channels for %lld groups", smg_onnx_shape_text(b, in),
+                             (long long)groups);
     for (int i = 2; i <= in->rank; i++) over[i] = true;
     smg_value x = smg_onnx_divide(b, smg_onnx_in(b, n, 0), 1, 2, dims);
     normal y = normalise(b, x, over, smg_onnx_attr_float(b, n, "epsilon", 1e-5));
@@ -122,9 +116,8 @@ smg_status smg_onnx_convert_group_norm(smg_onnx_build *b, const smg_onnx_node *n
         shift = smg_onnx_along(b, shift, 1, in->rank + 1);
         value = smg_onnx_reshape(b, affine(b, y.value, scale, shift), in->rank, in->dims);
     } else {
-        value =
-            affine(b, smg_onnx_reshape(b, y.value, in->rank, in->dims),
-                   smg_onnx_along(b, scale, 1, in->rank), smg_onnx_along(b, shift, 1, in->rank));
+        value = affine(b, smg_onnx_reshape(b, y.value, in->rank, in->dims), smg_onnx_along(b, scale, 1, in->rank),
+                       smg_onnx_along(b, shift, 1, in->rank));
     }
     return smg_onnx_set_like(b, n, 0, 0, value);
 }
@@ -136,8 +129,7 @@ smg_status smg_onnx_convert_lp_norm(smg_onnx_build *b, const smg_onnx_node *n) {
     int axis;
     int64_t p = smg_onnx_attr_int(b, n, "p", 2);
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", -1), n->inputs[0]->rank, &axis));
-    if (p != 1 && p != 2)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "p is %lld, 1 or 2 is known", (long long)p);
+    if (p != 1 && p != 2) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "p is %lld, 1 or 2 is known", (long long)p);
     smg_value x = smg_onnx_in(b, n, 0);
     smg_value part = smg_onnx_map1(b, p == 1 ? "abs" : "square", x);
     smg_value length = smg_onnx_reduce_axis(b, "sum", part, axis);
@@ -172,8 +164,7 @@ smg_status smg_onnx_convert_mean_variance_norm(smg_onnx_build *b, const smg_onnx
 smg_status smg_onnx_convert_lrn(smg_onnx_build *b, const smg_onnx_node *n) {
     int64_t size = smg_onnx_attr_int(b, n, "size", 0);
     SMG_TRY(check_channels(b, n));
-    if (size < 1 || size > INT32_MAX)
-        return smg_onnx_fail(b, n, SMG_INVALID, "size is %lld", (long long)size);
+    if (size < 1 || size > INT32_MAX) return smg_onnx_fail(b, n, SMG_INVALID, "size is %lld", (long long)size);
     bool over[SMG_MAX_RANK] = {false, false, true};
     smg_value x = smg_onnx_in(b, n, 0);
     smg_value around = smg_onnx_window(b, smg_onnx_map1(b, "square", x),

@@ -12,20 +12,19 @@ static onnx_lettered with_letters(smg_value x, int rank, char row, char column) 
     return out;
 }
 
-smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left,
-                                   smg_value right, smg_value *out_product) {
+smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left, smg_value right,
+                                   smg_value *out_product) {
     int ranks[2] = {n->inputs[0]->rank, n->inputs[1]->rank};
     if (ranks[0] < 1 || ranks[1] < 1)
         return smg_onnx_fail(b, n, SMG_INVALID, "inputs are %s and %s, must have axes",
-                             smg_onnx_shape_text(b, n->inputs[0]),
-                             smg_onnx_shape_text(b, n->inputs[1]));
+                             smg_onnx_shape_text(b, n->inputs[0]), smg_onnx_shape_text(b, n->inputs[1]));
     bool row = ranks[0] > 1, column = ranks[1] > 1;
     onnx_lettered x = with_letters(left, ranks[0], row ? 'M' : 0, 'K');
     onnx_lettered y = with_letters(right, ranks[1], 'K', column ? 'N' : 0);
     int batch = (row ? ranks[0] - 2 : 0), other = column ? ranks[1] - 2 : 0;
     if (other > batch) batch = other;
-    onnx_lettered out = with_letters((smg_value){0}, batch + (row ? 1 : 0) + (column ? 1 : 0),
-                                     row ? 'M' : 0, column ? 'N' : 0);
+    onnx_lettered out =
+        with_letters((smg_value){0}, batch + (row ? 1 : 0) + (column ? 1 : 0), row ? 'M' : 0, column ? 'N' : 0);
     *out_product = smg_onnx_multiply(b, n, x, y, out.letters);
     return SMG_OK;
 }
@@ -44,8 +43,7 @@ smg_status smg_onnx_convert_gemm(smg_onnx_build *b, const smg_onnx_node *n) {
     bool turn_b = smg_onnx_attr_int(b, n, "transB", 0) != 0;
     if (n->inputs[0]->rank != 2 || n->inputs[1]->rank != 2)
         return smg_onnx_fail(b, n, SMG_INVALID, "inputs are %s and %s, must be matrices",
-                             smg_onnx_shape_text(b, n->inputs[0]),
-                             smg_onnx_shape_text(b, n->inputs[1]));
+                             smg_onnx_shape_text(b, n->inputs[0]), smg_onnx_shape_text(b, n->inputs[1]));
     onnx_lettered x = {.value = smg_onnx_in(b, n, 0)}, y = {.value = smg_onnx_in(b, n, 1)};
     memcpy(x.letters, turn_a ? "KM" : "MK", 3);
     memcpy(y.letters, turn_b ? "NK" : "KN", 3);

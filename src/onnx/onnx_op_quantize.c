@@ -4,8 +4,7 @@
 #include "onnx/onnx_part.h"
 
 /* Every entry of axis `axis` `times` times, then as many of them as `extent`. */
-static smg_value repeated(smg_onnx_build *b, smg_value x, int axis, int64_t times,
-                          smg_size extent) {
+static smg_value repeated(smg_onnx_build *b, smg_value x, int axis, int64_t times, smg_size extent) {
     smg_size dims[SMG_MAX_RANK + 1];
     int rank = smg_onnx_rank(b, x);
     if (!x.id || rank == SMG_MAX_RANK) return (smg_value){0};
@@ -23,8 +22,7 @@ static smg_status aligned(smg_onnx_build *b, const smg_onnx_node *n, int input, 
     int axis;
     *out = smg_onnx_in(b, n, input);
     if (!out->id) return smg_onnx_failed(b, n);
-    bool one =
-        smg_size_is_const(b->sizes, smg_onnx_product(b, v->rank, v->dims), &count) && count == 1;
+    bool one = smg_size_is_const(b->sizes, smg_onnx_product(b, v->rank, v->dims), &count) && count == 1;
     if (one && block == 0) {
         *out = smg_onnx_reshape(b, *out, 0, NULL);
         return SMG_OK;
@@ -36,8 +34,7 @@ static smg_status aligned(smg_onnx_build *b, const smg_onnx_node *n, int input, 
     }
     if (v->rank != 1 || block != 0)
         return smg_onnx_fail(b, n, SMG_INVALID, "input %d is %s beside %s in blocks of %lld", input,
-                             smg_onnx_shape_text(b, v), smg_onnx_shape_text(b, x),
-                             (long long)block);
+                             smg_onnx_shape_text(b, v), smg_onnx_shape_text(b, x), (long long)block);
     SMG_TRY(smg_onnx_equal(b, n, v->dims[0], x->dims[axis], "the scales and the axis"));
     *out = smg_onnx_along(b, *out, axis, x->rank);
     return SMG_OK;
@@ -63,8 +60,7 @@ static bool range_of(smg_import_dtype dtype, double *out_low, double *out_high) 
 }
 
 /* round(x / scale) + zero, within the type; ties go to even numbers. zero {0}: 0. */
-static smg_value quantised(smg_onnx_build *b, smg_value x, smg_value scale, smg_value zero,
-                           double low, double high) {
+static smg_value quantised(smg_onnx_build *b, smg_value x, smg_value scale, smg_value zero, double low, double high) {
     smg_value y = smg_onnx_map1(b, "round", smg_onnx_map2(b, "div", x, scale));
     if (zero.id) y = smg_onnx_map2(b, "add", y, smg_onnx_to(b, zero, SMG_TYPE_F32));
     y = smg_onnx_with(b, "min", smg_onnx_with(b, "max", y, low), high);
@@ -77,8 +73,7 @@ smg_status smg_onnx_convert_quantize(smg_onnx_build *b, const smg_onnx_node *n) 
     double low = 0, high = 0;
     if (!smg_onnx_has(n, 2) && wanted != 0) dtype = smg_onnx_dtype(wanted);
     if (!range_of(dtype, &low, &high))
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "it quantises to %s; int8, uint8 and int16 are known",
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "it quantises to %s; int8, uint8 and int16 are known",
                              dtype ? smg_import_dtype_word(dtype) : "a type that smg lacks");
     smg_value x = smg_onnx_in(b, n, 0), scale, zero = {0};
     SMG_TRY(aligned(b, n, 1, &scale));
@@ -96,8 +91,8 @@ smg_status smg_onnx_convert_dynamic_quantize(smg_onnx_build *b, const smg_onnx_n
     smg_value end = smg_onnx_drop_axes(b, smg_onnx_reduce(b, "reduce_min", x, over), over);
     smg_value low = smg_onnx_with(b, "min", end, 0.0), high = smg_onnx_with(b, "max", top, 0.0);
     smg_value scale = smg_onnx_with(b, "div", smg_onnx_map2(b, "sub", high, low), 255.0);
-    smg_value safe = smg_onnx_select(b, smg_onnx_with(b, "gt", scale, 0.0), scale,
-                                     smg_graph_number(b->graph, "f32", 1.0));
+    smg_value safe =
+        smg_onnx_select(b, smg_onnx_with(b, "gt", scale, 0.0), scale, smg_graph_number(b->graph, "f32", 1.0));
     smg_value zero = quantised(b, smg_onnx_map1(b, "neg", low), safe, (smg_value){0}, 0.0, 255.0);
     SMG_TRY(smg_onnx_set_typed(b, n, 0, SMG_IMPORT_U8, quantised(b, x, safe, zero, 0.0, 255.0)));
     SMG_TRY(smg_onnx_set(b, n, 1, scale));
@@ -105,8 +100,7 @@ smg_status smg_onnx_convert_dynamic_quantize(smg_onnx_build *b, const smg_onnx_n
 }
 
 /* A factor of MatMulInteger less its zero point: one, or one for each row (`axis` -2) or column (-1). */
-static smg_status shifted(smg_onnx_build *b, const smg_onnx_node *n, int input, int axis,
-                          smg_value *out) {
+static smg_status shifted(smg_onnx_build *b, const smg_onnx_node *n, int input, int axis, smg_value *out) {
     const smg_onnx_value *x = n->inputs[input], *zero = n->inputs[input + 2];
     *out = smg_onnx_in(b, n, input);
     if (!out->id) return smg_onnx_failed(b, n);

@@ -24,9 +24,8 @@ static smg_value reduced(smg_onnx_build *b, const char *kind, smg_value x, const
     static const struct {
         const char *kind, *before, *op, *after;
     } rows[] = {
-        {"Sum", NULL, "sum", NULL},           {"Max", NULL, "reduce_max", NULL},
-        {"Min", NULL, "reduce_min", NULL},    {"Prod", NULL, "reduce_prod", NULL},
-        {"L1", "abs", "sum", NULL},           {"L2", "square", "sum", "sqrt"},
+        {"Sum", NULL, "sum", NULL},           {"Max", NULL, "reduce_max", NULL}, {"Min", NULL, "reduce_min", NULL},
+        {"Prod", NULL, "reduce_prod", NULL},  {"L1", "abs", "sum", NULL},        {"L2", "square", "sum", "sqrt"},
         {"SumSquare", "square", "sum", NULL}, {"LogSum", NULL, "sum", "log"},
     };
     const smg_node *node = smg_graph_node_of(b->graph, x);
@@ -65,8 +64,7 @@ smg_status smg_onnx_convert_arg(smg_onnx_build *b, const smg_onnx_node *n) {
     const char *op = strcmp(n->op, "ArgMax") == 0 ? "reduce_max" : "reduce_min";
     smg_value x = smg_onnx_in(b, n, 0);
     if (!x.id) return smg_onnx_failed(b, n);
-    return smg_onnx_set_typed(b, n, 0, SMG_IMPORT_I64,
-                              smg_graph_argreduce(b->graph, op, x, axis, keep, last));
+    return smg_onnx_set_typed(b, n, 0, SMG_IMPORT_I64, smg_graph_argreduce(b->graph, op, x, axis, keep, last));
 }
 
 smg_status smg_onnx_convert_cumsum(smg_onnx_build *b, const smg_onnx_node *n) {

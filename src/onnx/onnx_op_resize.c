@@ -23,10 +23,9 @@ static bool is_one_of(const char *word, const char *const *words, size_t count) 
 
 static smg_status read_resizing(smg_onnx_build *b, const smg_onnx_node *n, resizing *out) {
     static const char *const kinds[] = {"nearest", "linear", "cubic"};
-    static const char *const places[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                         "asymmetric", "half_pixel_symmetric"};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                            "ceil"};
+    static const char *const places[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                         "half_pixel_symmetric"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     const char *kind = smg_onnx_attr_string(b, n, "mode", "nearest");
     const char *policy = smg_onnx_attr_string(b, n, "keep_aspect_ratio_policy", "stretch");
     out->places = smg_onnx_attr_string(b, n, "coordinate_transformation_mode", "half_pixel");
@@ -37,14 +36,12 @@ static smg_status read_resizing(smg_onnx_build *b, const smg_onnx_node *n, resiz
     if (!is_one_of(kind, kinds, SMG_COUNT_OF(kinds)))
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "mode is \"%s\"", kind);
     if (!is_one_of(out->places, places, SMG_COUNT_OF(places)))
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "coordinate_transformation_mode is \"%s\"",
-                             out->places);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "coordinate_transformation_mode is \"%s\"", out->places);
     if (!is_one_of(out->rounding, roundings, SMG_COUNT_OF(roundings)))
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "nearest_mode is \"%s\"", out->rounding);
     if (strcmp(policy, "stretch") != 0)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "keep_aspect_ratio_policy is \"%s\"", policy);
-    if (smg_onnx_attr_int(b, n, "antialias", 0) != 0)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "antialias is 1");
+    if (smg_onnx_attr_int(b, n, "antialias", 0) != 0) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "antialias is 1");
     return SMG_OK;
 }
 
@@ -104,8 +101,8 @@ static void weigh(const resizing *r, const resize_axis *a, int64_t at, float *we
     }
 }
 
-static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const resizing *r,
-                                smg_value x, int axis, const resize_axis *a) {
+static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const resizing *r, smg_value x, int axis,
+                                const resize_axis *a) {
     smg_size dims[2] = {smg_onnx_int(b, a->in), smg_onnx_int(b, a->out)};
     onnx_lettered left = {.value = x, .letters = "abcdefgh"};
     char out[SMG_MAX_RANK + 1] = "abcdefgh";
@@ -114,15 +111,13 @@ static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const
         int32_t *indices = SMG_ARENA_ARRAY(b->arena, int32_t, (size_t)a->out);
         for (int64_t i = 0; indices && i < a->out; i++) indices[i] = (int32_t)nearest(r, a, i);
         if (!indices || !x.id) return (smg_value){0};
-        return smg_graph_take(
-            b->graph, x, smg_graph_constant_of(b->graph, "", SMG_TYPE_I32, 1, &dims[1], indices),
-            axis);
+        return smg_graph_take(b->graph, x, smg_graph_constant_of(b->graph, "", SMG_TYPE_I32, 1, &dims[1], indices),
+                              axis);
     }
     float *weights = SMG_ARENA_ARRAY(b->arena, float, (size_t)(a->in * a->out));
     for (int64_t i = 0; weights && i < a->out; i++) weigh(r, a, i, weights);
     if (!weights || !x.id) return (smg_value){0};
-    onnx_lettered right = {.value =
-                               smg_graph_constant_of(b->graph, "", SMG_TYPE_F32, 2, dims, weights)};
+    onnx_lettered right = {.value = smg_graph_constant_of(b->graph, "", SMG_TYPE_F32, 2, dims, weights)};
     memcpy(right.letters, "KN", 3);
     left.letters[rank] = out[rank] = '\0';
     left.letters[axis] = 'K';
@@ -133,8 +128,8 @@ static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const
 /* ---- the operator --------------------------------------------------------------------------- */
 
 /* Scales (floats) or sizes of the axes in `axes`. */
-static smg_status read_targets(smg_onnx_build *b, const smg_onnx_node *n, int count,
-                               const float **out_scales, const smg_size **out_sizes) {
+static smg_status read_targets(smg_onnx_build *b, const smg_onnx_node *n, int count, const float **out_scales,
+                               const smg_size **out_sizes) {
     int found = 0;
     *out_sizes = NULL;
     *out_scales = NULL;
@@ -142,8 +137,7 @@ static smg_status read_targets(smg_onnx_build *b, const smg_onnx_node *n, int co
         SMG_TRY(smg_onnx_sizes(b, n, 3, out_sizes, &found));
     } else {
         const smg_import_tensor *tensor = smg_onnx_has(n, 2) ? smg_onnx_constant(n, 2) : NULL;
-        if (!tensor)
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "scales are not known before the run");
+        if (!tensor) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "scales are not known before the run");
         float *scales = SMG_ARENA_ARRAY(b->arena, float, (size_t)tensor->count + 1);
         if (!scales) return SMG_MEMORY;
         SMG_TRY(smg_import_to_f32(b->ctx, tensor->dtype, tensor->data, tensor->count, scales));
@@ -187,8 +181,7 @@ smg_status smg_onnx_convert_resize(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
     for (int i = 0; i < count; i++) {
         resize_axis a = {.in = 0};
-        bool same = sizes ? sizes[i] == n->inputs[0]->dims[axes[i]]
-                          : scales[i] >= 1.0f && scales[i] <= 1.0f;
+        bool same = sizes ? sizes[i] == n->inputs[0]->dims[axes[i]] : scales[i] >= 1.0f && scales[i] <= 1.0f;
         if (same) continue;
         SMG_TRY(read_axis(b, n, axes[i], scales ? &scales[i] : NULL, sizes ? &sizes[i] : NULL, &a));
         x = resize_axis_of(b, n, &r, x, axes[i], &a);

@@ -17,8 +17,7 @@ typedef struct onnx_box {
 } onnx_box;
 
 /* Component j of the indices as begin + one axis of the updates. */
-static bool read_axis(smg_onnx_build *b, onnx_forms *forms, smg_value indices, int j,
-                      onnx_box *box) {
+static bool read_axis(smg_onnx_build *b, onnx_forms *forms, smg_value indices, int j, onnx_box *box) {
     onnx_form at[SMG_MAX_RANK], form;
     int64_t number = 0;
     for (int k = 0; k < box->lead; k++) {
@@ -54,11 +53,10 @@ static smg_status read_box(smg_onnx_build *b, const smg_onnx_node *n, onnx_box *
     const smg_onnx_value *data = n->inputs[0], *indices = n->inputs[1];
     int64_t count = 0;
     onnx_forms forms;
-    if (indices->rank < 1 ||
-        !smg_size_is_const(b->sizes, indices->dims[indices->rank - 1], &count) || count < 1 ||
+    if (indices->rank < 1 || !smg_size_is_const(b->sizes, indices->dims[indices->rank - 1], &count) || count < 1 ||
         count > data->rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "indices %s do not fit data %s",
-                             smg_onnx_shape_text(b, indices), smg_onnx_shape_text(b, data));
+        return smg_onnx_fail(b, n, SMG_INVALID, "indices %s do not fit data %s", smg_onnx_shape_text(b, indices),
+                             smg_onnx_shape_text(b, data));
     *out = (onnx_box){.count = (int)count, .lead = indices->rank - 1};
     smg_value value = smg_onnx_in(b, n, 1);
     if (!value.id) return smg_onnx_failed(b, n);
@@ -89,8 +87,8 @@ static smg_value arranged(smg_onnx_build *b, const smg_onnx_node *n, const onnx_
 }
 
 /* Pads `io_updates` along axis j to the data's extent; the mask is true inside. */
-static smg_value place(smg_onnx_build *b, const smg_onnx_value *data, const onnx_box *box, int j,
-                       smg_value mask, smg_value *io_updates) {
+static smg_value place(smg_onnx_build *b, const smg_onnx_value *data, const onnx_box *box, int j, smg_value mask,
+                       smg_value *io_updates) {
     smg_sizes *s = b->sizes;
     if (smg_onnx_is_const(b, box->begin[j], 0) && box->extent[j] == data->dims[j]) return mask;
     smg_size end = smg_size_add(s, box->begin[j], box->extent[j]);
@@ -129,8 +127,8 @@ static smg_status set_result(smg_onnx_build *b, const smg_onnx_node *n, smg_valu
 
 /* data[.., at[.., k, ..], ..] = updates[.., k, ..] along `axis`; the other extents broadcast. Where several
  * updates are for one element, ONNX leaves open which one it gets without a reduction: the largest. */
-static smg_value scattered(smg_onnx_build *b, const char *how, smg_value data, smg_value at,
-                           smg_value updates, int axis) {
+static smg_value scattered(smg_onnx_build *b, const char *how, smg_value data, smg_value at, smg_value updates,
+                           int axis) {
     static const struct {
         const char *how, *op;
         double none; /* what changes nothing */
@@ -169,11 +167,8 @@ static smg_status scatter_rows(smg_onnx_build *b, const smg_onnx_node *n, const 
     int trailing = data->rank - (int)count, lead = indices->rank - 1;
     for (int j = 0; j < (int)count; j++) {
         smg_value at = smg_onnx_part(b, all, lead, smg_onnx_int(b, j), smg_onnx_int(b, 1), 1);
-        at = smg_onnx_wrap(b, smg_onnx_to(b, smg_onnx_remove(b, at, lead), SMG_TYPE_I32),
-                           data->dims[j]);
-        if (j > 0)
-            flat =
-                smg_onnx_map2(b, "mul", flat, smg_onnx_size_value(b, SMG_TYPE_I32, data->dims[j]));
+        at = smg_onnx_wrap(b, smg_onnx_to(b, smg_onnx_remove(b, at, lead), SMG_TYPE_I32), data->dims[j]);
+        if (j > 0) flat = smg_onnx_map2(b, "mul", flat, smg_onnx_size_value(b, SMG_TYPE_I32, data->dims[j]));
         flat = j > 0 ? smg_onnx_map2(b, "add", flat, at) : at;
     }
     dims[0] = smg_onnx_product(b, (int)count, data->dims);
@@ -197,9 +192,7 @@ static smg_status reach_end(smg_onnx_build *b, const smg_onnx_node *n, int axis,
         smg_size rest = smg_size_sub(b->sizes, data->dims[i], indices->dims[i]);
         if (i == axis || rest == SMG_SIZE_ZERO) continue;
         smg_size_bounds(b->sizes, rest, &low, NULL);
-        if (low < 0)
-            SMG_TRY(
-                smg_onnx_equal(b, n, indices->dims[i], data->dims[i], "extents beside the axis"));
+        if (low < 0) SMG_TRY(smg_onnx_equal(b, n, indices->dims[i], data->dims[i], "extents beside the axis"));
         *io_at = smg_graph_pad_of(b->graph, *io_at, i, SMG_SIZE_ZERO, rest, (double)INT32_MIN);
         *io_updates = smg_graph_pad_of(b->graph, *io_updates, i, SMG_SIZE_ZERO, rest, 0.0);
     }
@@ -235,8 +228,8 @@ smg_status smg_onnx_convert_scatter_nd(smg_onnx_build *b, const smg_onnx_node *n
     SMG_TRY(read_box(b, n, &box));
     if (n->inputs[2]->rank != box.lead + data->rank - box.count)
         return smg_onnx_fail(b, n, SMG_INVALID, "updates %s do not fit indices %s and data %s",
-                             smg_onnx_shape_text(b, n->inputs[2]),
-                             smg_onnx_shape_text(b, n->inputs[1]), smg_onnx_shape_text(b, data));
+                             smg_onnx_shape_text(b, n->inputs[2]), smg_onnx_shape_text(b, n->inputs[1]),
+                             smg_onnx_shape_text(b, data));
     if (!box.found) return scatter_rows(b, n, how);
     smg_value x = as_number(b, n, smg_onnx_in(b, n, 0)), mask = {0};
     smg_value y = as_number(b, n, arranged(b, n, &box));

@@ -12,14 +12,11 @@ static bool is_empty(const smg_onnx_build *b, const smg_onnx_value *value) {
 }
 
 /* What has no element is no value of the graph: a shape, known to have nothing in it. */
-static smg_status set_empty(smg_onnx_build *b, const smg_onnx_node *n, int rank,
-                            const smg_size *dims) {
-    return smg_onnx_set_known(b, n, 0, n->inputs[0]->dtype, rank, dims,
-                              SMG_ARENA_NEW(b->arena, smg_size));
+static smg_status set_empty(smg_onnx_build *b, const smg_onnx_node *n, int rank, const smg_size *dims) {
+    return smg_onnx_set_known(b, n, 0, n->inputs[0]->dtype, rank, dims, SMG_ARENA_NEW(b->arena, smg_size));
 }
 
-static smg_status set_reshaped(smg_onnx_build *b, const smg_onnx_node *n, int rank,
-                               const smg_size *dims) {
+static smg_status set_reshaped(smg_onnx_build *b, const smg_onnx_node *n, int rank, const smg_size *dims) {
     if (is_empty(b, n->inputs[0])) return set_empty(b, n, rank, dims);
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_in(b, n, 0), rank, dims));
 }
@@ -33,8 +30,8 @@ static bool is_symbol(const smg_onnx_build *b, smg_size size) {
 }
 
 /* The same number of elements. Where the leading axes are two symbols, only those can be what differs. */
-static smg_status same_elements(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x,
-                                int rank, const smg_size *dims) {
+static smg_status same_elements(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x, int rank,
+                                const smg_size *dims) {
     smg_size before = smg_onnx_product(b, x->rank, x->dims);
     smg_size after = smg_onnx_product(b, rank, dims);
     for (int i = 0; before != after && i < rank && i < x->rank; i++)
@@ -45,8 +42,8 @@ static smg_status same_elements(smg_onnx_build *b, const smg_onnx_node *n, const
 
 /* dims[at] = elements of x / product of the other dims. Extents that both have are taken out first: they
  * are extents of x, so not 0, which their form alone may not say. */
-static smg_status fill_dim(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x,
-                           int rank, smg_size *dims, int at) {
+static smg_status fill_dim(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x, int rank, smg_size *dims,
+                           int at) {
     smg_size before[SMG_MAX_RANK], after[SMG_MAX_RANK], one = smg_onnx_int(b, 1);
     memcpy(before, x->dims, sizeof before);
     for (int i = 0; i < rank; i++) {
@@ -72,8 +69,7 @@ smg_status smg_onnx_convert_reshape(smg_onnx_build *b, const smg_onnx_node *n) {
     bool zero_stays = smg_onnx_attr_int(b, n, "allowzero", 0) != 0;
     SMG_TRY(smg_onnx_sizes(b, n, 1, &shape, &rank));
     if (rank > SMG_MAX_RANK)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known",
-                             rank, SMG_MAX_RANK);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known", rank, SMG_MAX_RANK);
     for (int i = 0; i < rank; i++) {
         dims[i] = shape[i];
         if (is_zero(b, shape[i]) && !zero_stays) {
@@ -84,8 +80,7 @@ smg_status smg_onnx_convert_reshape(smg_onnx_build *b, const smg_onnx_node *n) {
         }
         if (!smg_onnx_is_const(b, shape[i], -1)) continue;
         if (free_at >= 0)
-            return smg_onnx_fail(b, n, SMG_INVALID, "entries %d and %d of the shape are both -1",
-                                 free_at, i);
+            return smg_onnx_fail(b, n, SMG_INVALID, "entries %d and %d of the shape are both -1", free_at, i);
         free_at = i;
     }
     if (free_at >= 0) SMG_TRY(fill_dim(b, n, x, rank, dims, free_at));
@@ -98,10 +93,8 @@ smg_status smg_onnx_convert_flatten(smg_onnx_build *b, const smg_onnx_node *n) {
     int64_t at = smg_onnx_attr_int(b, n, "axis", 1);
     if (at < 0) at += x->rank;
     if (at < 0 || at > x->rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "axis is %lld, outside [%d, %d]", (long long)at,
-                             -x->rank, x->rank);
-    smg_size dims[2] = {smg_onnx_product(b, (int)at, x->dims),
-                        smg_onnx_product(b, x->rank - (int)at, x->dims + at)};
+        return smg_onnx_fail(b, n, SMG_INVALID, "axis is %lld, outside [%d, %d]", (long long)at, -x->rank, x->rank);
+    smg_size dims[2] = {smg_onnx_product(b, (int)at, x->dims), smg_onnx_product(b, x->rank - (int)at, x->dims + at)};
     return set_reshaped(b, n, 2, dims);
 }
 
@@ -132,8 +125,7 @@ smg_status smg_onnx_convert_unsqueeze(smg_onnx_build *b, const smg_onnx_node *n)
     if (count < 0) return smg_onnx_fail(b, n, SMG_INVALID, "axes are missing");
     int rank = x->rank + count;
     if (rank > SMG_MAX_RANK)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known",
-                             rank, SMG_MAX_RANK);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known", rank, SMG_MAX_RANK);
     SMG_TRY(smg_onnx_axes(b, n, 1, rank, axes, &count));
     for (int i = 0; i < rank; i++) {
         bool made = false;
@@ -152,8 +144,8 @@ smg_status smg_onnx_convert_transpose(smg_onnx_build *b, const smg_onnx_node *n)
     for (int i = 0; i < rank; i++) {
         int64_t from = count < 0 ? rank - 1 - i : given[i];
         if (from < 0 || from >= rank)
-            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of perm is %lld, outside [0, %d)", i,
-                                 (long long)from, rank);
+            return smg_onnx_fail(b, n, SMG_INVALID, "entry %d of perm is %lld, outside [0, %d)", i, (long long)from,
+                                 rank);
         perm[i] = (int)from;
     }
     smg_size dims[SMG_MAX_RANK];
@@ -173,8 +165,7 @@ smg_status smg_onnx_convert_expand(smg_onnx_build *b, const smg_onnx_node *n) {
     int rank, count = x->rank;
     SMG_TRY(smg_onnx_sizes(b, n, 1, &shape, &rank));
     if (rank > SMG_MAX_RANK)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known",
-                             rank, SMG_MAX_RANK);
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "the result has rank %d, at most %d is known", rank, SMG_MAX_RANK);
     memcpy(dims, x->dims, sizeof dims);
     SMG_TRY(smg_onnx_broadcast(b, n, rank, shape, &count, dims));
     if (is_empty(b, x)) return set_empty(b, n, count, dims);
@@ -196,8 +187,7 @@ smg_status smg_onnx_convert_tile(smg_onnx_build *b, const smg_onnx_node *n) {
     const smg_size *times;
     int count, rank = n->inputs[0]->rank;
     SMG_TRY(smg_onnx_sizes(b, n, 1, &times, &count));
-    if (count != rank)
-        return smg_onnx_fail(b, n, SMG_INVALID, "repeats has %d entries for rank %d", count, rank);
+    if (count != rank) return smg_onnx_fail(b, n, SMG_INVALID, "repeats has %d entries for rank %d", count, rank);
     smg_size dims[SMG_MAX_RANK];
     bool none = is_empty(b, n->inputs[0]);
     for (int i = 0; i < rank; i++) {
@@ -223,8 +213,7 @@ smg_status smg_onnx_convert_split(smg_onnx_build *b, const smg_onnx_node *n) {
     else
         given = smg_onnx_attr_ints(b, n, "split", &attribute);
     if (given >= 0 && given != count)
-        return smg_onnx_fail(b, n, SMG_INVALID, "split has %d entries for %d outputs", given,
-                             count);
+        return smg_onnx_fail(b, n, SMG_INVALID, "split has %d entries for %d outputs", given, count);
     smg_size begin = smg_onnx_int(b, 0), whole = x->dims[axis];
     smg_size equal = smg_size_ceil_div(b->sizes, whole, smg_onnx_int(b, count));
     smg_value in = smg_onnx_in(b, n, 0);
@@ -248,12 +237,10 @@ smg_status smg_onnx_convert_concat(smg_onnx_build *b, const smg_onnx_node *n) {
     for (int k = 0; k < n->input_count; k++) {
         const smg_onnx_value *x = n->inputs[k];
         if (!x || x->rank != first->rank)
-            return smg_onnx_fail(b, n, SMG_INVALID, "input %d is %s, input 0 is %s", k,
-                                 smg_onnx_shape_text(b, x), smg_onnx_shape_text(b, first));
+            return smg_onnx_fail(b, n, SMG_INVALID, "input %d is %s, input 0 is %s", k, smg_onnx_shape_text(b, x),
+                                 smg_onnx_shape_text(b, first));
         for (int i = 0; i < x->rank; i++)
-            if (i != axis)
-                SMG_TRY(
-                    smg_onnx_equal(b, n, x->dims[i], first->dims[i], "extents beside the axis"));
+            if (i != axis) SMG_TRY(smg_onnx_equal(b, n, x->dims[i], first->dims[i], "extents beside the axis"));
         if (is_zero(b, x->dims[axis])) continue; /* nothing to add */
         pieces[count] = smg_onnx_in(b, n, k);
         if (!pieces[count++].id) return smg_onnx_failed(b, n);
@@ -265,8 +252,7 @@ smg_status smg_onnx_convert_concat(smg_onnx_build *b, const smg_onnx_node *n) {
 /* ---- Slice ---------------------------------------------------------------------------------- */
 
 /* A bound given as ONNX does: negative ones count from the end; huge ones are no bound (`far`). */
-static smg_size from_end(smg_onnx_build *b, smg_size given, smg_size extent, smg_size far_low,
-                         smg_size far_high) {
+static smg_size from_end(smg_onnx_build *b, smg_size given, smg_size extent, smg_size far_low, smg_size far_high) {
     int64_t number, most;
     bool known = smg_size_is_const(b->sizes, given, &number);
     if (known && number > SMG_SIZE_UNBOUNDED) return far_high;
@@ -297,15 +283,13 @@ static smg_value slice_one(smg_onnx_build *b, smg_value x, slice_axis s, bool *o
         to = smg_size_max(sizes, from_end(b, s.end, extent, before, last), before);
         length = smg_size_sub(sizes, from, to);
     }
-    smg_size count =
-        smg_size_ceil_div(sizes, length, smg_onnx_int(b, s.step > 0 ? s.step : -s.step));
+    smg_size count = smg_size_ceil_div(sizes, length, smg_onnx_int(b, s.step > 0 ? s.step : -s.step));
     if (count >= 0) smg_size_bounds(sizes, count, NULL, &high);
     *out_empty = count >= 0 && high <= 0;
     return *out_empty ? x : smg_onnx_part(b, x, s.axis, from, count, s.step);
 }
 
-static smg_status read_slice(smg_onnx_build *b, const smg_onnx_node *n, slice_axis *out_axes,
-                             int *out_count) {
+static smg_status read_slice(smg_onnx_build *b, const smg_onnx_node *n, slice_axis *out_axes, int *out_count) {
     int rank = n->inputs[0]->rank, axes[SMG_MAX_RANK], count, ends, starts, steps = -1;
     const smg_size *start, *end;
     const int64_t *step = NULL;
@@ -316,8 +300,7 @@ static smg_status read_slice(smg_onnx_build *b, const smg_onnx_node *n, slice_ax
     for (int i = 0; count < 0 && i < rank; i++) axes[i] = i;
     if (count < 0) count = starts;
     if (starts != ends || starts != count || starts > rank || (steps >= 0 && steps != starts))
-        return smg_onnx_fail(b, n, SMG_INVALID,
-                             "%d starts, %d ends, %d axes and %d steps for rank %d", starts, ends,
+        return smg_onnx_fail(b, n, SMG_INVALID, "%d starts, %d ends, %d axes and %d steps for rank %d", starts, ends,
                              count, steps < 0 ? starts : steps, rank);
     for (int i = 0; i < count; i++) {
         out_axes[i] = (slice_axis){axes[i], start[i], end[i], step ? step[i] : 1};
@@ -348,23 +331,20 @@ smg_status smg_onnx_convert_slice(smg_onnx_build *b, const smg_onnx_node *n) {
 /* ---- blocks of images ----------------------------------------------------------------------- */
 
 /* [b, c, h, w] with dims divided and permuted as six axes. */
-static smg_status blocks(smg_onnx_build *b, const smg_onnx_node *n, const smg_size *apart,
-                         const int *perm, const smg_size *dims) {
+static smg_status blocks(smg_onnx_build *b, const smg_onnx_node *n, const smg_size *apart, const int *perm,
+                         const smg_size *dims) {
     smg_value six = smg_onnx_reshape(b, smg_onnx_in(b, n, 0), 6, apart);
-    return smg_onnx_set_like(b, n, 0, 0,
-                             smg_onnx_reshape(b, smg_onnx_permute(b, six, perm), 4, dims));
+    return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, smg_onnx_permute(b, six, perm), 4, dims));
 }
 
-static smg_status quotient(smg_onnx_build *b, const smg_onnx_node *n, int axis, int64_t by,
-                           smg_size *out_quotient) {
+static smg_status quotient(smg_onnx_build *b, const smg_onnx_node *n, int axis, int64_t by, smg_size *out_quotient) {
     const smg_onnx_value *x = n->inputs[0];
     if (x->rank != 4 || by < 1)
         return smg_onnx_fail(b, n, SMG_INVALID, "blocksize is %lld and the input %s", (long long)by,
                              smg_onnx_shape_text(b, x));
-    if (smg_size_divide_exact(b->sizes, x->dims[axis], smg_onnx_int(b, by), out_quotient))
-        return SMG_OK;
-    return smg_onnx_fail(b, n, SMG_INVALID, "axis %d of %s is not a multiple of %lld", axis,
-                         smg_onnx_shape_text(b, x), (long long)by);
+    if (smg_size_divide_exact(b->sizes, x->dims[axis], smg_onnx_int(b, by), out_quotient)) return SMG_OK;
+    return smg_onnx_fail(b, n, SMG_INVALID, "axis %d of %s is not a multiple of %lld", axis, smg_onnx_shape_text(b, x),
+                         (long long)by);
 }
 
 smg_status smg_onnx_convert_depth_to_space(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -376,13 +356,10 @@ smg_status smg_onnx_convert_depth_to_space(smg_onnx_build *b, const smg_onnx_nod
     bool crd = strcmp(mode, "CRD") == 0;
     if (!crd && strcmp(mode, "DCR") != 0)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "mode is \"%s\", DCR or CRD is known", mode);
-    if (size < 1 || size > 4096)
-        return smg_onnx_fail(b, n, SMG_INVALID, "blocksize is %lld", (long long)size);
+    if (size < 1 || size > 4096) return smg_onnx_fail(b, n, SMG_INVALID, "blocksize is %lld", (long long)size);
     SMG_TRY(quotient(b, n, 1, size * size, &depth));
-    smg_size dcr_dims[] = {d[0], s, s, depth, d[2], d[3]},
-             crd_dims[] = {d[0], depth, s, s, d[2], d[3]};
-    smg_size dims[] = {d[0], depth, smg_size_mul(b->sizes, d[2], s),
-                       smg_size_mul(b->sizes, d[3], s)};
+    smg_size dcr_dims[] = {d[0], s, s, depth, d[2], d[3]}, crd_dims[] = {d[0], depth, s, s, d[2], d[3]};
+    smg_size dims[] = {d[0], depth, smg_size_mul(b->sizes, d[2], s), smg_size_mul(b->sizes, d[3], s)};
     return blocks(b, n, crd ? crd_dims : dcr_dims, crd ? column_first : depth_first, dims);
 }
 

@@ -63,8 +63,7 @@ static smg_status add_captures(sorter *s, const pb_node *node) {
         const pb_graph *g = node->attribute[a]->g;
         if (!g) continue;
         for (size_t i = 0; i < g->n_node; i++) {
-            for (size_t k = 0; k < g->node[i]->n_input; k++)
-                SMG_TRY(add_edge(s, g->node[i]->input[k], &known));
+            for (size_t k = 0; k < g->node[i]->n_input; k++) SMG_TRY(add_edge(s, g->node[i]->input[k], &known));
             SMG_TRY(add_captures(s, g->node[i]));
         }
         for (size_t i = 0; i < g->n_output; i++) SMG_TRY(add_edge(s, g->output[i]->name, &known));
@@ -110,9 +109,8 @@ static smg_status visit(sorter *s, int root, int *out, int *io_count) {
         }
         int to = s->edges.items[s->next[depth]++];
         if (s->state[to] == 1)
-            return smg_fail(s->b->ctx, SMG_FORMAT, "'%s': node '%s' (%s) depends on its own result",
-                            s->b->model->label, smg_onnx_node_name(s->body->nodes[to]),
-                            s->body->nodes[to]->op_type);
+            return smg_fail(s->b->ctx, SMG_FORMAT, "'%s': node '%s' (%s) depends on its own result", s->b->model->label,
+                            smg_onnx_node_name(s->body->nodes[to]), s->body->nodes[to]->op_type);
         if (s->state[to] != 0) continue;
         depth++;
         s->stack[depth] = to;
@@ -131,8 +129,7 @@ static smg_status want_captures(onnx_order *order, const pb_node *node) {
         const pb_graph *g = node->attribute[a]->g;
         if (!g) continue;
         for (size_t i = 0; i < g->n_node; i++) {
-            for (size_t k = 0; k < g->node[i]->n_input; k++)
-                SMG_TRY(want(order, g->node[i]->input[k]));
+            for (size_t k = 0; k < g->node[i]->n_input; k++) SMG_TRY(want(order, g->node[i]->input[k]));
             SMG_TRY(want_captures(order, g->node[i]));
         }
         for (size_t i = 0; i < g->n_output; i++) SMG_TRY(want(order, g->output[i]->name));
@@ -159,8 +156,7 @@ static smg_status walk(sorter *s, onnx_order *order) {
         if (smg_map_get(s->producers, name, strlen(name), &producer)) {
             SMG_TRY(visit(s, *(int *)producer, order->nodes, &order->count));
         } else if (!smg_onnx_lookup(s->scope, name)) {
-            return smg_fail(s->b->ctx, SMG_FORMAT, "'%s': nothing makes the output '%s'",
-                            s->b->model->label, name);
+            return smg_fail(s->b->ctx, SMG_FORMAT, "'%s': nothing makes the output '%s'", s->b->model->label, name);
         }
     }
     all = order->count; /* the rest is looked at for cycles only */
@@ -168,12 +164,10 @@ static smg_status walk(sorter *s, onnx_order *order) {
     return SMG_OK;
 }
 
-smg_status smg_onnx_sort(smg_onnx_build *b, const onnx_scope *scope, const onnx_body *body,
-                         onnx_order *out_order) {
+smg_status smg_onnx_sort(smg_onnx_build *b, const onnx_scope *scope, const onnx_body *body, onnx_order *out_order) {
     size_t count = body->node_count;
     *out_order = (onnx_order){0};
-    if (count > INT32_MAX / 8)
-        return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s' has %zu nodes", b->model->label, count);
+    if (count > INT32_MAX / 8) return smg_fail(b->ctx, SMG_UNSUPPORTED, "'%s' has %zu nodes", b->model->label, count);
     sorter s = {.b = b, .scope = scope, .body = body};
     s.index = SMG_ARENA_ARRAY(b->arena, int, count + 1);
     s.first = SMG_ARENA_ARRAY(b->arena, int, count + 1);
@@ -181,8 +175,7 @@ smg_status smg_onnx_sort(smg_onnx_build *b, const onnx_scope *scope, const onnx_
     s.stack = SMG_ARENA_ARRAY(b->arena, int, count + 1);
     s.next = SMG_ARENA_ARRAY(b->arena, int, count + 1);
     out_order->nodes = SMG_ARENA_ARRAY(b->arena, int, count + 1);
-    if (!s.index || !s.first || !s.state || !s.stack || !s.next || !out_order->nodes)
-        return SMG_MEMORY;
+    if (!s.index || !s.first || !s.state || !s.stack || !s.next || !out_order->nodes) return SMG_MEMORY;
     SMG_TRY(add_producers(&s));
     SMG_TRY(add_edges(&s));
     SMG_TRY(walk(&s, out_order));

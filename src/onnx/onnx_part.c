@@ -15,8 +15,7 @@ smg_size smg_onnx_dim(const smg_onnx_build *b, smg_value x, int axis) {
     return axis >= 0 && axis < node->rank ? node->dims[axis] : SMG_SIZE_NONE;
 }
 
-smg_status smg_onnx_set_like(smg_onnx_build *b, const smg_onnx_node *n, int output, int input,
-                             smg_value value) {
+smg_status smg_onnx_set_like(smg_onnx_build *b, const smg_onnx_node *n, int output, int input, smg_value value) {
     const smg_node *node = smg_graph_node_of(b->graph, value);
     if (!node || !smg_onnx_has(n, input) || node->type != smg_onnx_type(n, input))
         return smg_onnx_set(b, n, output, value);
@@ -83,8 +82,7 @@ smg_value smg_onnx_stretch(smg_onnx_build *b, smg_value x, int rank, const smg_s
     return smg_graph_broadcast_to(b->graph, x, rank, dims);
 }
 
-smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count,
-                        int64_t step) {
+smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count, int64_t step) {
     if (!x.id) return no_value;
     if (smg_onnx_is_const(b, begin, 0) && step == 1 && count == smg_onnx_dim(b, x, axis)) return x;
     return smg_graph_slice_of(b->graph, x, axis, begin, count, step);
@@ -98,8 +96,7 @@ smg_value smg_onnx_permute(smg_onnx_build *b, smg_value x, const int *perm) {
 }
 
 /* x with `removed` axes at `axis` replaced by `count` others. */
-static smg_value replace_axes(smg_onnx_build *b, smg_value x, int axis, int removed, int count,
-                              const smg_size *with) {
+static smg_value replace_axes(smg_onnx_build *b, smg_value x, int axis, int removed, int count, const smg_size *with) {
     const smg_node *node = smg_graph_node_of(b->graph, x);
     smg_size dims[2 * SMG_MAX_RANK];
     int rank = 0;
@@ -119,8 +116,7 @@ smg_value smg_onnx_remove(smg_onnx_build *b, smg_value x, int axis) {
     return replace_axes(b, x, axis, 1, 0, NULL);
 }
 
-smg_value smg_onnx_divide(smg_onnx_build *b, smg_value x, int axis, int count,
-                          const smg_size *dims) {
+smg_value smg_onnx_divide(smg_onnx_build *b, smg_value x, int axis, int count, const smg_size *dims) {
     return replace_axes(b, x, axis, 1, count, dims);
 }
 

@@ -6,12 +6,10 @@
 
 #include "onnx/onnx_build.h"
 
-int smg_onnx_rank(const smg_onnx_build *b, smg_value x); /* 0 for {0} */
-smg_size smg_onnx_dim(const smg_onnx_build *b, smg_value x,
-                      int axis); /* negative counts from the end */
+int smg_onnx_rank(const smg_onnx_build *b, smg_value x);               /* 0 for {0} */
+smg_size smg_onnx_dim(const smg_onnx_build *b, smg_value x, int axis); /* negative counts from the end */
 /* Sets an output that has the ONNX type of input `input` when the graph types agree. */
-smg_status smg_onnx_set_like(smg_onnx_build *b, const smg_onnx_node *n, int output, int input,
-                             smg_value value);
+smg_status smg_onnx_set_like(smg_onnx_build *b, const smg_onnx_node *n, int output, int input, smg_value value);
 
 /* ---- elements ---- */
 
@@ -30,15 +28,13 @@ smg_value smg_onnx_operand(smg_onnx_build *b, const smg_onnx_node *n, int input)
 
 smg_value smg_onnx_reshape(smg_onnx_build *b, smg_value x, int rank, const smg_size *dims);
 smg_value smg_onnx_stretch(smg_onnx_build *b, smg_value x, int rank, const smg_size *dims);
-smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count,
-                        int64_t step);
+smg_value smg_onnx_part(smg_onnx_build *b, smg_value x, int axis, smg_size begin, smg_size count, int64_t step);
 smg_value smg_onnx_permute(smg_onnx_build *b, smg_value x, const int *perm);
 /* Axes of extent 1 put in / taken out at `axis` of the result / of x. */
 smg_value smg_onnx_insert(smg_onnx_build *b, smg_value x, int axis);
 smg_value smg_onnx_remove(smg_onnx_build *b, smg_value x, int axis);
 /* Axis `axis` as count axes whose product it is; and back. */
-smg_value smg_onnx_divide(smg_onnx_build *b, smg_value x, int axis, int count,
-                          const smg_size *dims);
+smg_value smg_onnx_divide(smg_onnx_build *b, smg_value x, int axis, int count, const smg_size *dims);
 smg_value smg_onnx_merge(smg_onnx_build *b, smg_value x, int axis, int count);
 /* [extent] as an axis `axis` of `rank` axes, the others 1: broadcasts against a tensor of that rank. */
 smg_value smg_onnx_along(smg_onnx_build *b, smg_value x, int axis, int rank);
@@ -71,14 +67,14 @@ typedef struct onnx_lettered {
 } onnx_lettered;
 /* Sum of products over the letters that `out_letters` lacks; letters of one operand only are summed
  * first, an extent of 1 is broadcast. {0} with the failure recorded when extents disagree. */
-smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lettered x,
-                            onnx_lettered y, const char *out_letters);
+smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lettered x, onnx_lettered y,
+                            const char *out_letters);
 /* Sums letters away and permutes to the order of out_letters. */
 smg_value smg_onnx_arrange(smg_onnx_build *b, onnx_lettered x, const char *out_letters);
 
 /* The product of two values of the shapes of inputs 0 and 1, as MatMul has it. */
-smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left,
-                                   smg_value right, smg_value *out_product);
+smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left, smg_value right,
+                                   smg_value *out_product);
 
 /* e^(x-max) / sum over one axis; log: its logarithm. */
 smg_value smg_onnx_softmax(smg_onnx_build *b, smg_value x, int axis, bool log);

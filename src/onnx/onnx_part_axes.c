@@ -16,8 +16,7 @@ smg_value smg_onnx_window(smg_onnx_build *b, smg_value x, const smg_window *wind
     bool tiles = window->dilation == 1 && smg_onnx_is_const(b, window->taps, window->step);
     smg_size_bounds(b->sizes, smg_size_sub(b->sizes, extent, covered), &rest, NULL);
     if (window->begin == zero && tiles && rest >= 0)
-        return smg_onnx_divide(b, smg_onnx_part(b, x, window->axis, zero, covered, 1), window->axis,
-                               2, dims);
+        return smg_onnx_divide(b, smg_onnx_part(b, x, window->axis, zero, covered, 1), window->axis, 2, dims);
     if (window->begin == zero && one && covered == extent && window->step == 1)
         return smg_onnx_insert(b, x, window->axis + 1);
     return smg_graph_window_of(b->graph, x, window);

@@ -70,8 +70,8 @@ static smg_value spread(smg_onnx_build *b, const onnx_lettered *x, const char *o
     return smg_onnx_reshape(b, y, rank, dims);
 }
 
-smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lettered x,
-                            onnx_lettered y, const char *out_letters) {
+smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lettered x, onnx_lettered y,
+                            const char *out_letters) {
     char labels[3 * (SMG_MAX_RANK + 2)] = "";
     bool sums = false;
     sum_own(b, &x, y.letters, out_letters);
@@ -81,8 +81,7 @@ smg_value smg_onnx_multiply(smg_onnx_build *b, const smg_onnx_node *n, onnx_lett
     sum_own(b, &x, y.letters, out_letters);
     sum_own(b, &y, x.letters, out_letters);
     for (const char *c = x.letters; *c; c++) sums = sums || !strchr(out_letters, *c);
-    if (!sums)
-        return smg_onnx_map2(b, "mul", spread(b, &x, out_letters), spread(b, &y, out_letters));
+    if (!sums) return smg_onnx_map2(b, "mul", spread(b, &x, out_letters), spread(b, &y, out_letters));
     strcat(labels, x.letters);
     strcat(labels, ",");
     strcat(labels, y.letters);

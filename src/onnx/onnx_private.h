@@ -51,8 +51,8 @@ struct smg_onnx {
 /* ---- onnx_wire.c -------------------------------------------------------------------------------- */
 
 /* Free *out_data with smg_free(ctx, *out_data, *out_capacity). */
-smg_status smg_onnx_diet(smg_context *ctx, const char *label, const void *data, size_t size,
-                         uint8_t **out_data, size_t *out_size, size_t *out_capacity);
+smg_status smg_onnx_diet(smg_context *ctx, const char *label, const void *data, size_t size, uint8_t **out_data,
+                         size_t *out_size, size_t *out_capacity);
 
 /* ---- onnx_tensor.c ------------------------------------------------------------------------------ */
 
@@ -65,8 +65,8 @@ smg_status smg_onnx_read_tensor(smg_onnx *model, const pb_tensor *tensor, const 
 /* ---- onnx_external.c ---------------------------------------------------------------------------- */
 
 /* Bytes of external data, mapped; `bytes` is what the tensor needs. */
-smg_status smg_onnx_read_external(smg_onnx *model, const pb_tensor *tensor, const char *name,
-                                  size_t bytes, const uint8_t **out_data);
+smg_status smg_onnx_read_external(smg_onnx *model, const pb_tensor *tensor, const char *name, size_t bytes,
+                                  const uint8_t **out_data);
 
 /* ---- onnx_declared.c ---------------------------------------------------------------------------- */
 
@@ -94,8 +94,7 @@ const pb_attribute *smg_onnx_find_attribute(const onnx_attributes *attributes, c
 /* Sizes of an input of the model: symbols by the names that the file gives. Plain names must have been
  * offered by smg_onnx_name_dims for all inputs before. */
 smg_status smg_onnx_name_dims(smg_onnx_build *b, const pb_value_info *input);
-smg_status smg_onnx_input_dims(smg_onnx_build *b, const pb_value_info *input, int *out_rank,
-                               smg_size *out_dims);
+smg_status smg_onnx_input_dims(smg_onnx_build *b, const pb_value_info *input, int *out_rank, smg_size *out_dims);
 
 /* ---- onnx_order.c ------------------------------------------------------------------------------- */
 
@@ -124,8 +123,7 @@ typedef struct onnx_order {
     smg_map *wanted; /* names of values that somebody reads */
 } onnx_order;
 /* FORMAT for a cycle, a value made twice, and a value that nobody makes. */
-smg_status smg_onnx_sort(smg_onnx_build *b, const onnx_scope *scope, const onnx_body *body,
-                         onnx_order *out_order);
+smg_status smg_onnx_sort(smg_onnx_build *b, const onnx_scope *scope, const onnx_body *body, onnx_order *out_order);
 
 /* ---- onnx_constant.c, onnx_node.c --------------------------------------------------------------- */
 
@@ -154,15 +152,14 @@ typedef struct onnx_known {
 /* false when the input is left out or not known. */
 bool smg_onnx_known_in(smg_onnx_build *b, const smg_onnx_node *n, int input, onnx_known *out);
 /* Shape and room for the items; false when it has more than SMG_ONNX_KNOWN_MAX elements. */
-bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims,
-                         onnx_known *out);
+bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims, onnx_known *out);
 /* Both f32, both integers or both bools, as operands of one operator must be. */
 bool smg_onnx_known_alike(const onnx_known *x, const onnx_known *y);
-smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              const onnx_known *known, bool *out_done);
+smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output, const onnx_known *known,
+                              bool *out_done);
 /* A known input as integers: shapes, axes, indices. */
-bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                         const int64_t **out_ints, int *out_count);
+bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input, const int64_t **out_ints,
+                         int *out_count);
 onnx_number smg_onnx_number_of(smg_onnx_build *b, int64_t value);
 bool smg_onnx_number_is(smg_onnx_build *b, onnx_number x, int64_t *out_value); /* an integer */
 
@@ -185,8 +182,7 @@ typedef enum onnx_arith {
 } onnx_arith;
 /* false when the result is not the same expression for every size (or memory is out: b->failed).
  * integer: Div truncates. Comparisons and logic give 0 or 1. */
-bool smg_onnx_arith(smg_onnx_build *b, onnx_arith op, bool integer, onnx_number x, onnx_number y,
-                    onnx_number *out);
+bool smg_onnx_arith(smg_onnx_build *b, onnx_arith op, bool integer, onnx_number x, onnx_number y, onnx_number *out);
 typedef enum onnx_rounding {
     ONNX_FLOOR,
     ONNX_CEIL,

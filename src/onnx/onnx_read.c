@@ -21,8 +21,7 @@ static smg_status unpack(smg_onnx *m) {
     if (m->proto) return SMG_OK;
     smg_status status = smg_context_status(m->ctx);
     if (status != SMG_OK) return status;
-    return smg_fail(m->ctx, SMG_FORMAT,
-                    "'%s' is not a sound ONNX file: a field has another type than ONNX gives it",
+    return smg_fail(m->ctx, SMG_FORMAT, "'%s' is not a sound ONNX file: a field has another type than ONNX gives it",
                     m->label);
 }
 
@@ -34,8 +33,7 @@ const char *smg_onnx_domain(const char *domain) {
 
 int64_t smg_onnx_opset_of(size_t count, pb_opset *const *imports, const char *domain) {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(smg_onnx_domain(imports[i]->domain), smg_onnx_domain(domain)) == 0)
-            return imports[i]->version;
+        if (strcmp(smg_onnx_domain(imports[i]->domain), smg_onnx_domain(domain)) == 0) return imports[i]->version;
     return 0;
 }
 
@@ -52,8 +50,7 @@ typedef struct named_functions {
     struct named_functions *next;
 } named_functions;
 
-static const pb_function *find_function(const smg_onnx *m, const char *domain, const char *name,
-                                        const char *overload) {
+static const pb_function *find_function(const smg_onnx *m, const char *domain, const char *name, const char *overload) {
     void *found = NULL;
     smg_map_get(m->functions, name, strlen(name), &found);
     for (const named_functions *row = found; row; row = row->next)
@@ -69,8 +66,8 @@ static smg_status index_functions(smg_onnx *m) {
         const pb_function *f = m->proto->functions[i];
         void *others = NULL;
         if (find_function(m, f->domain, f->name, f->overload))
-            return smg_fail(m->ctx, SMG_FORMAT, "'%s' has two functions '%s' of domain '%s'",
-                            m->label, f->name, f->domain);
+            return smg_fail(m->ctx, SMG_FORMAT, "'%s' has two functions '%s' of domain '%s'", m->label, f->name,
+                            f->domain);
         smg_map_get(m->functions, f->name, strlen(f->name), &others);
         named_functions *row = SMG_ARENA_NEW(m->arena, named_functions);
         if (!row) return SMG_MEMORY;
@@ -88,16 +85,11 @@ const pb_function *smg_onnx_find_function(const smg_onnx *model, const pb_node *
 
 static smg_status check(smg_onnx *m) {
     const pb_model *proto = m->proto;
-    if (!proto->graph)
-        return smg_fail(m->ctx, SMG_FORMAT, "'%s' holds no ONNX graph (%zu bytes)", m->label,
-                        m->size);
+    if (!proto->graph) return smg_fail(m->ctx, SMG_FORMAT, "'%s' holds no ONNX graph (%zu bytes)", m->label, m->size);
     int64_t opset = smg_onnx_opset_of(proto->n_opset_import, proto->opset_import, "");
-    if (opset == 0)
-        return smg_fail(m->ctx, SMG_FORMAT, "'%s' does not say which opset it is written in",
-                        m->label);
+    if (opset == 0) return smg_fail(m->ctx, SMG_FORMAT, "'%s' does not say which opset it is written in", m->label);
     if (opset < SMG_ONNX_OPSET_MIN || opset > SMG_ONNX_OPSET_MAX)
-        return smg_fail(m->ctx, SMG_UNSUPPORTED,
-                        "'%s' is written in opset %lld, smg reads %d to %d", m->label,
+        return smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s' is written in opset %lld, smg reads %d to %d", m->label,
                         (long long)opset, SMG_ONNX_OPSET_MIN, SMG_ONNX_OPSET_MAX);
     if (proto->graph->n_sparse_initializer > 0)
         return smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s' has %zu sparse initialisers", m->label,
@@ -153,8 +145,8 @@ smg_status smg_onnx_open(smg_context *ctx, const char *path, smg_onnx **out_mode
     return finish(m, open_file(m, path), out_model);
 }
 
-smg_status smg_onnx_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size,
-                               const char *folder, smg_onnx **out_model) {
+smg_status smg_onnx_open_bytes(smg_context *ctx, const char *label, const void *data, size_t size, const char *folder,
+                               smg_onnx **out_model) {
     smg_onnx *m = NULL;
     *out_model = NULL;
     SMG_TRY(create(ctx, label, &m));
@@ -170,22 +162,19 @@ smg_status smg_onnx_open_bytes(smg_context *ctx, const char *label, const void *
 
 void smg_onnx_close(smg_onnx *model) {
     if (!model) return;
-    for (int i = 0; i < model->externals.count; i++)
-        smg_file_unmap(&model->externals.items[i].file);
+    for (int i = 0; i < model->externals.count; i++) smg_file_unmap(&model->externals.items[i].file);
     smg_file_unmap(&model->file);
     smg_arena_destroy(model->arena);
 }
 
 static void drop_in(const smg_mapped_file *file, const uint8_t *data, size_t bytes) {
     uintptr_t begin = (uintptr_t)file->data, at = (uintptr_t)data;
-    if (file->data && at >= begin && at < begin + file->size)
-        smg_file_drop_pages(file, (size_t)(at - begin), bytes);
+    if (file->data && at >= begin && at < begin + file->size) smg_file_drop_pages(file, (size_t)(at - begin), bytes);
 }
 
 void smg_onnx_drop(const smg_onnx *model, const void *data, size_t bytes) {
     drop_in(&model->file, data, bytes);
-    for (int i = 0; i < model->externals.count; i++)
-        drop_in(&model->externals.items[i].file, data, bytes);
+    for (int i = 0; i < model->externals.count; i++) drop_in(&model->externals.items[i].file, data, bytes);
 }
 
 int smg_onnx_missing_count(const smg_onnx *model) {

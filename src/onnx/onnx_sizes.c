@@ -17,8 +17,7 @@ bool smg_onnx_number_is(smg_onnx_build *b, onnx_number x, int64_t *out_value) {
     return smg_onnx_is_const(b, x.den, 1) && smg_size_is_const(b->sizes, x.num, out_value);
 }
 
-bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims,
-                         onnx_known *out) {
+bool smg_onnx_known_make(smg_onnx_build *b, smg_import_dtype dtype, int rank, const int64_t *dims, onnx_known *out) {
     int64_t count = 1;
     *out = (onnx_known){.dtype = dtype, .rank = rank};
     if (rank > SMG_MAX_RANK) return false;
@@ -53,8 +52,8 @@ bool smg_onnx_known_alike(const onnx_known *x, const onnx_known *y) {
     return smg_onnx_graph_type(x->dtype) == smg_onnx_graph_type(y->dtype);
 }
 
-bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                         const int64_t **out_ints, int *out_count) {
+bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input, const int64_t **out_ints,
+                         int *out_count) {
     onnx_known known;
     *out_ints = NULL;
     *out_count = 0;
@@ -71,8 +70,8 @@ bool smg_onnx_known_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
     return true;
 }
 
-smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output,
-                              const onnx_known *known, bool *out_done) {
+smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int output, const onnx_known *known,
+                              bool *out_done) {
     smg_size dims[SMG_MAX_RANK];
     size_t room = (size_t)known->count + 1;
     smg_size *num = SMG_ARENA_ARRAY(b->arena, smg_size, room);
@@ -91,8 +90,7 @@ smg_status smg_onnx_known_out(smg_onnx_build *b, const smg_onnx_node *n, int out
     if (!whole && !floats) return smg_onnx_fail(b, n, SMG_INTERNAL, "integers are fractions");
     *out_done = true;
     SMG_TRY(smg_onnx_set_known(b, n, output, known->dtype, known->rank, dims, num));
-    if (!whole && output < n->output_count && n->outputs[output])
-        n->outputs[output]->known_den = den;
+    if (!whole && output < n->output_count && n->outputs[output]) n->outputs[output]->known_den = den;
     return SMG_OK;
 }
 
@@ -111,8 +109,7 @@ smg_status smg_onnx_sizes_shape(smg_onnx_build *b, const smg_onnx_node *n, bool 
     int64_t count = end > start ? end - start : 0;
     onnx_known shape;
     if (!smg_onnx_known_make(b, SMG_IMPORT_I64, 1, &count, &shape)) return SMG_OK;
-    for (int i = 0; i < shape.count; i++)
-        shape.items[i] = (onnx_number){v->dims[start + i], smg_onnx_int(b, 1)};
+    for (int i = 0; i < shape.count; i++) shape.items[i] = (onnx_number){v->dims[start + i], smg_onnx_int(b, 1)};
     return smg_onnx_known_out(b, n, 0, &shape, out_done);
 }
 

@@ -31,8 +31,8 @@ static int source_of(const onnx_known *a, int rank, const int64_t *dims, int ind
     return (int)at;
 }
 
-static bool apply(smg_onnx_build *b, onnx_arith op, smg_import_dtype dtype, const onnx_known *a,
-                  const onnx_known *c, onnx_known *out) {
+static bool apply(smg_onnx_build *b, onnx_arith op, smg_import_dtype dtype, const onnx_known *a, const onnx_known *c,
+                  onnx_known *out) {
     int64_t dims[SMG_MAX_RANK];
     int rank = 0;
     bool integer = smg_onnx_graph_type(a->dtype) != SMG_TYPE_F32;
@@ -89,18 +89,14 @@ smg_status smg_onnx_sizes_where(smg_onnx_build *b, const smg_onnx_node *n, bool 
     if (!smg_onnx_known_in(b, n, 0, &condition) || !smg_onnx_known_in(b, n, 1, &yes) ||
         !smg_onnx_known_in(b, n, 2, &no) || !smg_onnx_known_alike(&yes, &no))
         return SMG_OK;
-    if (!join(&yes, &no, &rank, dims) || !smg_onnx_known_make(b, yes.dtype, rank, dims, &pair))
-        return SMG_OK;
-    if (!join(&condition, &pair, &rank, dims) ||
-        !smg_onnx_known_make(b, yes.dtype, rank, dims, &shape))
-        return SMG_OK;
+    if (!join(&yes, &no, &rank, dims) || !smg_onnx_known_make(b, yes.dtype, rank, dims, &pair)) return SMG_OK;
+    if (!join(&condition, &pair, &rank, dims) || !smg_onnx_known_make(b, yes.dtype, rank, dims, &shape)) return SMG_OK;
     for (int i = 0; i < shape.count; i++) {
         int64_t chosen = 1;
         onnx_number first = yes.items[source_of(&yes, rank, dims, i)];
         onnx_number second = no.items[source_of(&no, rank, dims, i)];
         bool same = first.num == second.num && first.den == second.den;
-        if (!same &&
-            !smg_onnx_number_is(b, condition.items[source_of(&condition, rank, dims, i)], &chosen))
+        if (!same && !smg_onnx_number_is(b, condition.items[source_of(&condition, rank, dims, i)], &chosen))
             return SMG_OK;
         shape.items[i] = chosen != 0 ? first : second;
     }
@@ -117,8 +113,8 @@ static const struct unary_row {
     {"Abs", ONNX_ABS},     {"Sign", ONNX_SIGN}, {"Sqrt", ONNX_SQRT},     {"Not", ONNX_NOT},
 };
 
-static smg_status rounded(smg_onnx_build *b, const smg_onnx_node *n, onnx_rounding op,
-                          smg_import_dtype dtype, bool *out_done) {
+static smg_status rounded(smg_onnx_build *b, const smg_onnx_node *n, onnx_rounding op, smg_import_dtype dtype,
+                          bool *out_done) {
     onnx_known in, out;
     if (!smg_onnx_known_in(b, n, 0, &in)) return SMG_OK;
     if (dtype == SMG_IMPORT_DTYPE_NONE) dtype = in.dtype;
@@ -146,8 +142,7 @@ static bool fits(smg_onnx_build *b, smg_import_dtype dtype, onnx_number x) {
     return dtype == SMG_IMPORT_I32 ? true : low >= least && high <= most;
 }
 
-static smg_status cast(smg_onnx_build *b, const smg_onnx_node *n, smg_import_dtype dtype,
-                       bool *out_done) {
+static smg_status cast(smg_onnx_build *b, const smg_onnx_node *n, smg_import_dtype dtype, bool *out_done) {
     onnx_known in;
     if (dtype == SMG_IMPORT_DTYPE_NONE || !smg_onnx_known_in(b, n, 0, &in)) return SMG_OK;
     if (dtype == SMG_IMPORT_BOOL) return rounded(b, n, ONNX_NONZERO, dtype, out_done);
@@ -183,8 +178,7 @@ static const struct reduce_row {
 };
 
 /* Folds every element into the place that its kept coordinates name. */
-static bool fold(smg_onnx_build *b, onnx_arith op, const onnx_known *in, const bool *reduced,
-                 onnx_known *out) {
+static bool fold(smg_onnx_build *b, onnx_arith op, const onnx_known *in, const bool *reduced, onnx_known *out) {
     bool integer = smg_onnx_graph_type(in->dtype) != SMG_TYPE_F32;
     bool *begun = SMG_ARENA_ARRAY(b->arena, bool, (size_t)out->count + 1);
     if (!begun) b->failed = true;
@@ -233,8 +227,7 @@ smg_status smg_onnx_sizes_reduce(smg_onnx_build *b, const smg_onnx_node *n, bool
     if (!fold(b, row->op, &in, reduced, &out)) return SMG_OK;
     bool integer = smg_onnx_graph_type(in.dtype) != SMG_TYPE_F32;
     for (int i = 0; row->mean && i < out.count; i++)
-        if (!smg_onnx_arith(b, ONNX_DIV, integer, out.items[i], smg_onnx_number_of(b, folded),
-                            &out.items[i]))
+        if (!smg_onnx_arith(b, ONNX_DIV, integer, out.items[i], smg_onnx_number_of(b, folded), &out.items[i]))
             return SMG_OK;
     return smg_onnx_known_out(b, n, 0, &out, out_done);
 }

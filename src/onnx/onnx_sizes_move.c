@@ -12,8 +12,7 @@ static int64_t product(const int64_t *dims, int from, int to) {
 static smg_status relabel(smg_onnx_build *b, const smg_onnx_node *n, const onnx_known *in, int rank,
                           const int64_t *dims, bool *out_done) {
     onnx_known out;
-    if (!smg_onnx_known_make(b, in->dtype, rank, dims, &out) || out.count != in->count)
-        return SMG_OK;
+    if (!smg_onnx_known_make(b, in->dtype, rank, dims, &out) || out.count != in->count) return SMG_OK;
     out.items = in->items;
     return smg_onnx_known_out(b, n, 0, &out, out_done);
 }
@@ -25,8 +24,7 @@ smg_status smg_onnx_sizes_reshape(smg_onnx_build *b, const smg_onnx_node *n, boo
     const int64_t *shape = NULL;
     int64_t dims[SMG_MAX_RANK], known = 1;
     int rank = 0, open = -1;
-    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &shape, &rank))
-        return SMG_OK;
+    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &shape, &rank)) return SMG_OK;
     if (rank > SMG_MAX_RANK) return SMG_OK;
     bool zero = smg_onnx_attr_int(b, n, "allowzero", 0) != 0;
     for (int i = 0; i < rank; i++) {
@@ -92,9 +90,8 @@ smg_status smg_onnx_sizes_flatten(smg_onnx_build *b, const smg_onnx_node *n, boo
 /* ---- other places ------------------------------------------------------------------------------- */
 
 /* out[i] = in[sum over axes of coordinate * stride + first]. */
-static smg_status stride(smg_onnx_build *b, const smg_onnx_node *n, const onnx_known *in, int rank,
-                         const int64_t *dims, const int64_t *strides, int64_t first,
-                         bool *out_done) {
+static smg_status stride(smg_onnx_build *b, const smg_onnx_node *n, const onnx_known *in, int rank, const int64_t *dims,
+                         const int64_t *strides, int64_t first, bool *out_done) {
     onnx_known out;
     if (!smg_onnx_known_make(b, in->dtype, rank, dims, &out)) return SMG_OK;
     for (int i = 0; i < out.count; i++) {
@@ -135,8 +132,7 @@ smg_status smg_onnx_sizes_expand(smg_onnx_build *b, const smg_onnx_node *n, bool
     const int64_t *shape = NULL;
     int64_t dims[SMG_MAX_RANK], strides[SMG_MAX_RANK], from[SMG_MAX_RANK];
     int count = 0;
-    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &shape, &count))
-        return SMG_OK;
+    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &shape, &count)) return SMG_OK;
     if (count > SMG_MAX_RANK) return SMG_OK;
     int rank = count > in.rank ? count : in.rank;
     row_major(&in, from);
@@ -184,8 +180,7 @@ smg_status smg_onnx_sizes_slice(smg_onnx_build *b, const smg_onnx_node *n, bool 
         return SMG_OK;
     if (smg_onnx_has(n, 3) && !smg_onnx_known_ints(b, n, 3, &axes, &axis_count)) return SMG_OK;
     if (smg_onnx_has(n, 4) && !smg_onnx_known_ints(b, n, 4, &steps, &step_count)) return SMG_OK;
-    if (end_count != count || (axes && axis_count != count) || (steps && step_count != count) ||
-        count > in.rank)
+    if (end_count != count || (axes && axis_count != count) || (steps && step_count != count) || count > in.rank)
         return SMG_OK;
     row_major(&in, strides);
     for (int i = 0; i < in.rank; i++) dims[i] = in.dims[i];
@@ -194,8 +189,7 @@ smg_status smg_onnx_sizes_slice(smg_onnx_build *b, const smg_onnx_node *n, bool 
         int64_t begin = 0, step = steps ? steps[i] : 1;
         if (axes) SMG_TRY(smg_onnx_axis(b, n, axes[i], in.rank, &axis));
         if (dims[axis] != in.dims[axis]) return SMG_OK; /* given twice */
-        if (!slice_axis(in.dims[axis], starts[i], ends[i], step, &begin, &dims[axis]))
-            return SMG_OK;
+        if (!slice_axis(in.dims[axis], starts[i], ends[i], step, &begin, &dims[axis])) return SMG_OK;
         if (dims[axis] > 0) first += begin * strides[axis];
         strides[axis] *= step;
     }
@@ -217,8 +211,8 @@ smg_status smg_onnx_sizes_gather(smg_onnx_build *b, const smg_onnx_node *n, bool
         int64_t index = 0, block = i / inner;
         if (!smg_onnx_number_is(b, indices.items[block % indices.count], &index)) return SMG_OK;
         if (index < -extent || index >= extent)
-            return smg_onnx_fail(b, n, SMG_INVALID, "index %lld is outside [%lld, %lld)",
-                                 (long long)index, (long long)-extent, (long long)extent);
+            return smg_onnx_fail(b, n, SMG_INVALID, "index %lld is outside [%lld, %lld)", (long long)index,
+                                 (long long)-extent, (long long)extent);
         if (index < 0) index += extent;
         out.items[i] = in.items[(block / indices.count * extent + index) * inner + i % inner];
     }
@@ -233,8 +227,7 @@ smg_status smg_onnx_sizes_concat(smg_onnx_build *b, const smg_onnx_node *n, bool
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), first.rank, &axis));
     for (int i = 0; i < first.rank; i++) dims[i] = first.dims[i];
     for (int k = 0; k < n->input_count; k++) {
-        if (!smg_onnx_known_in(b, n, k, &part) || part.rank != first.rank ||
-            !smg_onnx_known_alike(&first, &part))
+        if (!smg_onnx_known_in(b, n, k, &part) || part.rank != first.rank || !smg_onnx_known_alike(&first, &part))
             return SMG_OK;
         for (int i = 0; i < first.rank; i++)
             if (i != axis && part.dims[i] != first.dims[i]) return SMG_OK;
@@ -247,8 +240,7 @@ smg_status smg_onnx_sizes_concat(smg_onnx_build *b, const smg_onnx_node *n, bool
         if (!smg_onnx_known_in(b, n, k, &part)) return SMG_OK;
         int64_t run = part.dims[axis] * inner;
         for (int64_t o = 0; o < outer; o++)
-            for (int64_t i = 0; i < run; i++)
-                out.items[o * extent * inner + at + i] = part.items[o * run + i];
+            for (int64_t i = 0; i < run; i++) out.items[o * extent * inner + at + i] = part.items[o * run + i];
         at += run;
     }
     return smg_onnx_known_out(b, n, 0, &out, out_done);
@@ -259,8 +251,7 @@ smg_status smg_onnx_sizes_tile(smg_onnx_build *b, const smg_onnx_node *n, bool *
     const int64_t *repeats = NULL;
     int64_t dims[SMG_MAX_RANK];
     int count = 0;
-    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &repeats, &count))
-        return SMG_OK;
+    if (!smg_onnx_known_in(b, n, 0, &in) || !smg_onnx_known_ints(b, n, 1, &repeats, &count)) return SMG_OK;
     if (count != in.rank) return SMG_OK;
     for (int i = 0; i < in.rank; i++)
         if (repeats[i] < 0 || !smg_mul_i64(in.dims[i], repeats[i], &dims[i])) return SMG_OK;
@@ -282,8 +273,7 @@ smg_status smg_onnx_sizes_split(smg_onnx_build *b, const smg_onnx_node *n, bool 
     const int64_t *sizes = NULL;
     int axis = 0, count = smg_onnx_attr_ints(b, n, "split", &sizes);
     if (n->output_count < 1 || !smg_onnx_known_in(b, n, 0, &in)) return SMG_OK;
-    if (count < 0 && smg_onnx_has(n, 1) && !smg_onnx_known_ints(b, n, 1, &sizes, &count))
-        return SMG_OK;
+    if (count < 0 && smg_onnx_has(n, 1) && !smg_onnx_known_ints(b, n, 1, &sizes, &count)) return SMG_OK;
     SMG_TRY(smg_onnx_axis(b, n, smg_onnx_attr_int(b, n, "axis", 0), in.rank, &axis));
     int64_t extent = in.dims[axis], begin = 0, inner = product(in.dims, axis + 1, in.rank);
     int64_t equal = (extent + n->output_count - 1) / n->output_count, sum = 0;
@@ -338,13 +328,12 @@ smg_status smg_onnx_sizes_range(smg_onnx_build *b, const smg_onnx_node *n, bool 
     onnx_number span, steps;
     int64_t count = 0;
     for (int i = 0; i < 3; i++)
-        if (!smg_onnx_known_in(b, n, i, &in[i]) || in[i].count != 1 ||
-            !smg_onnx_known_alike(&in[0], &in[i]))
+        if (!smg_onnx_known_in(b, n, i, &in[i]) || in[i].count != 1 || !smg_onnx_known_alike(&in[0], &in[i]))
             return SMG_OK;
     onnx_number start = in[0].items[0], limit = in[1].items[0], step = in[2].items[0];
     if (!smg_onnx_arith(b, ONNX_SUB, false, limit, start, &span) ||
-        !smg_onnx_arith(b, ONNX_DIV, false, span, step, &steps) ||
-        !smg_onnx_round(b, ONNX_CEIL, steps, &steps) || !smg_onnx_number_is(b, steps, &count))
+        !smg_onnx_arith(b, ONNX_DIV, false, span, step, &steps) || !smg_onnx_round(b, ONNX_CEIL, steps, &steps) ||
+        !smg_onnx_number_is(b, steps, &count))
         return SMG_OK;
     if (count < 0) count = 0;
     if (!smg_onnx_known_make(b, in[0].dtype, 1, &count, &out)) return SMG_OK;
@@ -357,8 +346,7 @@ smg_status smg_onnx_sizes_range(smg_onnx_build *b, const smg_onnx_node *n, bool 
     return smg_onnx_known_out(b, n, 0, &out, out_done);
 }
 
-smg_status smg_onnx_sizes_constant_of_shape(smg_onnx_build *b, const smg_onnx_node *n,
-                                            bool *out_done) {
+smg_status smg_onnx_sizes_constant_of_shape(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {
     const int64_t *shape = NULL;
     int rank = 0;
     onnx_known out;

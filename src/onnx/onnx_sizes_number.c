@@ -19,8 +19,7 @@ static void look_at_extents(smg_onnx_build *b) {
         const smg_node *node = &b->graph->nodes.items[b->looked_at];
         for (int i = 0; i < node->rank; i++) {
             bool known = node->dims[i] < 0 || smg_size_is_const(b->sizes, node->dims[i], NULL);
-            for (int k = 0; k < b->extents.count && !known; k++)
-                known = b->extents.items[k] == node->dims[i];
+            for (int k = 0; k < b->extents.count && !known; k++) known = b->extents.items[k] == node->dims[i];
             if (known) continue;
             smg_size *slot = SMG_ARRAY_PUSH(b->arena, &b->extents);
             if (slot)
@@ -37,8 +36,7 @@ static bool bound_by_extent(smg_onnx_build *b, smg_size size, bool less, int64_t
     look_at_extents(b);
     for (int i = 0; i < b->extents.count; i++) {
         smg_size extent = b->extents.items[i];
-        smg_size gap =
-            less ? smg_size_add(b->sizes, size, extent) : smg_size_sub(b->sizes, size, extent);
+        smg_size gap = less ? smg_size_add(b->sizes, size, extent) : smg_size_sub(b->sizes, size, extent);
         if (gap < 0) b->failed = true;
         if (!smg_size_is_const(b->sizes, gap, &rest)) continue;
         *out_bound = less ? rest - 1 : rest + 1;
@@ -50,16 +48,14 @@ static bool bound_by_extent(smg_onnx_build *b, smg_size size, bool less, int64_t
 static int64_t low_of(smg_onnx_build *b, smg_size size) {
     int64_t low = 0, high = 0, known = 0;
     smg_size_bounds(b->sizes, size, &low, &high);
-    if (low < 1 && low < high && bound_by_extent(b, size, false, &known) && known > low)
-        low = known;
+    if (low < 1 && low < high && bound_by_extent(b, size, false, &known) && known > low) low = known;
     return low;
 }
 
 static int64_t high_of(smg_onnx_build *b, smg_size size) {
     int64_t low = 0, high = 0, known = 0;
     smg_size_bounds(b->sizes, size, &low, &high);
-    if (high > -1 && low < high && bound_by_extent(b, size, true, &known) && known < high)
-        high = known;
+    if (high > -1 && low < high && bound_by_extent(b, size, true, &known) && known < high) high = known;
     return high;
 }
 
@@ -109,21 +105,18 @@ static bool truth(smg_onnx_build *b, bool value, onnx_number *out) {
 /* x - y over a common denominator; only the sign counts. */
 static smg_size difference(smg_onnx_build *b, onnx_number x, onnx_number y) {
     if (x.den == y.den) return smg_size_sub(b->sizes, x.num, y.num);
-    return smg_size_sub(b->sizes, smg_size_mul(b->sizes, x.num, y.den),
-                        smg_size_mul(b->sizes, y.num, x.den));
+    return smg_size_sub(b->sizes, smg_size_mul(b->sizes, x.num, y.den), smg_size_mul(b->sizes, y.num, x.den));
 }
 
 static bool add(smg_onnx_build *b, onnx_number x, onnx_number y, bool minus, onnx_number *out) {
     if (minus) y.num = negative(b, y.num);
     if (x.den == y.den) return reduced(b, smg_size_add(b->sizes, x.num, y.num), x.den, out);
-    smg_size num = smg_size_add(b->sizes, smg_size_mul(b->sizes, x.num, y.den),
-                                smg_size_mul(b->sizes, y.num, x.den));
+    smg_size num = smg_size_add(b->sizes, smg_size_mul(b->sizes, x.num, y.den), smg_size_mul(b->sizes, y.num, x.den));
     return reduced(b, num, smg_size_mul(b->sizes, x.den, y.den), out);
 }
 
 static bool multiply(smg_onnx_build *b, onnx_number x, onnx_number y, onnx_number *out) {
-    return reduced(b, smg_size_mul(b->sizes, x.num, y.num), smg_size_mul(b->sizes, x.den, y.den),
-                   out);
+    return reduced(b, smg_size_mul(b->sizes, x.num, y.num), smg_size_mul(b->sizes, x.den, y.den), out);
 }
 
 static bool divide(smg_onnx_build *b, onnx_number x, onnx_number y, onnx_number *out) {
@@ -146,8 +139,7 @@ static bool truncated(smg_onnx_build *b, onnx_number x, onnx_number *out) {
 }
 
 /* The remainder has the divisor's sign (Mod), or the dividend's (fmod). */
-static bool remainder_of(smg_onnx_build *b, onnx_number x, onnx_number y, bool of_dividend,
-                         onnx_number *out) {
+static bool remainder_of(smg_onnx_build *b, onnx_number x, onnx_number y, bool of_dividend, onnx_number *out) {
     bool integers = smg_onnx_is_const(b, x.den, 1) && smg_onnx_is_const(b, y.den, 1);
     if (!integers || low_of(b, y.num) < 1) return false;
     if (of_dividend && low_of(b, x.num) < 0) return false;
@@ -161,8 +153,7 @@ static bool extreme(smg_onnx_build *b, onnx_number x, onnx_number y, bool max, o
         if (high_of(b, gap) <= 0) *out = max ? y : x;
         return low_of(b, gap) >= 0 || high_of(b, gap) <= 0;
     }
-    smg_size num =
-        max ? smg_size_max(b->sizes, x.num, y.num) : smg_size_min(b->sizes, x.num, y.num);
+    smg_size num = max ? smg_size_max(b->sizes, x.num, y.num) : smg_size_min(b->sizes, x.num, y.num);
     return reduced(b, num, x.den, out);
 }
 
@@ -178,8 +169,7 @@ static bool power(smg_onnx_build *b, onnx_number x, onnx_number y, onnx_number *
     return !b->failed;
 }
 
-static bool compare(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number y,
-                    onnx_number *out) {
+static bool compare(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number y, onnx_number *out) {
     smg_size gap = difference(b, x, y);
     if (gap < 0) {
         b->failed = true;
@@ -199,8 +189,7 @@ static bool compare(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number
     }
 }
 
-static bool logic(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number y,
-                  onnx_number *out) {
+static bool logic(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number y, onnx_number *out) {
     int64_t p = 0, q = 0;
     if (!smg_onnx_number_is(b, x, &p) || !smg_onnx_number_is(b, y, &q)) return false;
     if (op == ONNX_AND) return truth(b, p != 0 && q != 0, out);
@@ -208,8 +197,7 @@ static bool logic(smg_onnx_build *b, onnx_arith op, onnx_number x, onnx_number y
     return truth(b, (p != 0) != (q != 0), out);
 }
 
-bool smg_onnx_arith(smg_onnx_build *b, onnx_arith op, bool integer, onnx_number x, onnx_number y,
-                    onnx_number *out) {
+bool smg_onnx_arith(smg_onnx_build *b, onnx_arith op, bool integer, onnx_number x, onnx_number y, onnx_number *out) {
     onnx_number quotient;
     if (is_sentinel(b, x.num) || is_sentinel(b, y.num)) return false;
     if (is_sentinel(b, x.den) || is_sentinel(b, y.den)) return false;
@@ -245,15 +233,13 @@ static bool nearest(smg_onnx_build *b, onnx_number x, onnx_number *out) {
         *out = x;
         return true;
     }
-    if (!smg_size_is_const(b->sizes, x.num, &num) || !smg_size_is_const(b->sizes, x.den, &den))
-        return false;
+    if (!smg_size_is_const(b->sizes, x.num, &num) || !smg_size_is_const(b->sizes, x.den, &den)) return false;
     return whole(b, smg_onnx_int(b, (int64_t)nearbyint((double)num / (double)den)), out);
 }
 
 static bool root(smg_onnx_build *b, onnx_number x, onnx_number *out) {
     int64_t num = 0, den = 0;
-    if (!smg_size_is_const(b->sizes, x.num, &num) || !smg_size_is_const(b->sizes, x.den, &den))
-        return false;
+    if (!smg_size_is_const(b->sizes, x.num, &num) || !smg_size_is_const(b->sizes, x.den, &den)) return false;
     if (num < 0) return false;
     int64_t above = (int64_t)sqrt((double)num), below = (int64_t)sqrt((double)den);
     if (above * above != num || below * below != den) return false;

@@ -3,7 +3,7 @@
 #include "onnx/onnx_build.h"
 
 static const smg_onnx_op table[] = {
-#define ONNX_OP(word, domain, min_inputs, max_inputs, convert, evaluate)                           \
+#define ONNX_OP(word, domain, min_inputs, max_inputs, convert, evaluate)                                               \
     {word, domain, min_inputs, max_inputs, smg_onnx_convert_##convert, smg_onnx_sizes_##evaluate},
 #include "onnx/onnx_ops.def"
 #undef ONNX_OP
@@ -11,14 +11,12 @@ static const smg_onnx_op table[] = {
 
 const smg_onnx_op *smg_onnx_find_op(const char *domain, const char *word) {
     for (size_t i = 0; i < SMG_COUNT_OF(table); i++)
-        if (strcmp(table[i].word, word) == 0 && strcmp(table[i].domain, domain) == 0)
-            return &table[i];
+        if (strcmp(table[i].word, word) == 0 && strcmp(table[i].domain, domain) == 0) return &table[i];
     return NULL;
 }
 
 smg_status smg_onnx_convert_none(smg_onnx_build *b, const smg_onnx_node *n) {
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                         "its result cannot be computed from the sizes of the inputs alone");
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "its result cannot be computed from the sizes of the inputs alone");
 }
 
 smg_status smg_onnx_sizes_none(smg_onnx_build *b, const smg_onnx_node *n, bool *out_done) {

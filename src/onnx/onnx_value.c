@@ -52,8 +52,8 @@ static bool learn_graph(smg_onnx_build *b, smg_onnx_value *v) {
     int64_t count = 1, extent[SMG_MAX_RANK];
     onnx_forms forms;
     for (int i = 0; i < v->rank; i++)
-        if (!smg_size_is_const(b->sizes, v->dims[i], &extent[i]) ||
-            !smg_mul_i64(count, extent[i], &count) || count > MOST_READ)
+        if (!smg_size_is_const(b->sizes, v->dims[i], &extent[i]) || !smg_mul_i64(count, extent[i], &count) ||
+            count > MOST_READ)
             return false;
     smg_size *known = SMG_ARENA_ARRAY(b->arena, smg_size, (size_t)count);
     if (!known) b->failed = true;
@@ -75,8 +75,7 @@ static bool learn_graph(smg_onnx_build *b, smg_onnx_value *v) {
 static bool learn(smg_onnx_build *b, smg_onnx_value *v, int64_t most,
                   bool (*from_constant)(smg_onnx_build *b, smg_onnx_value *v)) {
     if (v->known || v->unknown) return v->known != NULL;
-    bool done = v->constant ? v->constant->count <= most && from_constant(b, v)
-                            : v->graph.id != 0 && learn_graph(b, v);
+    bool done = v->constant ? v->constant->count <= most && from_constant(b, v) : v->graph.id != 0 && learn_graph(b, v);
     v->unknown = !done;
     return done;
 }
@@ -93,9 +92,7 @@ bool smg_onnx_knows_sizes(smg_onnx_build *b, smg_onnx_value *v) {
 static bool as_fraction(double value, int64_t *out_num, int64_t *out_den) {
     int64_t den = 1;
     if (!(value > -2147483648.0 && value < 2147483648.0)) return false;
-    while (den < LARGEST_DENOMINATOR &&
-           value * (double)den != (double)(int64_t)(value * (double)den))
-        den *= 2;
+    while (den < LARGEST_DENOMINATOR && value * (double)den != (double)(int64_t)(value * (double)den)) den *= 2;
     double scaled = value * (double)den;
     if (scaled != (double)(int64_t)scaled || !(scaled > -1e15 && scaled < 1e15)) return false;
     if (value == 0 && 1 / value < 0) return false; /* -0 */
@@ -156,21 +153,19 @@ bool smg_onnx_is_number(smg_onnx_build *b, smg_onnx_value *v, double *out_number
     return true;
 }
 
-smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback,
-                           double *out_number) {
+smg_status smg_onnx_number(smg_onnx_build *b, const smg_onnx_node *n, int input, double fallback, double *out_number) {
     *out_number = fallback;
     if (!smg_onnx_has(n, input)) return SMG_OK;
     if (smg_onnx_is_number(b, n->inputs[input], out_number)) return SMG_OK;
-    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') must be one constant number",
-                         input, n->inputs[input]->name);
+    return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "input %d ('%s') must be one constant number", input,
+                         n->inputs[input]->name);
 }
 
-smg_status smg_onnx_sizes(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                          const smg_size **out_sizes, int *out_count) {
+smg_status smg_onnx_sizes(smg_onnx_build *b, const smg_onnx_node *n, int input, const smg_size **out_sizes,
+                          int *out_count) {
     *out_sizes = NULL;
     *out_count = 0;
-    if (!smg_onnx_has(n, input))
-        return smg_onnx_fail(b, n, SMG_FORMAT, "input %d is missing", input);
+    if (!smg_onnx_has(n, input)) return smg_onnx_fail(b, n, SMG_FORMAT, "input %d is missing", input);
     smg_onnx_value *v = n->inputs[input];
     if (smg_onnx_knows_sizes(b, v)) {
         *out_sizes = v->known;
@@ -183,8 +178,8 @@ smg_status smg_onnx_sizes(smg_onnx_build *b, const smg_onnx_node *n, int input,
                          input, v->name, smg_onnx_shape_text(b, v));
 }
 
-smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
-                         const int64_t **out_ints, int *out_count) {
+smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input, const int64_t **out_ints,
+                         int *out_count) {
     const smg_size *sizes = NULL;
     *out_ints = NULL;
     SMG_TRY(smg_onnx_sizes(b, n, input, &sizes, out_count));
@@ -192,9 +187,8 @@ smg_status smg_onnx_ints(smg_onnx_build *b, const smg_onnx_node *n, int input,
     if (!ints) return SMG_MEMORY;
     for (int i = 0; i < *out_count; i++)
         if (!smg_size_is_const(b->sizes, sizes[i], &ints[i]))
-            return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                                 "element %d of input %d ('%s') is %s, must be a number", i, input,
-                                 n->inputs[input]->name, smg_onnx_size_text(b, sizes[i]));
+            return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "element %d of input %d ('%s') is %s, must be a number", i,
+                                 input, n->inputs[input]->name, smg_onnx_size_text(b, sizes[i]));
     *out_ints = ints;
     return SMG_OK;
 }
@@ -208,8 +202,7 @@ static bool little_endian(void) {
     return first == 1;
 }
 
-static smg_value number_of(smg_onnx_build *b, smg_type type, double value, int rank,
-                           const smg_size *dims) {
+static smg_value number_of(smg_onnx_build *b, smg_type type, double value, int rank, const smg_size *dims) {
     smg_value number = smg_graph_number(b->graph, smg_type_word(type), value);
     return rank == 0 ? number : smg_graph_reshape_to(b->graph, number, rank, dims);
 }
@@ -220,8 +213,8 @@ static smg_value fail_value(smg_onnx_build *b) {
 }
 
 static smg_value outside(smg_onnx_build *b, const char *name, int64_t index, int64_t value) {
-    smg_fail(b->ctx, SMG_UNSUPPORTED, "element %lld of '%s' is %lld, outside 32 bits",
-             (long long)index, name, (long long)value);
+    smg_fail(b->ctx, SMG_UNSUPPORTED, "element %lld of '%s' is %lld, outside 32 bits", (long long)index, name,
+             (long long)value);
     return fail_value(b);
 }
 
@@ -230,8 +223,7 @@ static smg_value constant_ints(smg_onnx_build *b, const smg_onnx_value *v, const
     int32_t *data = SMG_ARENA_ARRAY(b->arena, int32_t, (size_t)t->count);
     if (!data) return fail_value(b);
     for (int64_t i = 0; i < t->count; i++) {
-        if (values[i] < INT32_MIN || values[i] > INT32_MAX)
-            return outside(b, t->name, i, values[i]);
+        if (values[i] < INT32_MIN || values[i] > INT32_MAX) return outside(b, t->name, i, values[i]);
         data[i] = (int32_t)values[i];
     }
     return smg_graph_constant_of(b->graph, t->name, SMG_TYPE_I32, v->rank, v->dims, data);
@@ -255,8 +247,7 @@ static smg_value make_ints(smg_onnx_build *b, const smg_onnx_value *v) {
 static smg_value make_floats(smg_onnx_build *b, const smg_onnx_value *v) {
     const smg_import_tensor *t = v->constant;
     float *data = SMG_ARENA_ARRAY(b->arena, float, (size_t)t->count);
-    if (!data || smg_import_to_f32(b->ctx, t->dtype, t->data, t->count, data) != SMG_OK)
-        return fail_value(b);
+    if (!data || smg_import_to_f32(b->ctx, t->dtype, t->data, t->count, data) != SMG_OK) return fail_value(b);
     smg_onnx_drop(b->model, t->data, t->bytes);
     return smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F32, v->rank, v->dims, data);
 }
@@ -281,8 +272,7 @@ static smg_value make_constant(smg_onnx_build *b, smg_onnx_value *v) {
     if (t->dtype == SMG_IMPORT_F32 && little_endian())
         return smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F32, v->rank, v->dims, t->data);
     if (t->dtype == SMG_IMPORT_F16 && little_endian()) {
-        smg_value half =
-            smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F16, v->rank, v->dims, t->data);
+        smg_value half = smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F16, v->rank, v->dims, t->data);
         return smg_graph_cast(b->graph, half, "f32");
     }
     return make_floats(b, v);
@@ -315,11 +305,9 @@ static smg_value element(smg_onnx_build *b, const smg_onnx_value *v, int i) {
     smg_type type = smg_onnx_graph_type(v->dtype);
     int64_t num = 0, den = 1;
     if (!v->known_den) return smg_onnx_size_value(b, type, v->known[i]);
-    bool number = smg_size_is_const(b->sizes, v->known[i], &num) &&
-                  smg_size_is_const(b->sizes, v->known_den[i], &den);
+    bool number = smg_size_is_const(b->sizes, v->known[i], &num) && smg_size_is_const(b->sizes, v->known_den[i], &den);
     if (number) return smg_graph_number(b->graph, "f32", (double)num / (double)den);
-    return map2(b, "div", smg_onnx_size_value(b, type, v->known[i]),
-                smg_onnx_size_value(b, type, v->known_den[i]));
+    return map2(b, "div", smg_onnx_size_value(b, type, v->known[i]), smg_onnx_size_value(b, type, v->known_den[i]));
 }
 
 static bool all_numbers(const smg_onnx_build *b, const smg_onnx_value *v) {
@@ -413,8 +401,7 @@ static smg_value make_known(smg_onnx_build *b, const smg_onnx_value *v) {
         return smg_graph_constant_of(b->graph, v->name, type, v->rank, v->dims, data);
     }
     if (v->known_count <= MOST_SELECTED) return make_selected(b, v);
-    smg_fail(b->ctx, SMG_UNSUPPORTED, "value '%s' has %d different sizes as elements", v->name,
-             v->known_count);
+    smg_fail(b->ctx, SMG_UNSUPPORTED, "value '%s' has %d different sizes as elements", v->name, v->known_count);
     return fail_value(b);
 }
 
@@ -426,8 +413,8 @@ smg_value smg_onnx_value_in(smg_onnx_build *b, smg_onnx_value *v) {
         return fail_value(b);
     }
     /* A short run of numbers, such as positions, is better known than loaded. */
-    bool known = v->known || (!is_float(v->dtype) && v->dtype != SMG_IMPORT_BOOL && v->rank > 0 &&
-                              smg_onnx_knows_sizes(b, v));
+    bool known =
+        v->known || (!is_float(v->dtype) && v->dtype != SMG_IMPORT_BOOL && v->rank > 0 && smg_onnx_knows_sizes(b, v));
     smg_size step;
     if (known && v->constant && !is_progression(b, v, &step)) known = false;
     v->graph = known ? make_known(b, v) : make_constant(b, v);

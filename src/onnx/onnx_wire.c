@@ -75,15 +75,8 @@ static const field_row fields[MESSAGE_KINDS][MOST_FIELDS] = {
     [TENSOR_TYPE] = {{1, COPY}, {2, SHAPE}},
     [SHAPE] = {{1, DIMENSION}},
     [DIMENSION] = {{1, COPY}, {2, COPY}},
-    [FUNCTION] = {{1, COPY},
-                  {4, COPY},
-                  {5, COPY},
-                  {6, COPY},
-                  {7, NODE},
-                  {9, ID},
-                  {10, COPY},
-                  {11, ATTRIBUTE},
-                  {13, COPY}},
+    [FUNCTION] =
+        {{1, COPY}, {4, COPY}, {5, COPY}, {6, COPY}, {7, NODE}, {9, ID}, {10, COPY}, {11, ATTRIBUTE}, {13, COPY}},
 };
 
 typedef struct walk {
@@ -96,8 +89,7 @@ typedef struct walk {
 } walk;
 
 static smg_status broken(walk *w, size_t at, const char *what) {
-    return smg_fail(w->ctx, SMG_FORMAT, "'%s' is not a sound ONNX file: %s at byte %zu", w->label,
-                    what, at);
+    return smg_fail(w->ctx, SMG_FORMAT, "'%s' is not a sound ONNX file: %s at byte %zu", w->label, what, at);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -106,8 +98,7 @@ static smg_status reserve(walk *w, size_t bytes) {
     if (bytes <= w->capacity - w->length) return SMG_OK;
     size_t capacity = w->capacity + w->capacity / 2 + bytes + 4096;
     if (capacity > INT32_MAX)
-        return smg_fail(w->ctx, SMG_UNSUPPORTED,
-                        "'%s' has more than 2 GiB beside the elements of tensors", w->label);
+        return smg_fail(w->ctx, SMG_UNSUPPORTED, "'%s' has more than 2 GiB beside the elements of tensors", w->label);
     uint8_t *out = smg_realloc(w->ctx, w->out, w->capacity, capacity);
     if (!out) return SMG_MEMORY;
     w->out = out;
@@ -193,11 +184,9 @@ static smg_status walk_data(walk *w, size_t end, uint64_t field, uint32_t wire, 
     size_t begin = w->at;
     if (wire != WIRE_BYTES)
         return smg_fail(w->ctx, SMG_UNSUPPORTED,
-                        "'%s': a tensor's elements at byte %zu are written one by one, not packed",
-                        w->label, begin);
+                        "'%s': a tensor's elements at byte %zu are written one by one, not packed", w->label, begin);
     if (*io_seen)
-        return smg_fail(w->ctx, SMG_UNSUPPORTED,
-                        "'%s': a tensor has a second piece of elements at byte %zu", w->label,
+        return smg_fail(w->ctx, SMG_UNSUPPORTED, "'%s': a tensor has a second piece of elements at byte %zu", w->label,
                         begin);
     *io_seen = true;
     SMG_TRY(get_varint(w, end, &bytes));
@@ -246,8 +235,8 @@ static smg_status walk_message(walk *w, size_t end, message_kind kind, int depth
     return SMG_OK;
 }
 
-smg_status smg_onnx_diet(smg_context *ctx, const char *label, const void *data, size_t size,
-                         uint8_t **out_data, size_t *out_size, size_t *out_capacity) {
+smg_status smg_onnx_diet(smg_context *ctx, const char *label, const void *data, size_t size, uint8_t **out_data,
+                         size_t *out_size, size_t *out_capacity) {
     walk w = {.ctx = ctx, .label = label, .data = data};
     smg_status status = walk_message(&w, size, MODEL, 0);
     if (status == SMG_OK) status = reserve(&w, 1); /* never NULL */

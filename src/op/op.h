@@ -14,17 +14,17 @@
 /* ---- element types -------------------------------------------------------------------------- */
 
 /* ID, word, bytes in files and host arrays, bytes on the device, kind */
-#define SMG_TYPE_MAP(X)                                                                            \
-    X(F32, "f32", 4, 4, FLOAT)                                                                     \
-    X(F16, "f16", 2, 2, FLOAT)                                                                     \
-    X(I32, "i32", 4, 4, INT)                                                                       \
-    X(I64, "i64", 8, 4, INT)                                                                       \
+#define SMG_TYPE_MAP(X)                                                                                                \
+    X(F32, "f32", 4, 4, FLOAT)                                                                                         \
+    X(F16, "f16", 2, 2, FLOAT)                                                                                         \
+    X(I32, "i32", 4, 4, INT)                                                                                           \
+    X(I64, "i64", 8, 4, INT)                                                                                           \
     X(BOOL, "bool", 1, 4, BOOL)
 typedef enum smg_type {
 #define SMG_TYPE_ROW(id, word, host, device, kind) SMG_TYPE_##id,
     SMG_TYPE_MAP(SMG_TYPE_ROW)
 #undef SMG_TYPE_ROW
-    SMG_TYPE_COUNT
+        SMG_TYPE_COUNT
 } smg_type;
 typedef enum smg_kind { SMG_KIND_FLOAT, SMG_KIND_INT, SMG_KIND_BOOL } smg_kind;
 const char *smg_type_word(smg_type type);

@@ -23,8 +23,7 @@ bool smg_expr_valid(const smg_exprs *pool, smg_expr e) {
 }
 
 const smg_expr_node *smg_expr_get(const smg_exprs *pool, smg_expr expr) {
-    static const smg_expr_node nothing = {
-        .prim = SMG_PRIM_CONST, .arg = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE}};
+    static const smg_expr_node nothing = {.prim = SMG_PRIM_CONST, .arg = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE}};
     return smg_expr_valid(pool, expr) ? &pool->nodes.items[expr] : &nothing;
 }
 
@@ -51,9 +50,8 @@ static uint64_t hash_node(const smg_expr_node *n) {
 }
 
 static bool same_node(const smg_expr_node *a, const smg_expr_node *b) {
-    return a->prim == b->prim && a->kind == b->kind && a->arg[0] == b->arg[0] &&
-           a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2] && a->leaf == b->leaf &&
-           bits_of(a->value) == bits_of(b->value);
+    return a->prim == b->prim && a->kind == b->kind && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
+           a->arg[2] == b->arg[2] && a->leaf == b->leaf && bits_of(a->value) == bits_of(b->value);
 }
 
 static bool grow_table(smg_exprs *pool) {
@@ -75,8 +73,7 @@ static smg_expr intern(smg_exprs *pool, const smg_expr_node *node) {
     if (pool->nodes.count * 2 >= pool->table_size && !grow_table(pool)) return SMG_EXPR_NONE;
     uint64_t mask = (uint64_t)(pool->table_size - 1), slot = hash_node(node) & mask;
     for (; pool->table[slot]; slot = (slot + 1) & mask)
-        if (same_node(&pool->nodes.items[pool->table[slot] - 1], node))
-            return pool->table[slot] - 1;
+        if (same_node(&pool->nodes.items[pool->table[slot] - 1], node)) return pool->table[slot] - 1;
     smg_expr_node *stored = SMG_ARRAY_PUSH(pool->arena, &pool->nodes);
     if (!stored) return SMG_EXPR_NONE;
     *stored = *node;
@@ -178,13 +175,11 @@ smg_expr smg_expr_make(smg_exprs *pool, smg_prim prim, smg_expr a, smg_expr b, s
         if (!smg_expr_valid(pool, arg[i])) return SMG_EXPR_NONE;
         constant = constant && pool->nodes.items[arg[i]].prim == SMG_PRIM_CONST;
     }
-    smg_expr_node node = {
-        prim, result_kind(pool, prim, arg[arity - 1]), {arg[0], arg[1], arg[2]}, 0.0, 0};
+    smg_expr_node node = {prim, result_kind(pool, prim, arg[arity - 1]), {arg[0], arg[1], arg[2]}, 0.0, 0};
     if (constant) {
         double value[3] = {0.0, 0.0, 0.0};
         for (int i = 0; i < arity; i++) value[i] = pool->nodes.items[arg[i]].value;
-        return smg_expr_const(pool, node.kind,
-                              smg_prim_eval(prim, node.kind, value[0], value[1], value[2]));
+        return smg_expr_const(pool, node.kind, smg_prim_eval(prim, node.kind, value[0], value[1], value[2]));
     }
     smg_expr same = simplify(pool, prim, arg);
     return same != SMG_EXPR_NONE ? same : intern(pool, &node);

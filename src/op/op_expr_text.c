@@ -25,8 +25,7 @@ prefix_token smg_prefix_next(const char **cursor) {
         token.kind = PREFIX_NUMBER;
         double scale = 1.0;
         for (; *at >= '0' && *at <= '9'; at++) token.number = token.number * 10.0 + (*at - '0');
-        for (at += *at == '.'; *at >= '0' && *at <= '9'; at++)
-            token.number += (scale /= 10.0) * (*at - '0');
+        for (at += *at == '.'; *at >= '0' && *at <= '9'; at++) token.number += (scale /= 10.0) * (*at - '0');
     }
     *cursor = at;
     return token;

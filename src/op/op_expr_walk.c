@@ -26,16 +26,14 @@ smg_expr smg_expr_substitute(smg_exprs *pool, smg_expr expr, const smg_expr *wit
     if (!smg_expr_valid(pool, expr)) return SMG_EXPR_NONE;
     uint8_t *mark = reachable(pool, expr);
     size_t bytes = ((size_t)expr + 1) * sizeof(smg_expr);
-    smg_expr *now =
-        mark ? smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, sizeof *now) : NULL;
+    smg_expr *now = mark ? smg_alloc(smg_arena_context(pool->arena), (size_t)expr + 1, sizeof *now) : NULL;
     smg_expr result = SMG_EXPR_NONE;
     for (smg_expr e = 0; now && e <= expr; e++) {
         if (!mark[e]) continue;
         smg_expr_node n = pool->nodes.items[e];
         int arity = smg_prim_arity(n.prim);
         now[e] = e;
-        if (n.prim == SMG_PRIM_LEAF && n.leaf >= 0 && n.leaf < count &&
-            with[n.leaf] != SMG_EXPR_NONE)
+        if (n.prim == SMG_PRIM_LEAF && n.leaf >= 0 && n.leaf < count && with[n.leaf] != SMG_EXPR_NONE)
             now[e] = with[n.leaf];
         if (arity > 0)
             now[e] = smg_expr_make(pool, n.prim, now[n.arg[0]], arity > 1 ? now[n.arg[1]] : -1,
@@ -117,13 +115,11 @@ static int leaves_of(const smg_exprs *pool, const expr_walk *w, smg_expr out[WAL
     return count;
 }
 
-static void walk_leaves(const smg_exprs *pool, smg_expr expr,
-                        void (*visit)(void *user, int leaf), void *user) {
+static void walk_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
     uint8_t *mark = reachable(pool, expr);
     if (!mark) return;
     for (smg_expr e = 0; e <= expr; e++)
-        if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF)
-            visit(user, pool->nodes.items[e].leaf);
+        if (mark[e] && pool->nodes.items[e].prim == SMG_PRIM_LEAF) visit(user, pool->nodes.items[e].leaf);
     release(pool, mark, (size_t)expr + 1);
 }
 
@@ -163,8 +159,7 @@ static bool keep_leaves(const smg_exprs *pool, smg_expr expr, expr_summary *s) {
     return true;
 }
 
-void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf),
-                     void *user) {
+void smg_expr_leaves(const smg_exprs *pool, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
     if (!smg_expr_valid(pool, expr)) return;
     expr_summary *s = summary_of(pool, expr);
     if (!s || (!s->has_leaves && !keep_leaves(pool, expr, s))) {

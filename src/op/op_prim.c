@@ -16,7 +16,7 @@ typedef struct prim_row {
 
 static const prim_row prim_rows[SMG_PRIM_COUNT] = {
 #define LAW(name) (unsigned)SMG_LAW_##name
-#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                         \
+#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                                             \
     [SMG_PRIM_##id] = {word, arity, PRIM_RESULT_##result, cost, glsl, laws},
 #include "op/prim.def"
 #undef PRIM
@@ -49,8 +49,7 @@ prim_result smg_prim_result(smg_prim prim) {
 
 bool smg_prim_find(const char *word, size_t length, smg_prim *out_prim) {
     for (int i = 0; i < SMG_PRIM_COUNT; i++) {
-        if (strlen(prim_rows[i].word) != length || memcmp(prim_rows[i].word, word, length) != 0)
-            continue;
+        if (strlen(prim_rows[i].word) != length || memcmp(prim_rows[i].word, word, length) != 0) continue;
         *out_prim = (smg_prim)i;
         return true;
     }
@@ -59,9 +58,8 @@ bool smg_prim_find(const char *word, size_t length, smg_prim *out_prim) {
 
 static double eval_as_written(smg_prim prim, double x, double y, double z) {
     switch (prim) {
-#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                         \
-    case SMG_PRIM_##id:                                                                            \
-        return (c);
+#define PRIM(id, word, arity, result, cost, c, glsl, laws)                                                             \
+    case SMG_PRIM_##id: return (c);
 #include "op/prim.def"
 #undef PRIM
     case SMG_PRIM_COUNT: break;

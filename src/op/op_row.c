@@ -3,8 +3,7 @@
 #include "op/op_private.h"
 
 static const smg_op_row op_rows[SMG_OP_COUNT] = {
-#define OP(id, word, class_, arity, expr, doc)                                                     \
-    [SMG_OP_##id] = {word, SMG_CLASS_##class_, arity, expr, doc},
+#define OP(id, word, class_, arity, expr, doc) [SMG_OP_##id] = {word, SMG_CLASS_##class_, arity, expr, doc},
 #include "op/op.def"
 #undef OP
 };
@@ -25,16 +24,21 @@ bool smg_op_find(const char *word, smg_op *out_op) {
 
 smg_combine smg_op_combine(smg_op op) {
     for (int i = 0; op < SMG_OP_COUNT && i < SMG_COMBINE_COUNT; i++)
-        if (strcmp(op_rows[op].expression, smg_combine_word((smg_combine)i)) == 0)
-            return (smg_combine)i;
+        if (strcmp(op_rows[op].expression, smg_combine_word((smg_combine)i)) == 0) return (smg_combine)i;
     return SMG_COMBINE_ADD;
 }
 
-bool smg_op_is_input(smg_op op) { return op == SMG_OP_INPUT; }
+bool smg_op_is_input(smg_op op) {
+    return op == SMG_OP_INPUT;
+}
 
-bool smg_op_is_constant(smg_op op) { return op == SMG_OP_CONSTANT; }
+bool smg_op_is_constant(smg_op op) {
+    return op == SMG_OP_CONSTANT;
+}
 
-bool smg_op_converts(smg_op op) { return op == SMG_OP_CAST; }
+bool smg_op_converts(smg_op op) {
+    return op == SMG_OP_CAST;
+}
 
 smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr operand[3]) {
     static const smg_prim casts[] = {
@@ -44,8 +48,7 @@ smg_expr smg_op_expr(smg_exprs *pool, smg_op op, smg_type type, const smg_expr o
     };
     if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP) return SMG_EXPR_NONE;
     if (smg_op_converts(op))
-        return smg_expr_make(pool, casts[smg_type_kind(type)], operand[0], SMG_EXPR_NONE,
-                             SMG_EXPR_NONE);
+        return smg_expr_make(pool, casts[smg_type_kind(type)], operand[0], SMG_EXPR_NONE, SMG_EXPR_NONE);
     return smg_expr_parse(pool, op_rows[op].expression, operand);
 }
 
@@ -106,16 +109,13 @@ static inferred infer_operation(infer *walk, smg_prim prim) {
         if (!arg[i].ok) return none;
         if (!arg[i].number) result = arg[i];
     }
-    if (smg_prefix_next(&walk->at).kind != PREFIX_CLOSE || !operands_fit(prim, arg, arity))
-        return none;
-    if (smg_prim_result(prim) == PRIM_RESULT_BOOL)
-        result = (inferred){.ok = true, .type = SMG_TYPE_BOOL};
+    if (smg_prefix_next(&walk->at).kind != PREFIX_CLOSE || !operands_fit(prim, arg, arity)) return none;
+    if (smg_prim_result(prim) == PRIM_RESULT_BOOL) result = (inferred){.ok = true, .type = SMG_TYPE_BOOL};
     return result;
 }
 
 bool smg_op_infer_type(smg_op op, const smg_type *operand, int count, smg_type *out_type) {
-    if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP || op_rows[op].arity != count)
-        return false;
+    if (op >= SMG_OP_COUNT || op_rows[op].class_ != SMG_CLASS_MAP || op_rows[op].arity != count) return false;
     if (smg_op_converts(op)) {
         *out_type = operand[0];
         return true;

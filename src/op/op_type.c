@@ -9,8 +9,7 @@ typedef struct type_row {
 } type_row;
 
 static const type_row type_rows[SMG_TYPE_COUNT] = {
-#define TYPE_ROW(id, word, host, device, kind)                                                     \
-    [SMG_TYPE_##id] = {word, host, device, SMG_KIND_##kind},
+#define TYPE_ROW(id, word, host, device, kind) [SMG_TYPE_##id] = {word, host, device, SMG_KIND_##kind},
     SMG_TYPE_MAP(TYPE_ROW)
 #undef TYPE_ROW
 };

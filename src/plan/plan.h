@@ -26,8 +26,8 @@ typedef struct smg_plan_options {
 
 typedef struct smg_price {
     double seconds;
-    double bytes;      /* global traffic at the nominal sizes */
-    double stored;        /* bytes of results, each once */
+    double bytes;  /* global traffic at the nominal sizes */
+    double stored; /* bytes of results, each once */
     double flops;
     double workgroups;
     int64_t shared_bytes, registers;
@@ -39,7 +39,7 @@ typedef struct smg_pstep {
     int node_count;
     const smg_node_id *nodes;
     smg_price price;
-    const char *because;   /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
 } smg_pstep;
 
 typedef struct smg_plan {

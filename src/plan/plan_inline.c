@@ -8,7 +8,7 @@
 
 #include "plan/plan_internal.h"
 
-#define PLAN_INLINE_COST 8.0  /* multiply-adds per element, operands included: never worth a kernel */
+#define PLAN_INLINE_COST 8.0 /* multiply-adds per element, operands included: never worth a kernel */
 #define PLAN_INLINE_LOADS 1
 #define PLAN_ANEW_COST 80.0   /* beyond this nothing is computed more than once */
 #define PLAN_ANEW_PASSES 4.0  /* times that a kernel may ask for one element: passes, blocks of the other side */
@@ -41,7 +41,7 @@ typedef struct inliner {
 } inliner;
 
 bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost) {
-    smg_expr operand[SMG_MAX_OPERANDS] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    smg_expr operand[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     if (smg_node_class(n) != SMG_CLASS_MAP) return false;
     for (int k = 0; k < n->operand_count; k++) {
         operand[k] = smg_expr_leaf(exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
@@ -93,7 +93,7 @@ static bool add_operand(const inliner *in, smg_node_id operand, double elements,
 
 static weight weigh(const inliner *in, smg_node_id id) {
     const smg_node *n = smg_graph_node(in->p->g, id);
-    weight w = { .known = !in->p->prepared[id] && !in->output[id] };
+    weight w = {.known = !in->p->prepared[id] && !in->output[id]};
     double elements = elements_of(in->p, id);
     bool gather = smg_node_class(n) == SMG_CLASS_GATHER && !in->p->options->unfused;
     if (gather) {
@@ -154,7 +154,7 @@ static bool is_cheaper_anew(const inliner *in, smg_node_id id) {
 
 smg_status plan_mark_inlined(planner *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
-    inliner in = { .p = p };
+    inliner in = {.p = p};
     in.weights = SMG_ARENA_ARRAY(p->arena, weight, count);
     in.demands = SMG_ARENA_ARRAY(p->arena, demand, count);
     in.output = SMG_ARENA_ARRAY(p->arena, bool, count);

@@ -25,18 +25,18 @@ typedef struct planner {
     const smg_plan_options *options;
     smg_context *ctx;
     smg_arena *arena;
-    smg_map *cache;        /* structure hash -> segment */
-    uint64_t *hash;        /* per node: what it does, smg_node_hash */
-    int64_t *nominal;      /* per symbol */
-    bool *prepared;        /* per node: computed once, by the prepare list */
-    bool *inlined;         /* per node: computed anew by every reader */
-    bool *bound;           /* per inlined node: it reads the result of a kernel, which has to come before its readers */
-    bool preparing;        /* the order at hand is the prepare list's */
-    int count;             /* nodes in the order */
-    smg_node_id *order;    /* compute nodes, no views or leaves */
-    int *place;            /* per node: position in its order, -1 */
-    int *last_use;         /* per node: position of its last reader; INT32_MAX for what leaves the list */
-    bool *needed;          /* per node: scratch for one segment */
+    smg_map *cache;     /* structure hash -> segment */
+    uint64_t *hash;     /* per node: what it does, smg_node_hash */
+    int64_t *nominal;   /* per symbol */
+    bool *prepared;     /* per node: computed once, by the prepare list */
+    bool *inlined;      /* per node: computed anew by every reader */
+    bool *bound;        /* per inlined node: it reads the result of a kernel, which has to come before its readers */
+    bool preparing;     /* the order at hand is the prepare list's */
+    int count;          /* nodes in the order */
+    smg_node_id *order; /* compute nodes, no views or leaves */
+    int *place;         /* per node: position in its order, -1 */
+    int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
+    bool *needed;       /* per node: scratch for one segment */
 } planner;
 
 /* plan_prepare.c: fills p->prepared. */

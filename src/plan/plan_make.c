@@ -98,7 +98,7 @@ static smg_status extend(planner *p, int from, choice *best) {
             continue;
         }
         double cost = best[from].cost + cost_of(p, s);
-        if (cost < best[to].cost) best[to] = (choice){ .cost = cost, .from = from, .segment = s };
+        if (cost < best[to].cost) best[to] = (choice){.cost = cost, .from = from, .segment = s};
     }
     return SMG_OK;
 }
@@ -172,9 +172,9 @@ static smg_status choose_list(planner *p, smg_plan *plan, bool preparing) {
 
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan) {
-    static const smg_plan_options defaults = { .objective = SMG_OBJECTIVE_TIME };
-    planner p = { .g = g, .target = target, .options = options != NULL ? options : &defaults, .ctx = g->ctx,
-                  .arena = arena };
+    static const smg_plan_options defaults = {.objective = SMG_OBJECTIVE_TIME};
+    planner p = {
+        .g = g, .target = target, .options = options != NULL ? options : &defaults, .ctx = g->ctx, .arena = arena};
     smg_plan *plan = SMG_ARENA_NEW(arena, smg_plan);
     int symbols = smg_size_symbol_count(g->sizes);
     p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);

@@ -10,11 +10,11 @@
 /* Readers of every source, through views: readers[first[s]] .. readers[first[s + 1]]. */
 typedef struct ordering {
     planner *p;
-    int *level;        /* products on the longest path */
+    int *level; /* products on the longest path */
     int *first;
     smg_node_id *readers;
-    bool *listed;      /* belongs to the order at hand */
-    bool *streamed;    /* made of maps and gathers of what lies in memory: no need to come early */
+    bool *listed;               /* belongs to the order at hand */
+    bool *streamed;             /* made of maps and gathers of what lies in memory: no need to come early */
     smg_node_id *stack, *chain; /* of the walk; of what follows a product */
     int depth, chained;
 } ordering;
@@ -43,7 +43,9 @@ static smg_node_id source_of(const ordering *o, smg_node_id id, int k) {
     return smg_space_source(o->p->g, smg_graph_node(o->p->g, id)->operand[k]);
 }
 
-static bool waits(const ordering *o, smg_node_id id) { return o->listed[id] && o->p->place[id] < 0; }
+static bool waits(const ordering *o, smg_node_id id) {
+    return o->listed[id] && o->p->place[id] < 0;
+}
 
 static bool ready(const ordering *o, smg_node_id id) {
     for (int k = 0; k < smg_graph_node(o->p->g, id)->operand_count; k++) {
@@ -194,15 +196,14 @@ static smg_status allocate(ordering *o) {
     p->place = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->last_use = SMG_ARENA_ARRAY(p->arena, int, nodes);
     p->needed = SMG_ARENA_ARRAY(p->arena, bool, nodes);
-    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL &&
-                   o->chain != NULL && p->order != NULL && p->place != NULL &&
-                   p->last_use != NULL && p->needed != NULL
+    return o->level != NULL && o->listed != NULL && o->streamed != NULL && o->stack != NULL && o->chain != NULL &&
+                   p->order != NULL && p->place != NULL && p->last_use != NULL && p->needed != NULL
                ? SMG_OK
                : SMG_MEMORY;
 }
 
 smg_status plan_order(planner *p) {
-    ordering o = { .p = p };
+    ordering o = {.p = p};
     bool *live = SMG_ARENA_ARRAY(p->arena, bool, (size_t)p->g->nodes.count + 1);
     if (live == NULL) return SMG_MEMORY;
     SMG_TRY(allocate(&o));
@@ -217,8 +218,8 @@ smg_status plan_order(planner *p) {
         p->place[i] = -1;
         p->last_use[i] = -1;
         o.streamed[i] = is_streamed(&o, i);
-        o.listed[i] = smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing &&
-                      (!p->inlined[i] || p->bound[i]);
+        o.listed[i] =
+            smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && (!p->inlined[i] || p->bound[i]);
     }
     SMG_TRY(find_readers(&o));
     for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));

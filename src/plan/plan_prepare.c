@@ -47,7 +47,7 @@ static bool worth_storing(const planner *p, const marks *m, smg_node_id id) {
 
 smg_status plan_mark_prepared(planner *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
-    marks m = { .fixed = SMG_ARENA_ARRAY(p->arena, bool, count), .stored = SMG_ARENA_ARRAY(p->arena, bool, count) };
+    marks m = {.fixed = SMG_ARENA_ARRAY(p->arena, bool, count), .stored = SMG_ARENA_ARRAY(p->arena, bool, count)};
     SMG_TRY(smg_exprs_create(p->arena, &m.exprs));
     p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
     if (m.fixed == NULL || m.stored == NULL || p->prepared == NULL) return SMG_MEMORY;

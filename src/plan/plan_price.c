@@ -30,20 +30,48 @@ typedef struct unit_costs {
     double overlap;                 /* norm in which arithmetic, waits and memory add up: 1 not hidden at all, large:
                                        wholly */
 } unit_costs;
-static const unit_costs switching = { .product = 1.24, .row_word = 0.02, .column_word = 0.068, .lone_word = 4.8,
-                                      .depth_word = 2.6, .view_word = 4.0, .map = 0.15, .element = 4.7, .load = 11.1,
-                                      .stage = 4.1, .put = 0.039, .hop = 39.0, .join = 7.7, .load_wait = 1.97,
-                                      .product_wait = 0.000215, .ahead_wait = 0.0037, .reduce_wait = 2.55e-8,
-                                      .barrier = 0.0058, .registers = 27.6, .overlap = 1.6 };
-static const unit_costs spreading = { .product = 1.0, .row_word = 20.0, .column_word = 20.0, .lone_word = 20.0,
-                                      .depth_word = 20.0, .view_word = 1.0,
-                                      .map = 1.0, .element = 1.0, .stage = 1.0, .put = 2.0,
-                                      .hop = 4.0, .join = 12.0, .load_wait = 1.0, .product_wait = 0.011,
-                                      .ahead_wait = 1.0, .barrier = 1.0, .registers = 0.0, .overlap = WHOLLY };
+static const unit_costs switching = {.product = 1.24,
+                                     .row_word = 0.02,
+                                     .column_word = 0.068,
+                                     .lone_word = 4.8,
+                                     .depth_word = 2.6,
+                                     .view_word = 4.0,
+                                     .map = 0.15,
+                                     .element = 4.7,
+                                     .load = 11.1,
+                                     .stage = 4.1,
+                                     .put = 0.039,
+                                     .hop = 39.0,
+                                     .join = 7.7,
+                                     .load_wait = 1.97,
+                                     .product_wait = 0.000215,
+                                     .ahead_wait = 0.0037,
+                                     .reduce_wait = 2.55e-8,
+                                     .barrier = 0.0058,
+                                     .registers = 27.6,
+                                     .overlap = 1.6};
+static const unit_costs spreading = {.product = 1.0,
+                                     .row_word = 20.0,
+                                     .column_word = 20.0,
+                                     .lone_word = 20.0,
+                                     .depth_word = 20.0,
+                                     .view_word = 1.0,
+                                     .map = 1.0,
+                                     .element = 1.0,
+                                     .stage = 1.0,
+                                     .put = 2.0,
+                                     .hop = 4.0,
+                                     .join = 12.0,
+                                     .load_wait = 1.0,
+                                     .product_wait = 0.011,
+                                     .ahead_wait = 1.0,
+                                     .barrier = 1.0,
+                                     .registers = 0.0,
+                                     .overlap = WHOLLY};
 
 typedef struct open_loop {
     int axis;
-    double trips;       /* outside of it */
+    double trips; /* outside of it */
 } open_loop;
 
 typedef struct walk {
@@ -51,20 +79,20 @@ typedef struct walk {
     const smg_target *t;
     const unit_costs *cost;
     const int64_t *symbols;
-    double trips;      /* product of open loops */
+    double trips; /* product of open loops */
     double workgroups;
-    double traffic;    /* bytes that workgroups ask for */
-    double memory;     /* bytes that reach device memory */
-    double stored;     /* bytes of results */
-    double work;       /* multiply-add slots */
-    double flops;      /* useful, x2 */
+    double traffic; /* bytes that workgroups ask for */
+    double memory;  /* bytes that reach device memory */
+    double stored;  /* bytes of results */
+    double work;    /* multiply-add slots */
+    double flops;   /* useful, x2 */
     double barriers;
-    double sums;       /* independent sums that a lane of a product works on */
-    double waits;      /* seconds one workgroup waits for loads and shared reads, one after the other */
-    int loads;         /* of the instruction at hand */
-    bool walks;        /* all invocations walk over its elements, whatever lanes they are */
-    bool staged;       /* since the last barrier something was staged */
-    bool fetched;      /* a first slice was fetched in front of the next loop */
+    double sums;  /* independent sums that a lane of a product works on */
+    double waits; /* seconds one workgroup waits for loads and shared reads, one after the other */
+    int loads;    /* of the instruction at hand */
+    bool walks;   /* all invocations walk over its elements, whatever lanes they are */
+    bool staged;  /* since the last barrier something was staged */
+    bool fetched; /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
     int depth;
 } walk;
@@ -119,7 +147,7 @@ static void count_leaf(void *user, int leaf) {
 
 /* Slots that an elementwise instruction over `axes` takes, lanes and registers rounded up. */
 static double slots(const walk *w, const int *axes, int count) {
-    smg_tile tile = { .residence = SMG_REGISTER, .axis_count = count };
+    smg_tile tile = {.residence = SMG_REGISTER, .axis_count = count};
     for (int i = 0; i < count; i++) tile.axis[i] = axes[i];
     return (double)smg_tile_registers(w->k, &tile) * smg_kernel_invocations(w->k);
 }
@@ -184,7 +212,7 @@ static void count_reduce(walk *w, const smg_instr *in) {
 
 /* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
 static double bank_conflicts(int64_t stride) {
-    int count[8] = { 0 }, most = 1;
+    int count[8] = {0}, most = 1;
     for (int lane = 0; lane < 8; lane++) {
         int bank = (int)(lane * stride / 4 % 8);
         if (++count[bank] > most) most = count[bank];
@@ -240,12 +268,14 @@ static double busy_share(const walk *w, double lanes) {
 }
 
 static void begin_loop(walk *w, const smg_instr *in) {
-    w->loops[w->depth++] = (open_loop){ .axis = in->axes[0], .trips = w->trips };
+    w->loops[w->depth++] = (open_loop){.axis = in->axes[0], .trips = w->trips};
     w->trips *= steps_of(w, in->axes[0]);
     w->fetched = false;
 }
 
-static void end_loop(walk *w) { w->trips = w->loops[--w->depth].trips; }
+static void end_loop(walk *w) {
+    w->trips = w->loops[--w->depth].trips;
+}
 
 /* Every sum is written, added up once over the depth lanes, and read back. */
 static void count_join(walk *w, const smg_instr *in) {
@@ -280,8 +310,8 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_SPILL:
     case SMG_I_PUT:
-        w->work += w->cost->put * w->trips * w->workgroups *
-                   (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+        w->work +=
+            w->cost->put * w->trips * w->workgroups * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
         break;
     case SMG_I_STORE:
         w->walks = false;
@@ -330,11 +360,11 @@ static double norm(double a, double b, double exponent) {
 bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
                 const char **out_refused) {
     int64_t groups = 1;
-    *out_price = (smg_price){ 0 };
+    *out_price = (smg_price){0};
     if (!fits(k, t, out_price, out_refused)) return false;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     const unit_costs *cost = smg_target_switches_lanes(t) ? &switching : &spreading;
-    walk w = { .k = k, .t = t, .cost = cost, .symbols = symbols, .trips = 1, .workgroups = (double)groups };
+    walk w = {.k = k, .t = t, .cost = cost, .symbols = symbols, .trips = 1, .workgroups = (double)groups};
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */

@@ -81,9 +81,13 @@ typedef struct trial {
 static signature sign(const planner *p, const smg_schedule *s) {
     signature key;
     memset(&key, 0, sizeof(key)); /* compared as bytes */
-    key = (signature){ .row_axis = s->row_axis, .col_axis = s->col_axis, .temporal = s->temporal,
-                      .ahead = s->ahead, .joins = s->lane_depth > 1, .direct = s->direct,
-                      .reuse = s->reuse };
+    key = (signature){.row_axis = s->row_axis,
+                      .col_axis = s->col_axis,
+                      .temporal = s->temporal,
+                      .ahead = s->ahead,
+                      .joins = s->lane_depth > 1,
+                      .direct = s->direct,
+                      .reuse = s->reuse};
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
@@ -101,7 +105,7 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
         *out = t->done[i];
         return SMG_OK;
     }
-    *out = (lowered){ .key = key };
+    *out = (lowered){.key = key};
     SMG_TRY(smg_kernel_lower(s, t->scratch, "try", NULL, &out->kernel, &out->refused));
     if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
     return SMG_OK;
@@ -131,7 +135,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
             if (t->p->options->rank > 0) {
                 ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
                 if (slot == NULL) return SMG_MEMORY;
-                *slot = (ranked){ .price = price, .schedule = *s };
+                *slot = (ranked){.price = price, .schedule = *s};
             }
             if (!best->possible || is_better(&price, &best->price)) {
                 best->possible = true;
@@ -216,7 +220,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
-    static const segment crowded = { .refused = "too many nodes for one kernel", .hopeless = true };
+    static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
     smg_node_id nodes[PLAN_MAX_MEMBERS];
     void *found;
     int count = plan_members(p, from, to, nodes);
@@ -254,8 +258,8 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     smg_sched_print(&schedule, why);
     SMG_TRY(smg_kernel_lower(&schedule, p->arena, out_step->name, why, &out_step->kernel, &refused));
     if (out_step->kernel == NULL) {
-        return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s",
-                        out_step->name, refused);
+        return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,
+                        refused);
     }
     out_step->nodes = nodes;
     out_step->node_count = to - from;

@@ -27,11 +27,10 @@ static smg_status make_diagnostics(smg_program *p) {
         needed = needed || has_diagnostics(v->run.items, v->run.count);
     }
     if (!needed || p->diagnostics != NULL) return SMG_OK;
-    SMG_TRY(smg_vk_buffer_create(p->device, "diagnostics", SMG_PROGRAM_DIAGNOSTICS_BYTES,
-                                 SMG_VK_READBACK, &p->diagnostics));
+    SMG_TRY(smg_vk_buffer_create(p->device, "diagnostics", SMG_PROGRAM_DIAGNOSTICS_BYTES, SMG_VK_READBACK,
+                                 &p->diagnostics));
     void *words = smg_vk_buffer_map(p->diagnostics);
-    if (words == NULL)
-        return smg_fail(p->ctx, SMG_INTERNAL, "the diagnostics buffer is not mapped");
+    if (words == NULL) return smg_fail(p->ctx, SMG_INTERNAL, "the diagnostics buffer is not mapped");
     memset(words, 0, SMG_PROGRAM_DIAGNOSTICS_BYTES);
     return SMG_OK;
 }
@@ -136,8 +135,7 @@ double smg_program_step_time(const smg_program *p, int step) {
 
 smg_status smg_program_set_profile(smg_program *p, bool on) {
     if (on && !p->timestamps) {
-        return smg_fail(p->ctx, SMG_UNSUPPORTED, "%s has no timestamps to profile with",
-                        p->target->name);
+        return smg_fail(p->ctx, SMG_UNSUPPORTED, "%s has no timestamps to profile with", p->target->name);
     }
     if (p->profile != on) p->bound = NULL; /* the caller binds again */
     p->profile = on;
@@ -149,8 +147,7 @@ void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
                                 .derived_bytes = p->derived_bytes,
                                 .prepare_bytes = p->scratch_bytes,
                                 .prepare_seconds = p->prepare_seconds};
-    for (int i = 0; i < p->memory.count; i++)
-        out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
+    for (int i = 0; i < p->memory.count; i++) out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
     int slots = smg_program_pipeline_slots(p->known_modules);
     for (int i = 0; i < slots; i++) out->pipelines += p->pipelines[i] != NULL;
     if (p->bound == NULL) return;

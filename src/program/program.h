@@ -32,7 +32,7 @@ typedef struct smg_program_options {
     smg_status (*make_variant)(void *user, int variant);
     void *variant_user;
     const int64_t *expected; /* one per symbol: sizes whose pipelines are built at once, the rest when bound; or NULL */
-    int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
+    int64_t prepare_bytes;   /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
 /* The bundle and the device are borrowed and outlive the program; constant data are no longer read after this
@@ -43,8 +43,7 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
 void smg_program_destroy(smg_program *program); /* NULL is fine */
 
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
-smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name,
-                            int *out_buffer);
+smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name, int *out_buffer);
 
 /* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Takes the run list whose guard
  * holds, plans the arena and records unless these sizes are among the last few; builds those pipelines (at most two per
@@ -54,13 +53,12 @@ smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
 /* Host elements in the buffer's storage format (i64 and bool as the host has them), row-major. dims are
  * checked against the bound sizes; an i64 outside the range of 32 bits is INVALID with its position. */
-smg_status smg_program_write_input(smg_program *program, const char *name, const void *data,
-                                   int rank, const int64_t *dims);
+smg_status smg_program_write_input(smg_program *program, const char *name, const void *data, int rank,
+                                   const int64_t *dims);
 /* Runs the list once and waits. Every input must have been written since sizes were bound. */
 smg_status smg_program_run(smg_program *program);
 /* Copies an output of the last run; `bytes` must be what its host elements take. */
-smg_status smg_program_read_output(smg_program *program, const char *name, void *data,
-                                   int64_t bytes);
+smg_status smg_program_read_output(smg_program *program, const char *name, void *data, int64_t bytes);
 
 /* Seconds of the last run on the device (on the host where the queue has no timestamps). */
 double smg_program_time(const smg_program *program);
@@ -69,7 +67,7 @@ bool smg_program_has_timestamps(const smg_program *program);
 smg_status smg_program_set_profile(smg_program *program, bool on);
 double smg_program_step_time(const smg_program *program, int step);
 int smg_program_step_count(const smg_program *program); /* of the run list in force */
-int smg_program_variant(const smg_program *program); /* the run list in force; 0 before sizes are bound */
+int smg_program_variant(const smg_program *program);    /* the run list in force; 0 before sizes are bound */
 
 typedef struct smg_program_memory {
     int64_t constant_bytes, derived_bytes, arena_bytes; /* held on the device */
@@ -91,8 +89,7 @@ typedef struct smg_arena_slot {
 /* Places slots so that two with overlapping lifetimes never overlap in memory; offsets are multiples
  * of `alignment` (a power of two); no chunk exceeds `chunk_limit`. out_chunk_bytes has room for `count`
  * chunks. `order` and `placed` are scratch of `count` ints each. false: a slot exceeds the limit. */
-bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment,
-                            int64_t chunk_limit, int *order, int *placed, int64_t *out_chunk_bytes,
-                            int *out_chunk_count);
+bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment, int64_t chunk_limit, int *order,
+                            int *placed, int64_t *out_chunk_bytes, int *out_chunk_count);
 
 #endif

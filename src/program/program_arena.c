@@ -47,9 +47,8 @@ static void insert_placed(const smg_arena_slot *slots, int *placed, int placed_c
     placed[at] = slot;
 }
 
-bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment,
-                            int64_t chunk_limit, int *order, int *placed, int64_t *out_chunk_bytes,
-                            int *out_chunk_count) {
+bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment, int64_t chunk_limit, int *order,
+                            int *placed, int64_t *out_chunk_bytes, int *out_chunk_count) {
     int chunks = 0;
     sort_by_size(slots, count, order);
     for (int i = 0; i < count; i++) {
@@ -67,8 +66,7 @@ bool smg_program_plan_arena(smg_arena_slot *slots, int count, int64_t alignment,
         }
         slot->chunk = chunk;
         slot->offset = offset;
-        if (offset + slot->bytes > out_chunk_bytes[chunk])
-            out_chunk_bytes[chunk] = offset + slot->bytes;
+        if (offset + slot->bytes > out_chunk_bytes[chunk]) out_chunk_bytes[chunk] = offset + slot->bytes;
         insert_placed(slots, placed, i, order[i]);
     }
     *out_chunk_count = chunks;

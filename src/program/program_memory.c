@@ -14,19 +14,18 @@ static int64_t chunk_limit(const smg_program *p) {
 }
 
 /* Bytes of a buffer on the device at these sizes, checked against one binding. */
-static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64_t *values,
-                               int64_t *out_elements, int64_t *out_bytes) {
+static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64_t *values, int64_t *out_elements,
+                               int64_t *out_bytes) {
     int64_t elements = 0;
     int64_t bytes = 0;
     if (!smg_size_eval(p->bundle->sizes, b->elements, values, &elements) || elements < 0 ||
-        !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) ||
-        bytes > INT64_MAX - 16) {
+        !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) || bytes > INT64_MAX - 16) {
         return smg_fail(p->ctx, SMG_INVALID, "'%s' has too many elements at these sizes", b->name);
     }
     bytes = aligned(bytes > 0 ? bytes : 4, 16);
     if (bytes > chunk_limit(p)) {
-        return smg_fail(p->ctx, SMG_NO_FIT, "'%s' takes %lld bytes, and %s binds at most %lld",
-                        b->name, (long long)bytes, p->target->name, (long long)chunk_limit(p));
+        return smg_fail(p->ctx, SMG_NO_FIT, "'%s' takes %lld bytes, and %s binds at most %lld", b->name,
+                        (long long)bytes, p->target->name, (long long)chunk_limit(p));
     }
     *out_elements = elements;
     *out_bytes = bytes;
@@ -83,8 +82,7 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer) {
     const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
     SMG_TRY(smg_program_upload(p, b, memory, place->offset, b->data, elements));
     if (p->options.uploaded != NULL) {
-        p->options.uploaded(p->options.user, b->data,
-                            (size_t)(elements * smg_storage_host_bytes(b->storage)));
+        p->options.uploaded(p->options.user, b->data, (size_t)(elements * smg_storage_host_bytes(b->storage)));
     }
     return SMG_OK;
 }
@@ -95,8 +93,7 @@ smg_status smg_program_place_constants(smg_program *p) {
     p->fixed.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
     if (p->fixed.items == NULL) return SMG_MEMORY;
     for (int i = 0; i < chunks; i++) {
-        SMG_TRY(smg_vk_buffer_create(p->device, "constants", p->chunk_bytes[i], SMG_VK_DEVICE,
-                                     &p->fixed.items[i]));
+        SMG_TRY(smg_vk_buffer_create(p->device, "constants", p->chunk_bytes[i], SMG_VK_DEVICE, &p->fixed.items[i]));
         p->fixed.count = i + 1;
     }
     for (int i = 0; i < p->bundle->buffers.count; i++) {
@@ -119,8 +116,7 @@ static smg_status grow_memory(smg_program *p, int chunks) {
         smg_vk_buffer_destroy(p->memory.items[i]);
         p->memory.items[i] = NULL;
         if (p->memory.count <= i) p->memory.count = i + 1;
-        smg_status status =
-            smg_vk_buffer_create(p->device, "arena", bytes, SMG_VK_DEVICE, &p->memory.items[i]);
+        smg_status status = smg_vk_buffer_create(p->device, "arena", bytes, SMG_VK_DEVICE, &p->memory.items[i]);
         if (status != SMG_OK) {
             /* Nothing smaller is kept: the next bind starts anew. */
             for (int j = 0; j < p->memory.count; j++) {
@@ -142,8 +138,7 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
         const smg_bbuffer *b = &bundle->buffers.items[i];
         int64_t elements = 0;
         for (int d = 0; d < b->rank; d++) {
-            if (!smg_size_eval(bundle->sizes, b->dims[d], bound->values,
-                               &bound->dims[i * SMG_BUNDLE_RANK + d])) {
+            if (!smg_size_eval(bundle->sizes, b->dims[d], bound->values, &bound->dims[i * SMG_BUNDLE_RANK + d])) {
                 return smg_fail(p->ctx, SMG_INVALID, "'%s': axis %d has no valid size", b->name, d);
             }
         }
@@ -164,8 +159,8 @@ smg_status smg_program_place_bound(smg_program *p, smg_bound *bound) {
     int count = 0;
     int chunks = 0;
     SMG_TRY(measure(p, bound, &count));
-    if (!smg_program_plan_arena(p->slots, count, p->target->buffer_alignment, chunk_limit(p),
-                                p->order, p->placed, p->chunk_bytes, &chunks)) {
+    if (!smg_program_plan_arena(p->slots, count, p->target->buffer_alignment, chunk_limit(p), p->order, p->placed,
+                                p->chunk_bytes, &chunks)) {
         return smg_fail(p->ctx, SMG_INTERNAL, "a buffer passed its check and does not fit a chunk");
     }
     SMG_TRY(grow_memory(p, chunks));
@@ -182,9 +177,7 @@ const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound,
                                    smg_vk_buffer **out_memory) {
     bool fixed = is_fixed(&p->bundle->buffers.items[buffer]);
     const smg_place *place = fixed ? &p->fixed_places[buffer] : &bound->places[buffer];
-    const smg_vk_buffer_list *list = !fixed               ? &p->memory
-                                     : p->scratch[buffer] ? &p->scratch_memory
-                                                          : &p->fixed;
+    const smg_vk_buffer_list *list = !fixed ? &p->memory : p->scratch[buffer] ? &p->scratch_memory : &p->fixed;
     *out_memory = list->items[place->chunk];
     return place;
 }

@@ -44,4 +44,6 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_bstep *steps, in
     return SMG_OK;
 }
 
-int smg_program_pipeline_slots(int modules) { return modules * FORMS; }
+int smg_program_pipeline_slots(int modules) {
+    return modules * FORMS;
+}

@@ -96,8 +96,8 @@ static smg_status run_batch(smg_program *p, int from, int end) {
     p->scratch_memory.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
     if (p->scratch_memory.items == NULL) return SMG_MEMORY;
     for (int i = 0; i < chunks; i++) {
-        SMG_TRY(smg_vk_buffer_create(p->device, "prepare", p->chunk_bytes[i], SMG_VK_DEVICE,
-                                     &p->scratch_memory.items[i]));
+        SMG_TRY(
+            smg_vk_buffer_create(p->device, "prepare", p->chunk_bytes[i], SMG_VK_DEVICE, &p->scratch_memory.items[i]));
         p->scratch_memory.count = i + 1;
         total += p->chunk_bytes[i];
     }

@@ -51,7 +51,7 @@ struct smg_program {
     smg_vk_buffer_list scratch_memory; /* of one batch of the prepare list */
     bool *scratch;                     /* per buffer: only prepare steps bind it */
     int *scratch_last;                 /* per buffer: the last prepare step that does */
-    smg_vk_buffer_list memory; /* the arena's chunks, capacity buffers.count */
+    smg_vk_buffer_list memory;         /* the arena's chunks, capacity buffers.count */
     smg_vk_buffer *diagnostics;
     smg_bound cache[SMG_PROGRAM_CACHED];
     smg_bound *bound; /* the sizes in force; NULL before the first bind */
@@ -95,17 +95,16 @@ smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *ste
 int smg_program_pipeline_slots(int modules); /* length of the table */
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
-smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
-                                      int end);
+smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
 /* program_prepare.c */
 void smg_program_mark_scratch(smg_program *p);
 smg_status smg_program_prepare(smg_program *p);
 void smg_program_drop_scratch(smg_program *p);
 /* program_copy.c */
-smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
-                              int64_t offset, const void *data, int64_t count);
-smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory,
-                                int64_t offset, void *data, int64_t count);
+smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory, int64_t offset,
+                              const void *data, int64_t count);
+smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory, int64_t offset,
+                                void *data, int64_t count);
 /* program_tables.c: as large as the bundle needs them; what is known stays. */
 smg_status smg_program_make_tables(smg_program *p);
 /* program.c: takes over what was added to the bundle; drops all recordings. */

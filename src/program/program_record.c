@@ -23,13 +23,12 @@ static bool conflicts(const hazards *h, const smg_range *range) {
 }
 
 /* Spreads a linear number of workgroups over x and y; kernels number them linearly again. */
-static smg_status spread_grid(smg_program *p, const smg_bstep *step, const int64_t *values,
-                              int64_t *out_x, int64_t *out_y) {
+static smg_status spread_grid(smg_program *p, const smg_bstep *step, const int64_t *values, int64_t *out_x,
+                              int64_t *out_y) {
     int64_t total = 1;
     for (int i = 0; i < step->grid_count; i++) {
         int64_t extent = 0;
-        bool fine =
-            smg_size_eval(p->bundle->sizes, step->grid_extent[i], values, &extent) && extent >= 0;
+        bool fine = smg_size_eval(p->bundle->sizes, step->grid_extent[i], values, &extent) && extent >= 0;
         int64_t tiles = fine ? extent / step->grid_tile[i] + (extent % step->grid_tile[i] != 0) : 0;
         if (!fine || !smg_mul_i64(total, tiles, &total)) {
             return smg_fail(p->ctx, SMG_INVALID, "kernel '%s' has too many workgroups", step->name);
@@ -38,9 +37,8 @@ static smg_status spread_grid(smg_program *p, const smg_bstep *step, const int64
     int64_t limit = p->target->max_grid_x;
     int64_t rows = total / limit + (total % limit != 0);
     if (rows > p->target->max_grid_y) {
-        return smg_fail(p->ctx, SMG_NO_FIT, "kernel '%s' has %lld workgroups, %s takes %lld x %lld",
-                        step->name, (long long)total, p->target->name, (long long)limit,
-                        (long long)p->target->max_grid_y);
+        return smg_fail(p->ctx, SMG_NO_FIT, "kernel '%s' has %lld workgroups, %s takes %lld x %lld", step->name,
+                        (long long)total, p->target->name, (long long)limit, (long long)p->target->max_grid_y);
     }
     if (rows < 1) rows = 1;
     *out_y = rows;
@@ -48,20 +46,16 @@ static smg_status spread_grid(smg_program *p, const smg_bstep *step, const int64
     return SMG_OK;
 }
 
-static int bind_step(smg_program *p, const smg_bound *bound, const smg_bstep *step,
-                     smg_range *ranges) {
+static int bind_step(smg_program *p, const smg_bound *bound, const smg_bstep *step, smg_range *ranges) {
     int count = step->binding_count;
     for (int i = 0; i < count; i++) {
         smg_vk_buffer *memory = NULL;
         const smg_place *place = smg_program_place(p, bound, step->bindings[i].buffer, &memory);
-        p->bindings[i] =
-            (smg_vk_binding){.buffer = memory, .offset = place->offset, .range = place->bytes};
-        ranges[i] = (smg_range){memory, place->offset, place->offset + place->bytes,
-                                step->bindings[i].written};
+        p->bindings[i] = (smg_vk_binding){.buffer = memory, .offset = place->offset, .range = place->bytes};
+        ranges[i] = (smg_range){memory, place->offset, place->offset + place->bytes, step->bindings[i].written};
     }
     if (step->diagnostics) {
-        p->bindings[count] =
-            (smg_vk_binding){.buffer = p->diagnostics, .range = SMG_PROGRAM_DIAGNOSTICS_BYTES};
+        p->bindings[count] = (smg_vk_binding){.buffer = p->diagnostics, .range = SMG_PROGRAM_DIAGNOSTICS_BYTES};
         ranges[count] = (smg_range){p->diagnostics, 0, SMG_PROGRAM_DIAGNOSTICS_BYTES, true};
         count++;
     }
@@ -88,8 +82,8 @@ static smg_status fill_push(smg_program *p, const smg_bound *bound, const smg_bs
     return SMG_OK;
 }
 
-static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_bound *bound,
-                              const smg_bstep *step, hazards *h) {
+static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_bound *bound, const smg_bstep *step,
+                              hazards *h) {
     uint8_t push[MAX_PUSH];
     int64_t grid_x = 0;
     int64_t grid_y = 0;
@@ -107,14 +101,14 @@ static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_b
     }
     h->count += count;
     if (grid_x > 0) {
-        smg_vk_record_dispatch(recording, smg_program_pipeline(p, step, bound->values), p->bindings, count,
-                               push, smg_bundle_push_bytes(step), grid_x, grid_y, 1);
+        smg_vk_record_dispatch(recording, smg_program_pipeline(p, step, bound->values), p->bindings, count, push,
+                               smg_bundle_push_bytes(step), grid_x, grid_y, 1);
     }
     return SMG_OK;
 }
 
-static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording *recording,
-                              const smg_bstep *steps, int count, bool stamps) {
+static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording *recording, const smg_bstep *steps,
+                              int count, bool stamps) {
     hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
     for (int i = 0; i < count; i++) {
         SMG_TRY(record_step(p, recording, bound, &steps[i], &h));
@@ -150,15 +144,12 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     SMG_TRY(smg_program_make_pipelines(p, list->run.items, steps, bound->values));
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->recording));
     if (slots > 0) smg_vk_record_timestamp(bound->recording, 0);
-    SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps,
-                        slots > 0 && bound->profile));
+    SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps, slots > 0 && bound->profile));
     if (slots > 0 && !bound->profile) smg_vk_record_timestamp(bound->recording, 1);
     return smg_vk_recording_end(bound->recording);
 }
 
 /* Prepare steps bind constants only: no sizes are bound yet. */
-smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from,
-                                      int end) {
-    return record_list(p, &p->cache[0], recording, p->bundle->prepare.items + from, end - from,
-                       false);
+smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end) {
+    return record_list(p, &p->cache[0], recording, p->bundle->prepare.items + from, end - from, false);
 }

@@ -16,8 +16,7 @@ static smg_status check_values(smg_program *p, const int64_t *values) {
         int64_t max = smg_size_symbol_max(p->bundle->sizes, i);
         if (values[i] < 1 || values[i] > max) {
             return smg_fail(p->ctx, SMG_INVALID, "%s is %lld, it must be in [1, %lld]",
-                            smg_size_symbol_name(p->bundle->sizes, i), (long long)values[i],
-                            (long long)max);
+                            smg_size_symbol_name(p->bundle->sizes, i), (long long)values[i], (long long)max);
         }
     }
     return SMG_OK;
@@ -93,8 +92,7 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     return SMG_OK;
 }
 
-smg_status smg_program_find(smg_program *p, smg_buffer_kind kind, const char *name,
-                            int *out_buffer) {
+smg_status smg_program_find(smg_program *p, smg_buffer_kind kind, const char *name, int *out_buffer) {
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
         if (b->kind == kind && strcmp(b->name, name) == 0) {
@@ -108,9 +106,8 @@ smg_status smg_program_find(smg_program *p, smg_buffer_kind kind, const char *na
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
         if (b->kind == kind) smg_text_addf(&names, "%s%s", names.length > 0 ? ", " : "", b->name);
     }
-    smg_status status =
-        smg_fail(p->ctx, SMG_NOT_FOUND, "there is no %s '%s'; there is: %s",
-                 kind == SMG_BUFFER_INPUT ? "input" : "output", name, smg_text_cstr(&names));
+    smg_status status = smg_fail(p->ctx, SMG_NOT_FOUND, "there is no %s '%s'; there is: %s",
+                                 kind == SMG_BUFFER_INPUT ? "input" : "output", name, smg_text_cstr(&names));
     smg_text_free(&names);
     return status;
 }
@@ -130,8 +127,7 @@ static smg_status need_bound(smg_program *p) {
     return smg_fail(p->ctx, SMG_INVALID, "no sizes are bound: call smg_program_bind_sizes first");
 }
 
-smg_status smg_program_write_input(smg_program *p, const char *name, const void *data, int rank,
-                                   const int64_t *dims) {
+smg_status smg_program_write_input(smg_program *p, const char *name, const void *data, int rank, const int64_t *dims) {
     int buffer = 0;
     int64_t want[SMG_BUNDLE_RANK] = {0};
     SMG_TRY(need_bound(p));
@@ -139,13 +135,12 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
     const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
     int64_t count = smg_program_dims(p, buffer, want);
     if (rank != b->rank) {
-        return smg_fail(p->ctx, SMG_INVALID, "input '%s' has %d axes, %d were given", name, b->rank,
-                        rank);
+        return smg_fail(p->ctx, SMG_INVALID, "input '%s' has %d axes, %d were given", name, b->rank, rank);
     }
     for (int d = 0; d < rank; d++) {
         if (dims[d] != want[d]) {
-            return smg_fail(p->ctx, SMG_INVALID, "input '%s': axis %d is %lld, it must be %lld",
-                            name, d, (long long)dims[d], (long long)want[d]);
+            return smg_fail(p->ctx, SMG_INVALID, "input '%s': axis %d is %lld, it must be %lld", name, d,
+                            (long long)dims[d], (long long)want[d]);
         }
     }
     smg_vk_buffer *memory = NULL;
@@ -158,8 +153,7 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
 smg_status smg_program_check_diagnostics(smg_program *p) {
     if (p->diagnostics == NULL) return SMG_OK;
     int32_t *words = smg_vk_buffer_map(p->diagnostics);
-    if (words == NULL)
-        return smg_fail(p->ctx, SMG_INTERNAL, "the diagnostics buffer is not mapped");
+    if (words == NULL) return smg_fail(p->ctx, SMG_INTERNAL, "the diagnostics buffer is not mapped");
     if (words[0] == 0) return SMG_OK;
     int32_t index = words[1];
     int32_t limit = words[2];
@@ -184,8 +178,7 @@ smg_status smg_program_run(smg_program *p) {
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
         if (b->kind == SMG_BUFFER_INPUT && !p->written[i]) {
-            return smg_fail(p->ctx, SMG_INVALID, "input '%s' was not given since sizes were bound",
-                            b->name);
+            return smg_fail(p->ctx, SMG_INVALID, "input '%s' was not given since sizes were bound", b->name);
         }
     }
     double start = smg_clock_seconds();
@@ -208,8 +201,8 @@ smg_status smg_program_read_output(smg_program *p, const char *name, void *data,
     int64_t count = smg_program_dims(p, buffer, dims);
     int64_t want = count * smg_storage_host_bytes(b->storage);
     if (bytes != want) {
-        return smg_fail(p->ctx, SMG_INVALID, "output '%s' takes %lld bytes, %lld were given", name,
-                        (long long)want, (long long)bytes);
+        return smg_fail(p->ctx, SMG_INVALID, "output '%s' takes %lld bytes, %lld were given", name, (long long)want,
+                        (long long)bytes);
     }
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);

@@ -65,9 +65,8 @@ smg_status smg_program_make_tables(smg_program *p) {
                 GROW(p->pipelines, smg_program_pipeline_slots(p->known_modules),
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&
-                GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) &&
-                GROW(p->placed, 0, n.buffers) && GROW(p->chunk_bytes, 0, n.buffers) &&
-                GROW(p->bindings, 0, n.most) &&
+                GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) && GROW(p->placed, 0, n.buffers) &&
+                GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->bindings, 0, n.most) &&
                 GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
     if (!made) return SMG_MEMORY;
     p->known_buffers = p->bundle->buffers.count;

@@ -14,39 +14,75 @@ typedef struct enumerator {
 typedef struct lane_shape {
     int rows, cols; /* lanes */
     int row_registers, col_registers;
-    int inner;      /* contraction slice */
-    int depth;      /* lanes that share out the contraction */
+    int inner; /* contraction slice */
+    int depth; /* lanes that share out the contraction */
 } lane_shape;
 
 static const lane_shape product_shapes[] = {
-    { 16, 16, 4, 4, 16, 1 }, { 16, 16, 8, 4, 16, 1 }, { 16, 16, 8, 8, 16, 1 }, { 16, 16, 2, 4, 16, 1 },
-    { 8, 16, 4, 4, 16, 1 },  { 8, 16, 2, 4, 32, 1 },  { 8, 8, 4, 4, 16, 1 },   { 8, 8, 2, 4, 32, 1 },
-    { 16, 8, 2, 4, 16, 1 },  { 16, 8, 1, 4, 16, 1 },  { 8, 32, 2, 4, 16, 1 },  { 8, 32, 1, 4, 16, 1 },
-    { 16, 16, 4, 4, 32, 1 }, { 16, 16, 2, 4, 64, 1 }, { 16, 8, 2, 4, 64, 1 },  { 16, 8, 1, 4, 64, 1 },
-    { 8, 16, 2, 4, 64, 1 },  { 8, 8, 2, 4, 64, 1 },   { 8, 8, 4, 4, 32, 1 },   { 16, 16, 8, 4, 32, 1 },
-    { 4, 32, 4, 4, 16, 1 },  { 4, 32, 2, 4, 16, 1 },  { 4, 64, 2, 4, 8, 1 },   { 16, 4, 1, 4, 16, 1 },
-    { 16, 16, 8, 8, 32, 1 }, { 16, 8, 8, 8, 16, 1 },  { 16, 8, 8, 4, 32, 1 },  { 16, 16, 16, 8, 16, 1 },
+    {16, 16, 4, 4, 16, 1},
+    {16, 16, 8, 4, 16, 1},
+    {16, 16, 8, 8, 16, 1},
+    {16, 16, 2, 4, 16, 1},
+    {8, 16, 4, 4, 16, 1},
+    {8, 16, 2, 4, 32, 1},
+    {8, 8, 4, 4, 16, 1},
+    {8, 8, 2, 4, 32, 1},
+    {16, 8, 2, 4, 16, 1},
+    {16, 8, 1, 4, 16, 1},
+    {8, 32, 2, 4, 16, 1},
+    {8, 32, 1, 4, 16, 1},
+    {16, 16, 4, 4, 32, 1},
+    {16, 16, 2, 4, 64, 1},
+    {16, 8, 2, 4, 64, 1},
+    {16, 8, 1, 4, 64, 1},
+    {8, 16, 2, 4, 64, 1},
+    {8, 8, 2, 4, 64, 1},
+    {8, 8, 4, 4, 32, 1},
+    {16, 16, 8, 4, 32, 1},
+    {4, 32, 4, 4, 16, 1},
+    {4, 32, 2, 4, 16, 1},
+    {4, 64, 2, 4, 8, 1},
+    {16, 4, 1, 4, 16, 1},
+    {16, 16, 8, 8, 32, 1},
+    {16, 8, 8, 8, 16, 1},
+    {16, 8, 8, 4, 32, 1},
+    {16, 16, 16, 8, 16, 1},
     /* rows, slices and results of a chained product in little shared memory */
-    { 16, 8, 4, 4, 16, 1 },  { 16, 16, 4, 2, 16, 1 },  { 8, 8, 8, 4, 16, 1 },   { 32, 8, 2, 4, 16, 1 },
-    { 8, 16, 8, 8, 16, 1 },  { 16, 8, 4, 8, 16, 1 },   { 16, 8, 4, 8, 32, 1 },  { 32, 8, 4, 8, 16, 1 },
-    { 32, 8, 2, 8, 16, 1 },  { 32, 8, 4, 4, 16, 1 },   { 16, 8, 8, 4, 16, 1 },  { 16, 8, 8, 8, 32, 1 },
+    {16, 8, 4, 4, 16, 1},
+    {16, 16, 4, 2, 16, 1},
+    {8, 8, 8, 4, 16, 1},
+    {32, 8, 2, 4, 16, 1},
+    {8, 16, 8, 8, 16, 1},
+    {16, 8, 4, 8, 16, 1},
+    {16, 8, 4, 8, 32, 1},
+    {32, 8, 4, 8, 16, 1},
+    {32, 8, 2, 8, 16, 1},
+    {32, 8, 4, 4, 16, 1},
+    {16, 8, 8, 4, 16, 1},
+    {16, 8, 8, 8, 32, 1},
     /* few results, long contraction: several lanes a result */
-    { 4, 8, 4, 4, 128, 8 }, { 4, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 64, 4 },  { 8, 8, 4, 4, 128, 4 },
-    { 8, 8, 8, 4, 64, 4 },  { 8, 8, 8, 8, 32, 4 },  { 4, 8, 8, 4, 128, 8 }, { 4, 8, 4, 8, 64, 8 },
-    { 8, 8, 8, 8, 32, 2 },  { 4, 8, 4, 4, 256, 8 },
+    {4, 8, 4, 4, 128, 8},
+    {4, 8, 4, 4, 64, 4},
+    {8, 8, 4, 4, 64, 4},
+    {8, 8, 4, 4, 128, 4},
+    {8, 8, 8, 4, 64, 4},
+    {8, 8, 8, 8, 32, 4},
+    {4, 8, 8, 4, 128, 8},
+    {4, 8, 4, 8, 64, 8},
+    {8, 8, 8, 8, 32, 2},
+    {4, 8, 4, 4, 256, 8},
 };
 /* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
 static const lane_shape direct_shapes[] = {
-    { 1, 0, 8, 2, 8, 1 }, { 1, 0, 16, 1, 8, 1 }, { 1, 0, 4, 4, 8, 1 }, { 1, 0, 8, 1, 16, 1 }, { 1, 0, 4, 2, 16, 1 },
-    { 1, 0, 2, 4, 16, 1 }, { 1, 0, 1, 8, 16, 1 }, { 1, 0, 1, 4, 16, 1 },
+    {1, 0, 8, 2, 8, 1},  {1, 0, 16, 1, 8, 1}, {1, 0, 4, 4, 8, 1},  {1, 0, 8, 1, 16, 1},
+    {1, 0, 4, 2, 16, 1}, {1, 0, 2, 4, 16, 1}, {1, 0, 1, 8, 16, 1}, {1, 0, 1, 4, 16, 1},
 };
 static const lane_shape row_shapes[] = {
-    { 1, 512, 1, 8, 1, 1 }, { 1, 256, 1, 8, 1, 1 }, { 1, 128, 1, 8, 1, 1 }, { 1, 64, 1, 8, 1, 1 },
-    { 4, 64, 1, 8, 1, 1 },
-    { 4, 32, 1, 8, 1, 1 },  { 8, 16, 1, 8, 1, 1 },  { 16, 8, 1, 8, 1, 1 },  { 64, 4, 1, 8, 1, 1 },
+    {1, 512, 1, 8, 1, 1}, {1, 256, 1, 8, 1, 1}, {1, 128, 1, 8, 1, 1}, {1, 64, 1, 8, 1, 1}, {4, 64, 1, 8, 1, 1},
+    {4, 32, 1, 8, 1, 1},  {8, 16, 1, 8, 1, 1},  {16, 8, 1, 8, 1, 1},  {64, 4, 1, 8, 1, 1},
 };
-static const lane_shape map_shapes[] = { { 1, 256, 1, 4, 1, 1 }, { 4, 64, 4, 1, 1, 1 }, { 8, 32, 4, 1, 1, 1 },
-                                         { 16, 8, 4, 1, 1, 1 } };
+static const lane_shape map_shapes[] = {
+    {1, 256, 1, 4, 1, 1}, {4, 64, 4, 1, 1, 1}, {8, 32, 4, 1, 1, 1}, {16, 8, 4, 1, 1, 1}};
 
 static bool constant(const enumerator *e, int axis, int64_t *out) {
     return smg_size_is_const(e->space->graph->sizes, e->space->axes.items[axis].extent, out);
@@ -64,9 +100,12 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
         s->tile[a] = 1;
-        if (a == s->row_axis) s->tile[a] = (int64_t)shape->rows * shape->row_registers;
-        else if (a == s->col_axis) s->tile[a] = (int64_t)shape->cols * shape->col_registers;
-        else if (a == s->temporal) s->tile[a] = (int64_t)shape->cols * shape->col_registers;
+        if (a == s->row_axis)
+            s->tile[a] = (int64_t)shape->rows * shape->row_registers;
+        else if (a == s->col_axis)
+            s->tile[a] = (int64_t)shape->cols * shape->col_registers;
+        else if (a == s->temporal)
+            s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (s->columns & bit) {
             if (!constant(e, a, &extent) || extent > 16384) return false;
             s->tile[a] = extent;
@@ -170,7 +209,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
 }
 
 static smg_status add_grid(enumerator *e, int row, int col) {
-    smg_schedule base = { .space = e->space, .row_axis = row, .col_axis = col, .temporal = -1 };
+    smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1};
     base.grid = e->roles.spatial;
     base.inner = e->roles.inner;
     base.columns = e->roles.columns;
@@ -214,9 +253,8 @@ static smg_status add_maps(enumerator *e) {
 
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_arena *arena, smg_schedules *out_schedules) {
-    enumerator e = { .space = space, .target = target, .nominal = nominal, .arena = arena,
-                     .out = out_schedules };
-    *out_schedules = (smg_schedules){ 0 };
+    enumerator e = {.space = space, .target = target, .nominal = nominal, .arena = arena, .out = out_schedules};
+    *out_schedules = (smg_schedules){0};
     if (space->nodes.count > SMG_SPACE_NODES) {
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
@@ -231,9 +269,12 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
     out_schedules->items.items = SMG_ARENA_ARRAY(arena, smg_schedule, (size_t)room);
     if (out_schedules->items.items == NULL) return SMG_MEMORY;
     out_schedules->items.capacity = room;
-    if (e.roles.contractions > 0) SMG_TRY(add_products(&e));
-    else if (e.roles.reductions > 0) SMG_TRY(add_rows(&e));
-    else SMG_TRY(add_maps(&e));
+    if (e.roles.contractions > 0)
+        SMG_TRY(add_products(&e));
+    else if (e.roles.reductions > 0)
+        SMG_TRY(add_rows(&e));
+    else
+        SMG_TRY(add_maps(&e));
     if (out_schedules->items.count == 0) {
         out_schedules->refused = "no spatial axis serves as rows of every product, or two held axes have no bound";
     }

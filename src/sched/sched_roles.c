@@ -3,10 +3,12 @@
  * lanes, so that a per-row value multiplies an accumulator without moving. */
 #include "sched/sched_internal.h"
 
-static smg_axis_set contracted(const smg_snode *n) { return n->iterates & ~n->result; }
+static smg_axis_set contracted(const smg_snode *n) {
+    return n->iterates & ~n->result;
+}
 
 void smg_sched_classify(const smg_space *space, smg_roles *out) {
-    *out = (smg_roles){ .spatial = smg_slice_spatial(space, NULL) };
+    *out = (smg_roles){.spatial = smg_slice_spatial(space, NULL)};
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->streamed) continue;

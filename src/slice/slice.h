@@ -20,9 +20,9 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why);
 
 /* Role of a leaf while one axis is cut temporally. */
 typedef enum smg_leaf_role {
-    SMG_ROLE_FIXED = 0,  /* the same in all slices */
-    SMG_ROLE_VARIES,     /* differs along the cut axis (c in the paper) */
-    SMG_ROLE_AGGREGATE   /* running result of a reduction over the cut axis (r) */
+    SMG_ROLE_FIXED = 0, /* the same in all slices */
+    SMG_ROLE_VARIES,    /* differs along the cut axis (c in the paper) */
+    SMG_ROLE_AGGREGATE  /* running result of a reduction over the cut axis (r) */
 } smg_leaf_role;
 
 typedef struct smg_slice_roles {

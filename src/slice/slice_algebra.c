@@ -20,18 +20,24 @@ static void seek_leaf(void *user, int leaf) {
 }
 
 static bool has(const smg_slice_roles *r, smg_expr expr, smg_leaf_role role) {
-    seek s = { .roles = r, .role = role };
+    seek s = {.roles = r, .role = role};
     smg_expr_leaves(r->pool, expr, seek_leaf, &s);
     return s.found;
 }
 
-bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr) { return has(r, expr, SMG_ROLE_VARIES); }
+bool smg_slice_varies(const smg_slice_roles *r, smg_expr expr) {
+    return has(r, expr, SMG_ROLE_VARIES);
+}
 bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr) {
     return has(r, expr, SMG_ROLE_AGGREGATE);
 }
 
-static smg_expr one(const smg_slice_roles *r) { return smg_expr_const(r->pool, SMG_KIND_FLOAT, 1.0); }
-static smg_expr zero(const smg_slice_roles *r) { return smg_expr_const(r->pool, SMG_KIND_FLOAT, 0.0); }
+static smg_expr one(const smg_slice_roles *r) {
+    return smg_expr_const(r->pool, SMG_KIND_FLOAT, 1.0);
+}
+static smg_expr zero(const smg_slice_roles *r) {
+    return smg_expr_const(r->pool, SMG_KIND_FLOAT, 0.0);
+}
 
 static smg_expr make2(const smg_slice_roles *r, smg_prim prim, smg_expr a, smg_expr b) {
     if (a == SMG_EXPR_NONE || b == SMG_EXPR_NONE) return SMG_EXPR_NONE;
@@ -141,15 +147,15 @@ static bool split_guarded(const smg_slice_roles *r, const smg_expr_node *n, smg_
     smg_expr finite = make2(r, SMG_PRIM_LE, x.arg[1], most);
     smg_expr good = both(r, make2(r, SMG_PRIM_LT, zero(r), x.arg[1]), finite);
     smg_expr number = make1(r, SMG_PRIM_NOT, make1(r, SMG_PRIM_ISNAN, x.arg[1]));
-    *out = (smg_postponed){ .core = x.arg[0], .factor = make2(r, SMG_PRIM_DIV, one(r), x.arg[1]),
-                            .guard = both(r, number, good) };
+    *out = (smg_postponed){
+        .core = x.arg[0], .factor = make2(r, SMG_PRIM_DIV, one(r), x.arg[1]), .guard = both(r, number, good)};
     return true;
 }
 
 /* Splits multiplicative factors: the core keeps what varies. */
 static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *out) {
     smg_postponed a, b;
-    *out = (smg_postponed){ .core = e, .factor = one(r), .guard = SMG_EXPR_NONE };
+    *out = (smg_postponed){.core = e, .factor = one(r), .guard = SMG_EXPR_NONE};
     if (!smg_slice_aggregates(r, e)) return;
     if (!smg_slice_varies(r, e)) {
         out->core = one(r);
@@ -173,7 +179,7 @@ static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *o
 }
 
 smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postponed *out) {
-    smg_postponed nothing = { .core = expr, .factor = SMG_EXPR_NONE, .guard = SMG_EXPR_NONE };
+    smg_postponed nothing = {.core = expr, .factor = SMG_EXPR_NONE, .guard = SMG_EXPR_NONE};
     *out = nothing;
     if (smg_expr_get(r->pool, expr)->kind != SMG_KIND_FLOAT) return SMG_OK;
     split_factors(r, expr, out);
@@ -199,7 +205,7 @@ static double tame(const smg_expr_node *n) {
 
 static double evaluate(const smg_exprs *pool, smg_expr e, const double *leaves) {
     const smg_expr_node *n = smg_expr_get(pool, e); /* NULL: memory is out, and the context says so */
-    double x[3] = { 0.0, 0.0, 0.0 };
+    double x[3] = {0.0, 0.0, 0.0};
     if (n == NULL) return 0.0;
     if (n->prim == SMG_PRIM_CONST) return tame(n);
     if (n->prim == SMG_PRIM_LEAF) return leaves[n->leaf];
@@ -208,8 +214,8 @@ static double evaluate(const smg_exprs *pool, smg_expr e, const double *leaves) 
 }
 
 /* t over a few slices' elements at r, corrected, must equal t at r'. */
-static bool gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
-                 smg_expr update, double *leaves, int leaf_count) {
+static bool gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
+                 double *leaves, int leaf_count) {
     uint64_t state = SMG_HASH_SEED;
     int t_leaf = smg_expr_get(r->pool, t)->leaf;
     for (int trial = 0; trial < 32; trial++) {
@@ -243,8 +249,8 @@ static int largest_leaf(const smg_slice_roles *r, smg_expr t) {
     return largest;
 }
 
-static smg_status check(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
-                        smg_expr update, smg_context *ctx) {
+static smg_status check(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
+                        smg_context *ctx) {
     int count = largest_leaf(r, t) + 1;
     double *leaves = smg_alloc(ctx, (size_t)count, sizeof(double));
     if (leaves == NULL) return SMG_MEMORY;

@@ -83,10 +83,10 @@ typedef struct smg_snode {
     /* Made of maps and gathers over inputs only: recomputing it costs a few operations per element, so it
      * counts as an input of the space and never restricts a cut. */
     bool streamed;
-    bool copy;      /* a streamed node once more, at other coordinates of the node that reads it */
-    bool idle;      /* every reader has a copy of its own */
-    bool output;    /* read outside the set, or a graph output */
-    int store;      /* view for the result when output; else -1 */
+    bool copy;       /* a streamed node once more, at other coordinates of the node that reads it */
+    bool idle;       /* every reader has a copy of its own */
+    bool output;     /* read outside the set, or a graph output */
+    int store;       /* view for the result when output; else -1 */
     int layer_count; /* of a copy: around its value */
     smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_snode;
@@ -97,7 +97,7 @@ typedef struct smg_space {
     SMG_ARRAY(smg_saxis) axes;
     SMG_ARRAY(smg_snode) nodes; /* topological; copies at the end */
     SMG_ARRAY(smg_sview) views;
-    smg_exprs *exprs;           /* of guards and indices; NULL when there are none */
+    smg_exprs *exprs; /* of guards and indices; NULL when there are none */
     SMG_ARRAY(smg_sleaf) leaves;
     const char *refused; /* why no common space exists; NULL when it does */
 } smg_space;

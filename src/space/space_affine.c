@@ -22,7 +22,7 @@ typedef struct evaluation {
 } evaluation;
 
 static affine number(smg_space_builder *b, double value) {
-    affine a = { .what = UNKNOWN };
+    affine a = {.what = UNKNOWN};
     if (!(value > -1e9 && value < 1e9) || (double)(int64_t)value != value) return a;
     a.what = FORM;
     a.form.begin = smg_size_const(b->sizes, (int64_t)value);
@@ -43,8 +43,8 @@ static bool is_size(const affine *a) {
 }
 
 static affine scaled(evaluation *e, const affine *x, const affine *y) {
-    affine a = { .what = FORM };
-    if (!is_size(y)) return is_size(x) ? scaled(e, y, x) : (affine){ .what = UNKNOWN };
+    affine a = {.what = FORM};
+    if (!is_size(y)) return is_size(x) ? scaled(e, y, x) : (affine){.what = UNKNOWN};
     if (!smg_dim_add(e->b, &a.form, &x->form, y->form.begin)) a.what = UNKNOWN;
     return a;
 }
@@ -61,11 +61,11 @@ static known compare(evaluation *e, const affine *x, const affine *y, int64_t le
 }
 
 static affine chosen(const affine *x, const affine *y, known first) {
-    return first == YES ? *x : first == NO ? *y : (affine){ .what = UNKNOWN };
+    return first == YES ? *x : first == NO ? *y : (affine){.what = UNKNOWN};
 }
 
 static affine divided(evaluation *e, smg_prim prim, const affine *x, const affine *y) {
-    affine q = { .what = FORM }, r = { .what = FORM };
+    affine q = {.what = FORM}, r = {.what = FORM};
     smg_size low, high;
     int before = e->map->index_count;
     smg_dim_bounds(e->b, e->map, &x->form, &low, &high);
@@ -73,14 +73,14 @@ static affine divided(evaluation *e, smg_prim prim, const affine *x, const affin
                 smg_size_at_least(e->b, low, SMG_SIZE_ZERO) &&
                 smg_dim_divide(e->b, e->map, &x->form, y->form.begin, &q.form, &r.form) &&
                 e->map->index_count == before;
-    if (!good) return (affine){ .what = UNKNOWN };
+    if (!good) return (affine){.what = UNKNOWN};
     return prim == SMG_PRIM_DIV ? q : r;
 }
 
 static affine apply(evaluation *e, smg_prim prim, const affine *x) {
     affine zero = number(e->b, 0);
     for (int i = 0; i < smg_prim_arity(prim); i++) {
-        if (x[i].what == UNKNOWN && !(prim == SMG_PRIM_SELECT && i > 0)) return (affine){ .what = UNKNOWN };
+        if (x[i].what == UNKNOWN && !(prim == SMG_PRIM_SELECT && i > 0)) return (affine){.what = UNKNOWN};
     }
     switch (prim) {
     case SMG_PRIM_ADD: return combine(e, &x[0], &x[1], 1);
@@ -91,17 +91,17 @@ static affine apply(evaluation *e, smg_prim prim, const affine *x) {
     case SMG_PRIM_MOD: return divided(e, prim, &x[0], &x[1]);
     case SMG_PRIM_MAX: return chosen(&x[0], &x[1], compare(e, &x[0], &x[1], 0));
     case SMG_PRIM_MIN: return chosen(&x[0], &x[1], compare(e, &x[1], &x[0], 0));
-    case SMG_PRIM_LT: return (affine){ .what = compare(e, &x[1], &x[0], 1) };
-    case SMG_PRIM_LE: return (affine){ .what = compare(e, &x[1], &x[0], 0) };
+    case SMG_PRIM_LT: return (affine){.what = compare(e, &x[1], &x[0], 1)};
+    case SMG_PRIM_LE: return (affine){.what = compare(e, &x[1], &x[0], 0)};
     case SMG_PRIM_SELECT: return chosen(&x[1], &x[2], x[0].what);
-    case SMG_PRIM_TO_INT: return x[0].what == FORM ? x[0] : (affine){ .what = UNKNOWN };
-    default: return (affine){ .what = UNKNOWN };
+    case SMG_PRIM_TO_INT: return x[0].what == FORM ? x[0] : (affine){.what = UNKNOWN};
+    default: return (affine){.what = UNKNOWN};
     }
 }
 
 static affine eval(evaluation *e, const smg_exprs *pool, smg_expr expr) {
     smg_expr_node n = *smg_expr_get(pool, expr);
-    affine x[3] = { { UNKNOWN, { 0 } } };
+    affine x[3] = {{UNKNOWN, {0}}};
     if (n.prim == SMG_PRIM_LEAF) return e->operand[n.leaf];
     if (n.prim == SMG_PRIM_CONST) return n.kind == SMG_KIND_INT ? number(e->b, n.value) : x[0];
     if (++e->depth > 64) return x[0];
@@ -115,26 +115,26 @@ static affine value_of(smg_space_builder *b, smg_node_id id, const smg_operand_m
 /* Every operand's map starts from the indices known so far; a layer would be a second case. */
 static affine map_value(smg_space_builder *b, const smg_node *n, const smg_operand_map *map, smg_operand_map *indices,
                         int depth) {
-    affine operand[SMG_MAX_OPERANDS] = { { UNKNOWN, { 0 } } };
-    smg_expr leaf[3] = { SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE };
+    affine operand[SMG_MAX_OPERANDS] = {{UNKNOWN, {0}}};
+    smg_expr leaf[3] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
     smg_exprs *pool = NULL;
     if (smg_exprs_create(b->arena, &pool) != SMG_OK) return operand[0];
     for (int k = 0; k < n->operand_count; k++) {
         smg_operand_map own;
         smg_type type = smg_graph_node(b->g, n->operand[k])->type;
-        if (smg_space_own_map(b, -1, n, map, k, &own) != SMG_OK) return (affine){ .what = UNKNOWN };
-        if (smg_type_kind(type) == SMG_KIND_FLOAT) return (affine){ .what = UNKNOWN };
+        if (smg_space_own_map(b, -1, n, map, k, &own) != SMG_OK) return (affine){.what = UNKNOWN};
+        if (smg_type_kind(type) == SMG_KIND_FLOAT) return (affine){.what = UNKNOWN};
         operand[k] = value_of(b, n->operand[k], &own, indices, depth + 1);
         leaf[k] = smg_expr_leaf(pool, smg_type_kind(type), k);
     }
     smg_expr expr = smg_op_expr(pool, n->op, n->type, leaf);
-    evaluation e = { .b = b, .map = indices, .operand = operand };
-    return expr != SMG_EXPR_NONE ? eval(&e, pool, expr) : (affine){ .what = UNKNOWN };
+    evaluation e = {.b = b, .map = indices, .operand = operand};
+    return expr != SMG_EXPR_NONE ? eval(&e, pool, expr) : (affine){.what = UNKNOWN};
 }
 
 static affine value_of(smg_space_builder *b, smg_node_id id, const smg_operand_map *map, smg_operand_map *indices,
                        int depth) {
-    affine none = { .what = UNKNOWN };
+    affine none = {.what = UNKNOWN};
     smg_operand_map at = *map;
     at.source = id;
     while (smg_node_class(smg_graph_node(b->g, at.source)) == SMG_CLASS_VIEW) {
@@ -143,11 +143,11 @@ static affine value_of(smg_space_builder *b, smg_node_id id, const smg_operand_m
     if (depth > MOST_DEPTH || at.layer_count > map->layer_count || at.index_count > indices->index_count) return none;
     const smg_node *n = smg_graph_node(b->g, at.source);
     switch (smg_op_leaf(n->op)) {
-    case SMG_LEAF_INDEX: return (affine){ .what = FORM, .form = at.dim[n->axis] };
+    case SMG_LEAF_INDEX: return (affine){.what = FORM, .form = at.dim[n->axis]};
     case SMG_LEAF_NUMBER:
-        if (smg_type_kind(n->type) == SMG_KIND_BOOL) return (affine){ .what = n->value != 0 ? YES : NO };
+        if (smg_type_kind(n->type) == SMG_KIND_BOOL) return (affine){.what = n->value != 0 ? YES : NO};
         return number(b, n->value);
-    case SMG_LEAF_SIZE: return (affine){ .what = FORM, .form = { .begin = n->size } };
+    case SMG_LEAF_SIZE: return (affine){.what = FORM, .form = {.begin = n->size}};
     case SMG_LEAF_TENSOR: return none;
     case SMG_LEAF_NONE: break;
     }

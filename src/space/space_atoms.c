@@ -7,7 +7,7 @@ int smg_atom_new(smg_atoms *atoms, smg_size extent) {
     smg_atom *atom = SMG_ARRAY_PUSH(atoms->arena, &atoms->pool);
     if (atom == NULL) return -1;
     int id = atoms->pool.count - 1;
-    *atom = (smg_atom){ .extent = extent, .parent = id, .outer = -1, .inner = -1, .axis = -1 };
+    *atom = (smg_atom){.extent = extent, .parent = id, .outer = -1, .inner = -1, .axis = -1};
     return id;
 }
 
@@ -28,7 +28,7 @@ static bool resolve_one(const smg_atoms *atoms, int id, smg_atom_list *out) {
 }
 
 bool smg_atom_resolve(const smg_atoms *atoms, const smg_atom_list *list, smg_atom_list *out_list) {
-    smg_atom_list result = { 0 };
+    smg_atom_list result = {0};
     for (int i = 0; i < list->count; i++) {
         if (!resolve_one(atoms, list->atom[i], &result)) return false;
     }
@@ -81,7 +81,7 @@ bool smg_atom_unify(smg_atoms *atoms, const smg_atom_list *a, const smg_atom_lis
 }
 
 bool smg_atom_take(smg_atoms *atoms, smg_atom_list *list, smg_size extent, smg_atom_list *out_taken) {
-    smg_atom_list taken = { 0 };
+    smg_atom_list taken = {0};
     while (!smg_size_is_const(atoms->sizes, extent, NULL) || extent != smg_size_const(atoms->sizes, 1)) {
         if (list->count == 0) return false;
         int p = list->atom[0];

@@ -15,15 +15,17 @@ int smg_space_position(const smg_space_builder *b, smg_node_id id) {
     while (low <= high) {
         int mid = (low + high) / 2;
         if (b->nodes[mid] == id) return mid;
-        if (b->nodes[mid] < id) low = mid + 1;
-        else high = mid - 1;
+        if (b->nodes[mid] < id)
+            low = mid + 1;
+        else
+            high = mid - 1;
     }
     return -1;
 }
 
 /* A dimension of extent 1 has no atom: nothing moves along it. */
 static bool fresh(smg_space_builder *b, smg_size extent, smg_atom_list *out) {
-    *out = (smg_atom_list){ 0 };
+    *out = (smg_atom_list){0};
     if (smg_space_is_one(b, extent)) return true;
     int atom = smg_atom_new(&b->atoms, extent);
     if (atom < 0) return false;
@@ -57,8 +59,13 @@ static smg_status build(smg_space_builder *b, const bool *needed) {
         const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
         smg_snode *node = SMG_ARRAY_PUSH(b->arena, &space->nodes);
         if (node == NULL) return SMG_MEMORY;
-        *node = (smg_snode){ .node = b->nodes[i], .op = n->op, .class_ = smg_node_class(n), .type = n->type,
-                             .operand_count = n->operand_count, .output = needed[b->nodes[i]], .store = -1 };
+        *node = (smg_snode){.node = b->nodes[i],
+                            .op = n->op,
+                            .class_ = smg_node_class(n),
+                            .type = n->type,
+                            .operand_count = n->operand_count,
+                            .output = needed[b->nodes[i]],
+                            .store = -1};
         SMG_TRY(make_dims(b, i));
         SMG_TRY(smg_space_connect(b, i));
         if (space->refused != NULL) return SMG_OK;
@@ -75,8 +82,8 @@ static smg_status build(smg_space_builder *b, const bool *needed) {
 
 smg_status smg_space_build(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
                            const bool *needed, smg_space **out_space) {
-    smg_space_builder b = { .g = g, .sizes = g->sizes, .arena = arena, .nodes = nodes, .count = count };
-    b.atoms = (smg_atoms){ .sizes = g->sizes, .arena = arena };
+    smg_space_builder b = {.g = g, .sizes = g->sizes, .arena = arena, .nodes = nodes, .count = count};
+    b.atoms = (smg_atoms){.sizes = g->sizes, .arena = arena};
     b.one = smg_size_const(g->sizes, 1);
     b.space = SMG_ARENA_NEW(arena, smg_space);
     b.out = smg_arena_alloc(arena, (size_t)count + 1, sizeof(*b.out));

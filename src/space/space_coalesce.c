@@ -18,7 +18,7 @@ static void add_leaf(void *user, int number) {
 }
 
 smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view) {
-    axes_of a = { .space = space };
+    axes_of a = {.space = space};
     for (int i = 0; i < view->axis_count; i++) a.set |= SMG_AXIS_BIT(view->axis[i]);
     for (int i = 0; i < view->index_count; i++) smg_expr_leaves(space->exprs, view->index[i].expr, add_leaf, &a);
     for (int i = 0; i < view->layer_count; i++) smg_expr_leaves(space->exprs, view->layer[i].guard, add_leaf, &a);
@@ -87,8 +87,7 @@ static void merge(smg_space *space, int outer, int inner) {
         }
         for (int a = 0; a < view->axis_count; a++) view->axis[a] -= view->axis[a] > inner;
     }
-    space->axes.items[outer].extent =
-        smg_size_mul(s, space->axes.items[outer].extent, space->axes.items[inner].extent);
+    space->axes.items[outer].extent = smg_size_mul(s, space->axes.items[outer].extent, space->axes.items[inner].extent);
     for (int a = inner; a + 1 < space->axes.count; a++) space->axes.items[a] = space->axes.items[a + 1];
     space->axes.count--;
     for (int i = 0; i < space->nodes.count; i++) {

@@ -9,12 +9,12 @@ int smg_space_letter(char letter) {
 }
 
 static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size extent, smg_dim_map *out) {
-    *out = (smg_dim_map){ 0 };
+    *out = (smg_dim_map){0};
     if (smg_space_is_one(b, extent)) return true;
     int *atom = &b->labels[i][smg_space_letter(letter)];
     if (*atom < 0) *atom = smg_atom_new(&b->atoms, extent);
     if (*atom < 0) return false;
-    smg_dim_of_list(b, &(smg_atom_list){ .count = 1, .atom = { *atom } }, out);
+    smg_dim_of_list(b, &(smg_atom_list){.count = 1, .atom = {*atom}}, out);
     return true;
 }
 
@@ -32,15 +32,15 @@ static bool row_of(smg_space_builder *b, int i, const smg_node *n, const smg_ope
         }
     }
     int number;
-    smg_sleaf leaf = { .what = SMG_SLEAF_VALUE, .index = i };
+    smg_sleaf leaf = {.what = SMG_SLEAF_VALUE, .index = i};
     smg_expr value = smg_space_leaf(b, leaf, SMG_KIND_INT), limit = smg_space_size_expr(b, rows);
     smg_expr negative = smg_space_make(b, SMG_PRIM_LT, value, smg_space_size_expr(b, SMG_SIZE_ZERO));
     smg_expr moved = smg_space_make(b, SMG_PRIM_ADD, value, limit);
     if (negative == SMG_EXPR_NONE || moved == SMG_EXPR_NONE) return false;
-    smg_sindex index = { .range = rows, .checked = true };
+    smg_sindex index = {.range = rows, .checked = true};
     index.expr = smg_expr_make(b->space->exprs, SMG_PRIM_SELECT, negative, moved, value);
     if (index.expr == SMG_EXPR_NONE || !smg_map_add_index(out, index, &number)) return false;
-    out->dim[0] = (smg_dim_map){ 0 };
+    out->dim[0] = (smg_dim_map){0};
     out->dim[0].times[number] = b->one;
     return true;
 }
@@ -56,21 +56,26 @@ smg_status smg_space_own_map(smg_space_builder *b, int i, const smg_node *n, con
         smg_dim_map *dim = &out->dim[d];
         switch (smg_node_class(n)) {
         case SMG_CLASS_MAP:
-            *dim = smg_space_is_one(b, a->dims[d]) ? (smg_dim_map){ 0 } : frame->dim[d + n->rank - a->rank];
+            *dim = smg_space_is_one(b, a->dims[d]) ? (smg_dim_map){0} : frame->dim[d + n->rank - a->rank];
             break;
         case SMG_CLASS_REDUCE: {
-            smg_atom_list list = { .count = b->reduced[i] >= 0, .atom = { b->reduced[i] } };
-            if (d == n->axis) smg_dim_of_list(b, &list, dim);
-            else *dim = frame->dim[d > n->axis && !n->keep ? d - 1 : d];
+            smg_atom_list list = {.count = b->reduced[i] >= 0, .atom = {b->reduced[i]}};
+            if (d == n->axis)
+                smg_dim_of_list(b, &list, dim);
+            else
+                *dim = frame->dim[d > n->axis && !n->keep ? d - 1 : d];
             break;
         }
         case SMG_CLASS_CONTRACT:
             if (!contract_dim(b, i, n->label[k][d], a->dims[d], dim)) return SMG_MEMORY;
             break;
         case SMG_CLASS_GATHER:
-            if (k == 1) *dim = frame->dim[d];
-            else if (d > 0) *dim = frame->dim[index_rank + d - 1];
-            else if (!row_of(b, i, n, frame, out)) return smg_space_refuse(b, "too many indices", n->operand[0]);
+            if (k == 1)
+                *dim = frame->dim[d];
+            else if (d > 0)
+                *dim = frame->dim[index_rank + d - 1];
+            else if (!row_of(b, i, n, frame, out))
+                return smg_space_refuse(b, "too many indices", n->operand[0]);
             break;
         case SMG_CLASS_LEAF:
         case SMG_CLASS_VIEW:
@@ -106,7 +111,7 @@ static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, c
         if (!smg_space_through_view(b, &map)) return smg_space_refuse(b, "too many indices through the view", view);
     }
     if (b->space->refused != NULL) return SMG_OK;
-    node_at(b, i)->operand[k] = (smg_soperand){ .producer = -1, .view = -1 };
+    node_at(b, i)->operand[k] = (smg_soperand){.producer = -1, .view = -1};
     b->maps[i][k] = NULL;
     int position = smg_space_position(b, map.source);
     if (position < 0) return keep_map(b, i, k, &map);
@@ -124,9 +129,15 @@ static smg_status copy(smg_space_builder *b, int position, const smg_operand_map
     if (b->copies.count == SMG_MOST_COPIES) return smg_space_refuse(b, "too many copies", b->nodes[position]);
     smg_snode *c = SMG_ARRAY_PUSH(b->arena, &b->copies);
     if (c == NULL) return SMG_MEMORY;
-    *c = (smg_snode){ .node = b->nodes[position], .op = n->op, .class_ = smg_node_class(n), .type = n->type,
-                      .operand_count = n->operand_count, .streamed = true, .copy = true, .store = -1,
-                      .layer_count = map->layer_count };
+    *c = (smg_snode){.node = b->nodes[position],
+                     .op = n->op,
+                     .class_ = smg_node_class(n),
+                     .type = n->type,
+                     .operand_count = n->operand_count,
+                     .streamed = true,
+                     .copy = true,
+                     .store = -1,
+                     .layer_count = map->layer_count};
     memcpy(c->layer, map->layer, sizeof(c->layer));
     for (int i = 1; i < frame.layer_count; i++) {
         frame.layer[0].guard = smg_space_make(b, SMG_PRIM_AND, frame.layer[0].guard, frame.layer[i].guard);
@@ -180,9 +191,9 @@ static bool share_axes(smg_space_builder *b, int producer, const smg_operand_map
 static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
     smg_soperand *operand = &b->space->nodes.items[i].operand[k];
     const char *why = "";
-    saved_atoms saved = { NULL, 0 };
+    saved_atoms saved = {NULL, 0};
     b->maps[i][k] = NULL;
-    *operand = (smg_soperand){ .producer = -1, .view = -1 };
+    *operand = (smg_soperand){.producer = -1, .view = -1};
     int producer = smg_space_position(b, map->source);
     if (producer < 0) return keep_map(b, i, k, map);
     bool streamed = b->space->nodes.items[producer].streamed;
@@ -203,7 +214,7 @@ static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_m
 
 static smg_status connect_all(smg_space_builder *b, int i, bool prefer_copy) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
-    smg_operand_map frame = { .source = b->nodes[i], .rank = n->rank };
+    smg_operand_map frame = {.source = b->nodes[i], .rank = n->rank};
     for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &frame.dim[d]);
     for (int k = n->operand_count - 1; k >= 0; k--) { /* a gather's index first */
         smg_operand_map map;
@@ -262,7 +273,7 @@ static void use(smg_space_builder *b, int i, bool *used) {
 
 /* A streamed node that nobody reads where it is has no axes in the space. */
 void smg_space_mark_idle(smg_space_builder *b) {
-    bool used[256] = { false };
+    bool used[256] = {false};
     int total = b->count + b->copies.count;
     if (total > 256) return;
     for (int i = 0; i < b->count; i++) {
@@ -276,7 +287,7 @@ void smg_space_mark_idle(smg_space_builder *b) {
 
 static bool distinct_node(const smg_space_builder *b, int i) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[i]);
-    smg_atom_list all = { 0 };
+    smg_atom_list all = {0};
     for (int d = 0; d < n->rank; d++) {
         for (int a = 0; a < b->out[i][d].count; a++) {
             if (all.count == SMG_ATOM_LIST) return false;

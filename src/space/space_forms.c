@@ -15,9 +15,9 @@ bool smg_size_at_least(const smg_space_builder *b, smg_size a, smg_size least) {
 
 void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_dim_map *out) {
     smg_size run = b->one;
-    *out = (smg_dim_map){ .count = list->count };
+    *out = (smg_dim_map){.count = list->count};
     for (int i = list->count - 1; i >= 0; i--) {
-        out->term[i] = (smg_term){ .atom = list->atom[i], .by = run };
+        out->term[i] = (smg_term){.atom = list->atom[i], .by = run};
         if (i > 0) run = smg_size_mul(b->sizes, run, b->atoms.pool.items[list->atom[i]].extent);
     }
 }
@@ -27,11 +27,11 @@ static bool resolve(smg_space_builder *b, smg_dim_map *dim) {
     smg_dim_map old = *dim;
     dim->count = 0;
     for (int t = 0; t < old.count; t++) {
-        smg_atom_list list = { .count = 1, .atom = { old.term[t].atom } };
+        smg_atom_list list = {.count = 1, .atom = {old.term[t].atom}};
         if (!smg_atom_resolve(&b->atoms, &list, &list) || dim->count + list.count > SMG_ATOM_LIST) return false;
         smg_size run = old.term[t].by;
         for (int i = list.count - 1; i >= 0; i--) {
-            dim->term[dim->count + i] = (smg_term){ .atom = list.atom[i], .by = run };
+            dim->term[dim->count + i] = (smg_term){.atom = list.atom[i], .by = run};
             if (i > 0) run = smg_size_mul(b->sizes, run, b->atoms.pool.items[list.atom[i]].extent);
         }
         dim->count += list.count;
@@ -45,7 +45,7 @@ bool smg_dim_run(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *ou
         if (d.times[i] != SMG_SIZE_ZERO) return false;
     }
     if (!resolve(b, &d)) return false;
-    *out_list = (smg_atom_list){ .count = d.count };
+    *out_list = (smg_atom_list){.count = d.count};
     *out_unit = d.count > 0 ? d.term[d.count - 1].by : b->one;
     smg_size run = *out_unit;
     for (int i = d.count - 1; i >= 0; i--) {
@@ -80,7 +80,7 @@ bool smg_dim_add(smg_space_builder *b, smg_dim_map *io, const smg_dim_map *dim, 
         io->times[i] = smg_size_add(s, io->times[i], smg_size_mul(s, dim->times[i], by));
     }
     for (int t = 0; t < dim->count; t++) {
-        smg_term term = { .atom = dim->term[t].atom, .by = smg_size_mul(s, dim->term[t].by, by) };
+        smg_term term = {.atom = dim->term[t].atom, .by = smg_size_mul(s, dim->term[t].by, by)};
         if (!add_term(b, io, term)) return false;
     }
     return true;
@@ -135,7 +135,7 @@ smg_expr smg_space_size_expr(smg_space_builder *b, smg_size size) {
     if (smg_size_is_const(b->sizes, size, &value)) {
         return smg_expr_const(b->space->exprs, SMG_KIND_INT, (double)value);
     }
-    return smg_space_leaf(b, (smg_sleaf){ .what = SMG_SLEAF_SIZE, .size = size }, SMG_KIND_INT);
+    return smg_space_leaf(b, (smg_sleaf){.what = SMG_SLEAF_SIZE, .size = size}, SMG_KIND_INT);
 }
 
 smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim) {
@@ -145,12 +145,12 @@ smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const s
     } else {
         smg_sview *form = SMG_ARRAY_PUSH(b->arena, &b->space->views);
         if (form == NULL) return SMG_EXPR_NONE;
-        *form = (smg_sview){ .source = -1, .offset = dim->begin, .axis_count = dim->count };
+        *form = (smg_sview){.source = -1, .offset = dim->begin, .axis_count = dim->count};
         for (int t = 0; t < dim->count; t++) {
             form->axis[t] = dim->term[t].atom; /* atoms until axes are numbered */
             form->stride[t] = dim->term[t].by;
         }
-        smg_sleaf leaf = { .what = SMG_SLEAF_FORM, .index = b->space->views.count - 1 };
+        smg_sleaf leaf = {.what = SMG_SLEAF_FORM, .index = b->space->views.count - 1};
         value = smg_space_leaf(b, leaf, SMG_KIND_INT);
     }
     for (int i = 0; i < map->index_count; i++) {
@@ -181,8 +181,7 @@ static bool split_at(smg_space_builder *b, smg_dim_map *dim, smg_size by) {
     return resolve(b, dim);
 }
 
-static void divide_part(smg_space_builder *b, smg_size value, smg_size by, smg_size *out_quotient,
-                        smg_size *out_rest) {
+static void divide_part(smg_space_builder *b, smg_size value, smg_size by, smg_size *out_quotient, smg_size *out_rest) {
     bool exact = smg_size_divide_exact(b->sizes, value, by, out_quotient);
     *out_rest = exact ? SMG_SIZE_ZERO : value;
     if (!exact) *out_quotient = SMG_SIZE_ZERO;
@@ -190,8 +189,8 @@ static void divide_part(smg_space_builder *b, smg_size value, smg_size by, smg_s
 
 static void divide_begin(smg_space_builder *b, smg_size begin, smg_size by, smg_dim_map *quotient, smg_dim_map *rest) {
     divide_part(b, begin, by, &quotient->begin, &rest->begin);
-    bool within = smg_size_at_least(b, begin, SMG_SIZE_ZERO) &&
-                  smg_size_at_least(b, smg_size_sub(b->sizes, by, b->one), begin);
+    bool within =
+        smg_size_at_least(b, begin, SMG_SIZE_ZERO) && smg_size_at_least(b, smg_size_sub(b->sizes, by, b->one), begin);
     if (rest->begin == SMG_SIZE_ZERO || within) return;
     quotient->begin = smg_size_div(b->sizes, begin, by);
     rest->begin = smg_size_mod(b->sizes, begin, by);
@@ -201,12 +200,12 @@ static bool divide_value(smg_space_builder *b, smg_operand_map *map, const smg_d
                          smg_dim_map *quotient, smg_dim_map *rest) {
     int q, r;
     smg_expr value = smg_dim_value(b, map, dim), divisor = smg_space_size_expr(b, by);
-    smg_sindex whole = { .expr = smg_space_make(b, SMG_PRIM_DIV, value, divisor), .range = SMG_SIZE_NONE };
-    smg_sindex part = { .expr = smg_space_make(b, SMG_PRIM_MOD, value, divisor), .range = by };
+    smg_sindex whole = {.expr = smg_space_make(b, SMG_PRIM_DIV, value, divisor), .range = SMG_SIZE_NONE};
+    smg_sindex part = {.expr = smg_space_make(b, SMG_PRIM_MOD, value, divisor), .range = by};
     if (whole.expr == SMG_EXPR_NONE || part.expr == SMG_EXPR_NONE) return false;
     if (!smg_map_add_index(map, whole, &q) || !smg_map_add_index(map, part, &r)) return false;
-    *quotient = (smg_dim_map){ 0 };
-    *rest = (smg_dim_map){ 0 };
+    *quotient = (smg_dim_map){0};
+    *rest = (smg_dim_map){0};
     quotient->times[q] = b->one;
     rest->times[r] = b->one;
     return true;
@@ -216,15 +215,15 @@ bool smg_dim_divide(smg_space_builder *b, smg_operand_map *map, const smg_dim_ma
                     smg_dim_map *out_quotient, smg_dim_map *out_rest) {
     smg_dim_map d = *dim, *q = out_quotient, *r = out_rest;
     if (!resolve(b, &d) || !split_at(b, &d, by)) return false;
-    *q = (smg_dim_map){ 0 };
-    *r = (smg_dim_map){ 0 };
+    *q = (smg_dim_map){0};
+    *r = (smg_dim_map){0};
     divide_begin(b, d.begin, by, q, r);
     for (int i = 0; i < SMG_VIEW_INDICES; i++) divide_part(b, d.times[i], by, &q->times[i], &r->times[i]);
     for (int t = 0; t < d.count; t++) {
         smg_size whole, part;
         divide_part(b, d.term[t].by, by, &whole, &part);
         bool beyond = part == SMG_SIZE_ZERO;
-        if (!add_term(b, beyond ? q : r, (smg_term){ .atom = d.term[t].atom, .by = beyond ? whole : part })) return false;
+        if (!add_term(b, beyond ? q : r, (smg_term){.atom = d.term[t].atom, .by = beyond ? whole : part})) return false;
     }
     smg_size low, high;
     smg_dim_bounds(b, map, r, &low, &high);

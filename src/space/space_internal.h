@@ -77,11 +77,11 @@ typedef struct smg_space_builder {
     smg_size one;
     const smg_node_id *nodes;
     int count;
-    smg_atom_list (*out)[SMG_MAX_RANK]; /* per set node, per result dimension */
-    int *reduced;                       /* per set node: atom of the reduced axis, -1 */
-    int (*labels)[52];                  /* CONTRACT: atom per letter, -1 */
+    smg_atom_list (*out)[SMG_MAX_RANK];               /* per set node, per result dimension */
+    int *reduced;                                     /* per set node: atom of the reduced axis, -1 */
+    int (*labels)[52];                                /* CONTRACT: atom per letter, -1 */
     const smg_operand_map *(*maps)[SMG_MAX_OPERANDS]; /* per node, copies included: NULL behind a producer */
-    SMG_ARRAY(smg_snode) copies;        /* become nodes count, count + 1, ... */
+    SMG_ARRAY(smg_snode) copies;                      /* become nodes count, count + 1, ... */
 } smg_space_builder;
 
 smg_status smg_space_refuse(smg_space_builder *b, const char *why, smg_node_id id);
@@ -97,8 +97,8 @@ bool smg_dim_plain(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *
 /* io += by * dim. false when there are too many terms. */
 bool smg_dim_add(smg_space_builder *b, smg_dim_map *io, const smg_dim_map *dim, smg_size by);
 /* Bounds of the value over all elements; SMG_SIZE_NONE when unknown. */
-void smg_dim_bounds(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim,
-                    smg_size *out_low, smg_size *out_high);
+void smg_dim_bounds(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim, smg_size *out_low,
+                    smg_size *out_high);
 bool smg_size_at_least(const smg_space_builder *b, smg_size a, smg_size least); /* proved */
 /* dim = quotient * by + rest with 0 <= rest < by; adds indices to the map where no affine form is proved. */
 bool smg_dim_divide(smg_space_builder *b, smg_operand_map *map, const smg_dim_map *dim, smg_size by,

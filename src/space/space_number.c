@@ -27,13 +27,13 @@ static smg_status number_node(smg_space_builder *b, int i) {
     for (int d = 0; d < n->rank; d++) SMG_TRY(number_list(b, &b->out[i][d], &node->result, node->node));
     node->iterates = node->result;
     if (b->reduced[i] >= 0) {
-        smg_atom_list list = { .count = 1, .atom = { b->reduced[i] } };
+        smg_atom_list list = {.count = 1, .atom = {b->reduced[i]}};
         SMG_TRY(number_list(b, &list, &node->iterates, node->node));
     }
     for (int l = 0; node->class_ == SMG_CLASS_CONTRACT && l < 52; l++) {
         char letter = (char)(l < 26 ? 'a' + l : 'A' + l - 26);
         if (b->labels[i][l] < 0 || memchr(n->label[2], letter, (size_t)n->rank) != NULL) continue;
-        smg_atom_list list = { .count = 1, .atom = { b->labels[i][l] } };
+        smg_atom_list list = {.count = 1, .atom = {b->labels[i][l]}};
         SMG_TRY(number_list(b, &list, &node->iterates, node->node));
     }
     return SMG_OK;
@@ -42,7 +42,7 @@ static smg_status number_node(smg_space_builder *b, int i) {
 /* ---- views ----------------------------------------------------------------------------------------- */
 
 static smg_status add_term(smg_space_builder *b, smg_sview *view, smg_term term, smg_size stride) {
-    smg_atom_list list = { .count = 1, .atom = { term.atom } };
+    smg_atom_list list = {.count = 1, .atom = {term.atom}};
     if (!smg_atom_resolve(&b->atoms, &list, &list)) return smg_space_refuse(b, "too many axes", view->source);
     smg_size run = smg_size_mul(b->sizes, term.by, stride);
     for (int i = list.count - 1; i >= 0; i--) {
@@ -80,7 +80,7 @@ static void drop_idle_indices(smg_sview *view) {
 
 static smg_status add_view(smg_space_builder *b, const smg_operand_map *map, int *out_view) {
     const smg_node *source = smg_graph_node(b->g, map->source);
-    smg_sview view = { .source = map->source, .index_count = map->index_count, .layer_count = map->layer_count };
+    smg_sview view = {.source = map->source, .index_count = map->index_count, .layer_count = map->layer_count};
     memcpy(view.index, map->index, sizeof(view.index));
     memcpy(view.layer, map->layer, sizeof(view.layer));
     smg_size stride = b->one;
@@ -104,7 +104,7 @@ static smg_status resolve_forms(smg_space_builder *b) {
         smg_sview old = b->space->views.items[v], *view = &b->space->views.items[v];
         view->axis_count = 0;
         for (int i = 0; i < old.axis_count; i++) {
-            SMG_TRY(add_term(b, view, (smg_term){ .atom = old.axis[i], .by = old.stride[i] }, b->one));
+            SMG_TRY(add_term(b, view, (smg_term){.atom = old.axis[i], .by = old.stride[i]}, b->one));
         }
     }
     return SMG_OK;
@@ -139,7 +139,7 @@ static smg_status store_view(smg_space_builder *b, int i) {
     smg_snode *node = &b->space->nodes.items[i];
     if (!node->output) return SMG_OK;
     const smg_node *n = smg_graph_node(b->g, node->node);
-    smg_operand_map map = { .source = node->node, .rank = n->rank };
+    smg_operand_map map = {.source = node->node, .rank = n->rank};
     for (int d = 0; d < n->rank; d++) smg_dim_of_list(b, &b->out[i][d], &map.dim[d]);
     return add_view(b, &map, &node->store);
 }
@@ -160,7 +160,7 @@ static smg_axis_set copy_axes(smg_space *space, int i) {
 }
 
 static smg_axis_set layer_axes(const smg_space *space, const smg_snode *n) {
-    smg_sview guards = { .source = -1, .layer_count = n->layer_count };
+    smg_sview guards = {.source = -1, .layer_count = n->layer_count};
     memcpy(guards.layer, n->layer, sizeof(guards.layer));
     return smg_space_view_axes(space, &guards);
 }

@@ -25,8 +25,8 @@ static void print_node(const smg_space *space, const smg_snode *n, smg_text *tex
     for (int k = 0; k < n->operand_count; k++) {
         const smg_soperand *o = &n->operand[k];
         smg_axis_set axes = smg_space_operand_axes(space, o);
-        smg_node_id source = o->producer >= 0 ? space->nodes.items[o->producer].node
-                                              : space->views.items[o->view].source;
+        smg_node_id source =
+            o->producer >= 0 ? space->nodes.items[o->producer].node : space->views.items[o->view].source;
         smg_text_addf(text, "    <- %s", smg_graph_describe(space->graph, source));
         if (o->producer < 0) smg_text_add(text, " (input)");
         if ((n->iterates & ~axes) == 0) {

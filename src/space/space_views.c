@@ -10,7 +10,7 @@ static void carry_dims(smg_space_builder *b, const smg_node *view, const smg_nod
         if (*io_v != stop_v && smg_space_is_one(b, view->dims[*io_v])) {
             *io_v += step;
         } else if (*io_a != stop_a && smg_space_is_one(b, a->dims[*io_a])) {
-            map->dim[*io_a] = (smg_dim_map){ 0 };
+            map->dim[*io_a] = (smg_dim_map){0};
             *io_a += step;
         } else if (*io_v != stop_v && *io_a != stop_a && view->dims[*io_v] == a->dims[*io_a]) {
             map->dim[*io_a] = old->dim[*io_v];
@@ -25,7 +25,7 @@ static void carry_dims(smg_space_builder *b, const smg_node *view, const smg_nod
 /* All dims [v, last_v] relabel: their atoms in order are those of the dims [d, last_d]. Atoms split on the way stay so. */
 static bool take_plain(smg_space_builder *b, const smg_node *a, const smg_operand_map *old, int v, int last_v, int d,
                        int last_d, smg_operand_map *map) {
-    smg_atom_list flat = { 0 }, list;
+    smg_atom_list flat = {0}, list;
     for (; v <= last_v; v++) {
         if (!smg_dim_plain(b, &old->dim[v], &list) || flat.count + list.count > SMG_ATOM_LIST) return false;
         for (int i = 0; i < list.count; i++) flat.atom[flat.count++] = list.atom[i];
@@ -50,7 +50,7 @@ static bool through_reshape(smg_space_builder *b, const smg_node *view, const sm
     carry_dims(b, view, a, &old, map, -1, &last_v, &last_d, v - 1, d - 1);
     if (d > last_d) return true;
     if (d < last_d && take_plain(b, a, &old, v, last_v, d, last_d, map)) return true;
-    smg_dim_map flat = { 0 }, rest;
+    smg_dim_map flat = {0}, rest;
     smg_size stride = b->one, strides[SMG_MAX_RANK];
     for (int at = last_v; at >= v; at--) {
         strides[at] = stride;
@@ -69,14 +69,14 @@ static bool through_reshape(smg_space_builder *b, const smg_node *view, const sm
     map->dim[d] = flat;
     if ((divided && map->index_count == before) || !in_memory(b, map->source)) return divided;
     /* In memory the dims of the group are one run: its place is its place, however it is divided. */
-    for (; d < last; d++) map->dim[d] = (smg_dim_map){ 0 };
+    for (; d < last; d++) map->dim[d] = (smg_dim_map){0};
     map->dim[last] = whole;
     map->index_count = before;
     return true;
 }
 
 static bool through_slice(smg_space_builder *b, const smg_node *view, smg_operand_map *map) {
-    smg_dim_map moved = { .begin = view->begin };
+    smg_dim_map moved = {.begin = view->begin};
     bool good = smg_dim_add(b, &moved, &map->dim[view->axis], smg_size_const(b->sizes, view->step));
     map->dim[view->axis] = moved;
     return good;
@@ -91,12 +91,12 @@ static bool add_layer(smg_space_builder *b, smg_operand_map *map, smg_expr guard
         return last->guard != SMG_EXPR_NONE;
     }
     if (map->layer_count == SMG_VIEW_LAYERS) return false;
-    map->layer[map->layer_count++] = (smg_slayer){ .guard = guard, .fill = fill };
+    map->layer[map->layer_count++] = (smg_slayer){.guard = guard, .fill = fill};
     return true;
 }
 
 static bool through_window(smg_space_builder *b, const smg_node *view, const smg_node *a, smg_operand_map *map) {
-    smg_dim_map at = { .begin = view->begin };
+    smg_dim_map at = {.begin = view->begin};
     smg_size low, high, last = smg_size_sub(b->sizes, a->dims[view->axis], b->one);
     smg_operand_map old = *map;
     if (!smg_dim_add(b, &at, &old.dim[view->axis], smg_size_const(b->sizes, view->step)) ||
@@ -127,23 +127,19 @@ bool smg_space_through_view(smg_space_builder *b, smg_operand_map *map) {
     map->source = view->operand[0];
     map->rank = a->rank;
     switch (smg_op_view(view->op)) {
-    case SMG_VIEW_RESHAPE:
-        return through_reshape(b, view, a, map);
+    case SMG_VIEW_RESHAPE: return through_reshape(b, view, a, map);
     case SMG_VIEW_TRANSPOSE:
         for (int d = 0; d < view->rank; d++) map->dim[view->perm[d]] = old.dim[d];
         return true;
     case SMG_VIEW_BROADCAST:
         for (int d = 0; d < a->rank; d++) {
             map->dim[d] = old.dim[d + view->rank - a->rank];
-            if (smg_space_is_one(b, a->dims[d])) map->dim[d] = (smg_dim_map){ 0 };
+            if (smg_space_is_one(b, a->dims[d])) map->dim[d] = (smg_dim_map){0};
         }
         return true;
-    case SMG_VIEW_SLICE:
-        return through_slice(b, view, map);
-    case SMG_VIEW_WINDOW:
-        return through_window(b, view, a, map);
-    case SMG_VIEW_NONE:
-        break;
+    case SMG_VIEW_SLICE: return through_slice(b, view, map);
+    case SMG_VIEW_WINDOW: return through_window(b, view, a, map);
+    case SMG_VIEW_NONE: break;
     }
     return false;
 }

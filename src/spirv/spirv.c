@@ -28,7 +28,9 @@ static const environment environments[] = {
     {16, shaderc_env_version_vulkan_1_3, shaderc_spirv_version_1_6, SPV_ENV_VULKAN_1_3},
 };
 
-const char *smg_spirv_tools_version(void) { return spvSoftwareVersionDetailsString(); }
+const char *smg_spirv_tools_version(void) {
+    return spvSoftwareVersionDetailsString();
+}
 
 static smg_status find_environment(smg_context *ctx, const char *name, int version,
                                    const environment **out_environment) {
@@ -37,8 +39,7 @@ static smg_status find_environment(smg_context *ctx, const char *name, int versi
         *out_environment = &environments[i];
         return SMG_OK;
     }
-    return smg_fail(ctx, SMG_INVALID, "kernel '%s': SPIR-V version %d is not 13, 14, 15 or 16", name,
-                    version);
+    return smg_fail(ctx, SMG_INVALID, "kernel '%s': SPIR-V version %d is not 13, 14, 15 or 16", name, version);
 }
 
 smg_status smg_spirv_compiler_create(smg_context *ctx, smg_spirv_compiler **out_compiler) {
@@ -79,8 +80,8 @@ static void trim_message(const char *message, char out[MESSAGE_BYTES + 8]) {
 
 /* ---- validation and listing ------------------------------------------------------------------ */
 
-static smg_status validate(smg_context *ctx, const char *name, const uint32_t *words,
-                           size_t word_count, spv_target_env target) {
+static smg_status validate(smg_context *ctx, const char *name, const uint32_t *words, size_t word_count,
+                           spv_target_env target) {
     spv_context tools = spvContextCreate(target);
     if (!tools) return smg_fail(ctx, SMG_MEMORY, "SPIRV-Tools could not be initialised");
     spv_const_binary_t binary = {words, word_count};
@@ -96,21 +97,20 @@ static smg_status validate(smg_context *ctx, const char *name, const uint32_t *w
     return status;
 }
 
-smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words,
-                              size_t word_count, int version) {
+smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words, size_t word_count,
+                              int version) {
     const environment *target = NULL;
     SMG_TRY(find_environment(compiler->ctx, name, version, &target));
     return validate(compiler->ctx, name, words, word_count, target->validator);
 }
 
-smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words,
-                                 size_t word_count, smg_text *text) {
+smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words, size_t word_count,
+                                 smg_text *text) {
     spv_context tools = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     if (!tools) return smg_fail(compiler->ctx, SMG_MEMORY, "SPIRV-Tools could not be initialised");
     spv_text listing = NULL;
     spv_diagnostic diagnostic = NULL;
-    const uint32_t options =
-        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    const uint32_t options = SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
     smg_status status = SMG_OK;
     if (spvBinaryToText(tools, words, word_count, options, &listing, &diagnostic) == SPV_SUCCESS)
         smg_text_add_n(text, listing->str, listing->length);
@@ -131,8 +131,7 @@ static smg_status take_result(smg_spirv_compiler *compiler, smg_arena *arena, co
         char message[MESSAGE_BYTES + 8];
         trim_message(shaderc_result_get_error_message(result), message);
         return smg_fail(compiler->ctx,
-                        status == shaderc_compilation_status_compilation_error ? SMG_FORMAT
-                                                                               : SMG_INTERNAL,
+                        status == shaderc_compilation_status_compilation_error ? SMG_FORMAT : SMG_INTERNAL,
                         "kernel '%s' does not compile: %s", name, message);
     }
     size_t bytes = shaderc_result_get_length(result);
@@ -150,8 +149,8 @@ static shaderc_compilation_result_t run_shaderc(shaderc_compiler_t compiler, con
     if (!options) return NULL;
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, target->vulkan);
     shaderc_compile_options_set_target_spirv(options, target->spirv);
-    shaderc_compile_options_set_optimization_level(
-        options, keep ? shaderc_optimization_level_zero : shaderc_optimization_level_performance);
+    shaderc_compile_options_set_optimization_level(options, keep ? shaderc_optimization_level_zero
+                                                                 : shaderc_optimization_level_performance);
     if (keep) shaderc_compile_options_set_generate_debug_info(options);
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler, text, strlen(text), shaderc_compute_shader, name, "main", options);
@@ -222,9 +221,8 @@ smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena,
     return status;
 }
 
-smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
-                             const char *text, const smg_spirv_options *options,
-                             smg_spirv_module *out_module) {
+smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name, const char *text,
+                             const smg_spirv_options *options, smg_spirv_module *out_module) {
     smg_spirv_job job = {.name = name, .text = text};
     smg_status status = smg_spirv_compile_all(compiler, arena, &job, 1, options);
     *out_module = status == SMG_OK ? job.module : (smg_spirv_module){0};

@@ -32,9 +32,8 @@ void smg_spirv_compiler_destroy(smg_spirv_compiler *compiler); /* NULL is fine *
 
 /* `options` may be NULL. FORMAT: the text has an error (the first lines of the compiler's message,
  * with `name`); INTERNAL: the compiler's words were refused by the validator. */
-smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name,
-                             const char *text, const smg_spirv_options *options,
-                             smg_spirv_module *out_module);
+smg_status smg_spirv_compile(smg_spirv_compiler *compiler, smg_arena *arena, const char *name, const char *text,
+                             const smg_spirv_options *options, smg_spirv_module *out_module);
 /* One text of many. */
 typedef struct smg_spirv_job {
     const char *name, *text;
@@ -45,10 +44,10 @@ typedef struct smg_spirv_job {
 smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena, smg_spirv_job *jobs, int count,
                                  const smg_spirv_options *options);
 /* Validates words from elsewhere (a bundle) for the environment of `version`. */
-smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words,
-                              size_t word_count, int version);
+smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words, size_t word_count,
+                              int version);
 /* A listing for people. */
-smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words,
-                                 size_t word_count, smg_text *text);
+smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words, size_t word_count,
+                                 smg_text *text);
 
 #endif

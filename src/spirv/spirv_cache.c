@@ -47,8 +47,8 @@ static bool entry_valid(const smg_mapped_file *file, smg_spirv_key key) {
     size_t bytes = file->size - sizeof header;
     uint32_t first = 0;
     memcpy(&first, file->data + sizeof header, sizeof first);
-    return memcmp(header.magic, cache_magic, sizeof cache_magic) == 0 &&
-           header.version == FORMAT_VERSION && header.key == key.key && header.check == key.check &&
+    return memcmp(header.magic, cache_magic, sizeof cache_magic) == 0 && header.version == FORMAT_VERSION &&
+           header.key == key.key && header.check == key.check &&
            bytes == (size_t)header.word_count * sizeof(uint32_t) && first == spirv_magic &&
            header.hash == smg_hash_bytes(SMG_HASH_SEED, file->data + sizeof header, bytes);
 }
@@ -66,8 +66,7 @@ static bool read_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key, co
         if (words) memcpy(words, file.data + sizeof(cache_header), bytes);
         if (words) *out_module = (smg_spirv_module){words, bytes / 4, true};
     } else {
-        smg_log(ctx, SMG_LOG_WARNING, "SPIR-V cache entry %s of kernel '%s' is damaged: ignored", path,
-                name);
+        smg_log(ctx, SMG_LOG_WARNING, "SPIR-V cache entry %s of kernel '%s' is damaged: ignored", path, name);
     }
     smg_file_unmap(&file);
     return words != NULL;
@@ -82,8 +81,7 @@ bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
     return found;
 }
 
-static smg_status write_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
-                              const smg_spirv_module *module) {
+static smg_status write_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module) {
     const char *path = entry_path(ctx, arena, key);
     if (!path) return smg_context_status(ctx);
     const char *folder = smg_path_join(arena, smg_context_cache_dir(ctx), "spirv");
@@ -105,11 +103,9 @@ static smg_status write_entry(smg_context *ctx, smg_arena *arena, smg_spirv_key 
     return status;
 }
 
-void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
-                           const smg_spirv_module *module) {
+void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module) {
     bool had_failure = smg_context_status(ctx) != SMG_OK;
     if (write_entry(ctx, arena, key, module) == SMG_OK || had_failure) return;
-    smg_log(ctx, SMG_LOG_WARNING, "a SPIR-V cache entry could not be written: %s",
-            smg_context_error(ctx));
+    smg_log(ctx, SMG_LOG_WARNING, "a SPIR-V cache entry could not be written: %s", smg_context_error(ctx));
     smg_context_clear_error(ctx);
 }

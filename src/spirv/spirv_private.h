@@ -17,7 +17,6 @@ smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_op
 bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const char *name,
                           smg_spirv_module *out_module);
 /* Never a failure: the cache is optional. */
-void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
-                           const smg_spirv_module *module);
+void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module);
 
 #endif

@@ -10,13 +10,13 @@
 #define FIELD_IS_REAL(ctype) (_Generic((ctype)0, double: true, default: false))
 
 const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT] = {
-#define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                        \
-    {#field,                                                                                       \
-     FIELD_IS_REAL(ctype),                                                                         \
-     offsetof(smg_target, field),                                                                  \
-     offsetof(smg_target, field##_from),                                                           \
-     (double)(careful),                                                                            \
-     unit,                                                                                         \
+#define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \
+    {#field,                                                                                                           \
+     FIELD_IS_REAL(ctype),                                                                                             \
+     offsetof(smg_target, field),                                                                                      \
+     offsetof(smg_target, field##_from),                                                                               \
+     (double)(careful),                                                                                                \
+     unit,                                                                                                             \
      what},
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
@@ -40,8 +40,7 @@ smg_fact_origin smg_fact_from(const smg_target *target, const smg_fact_row *row)
     return origin;
 }
 
-void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real,
-                  smg_fact_origin origin) {
+void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real, smg_fact_origin origin) {
     char *value = (char *)target + row->value_offset;
     if (row->is_real)
         memcpy(value, &real, sizeof real);
@@ -90,43 +89,51 @@ const char *smg_device_type_word(smg_device_type type) {
 /* ---- verify -------------------------------------------------------------------------------- */
 
 static bool is_flag(const char *key) {
-    static const char *const flags[] = {
-        "subgroup_selectable", "subgroup_arithmetic", "subgroup_clustered", "subgroup_shuffle",
-        "fp16", "storage16", "storage8", "int8", "buffer_addresses", "nan_preserve"};
+    static const char *const flags[] = {"subgroup_selectable",
+                                        "subgroup_arithmetic",
+                                        "subgroup_clustered",
+                                        "subgroup_shuffle",
+                                        "fp16",
+                                        "storage16",
+                                        "storage8",
+                                        "int8",
+                                        "buffer_addresses",
+                                        "nan_preserve"};
     for (size_t i = 0; i < SMG_COUNT_OF(flags); i++)
         if (strcmp(flags[i], key) == 0) return true;
     return false;
 }
 
-static bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+static bool is_power_of_two(int64_t value) {
+    return value > 0 && (value & (value - 1)) == 0;
+}
 
 static smg_status verify_row(smg_context *ctx, const smg_target *target, const smg_fact_row *row) {
     if (row->is_real) {
         double value = smg_fact_real(target, row);
         if (isfinite(value) && value > 0) return SMG_OK;
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be positive and finite",
-                        target->name, row->key, value);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %g, must be positive and finite", target->name, row->key,
+                        value);
     }
     int64_t value = smg_fact_int(target, row);
     if (is_flag(row->key)) {
         if (value == 0 || value == 1) return SMG_OK;
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be 0 or 1", target->name,
-                        row->key, (long long)value);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be 0 or 1", target->name, row->key,
+                        (long long)value);
     }
     if (value > 0) return SMG_OK;
-    return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be positive", target->name,
-                    row->key, (long long)value);
+    return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be positive", target->name, row->key,
+                    (long long)value);
 }
 
 static smg_status verify_powers(smg_context *ctx, const smg_target *target) {
-    static const char *const powers[] = {"subgroup_min", "subgroup_max", "subgroup_size",
-                                         "buffer_alignment"};
+    static const char *const powers[] = {"subgroup_min", "subgroup_max", "subgroup_size", "buffer_alignment"};
     for (size_t i = 0; i < SMG_COUNT_OF(powers); i++) {
         const smg_fact_row *row = smg_fact_find(powers[i], strlen(powers[i]));
         int64_t value = smg_fact_int(target, row);
         if (!is_power_of_two(value))
-            return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be a power of two",
-                            target->name, row->key, (long long)value);
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be a power of two", target->name, row->key,
+                            (long long)value);
     }
     return SMG_OK;
 }
@@ -135,24 +142,21 @@ static smg_status verify_relations(smg_context *ctx, const smg_target *target) {
     long long low = (long long)target->subgroup_min, high = (long long)target->subgroup_max;
     long long size = (long long)target->subgroup_size;
     if (low > high)
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_min %lld is above subgroup_max %lld",
-                        target->name, low, high);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_min %lld is above subgroup_max %lld", target->name, low,
+                        high);
     if (size > high || (size != 1 && size < low))
         return smg_fail(ctx, SMG_FORMAT,
                         "target '%s': subgroup_size %lld is outside subgroup_min %lld .. subgroup_max %lld",
                         target->name, size, low, high);
     if (size > target->max_invocations)
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_size %lld is above max_invocations %lld",
-                        target->name, size, (long long)target->max_invocations);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_size %lld is above max_invocations %lld", target->name,
+                        size, (long long)target->max_invocations);
     if (target->shared_core < target->shared_bytes)
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': shared_core %lld is below shared_bytes %lld",
-                        target->name, (long long)target->shared_core,
-                        (long long)target->shared_bytes);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': shared_core %lld is below shared_bytes %lld", target->name,
+                        (long long)target->shared_core, (long long)target->shared_bytes);
     if (target->buffer_alignment > target->max_buffer_range)
-        return smg_fail(ctx, SMG_FORMAT,
-                        "target '%s': buffer_alignment %lld is above max_buffer_range %lld",
-                        target->name, (long long)target->buffer_alignment,
-                        (long long)target->max_buffer_range);
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': buffer_alignment %lld is above max_buffer_range %lld",
+                        target->name, (long long)target->buffer_alignment, (long long)target->max_buffer_range);
     return SMG_OK;
 }
 
@@ -163,18 +167,16 @@ static smg_status verify_matrices(smg_context *ctx, const smg_target *target) {
     for (int i = 0; i < target->matrix_count; i++) {
         const smg_matrix_shape *shape = &target->matrix[i];
         if (shape->m <= 0 || shape->n <= 0 || shape->k <= 0)
-            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d is %dx%dx%d", target->name,
-                            i, shape->m, shape->n, shape->k);
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d is %dx%dx%d", target->name, i, shape->m,
+                            shape->n, shape->k);
         if (!shape->a[0] || !shape->b[0] || !shape->c[0] || !shape->result[0])
-            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d lacks an element type",
-                            target->name, i);
+            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d lacks an element type", target->name, i);
     }
     return SMG_OK;
 }
 
 smg_status smg_target_verify(smg_context *ctx, const smg_target *target) {
-    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++)
-        SMG_TRY(verify_row(ctx, target, &smg_fact_rows[i]));
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) SMG_TRY(verify_row(ctx, target, &smg_fact_rows[i]));
     SMG_TRY(verify_powers(ctx, target));
     SMG_TRY(verify_relations(ctx, target));
     return verify_matrices(ctx, target);
@@ -221,14 +223,15 @@ bool smg_target_switches_lanes(const smg_target *target) {
 }
 
 #define LARGEST_LANES 256 /* that a core can give all registers of a lane */
-#define CPU_LOAD 1e-8 /* seconds: its caches and its own reading ahead answer most loads */
+#define CPU_LOAD 1e-8     /* seconds: its caches and its own reading ahead answer most loads */
 
 void smg_target_settle(smg_target *target) {
     /* Cores of GPUs hold at least two workgroups of the largest size that one may have. */
     bool gpu = target->type == SMG_DEVICE_DISCRETE || target->type == SMG_DEVICE_INTEGRATED;
     int64_t shared = gpu ? 2 * target->shared_bytes : target->shared_bytes;
     if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
-    if (target->registers_core_from == SMG_FACT_ASSUMED) target->registers_core = LARGEST_LANES * target->registers_lane;
+    if (target->registers_core_from == SMG_FACT_ASSUMED)
+        target->registers_core = LARGEST_LANES * target->registers_lane;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
     if (target->type != SMG_DEVICE_CPU) return;

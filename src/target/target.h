@@ -35,49 +35,49 @@ typedef struct smg_matrix_shape {
 #define SMG_MAX_MATRIX_SHAPES 64
 
 /* X(type, field, careful value, unit, what): integer and real facts, in the order they are printed. */
-#define SMG_TARGET_FACTS(X)                                                                        \
-    X(int64_t, shared_bytes, 16384, "B", "shared memory of one workgroup")                         \
-    X(int64_t, max_invocations, 128, "", "invocations of one workgroup")                           \
-    X(int64_t, max_size_x, 128, "", "workgroup size in x")                                         \
-    X(int64_t, max_grid_x, 65535, "", "workgroups in x")                                           \
-    X(int64_t, max_grid_y, 65535, "", "workgroups in y")                                           \
-    X(int64_t, max_grid_z, 65535, "", "workgroups in z")                                           \
-    X(int64_t, subgroup_min, 1, "", "smallest subgroup size")                                      \
-    X(int64_t, subgroup_max, 128, "", "largest subgroup size")                                     \
-    X(int64_t, subgroup_size, 1, "", "subgroup size kernels are built for; 1: not relied on")      \
-    X(int64_t, subgroup_selectable, 0, "", "1: a required size and full subgroups can be set")     \
-    X(int64_t, subgroup_arithmetic, 0, "", "1: reductions in subgroups of compute shaders")        \
-    X(int64_t, subgroup_clustered, 0, "", "1: clustered reductions")                               \
-    X(int64_t, subgroup_shuffle, 0, "", "1: shuffles, xor shuffles")                               \
-    X(int64_t, max_bindings, 4, "", "storage buffers of one stage")                                \
-    X(int64_t, max_buffer_range, 134217728, "B", "one storage-buffer binding")                     \
-    X(int64_t, max_allocation, 1073741824, "B", "one memory allocation")                           \
-    X(int64_t, buffer_alignment, 256, "B", "alignment of a storage-buffer offset")                 \
-    X(int64_t, max_push_bytes, 128, "B", "push constants")                                         \
-    X(int64_t, fp16, 0, "", "1: 16-bit float arithmetic")                                          \
-    X(int64_t, storage16, 0, "", "1: 16-bit storage buffers")                                      \
-    X(int64_t, storage8, 0, "", "1: 8-bit storage buffers")                                        \
-    X(int64_t, int8, 0, "", "1: 8-bit integer arithmetic")                                         \
-    X(int64_t, buffer_addresses, 0, "", "1: shaders read buffers by 64-bit addresses")             \
-    X(int64_t, nan_preserve, 0, "", "1: signed zero, inf and nan are preserved for 32-bit floats") \
-    X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")          \
-    X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")         \
-    X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")       \
-    X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                  \
-    X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                       \
-    X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                      \
-    X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                          \
-    X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                 \
-    X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")              \
-    X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                   \
-    X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                    \
-    X(double, load_latency, 5e-7, "s", "a load from global memory that somebody waits for")        \
+#define SMG_TARGET_FACTS(X)                                                                                            \
+    X(int64_t, shared_bytes, 16384, "B", "shared memory of one workgroup")                                             \
+    X(int64_t, max_invocations, 128, "", "invocations of one workgroup")                                               \
+    X(int64_t, max_size_x, 128, "", "workgroup size in x")                                                             \
+    X(int64_t, max_grid_x, 65535, "", "workgroups in x")                                                               \
+    X(int64_t, max_grid_y, 65535, "", "workgroups in y")                                                               \
+    X(int64_t, max_grid_z, 65535, "", "workgroups in z")                                                               \
+    X(int64_t, subgroup_min, 1, "", "smallest subgroup size")                                                          \
+    X(int64_t, subgroup_max, 128, "", "largest subgroup size")                                                         \
+    X(int64_t, subgroup_size, 1, "", "subgroup size kernels are built for; 1: not relied on")                          \
+    X(int64_t, subgroup_selectable, 0, "", "1: a required size and full subgroups can be set")                         \
+    X(int64_t, subgroup_arithmetic, 0, "", "1: reductions in subgroups of compute shaders")                            \
+    X(int64_t, subgroup_clustered, 0, "", "1: clustered reductions")                                                   \
+    X(int64_t, subgroup_shuffle, 0, "", "1: shuffles, xor shuffles")                                                   \
+    X(int64_t, max_bindings, 4, "", "storage buffers of one stage")                                                    \
+    X(int64_t, max_buffer_range, 134217728, "B", "one storage-buffer binding")                                         \
+    X(int64_t, max_allocation, 1073741824, "B", "one memory allocation")                                               \
+    X(int64_t, buffer_alignment, 256, "B", "alignment of a storage-buffer offset")                                     \
+    X(int64_t, max_push_bytes, 128, "B", "push constants")                                                             \
+    X(int64_t, fp16, 0, "", "1: 16-bit float arithmetic")                                                              \
+    X(int64_t, storage16, 0, "", "1: 16-bit storage buffers")                                                          \
+    X(int64_t, storage8, 0, "", "1: 8-bit storage buffers")                                                            \
+    X(int64_t, int8, 0, "", "1: 8-bit integer arithmetic")                                                             \
+    X(int64_t, buffer_addresses, 0, "", "1: shaders read buffers by 64-bit addresses")                                 \
+    X(int64_t, nan_preserve, 0, "", "1: signed zero, inf and nan are preserved for 32-bit floats")                     \
+    X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")                              \
+    X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")                             \
+    X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")                           \
+    X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                                      \
+    X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                                           \
+    X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                                          \
+    X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                                              \
+    X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                                     \
+    X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")                                  \
+    X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                                       \
+    X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                                        \
+    X(double, load_latency, 5e-7, "s", "a load from global memory that somebody waits for")                            \
     X(double, max_dispatch_time, 0.5, "s", "budget of one dispatch (watchdogs end at about 2 s)")
 
 typedef struct smg_target {
-    char name[128];    /* the device's own name, or the file's */
-    char driver[128];  /* driver name and version */
-    uint8_t uuid[16];  /* driver/pipeline-cache UUID; zero when made from a file */
+    char name[128];   /* the device's own name, or the file's */
+    char driver[128]; /* driver name and version */
+    uint8_t uuid[16]; /* driver/pipeline-cache UUID; zero when made from a file */
     smg_device_type type;
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what) ctype field;
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)

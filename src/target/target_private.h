@@ -18,7 +18,7 @@ enum {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what) SMG_TARGET_INDEX_##field,
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
-    SMG_TARGET_FACT_COUNT
+        SMG_TARGET_FACT_COUNT
 };
 
 extern const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT];
@@ -26,8 +26,7 @@ extern const smg_fact_row smg_fact_rows[SMG_TARGET_FACT_COUNT];
 int64_t smg_fact_int(const smg_target *target, const smg_fact_row *row);
 double smg_fact_real(const smg_target *target, const smg_fact_row *row);
 smg_fact_origin smg_fact_from(const smg_target *target, const smg_fact_row *row);
-void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real,
-                  smg_fact_origin origin);
+void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real, smg_fact_origin origin);
 const smg_fact_row *smg_fact_find(const char *key, size_t length);
 
 #endif

@@ -40,8 +40,8 @@ smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_
         }
         smg_text_addf(&names, "%s%s", i ? ", " : "", target_rows[i].name);
     }
-    smg_status status = smg_fail(ctx, SMG_NOT_FOUND, "no built-in target '%s'; there are %s", name,
-                                 smg_text_cstr(&names));
+    smg_status status =
+        smg_fail(ctx, SMG_NOT_FOUND, "no built-in target '%s'; there are %s", name, smg_text_cstr(&names));
     smg_text_free(&names);
     return status;
 }
@@ -72,8 +72,8 @@ static void apply_quirk(smg_context *ctx, smg_target *target, const quirk_row *q
         if (!row || row->is_real) return;
         smg_fact_set(target, row, quirk->value, 0, SMG_FACT_TABLE);
     }
-    smg_log(ctx, SMG_LOG_INFO, "target '%s': %s set to %lld: %s", target->name, quirk->key,
-            (long long)quirk->value, quirk->why);
+    smg_log(ctx, SMG_LOG_INFO, "target '%s': %s set to %lld: %s", target->name, quirk->key, (long long)quirk->value,
+            quirk->why);
 }
 
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {

@@ -31,11 +31,10 @@ static bool span_is(span s, const char *word) {
     return strlen(word) == s.length && memcmp(s.text, word, s.length) == 0;
 }
 
-static smg_status copy_text(const line_reader *reader, span value, const char *key, char *out,
-                            size_t capacity) {
+static smg_status copy_text(const line_reader *reader, span value, const char *key, char *out, size_t capacity) {
     if (value.length == 0 || value.length >= capacity)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s has %zu bytes, must have 1 to %zu",
-                        reader->where, reader->number, key, value.length, capacity - 1);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s has %zu bytes, must have 1 to %zu", reader->where,
+                        reader->number, key, value.length, capacity - 1);
     memset(out, 0, capacity);
     memcpy(out, value.text, value.length);
     return SMG_OK;
@@ -99,8 +98,7 @@ static bool next_word(span *rest, char *out, size_t capacity) {
 static bool read_extents(const char *word, int extents[3]) {
     for (int i = 0; i < 3; i++) {
         int value = 0, digits = 0;
-        for (; *word >= '0' && *word <= '9' && digits < 6; word++, digits++)
-            value = value * 10 + (*word - '0');
+        for (; *word >= '0' && *word <= '9' && digits < 6; word++, digits++) value = value * 10 + (*word - '0');
         if (digits == 0 || *word != (i < 2 ? 'x' : 0)) return false;
         extents[i] = value;
         word++;
@@ -109,8 +107,8 @@ static bool read_extents(const char *word, int extents[3]) {
 }
 
 static bool type_word_known(const char *word) {
-    static const char *const known[] = {"f16", "f32", "f64", "bf16", "i8", "i16", "i32", "i64",
-                                        "u8",  "u16", "u32", "u64",  "e4m3", "e5m2"};
+    static const char *const known[] = {"f16", "f32", "f64", "bf16", "i8",  "i16",  "i32",
+                                        "i64", "u8",  "u16", "u32",  "u64", "e4m3", "e5m2"};
     for (size_t i = 0; i < SMG_COUNT_OF(known); i++)
         if (strcmp(known[i], word) == 0) return true;
     return false;
@@ -119,8 +117,8 @@ static bool type_word_known(const char *word) {
 static smg_status parse_matrix(line_reader *reader, span value) {
     smg_target *target = reader->target;
     if (target->matrix_count >= SMG_MAX_MATRIX_SHAPES)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: more than %d matrix shapes", reader->where,
-                        reader->number, SMG_MAX_MATRIX_SHAPES);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: more than %d matrix shapes", reader->where, reader->number,
+                        SMG_MAX_MATRIX_SHAPES);
     smg_matrix_shape shape;
     memset(&shape, 0, sizeof shape);
     char word[32];
@@ -128,11 +126,9 @@ static smg_status parse_matrix(line_reader *reader, span value) {
     span rest = value;
     char *types[4] = {shape.a, shape.b, shape.c, shape.result};
     bool good = next_word(&rest, word, sizeof word) && read_extents(word, extents);
-    for (int i = 0; i < 4 && good; i++)
-        good = next_word(&rest, types[i], sizeof shape.a) && type_word_known(types[i]);
+    for (int i = 0; i < 4 && good; i++) good = next_word(&rest, types[i], sizeof shape.a) && type_word_known(types[i]);
     if (!good || trim(rest.text, rest.text + rest.length).length != 0)
-        return smg_fail(reader->ctx, SMG_FORMAT,
-                        "%s:%d: matrix '%.*s' is not of the form 16x16x16 f16 f16 f32 f32",
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: matrix '%.*s' is not of the form 16x16x16 f16 f16 f32 f32",
                         reader->where, reader->number, (int)value.length, value.text);
     shape.m = extents[0];
     shape.n = extents[1];
@@ -148,8 +144,7 @@ static smg_status parse_type(line_reader *reader, span value) {
             return SMG_OK;
         }
     }
-    return smg_fail(reader->ctx, SMG_FORMAT,
-                    "%s:%d: type '%.*s' is not cpu, discrete, integrated, virtual or other",
+    return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: type '%.*s' is not cpu, discrete, integrated, virtual or other",
                     reader->where, reader->number, (int)value.length, value.text);
 }
 
@@ -168,8 +163,8 @@ static smg_status parse_uuid(line_reader *reader, span value) {
         uuid[i] = good ? (uint8_t)(high * 16 + low) : 0;
     }
     if (!good)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: uuid '%.*s' is not 32 hexadecimal digits",
-                        reader->where, reader->number, (int)value.length, value.text);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: uuid '%.*s' is not 32 hexadecimal digits", reader->where,
+                        reader->number, (int)value.length, value.text);
     memcpy(reader->target->uuid, uuid, sizeof uuid);
     return SMG_OK;
 }
@@ -177,19 +172,17 @@ static smg_status parse_uuid(line_reader *reader, span value) {
 static smg_status parse_fact(line_reader *reader, span key, span value, span comment) {
     const smg_fact_row *row = smg_fact_find(key.text, key.length);
     if (!row)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not a fact of a target",
-                        reader->where, reader->number, (int)key.length, key.text);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not a fact of a target", reader->where,
+                        reader->number, (int)key.length, key.text);
     if (reader->seen[row - smg_fact_rows])
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%s' is given twice", reader->where,
-                        reader->number, row->key);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%s' is given twice", reader->where, reader->number, row->key);
     reader->seen[row - smg_fact_rows] = true;
     int64_t integer = 0;
     double real = 0;
     bool good = row->is_real ? read_real(value, &real) : read_integer(value, &integer);
     if (!good)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s = '%.*s' is not %s", reader->where,
-                        reader->number, row->key, (int)value.length, value.text,
-                        row->is_real ? "a number" : "an integer");
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s = '%.*s' is not %s", reader->where, reader->number,
+                        row->key, (int)value.length, value.text, row->is_real ? "a number" : "an integer");
     smg_fact_set(reader->target, row, integer, real, read_origin(comment));
     return SMG_OK;
 }
@@ -201,24 +194,21 @@ static smg_status parse_line(line_reader *reader, const char *begin, const char 
     if (line.length == 0) return SMG_OK;
     const char *equals = memchr(line.text, '=', line.length);
     if (!equals)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not of the form key = value",
-                        reader->where, reader->number, (int)(line.length > 60 ? 60 : line.length),
-                        line.text);
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: '%.*s' is not of the form key = value", reader->where,
+                        reader->number, (int)(line.length > 60 ? 60 : line.length), line.text);
     span key = trim(line.text, equals);
     span value = trim(equals + 1, line.text + line.length);
     if (span_is(key, "name"))
         return copy_text(reader, value, "name", reader->target->name, sizeof reader->target->name);
     if (span_is(key, "driver"))
-        return copy_text(reader, value, "driver", reader->target->driver,
-                         sizeof reader->target->driver);
+        return copy_text(reader, value, "driver", reader->target->driver, sizeof reader->target->driver);
     if (span_is(key, "type")) return parse_type(reader, value);
     if (span_is(key, "uuid")) return parse_uuid(reader, value);
     if (span_is(key, "matrix")) return parse_matrix(reader, value);
     return parse_fact(reader, key, value, comment);
 }
 
-smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where,
-                            smg_target *out_target) {
+smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target) {
     smg_target target;
     bool seen[SMG_TARGET_FACT_COUNT] = {false};
     smg_target_init(&target);
@@ -263,7 +253,7 @@ void smg_target_print(const smg_target *target, smg_text *text) {
     }
     for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
         const smg_matrix_shape *shape = &target->matrix[i];
-        smg_text_addf(text, "matrix = %dx%dx%d %s %s %s %s\n", shape->m, shape->n, shape->k, shape->a,
-                      shape->b, shape->c, shape->result);
+        smg_text_addf(text, "matrix = %dx%dx%d %s %s %s %s\n", shape->m, shape->n, shape->k, shape->a, shape->b,
+                      shape->c, shape->result);
     }
 }

@@ -30,8 +30,7 @@ typedef struct smg_vk_device_info {
 } smg_vk_device_info;
 
 /* Every device with a compute queue. NOT_FOUND: no Vulkan loader, no driver, or no device. */
-smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list,
-                          int *out_count);
+smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list, int *out_count);
 
 enum {
     SMG_VK_NO_OPTIONAL = 1,      /* enable no optional feature: what the poorest driver offers */
@@ -66,8 +65,8 @@ typedef enum smg_vk_buffer_kind {
 
 /* A buffer with its own memory, usable as storage and as source or target of copies.
  * `label` names it in failures. Contents are undefined. DEVICE_MEMORY when it does not fit. */
-smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes,
-                                smg_vk_buffer_kind kind, smg_vk_buffer **out_buffer);
+smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+                                smg_vk_buffer **out_buffer);
 void smg_vk_buffer_destroy(smg_vk_buffer *buffer); /* NULL is fine */
 int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer);
 /* The coherent host address, or NULL when the memory is not host visible. */
@@ -90,14 +89,13 @@ typedef struct smg_vk_pipeline_desc {
     int local_size[3]; /* as the module has it; checked against the limits. 0 counts as 1 */
     int binding_count;
     int push_bytes;
-    int subgroup_size;          /* required size, 0: the driver's choice */
-    bool full_subgroups;        /* require full subgroups (ignored when the device cannot) */
-    const uint32_t *constants;  /* specialization constants with ids 0.., may be NULL */
+    int subgroup_size;         /* required size, 0: the driver's choice */
+    bool full_subgroups;       /* require full subgroups (ignored when the device cannot) */
+    const uint32_t *constants; /* specialization constants with ids 0.., may be NULL */
     int constant_count;
 } smg_vk_pipeline_desc;
 
-smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,
-                                  smg_vk_pipeline **out_pipeline);
+smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);
 void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline); /* NULL is fine */
 
 typedef struct smg_vk_stat {
@@ -107,8 +105,7 @@ typedef struct smg_vk_stat {
 /* The compiler's own statistics (spills, registers...), including "subgroup size"; count 0 when the
  * driver has none. A pipeline gives them when the device was opened with $SMG_STATS=1 or after
  * smg_vk_keep_stats(dev, true), because capturing may cost compile time. */
-smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats,
-                                 int *out_count);
+smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats, int *out_count);
 void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
 
 /* ---- recordings --------------------------------------------------------------------------- */
@@ -123,13 +120,12 @@ typedef struct smg_vk_binding {
  * are sticky: after a failure they do nothing and smg_vk_recording_end returns the first status.
  * `timestamp_slots` may be 0. Buffers and pipelines named must outlive the recording. */
 smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec);
-void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                            const smg_vk_binding *bindings, int binding_count, const void *push,
-                            int push_bytes, int64_t gx, int64_t gy, int64_t gz);
+void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                            int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz);
 /* Everything recorded before (dispatches and copies) happens before everything after. */
 void smg_vk_record_barrier(smg_vk_recording *rec);
-void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset,
-                        smg_vk_buffer *to, int64_t to_offset, int64_t bytes);
+void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset, smg_vk_buffer *to,
+                        int64_t to_offset, int64_t bytes);
 /* The time when everything recorded before is finished. Each slot once. */
 void smg_vk_record_timestamp(smg_vk_recording *rec, int slot);
 /* Closes the list; writes of the last commands become visible to the host. */

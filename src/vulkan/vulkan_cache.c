@@ -30,8 +30,8 @@ static bool made_by_device(const smg_vk_device *dev, const char *data, uint64_t 
            memcmp(data + sizeof words, dev->properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-static bool read_valid(smg_vk_device *dev, const char *path, smg_mapped_file *out_file,
-                       const char **out_data, uint64_t *out_size) {
+static bool read_valid(smg_vk_device *dev, const char *path, smg_mapped_file *out_file, const char **out_data,
+                       uint64_t *out_size) {
     if (!smg_file_exists(path)) return false;
     if (smg_file_map(dev->ctx, path, out_file) != SMG_OK) return false;
     cache_header header;
@@ -40,8 +40,7 @@ static bool read_valid(smg_vk_device *dev, const char *path, smg_mapped_file *ou
         memcpy(&header, out_file->data, sizeof header);
         *out_data = (const char *)out_file->data + sizeof header;
         *out_size = out_file->size - sizeof header;
-        good = memcmp(header.magic, cache_magic, sizeof cache_magic) == 0 &&
-               header.size == *out_size &&
+        good = memcmp(header.magic, cache_magic, sizeof cache_magic) == 0 && header.size == *out_size &&
                header.hash == smg_hash_bytes(SMG_HASH_SEED, *out_data, (size_t)*out_size) &&
                made_by_device(dev, *out_data, *out_size);
     }
@@ -62,8 +61,7 @@ void smg_vk_cache_load(smg_vk_device *dev) {
         info.pInitialData = data;
         dev->cache_hash = smg_hash_bytes(SMG_HASH_SEED, data, (size_t)size);
     }
-    if (dev->fn.CreatePipelineCache(dev->handle, &info, NULL, &dev->cache) != VK_SUCCESS)
-        dev->cache = VK_NULL_HANDLE;
+    if (dev->fn.CreatePipelineCache(dev->handle, &info, NULL, &dev->cache) != VK_SUCCESS) dev->cache = VK_NULL_HANDLE;
     smg_file_unmap(&file);
     if (!had_failure) smg_context_clear_error(dev->ctx);
 }
@@ -83,15 +81,13 @@ static smg_status write_file(smg_vk_device *dev, const char *path, char *bytes, 
 static smg_status store(smg_vk_device *dev) {
     const char *path = cache_path(dev);
     size_t size = 0;
-    if (!path || dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size, NULL) != VK_SUCCESS ||
-        size == 0)
+    if (!path || dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size, NULL) != VK_SUCCESS || size == 0)
         return smg_context_status(dev->ctx);
     size_t room = size + sizeof(cache_header);
     char *bytes = smg_alloc(dev->ctx, room, 1);
     if (!bytes) return SMG_MEMORY;
     smg_status status = SMG_OK;
-    if (dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size,
-                                     bytes + sizeof(cache_header)) == VK_SUCCESS)
+    if (dev->fn.GetPipelineCacheData(dev->handle, dev->cache, &size, bytes + sizeof(cache_header)) == VK_SUCCESS)
         status = write_file(dev, path, bytes, size);
     smg_free(dev->ctx, bytes, room);
     return status;
@@ -101,7 +97,6 @@ void smg_vk_cache_store(smg_vk_device *dev) {
     if (!dev->cache || !dev->cache_used || dev->lost) return;
     bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
     if (store(dev) == SMG_OK || had_failure) return;
-    smg_log(dev->ctx, SMG_LOG_WARNING, "the pipeline cache could not be written: %s",
-            smg_context_error(dev->ctx));
+    smg_log(dev->ctx, SMG_LOG_WARNING, "the pipeline cache could not be written: %s", smg_context_error(dev->ctx));
     smg_context_clear_error(dev->ctx);
 }

@@ -26,8 +26,8 @@ static smg_status measure_memory(smg_vk_bench *bench, measurements *m) {
         double bytes = 4194304.0 * pow(2.0, i / 2.0);
         if (bytes > (double)bench->data_bytes) break;
         SMG_TRY(smg_vk_bench_read(bench, (int64_t)bytes, &sizes[count], &rates[count]));
-        smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: %lld bytes at %.4g B/s",
-                (long long)sizes[count], rates[count]);
+        smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: %lld bytes at %.4g B/s", (long long)sizes[count],
+                rates[count]);
         count++;
     }
     if (count == 0) return smg_vk_bench_read(bench, bench->data_bytes, &sizes[0], &m->bandwidth);
@@ -69,17 +69,16 @@ static smg_status measure(smg_vk_device *dev, measurements *m) {
     return status;
 }
 
-#define SET_MEASURED(target, field, value)                                                         \
-    do {                                                                                           \
-        (target)->field = (value);                                                                 \
-        (target)->field##_from = SMG_FACT_MEASURED;                                                \
+#define SET_MEASURED(target, field, value)                                                                             \
+    do {                                                                                                               \
+        (target)->field = (value);                                                                                     \
+        (target)->field##_from = SMG_FACT_MEASURED;                                                                    \
     } while (0)
 
 static void apply(smg_target *target, const measurements *m) {
     SET_MEASURED(target, fma_rate, m->fma_rate);
     SET_MEASURED(target, bandwidth, m->bandwidth);
-    SET_MEASURED(target, cache_bandwidth,
-                 m->cache_bandwidth > m->bandwidth ? m->cache_bandwidth : m->bandwidth);
+    SET_MEASURED(target, cache_bandwidth, m->cache_bandwidth > m->bandwidth ? m->cache_bandwidth : m->bandwidth);
     SET_MEASURED(target, dispatch_cost, m->dispatch_cost);
     SET_MEASURED(target, barrier_cost, m->barrier_cost);
     if (m->cache_bytes > 0) SET_MEASURED(target, cache_bytes, m->cache_bytes);
@@ -95,12 +94,11 @@ static char *cache_path(smg_vk_device *dev) {
     key = smg_hash_text(key, dev->target.name);
     key = smg_hash_text(key, dev->target.driver);
     key = smg_hash_u64(key, dev->flags & SMG_VK_NO_OPTIONAL);
-    return smg_arena_format(dev->arena, "%s/calibration/%016llx.target", folder,
-                            (unsigned long long)key);
+    return smg_arena_format(dev->arena, "%s/calibration/%016llx.target", folder, (unsigned long long)key);
 }
 
 static void take_measured(smg_target *target, const smg_target *from) {
-#define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                        \
+#define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \
     if (from->field##_from == SMG_FACT_MEASURED) SET_MEASURED(target, field, from->field);
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
@@ -162,8 +160,7 @@ static void write_cache(smg_vk_device *dev, const char *path) {
     smg_status status = write_text(dev, path, &body);
     smg_text_free(&body);
     if (status == SMG_OK) return;
-    smg_log(dev->ctx, SMG_LOG_WARNING, "calibration %s could not be written: %s", path,
-            smg_context_error(dev->ctx));
+    smg_log(dev->ctx, SMG_LOG_WARNING, "calibration %s could not be written: %s", path, smg_context_error(dev->ctx));
     if (!had_failure) smg_context_clear_error(dev->ctx);
 }
 

@@ -10,7 +10,7 @@
 /* ---- results -------------------------------------------------------------------------------- */
 
 const char *smg_vk_result_word(VkResult result) {
-#define WORD(name)                                                                                 \
+#define WORD(name)                                                                                                     \
     case name: return #name;
     switch (result) {
         WORD(VK_SUCCESS)
@@ -41,11 +41,9 @@ smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, 
     if (result == VK_ERROR_OUT_OF_HOST_MEMORY) code = SMG_MEMORY;
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) code = SMG_DEVICE_MEMORY;
     if (result == VK_ERROR_DEVICE_LOST) dev->lost = true;
-    return smg_fail(dev->ctx, code, "%s for '%s' on '%s' failed: %s%s", call, subject, dev->target.name,
-                    smg_vk_result_word(result),
-                    result == VK_ERROR_DEVICE_LOST
-                        ? " (a fault in a kernel, or a dispatch longer than the watchdog allows)"
-                        : "");
+    return smg_fail(
+        dev->ctx, code, "%s for '%s' on '%s' failed: %s%s", call, subject, dev->target.name, smg_vk_result_word(result),
+        result == VK_ERROR_DEVICE_LOST ? " (a fault in a kernel, or a dispatch longer than the watchdog allows)" : "");
 }
 
 smg_status smg_vk_check_alive(smg_vk_device *dev) {
@@ -71,8 +69,8 @@ static bool is_index(const char *which) {
     return length > 0 && length < 4 && strspn(which, "0123456789") == length;
 }
 
-static smg_status choose(smg_vk_instance *instance, const char *which, const VkPhysicalDevice *list,
-                         int count, int *out_index) {
+static smg_status choose(smg_vk_instance *instance, const char *which, const VkPhysicalDevice *list, int count,
+                         int *out_index) {
     smg_context *ctx = instance->ctx;
     if (which && is_index(which)) {
         *out_index = atoi(which);
@@ -86,8 +84,8 @@ static smg_status choose(smg_vk_instance *instance, const char *which, const VkP
         smg_vk_device_info info;
         smg_vk_describe(instance, list[i], i, &info);
         smg_text_addf(&names, "%s'%s' (%s)", i ? ", " : "", info.name, smg_device_type_word(info.type));
-        bool match = !which || strcmp(which, smg_device_type_word(info.type)) == 0 ||
-                     smg_text_contains(info.name, which);
+        bool match =
+            !which || strcmp(which, smg_device_type_word(info.type)) == 0 || smg_text_contains(info.name, which);
         if (match && rank(info.type) > best_rank) {
             best = i;
             best_rank = rank(info.type);
@@ -95,8 +93,8 @@ static smg_status choose(smg_vk_instance *instance, const char *which, const VkP
     }
     smg_status status = SMG_OK;
     if (best < 0)
-        status = smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan device matches '%s'; there are %s", which,
-                          smg_text_cstr(&names));
+        status =
+            smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan device matches '%s'; there are %s", which, smg_text_cstr(&names));
     smg_text_free(&names);
     *out_index = best;
     return status;
@@ -105,12 +103,12 @@ static smg_status choose(smg_vk_instance *instance, const char *which, const VkP
 /* ---- creation ------------------------------------------------------------------------------- */
 
 static smg_status load_table(smg_vk_device *dev) {
-#define LOAD(function)                                                                                 \
-    dev->fn.function = (PFN_vk##function)(void (*)(void))dev->instance->fn.GetDeviceProcAddr(              \
-        dev->handle, "vk" #function);
-#define REQUIRE(function)                                                                              \
-    LOAD(function)                                                                                     \
-    if (!dev->fn.function)                                                                             \
+#define LOAD(function)                                                                                                 \
+    dev->fn.function =                                                                                                 \
+        (PFN_vk##function)(void (*)(void))dev->instance->fn.GetDeviceProcAddr(dev->handle, "vk" #function);
+#define REQUIRE(function)                                                                                              \
+    LOAD(function)                                                                                                     \
+    if (!dev->fn.function)                                                                                             \
         return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no vk" #function, dev->target.name);
     SMG_VK_DEVICE_FUNCTIONS(REQUIRE)
     SMG_VK_DEVICE_OPTIONAL(LOAD)
@@ -119,8 +117,7 @@ static smg_status load_table(smg_vk_device *dev) {
     return SMG_OK;
 }
 
-static smg_status new_device(smg_context *ctx, smg_vk_instance *instance, unsigned flags,
-                             smg_vk_device **out_dev) {
+static smg_status new_device(smg_context *ctx, smg_vk_instance *instance, unsigned flags, smg_vk_device **out_dev) {
     smg_vk_device *dev = smg_alloc(ctx, 1, sizeof *dev);
     if (!dev) {
         smg_vk_instance_destroy(instance);
@@ -193,12 +190,9 @@ static smg_status open_physical(smg_vk_device *dev, const char *which) {
     dev->physical = list[index];
     smg_vk_extensions extensions;
     SMG_TRY(describe_physical(dev, &extensions));
-    if (!smg_vk_compute_family(dev->instance, dev->arena, dev->physical, &dev->family,
-                               &dev->timestamp_bits))
-        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no compute queue",
-                        dev->target.name);
-    smg_vk_features_choose(dev->instance, dev->physical, dev->api_version, &extensions, dev->flags,
-                           &dev->features);
+    if (!smg_vk_compute_family(dev->instance, dev->arena, dev->physical, &dev->family, &dev->timestamp_bits))
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no compute queue", dev->target.name);
+    smg_vk_features_choose(dev->instance, dev->physical, dev->api_version, &extensions, dev->flags, &dev->features);
     SMG_TRY(create_handle(dev));
     SMG_TRY(load_table(dev));
     dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
@@ -219,8 +213,7 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
         return status;
     }
     smg_log(ctx, SMG_LOG_INFO, "device '%s' (%s), driver %s%s", dev->target.name,
-            smg_device_type_word(dev->target.type), dev->target.driver,
-            instance->validation ? ", validated" : "");
+            smg_device_type_word(dev->target.type), dev->target.driver, instance->validation ? ", validated" : "");
     *out_dev = dev;
     return SMG_OK;
 }
@@ -230,24 +223,20 @@ static smg_status adopt(smg_vk_device *dev, const smg_vulkan_desc *desc) {
     smg_vk_extensions extensions;
     SMG_TRY(describe_physical(dev, &extensions));
     if (dev->properties.apiVersion < VK_API_VERSION_1_1)
-        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' is of Vulkan 1.0, 1.1 is needed",
-                        dev->target.name);
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' is of Vulkan 1.0, 1.1 is needed", dev->target.name);
     uint32_t count = 0;
     dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, NULL);
-    VkQueueFamilyProperties *families =
-        SMG_ARENA_ARRAY(dev->arena, VkQueueFamilyProperties, (size_t)count + 1);
+    VkQueueFamilyProperties *families = SMG_ARENA_ARRAY(dev->arena, VkQueueFamilyProperties, (size_t)count + 1);
     if (!families) return SMG_MEMORY;
     dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, families);
-    if (desc->queue_family >= count ||
-        !(families[desc->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+    if (desc->queue_family >= count || !(families[desc->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
         return smg_fail(dev->ctx, SMG_INVALID, "queue family %u of device '%s' has no compute",
                         (unsigned)desc->queue_family, dev->target.name);
     dev->timestamp_bits = families[desc->queue_family].timestampValidBits;
     dev->family = desc->queue_family;
     dev->queue = desc->queue;
     dev->handle = desc->device;
-    smg_vk_features_from_chain(desc->enabled, desc->extensions, desc->extension_count,
-                               &dev->features);
+    smg_vk_features_from_chain(desc->enabled, desc->extensions, desc->extension_count, &dev->features);
     SMG_TRY(load_table(dev));
     return finish(dev, &extensions);
 }
@@ -260,8 +249,7 @@ smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_v
         !desc->get_instance_proc_addr)
         return smg_fail(context, SMG_INVALID, "smg_vulkan_desc: a handle is null");
     smg_vk_instance *instance = NULL;
-    SMG_TRY(smg_vk_instance_wrap(context, desc->instance, desc->get_instance_proc_addr,
-                                 desc->api_version, &instance));
+    SMG_TRY(smg_vk_instance_wrap(context, desc->instance, desc->get_instance_proc_addr, desc->api_version, &instance));
     smg_vk_device *dev = NULL;
     smg_status status = new_device(context, instance, 0, &dev);
     if (status == SMG_OK) status = adopt(dev, desc);
@@ -290,10 +278,18 @@ void smg_vk_close(smg_vk_device *dev) {
 
 /* ---- small answers -------------------------------------------------------------------------- */
 
-const smg_target *smg_vk_target(const smg_vk_device *dev) { return &dev->target; }
-int smg_vk_validation_errors(const smg_vk_device *dev) { return dev->instance->validation_messages; }
-bool smg_vk_validation_on(const smg_vk_device *dev) { return dev->instance->validation; }
-void smg_vk_keep_stats(smg_vk_device *dev, bool keep) { dev->keep_stats = keep; }
+const smg_target *smg_vk_target(const smg_vk_device *dev) {
+    return &dev->target;
+}
+int smg_vk_validation_errors(const smg_vk_device *dev) {
+    return dev->instance->validation_messages;
+}
+bool smg_vk_validation_on(const smg_vk_device *dev) {
+    return dev->instance->validation;
+}
+void smg_vk_keep_stats(smg_vk_device *dev, bool keep) {
+    dev->keep_stats = keep;
+}
 
 bool smg_vk_host_is_device(const smg_vk_device *dev) {
     return dev->target.type == SMG_DEVICE_CPU || dev->target.type == SMG_DEVICE_INTEGRATED;

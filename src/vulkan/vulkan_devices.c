@@ -13,18 +13,16 @@ static smg_device_type device_type(VkPhysicalDeviceType type) {
     }
 }
 
-smg_status smg_vk_list_extensions(smg_vk_instance *instance, smg_arena *arena,
-                                  VkPhysicalDevice physical, smg_vk_extensions *out_extensions) {
+smg_status smg_vk_list_extensions(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical,
+                                  smg_vk_extensions *out_extensions) {
     out_extensions->items = NULL;
     out_extensions->count = 0;
     uint32_t count = 0;
-    VkResult result =
-        instance->fn.EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
+    VkResult result = instance->fn.EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
     if (result == VK_SUCCESS && count > 0) {
         out_extensions->items = SMG_ARENA_ARRAY(arena, VkExtensionProperties, count);
         if (!out_extensions->items) return SMG_MEMORY;
-        result = instance->fn.EnumerateDeviceExtensionProperties(physical, NULL, &count,
-                                                                 out_extensions->items);
+        result = instance->fn.EnumerateDeviceExtensionProperties(physical, NULL, &count, out_extensions->items);
     }
     if (result < VK_SUCCESS)
         return smg_fail(instance->ctx, SMG_DEVICE, "vkEnumerateDeviceExtensionProperties failed: %s",
@@ -39,8 +37,8 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     return false;
 }
 
-bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical,
-                           uint32_t *out_family, uint32_t *out_timestamp_bits) {
+bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical, uint32_t *out_family,
+                           uint32_t *out_timestamp_bits) {
     uint32_t count = 0;
     instance->fn.GetPhysicalDeviceQueueFamilyProperties(physical, &count, NULL);
     if (count == 0) return false;
@@ -56,21 +54,19 @@ bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysic
     return false;
 }
 
-smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena,
-                                VkPhysicalDevice **out_list, int *out_count) {
+smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice **out_list,
+                                int *out_count) {
     *out_list = NULL;
     *out_count = 0;
     uint32_t count = 0;
     VkResult result = instance->fn.EnumeratePhysicalDevices(instance->handle, &count, NULL);
     if (result < VK_SUCCESS)
-        return smg_fail(instance->ctx, SMG_DEVICE, "vkEnumeratePhysicalDevices failed: %s",
-                        smg_vk_result_word(result));
+        return smg_fail(instance->ctx, SMG_DEVICE, "vkEnumeratePhysicalDevices failed: %s", smg_vk_result_word(result));
     VkPhysicalDevice *all = SMG_ARENA_ARRAY(arena, VkPhysicalDevice, (size_t)count + 1);
     if (!all) return SMG_MEMORY;
     if (count > 0) result = instance->fn.EnumeratePhysicalDevices(instance->handle, &count, all);
     if (result < VK_SUCCESS)
-        return smg_fail(instance->ctx, SMG_DEVICE, "vkEnumeratePhysicalDevices failed: %s",
-                        smg_vk_result_word(result));
+        return smg_fail(instance->ctx, SMG_DEVICE, "vkEnumeratePhysicalDevices failed: %s", smg_vk_result_word(result));
     int kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         VkPhysicalDeviceProperties properties;
@@ -81,8 +77,7 @@ smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena,
     }
     if (kept == 0)
         return smg_fail(instance->ctx, SMG_NOT_FOUND,
-                        "no Vulkan 1.1 device with a compute queue (the loader lists %u devices)",
-                        (unsigned)count);
+                        "no Vulkan 1.1 device with a compute queue (the loader lists %u devices)", (unsigned)count);
     *out_list = all;
     *out_count = kept;
     return SMG_OK;
@@ -91,22 +86,16 @@ smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena,
 static void describe_driver(smg_vk_instance *instance, VkPhysicalDevice physical,
                             const VkPhysicalDeviceProperties *properties, smg_vk_device_info *info) {
     /* Core since 1.2; older devices ignore a structure they do not know, and it stays empty. */
-    VkPhysicalDeviceDriverProperties driver = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
-    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                       .pNext = &driver};
-    if (properties->apiVersion >= VK_API_VERSION_1_2)
-        instance->fn.GetPhysicalDeviceProperties2(physical, &all);
+    VkPhysicalDeviceDriverProperties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+    if (properties->apiVersion >= VK_API_VERSION_1_2) instance->fn.GetPhysicalDeviceProperties2(physical, &all);
     if (driver.driverName[0])
-        snprintf(info->driver, sizeof info->driver, "%.120s %.120s", driver.driverName,
-                 driver.driverInfo);
+        snprintf(info->driver, sizeof info->driver, "%.120s %.120s", driver.driverName, driver.driverInfo);
     else
-        snprintf(info->driver, sizeof info->driver, "version %08x",
-                 (unsigned)properties->driverVersion);
+        snprintf(info->driver, sizeof info->driver, "version %08x", (unsigned)properties->driverVersion);
 }
 
-void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int index,
-                     smg_vk_device_info *out_info) {
+void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int index, smg_vk_device_info *out_info) {
     memset(out_info, 0, sizeof *out_info);
     VkPhysicalDeviceProperties properties;
     instance->fn.GetPhysicalDeviceProperties(physical, &properties);
@@ -120,16 +109,13 @@ void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int i
     VkPhysicalDeviceMemoryProperties memory;
     instance->fn.GetPhysicalDeviceMemoryProperties(physical, &memory);
     for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
-        int64_t size = memory.memoryHeaps[i].size > INT64_MAX ? INT64_MAX
-                                                              : (int64_t)memory.memoryHeaps[i].size;
-        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
-            size > out_info->local_bytes)
+        int64_t size = memory.memoryHeaps[i].size > INT64_MAX ? INT64_MAX : (int64_t)memory.memoryHeaps[i].size;
+        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && size > out_info->local_bytes)
             out_info->local_bytes = size;
     }
 }
 
-smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list,
-                          int *out_count) {
+smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list, int *out_count) {
     *out_list = NULL;
     *out_count = 0;
     smg_vk_instance *instance = NULL;

@@ -4,8 +4,7 @@
 #include "vulkan/vulkan_private.h"
 
 static void add_extension(smg_vk_features *features, const char *name) {
-    if (features->extension_count < SMG_VK_MAX_EXTENSIONS)
-        features->extensions[features->extension_count++] = name;
+    if (features->extension_count < SMG_VK_MAX_EXTENSIONS) features->extensions[features->extension_count++] = name;
 }
 
 /* Extensions without a feature bit that are used where present. */
@@ -13,15 +12,12 @@ static const struct {
     const char *name;
     uint32_t core_version;
 } plain_extensions[] = {
-    {"VK_KHR_driver_properties", VK_API_VERSION_1_2},
-    {"VK_KHR_shader_float_controls", VK_API_VERSION_1_2},
-    {"VK_KHR_spirv_1_4", VK_API_VERSION_1_2},
-    {"VK_EXT_memory_budget", UINT32_MAX},
+    {"VK_KHR_driver_properties", VK_API_VERSION_1_2}, {"VK_KHR_shader_float_controls", VK_API_VERSION_1_2},
+    {"VK_KHR_spirv_1_4", VK_API_VERSION_1_2},         {"VK_EXT_memory_budget", UINT32_MAX},
     {"VK_KHR_portability_subset", UINT32_MAX},
 };
 
-static void add_plain_extensions(uint32_t api_version, const smg_vk_extensions *extensions,
-                                 smg_vk_features *features) {
+static void add_plain_extensions(uint32_t api_version, const smg_vk_extensions *extensions, smg_vk_features *features) {
     for (size_t i = 0; i < SMG_COUNT_OF(plain_extensions); i++)
         if (api_version < plain_extensions[i].core_version &&
             smg_vk_has_extension(extensions, plain_extensions[i].name))
@@ -34,8 +30,7 @@ static bool offered(uint32_t api_version, const smg_vk_extensions *extensions, c
 }
 
 void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical, uint32_t api_version,
-                            const smg_vk_extensions *extensions, unsigned flags,
-                            smg_vk_features *out_features) {
+                            const smg_vk_extensions *extensions, unsigned flags, smg_vk_features *out_features) {
     smg_vk_features *chosen = out_features;
     memset(chosen, 0, sizeof *chosen);
     chosen->core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
@@ -45,11 +40,11 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
     smg_vk_features have;
     memset(&have, 0, sizeof have);
     have.core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-#define CHAIN(field, type, stype, extension, version)                                              \
-    if (offered(api_version, extensions, extension, version)) {                                    \
-        have.field.sType = stype;                                                                  \
-        have.field.pNext = have.core.pNext;                                                        \
-        have.core.pNext = &have.field;                                                             \
+#define CHAIN(field, type, stype, extension, version)                                                                  \
+    if (offered(api_version, extensions, extension, version)) {                                                        \
+        have.field.sType = stype;                                                                                      \
+        have.field.pNext = have.core.pNext;                                                                            \
+        have.core.pNext = &have.field;                                                                                 \
     }
     SMG_VK_FEATURE_STRUCTS(CHAIN)
 #undef CHAIN
@@ -62,14 +57,13 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
     SMG_VK_WANTED(TAKE)
 #undef TAKE
     /* Shaders have atomics of device scope, which the memory model alone would forbid. */
-    if (!have.memory_model.vulkanMemoryModelDeviceScope)
-        chosen->memory_model.vulkanMemoryModel = VK_FALSE;
-#define CHAIN(field, type, stype, extension, version)                                              \
-    if (have.field.sType) {                                                                        \
-        chosen->field.sType = stype;                                                               \
-        chosen->field.pNext = chosen->core.pNext;                                                  \
-        chosen->core.pNext = &chosen->field;                                                       \
-        if (api_version < (version)) add_extension(chosen, extension);                             \
+    if (!have.memory_model.vulkanMemoryModelDeviceScope) chosen->memory_model.vulkanMemoryModel = VK_FALSE;
+#define CHAIN(field, type, stype, extension, version)                                                                  \
+    if (have.field.sType) {                                                                                            \
+        chosen->field.sType = stype;                                                                                   \
+        chosen->field.pNext = chosen->core.pNext;                                                                      \
+        chosen->core.pNext = &chosen->field;                                                                           \
+        if (api_version < (version)) add_extension(chosen, extension);                                                 \
     }
     SMG_VK_FEATURE_STRUCTS(CHAIN)
 #undef CHAIN
@@ -105,7 +99,7 @@ static void take_vulkan13(const void *link, smg_vk_features *out) {
 static void take_named(const void *link, VkStructureType stype, smg_vk_features *out) {
     smg_vk_features seen;
     memset(&seen, 0, sizeof seen);
-#define COPY(field, type, wanted, extension, version)                                              \
+#define COPY(field, type, wanted, extension, version)                                                                  \
     if (stype == (wanted)) memcpy(&seen.field, link, sizeof seen.field);
     SMG_VK_FEATURE_STRUCTS(COPY)
 #undef COPY
@@ -122,19 +116,12 @@ void smg_vk_features_from_chain(const void *chain, const char *const *extensions
     for (const VkBaseInStructure *link = chain; link; link = link->pNext) {
         switch (link->sType) {
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
-            memcpy(&out_features->core.features,
-                   &((const VkPhysicalDeviceFeatures2 *)(const void *)link)->features,
+            memcpy(&out_features->core.features, &((const VkPhysicalDeviceFeatures2 *)(const void *)link)->features,
                    sizeof out_features->core.features);
             break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
-            take_vulkan11(link, out_features);
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
-            take_vulkan12(link, out_features);
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES:
-            take_vulkan13(link, out_features);
-            break;
+        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES: take_vulkan11(link, out_features); break;
+        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: take_vulkan12(link, out_features); break;
+        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: take_vulkan13(link, out_features); break;
         default: take_named(link, link->sType, out_features); break;
         }
     }

@@ -11,8 +11,7 @@ static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                  VkDebugUtilsMessageTypeFlagsEXT types,
-                                                 const VkDebugUtilsMessengerCallbackDataEXT *data,
-                                                 void *user) {
+                                                 const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
     (void)severity;
     smg_vk_instance *instance = user;
     if (!(types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return VK_FALSE;
@@ -29,9 +28,8 @@ static bool validation_wanted(void) {
 }
 
 static bool layer_present(smg_context *ctx) {
-    PFN_vkEnumerateInstanceLayerProperties list =
-        (PFN_vkEnumerateInstanceLayerProperties)(void (*)(void))vkGetInstanceProcAddr(
-            NULL, "vkEnumerateInstanceLayerProperties");
+    PFN_vkEnumerateInstanceLayerProperties list = (PFN_vkEnumerateInstanceLayerProperties)(void (*)(
+        void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceLayerProperties");
     uint32_t count = 0;
     if (!list || list(&count, NULL) != VK_SUCCESS || count == 0) return false;
     VkLayerProperties *layers = smg_alloc(ctx, count, sizeof *layers);
@@ -45,11 +43,11 @@ static bool layer_present(smg_context *ctx) {
 }
 
 static smg_status load_table(smg_vk_instance *instance, PFN_vkGetInstanceProcAddr get_proc) {
-#define LOAD(function)                                                                                 \
+#define LOAD(function)                                                                                                 \
     instance->fn.function = (PFN_vk##function)(void (*)(void))get_proc(instance->handle, "vk" #function);
-#define REQUIRE(function)                                                                              \
-    LOAD(function)                                                                                     \
-    if (!instance->fn.function)                                                                        \
+#define REQUIRE(function)                                                                                              \
+    LOAD(function)                                                                                                     \
+    if (!instance->fn.function)                                                                                        \
         return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vk" #function);
     SMG_VK_INSTANCE_FUNCTIONS(REQUIRE)
     SMG_VK_INSTANCE_OPTIONAL(LOAD)
@@ -61,8 +59,8 @@ static smg_status load_table(smg_vk_instance *instance, PFN_vkGetInstanceProcAdd
 static VkDebugUtilsMessengerCreateInfoEXT messenger_info(smg_vk_instance *instance) {
     return (VkDebugUtilsMessengerCreateInfoEXT){
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
-        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
-                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageSeverity =
+            VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
         .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
         .pfnUserCallback = on_message,
         .pUserData = instance,
@@ -70,33 +68,28 @@ static VkDebugUtilsMessengerCreateInfoEXT messenger_info(smg_vk_instance *instan
 }
 
 static bool loader_has_extension(smg_context *ctx, const char *name) {
-    PFN_vkEnumerateInstanceExtensionProperties list =
-        (PFN_vkEnumerateInstanceExtensionProperties)(void (*)(void))vkGetInstanceProcAddr(
-            NULL, "vkEnumerateInstanceExtensionProperties");
+    PFN_vkEnumerateInstanceExtensionProperties list = (PFN_vkEnumerateInstanceExtensionProperties)(void (*)(
+        void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceExtensionProperties");
     uint32_t count = 0;
     if (!list || list(NULL, &count, NULL) != VK_SUCCESS || count == 0) return false;
     VkExtensionProperties *items = smg_alloc(ctx, count, sizeof *items);
     uint32_t capacity = count;
     bool found = false;
     if (items && list(NULL, &count, items) >= VK_SUCCESS)
-        for (uint32_t i = 0; i < count && i < capacity; i++)
-            found = found || strcmp(items[i].extensionName, name) == 0;
+        for (uint32_t i = 0; i < count && i < capacity; i++) found = found || strcmp(items[i].extensionName, name) == 0;
     smg_free(ctx, items, capacity * sizeof *items);
     return found;
 }
 
 static smg_status create_handle(smg_vk_instance *instance) {
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))vkGetInstanceProcAddr(
-        NULL, "vkCreateInstance");
-    if (!create)
-        return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vkCreateInstance");
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))vkGetInstanceProcAddr(NULL, "vkCreateInstance");
+    if (!create) return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vkCreateInstance");
     /* Without the second setting the layer takes kernels for harmless: it does not look at what they
      * read and write through descriptors. */
     const VkBool32 yes = VK_TRUE;
     const VkLayerSettingEXT settings[] = {
         {validation_layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes},
-        {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1,
-         &yes},
+        {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &yes},
     };
     const VkLayerSettingsCreateInfoEXT validation = {
         .sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT,
@@ -131,7 +124,7 @@ static smg_status create_handle(smg_vk_instance *instance) {
     VkResult result = create(&info, NULL, &instance->handle);
     if (result == VK_SUCCESS) return SMG_OK;
     instance->handle = VK_NULL_HANDLE;
-    smg_status code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? SMG_MEMORY
+    smg_status code = result == VK_ERROR_OUT_OF_HOST_MEMORY    ? SMG_MEMORY
                       : result == VK_ERROR_INCOMPATIBLE_DRIVER ? SMG_NOT_FOUND
                                                                : SMG_DEVICE;
     return smg_fail(instance->ctx, code, "vkCreateInstance failed: %s%s", smg_vk_result_word(result),
@@ -141,11 +134,9 @@ static smg_status create_handle(smg_vk_instance *instance) {
 static smg_status open_loader(smg_context *ctx) {
     /* volk keeps the loader's entry points in globals; this writes the same values every time. */
     if (volkInitialize() != VK_SUCCESS || !vkGetInstanceProcAddr)
-        return smg_fail(ctx, SMG_NOT_FOUND,
-                        "no Vulkan loader: install one (Debian: libvulkan1) and a driver");
+        return smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan loader: install one (Debian: libvulkan1) and a driver");
     PFN_vkEnumerateInstanceVersion version =
-        (PFN_vkEnumerateInstanceVersion)(void (*)(void))vkGetInstanceProcAddr(
-            NULL, "vkEnumerateInstanceVersion");
+        (PFN_vkEnumerateInstanceVersion)(void (*)(void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
     uint32_t found = VK_API_VERSION_1_0;
     if (!version || version(&found) != VK_SUCCESS || found < VK_API_VERSION_1_1)
         return smg_fail(ctx, SMG_UNSUPPORTED, "the Vulkan loader is of version 1.0, 1.1 is needed");
@@ -163,15 +154,14 @@ smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instan
     if (validation_wanted()) {
         instance->validation = layer_present(ctx);
         if (!instance->validation)
-            smg_log(ctx, SMG_LOG_WARNING, "SMG_VALIDATION is set but %s is not installed",
-                    validation_layer);
+            smg_log(ctx, SMG_LOG_WARNING, "SMG_VALIDATION is set but %s is not installed", validation_layer);
     }
     smg_status status = create_handle(instance);
     if (status == SMG_OK) status = load_table(instance, vkGetInstanceProcAddr);
     if (status == SMG_OK && instance->validation && instance->fn.CreateDebugUtilsMessengerEXT) {
         VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(instance);
-        if (instance->fn.CreateDebugUtilsMessengerEXT(instance->handle, &info, NULL,
-                                                      &instance->messenger) != VK_SUCCESS)
+        if (instance->fn.CreateDebugUtilsMessengerEXT(instance->handle, &info, NULL, &instance->messenger) !=
+            VK_SUCCESS)
             instance->messenger = VK_NULL_HANDLE;
     }
     if (status != SMG_OK) {
@@ -182,9 +172,8 @@ smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instan
     return SMG_OK;
 }
 
-smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle,
-                                PFN_vkGetInstanceProcAddr get_proc, uint32_t api_version,
-                                smg_vk_instance **out_instance) {
+smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle, PFN_vkGetInstanceProcAddr get_proc,
+                                uint32_t api_version, smg_vk_instance **out_instance) {
     *out_instance = NULL;
     smg_vk_instance *instance = smg_alloc(ctx, 1, sizeof *instance);
     if (!instance) return SMG_MEMORY;

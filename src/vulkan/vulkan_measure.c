@@ -19,11 +19,12 @@ static uint32_t float_bits(float value) {
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static int64_t at_most(int64_t value, int64_t limit) { return value < limit ? value : limit; }
+static int64_t at_most(int64_t value, int64_t limit) {
+    return value < limit ? value : limit;
+}
 
-static smg_status make_pipeline(smg_vk_bench *bench, const char *name, const uint32_t *words,
-                                size_t bytes, int64_t local_size, int bindings,
-                                smg_vk_pipeline **out_pipeline) {
+static smg_status make_pipeline(smg_vk_bench *bench, const char *name, const uint32_t *words, size_t bytes,
+                                int64_t local_size, int bindings, smg_vk_pipeline **out_pipeline) {
     const uint32_t size = (uint32_t)local_size;
     const smg_vk_pipeline_desc desc = {
         .name = name,
@@ -52,18 +53,17 @@ static smg_status create(smg_vk_bench *bench) {
     int64_t most = at_most(target->max_invocations, target->max_size_x);
     bench->fma_size = at_most(1024, most);
     bench->read_size = at_most(256, most);
-    SMG_TRY(make_pipeline(bench, "calibrate fma", smg_calibrate_fma, sizeof smg_calibrate_fma,
-                          bench->fma_size, 1, &bench->fma));
-    SMG_TRY(make_pipeline(bench, "calibrate read", smg_calibrate_read, sizeof smg_calibrate_read,
-                          bench->read_size, 2, &bench->read));
-    SMG_TRY(make_pipeline(bench, "calibrate barrier", smg_calibrate_barrier,
-                          sizeof smg_calibrate_barrier, bench->read_size, 1, &bench->barrier));
-    SMG_TRY(make_pipeline(bench, "calibrate noise", smg_calibrate_noise, sizeof smg_calibrate_noise,
-                          bench->read_size, 1, &bench->noise));
+    SMG_TRY(make_pipeline(bench, "calibrate fma", smg_calibrate_fma, sizeof smg_calibrate_fma, bench->fma_size, 1,
+                          &bench->fma));
+    SMG_TRY(make_pipeline(bench, "calibrate read", smg_calibrate_read, sizeof smg_calibrate_read, bench->read_size, 2,
+                          &bench->read));
+    SMG_TRY(make_pipeline(bench, "calibrate barrier", smg_calibrate_barrier, sizeof smg_calibrate_barrier,
+                          bench->read_size, 1, &bench->barrier));
+    SMG_TRY(make_pipeline(bench, "calibrate noise", smg_calibrate_noise, sizeof smg_calibrate_noise, bench->read_size,
+                          1, &bench->noise));
     bench->cores = target->cores;
     bench->data_bytes = data_size(dev);
-    SMG_TRY(smg_vk_buffer_create(dev, "calibrate data", bench->data_bytes, SMG_VK_DEVICE,
-                                 &bench->data));
+    SMG_TRY(smg_vk_buffer_create(dev, "calibrate data", bench->data_bytes, SMG_VK_DEVICE, &bench->data));
     return smg_vk_buffer_create(dev, "calibrate result", 256, SMG_VK_DEVICE, &bench->result);
 }
 
@@ -113,8 +113,8 @@ static smg_status time_work(smg_vk_bench *bench, const work *w, int tries, doubl
     SMG_TRY(smg_vk_recording_begin(bench->dev, 2, &rec));
     smg_vk_record_timestamp(rec, 0);
     for (int i = 0; i < w->dispatches; i++) {
-        smg_vk_record_dispatch(rec, w->pipeline, w->bindings, w->binding_count, &w->push,
-                               sizeof w->push, w->groups, 1, 1);
+        smg_vk_record_dispatch(rec, w->pipeline, w->bindings, w->binding_count, &w->push, sizeof w->push, w->groups, 1,
+                               1);
         smg_vk_record_barrier(rec);
     }
     smg_vk_record_timestamp(rec, 1);

@@ -29,8 +29,7 @@ static int score_type(const smg_vk_device *dev, VkMemoryPropertyFlags flags, smg
     return -1;
 }
 
-static bool choose_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffer_kind kind,
-                        uint32_t *out_type) {
+static bool choose_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffer_kind kind, uint32_t *out_type) {
     int best = -1;
     for (uint32_t i = 0; i < dev->memory.memoryTypeCount; i++) {
         if (!(allowed >> i & 1u)) continue;
@@ -45,8 +44,7 @@ static bool choose_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffe
 
 static smg_status check_size(smg_vk_device *dev, const char *label, int64_t bytes) {
     if (bytes <= 0)
-        return smg_fail(dev->ctx, SMG_INVALID, "buffer '%s' has %lld bytes, must be positive", label,
-                        (long long)bytes);
+        return smg_fail(dev->ctx, SMG_INVALID, "buffer '%s' has %lld bytes, must be positive", label, (long long)bytes);
     if (bytes > dev->target.max_allocation)
         return smg_fail(dev->ctx, SMG_DEVICE_MEMORY,
                         "buffer '%s' needs %lld bytes, one allocation on '%s' has at most %lld", label,
@@ -75,8 +73,8 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     dev->fn.GetBufferMemoryRequirements(dev->handle, buffer->handle, &needs);
     uint32_t type = 0;
     if (!choose_type(dev, needs.memoryTypeBits, buffer->kind, &type))
-        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "'%s' has no memory type for buffer '%s'",
-                        dev->target.name, buffer->label);
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "'%s' has no memory type for buffer '%s'", dev->target.name,
+                        buffer->label);
     const VkMemoryAllocateFlagsInfo addressed = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
@@ -91,25 +89,23 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) {
         buffer->memory = VK_NULL_HANDLE;
         return smg_fail(dev->ctx, SMG_DEVICE_MEMORY,
-                        "vkAllocateMemory: buffer '%s' needs %llu bytes, '%s' has %lld left",
-                        buffer->label, (unsigned long long)needs.size, dev->target.name,
-                        (long long)smg_vk_memory_available(dev));
+                        "vkAllocateMemory: buffer '%s' needs %llu bytes, '%s' has %lld left", buffer->label,
+                        (unsigned long long)needs.size, dev->target.name, (long long)smg_vk_memory_available(dev));
     }
     if (result != VK_SUCCESS) buffer->memory = VK_NULL_HANDLE;
     SMG_TRY(smg_vk_result(dev, result, "vkAllocateMemory", buffer->label));
     result = dev->fn.BindBufferMemory(dev->handle, buffer->handle, buffer->memory, 0);
     SMG_TRY(smg_vk_result(dev, result, "vkBindBufferMemory", buffer->label));
     VkMemoryPropertyFlags flags = dev->memory.memoryTypes[type].propertyFlags;
-    bool map = (flags & MEMORY_HOST) == MEMORY_HOST &&
-               (buffer->kind != SMG_VK_DEVICE || smg_vk_host_is_device(dev));
+    bool map = (flags & MEMORY_HOST) == MEMORY_HOST && (buffer->kind != SMG_VK_DEVICE || smg_vk_host_is_device(dev));
     if (!map) return SMG_OK;
     result = dev->fn.MapMemory(dev->handle, buffer->memory, 0, VK_WHOLE_SIZE, 0, &buffer->mapped);
     if (result != VK_SUCCESS) buffer->mapped = NULL;
     return smg_vk_result(dev, result, "vkMapMemory", buffer->label);
 }
 
-smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes,
-                                smg_vk_buffer_kind kind, smg_vk_buffer **out_buffer) {
+smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+                                smg_vk_buffer **out_buffer) {
     *out_buffer = NULL;
     SMG_TRY(check_size(dev, label, bytes));
     smg_vk_buffer *buffer = smg_alloc(dev->ctx, 1, sizeof *buffer);
@@ -136,8 +132,12 @@ void smg_vk_buffer_destroy(smg_vk_buffer *buffer) {
     smg_free(dev->ctx, buffer, sizeof *buffer);
 }
 
-int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer) { return buffer->bytes; }
-void *smg_vk_buffer_map(smg_vk_buffer *buffer) { return buffer->mapped; }
+int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer) {
+    return buffer->bytes;
+}
+void *smg_vk_buffer_map(smg_vk_buffer *buffer) {
+    return buffer->mapped;
+}
 
 bool smg_vk_has_addresses(const smg_vk_device *dev) {
     return dev->features.addresses.bufferDeviceAddress && dev->features.core.features.shaderInt64 &&
@@ -156,18 +156,15 @@ uint64_t smg_vk_buffer_address(const smg_vk_buffer *buffer) {
 int64_t smg_vk_memory_available(const smg_vk_device *dev) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
-    VkPhysicalDeviceMemoryProperties2 all = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-        .pNext = dev->has_budget ? &budget : NULL};
+    VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+                                             .pNext = dev->has_budget ? &budget : NULL};
     dev->instance->fn.GetPhysicalDeviceMemoryProperties2(dev->physical, &all);
     VkDeviceSize best = 0;
     for (uint32_t i = 0; i < all.memoryProperties.memoryHeapCount; i++) {
         if (!(all.memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
         VkDeviceSize left = all.memoryProperties.memoryHeaps[i].size;
         if (dev->has_budget)
-            left = budget.heapBudget[i] > budget.heapUsage[i]
-                       ? budget.heapBudget[i] - budget.heapUsage[i]
-                       : 0;
+            left = budget.heapBudget[i] > budget.heapUsage[i] ? budget.heapBudget[i] - budget.heapUsage[i] : 0;
         if (left > best) best = left;
     }
     return best > INT64_MAX ? INT64_MAX : (int64_t)best;

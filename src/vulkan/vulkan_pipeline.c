@@ -12,15 +12,12 @@ static smg_status check_counts(smg_vk_device *dev, const smg_vk_pipeline_desc *d
     if (!desc->words || desc->word_count < 5 || desc->words[0] != 0x07230203u)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' is not a SPIR-V module", desc->name);
     if (desc->binding_count < 0 || desc->binding_count > target->max_bindings)
-        return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s' has %d bindings, '%s' allows %lld",
-                        desc->name, desc->binding_count, target->name,
-                        (long long)target->max_bindings);
-    if (desc->push_bytes < 0 || desc->push_bytes % 4 != 0 ||
-        desc->push_bytes > target->max_push_bytes)
+        return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s' has %d bindings, '%s' allows %lld", desc->name,
+                        desc->binding_count, target->name, (long long)target->max_bindings);
+    if (desc->push_bytes < 0 || desc->push_bytes % 4 != 0 || desc->push_bytes > target->max_push_bytes)
         return smg_fail(dev->ctx, SMG_NO_FIT,
-                        "kernel '%s' has %d bytes of push constants, '%s' allows %lld (multiples of 4)",
-                        desc->name, desc->push_bytes, target->name,
-                        (long long)target->max_push_bytes);
+                        "kernel '%s' has %d bytes of push constants, '%s' allows %lld (multiples of 4)", desc->name,
+                        desc->push_bytes, target->name, (long long)target->max_push_bytes);
     if (desc->constant_count < 0 || desc->constant_count > MAX_CONSTANTS)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d constants, at most %d", desc->name,
                         desc->constant_count, MAX_CONSTANTS);
@@ -33,16 +30,14 @@ static smg_status check_size(smg_vk_device *dev, const smg_vk_pipeline_desc *des
     for (int i = 0; i < 3; i++) {
         int64_t size = desc->local_size[i] ? desc->local_size[i] : 1;
         if (size < 1 || size > limits->maxComputeWorkGroupSize[i])
-            return smg_fail(dev->ctx, SMG_NO_FIT,
-                            "kernel '%s': local size %lld in dimension %d, '%s' allows %u", desc->name,
-                            (long long)size, i, dev->target.name,
+            return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s': local size %lld in dimension %d, '%s' allows %u",
+                            desc->name, (long long)size, i, dev->target.name,
                             (unsigned)limits->maxComputeWorkGroupSize[i]);
         invocations *= size;
         if (invocations > dev->target.max_invocations)
             return smg_fail(dev->ctx, SMG_NO_FIT,
-                            "kernel '%s': a workgroup of %d x %d x %d, '%s' allows %lld invocations",
-                            desc->name, desc->local_size[0], desc->local_size[1],
-                            desc->local_size[2], dev->target.name,
+                            "kernel '%s': a workgroup of %d x %d x %d, '%s' allows %lld invocations", desc->name,
+                            desc->local_size[0], desc->local_size[1], desc->local_size[2], dev->target.name,
                             (long long)dev->target.max_invocations);
     }
     return SMG_OK;
@@ -55,15 +50,12 @@ static smg_status check_subgroup(smg_vk_device *dev, const smg_vk_pipeline_desc 
     bool power = size > 0 && (size & (size - 1)) == 0;
     if (!power || size < target->subgroup_min || size > target->subgroup_max ||
         (!target->subgroup_selectable && target->subgroup_min != target->subgroup_max))
-        return smg_fail(dev->ctx, SMG_NO_FIT,
-                        "kernel '%s' needs subgroups of %d, '%s' has %lld .. %lld%s", desc->name, size,
-                        target->name, (long long)target->subgroup_min,
-                        (long long)target->subgroup_max,
+        return smg_fail(dev->ctx, SMG_NO_FIT, "kernel '%s' needs subgroups of %d, '%s' has %lld .. %lld%s", desc->name,
+                        size, target->name, (long long)target->subgroup_min, (long long)target->subgroup_max,
                         target->subgroup_selectable ? "" : " and no choice");
     int x = desc->local_size[0] ? desc->local_size[0] : 1;
     if (desc->full_subgroups && x % size != 0)
-        return smg_fail(dev->ctx, SMG_INVALID,
-                        "kernel '%s': local size %d is not a multiple of the subgroup size %d",
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s': local size %d is not a multiple of the subgroup size %d",
                         desc->name, x, size);
     return SMG_OK;
 }
@@ -83,8 +75,7 @@ static smg_status create_layouts(smg_vk_pipeline *pipeline) {
         .bindingCount = (uint32_t)pipeline->binding_count,
         .pBindings = bindings,
     };
-    VkResult result =
-        dev->fn.CreateDescriptorSetLayout(dev->handle, &set, NULL, &pipeline->set_layout);
+    VkResult result = dev->fn.CreateDescriptorSetLayout(dev->handle, &set, NULL, &pipeline->set_layout);
     if (result != VK_SUCCESS) pipeline->set_layout = VK_NULL_HANDLE;
     SMG_TRY(smg_vk_result(dev, result, "vkCreateDescriptorSetLayout", pipeline->name));
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)pipeline->push_bytes};
@@ -100,8 +91,7 @@ static smg_status create_layouts(smg_vk_pipeline *pipeline) {
     return smg_vk_result(dev, result, "vkCreatePipelineLayout", pipeline->name);
 }
 
-static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc,
-                                VkShaderModule module) {
+static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc, VkShaderModule module) {
     smg_vk_device *dev = pipeline->dev;
     VkSpecializationMapEntry entries[MAX_CONSTANTS];
     for (int i = 0; i < desc->constant_count; i++)
@@ -133,8 +123,7 @@ static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     if (pipeline->has_stats) info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
     dev->cache_used = true;
-    VkResult result =
-        dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
+    VkResult result = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
     if (result != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
     return smg_vk_result(dev, result, "vkCreateComputePipelines", pipeline->name);
 }
@@ -183,7 +172,6 @@ void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline) {
     smg_vk_device *dev = pipeline->dev;
     if (pipeline->handle) dev->fn.DestroyPipeline(dev->handle, pipeline->handle, NULL);
     if (pipeline->layout) dev->fn.DestroyPipelineLayout(dev->handle, pipeline->layout, NULL);
-    if (pipeline->set_layout)
-        dev->fn.DestroyDescriptorSetLayout(dev->handle, pipeline->set_layout, NULL);
+    if (pipeline->set_layout) dev->fn.DestroyDescriptorSetLayout(dev->handle, pipeline->set_layout, NULL);
     smg_free(dev->ctx, pipeline, sizeof *pipeline);
 }

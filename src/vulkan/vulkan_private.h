@@ -73,93 +73,86 @@ typedef struct smg_vk_instance {
 } smg_vk_instance;
 
 smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instance);
-smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle,
-                                PFN_vkGetInstanceProcAddr get_proc, uint32_t api_version,
-                                smg_vk_instance **out_instance);
+smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle, PFN_vkGetInstanceProcAddr get_proc,
+                                uint32_t api_version, smg_vk_instance **out_instance);
 void smg_vk_instance_destroy(smg_vk_instance *instance); /* NULL is fine */
 
 /* Physical devices of Vulkan 1.1 or later with a compute queue, in the arena. */
-smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena,
-                                VkPhysicalDevice **out_list, int *out_count);
+smg_status smg_vk_list_physical(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice **out_list,
+                                int *out_count);
 /* The family to use: compute without graphics is not preferred, because graphics queues are the
  * ones every driver tests; the first family with compute. false: none. */
-bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical,
-                           uint32_t *out_family, uint32_t *out_timestamp_bits);
-void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int index,
-                     smg_vk_device_info *out_info);
+bool smg_vk_compute_family(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical, uint32_t *out_family,
+                           uint32_t *out_timestamp_bits);
+void smg_vk_describe(smg_vk_instance *instance, VkPhysicalDevice physical, int index, smg_vk_device_info *out_info);
 /* The extensions of a device. */
 typedef struct smg_vk_extensions {
     VkExtensionProperties *items;
     uint32_t count;
 } smg_vk_extensions;
-smg_status smg_vk_list_extensions(smg_vk_instance *instance, smg_arena *arena,
-                                  VkPhysicalDevice physical, smg_vk_extensions *out_extensions);
+smg_status smg_vk_list_extensions(smg_vk_instance *instance, smg_arena *arena, VkPhysicalDevice physical,
+                                  smg_vk_extensions *out_extensions);
 bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name);
 
 /* ---- features ------------------------------------------------------------------------------ */
 
 /* X(field, structure, structure type, extension, version that has it without the extension) */
-#define SMG_VK_FEATURE_STRUCTS(X)                                                                  \
-    X(storage16, VkPhysicalDevice16BitStorageFeatures,                                             \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, "VK_KHR_16bit_storage",            \
-      VK_API_VERSION_1_1)                                                                          \
-    X(storage8, VkPhysicalDevice8BitStorageFeatures,                                               \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, "VK_KHR_8bit_storage",              \
-      VK_API_VERSION_1_2)                                                                          \
-    X(float16_int8, VkPhysicalDeviceShaderFloat16Int8Features,                                     \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,                              \
-      "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2)                                            \
-    X(subgroup_types, VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures,                         \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES,                   \
-      "VK_KHR_shader_subgroup_extended_types", VK_API_VERSION_1_2)                                 \
-    X(memory_model, VkPhysicalDeviceVulkanMemoryModelFeatures,                                     \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, "VK_KHR_vulkan_memory_model", \
-      VK_API_VERSION_1_2)                                                                          \
-    X(subgroup_size, VkPhysicalDeviceSubgroupSizeControlFeatures,                                  \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,                            \
-      "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3)                                          \
-    X(maintenance4, VkPhysicalDeviceMaintenance4Features,                                          \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES, "VK_KHR_maintenance4",             \
-      VK_API_VERSION_1_3)                                                                          \
-    X(dot_product, VkPhysicalDeviceShaderIntegerDotProductFeatures,                                \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,                       \
-      "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3)                                     \
-    X(addresses, VkPhysicalDeviceBufferDeviceAddressFeatures,                                      \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,                            \
-      "VK_KHR_buffer_device_address", VK_API_VERSION_1_2)                                          \
-    X(statistics, VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                         \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,               \
-      "VK_KHR_pipeline_executable_properties", UINT32_MAX)                                         \
-    X(matrix, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,                                        \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,                           \
-      "VK_KHR_cooperative_matrix", UINT32_MAX)                                                     \
-    X(matrix2, VkPhysicalDeviceCooperativeMatrix2FeaturesNV,                                       \
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,                          \
-      "VK_NV_cooperative_matrix2", UINT32_MAX)
+#define SMG_VK_FEATURE_STRUCTS(X)                                                                                      \
+    X(storage16, VkPhysicalDevice16BitStorageFeatures, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,       \
+      "VK_KHR_16bit_storage", VK_API_VERSION_1_1)                                                                      \
+    X(storage8, VkPhysicalDevice8BitStorageFeatures, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,          \
+      "VK_KHR_8bit_storage", VK_API_VERSION_1_2)                                                                       \
+    X(float16_int8, VkPhysicalDeviceShaderFloat16Int8Features,                                                         \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, "VK_KHR_shader_float16_int8",                    \
+      VK_API_VERSION_1_2)                                                                                              \
+    X(subgroup_types, VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures,                                             \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES,                                       \
+      "VK_KHR_shader_subgroup_extended_types", VK_API_VERSION_1_2)                                                     \
+    X(memory_model, VkPhysicalDeviceVulkanMemoryModelFeatures,                                                         \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, "VK_KHR_vulkan_memory_model",                    \
+      VK_API_VERSION_1_2)                                                                                              \
+    X(subgroup_size, VkPhysicalDeviceSubgroupSizeControlFeatures,                                                      \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, "VK_EXT_subgroup_size_control",                \
+      VK_API_VERSION_1_3)                                                                                              \
+    X(maintenance4, VkPhysicalDeviceMaintenance4Features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES,    \
+      "VK_KHR_maintenance4", VK_API_VERSION_1_3)                                                                       \
+    X(dot_product, VkPhysicalDeviceShaderIntegerDotProductFeatures,                                                    \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, "VK_KHR_shader_integer_dot_product",      \
+      VK_API_VERSION_1_3)                                                                                              \
+    X(addresses, VkPhysicalDeviceBufferDeviceAddressFeatures,                                                          \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, "VK_KHR_buffer_device_address",                \
+      VK_API_VERSION_1_2)                                                                                              \
+    X(statistics, VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,                                             \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,                                   \
+      "VK_KHR_pipeline_executable_properties", UINT32_MAX)                                                             \
+    X(matrix, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,                                                            \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, "VK_KHR_cooperative_matrix", UINT32_MAX)      \
+    X(matrix2, VkPhysicalDeviceCooperativeMatrix2FeaturesNV,                                                           \
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV, "VK_NV_cooperative_matrix2", UINT32_MAX)
 
 /* X(field, member): what is enabled where offered; core features first. */
 #define SMG_VK_WANTED_CORE(X) X(shaderInt16) X(shaderInt64) X(shaderFloat64)
-#define SMG_VK_WANTED(X)                                                                           \
-    X(storage16, storageBuffer16BitAccess)                                                         \
-    X(storage8, storageBuffer8BitAccess)                                                           \
-    X(float16_int8, shaderFloat16)                                                                 \
-    X(float16_int8, shaderInt8)                                                                    \
-    X(subgroup_types, shaderSubgroupExtendedTypes)                                                 \
-    X(memory_model, vulkanMemoryModel)                                                             \
-    X(memory_model, vulkanMemoryModelDeviceScope)                                                  \
-    X(subgroup_size, subgroupSizeControl)                                                          \
-    X(subgroup_size, computeFullSubgroups)                                                         \
-    X(maintenance4, maintenance4)                                                                  \
-    X(dot_product, shaderIntegerDotProduct)                                                        \
-    X(addresses, bufferDeviceAddress)                                                              \
-    X(statistics, pipelineExecutableInfo)                                                          \
-    X(matrix, cooperativeMatrix)                                                                   \
-    X(matrix2, cooperativeMatrixWorkgroupScope)                                                    \
-    X(matrix2, cooperativeMatrixFlexibleDimensions)                                                \
-    X(matrix2, cooperativeMatrixReductions)                                                        \
-    X(matrix2, cooperativeMatrixConversions)                                                       \
-    X(matrix2, cooperativeMatrixPerElementOperations)                                              \
-    X(matrix2, cooperativeMatrixTensorAddressing)                                                  \
+#define SMG_VK_WANTED(X)                                                                                               \
+    X(storage16, storageBuffer16BitAccess)                                                                             \
+    X(storage8, storageBuffer8BitAccess)                                                                               \
+    X(float16_int8, shaderFloat16)                                                                                     \
+    X(float16_int8, shaderInt8)                                                                                        \
+    X(subgroup_types, shaderSubgroupExtendedTypes)                                                                     \
+    X(memory_model, vulkanMemoryModel)                                                                                 \
+    X(memory_model, vulkanMemoryModelDeviceScope)                                                                      \
+    X(subgroup_size, subgroupSizeControl)                                                                              \
+    X(subgroup_size, computeFullSubgroups)                                                                             \
+    X(maintenance4, maintenance4)                                                                                      \
+    X(dot_product, shaderIntegerDotProduct)                                                                            \
+    X(addresses, bufferDeviceAddress)                                                                                  \
+    X(statistics, pipelineExecutableInfo)                                                                              \
+    X(matrix, cooperativeMatrix)                                                                                       \
+    X(matrix2, cooperativeMatrixWorkgroupScope)                                                                        \
+    X(matrix2, cooperativeMatrixFlexibleDimensions)                                                                    \
+    X(matrix2, cooperativeMatrixReductions)                                                                            \
+    X(matrix2, cooperativeMatrixConversions)                                                                           \
+    X(matrix2, cooperativeMatrixPerElementOperations)                                                                  \
+    X(matrix2, cooperativeMatrixTensorAddressing)                                                                      \
     X(matrix2, cooperativeMatrixBlockLoads)
 
 /* Devices offer a million bindings; kernels use a handful, and arrays of this size sit on the stack. */
@@ -176,8 +169,7 @@ typedef struct smg_vk_features {
 
 /* What the device offers of the wanted features, ready to be passed to vkCreateDevice. */
 void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical, uint32_t api_version,
-                            const smg_vk_extensions *extensions, unsigned flags,
-                            smg_vk_features *out_features);
+                            const smg_vk_extensions *extensions, unsigned flags, smg_vk_features *out_features);
 /* What an application's create chain enabled. */
 void smg_vk_features_from_chain(const void *chain, const char *const *extensions, uint32_t count,
                                 smg_vk_features *out_features);
@@ -223,7 +215,7 @@ smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, 
 const char *smg_vk_result_word(VkResult result);
 smg_status smg_vk_check_alive(smg_vk_device *dev);
 bool smg_vk_host_is_device(const smg_vk_device *dev); /* memory is shared: cpu, integrated */
-bool smg_vk_has_addresses(const smg_vk_device *dev); /* buffers have 64-bit addresses, and shaders 64-bit integers */
+bool smg_vk_has_addresses(const smg_vk_device *dev);  /* buffers have 64-bit addresses, and shaders 64-bit integers */
 
 /* Queried facts into dev->target. */
 smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *extensions);

@@ -5,13 +5,15 @@
 
 #include <stdio.h>
 
-#define SET(target, field, value)                                                                  \
-    do {                                                                                           \
-        (target)->field = (value);                                                                 \
-        (target)->field##_from = SMG_FACT_QUERIED;                                                 \
+#define SET(target, field, value)                                                                                      \
+    do {                                                                                                               \
+        (target)->field = (value);                                                                                     \
+        (target)->field##_from = SMG_FACT_QUERIED;                                                                     \
     } while (0)
 
-static int64_t clamp_size(VkDeviceSize size) { return size > INT64_MAX ? INT64_MAX : (int64_t)size; }
+static int64_t clamp_size(VkDeviceSize size) {
+    return size > INT64_MAX ? INT64_MAX : (int64_t)size;
+}
 
 static void query_limits(smg_target *target, const VkPhysicalDeviceLimits *limits) {
     SET(target, shared_bytes, limits->maxComputeSharedMemorySize);
@@ -21,8 +23,7 @@ static void query_limits(smg_target *target, const VkPhysicalDeviceLimits *limit
     SET(target, max_grid_y, limits->maxComputeWorkGroupCount[1]);
     SET(target, max_grid_z, limits->maxComputeWorkGroupCount[2]);
     int64_t bindings = limits->maxPerStageDescriptorStorageBuffers;
-    if (bindings > limits->maxDescriptorSetStorageBuffers)
-        bindings = limits->maxDescriptorSetStorageBuffers;
+    if (bindings > limits->maxDescriptorSetStorageBuffers) bindings = limits->maxDescriptorSetStorageBuffers;
     if (bindings > limits->maxPerStageResources) bindings = limits->maxPerStageResources;
     SET(target, max_bindings, bindings < SMG_VK_MAX_BINDINGS ? bindings : SMG_VK_MAX_BINDINGS);
     SET(target, max_buffer_range, limits->maxStorageBufferRange);
@@ -86,14 +87,13 @@ static void link_next(VkPhysicalDeviceProperties2 *head, void *structure) {
 }
 
 static void query_properties(smg_vk_device *dev, const smg_vk_extensions *extensions) {
-    VkPhysicalDeviceSubgroupProperties subgroups = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
-    VkPhysicalDeviceMaintenance3Properties sizes = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+    VkPhysicalDeviceSubgroupProperties subgroups = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    VkPhysicalDeviceMaintenance3Properties sizes = {.sType =
+                                                        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
     VkPhysicalDeviceSubgroupSizeControlProperties control = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
-    VkPhysicalDeviceFloatControlsProperties floats = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+    VkPhysicalDeviceFloatControlsProperties floats = {.sType =
+                                                          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
     core_properties cores = {
         .nvidia = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV},
         .amd = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD},
@@ -103,17 +103,14 @@ static void query_properties(smg_vk_device *dev, const smg_vk_extensions *extens
     link_next(&all, &subgroups);
     link_next(&all, &sizes);
     bool optional = !(dev->flags & SMG_VK_NO_OPTIONAL);
-    if (optional && (dev->api_version >= VK_API_VERSION_1_3 ||
-                     smg_vk_has_extension(extensions, "VK_EXT_subgroup_size_control")))
+    if (optional &&
+        (dev->api_version >= VK_API_VERSION_1_3 || smg_vk_has_extension(extensions, "VK_EXT_subgroup_size_control")))
         link_next(&all, &control);
-    if (dev->api_version >= VK_API_VERSION_1_2 ||
-        smg_vk_has_extension(extensions, "VK_KHR_shader_float_controls"))
+    if (dev->api_version >= VK_API_VERSION_1_2 || smg_vk_has_extension(extensions, "VK_KHR_shader_float_controls"))
         link_next(&all, &floats);
     if (smg_vk_has_extension(extensions, "VK_NV_shader_sm_builtins")) link_next(&all, &cores.nvidia);
-    if (smg_vk_has_extension(extensions, "VK_AMD_shader_core_properties"))
-        link_next(&all, &cores.amd);
-    if (smg_vk_has_extension(extensions, "VK_ARM_shader_core_builtins"))
-        link_next(&all, &cores.arm);
+    if (smg_vk_has_extension(extensions, "VK_AMD_shader_core_properties")) link_next(&all, &cores.amd);
+    if (smg_vk_has_extension(extensions, "VK_ARM_shader_core_builtins")) link_next(&all, &cores.arm);
     dev->instance->fn.GetPhysicalDeviceProperties2(dev->physical, &all);
     query_subgroups(dev, &subgroups, &control);
     set_cores(&dev->target, &cores);
@@ -159,11 +156,9 @@ static smg_status query_matrices(smg_vk_device *dev) {
     if (!dev->features.matrix.cooperativeMatrix || !list) return SMG_OK;
     uint32_t count = 0;
     if (list(dev->physical, &count, NULL) < VK_SUCCESS || count == 0) return SMG_OK;
-    VkCooperativeMatrixPropertiesKHR *offered =
-        SMG_ARENA_ARRAY(dev->arena, VkCooperativeMatrixPropertiesKHR, count);
+    VkCooperativeMatrixPropertiesKHR *offered = SMG_ARENA_ARRAY(dev->arena, VkCooperativeMatrixPropertiesKHR, count);
     if (!offered) return SMG_MEMORY;
-    for (uint32_t i = 0; i < count; i++)
-        offered[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    for (uint32_t i = 0; i < count; i++) offered[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
     if (list(dev->physical, &count, offered) < VK_SUCCESS) return SMG_OK;
     for (uint32_t i = 0; i < count; i++) add_matrix(&dev->target, &offered[i]);
     return SMG_OK;

@@ -52,18 +52,15 @@ static smg_status begin_commands(smg_vk_recording *rec) {
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     VkResult result = dev->fn.BeginCommandBuffer(rec->commands, &info);
     SMG_TRY(smg_vk_result(dev, result, "vkBeginCommandBuffer", "recording"));
-    if (rec->queries)
-        dev->fn.CmdResetQueryPool(rec->commands, rec->queries, 0, (uint32_t)rec->slot_count);
+    if (rec->queries) dev->fn.CmdResetQueryPool(rec->commands, rec->queries, 0, (uint32_t)rec->slot_count);
     smg_vk_full_barrier(dev, rec->commands); /* after whatever was submitted before */
     return SMG_OK;
 }
 
-smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots,
-                                  smg_vk_recording **out_rec) {
+smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec) {
     *out_rec = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
-    if (timestamp_slots < 0)
-        return smg_fail(dev->ctx, SMG_INVALID, "a recording with %d timestamps", timestamp_slots);
+    if (timestamp_slots < 0) return smg_fail(dev->ctx, SMG_INVALID, "a recording with %d timestamps", timestamp_slots);
     smg_vk_recording *rec = smg_alloc(dev->ctx, 1, sizeof *rec);
     if (!rec) return SMG_MEMORY;
     rec->dev = dev;
@@ -92,10 +89,8 @@ smg_status smg_vk_recording_end(smg_vk_recording *rec) {
 void smg_vk_recording_destroy(smg_vk_recording *rec) {
     if (!rec) return;
     smg_vk_device *dev = rec->dev;
-    if (rec->in_flight)
-        dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
-    for (int i = 0; i < rec->pools.count; i++)
-        dev->fn.DestroyDescriptorPool(dev->handle, rec->pools.items[i], NULL);
+    if (rec->in_flight) dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
+    for (int i = 0; i < rec->pools.count; i++) dev->fn.DestroyDescriptorPool(dev->handle, rec->pools.items[i], NULL);
     if (rec->queries) dev->fn.DestroyQueryPool(dev->handle, rec->queries, NULL);
     if (rec->fence) dev->fn.DestroyFence(dev->handle, rec->fence, NULL);
     if (rec->commands) dev->fn.FreeCommandBuffers(dev->handle, dev->pool, 1, &rec->commands);
@@ -128,38 +123,30 @@ static smg_status check_binding(smg_vk_recording *rec, const smg_vk_pipeline *pi
     const smg_target *target = &rec->dev->target;
     smg_context *ctx = rec->dev->ctx;
     const smg_vk_buffer *buffer = binding->buffer;
-    if (!buffer)
-        return smg_fail(ctx, SMG_INVALID, "kernel '%s': binding %d has no buffer", pipeline->name,
-                        index);
+    if (!buffer) return smg_fail(ctx, SMG_INVALID, "kernel '%s': binding %d has no buffer", pipeline->name, index);
     int64_t rest = binding->offset >= 0 ? buffer->bytes - binding->offset : -1;
     int64_t most = rest < target->max_buffer_range ? rest : target->max_buffer_range;
     int64_t range = binding->range ? binding->range : most;
     if (rest <= 0 || range < 0 || range > rest)
-        return smg_fail(ctx, SMG_INVALID,
-                        "kernel '%s': binding %d is %lld bytes at %lld of buffer '%s' of %lld bytes",
-                        pipeline->name, index, (long long)binding->range, (long long)binding->offset,
-                        buffer->label, (long long)buffer->bytes);
+        return smg_fail(ctx, SMG_INVALID, "kernel '%s': binding %d is %lld bytes at %lld of buffer '%s' of %lld bytes",
+                        pipeline->name, index, (long long)binding->range, (long long)binding->offset, buffer->label,
+                        (long long)buffer->bytes);
     if (range > target->max_buffer_range)
-        return smg_fail(ctx, SMG_NO_FIT, "kernel '%s': binding %d has %lld bytes, '%s' allows %lld",
-                        pipeline->name, index, (long long)range, target->name,
-                        (long long)target->max_buffer_range);
+        return smg_fail(ctx, SMG_NO_FIT, "kernel '%s': binding %d has %lld bytes, '%s' allows %lld", pipeline->name,
+                        index, (long long)range, target->name, (long long)target->max_buffer_range);
     if (binding->offset % target->buffer_alignment != 0)
-        return smg_fail(ctx, SMG_INVALID,
-                        "kernel '%s': binding %d is at %lld, not a multiple of %lld", pipeline->name,
+        return smg_fail(ctx, SMG_INVALID, "kernel '%s': binding %d is at %lld, not a multiple of %lld", pipeline->name,
                         index, (long long)binding->offset, (long long)target->buffer_alignment);
-    *out_info = (VkDescriptorBufferInfo){buffer->handle, (VkDeviceSize)binding->offset,
-                                         (VkDeviceSize)range};
+    *out_info = (VkDescriptorBufferInfo){buffer->handle, (VkDeviceSize)binding->offset, (VkDeviceSize)range};
     return SMG_OK;
 }
 
-static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                               const smg_vk_binding *bindings) {
+static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings) {
     smg_vk_device *dev = rec->dev;
     int count = pipeline->binding_count;
     if (count == 0) return SMG_OK;
     VkDescriptorBufferInfo infos[SMG_VK_MAX_BINDINGS];
-    for (int i = 0; i < count; i++)
-        SMG_TRY(check_binding(rec, pipeline, i, &bindings[i], &infos[i]));
+    for (int i = 0; i < count; i++) SMG_TRY(check_binding(rec, pipeline, i, &bindings[i], &infos[i]));
     if (rec->sets_left < 1 || rec->descriptors_left < count) SMG_TRY(add_pool(rec));
     const VkDescriptorSetAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
@@ -183,8 +170,7 @@ static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pip
             .pBufferInfo = &infos[i],
         };
     dev->fn.UpdateDescriptorSets(dev->handle, (uint32_t)count, writes, 0, NULL);
-    dev->fn.CmdBindDescriptorSets(rec->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout, 0,
-                                  1, &set, 0, NULL);
+    dev->fn.CmdBindDescriptorSets(rec->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout, 0, 1, &set, 0, NULL);
     return SMG_OK;
 }
 
@@ -201,38 +187,34 @@ static void before_command(smg_vk_recording *rec, int kinds) {
 }
 
 static smg_status prepare_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                                   const smg_vk_binding *bindings, int binding_count,
-                                   const void *push, int push_bytes) {
+                                   const smg_vk_binding *bindings, int binding_count, const void *push,
+                                   int push_bytes) {
     smg_vk_device *dev = rec->dev;
     if (binding_count != pipeline->binding_count || push_bytes != pipeline->push_bytes)
-        return smg_fail(dev->ctx, SMG_INVALID,
-                        "kernel '%s' has %d bindings and %d push bytes, was given %d and %d",
-                        pipeline->name, pipeline->binding_count, pipeline->push_bytes, binding_count,
-                        push_bytes);
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d bindings and %d push bytes, was given %d and %d",
+                        pipeline->name, pipeline->binding_count, pipeline->push_bytes, binding_count, push_bytes);
     dev->fn.CmdBindPipeline(rec->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
     SMG_TRY(bind_buffers(rec, pipeline, bindings));
     if (push_bytes > 0)
-        dev->fn.CmdPushConstants(rec->commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                 (uint32_t)push_bytes, push);
+        dev->fn.CmdPushConstants(rec->commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)push_bytes,
+                                 push);
     return SMG_OK;
 }
 
-static smg_status check_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, int64_t gx,
-                             int64_t gy, int64_t gz) {
+static smg_status check_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, int64_t gx, int64_t gy,
+                             int64_t gz) {
     const smg_target *target = &rec->dev->target;
     if (gx >= 0 && gy >= 0 && gz >= 0 && gx <= target->max_grid_x && gy <= target->max_grid_y &&
         gz <= target->max_grid_z)
         return SMG_OK;
     return smg_fail(rec->dev->ctx, SMG_NO_FIT,
-                    "kernel '%s': a grid of %lld x %lld x %lld, '%s' allows %lld x %lld x %lld",
-                    pipeline->name, (long long)gx, (long long)gy, (long long)gz, target->name,
-                    (long long)target->max_grid_x, (long long)target->max_grid_y,
-                    (long long)target->max_grid_z);
+                    "kernel '%s': a grid of %lld x %lld x %lld, '%s' allows %lld x %lld x %lld", pipeline->name,
+                    (long long)gx, (long long)gy, (long long)gz, target->name, (long long)target->max_grid_x,
+                    (long long)target->max_grid_y, (long long)target->max_grid_z);
 }
 
-void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                            const smg_vk_binding *bindings, int binding_count, const void *push,
-                            int push_bytes, int64_t gx, int64_t gy, int64_t gz) {
+void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                            int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz) {
     if (!recording_open(rec)) return;
     fail(rec, check_grid(rec, pipeline, gx, gy, gz));
     if (rec->status != SMG_OK || gx == 0 || gy == 0 || gz == 0) return;
@@ -242,12 +224,10 @@ void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeli
     rec->dev->fn.CmdDispatch(rec->commands, (uint32_t)gx, (uint32_t)gy, (uint32_t)gz);
 }
 
-static smg_status check_range(smg_vk_recording *rec, const char *what, const smg_vk_buffer *buffer,
-                              int64_t offset, int64_t bytes) {
-    if (offset >= 0 && bytes > 0 && offset <= buffer->bytes && bytes <= buffer->bytes - offset)
-        return SMG_OK;
-    return smg_fail(rec->dev->ctx, SMG_INVALID,
-                    "%s: %lld bytes at %lld are outside buffer '%s' of %lld bytes", what,
+static smg_status check_range(smg_vk_recording *rec, const char *what, const smg_vk_buffer *buffer, int64_t offset,
+                              int64_t bytes) {
+    if (offset >= 0 && bytes > 0 && offset <= buffer->bytes && bytes <= buffer->bytes - offset) return SMG_OK;
+    return smg_fail(rec->dev->ctx, SMG_INVALID, "%s: %lld bytes at %lld are outside buffer '%s' of %lld bytes", what,
                     (long long)bytes, (long long)offset, buffer->label, (long long)buffer->bytes);
 }
 
@@ -255,20 +235,17 @@ void smg_vk_record_barrier(smg_vk_recording *rec) {
     if (recording_open(rec)) rec->kinds_pending = SMG_VK_ANYTHING;
 }
 
-void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset,
-                        smg_vk_buffer *to, int64_t to_offset, int64_t bytes) {
+void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset, smg_vk_buffer *to,
+                        int64_t to_offset, int64_t bytes) {
     if (!recording_open(rec) || bytes == 0) return;
     fail(rec, check_range(rec, "copy from", from, from_offset, bytes));
     fail(rec, check_range(rec, "copy to", to, to_offset, bytes));
     bool overlap = from == to && from_offset < to_offset + bytes && to_offset < from_offset + bytes;
     if (rec->status == SMG_OK && overlap)
-        fail(rec, smg_fail(rec->dev->ctx, SMG_INVALID,
-                           "copy inside buffer '%s': %lld bytes from %lld to %lld overlap",
-                           from->label, (long long)bytes, (long long)from_offset,
-                           (long long)to_offset));
+        fail(rec, smg_fail(rec->dev->ctx, SMG_INVALID, "copy inside buffer '%s': %lld bytes from %lld to %lld overlap",
+                           from->label, (long long)bytes, (long long)from_offset, (long long)to_offset));
     if (rec->status != SMG_OK) return;
-    const VkBufferCopy region = {(VkDeviceSize)from_offset, (VkDeviceSize)to_offset,
-                                 (VkDeviceSize)bytes};
+    const VkBufferCopy region = {(VkDeviceSize)from_offset, (VkDeviceSize)to_offset, (VkDeviceSize)bytes};
     before_command(rec, SMG_VK_COPY);
     rec->dev->fn.CmdCopyBuffer(rec->commands, from->handle, to->handle, 1, &region);
 }
@@ -276,8 +253,7 @@ void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from
 void smg_vk_record_timestamp(smg_vk_recording *rec, int slot) {
     if (!recording_open(rec)) return;
     if (slot < 0 || slot >= rec->slot_count) {
-        fail(rec, smg_fail(rec->dev->ctx, SMG_INVALID, "timestamp %d of a recording with %d", slot,
-                           rec->slot_count));
+        fail(rec, smg_fail(rec->dev->ctx, SMG_INVALID, "timestamp %d of a recording with %d", slot, rec->slot_count));
         return;
     }
     if (!rec->queries) return; /* smg_vk_timestamps says so */
@@ -286,6 +262,5 @@ void smg_vk_record_timestamp(smg_vk_recording *rec, int slot) {
         return;
     }
     rec->slot_used[slot] = true;
-    rec->dev->fn.CmdWriteTimestamp(rec->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, rec->queries,
-                                   (uint32_t)slot);
+    rec->dev->fn.CmdWriteTimestamp(rec->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, rec->queries, (uint32_t)slot);
 }

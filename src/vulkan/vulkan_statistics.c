@@ -25,8 +25,7 @@ static double value_of(const VkPipelineExecutableStatisticKHR *statistic) {
     }
 }
 
-static smg_status read_executable(smg_vk_pipeline *pipeline, smg_arena *arena, uint32_t index,
-                                  stat_list *list) {
+static smg_status read_executable(smg_vk_pipeline *pipeline, smg_arena *arena, uint32_t index, stat_list *list) {
     smg_vk_device *dev = pipeline->dev;
     const VkPipelineExecutableInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
@@ -34,39 +33,32 @@ static smg_status read_executable(smg_vk_pipeline *pipeline, smg_arena *arena, u
         .executableIndex = index,
     };
     uint32_t count = 0;
-    VkResult result =
-        dev->fn.GetPipelineExecutableStatisticsKHR(dev->handle, &info, &count, NULL);
+    VkResult result = dev->fn.GetPipelineExecutableStatisticsKHR(dev->handle, &info, &count, NULL);
     SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutableStatisticsKHR", pipeline->name));
     if (count == 0) return SMG_OK;
-    VkPipelineExecutableStatisticKHR *all =
-        SMG_ARENA_ARRAY(arena, VkPipelineExecutableStatisticKHR, count);
+    VkPipelineExecutableStatisticKHR *all = SMG_ARENA_ARRAY(arena, VkPipelineExecutableStatisticKHR, count);
     if (!all) return SMG_MEMORY;
-    for (uint32_t i = 0; i < count; i++)
-        all[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    for (uint32_t i = 0; i < count; i++) all[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
     result = dev->fn.GetPipelineExecutableStatisticsKHR(dev->handle, &info, &count, all);
     SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutableStatisticsKHR", pipeline->name));
-    for (uint32_t i = 0; i < count; i++)
-        SMG_TRY(push(arena, list, all[i].name, value_of(&all[i])));
+    for (uint32_t i = 0; i < count; i++) SMG_TRY(push(arena, list, all[i].name, value_of(&all[i])));
     return SMG_OK;
 }
 
-smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats,
-                                 int *out_count) {
+smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats, int *out_count) {
     *out_stats = NULL;
     *out_count = 0;
     smg_vk_device *dev = pipeline->dev;
     if (!pipeline->has_stats || !dev->fn.GetPipelineExecutablePropertiesKHR ||
         !dev->fn.GetPipelineExecutableStatisticsKHR)
         return SMG_OK;
-    const VkPipelineInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR,
-                                    .pipeline = pipeline->handle};
+    const VkPipelineInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR, .pipeline = pipeline->handle};
     VkPipelineExecutablePropertiesKHR executables[MAX_EXECUTABLES];
     memset(executables, 0, sizeof executables);
     for (int i = 0; i < MAX_EXECUTABLES; i++)
         executables[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR;
     uint32_t count = MAX_EXECUTABLES;
-    VkResult result =
-        dev->fn.GetPipelineExecutablePropertiesKHR(dev->handle, &info, &count, executables);
+    VkResult result = dev->fn.GetPipelineExecutablePropertiesKHR(dev->handle, &info, &count, executables);
     SMG_TRY(smg_vk_result(dev, result, "vkGetPipelineExecutablePropertiesKHR", pipeline->name));
     stat_list list = {0};
     for (uint32_t i = 0; i < count; i++) {

@@ -38,8 +38,7 @@ smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds) {
             result = dev->fn.GetFenceStatus(dev->handle, rec->fence);
         } while (result == VK_NOT_READY && smg_clock_seconds() < end);
     }
-    if (result == VK_NOT_READY)
-        result = dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
+    if (result == VK_NOT_READY) result = dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
     rec->in_flight = false;
     rec->has_run = result == VK_SUCCESS;
     SMG_TRY(smg_vk_result(dev, result, "vkWaitForFences", "recording"));
@@ -54,24 +53,22 @@ smg_status smg_vk_run(smg_vk_recording *rec) {
 smg_status smg_vk_timestamps(smg_vk_recording *rec, double *out_seconds, int count) {
     smg_vk_device *dev = rec->dev;
     if (!rec->queries)
-        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "the queue of '%s' has no timestamps%s",
-                        dev->target.name, rec->slot_count ? "" : ", and the recording asked for none");
+        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "the queue of '%s' has no timestamps%s", dev->target.name,
+                        rec->slot_count ? "" : ", and the recording asked for none");
     if (count < 1 || count > rec->slot_count || rec->in_flight || !rec->has_run)
-        return smg_fail(dev->ctx, SMG_INVALID, "%d timestamps of a recording with %d that %s", count,
-                        rec->slot_count, rec->has_run ? "has run" : "has not run");
+        return smg_fail(dev->ctx, SMG_INVALID, "%d timestamps of a recording with %d that %s", count, rec->slot_count,
+                        rec->has_run ? "has run" : "has not run");
     for (int i = 0; i < count; i++)
-        if (!rec->slot_used[i])
-            return smg_fail(dev->ctx, SMG_INVALID, "timestamp %d was not recorded", i);
-    VkResult result = dev->fn.GetQueryPoolResults(
-        dev->handle, rec->queries, 0, (uint32_t)count, (size_t)count * sizeof(uint64_t), rec->ticks,
-        sizeof(uint64_t), VK_QUERY_RESULT_64_BIT);
+        if (!rec->slot_used[i]) return smg_fail(dev->ctx, SMG_INVALID, "timestamp %d was not recorded", i);
+    VkResult result =
+        dev->fn.GetQueryPoolResults(dev->handle, rec->queries, 0, (uint32_t)count, (size_t)count * sizeof(uint64_t),
+                                    rec->ticks, sizeof(uint64_t), VK_QUERY_RESULT_64_BIT);
     if (result == VK_NOT_READY)
         return smg_fail(dev->ctx, SMG_DEVICE, "vkGetQueryPoolResults on '%s': no timestamp was written",
                         dev->target.name);
     SMG_TRY(smg_vk_result(dev, result, "vkGetQueryPoolResults", "recording"));
     uint64_t mask = dev->timestamp_bits >= 64 ? UINT64_MAX : (UINT64_C(1) << dev->timestamp_bits) - 1;
     double tick = (double)dev->properties.limits.timestampPeriod * 1e-9;
-    for (int i = 0; i < count; i++)
-        out_seconds[i] = (double)((rec->ticks[i] - rec->ticks[0]) & mask) * tick;
+    for (int i = 0; i < count; i++) out_seconds[i] = (double)((rec->ticks[i] - rec->ticks[0]) & mask) * tick;
     return SMG_OK;
 }

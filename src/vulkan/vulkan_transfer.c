@@ -30,8 +30,7 @@ void smg_vk_barrier(const smg_vk_device *dev, VkCommandBuffer commands, int befo
         .srcAccessMask = writes_of(before),
         .dstAccessMask = reads_of(after) | writes_of(after),
     };
-    dev->fn.CmdPipelineBarrier(commands, stages_of(before), stages_of(after), 0, 1, &barrier, 0, NULL,
-                               0, NULL);
+    dev->fn.CmdPipelineBarrier(commands, stages_of(before), stages_of(after), 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 void smg_vk_full_barrier(const smg_vk_device *dev, VkCommandBuffer commands) {
@@ -44,9 +43,8 @@ void smg_vk_host_barrier(const smg_vk_device *dev, VkCommandBuffer commands) {
         .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
         .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT,
     };
-    dev->fn.CmdPipelineBarrier(
-        commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-        VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+    dev->fn.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -85,11 +83,9 @@ static smg_status slot_wait(smg_vk_device *dev, smg_vk_transfer *slot) {
 void smg_vk_transfer_destroy(smg_vk_device *dev) {
     for (int i = 0; i < SLOTS; i++) {
         smg_vk_transfer *slot = &dev->transfer[i];
-        if (slot->in_flight)
-            dev->fn.WaitForFences(dev->handle, 1, &slot->fence, VK_TRUE, no_timeout);
+        if (slot->in_flight) dev->fn.WaitForFences(dev->handle, 1, &slot->fence, VK_TRUE, no_timeout);
         if (slot->fence) dev->fn.DestroyFence(dev->handle, slot->fence, NULL);
-        if (slot->commands)
-            dev->fn.FreeCommandBuffers(dev->handle, dev->pool, 1, &slot->commands);
+        if (slot->commands) dev->fn.FreeCommandBuffers(dev->handle, dev->pool, 1, &slot->commands);
         *slot = (smg_vk_transfer){0};
     }
     smg_vk_buffer_destroy(dev->staging);
@@ -124,8 +120,8 @@ static smg_status slot_submit(smg_vk_device *dev, smg_vk_transfer *slot) {
     return smg_vk_result(dev, result, "vkQueueSubmit", "transfer");
 }
 
-static smg_status slot_copy(smg_vk_device *dev, smg_vk_transfer *slot, VkBuffer from, int64_t from_at,
-                            VkBuffer to, int64_t to_at, int64_t bytes) {
+static smg_status slot_copy(smg_vk_device *dev, smg_vk_transfer *slot, VkBuffer from, int64_t from_at, VkBuffer to,
+                            int64_t to_at, int64_t bytes) {
     SMG_TRY(slot_begin(dev, slot));
     const VkBufferCopy region = {(VkDeviceSize)from_at, (VkDeviceSize)to_at, (VkDeviceSize)bytes};
     dev->fn.CmdCopyBuffer(slot->commands, from, to, 1, &region);
@@ -137,16 +133,14 @@ static smg_status slot_copy(smg_vk_device *dev, smg_vk_transfer *slot, VkBuffer 
 static smg_status check_range(smg_vk_buffer *buffer, const char *what, int64_t offset, int64_t bytes) {
     if (offset >= 0 && bytes >= 0 && offset <= buffer->bytes && bytes <= buffer->bytes - offset)
         return smg_vk_check_alive(buffer->dev);
-    return smg_fail(buffer->dev->ctx, SMG_INVALID,
-                    "%s: %lld bytes at %lld are outside buffer '%s' of %lld bytes", what,
+    return smg_fail(buffer->dev->ctx, SMG_INVALID, "%s: %lld bytes at %lld are outside buffer '%s' of %lld bytes", what,
                     (long long)bytes, (long long)offset, buffer->label, (long long)buffer->bytes);
 }
 
 static smg_status need_staging(smg_vk_device *dev) {
     SMG_TRY(smg_vk_transfer_create(dev));
     if (dev->staging) return SMG_OK;
-    return smg_vk_buffer_create(dev, "staging", (int64_t)CHUNK_BYTES * SLOTS, SMG_VK_READBACK,
-                                &dev->staging);
+    return smg_vk_buffer_create(dev, "staging", (int64_t)CHUNK_BYTES * SLOTS, SMG_VK_READBACK, &dev->staging);
 }
 
 static int64_t chunk_at(int64_t done, int64_t bytes) {
@@ -164,8 +158,7 @@ static smg_status drain(smg_vk_device *dev, smg_status status) {
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const char *data,
-                                int64_t bytes) {
+static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const char *data, int64_t bytes) {
     smg_vk_device *dev = buffer->dev;
     SMG_TRY(need_staging(dev));
     int64_t done = 0;
@@ -173,8 +166,7 @@ static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const cha
         int64_t chunk = chunk_at(done, bytes), at = (int64_t)i * CHUNK_BYTES;
         SMG_TRY(slot_wait(dev, &dev->transfer[i]));
         memcpy((char *)dev->staging->mapped + at, data + done, (size_t)chunk);
-        SMG_TRY(slot_copy(dev, &dev->transfer[i], dev->staging->handle, at, buffer->handle,
-                          offset + done, chunk));
+        SMG_TRY(slot_copy(dev, &dev->transfer[i], dev->staging->handle, at, buffer->handle, offset + done, chunk));
         done += chunk;
     }
     return SMG_OK;
@@ -198,16 +190,15 @@ static smg_status download_chunks(smg_vk_buffer *buffer, int64_t offset, char *d
         int64_t at = (int64_t)(step % SLOTS) * CHUNK_BYTES;
         if (asked < bytes) {
             int64_t chunk = chunk_at(asked, bytes);
-            SMG_TRY(slot_copy(dev, &dev->transfer[step % SLOTS], buffer->handle, offset + asked,
-                              dev->staging->handle, at, chunk));
+            SMG_TRY(slot_copy(dev, &dev->transfer[step % SLOTS], buffer->handle, offset + asked, dev->staging->handle,
+                              at, chunk));
             asked += chunk;
         }
         if (step == 0 && asked < bytes) continue; /* one chunk ahead */
         int finished = (int)(done / CHUNK_BYTES) % SLOTS;
         int64_t chunk = chunk_at(done, bytes);
         SMG_TRY(slot_wait(dev, &dev->transfer[finished]));
-        memcpy(data + done, (char *)dev->staging->mapped + (int64_t)finished * CHUNK_BYTES,
-               (size_t)chunk);
+        memcpy(data + done, (char *)dev->staging->mapped + (int64_t)finished * CHUNK_BYTES, (size_t)chunk);
         done += chunk;
     }
     return SMG_OK;
@@ -229,16 +220,14 @@ static smg_status fill_by_device(smg_vk_buffer *buffer, int64_t offset, int64_t 
     smg_vk_transfer *slot = &dev->transfer[0];
     SMG_TRY(slot_wait(dev, slot));
     SMG_TRY(slot_begin(dev, slot));
-    dev->fn.CmdFillBuffer(slot->commands, buffer->handle, (VkDeviceSize)offset, (VkDeviceSize)bytes,
-                          word);
+    dev->fn.CmdFillBuffer(slot->commands, buffer->handle, (VkDeviceSize)offset, (VkDeviceSize)bytes, word);
     return slot_submit(dev, slot);
 }
 
 smg_status smg_vk_fill(smg_vk_buffer *buffer, int64_t offset, int64_t bytes, uint32_t word) {
     SMG_TRY(check_range(buffer, "fill", offset, bytes));
     if (offset % 4 != 0 || bytes % 4 != 0)
-        return smg_fail(buffer->dev->ctx, SMG_INVALID,
-                        "fill of buffer '%s': %lld bytes at %lld are not multiples of 4",
+        return smg_fail(buffer->dev->ctx, SMG_INVALID, "fill of buffer '%s': %lld bytes at %lld are not multiples of 4",
                         buffer->label, (long long)bytes, (long long)offset);
     if (bytes == 0) return SMG_OK;
     return drain(buffer->dev, fill_by_device(buffer, offset, bytes, word));

@@ -71,22 +71,20 @@ typedef struct text_case {
     smg_vk_device *device;
 } text_case;
 
-static smg_status make_inputs(smg_context *ctx, const smg_graph *g, smg_arena *arena,
-                              smg_tensor *out_inputs, int *out_count) {
+static smg_status make_inputs(smg_context *ctx, const smg_graph *g, smg_arena *arena, smg_tensor *out_inputs,
+                              int *out_count) {
     smg_node_id nodes[4];
     int count = smg_graph_input_nodes(g, nodes, 4);
     assert_true(count <= 4);
     for (int i = 0; i < count; i++) {
-        SMG_TRY(
-            smg_tensor_fill(ctx, g, nodes[i], symbols, SMG_FILL_RANDOM, 1, arena, &out_inputs[i]));
+        SMG_TRY(smg_tensor_fill(ctx, g, nodes[i], symbols, SMG_FILL_RANDOM, 1, arena, &out_inputs[i]));
     }
     *out_count = count;
     return SMG_OK;
 }
 
 static smg_status explain_all(smg_compilation *c) {
-    static const char *const phases[] = {NULL,   "graph",  "rewrite", "target",
-                                         "plan", "kernel", "space",   "glsl"};
+    static const char *const phases[] = {NULL, "graph", "rewrite", "target", "plan", "kernel", "space", "glsl"};
     for (size_t i = 0; i < SMG_COUNT_OF(phases); i++) {
         smg_text text;
         const smg_explain_options options = {.phase = phases[i], .prices = i == 0};
@@ -139,8 +137,7 @@ static void test_analysis(void **state) {
 }
 
 #if SMG_VULKAN
-static smg_status run_twice(smg_context *ctx, const smg_graph *g, smg_model *model,
-                            smg_arena *arena) {
+static smg_status run_twice(smg_context *ctx, const smg_graph *g, smg_model *model, smg_arena *arena) {
     smg_tensor inputs[4];
     float y[3 * 70];
     smg_tensor own = {.name = "y"};
@@ -181,11 +178,8 @@ static smg_status whole_life(smg_context *ctx, void *user) {
 
 static void test_life(void **state) {
     const text_case *t = *state;
-    const fault_sweep sweep = {.body = whole_life,
-                               .user = *state,
-                               .stride = t->life_stride,
-                               .cache_dir = cache_folder(),
-                               .may_recover = true};
+    const fault_sweep sweep = {
+        .body = whole_life, .user = *state, .stride = t->life_stride, .cache_dir = cache_folder(), .may_recover = true};
     print_message("%d allocations refused, one at a time\n", fault_every_allocation(&sweep));
 }
 
@@ -193,8 +187,7 @@ static void prepare_plan(smg_context *ctx, void *user) {
     text_case *t = user;
     assert_int_equal(smg_graph_parse(ctx, t->text, strlen(t->text), "test", &t->graph), SMG_OK);
     assert_int_equal(smg_vk_open(ctx, NULL, 0, &t->device), SMG_OK);
-    assert_int_equal(smg_compile_plan(ctx, t->graph, smg_vk_target(t->device), NULL, &t->c),
-                     SMG_OK);
+    assert_int_equal(smg_compile_plan(ctx, t->graph, smg_vk_target(t->device), NULL, &t->c), SMG_OK);
 }
 
 static smg_status use_program(text_case *t, smg_arena *arena, smg_program *program) {
@@ -202,21 +195,18 @@ static smg_status use_program(text_case *t, smg_arena *arena, smg_program *progr
     smg_tensor y;
     int count = 0;
     SMG_TRY(make_inputs(t->c->ctx, t->graph, arena, inputs, &count));
-    SMG_TRY(
-        smg_tensor_make(t->c->ctx, t->graph, t->graph->outputs.items[0].node, symbols, arena, &y));
+    SMG_TRY(smg_tensor_make(t->c->ctx, t->graph, t->graph->outputs.items[0].node, symbols, arena, &y));
     for (int64_t rows = 1; rows <= symbols[0]; rows += 2) { /* two recordings */
         SMG_TRY(smg_program_bind_sizes(program, &rows));
         for (int i = 0; i < count; i++) {
             int64_t dims[SMG_TENSOR_RANK];
             memcpy(dims, inputs[i].dims, sizeof(dims));
             dims[0] = rows;
-            SMG_TRY(smg_program_write_input(program, inputs[i].name, inputs[i].data, inputs[i].rank,
-                                            dims));
+            SMG_TRY(smg_program_write_input(program, inputs[i].name, inputs[i].data, inputs[i].rank, dims));
         }
         SMG_TRY(smg_program_run(program));
     }
-    return smg_program_read_output(program, "y", y.data,
-                                   smg_tensor_elements(&y) * (int64_t)sizeof(float));
+    return smg_program_read_output(program, "y", y.data, smg_tensor_elements(&y) * (int64_t)sizeof(float));
 }
 
 static smg_status make_program(smg_context *ctx, void *user) {
@@ -261,10 +251,9 @@ static bool have_device(void) {
 #endif
 
 int main(void) {
-    static text_case cases[] = {
-        {.text = softmax, .analysis_stride = 1, .life_stride = 151, .program_stride = 11},
-        {.text = attention, .analysis_stride = 13, .life_stride = 701, .program_stride = 19},
-        {.text = embedding, .analysis_stride = 13, .life_stride = 701, .program_stride = 19}};
+    static text_case cases[] = {{.text = softmax, .analysis_stride = 1, .life_stride = 151, .program_stride = 11},
+                                {.text = attention, .analysis_stride = 13, .life_stride = 701, .program_stride = 19},
+                                {.text = embedding, .analysis_stride = 13, .life_stride = 701, .program_stride = 19}};
     const struct CMUnitTest analysis[] = {
         cmocka_unit_test_prestate(test_analysis, &cases[0]),
         cmocka_unit_test_prestate(test_analysis, &cases[1]),
@@ -274,12 +263,9 @@ int main(void) {
 #if SMG_VULKAN
     setenv("SMG_VALIDATION", "0", 1); /* devices are opened a thousand times */
     const struct CMUnitTest device[] = {
-        cmocka_unit_test_prestate(test_life, &cases[0]),
-        cmocka_unit_test_prestate(test_life, &cases[1]),
-        cmocka_unit_test_prestate(test_life, &cases[2]),
-        cmocka_unit_test_prestate(test_program, &cases[0]),
-        cmocka_unit_test_prestate(test_program, &cases[1]),
-        cmocka_unit_test_prestate(test_program, &cases[2]),
+        cmocka_unit_test_prestate(test_life, &cases[0]),    cmocka_unit_test_prestate(test_life, &cases[1]),
+        cmocka_unit_test_prestate(test_life, &cases[2]),    cmocka_unit_test_prestate(test_program, &cases[0]),
+        cmocka_unit_test_prestate(test_program, &cases[1]), cmocka_unit_test_prestate(test_program, &cases[2]),
     };
     if (have_device()) failed += cmocka_run_group_tests_name("device", device, NULL, NULL);
 #endif

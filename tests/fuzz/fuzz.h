@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_MEMORY_LIMIT ((size_t)256 << 20)
 
 /* A failed check is a crash: that is how a fuzzer, and the replay, sees it. */
-#define FUZZ_CHECK(condition)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) abort();                                                                 \
+#define FUZZ_CHECK(condition)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) abort();                                                                                     \
     } while (0)
 
 static inline void *fuzz_reallocate(void *user, void *pointer, size_t old_size, size_t new_size) {

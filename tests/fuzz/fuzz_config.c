@@ -8,9 +8,8 @@ static void walk(smg_json_at at, int depth, size_t *seen) {
     bool flag = false;
     const char *text = NULL;
     size_t length = 0;
-    int kinds = smg_json_as_double(at, &real) + smg_json_as_bool(at, &flag) +
-                smg_json_as_text(at, &text, &length) + smg_json_is_object(at) +
-                smg_json_is_array(at) + !smg_json_exists(at);
+    int kinds = smg_json_as_double(at, &real) + smg_json_as_bool(at, &flag) + smg_json_as_text(at, &text, &length) +
+                smg_json_is_object(at) + smg_json_is_array(at) + !smg_json_exists(at);
     FUZZ_CHECK(kinds == 1);
     if (smg_json_as_int(at, &number)) FUZZ_CHECK(smg_json_as_double(at, &real));
     if (text != NULL) FUZZ_CHECK(text[length] == '\0');
@@ -24,9 +23,8 @@ static void walk(smg_json_at at, int depth, size_t *seen) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const keys[] = {
-        "model_type", "hidden_size",       "layer_norm_eps", "use_cache",
-        "vocab_size", "num_hidden_layers", "hidden_act",     ""};
+    static const char *const keys[] = {"model_type", "hidden_size",       "layer_norm_eps", "use_cache",
+                                       "vocab_size", "num_hidden_layers", "hidden_act",     ""};
     smg_context *ctx = fuzz_context();
     smg_json *json = NULL;
     smg_status status = smg_json_parse(ctx, "fuzz", (const char *)data, size, &json);

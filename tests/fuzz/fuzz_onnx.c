@@ -27,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check_status(ctx, status);
     FUZZ_CHECK((status == SMG_OK) == (model != NULL));
     if (status == SMG_OK) {
-        for (int i = 0; i < smg_onnx_missing_count(model); i++)
-            FUZZ_CHECK(smg_onnx_missing_at(model, i)->node != NULL);
+        for (int i = 0; i < smg_onnx_missing_count(model); i++) FUZZ_CHECK(smg_onnx_missing_at(model, i)->node != NULL);
         status = smg_onnx_make_graph(model, &graph);
         fuzz_check_status(ctx, status);
         FUZZ_CHECK((status == SMG_OK) == (graph != NULL));

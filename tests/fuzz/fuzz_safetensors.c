@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_CHECK(tensor->bytes == (size_t)tensor->count * smg_import_dtype_bytes(tensor->dtype));
         float *values = malloc((size_t)tensor->count * sizeof(float) + 1);
         FUZZ_CHECK(values != NULL);
-        FUZZ_CHECK(smg_import_to_f32(ctx, tensor->dtype, tensor->data, tensor->count, values) ==
-                   SMG_OK);
+        FUZZ_CHECK(smg_import_to_f32(ctx, tensor->dtype, tensor->data, tensor->count, values) == SMG_OK);
         free(values);
     }
     smg_safetensors_close(table);

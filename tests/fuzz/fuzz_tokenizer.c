@@ -2,9 +2,8 @@
  * encodes its own text; 'V' - a vocab.txt, likewise; anything else - text for a fixed vocabulary. */
 #include "fuzz.h"
 
-static const char fixed_vocab[] =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##a\n##b\n##ab\n##abb\n"
-    "the\n##s\n,\n.\n!\n-\n\xe4\xb8\xad\n\xce\xb1\n##\xce\xb2\n\xc3\xa9\n";
+static const char fixed_vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##a\n##b\n##ab\n##abb\n"
+                                  "the\n##s\n,\n.\n!\n-\n\xe4\xb8\xad\n\xce\xb1\n##\xce\xb2\n\xc3\xa9\n";
 
 static void encode(smg_context *ctx, smg_tokenizer *tokenizer, const char *text, size_t length) {
     enum { ROOM = 24 };
@@ -22,8 +21,7 @@ static void encode(smg_context *ctx, smg_tokenizer *tokenizer, const char *text,
     }
     if (status != SMG_OK) return;
     /* Twice the same, and less room gives a prefix but for the last id. */
-    FUZZ_CHECK(smg_tokenizer_encode(tokenizer, text, length, some, ROOM / 2, &some_count) ==
-               SMG_OK);
+    FUZZ_CHECK(smg_tokenizer_encode(tokenizer, text, length, some, ROOM / 2, &some_count) == SMG_OK);
     FUZZ_CHECK(some_count <= ROOM / 2 && some_count <= all_count);
     for (int i = 0; i < some_count - 1; i++) FUZZ_CHECK(some[i] == all[i]);
 }
@@ -38,8 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else if (size > 0 && text[0] == 'V') {
         status = smg_tokenizer_open_bytes(ctx, text + 1, size - 1, NULL, 0, &tokenizer);
     } else {
-        status = smg_tokenizer_open_bytes(ctx, fixed_vocab, sizeof(fixed_vocab) - 1, NULL, 0,
-                                          &tokenizer);
+        status = smg_tokenizer_open_bytes(ctx, fixed_vocab, sizeof(fixed_vocab) - 1, NULL, 0, &tokenizer);
         FUZZ_CHECK(status == SMG_OK);
     }
     fuzz_check_status(ctx, status);

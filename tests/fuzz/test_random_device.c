@@ -24,9 +24,12 @@
 static void *host_data(smg_arena *arena, const smg_node *n, const double *data, int64_t count) {
     int32_t *ints = SMG_ARENA_ARRAY(arena, int32_t, (size_t)count + 1);
     for (int64_t i = 0; ints != NULL && i < count; i++) {
-        if (n->type == SMG_TYPE_F32) ((float *)(void *)ints)[i] = (float)data[i];
-        else if (n->type == SMG_TYPE_BOOL) ((uint8_t *)ints)[i] = data[i] != 0;
-        else ints[i] = (int32_t)data[i];
+        if (n->type == SMG_TYPE_F32)
+            ((float *)(void *)ints)[i] = (float)data[i];
+        else if (n->type == SMG_TYPE_BOOL)
+            ((uint8_t *)ints)[i] = data[i] != 0;
+        else
+            ints[i] = (int32_t)data[i];
     }
     return ints;
 }
@@ -37,7 +40,7 @@ static int make_inputs(const smg_graph *g, smg_arena *arena, const check_arrays 
         const smg_node *n = smg_graph_node(g, id);
         if (strcmp(smg_op_get(n->op)->word, "input") != 0) continue;
         smg_tensor *t = &out[count];
-        *t = (smg_tensor){ .name = n->name, .rank = n->rank };
+        *t = (smg_tensor){.name = n->name, .rank = n->rank};
         for (int d = 0; d < n->rank; d++) t->dims[d] = a->inputs[count].dims[d];
         t->data = host_data(arena, n, a->data[id], a->count[id]);
         assert_non_null(t->data);
@@ -58,7 +61,7 @@ static double worst(const smg_tensor *out, const smg_array *want) {
 }
 
 static void compare(smg_context *ctx, const smg_graph *g, smg_model *model, const check_options *o) {
-    smg_tensor inputs[CHECK_TENSORS], outputs[CHECK_TENSORS] = { { 0 } };
+    smg_tensor inputs[CHECK_TENSORS], outputs[CHECK_TENSORS] = {{0}};
     smg_arena *arena;
     check_arrays a;
     assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
@@ -79,19 +82,23 @@ static void compare(smg_context *ctx, const smg_graph *g, smg_model *model, cons
 
 /* false: there is no device */
 static bool check_seed(smg_context *ctx, uint64_t seed) {
-    static const int64_t extent[] = { 1, 2, 3, 5, 7, 16, 17, 31, 33, 64 };
-    random_options r = { .seed = seed, .operations = 4 + (int)(seed % 13), .symbolic = seed % 3 != 0,
-                         .s = extent[seed % 10], .t = extent[seed / 10 % 10], .max_elements = 6000 };
-    int64_t symbols[8] = { 0 };
+    static const int64_t extent[] = {1, 2, 3, 5, 7, 16, 17, 31, 33, 64};
+    random_options r = {.seed = seed,
+                        .operations = 4 + (int)(seed % 13),
+                        .symbolic = seed % 3 != 0,
+                        .s = extent[seed % 10],
+                        .t = extent[seed / 10 % 10],
+                        .max_elements = 6000};
+    int64_t symbols[8] = {0};
     smg_graph *g;
     smg_model *model = NULL;
     assert_int_equal(random_graph(ctx, &r, &g), SMG_OK);
     random_symbols(g, &r, symbols);
-    const smg_model_desc desc = { .no_calibrate = true, .goal = seed % 2 ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME };
+    const smg_model_desc desc = {.no_calibrate = true, .goal = seed % 2 ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME};
     smg_status status = smg_model_open_graph(ctx, g, &desc, &model);
     bool there = !device_missing(ctx, status);
     if (there && status != SMG_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, smg_context_error(ctx));
-    check_options o = { .symbols = symbols, .seed = seed };
+    check_options o = {.symbols = symbols, .seed = seed};
     if (there) compare(ctx, g, model, &o);
     smg_model_close(model);
     smg_graph_destroy(g);
@@ -113,6 +120,6 @@ static void device_is_reference(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(device_is_reference) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(device_is_reference)};
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

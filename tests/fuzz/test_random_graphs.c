@@ -24,8 +24,8 @@ typedef struct fixture {
     int targets;
 } fixture;
 
-static void report(const smg_graph *g, const random_options *r, const char *what, const char *target,
-                   const char *why, double error) {
+static void report(const smg_graph *g, const random_options *r, const char *what, const char *target, const char *why,
+                   double error) {
     smg_text text;
     smg_text_init(&text, g->ctx);
     smg_graph_print(g, &text);
@@ -48,7 +48,7 @@ static int check_one(fixture *f, const smg_graph *g, const random_options *r, co
 static int check_rewritten(fixture *f, const smg_graph *g, const random_options *r, check_options o) {
     smg_graph *rewritten;
     smg_rewrite_report unused;
-    int64_t symbols[8] = { 0 };
+    int64_t symbols[8] = {0};
     if (smg_graph_rewrite(g, &rewritten, &unused) != SMG_OK || smg_compile_copy_outputs(rewritten) != SMG_OK) {
         report(g, r, "rewrite", "-", smg_context_error(f->ctx), 0);
         smg_context_clear_error(f->ctx);
@@ -62,11 +62,15 @@ static int check_rewritten(fixture *f, const smg_graph *g, const random_options 
 }
 
 static int check_seed(fixture *f, uint64_t seed) {
-    static const int64_t extent[] = { 1, 2, 3, 5, 7, 16, 17, 31, 33, 64 };
-    random_options r = { .seed = seed, .operations = 4 + (int)(seed % 13), .symbolic = seed % 3 != 0,
-                         .s = extent[seed % 10], .t = extent[seed / 10 % 10], .max_elements = 6000 };
+    static const int64_t extent[] = {1, 2, 3, 5, 7, 16, 17, 31, 33, 64};
+    random_options r = {.seed = seed,
+                        .operations = 4 + (int)(seed % 13),
+                        .symbolic = seed % 3 != 0,
+                        .s = extent[seed % 10],
+                        .t = extent[seed / 10 % 10],
+                        .max_elements = 6000};
     smg_graph *g;
-    int64_t symbols[8] = { 0 };
+    int64_t symbols[8] = {0};
     int failed = 0;
     /* Outputs that are views of something, or one value twice, are copied as the compiler does it. */
     if (random_graph(f->ctx, &r, &g) != SMG_OK || smg_compile_copy_outputs(g) != SMG_OK) {
@@ -76,13 +80,15 @@ static int check_seed(fixture *f, uint64_t seed) {
         return 1;
     }
     random_symbols(g, &r, symbols);
-    check_options o = { .target = f->target[seed % (uint64_t)f->targets], .symbols = symbols, .seed = seed,
-                        .tolerance = RANDOM_TOLERANCE };
+    check_options o = {.target = f->target[seed % (uint64_t)f->targets],
+                       .symbols = symbols,
+                       .seed = seed,
+                       .tolerance = RANDOM_TOLERANCE};
     failed += check_one(f, g, &r, "time", o);
     failed += check_rewritten(f, g, &r, o);
     o.plan.unfused = true;
     failed += check_one(f, g, &r, "unfused", o);
-    o.plan = (smg_plan_options){ .objective = SMG_OBJECTIVE_DISPATCHES, .nominal = symbols };
+    o.plan = (smg_plan_options){.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = symbols};
     failed += check_one(f, g, &r, "dispatches", o);
     o.target = "h200";
     failed += check_one(f, g, &r, "dispatches", o);
@@ -104,8 +110,8 @@ static void fused_is_reference(void **state) {
 
 static int setup(void **state) {
     static fixture f;
-    static const char *const named[] = { "h200", "lavapipe", "careful", "navi31", "m1" };
-    f = (fixture){ 0 };
+    static const char *const named[] = {"h200", "lavapipe", "careful", "navi31", "m1"};
+    f = (fixture){0};
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
     for (size_t i = 0; i < SMG_COUNT_OF(named); i++) f.target[f.targets++] = named[i];
@@ -122,6 +128,6 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(fused_is_reference) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fused_is_reference)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

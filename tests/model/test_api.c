@@ -35,8 +35,7 @@ static void expect_ok(fixture *f, smg_status status) {
 
 static void expect(fixture *f, smg_status got, smg_status want, const char *part) {
     if (got != want || strstr(smg_context_error(f->ctx), part) == NULL) {
-        fail_msg("status %d, wanted %d: '%s' lacks '%s'", (int)got, (int)want,
-                 smg_context_error(f->ctx), part);
+        fail_msg("status %d, wanted %d: '%s' lacks '%s'", (int)got, (int)want, smg_context_error(f->ctx), part);
     }
     smg_context_clear_error(f->ctx);
     assert_string_equal(smg_context_error(f->ctx), "");
@@ -111,11 +110,11 @@ static void test_refuses(void **state) {
     expect_ok(&f, run(&f));
     memcpy(first, f.out.data, sizeof(first));
     const smg_tensor good = f.in[1];
-#define REFUSED(change, code, part)                                                                \
-    do {                                                                                           \
-        f.in[1] = good;                                                                            \
-        f.in[1].change;                                                                            \
-        expect(&f, run(&f), code, part);                                                           \
+#define REFUSED(change, code, part)                                                                                    \
+    do {                                                                                                               \
+        f.in[1] = good;                                                                                                \
+        f.in[1].change;                                                                                                \
+        expect(&f, run(&f), code, part);                                                                               \
     } while (0)
     REFUSED(name = "mask", SMG_NOT_FOUND, "no input 'mask'; it has: ");
     REFUSED(name = NULL, SMG_NOT_FOUND, "no input ''");
@@ -139,8 +138,7 @@ static void test_refuses(void **state) {
     expect(&f, run(&f), SMG_INVALID, "outside");
     f.ids[3] = 21;
     set_size(&f, 1, MOST);
-    for (int i = 0; i < 3; i++)
-        f.in[i].dims[1] = 100000; /* nothing is read before sizes are checked */
+    for (int i = 0; i < 3; i++) f.in[i].dims[1] = 100000; /* nothing is read before sizes are checked */
     expect(&f, run(&f), SMG_INVALID, "100000");
     set_size(&f, 2, 5);
     /* Token types and masks that nobody gives have values; token ids have none. */
@@ -165,12 +163,10 @@ static void test_opening_refuses(void **state) {
     const smg_model_desc no_device = {.device = "no such device"};
     const smg_model_desc too_long = {.max_dims = &over, .max_dim_count = 1, .no_calibrate = true};
     const smg_model_desc no_dim = {.dims = &unknown, .dim_count = 1, .no_calibrate = true};
-    expect(&f, smg_model_open(f.ctx, "/no/such/model", NULL, &f.model), SMG_NOT_FOUND,
-           "/no/such/model");
+    expect(&f, smg_model_open(f.ctx, "/no/such/model", NULL, &f.model), SMG_NOT_FOUND, "/no/such/model");
     assert_null(f.model);
     expect(&f, smg_model_open(f.ctx, "tests/models", NULL, &f.model), SMG_NOT_FOUND, "config.json");
-    expect(&f, smg_model_open(f.ctx, folder, &no_device, &f.model), SMG_NOT_FOUND,
-           "no such device");
+    expect(&f, smg_model_open(f.ctx, folder, &no_device, &f.model), SMG_NOT_FOUND, "no such device");
     expect(&f, smg_model_open(f.ctx, folder, &too_long, &f.model), SMG_INVALID, "100000");
     expect(&f, smg_model_open(f.ctx, folder, &no_dim, &f.model), SMG_NOT_FOUND, "'rows'");
     const smg_dim nameless[] = {{"batch", 4}, {NULL, 4}};
@@ -247,8 +243,7 @@ static void test_own_memory(void **state) {
     open_model(&f);
     mine[10 * HIDDEN] = 42;
     expect_ok(&f, run(&f));
-    smg_tensor out = {
-        .name = "last_hidden_state", .data = mine, .bytes = 10 * HIDDEN * sizeof(float)};
+    smg_tensor out = {.name = "last_hidden_state", .data = mine, .bytes = 10 * HIDDEN * sizeof(float)};
     expect_ok(&f, smg_model_set_input(f.model, &f.in[1]));
     expect_ok(&f, smg_model_set_input(f.model, &f.in[2]));
     expect_ok(&f, smg_model_run(f.model, f.in, 1, &out, 1));
@@ -292,9 +287,8 @@ int main(void) {
     if (device_missing(f.ctx, status)) return device_result(0);
     close_all(&f);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_describes),       cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_opening_refuses), cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_own_memory),      cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_describes),     cmocka_unit_test(test_refuses),    cmocka_unit_test(test_opening_refuses),
+        cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_own_memory), cmocka_unit_test(test_apart),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests_name("api", tests, NULL, NULL);

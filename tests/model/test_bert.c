@@ -128,19 +128,16 @@ static void test_refuses(void **state) {
     expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID, "another input has 7");
     wrong[1] = inputs[1];
     wrong[1].rank = 1;
-    expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID,
-                 "has 2 axes, 1 were given");
+    expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID, "has 2 axes, 1 were given");
     wrong[1] = inputs[1];
     wrong[1].name = "mask";
     expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_NOT_FOUND, "no input 'mask'");
     wrong[1] = inputs[1];
     wrong[1].type = "f32";
     expect_error(&f, smg_model_run(f.model, wrong, 3, &out, 1), SMG_INVALID, "f32 was given");
-    expect_error(&f, smg_model_run(f.model, inputs + 1, 2, &out, 1), SMG_INVALID,
-                 "input 'input_ids' is missing");
+    expect_error(&f, smg_model_run(f.model, inputs + 1, 2, &out, 1), SMG_INVALID, "input 'input_ids' is missing");
     out.name = "logits";
-    expect_error(&f, smg_model_run(f.model, inputs, 3, &out, 1), SMG_NOT_FOUND,
-                 "last_hidden_state");
+    expect_error(&f, smg_model_run(f.model, inputs, 3, &out, 1), SMG_NOT_FOUND, "last_hidden_state");
     out.name = "last_hidden_state";
     int32_t good = ((int32_t *)inputs[0].data)[0];
     ((int32_t *)inputs[0].data)[0] = 30600;
@@ -208,8 +205,8 @@ static void test_plans_agree(void **state) {
     expect_ok(&f, smg_sizes_choose(f.ctx, f.source.graph, dims, 2, values));
     smg_graph_input_nodes(f.source.graph, nodes, 3);
     for (int i = 0; i < 3; i++) {
-        expect_ok(&f, smg_tensor_fill(f.ctx, f.source.graph, nodes[i], values, SMG_FILL_RANDOM, 3,
-                                      f.arena, &inputs[i]));
+        expect_ok(&f,
+                  smg_tensor_fill(f.ctx, f.source.graph, nodes[i], values, SMG_FILL_RANDOM, 3, f.arena, &inputs[i]));
     }
     int last = INT32_MAX;
     for (int plan = 0; plan < 3; plan++) {
@@ -224,8 +221,7 @@ static void test_plans_agree(void **state) {
         smg_check check;
         expect_ok(&f, smg_compile_plan(f.ctx, f.source.graph, &target, &options, &c));
         expect_ok(&f, smg_compile_interpret(c, values, inputs, 3, f.arena, out));
-        expect_ok(
-            &f, smg_compile_check(f.ctx, f.source.graph, values, inputs, 3, out, f.arena, &check));
+        expect_ok(&f, smg_compile_check(f.ctx, f.source.graph, values, inputs, 3, out, f.arena, &check));
         assert_true(check.pass);
         assert_true(c->plan->steps.count <= last);
         last = c->plan->steps.count;
@@ -244,9 +240,7 @@ static void test_batch(void **state) {
     smg_graph *g = NULL;
     expect_ok(&f, smg_graph_create(f.ctx, "mixes", &g));
     smg_value x = smg_graph_input(g, "x", "f32", "rows, 8");
-    smg_graph_output(
-        g, "y",
-        smg_graph_map(g, "sub", 2, (smg_value[]){x, smg_graph_reduce(g, "sum", x, 0, true)}));
+    smg_graph_output(g, "y", smg_graph_map(g, "sub", 2, (smg_value[]){x, smg_graph_reduce(g, "sum", x, 0, true)}));
     expect_ok(&f, smg_graph_finish(g));
     assert_int_equal(smg_compile_batch_symbol(g, f.arena), -1);
     smg_graph_destroy(g);
@@ -255,9 +249,8 @@ static void test_batch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device),   cmocka_unit_test(test_interpreter),
-        cmocka_unit_test(test_refuses),  cmocka_unit_test(test_kept_input),
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_plans_agree),
+        cmocka_unit_test(test_device),     cmocka_unit_test(test_interpreter), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_kept_input), cmocka_unit_test(test_defaults),    cmocka_unit_test(test_plans_agree),
         cmocka_unit_test(test_batch),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));

@@ -18,8 +18,8 @@ typedef struct row {
     const char *root, *folder, *file;
 } row;
 
-#define HF(folder_, output_, ...) { "tests/models/", folder_, "" },
-#define ONNX(folder_, output_, ...) { NULL, folder_, "/model.onnx" },
+#define HF(folder_, output_, ...) {"tests/models/", folder_, ""},
+#define ONNX(folder_, output_, ...) {NULL, folder_, "/model.onnx"},
 static const row rows[] = {
 #include "support/hf_models.h"
 #include "support/onnx_models.h"
@@ -27,7 +27,9 @@ static const row rows[] = {
 #undef HF
 #undef ONNX
 
-static int most_of(const char *folder) { return strstr(folder, "llama") != NULL ? 7 : 6; }
+static int most_of(const char *folder) {
+    return strstr(folder, "llama") != NULL ? 7 : 6;
+}
 
 static int holds(const smg_graph *g, const smg_pstep *s, const char *word) {
     int found = 0;
@@ -43,7 +45,8 @@ static void check_steps(const smg_plan *plan, const char *folder) {
         const smg_pstep *step = &plan->steps.items[s];
         if (holds(plan->graph, step, "reduce_max") == 0) continue;
         if (holds(plan->graph, step, "contract") < 2) fail_msg("%s: attention is cut at %s", folder, step->name);
-        if (last >= 0 && s - last > most_of(folder)) fail_msg("%s: %d dispatches before %s", folder, s - last, step->name);
+        if (last >= 0 && s - last > most_of(folder))
+            fail_msg("%s: %d dispatches before %s", folder, s - last, step->name);
         last = s;
         found++;
     }
@@ -59,10 +62,10 @@ static void check_graph(smg_context *ctx, const smg_graph *g, const char *folder
     for (int i = 0; i < count && i < 8; i++) {
         const char *name = smg_size_symbol_name(g->sizes, i);
         int64_t most = smg_size_symbol_max(g->sizes, i);
-        dims[i] = (smg_dim){ .name = name, .value = strcmp(name, "batch") == 0 ? 1 : most < 128 ? most : 128 };
+        dims[i] = (smg_dim){.name = name, .value = strcmp(name, "batch") == 0 ? 1 : most < 128 ? most : 128};
     }
     assert_int_equal(smg_target_named(ctx, "h200", &target), SMG_OK);
-    smg_compile_options o = { .objective = SMG_OBJECTIVE_DISPATCHES, .dims = dims, .dim_count = count };
+    smg_compile_options o = {.objective = SMG_OBJECTIVE_DISPATCHES, .dims = dims, .dim_count = count};
     if (smg_compile_plan(ctx, g, &target, &o, &made) != SMG_OK) fail_msg("%s: %s", folder, smg_context_error(ctx));
     check_steps(made->plan, folder);
     smg_compilation_destroy(made);
@@ -90,6 +93,6 @@ static void attention_is_one_kernel(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(attention_is_one_kernel) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_is_one_kernel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,7 @@ static void start(fixture *f) {
     smg_json_at list = smg_json_get(smg_json_root(f->json), "sentences");
     for (smg_json_iter i = smg_json_begin(list); smg_json_next(&i);) {
         assert_true(f->count < MOST_TEXTS);
-        assert_true(smg_json_as_text(smg_json_get(i.value, "text"), &f->texts[f->count],
-                                     &f->lengths[f->count]));
+        assert_true(smg_json_as_text(smg_json_get(i.value, "text"), &f->texts[f->count], &f->lengths[f->count]));
         f->ids[f->count++] = smg_json_get(i.value, "ids");
     }
     assert_true(f->count > 0);

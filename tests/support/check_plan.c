@@ -15,9 +15,12 @@ static void fill(const smg_node *n, double *data, int64_t count, const check_opt
     int64_t limit = o->int_limit > 0 ? o->int_limit : 2;
     for (int64_t i = 0; i < count; i++) {
         double u = draw(state);
-        if (n->type == SMG_TYPE_F32 || n->type == SMG_TYPE_F16) data[i] = (double)(float)(2.0 * u - 1.0);
-        else if (n->type == SMG_TYPE_BOOL) data[i] = u < 0.5;
-        else data[i] = floor(u * (double)limit);
+        if (n->type == SMG_TYPE_F32 || n->type == SMG_TYPE_F16)
+            data[i] = (double)(float)(2.0 * u - 1.0);
+        else if (n->type == SMG_TYPE_BOOL)
+            data[i] = u < 0.5;
+        else
+            data[i] = floor(u * (double)limit);
     }
 }
 
@@ -31,7 +34,9 @@ static double host_value(const smg_node *n, int64_t i) {
     }
 }
 
-static bool is_leaf(const smg_node *n) { return smg_node_class(n) == SMG_CLASS_LEAF; }
+static bool is_leaf(const smg_node *n) {
+    return smg_node_class(n) == SMG_CLASS_LEAF;
+}
 
 void check_arrays_reset(const smg_graph *g, check_arrays *a) {
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
@@ -43,7 +48,7 @@ void check_arrays_reset(const smg_graph *g, check_arrays *a) {
 static void fill_input(const smg_graph *g, smg_node_id id, const check_options *o, uint64_t *state, check_arrays *a,
                        smg_array *in) {
     const smg_node *n = smg_graph_node(g, id);
-    *in = (smg_array){ .type = n->type, .rank = n->rank, .data = a->data[id] };
+    *in = (smg_array){.type = n->type, .rank = n->rank, .data = a->data[id]};
     for (int d = 0; d < n->rank; d++) smg_size_eval(g->sizes, n->dims[d], o->symbols, &in->dims[d]);
     fill(n, a->data[id], a->count[id], o, state);
     if (o->fill != NULL) o->fill(o->user, n, in->dims, a->data[id]);
@@ -76,7 +81,7 @@ smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_optio
     smg_karray buffers[64];
     for (int b = 0; b < k->buffers.count; b++) {
         int value = k->buffers.items[b].value;
-        buffers[b] = (smg_karray){ .data = a->data[value], .elements = a->count[value] };
+        buffers[b] = (smg_karray){.data = a->data[value], .elements = a->count[value]};
     }
     return smg_kernel_interpret(ctx, k, o->symbols, buffers, true);
 }
@@ -108,7 +113,9 @@ smg_status check_target(smg_context *ctx, const char *name, smg_target *out_targ
     return status;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 int check_list(smg_arena *arena, const char *dir, const char *ext, const char **out_paths, int limit) {
     DIR *open = opendir(dir);
@@ -153,7 +160,7 @@ static smg_status check(smg_context *ctx, const smg_graph *g, const check_option
 
 smg_status check_plan(smg_context *ctx, const smg_graph *g, const check_options *options, check_result *out) {
     smg_arena *arena;
-    *out = (check_result){ 0 };
+    *out = (check_result){0};
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_status status = check(ctx, g, options, arena, out);
     smg_arena_destroy(arena);

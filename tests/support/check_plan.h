@@ -6,13 +6,13 @@
 
 /* Inputs are random (seeded): floats in [-1, 1), integers in [0, int_limit), bools either way. */
 typedef struct check_options {
-    const char *target;      /* built-in target's name, or the path of a target file */
+    const char *target; /* built-in target's name, or the path of a target file */
     smg_plan_options plan;
-    const int64_t *symbols;  /* a value per symbol */
+    const int64_t *symbols; /* a value per symbol */
     uint64_t seed;
-    int64_t int_limit;       /* default 2 */
-    double tolerance;        /* |difference| <= tolerance * (1 + |reference|) */
-    bool show;               /* prints the plan */
+    int64_t int_limit; /* default 2 */
+    double tolerance;  /* |difference| <= tolerance * (1 + |reference|) */
+    bool show;         /* prints the plan */
     /* Overwrites an input's random values; NULL: keep them. `dims` has n->rank entries. */
     void (*fill)(void *user, const smg_node *n, const int64_t *dims, double *data);
     void *user;

@@ -37,20 +37,15 @@ static void *metered(void *user, void *pointer, size_t old_size, size_t new_size
     return moved;
 }
 
-static void judge(const fault_sweep *sweep, const meter *m, smg_status status,
-                  const char *sentence) {
-    if (!m->failed && status != SMG_OK)
-        fail_msg("nothing was refused and the status is %d: %s", (int)status, sentence);
+static void judge(const fault_sweep *sweep, const meter *m, smg_status status, const char *sentence) {
+    if (!m->failed && status != SMG_OK) fail_msg("nothing was refused and the status is %d: %s", (int)status, sentence);
     if (!m->failed) return;
-    if (status == SMG_OK && !sweep->may_recover)
-        fail_msg("allocation %d was refused and nobody said so", m->fail_at);
+    if (status == SMG_OK && !sweep->may_recover) fail_msg("allocation %d was refused and nobody said so", m->fail_at);
     if (status != SMG_OK && status != SMG_MEMORY) {
-        fail_msg("allocation %d was refused and the status is %d: %s", m->fail_at, (int)status,
-                 sentence);
+        fail_msg("allocation %d was refused and the status is %d: %s", m->fail_at, (int)status, sentence);
     }
     if ((status == SMG_OK) != (sentence[0] == '\0'))
-        fail_msg("allocation %d: status %d with the sentence '%s'", m->fail_at, (int)status,
-                 sentence);
+        fail_msg("allocation %d: status %d with the sentence '%s'", m->fail_at, (int)status, sentence);
 }
 
 /* Sanitizers slow every step down. */
@@ -65,10 +60,8 @@ int fault_every_allocation(const fault_sweep *sweep) {
     int refused = 0;
     for (int step = 1; step < MOST_STEPS; step += step <= DENSE_STEPS ? 1 : stride) {
         meter m = {0};
-        const smg_context_desc desc = {.reallocate = metered,
-                                       .user = &m,
-                                       .cache_dir =
-                                           sweep->cache_dir != NULL ? sweep->cache_dir : ""};
+        const smg_context_desc desc = {
+            .reallocate = metered, .user = &m, .cache_dir = sweep->cache_dir != NULL ? sweep->cache_dir : ""};
         smg_context *ctx = NULL;
         assert_int_equal(smg_context_create(&desc, &ctx), SMG_OK);
         smg_context_exact_arenas(ctx);

@@ -9,7 +9,7 @@ typedef struct fault_sweep {
     void (*prepare)(smg_context *ctx, void *user);
     smg_status (*body)(smg_context *ctx, void *user); /* leaves nothing allocated */
     void *user;
-    int stride; /* 1: every allocation; n: every n-th after the first 50; ten times that under ASan */
+    int stride;            /* 1: every allocation; n: every n-th after the first 50; ten times that under ASan */
     const char *cache_dir; /* NULL: no cache */
     bool may_recover;      /* a refusal may also be survived (caches); the body checks results */
 } fault_sweep;

@@ -13,8 +13,8 @@
 
 #include "support/device.h"
 
-static smg_status load_inputs(smg_context *ctx, const smg_graph *g, const char *where,
-                              smg_arena *arena, model_case *c) {
+static smg_status load_inputs(smg_context *ctx, const smg_graph *g, const char *where, smg_arena *arena,
+                              model_case *c) {
     smg_node_id nodes[MODEL_CASE_INPUTS];
     c->input_count = smg_graph_input_nodes(g, nodes, MODEL_CASE_INPUTS);
     if (c->input_count > MODEL_CASE_INPUTS || smg_size_symbol_count(g->sizes) > 8)
@@ -23,21 +23,18 @@ static smg_status load_inputs(smg_context *ctx, const smg_graph *g, const char *
         const char *name = smg_graph_node(g, nodes[i])->name;
         const char *path = smg_arena_format(arena, "%s/in.%s.npy", where, name);
         if (path == NULL) return SMG_MEMORY;
-        if (smg_file_exists(path))
-            SMG_TRY(smg_tensor_load(ctx, g, nodes[i], path, arena, &c->inputs[i]));
+        if (smg_file_exists(path)) SMG_TRY(smg_tensor_load(ctx, g, nodes[i], path, arena, &c->inputs[i]));
     }
     SMG_TRY(smg_tensor_sizes(ctx, g, c->inputs, c->input_count, NULL, c->symbols));
     for (int i = 0; i < c->input_count; i++) {
         if (c->inputs[i].data == NULL)
-            SMG_TRY(smg_tensor_fill(ctx, g, nodes[i], c->symbols, SMG_FILL_ZEROS, 0, arena,
-                                    &c->inputs[i]));
+            SMG_TRY(smg_tensor_fill(ctx, g, nodes[i], c->symbols, SMG_FILL_ZEROS, 0, arena, &c->inputs[i]));
     }
     return SMG_OK;
 }
 
-smg_status model_case_load(smg_context *ctx, const smg_graph *g, const char *folder,
-                           const char *name, const char *output, smg_arena *arena,
-                           model_case *out_case) {
+smg_status model_case_load(smg_context *ctx, const smg_graph *g, const char *folder, const char *name,
+                           const char *output, smg_arena *arena, model_case *out_case) {
     *out_case = (model_case){.output = output};
     const char *where = smg_path_join(arena, folder, name);
     if (where == NULL) return SMG_MEMORY;
@@ -147,8 +144,7 @@ double model_reference_error(const model_fixture *f, const smg_graph *g, const m
     smg_array in[MODEL_CASE_INPUTS], out;
     assert_int_equal(g->outputs.count, 1);
     assert_string_equal(g->outputs.items[0].name, c->output);
-    for (int i = 0; i < c->input_count; i++)
-        model_expect_ok(f, smg_tensor_to_array(&c->inputs[i], arena, &in[i]));
+    for (int i = 0; i < c->input_count; i++) model_expect_ok(f, smg_tensor_to_array(&c->inputs[i], arena, &in[i]));
     model_expect_ok(f, smg_graph_eval(g, c->symbols, in, arena, &out));
     return model_case_array_error(c, &out);
 }

@@ -20,9 +20,8 @@ typedef struct model_case {
 } model_case;
 
 /* Reads <folder>/<name>/in.*.npy for every input of g and out.<output>.npy. */
-smg_status model_case_load(smg_context *ctx, const smg_graph *g, const char *folder,
-                           const char *name, const char *output, smg_arena *arena,
-                           model_case *out_case);
+smg_status model_case_load(smg_context *ctx, const smg_graph *g, const char *folder, const char *name,
+                           const char *output, smg_arena *arena, model_case *out_case);
 /* The largest absolute difference divided by the largest stored value; infinity where the counts of
  * elements differ or a value is no number. */
 double model_case_tensor_error(const model_case *c, const smg_tensor *got);

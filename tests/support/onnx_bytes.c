@@ -92,8 +92,7 @@ void onnx_end(pb *p) {
 }
 
 /* Calls visit for every word between blanks. */
-static void words(const char *text, void (*visit)(pb *p, int field, const char *word), pb *p,
-                  int field) {
+static void words(const char *text, void (*visit)(pb *p, int field, const char *word), pb *p, int field) {
     while (*text) {
         char word[64];
         size_t length = strcspn(text, " ");
@@ -171,8 +170,7 @@ void onnx_tensor(pb *p, int field, const char *name, int type, const char *dims)
     pb_text(p, 8, name);
 }
 
-void onnx_tensor_i64(pb *p, int field, const char *name, const char *dims, const int64_t *values,
-                     int count) {
+void onnx_tensor_i64(pb *p, int field, const char *name, const char *dims, const int64_t *values, int count) {
     onnx_tensor(p, field, name, ONNX_I64, dims);
     pb_begin(p, 7);
     for (int i = 0; i < count; i++) pb_varint(p, (uint64_t)values[i]);
@@ -180,8 +178,7 @@ void onnx_tensor_i64(pb *p, int field, const char *name, const char *dims, const
     pb_end(p);
 }
 
-void onnx_tensor_f32(pb *p, int field, const char *name, const char *dims, const float *values,
-                     int count) {
+void onnx_tensor_f32(pb *p, int field, const char *name, const char *dims, const float *values, int count) {
     onnx_tensor(p, field, name, ONNX_F32, dims);
     pb_begin(p, 9);
     for (int i = 0; i < count; i++) {

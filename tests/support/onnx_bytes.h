@@ -51,9 +51,7 @@ void onnx_attr_int(pb *p, const char *name, int64_t value);
 void onnx_attr_ints(pb *p, const char *name, const int64_t *values, int count);
 /* Name, type and dims; the tensor stays open for its elements. field: 5 in a graph, in an attribute too. */
 void onnx_tensor(pb *p, int field, const char *name, int type, const char *dims);
-void onnx_tensor_i64(pb *p, int field, const char *name, const char *dims, const int64_t *values,
-                     int count);
-void onnx_tensor_f32(pb *p, int field, const char *name, const char *dims, const float *values,
-                     int count);
+void onnx_tensor_i64(pb *p, int field, const char *name, const char *dims, const int64_t *values, int count);
+void onnx_tensor_f32(pb *p, int field, const char *name, const char *dims, const float *values, int count);
 
 #endif

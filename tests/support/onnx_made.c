@@ -34,8 +34,7 @@ int onnx_made_tear_down(void **state) {
 }
 
 smg_status onnx_made_convert(onnx_made *m, const char *folder) {
-    smg_status status =
-        smg_onnx_open_bytes(m->ctx, "made.onnx", m->p.data, m->p.size, folder, &m->model);
+    smg_status status = smg_onnx_open_bytes(m->ctx, "made.onnx", m->p.data, m->p.size, folder, &m->model);
     if (status == SMG_OK) status = smg_onnx_make_graph(m->model, &m->graph);
     assert_true((status == SMG_OK) == (m->graph != NULL));
     assert_true((status == SMG_OK) == (smg_context_error(m->ctx)[0] == '\0'));
@@ -48,7 +47,6 @@ void onnx_made_expect_ok(const onnx_made *m, smg_status status) {
 
 void onnx_made_expect_failure(onnx_made *m, smg_status status, smg_status want, const char *part) {
     if (status != want || !strstr(smg_context_error(m->ctx), part))
-        fail_msg("status %d (%s), wanted %d with '%s'", (int)status, smg_context_error(m->ctx),
-                 (int)want, part);
+        fail_msg("status %d (%s), wanted %d with '%s'", (int)status, smg_context_error(m->ctx), (int)want, part);
     onnx_made_clear(m);
 }

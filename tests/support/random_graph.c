@@ -18,11 +18,19 @@ int64_t random_value_of(const maker *m, extent e) {
     return v;
 }
 
-bool random_same(extent a, extent b) { return a.k == b.k && a.s == b.s && a.t == b.t; }
-static bool is_one(extent e) { return e.k == 1 && e.s == 0 && e.t == 0; }
-bool random_is_static(extent e) { return e.s == 0 && e.t == 0; }
+bool random_same(extent a, extent b) {
+    return a.k == b.k && a.s == b.s && a.t == b.t;
+}
+static bool is_one(extent e) {
+    return e.k == 1 && e.s == 0 && e.t == 0;
+}
+bool random_is_static(extent e) {
+    return e.s == 0 && e.t == 0;
+}
 
-double random_magnitude(const item *i) { return fmax(fabs(i->low), fabs(i->high)); }
+double random_magnitude(const item *i) {
+    return fmax(fabs(i->low), fabs(i->high));
+}
 
 static int64_t elements(const maker *m, const item *i) {
     int64_t n = 1;
@@ -64,17 +72,17 @@ item *random_pick(maker *m) {
 }
 
 static extent draw_extent(maker *m) {
-    static const int64_t fixed[] = { 1, 2, 3, 4, 5, 8, 12, 16, 17, 33, 64 };
-    if (m->o->symbolic && random_draw(m, 3) == 0) return random_draw(m, 2) ? (extent){ 1, 1, 0 } : (extent){ 1, 0, 1 };
-    return (extent){ fixed[random_draw(m, (int)SMG_COUNT_OF(fixed))], 0, 0 };
+    static const int64_t fixed[] = {1, 2, 3, 4, 5, 8, 12, 16, 17, 33, 64};
+    if (m->o->symbolic && random_draw(m, 3) == 0) return random_draw(m, 2) ? (extent){1, 1, 0} : (extent){1, 0, 1};
+    return (extent){fixed[random_draw(m, (int)SMG_COUNT_OF(fixed))], 0, 0};
 }
 
 static void add_input(maker *m, const item *like) {
-    item i = { .low = -1, .high = 1 };
+    item i = {.low = -1, .high = 1};
     char dims[128], name[16];
     if (like != NULL) {
         i.rank = like->rank;
-        for (int d = 0; d < i.rank; d++) i.dim[d] = random_draw(m, 4) ? like->dim[d] : (extent){ 1, 0, 0 };
+        for (int d = 0; d < i.rank; d++) i.dim[d] = random_draw(m, 4) ? like->dim[d] : (extent){1, 0, 0};
     } else {
         i.rank = 1 + random_draw(m, RANK - 1);
         for (int d = 0; d < i.rank; d++) i.dim[d] = draw_extent(m);
@@ -90,17 +98,38 @@ static void add_input(maker *m, const item *like) {
 /* ---- maps --------------------------------------------------------------------------------------- */
 
 static void unary(maker *m, item *a) {
-    static const char *const word[] = { "neg", "abs", "tanh", "sigmoid", "relu", "sin", "square", "exp", "erf" };
+    static const char *const word[] = {"neg", "abs", "tanh", "sigmoid", "relu", "sin", "square", "exp", "erf"};
     int op = random_draw(m, (int)SMG_COUNT_OF(word));
     item r = *a;
     r.used = r.view = r.moved = false;
     switch (op) {
-    case 0: r.low = -a->high; r.high = -a->low; break;
-    case 1: r.low = a->low > 0 ? a->low : 0; r.high = random_magnitude(a); break;
-    case 4: r.low = fmax(a->low, 0); r.high = fmax(a->high, 0); break;
-    case 6: r.low = 0; r.high = random_magnitude(a) * random_magnitude(a); r.error *= 2 * random_magnitude(a); break;
-    case 7: r.low = exp(a->low); r.high = exp(a->high); r.error *= r.high; break;
-    default: r.low = op == 3 ? 0 : -1; r.high = 1; r.error *= 1.2; break;
+    case 0:
+        r.low = -a->high;
+        r.high = -a->low;
+        break;
+    case 1:
+        r.low = a->low > 0 ? a->low : 0;
+        r.high = random_magnitude(a);
+        break;
+    case 4:
+        r.low = fmax(a->low, 0);
+        r.high = fmax(a->high, 0);
+        break;
+    case 6:
+        r.low = 0;
+        r.high = random_magnitude(a) * random_magnitude(a);
+        r.error *= 2 * random_magnitude(a);
+        break;
+    case 7:
+        r.low = exp(a->low);
+        r.high = exp(a->high);
+        r.error *= r.high;
+        break;
+    default:
+        r.low = op == 3 ? 0 : -1;
+        r.high = 1;
+        r.error *= 1.2;
+        break;
     }
     if (!random_tame(m, &r)) return;
     a->used = true;
@@ -110,19 +139,35 @@ static void unary(maker *m, item *a) {
 
 /* a + 1.5 when that makes it positive, then a function of positive numbers. */
 static void positive(maker *m, item *a) {
-    static const char *const word[] = { "sqrt", "rsqrt", "log", "recip" };
+    static const char *const word[] = {"sqrt", "rsqrt", "log", "recip"};
     int op = random_draw(m, (int)SMG_COUNT_OF(word));
     item r = *a;
     if (a->low < 0) return;
     r.used = r.view = r.moved = false;
     double low = a->low + 0.25, high = a->high + 0.25;
-    smg_value moved[2] = { a->v, smg_graph_number(m->g, "f32", 0.25) };
+    smg_value moved[2] = {a->v, smg_graph_number(m->g, "f32", 0.25)};
     r.v = smg_graph_map(m->g, "add", 2, moved);
     switch (op) {
-    case 0: r.low = sqrt(low); r.high = sqrt(high); r.error *= 0.5 / sqrt(low); break;
-    case 1: r.low = 1 / sqrt(high); r.high = 1 / sqrt(low); r.error *= 0.5 / (low * sqrt(low)); break;
-    case 2: r.low = log(low); r.high = log(high); r.error /= low; break;
-    default: r.low = 1 / high; r.high = 1 / low; r.error /= low * low; break;
+    case 0:
+        r.low = sqrt(low);
+        r.high = sqrt(high);
+        r.error *= 0.5 / sqrt(low);
+        break;
+    case 1:
+        r.low = 1 / sqrt(high);
+        r.high = 1 / sqrt(low);
+        r.error *= 0.5 / (low * sqrt(low));
+        break;
+    case 2:
+        r.low = log(low);
+        r.high = log(high);
+        r.error /= low;
+        break;
+    default:
+        r.low = 1 / high;
+        r.high = 1 / low;
+        r.error /= low * low;
+        break;
     }
     a->used = true;
     r.v = smg_graph_map(m->g, word[op], 1, &r.v);
@@ -133,7 +178,7 @@ static bool broadcast_dims(const item *a, const item *b, item *r) {
     r->rank = a->rank > b->rank ? a->rank : b->rank;
     for (int d = 0; d < r->rank; d++) {
         int da = d - r->rank + a->rank, db = d - r->rank + b->rank;
-        extent ea = da >= 0 ? a->dim[da] : (extent){ 1, 0, 0 }, eb = db >= 0 ? b->dim[db] : (extent){ 1, 0, 0 };
+        extent ea = da >= 0 ? a->dim[da] : (extent){1, 0, 0}, eb = db >= 0 ? b->dim[db] : (extent){1, 0, 0};
         if (!random_same(ea, eb) && !is_one(ea) && !is_one(eb)) return false;
         r->dim[d] = is_one(ea) ? eb : ea;
     }
@@ -141,23 +186,28 @@ static bool broadcast_dims(const item *a, const item *b, item *r) {
 }
 
 static void product_range(const item *a, const item *b, item *r) {
-    double p[4] = { a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high };
+    double p[4] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
     r->low = fmin(fmin(p[0], p[1]), fmin(p[2], p[3]));
     r->high = fmax(fmax(p[0], p[1]), fmax(p[2], p[3]));
     r->error = a->error * random_magnitude(b) + b->error * random_magnitude(a);
 }
 
 static bool binary(maker *m, item *a, item *b) {
-    static const char *const word[] = { "add", "sub", "mul", "max", "min", "div" };
+    static const char *const word[] = {"add", "sub", "mul", "max", "min", "div"};
     int op = random_draw(m, (int)SMG_COUNT_OF(word));
-    item r = { .error = a->error + b->error };
+    item r = {.error = a->error + b->error};
     if (!broadcast_dims(a, b, &r)) return false;
     if (op == 5 && b->low < 0.1) op = 1;
-    if (op == 0) r.low = a->low + b->low, r.high = a->high + b->high;
-    else if (op == 1) r.low = a->low - b->high, r.high = a->high - b->low;
-    else if (op == 2) product_range(a, b, &r);
-    else if (op == 3) r.low = fmax(a->low, b->low), r.high = fmax(a->high, b->high);
-    else if (op == 4) r.low = fmin(a->low, b->low), r.high = fmin(a->high, b->high);
+    if (op == 0)
+        r.low = a->low + b->low, r.high = a->high + b->high;
+    else if (op == 1)
+        r.low = a->low - b->high, r.high = a->high - b->low;
+    else if (op == 2)
+        product_range(a, b, &r);
+    else if (op == 3)
+        r.low = fmax(a->low, b->low), r.high = fmax(a->high, b->high);
+    else if (op == 4)
+        r.low = fmin(a->low, b->low), r.high = fmin(a->high, b->high);
     else {
         item inverse = *b;
         inverse.low = 1 / b->high;
@@ -167,7 +217,7 @@ static bool binary(maker *m, item *a, item *b) {
     }
     if (!random_tame(m, &r)) return false;
     a->used = b->used = true;
-    r.v = smg_graph_map(m->g, word[op], 2, (smg_value[]){ a->v, b->v });
+    r.v = smg_graph_map(m->g, word[op], 2, (smg_value[]){a->v, b->v});
     random_keep(m, r);
     return true;
 }
@@ -187,11 +237,11 @@ static void masked(maker *m, item *a) {
     item r = *a;
     if (a->rank == 0 || !random_tame(m, a)) return;
     int axis = random_draw(m, a->rank);
-    for (int d = 0; d < a->rank; d++) r.dim[d] = d == axis ? a->dim[d] : (extent){ 1, 0, 0 };
+    for (int d = 0; d < a->rank; d++) r.dim[d] = d == axis ? a->dim[d] : (extent){1, 0, 0};
     random_dims_text(&r, dims);
     smg_value index = smg_graph_iota(m->g, dims, axis);
     smg_value bound = smg_graph_number(m->g, "i32", random_draw(m, 20));
-    smg_value test = smg_graph_map(m->g, random_draw(m, 2) ? "lt" : "ge", 2, (smg_value[]){ index, bound });
+    smg_value test = smg_graph_map(m->g, random_draw(m, 2) ? "lt" : "ge", 2, (smg_value[]){index, bound});
     double other = random_draw(m, 2) ? 0 : -2;
     r = *a;
     r.used = r.view = r.moved = false;
@@ -199,21 +249,21 @@ static void masked(maker *m, item *a) {
     r.high = fmax(a->high, other);
     if (!random_tame(m, &r)) return;
     a->used = true;
-    r.v = smg_graph_map(m->g, "select", 3, (smg_value[]){ test, a->v, smg_graph_number(m->g, "f32", other) });
+    r.v = smg_graph_map(m->g, "select", 3, (smg_value[]){test, a->v, smg_graph_number(m->g, "f32", other)});
     random_keep(m, r);
 }
 
 /* ---- reductions and products ---------------------------------------------------------------------- */
 
 void random_scale(maker *m, item *r, double factor) {
-    r->v = smg_graph_map(m->g, "mul", 2, (smg_value[]){ r->v, smg_graph_number(m->g, "f32", factor) });
+    r->v = smg_graph_map(m->g, "mul", 2, (smg_value[]){r->v, smg_graph_number(m->g, "f32", factor)});
     r->low *= factor;
     r->high *= factor;
     r->error *= factor;
 }
 
 static bool reduce(maker *m, item *a, bool keep_axis) {
-    static const char *const word[] = { "sum", "reduce_max", "reduce_min", "sum" };
+    static const char *const word[] = {"sum", "reduce_max", "reduce_min", "sum"};
     if (a->rank == 0) return false;
     int op = random_draw(m, (int)SMG_COUNT_OF(word)), axis = random_draw(m, 2) ? a->rank - 1 : random_draw(m, a->rank);
     item r = *a;
@@ -223,7 +273,8 @@ static bool reduce(maker *m, item *a, bool keep_axis) {
         r.error = (r.error + EPSILON * 4 * random_magnitude(a)) * n;
         if (r.error * factor > MAX_ERROR) return false;
     }
-    if (keep_axis) r.dim[axis] = (extent){ 1, 0, 0 };
+    if (keep_axis)
+        r.dim[axis] = (extent){1, 0, 0};
     else {
         for (int d = axis; d + 1 < r.rank; d++) r.dim[d] = r.dim[d + 1];
         r.rank--;
@@ -250,8 +301,8 @@ static void row_chain(maker *m) {
 
 /* Labels: shared leading axes, one contracted axis of equal extent, the rest free. */
 static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch) {
-    char label[3][RANK * 2 + 1] = { "", "", "" }, text[40];
-    item r = { .error = 0 };
+    char label[3][RANK * 2 + 1] = {"", "", ""}, text[40];
+    item r = {.error = 0};
     double n = (double)random_value_of(m, a->dim[ka]);
     int next = 'a' + 2, out = 0;
     for (int d = 0; d < a->rank; d++) {
@@ -294,7 +345,7 @@ static void contract(maker *m) {
         int ka = random_draw(m, a->rank), kb = random_draw(m, b->rank);
         if (random_same(a->dim[ka], b->dim[kb]) && contract_with(m, a, b, ka, kb, random_draw(m, 2))) return;
     }
-    item weight = { .rank = 2, .dim = { a->dim[a->rank - 1], draw_extent(m) }, .low = -1, .high = 1, .view = true };
+    item weight = {.rank = 2, .dim = {a->dim[a->rank - 1], draw_extent(m)}, .low = -1, .high = 1, .view = true};
     char dims[128], name[16];
     if (!random_tame(m, &weight)) return;
     random_dims_text(&weight, dims);
@@ -331,11 +382,11 @@ static void reshape(maker *m, item *a) {
     int axis = random_draw(m, a->rank), way = random_draw(m, 3);
     if (way == 0 && axis + 1 < a->rank) {
         extent x = a->dim[axis], y = a->dim[axis + 1];
-        r.dim[axis] = (extent){ x.k * y.k, x.s + y.s, x.t + y.t };
+        r.dim[axis] = (extent){x.k * y.k, x.s + y.s, x.t + y.t};
         for (int d = axis + 1; d + 1 < r.rank; d++) r.dim[d] = a->dim[d + 1];
         r.rank--;
     } else if (a->rank < RANK) {
-        extent outer = { 1, 0, 0 }, inner = a->dim[axis];
+        extent outer = {1, 0, 0}, inner = a->dim[axis];
         for (int k = 2; way == 1 && k <= 4; k++) {
             if (a->dim[axis].k % k == 0) outer.k = k, inner.k = a->dim[axis].k / k;
         }
@@ -343,7 +394,8 @@ static void reshape(maker *m, item *a) {
         r.dim[axis] = random_draw(m, 2) ? outer : inner;
         r.dim[axis + 1] = r.dim[axis].k == outer.k && random_same(r.dim[axis], outer) ? inner : outer;
         r.rank++;
-    } else return;
+    } else
+        return;
     random_dims_text(&r, dims);
     a->used = r.view = r.moved = true;
     r.used = false;
@@ -368,7 +420,7 @@ static void slice(maker *m, item *a) {
 }
 
 static void gather(maker *m, item *a) {
-    item r = *a, index = { .rank = 1 };
+    item r = *a, index = {.rank = 1};
     char dims[128], name[16];
     if (a->rank == 0 || !random_is_static(a->dim[0]) || a->dim[0].k < 2) return;
     index.dim[0] = r.dim[0] = draw_extent(m);
@@ -385,13 +437,18 @@ static void gather(maker *m, item *a) {
 
 static void act(maker *m) {
     switch (random_draw(m, 22)) {
-    case 0: case 1: unary(m, random_pick(m)); break;
+    case 0:
+    case 1: unary(m, random_pick(m)); break;
     case 2: positive(m, random_pick(m)); break;
-    case 3: case 4: any_binary(m); break;
+    case 3:
+    case 4: any_binary(m); break;
     case 5: masked(m, random_pick(m)); break;
     case 6: reduce(m, random_pick(m), random_draw(m, 2)); break;
-    case 7: case 8: case 9: row_chain(m); break;
-    case 10: case 11: contract(m); break;
+    case 7:
+    case 8:
+    case 9: row_chain(m); break;
+    case 10:
+    case 11: contract(m); break;
     case 12: transpose(m, random_pick(m)); break;
     case 13: reshape(m, random_pick(m)); break;
     case 14: slice(m, random_pick(m)); break;
@@ -410,14 +467,14 @@ static void add_outputs(maker *m) {
         snprintf(name, sizeof(name), "out%d", outputs++);
         smg_value v = r->v;
         if (r->view && random_draw(m, 2)) {
-            v = smg_graph_map(m->g, "mul", 2, (smg_value[]){ v, smg_graph_number(m->g, "f32", 1.5) });
+            v = smg_graph_map(m->g, "mul", 2, (smg_value[]){v, smg_graph_number(m->g, "f32", 1.5)});
         }
         smg_graph_output(m->g, name, v);
     }
 }
 
 smg_status random_graph(smg_context *ctx, const random_options *o, smg_graph **out_graph) {
-    maker m = { .o = o, .state = o->seed * UINT64_C(0x9e3779b97f4a7c15) + 1 };
+    maker m = {.o = o, .state = o->seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
     SMG_TRY(smg_graph_create(ctx, "random", &m.g));
     *out_graph = m.g;
     while (m.count == 0) add_input(&m, NULL);

@@ -21,8 +21,8 @@ typedef struct item {
     int rank;
     extent dim[RANK];
     double low, high, error;
-    bool view;   /* not a result of its own */
-    bool moved;  /* a view of something */
+    bool view;  /* not a result of its own */
+    bool moved; /* a view of something */
     bool used;
 } item;
 

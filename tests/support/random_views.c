@@ -10,7 +10,7 @@ static void size_text(int64_t value, char out[24]) {
 }
 
 static void extent_text(extent e, char out[128]) {
-    item one = { .rank = 1, .dim = { e } };
+    item one = {.rank = 1, .dim = {e}};
     random_dims_text(&one, out);
 }
 
@@ -41,7 +41,7 @@ static void window(maker *m, item *a) {
     int step = 1 + random_draw(m, 2), dilation = random_draw(m, 3) ? 1 : random_draw(m, 2) ? 2 : -1;
     double fill = random_draw(m, 2) ? 0 : 2;
     for (int d = a->rank; d > axis + 1; d--) r.dim[d] = a->dim[d - 1];
-    r.dim[axis + 1] = (extent){ taps, 0, 0 };
+    r.dim[axis + 1] = (extent){taps, 0, 0};
     r.rank++;
     r.low = fmin(r.low, fill);
     r.high = fmax(r.high, fill);
@@ -78,7 +78,7 @@ static void concat(maker *m, item *a) {
     r.error = fmax(a->error, b->error);
     if (!random_tame(m, &r)) return;
     a->used = b->used = true;
-    r.v = smg_graph_concat(m->g, 2, (smg_value[]){ a->v, b->v }, axis);
+    r.v = smg_graph_concat(m->g, 2, (smg_value[]){a->v, b->v}, axis);
     random_keep(m, r);
 }
 
@@ -90,16 +90,16 @@ static void take(maker *m, item *a) {
     if (!random_is_static(a->dim[axis]) || a->dim[axis].k < 2) return;
     if (random_draw(m, 2)) { /* a shift that stays inside: positions only */
         int64_t n = a->dim[axis].k;
-        item index = { .rank = 1, .dim = { { n - 1, 0, 0 } } };
+        item index = {.rank = 1, .dim = {{n - 1, 0, 0}}};
         random_dims_text(&index, dims);
         smg_value at = smg_graph_iota(m->g, dims, 0), back = smg_graph_number(m->g, "i32", (double)(n - 1));
-        at = random_draw(m, 2) ? smg_graph_map(m->g, "sub", 2, (smg_value[]){ back, at })
-                               : smg_graph_map(m->g, "add", 2, (smg_value[]){ at, smg_graph_number(m->g, "i32", 1) });
+        at = random_draw(m, 2) ? smg_graph_map(m->g, "sub", 2, (smg_value[]){back, at})
+                               : smg_graph_map(m->g, "add", 2, (smg_value[]){at, smg_graph_number(m->g, "i32", 1)});
         r.dim[axis].k = n - 1;
         if (!random_tame(m, &r)) return;
         r.v = smg_graph_take(m->g, a->v, at, axis);
     } else {
-        r.dim[axis] = (extent){ 1 + random_draw(m, 6), 0, 0 };
+        r.dim[axis] = (extent){1 + random_draw(m, 6), 0, 0};
         if (!random_tame(m, &r)) return;
         extent_text(r.dim[axis], dims);
         snprintf(name, sizeof(name), "ids%d", m->count);
@@ -114,34 +114,34 @@ static void taken_apart(maker *m, item *a) {
     char dims[128], text[128];
     if (a->rank < 2 || !random_tame(m, a)) return;
     extent x = a->dim[0], y = a->dim[1];
-    flat.dim[1] = (extent){ x.k * y.k, x.s + y.s, x.t + y.t };
+    flat.dim[1] = (extent){x.k * y.k, x.s + y.s, x.t + y.t};
     for (int d = 1; d < a->rank; d++) flat.dim[d - 1] = flat.dim[d];
     flat.rank--;
     random_dims_text(&flat, text);
     bool turned = random_draw(m, 2), last = random_draw(m, 3) == 0;
-    if (last) r.dim[0] = (extent){ 1, 0, 0 };
+    if (last) r.dim[0] = (extent){1, 0, 0};
     if (turned) {
         extent first = r.dim[0];
         r.dim[0] = r.dim[1];
         r.dim[1] = first;
     }
-    item place = { .rank = 2, .dim = { r.dim[0], r.dim[1] } };
-    for (int d = 0; d < 2; d++) place.dim[turned ? 1 - d : d] = (extent){ 1, 0, 0 };
+    item place = {.rank = 2, .dim = {r.dim[0], r.dim[1]}};
+    for (int d = 0; d < 2; d++) place.dim[turned ? 1 - d : d] = (extent){1, 0, 0};
     place.dim[turned] = r.dim[turned];
     random_dims_text(&place, dims);
     smg_value row = smg_graph_iota(m->g, dims, turned);
-    place.dim[turned] = (extent){ 1, 0, 0 };
+    place.dim[turned] = (extent){1, 0, 0};
     place.dim[!turned] = y;
     random_dims_text(&place, dims);
     smg_value column = smg_graph_iota(m->g, dims, !turned);
     smg_value by = smg_graph_size_typed(m->g, SMG_TYPE_I32, smg_graph_node_of(m->g, a->v)->dims[1]);
     if (last) { /* counted from the end */
         smg_value back = smg_graph_map(m->g, "neg", 1, &by);
-        row = smg_graph_map(m->g, "add", 2, (smg_value[]){ row, back });
+        row = smg_graph_map(m->g, "add", 2, (smg_value[]){row, back});
     } else {
-        row = smg_graph_map(m->g, "mul", 2, (smg_value[]){ row, by });
+        row = smg_graph_map(m->g, "mul", 2, (smg_value[]){row, by});
     }
-    smg_value index = smg_graph_map(m->g, "add", 2, (smg_value[]){ row, column });
+    smg_value index = smg_graph_map(m->g, "add", 2, (smg_value[]){row, column});
     r.v = smg_graph_gather(m->g, smg_graph_reshape(m->g, a->v, text), index);
     random_keep_view(m, a, r);
 }
@@ -187,7 +187,7 @@ static smg_value position(maker *m, const item *a, int axis) {
     item like = *a;
     char dims[128];
     for (int d = 0; d < a->rank; d++) {
-        if (d != axis) like.dim[d] = (extent){ 1, 0, 0 };
+        if (d != axis) like.dim[d] = (extent){1, 0, 0};
     }
     random_dims_text(&like, dims);
     return smg_graph_iota(m->g, dims, axis);
@@ -201,29 +201,31 @@ static void guarded_rows(maker *m, item *a) {
     if (random_is_static(last) && last.k == 1) return; /* x - x of an infinite x: shader compilers say 0 */
     smg_graph *g = m->g;
     smg_value row = position(m, a, a->rank - 2), column = position(m, a, a->rank - 1);
-    smg_value moved = smg_graph_map(g, "sub", 2, (smg_value[]){ row, smg_graph_number(g, "i32", random_draw(m, 3)) });
-    smg_value keep = smg_graph_map(g, random_draw(m, 2) ? "le" : "lt", 2, (smg_value[]){ column, moved });
+    smg_value moved = smg_graph_map(g, "sub", 2, (smg_value[]){row, smg_graph_number(g, "i32", random_draw(m, 3))});
+    smg_value keep = smg_graph_map(g, random_draw(m, 2) ? "le" : "lt", 2, (smg_value[]){column, moved});
     smg_value none = smg_graph_number(g, "f32", -INFINITY);
-    smg_value x = smg_graph_map(g, "select", 3, (smg_value[]){ keep, a->v, none });
+    smg_value x = smg_graph_map(g, "select", 3, (smg_value[]){keep, a->v, none});
     smg_value top = smg_graph_reduce(g, "reduce_max", x, -1, true);
-    smg_value e = smg_graph_map(g, "sub", 2, (smg_value[]){ x, top });
+    smg_value e = smg_graph_map(g, "sub", 2, (smg_value[]){x, top});
     e = smg_graph_map(g, "exp", 1, &e);
-    e = smg_graph_map(g, "div", 2, (smg_value[]){ e, smg_graph_reduce(g, "sum", e, -1, true) });
+    e = smg_graph_map(g, "div", 2, (smg_value[]){e, smg_graph_reduce(g, "sum", e, -1, true)});
     smg_value bad = smg_graph_map(g, "isnan", 1, &e);
     r.used = r.view = r.moved = false;
     r.low = 0;
     r.high = 1;
     r.error = 2 * a->error + EPSILON * (8 + 2 * random_magnitude(a));
     a->used = true;
-    r.v = smg_graph_map(g, "select", 3, (smg_value[]){ bad, smg_graph_number(g, "f32", 0), e });
+    r.v = smg_graph_map(g, "select", 3, (smg_value[]){bad, smg_graph_number(g, "f32", 0), e});
     random_keep(m, r);
 }
 
 void random_view(maker *m) {
     switch (random_draw(m, 10)) {
     case 0: pad(m, random_pick(m)); break;
-    case 1: case 2: window(m, random_pick(m)); break;
-    case 3: case 4: concat(m, random_pick(m)); break;
+    case 1:
+    case 2: window(m, random_pick(m)); break;
+    case 3:
+    case 4: concat(m, random_pick(m)); break;
     case 5: take(m, random_pick(m)); break;
     case 6: cumsum(m, random_pick(m)); break;
     case 7: uneven(m, random_pick(m)); break;

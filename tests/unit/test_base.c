@@ -386,8 +386,7 @@ static void test_json(void **unused) {
     smg_context *ctx = new_context(&state);
     check_json(ctx, "", "\"\"");
     check_json(ctx, "a\"b\\c\n\t\r\x01", "\"a\\\"b\\\\c\\n\\t\\r\\u0001\"");
-    check_json(ctx, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-               "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
+    check_json(ctx, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
     check_json(ctx,
                "\xff"
                "a",
@@ -412,8 +411,8 @@ static void test_hash(void **unused) {
     for (int bit = 0; bit < 64; bit++) {
         int changed = 0;
         for (uint64_t value = 1; value <= 64; value++) {
-            uint64_t difference = smg_hash_u64(SMG_HASH_SEED, value) ^
-                                  smg_hash_u64(SMG_HASH_SEED, value ^ (UINT64_C(1) << bit));
+            uint64_t difference =
+                smg_hash_u64(SMG_HASH_SEED, value) ^ smg_hash_u64(SMG_HASH_SEED, value ^ (UINT64_C(1) << bit));
             for (; difference != 0; difference &= difference - 1) changed++;
         }
         assert_in_range(changed, 64 * 26, 64 * 38);

@@ -45,8 +45,8 @@ static void report(const smg_graph *g, const smg_schedule *s, const check_option
     smg_text_init(&text, g->ctx);
     smg_graph_print(g, &text);
     smg_sched_print(s, &text);
-    printf("%s, seed %llu, sizes %lld %lld: %s\n%s\n", o->target, (unsigned long long)o->seed,
-           (long long)o->symbols[0], (long long)o->symbols[1], why, smg_text_cstr(&text));
+    printf("%s, seed %llu, sizes %lld %lld: %s\n%s\n", o->target, (unsigned long long)o->seed, (long long)o->symbols[0],
+           (long long)o->symbols[1], why, smg_text_cstr(&text));
     smg_text_free(&text);
 }
 
@@ -60,7 +60,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     smg_kernel *kernel;
     const char *refused;
     smg_arena *arena;
-    check_result r = { 0 };
+    check_result r = {0};
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     smg_status status = smg_kernel_lower(s, arena, "every", NULL, &kernel, &refused);
     t->schedules++;
@@ -105,13 +105,13 @@ static void try_graph(const smg_graph *g, const check_options *o, tally *t) {
     smg_arena_destroy(arena);
 }
 
-static const char *const targets[] = { "h200", "lavapipe", "careful", "tests/targets/subgroup4.target" };
+static const char *const targets[] = {"h200", "lavapipe", "careful", "tests/targets/subgroup4.target"};
 
 static void graph_files(void **state) {
-    static const int64_t symbols[][4] = { { 1, 1, 1, 1 }, { 3, 2, 5, 7 }, { 2, 1, 33, 77 } };
+    static const int64_t symbols[][4] = {{1, 1, 1, 1}, {3, 2, 5, 7}, {2, 1, 33, 77}};
     smg_context *ctx = *state;
     smg_arena *arena;
-    tally t = { 0 };
+    tally t = {0};
     const char *path[64];
     assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
     int count = check_list(arena, "tests/graphs", ".smg", path, 64);
@@ -120,8 +120,9 @@ static void graph_files(void **state) {
         smg_graph *g;
         assert_int_equal(check_load(ctx, path[i], &g), SMG_OK);
         for (size_t k = (size_t)i % ONE_IN; k < SMG_COUNT_OF(targets) * SMG_COUNT_OF(symbols); k += ONE_IN) {
-            check_options o = { .target = targets[k / SMG_COUNT_OF(symbols)], .tolerance = 5e-5,
-                                .symbols = symbols[k % SMG_COUNT_OF(symbols)] };
+            check_options o = {.target = targets[k / SMG_COUNT_OF(symbols)],
+                               .tolerance = 5e-5,
+                               .symbols = symbols[k % SMG_COUNT_OF(symbols)]};
             try_graph(g, &o, &t);
         }
         smg_graph_destroy(g);
@@ -136,20 +137,25 @@ static void random_graphs(void **state) {
     const char *number = getenv("SMG_GRAPHS"), *first = getenv("SMG_SEED");
     uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
     uint64_t count = number != NULL ? strtoull(number, NULL, 10) : 300;
-    tally t = { 0 };
+    tally t = {0};
     for (uint64_t seed = from; seed < from + count && t.failed == 0; seed += first != NULL ? 1 : ONE_IN) {
-        random_options r = { .seed = seed, .operations = 2 + (int)(seed % 7), .symbolic = seed % 2 != 0,
-                             .s = 1 + (int64_t)(seed * 7 % 40), .t = 1 + (int64_t)(seed * 5 % 23),
-                             .max_elements = 2000 };
+        random_options r = {.seed = seed,
+                            .operations = 2 + (int)(seed % 7),
+                            .symbolic = seed % 2 != 0,
+                            .s = 1 + (int64_t)(seed * 7 % 40),
+                            .t = 1 + (int64_t)(seed * 5 % 23),
+                            .max_elements = 2000};
         smg_graph *made, *g;
         smg_rewrite_report unused;
-        int64_t symbols[8] = { 0 };
+        int64_t symbols[8] = {0};
         assert_int_equal(random_graph(ctx, &r, &made), SMG_OK);
         assert_int_equal(smg_graph_rewrite(made, &g, &unused), SMG_OK);
         assert_int_equal(smg_compile_copy_outputs(g), SMG_OK);
         random_symbols(g, &r, symbols);
-        check_options o = { .target = targets[seed % SMG_COUNT_OF(targets)], .tolerance = RANDOM_TOLERANCE,
-                            .symbols = symbols, .seed = seed };
+        check_options o = {.target = targets[seed % SMG_COUNT_OF(targets)],
+                           .tolerance = RANDOM_TOLERANCE,
+                           .symbols = symbols,
+                           .seed = seed};
         try_graph(g, &o, &t);
         smg_graph_destroy(g);
         smg_graph_destroy(made);
@@ -171,6 +177,6 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(graph_files), cmocka_unit_test(random_graphs) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_files), cmocka_unit_test(random_graphs)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -333,8 +333,7 @@ static smg_kernel *columns(smg_arena *arena, lanes l) {
     int to = access(k, y, 1, m, "1");
     int weight = tile(k, "w", SMG_REGISTER, 0, 2, h, d), sum = tile(k, "sum", SMG_REGISTER, 0, 1, m);
     instr(k, SMG_I_SET, weight, load(k, from_w), 0);
-    smg_instr *reduce =
-        instr(k, SMG_I_REDUCE, sum, make2(k, SMG_PRIM_MUL, load(k, from), of_tile(k, weight)), 2, h, d);
+    smg_instr *reduce = instr(k, SMG_I_REDUCE, sum, make2(k, SMG_PRIM_MUL, load(k, from), of_tile(k, weight)), 2, h, d);
     reduce->combine = SMG_COMBINE_ADD;
     instr(k, SMG_I_STORE, -1, of_tile(k, sum), 1, m)->a = to;
     return k;
@@ -443,8 +442,7 @@ static void run_device(fixture *f, const smg_kernel *k, const smg_target *target
         uint64_t address = smg_vk_buffer_address(bindings[face.address_bindings[i]].buffer);
         memcpy(push + 2 * i, &address, sizeof address);
     }
-    for (int i = 0; i < face.push_count; i++)
-        push[2 * face.address_count + i] = (int32_t)symbols[face.push_symbols[i]];
+    for (int i = 0; i < face.push_count; i++) push[2 * face.address_count + i] = (int32_t)symbols[face.push_symbols[i]];
     int64_t groups;
     assert_true(smg_kernel_grid(k, symbols, &groups));
     int64_t gy = 2, gx = (groups + 1) / 2 + 1; /* some too many */
@@ -524,10 +522,10 @@ static smg_kernel *elementwise_f16(smg_arena *arena, lanes l) {
 }
 
 static void check(void **state, maker *make) {
-    static const lanes shapes[] = {{1, 1, 1, 1},   {4, 8, 1, 8},  {2, 4, 2, 8},   {2, 32, 1, 8}, {1, 64, 4, 8},
-                                   {4, 16, 1, 1},  {1, 8, 1, 1},  {16, 1, 1, 8},  {8, 4, 4, 4},  {2, 8, 1, 4},
-                                   {1, 16, 1, 32}, {2, 64, 2, 32}, {8, 16, 1, 32}, {4, 32, 1, 32},
-                                   {4, 16, 1, 16}, {8, 8, 4, 16},  {4, 4, 1, 16}};
+    static const lanes shapes[] = {{1, 1, 1, 1},   {4, 8, 1, 8},   {2, 4, 2, 8},   {2, 32, 1, 8},  {1, 64, 4, 8},
+                                   {4, 16, 1, 1},  {1, 8, 1, 1},   {16, 1, 1, 8},  {8, 4, 4, 4},   {2, 8, 1, 4},
+                                   {1, 16, 1, 32}, {2, 64, 2, 32}, {8, 16, 1, 32}, {4, 32, 1, 32}, {4, 16, 1, 16},
+                                   {8, 8, 4, 16},  {4, 4, 1, 16}};
     fixture *f = *state;
     for (size_t i = 0; i < SMG_COUNT_OF(shapes); i++) {
         for (int shuffle = 0; shuffle < 2; shuffle++) {
@@ -717,8 +715,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),  cmocka_unit_test(test_product),
-        cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),   cmocka_unit_test(test_bad_index),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
+        cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),      cmocka_unit_test(test_bad_index),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns), cmocka_unit_test(test_views),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
     };

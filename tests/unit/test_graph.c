@@ -46,8 +46,7 @@ static void assert_dims(const smg_graph *g, smg_value value, smg_type type, cons
 
 static void shapes_are_inferred(void **state) {
     smg_graph *g = create(*state);
-    smg_value x = smg_graph_input(g, "x", "f32", "b, s, 8"),
-              v = smg_graph_constant(g, "v", "f32", "8", NULL);
+    smg_value x = smg_graph_input(g, "x", "f32", "b, s, 8"), v = smg_graph_constant(g, "v", "f32", "8", NULL);
     smg_value m = smg_graph_reduce(g, "sum", x, -1, true);
     assert_dims(g, smg_graph_map(g, "add", 2, (smg_value[]){x, v}), SMG_TYPE_F32, "b, s, 8");
     assert_dims(g, m, SMG_TYPE_F32, "b, s, 1");
@@ -187,8 +186,7 @@ static void refused_calls_say_why(void **state) {
     };
     for (size_t k = 0; k < SMG_COUNT_OF(rows); k++) {
         smg_graph *g = create(ctx);
-        smg_value x = smg_graph_input(g, "x", "f32", "s, 8"),
-                  i = smg_graph_input(g, "i", "i32", "s, 8");
+        smg_value x = smg_graph_input(g, "x", "f32", "s, 8"), i = smg_graph_input(g, "i", "i32", "s, 8");
         assert_int_equal(rows[k].call(g, x, i).id, 0);
         assert_int_equal(smg_graph_map(g, "exp", 1, &x).id, 0); /* sticky */
         assert_int_not_equal(smg_graph_finish(g), SMG_OK);
@@ -251,12 +249,11 @@ static smg_status whole_way(smg_context *ctx, const char *text) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    static const char text[] =
-        "graph f\nx = input f32[r, 3]\nw = constant f32[3, 3] random seed=1\n"
-        "t = transpose(w) perm=[1, 0]\none = fill 1 : f32[r, 3]\na = mul(x, one)\n"
-        "y = contract(a, t) \"ab,bc->ac\"\ni = iota axis=0 : i32[r]\nz = gather(y, i)\n"
-        "m = reduce_max(z) axis=1 keep\nd = sub(z, m)\ne = sigmoid(d)\n"
-        "v = reshape(e) : f32[3*r]\noutput v = v\n";
+    static const char text[] = "graph f\nx = input f32[r, 3]\nw = constant f32[3, 3] random seed=1\n"
+                               "t = transpose(w) perm=[1, 0]\none = fill 1 : f32[r, 3]\na = mul(x, one)\n"
+                               "y = contract(a, t) \"ab,bc->ac\"\ni = iota axis=0 : i32[r]\nz = gather(y, i)\n"
+                               "m = reduce_max(z) axis=1 keep\nd = sub(z, m)\ne = sigmoid(d)\n"
+                               "v = reshape(e) : f32[3*r]\noutput v = v\n";
     bool done = false;
     int failures = 0;
     for (int count = 0; !done; count++) {
@@ -266,8 +263,7 @@ static void every_allocation_may_fail(void **state) {
         if (smg_context_create(&desc, &ctx) != SMG_OK) continue;
         smg_status status = whole_way(ctx, text);
         done = status == SMG_OK;
-        if (!done && status != SMG_MEMORY)
-            fail_msg("failure %d: %d %s", count, status, smg_context_error(ctx));
+        if (!done && status != SMG_MEMORY) fail_msg("failure %d: %d %s", count, status, smg_context_error(ctx));
         failures += !done;
         smg_context_destroy(ctx);
     }

@@ -19,8 +19,8 @@ typedef struct fixture {
     smg_context *ctx;
     smg_arena *arena;
     smg_graph *g;
-    smg_value x, y;    /* f32[rows, 5], f32[2, 5] */
-    smg_value i;       /* i32[3] */
+    smg_value x, y; /* f32[rows, 5], f32[2, 5] */
+    smg_value i;    /* i32[3] */
     double data[ROWS * COLS], more[2 * COLS], index[3];
     smg_array out;
 } fixture;
@@ -56,10 +56,9 @@ static void begin(fixture *f) {
 /* The value's elements; f->out says the dims. */
 static smg_status run(fixture *f, smg_value value) {
     int64_t rows = ROWS;
-    smg_array inputs[3] = {
-        {.type = SMG_TYPE_F32, .rank = 2, .dims = {ROWS, COLS}, .data = f->data},
-        {.type = SMG_TYPE_F32, .rank = 2, .dims = {2, COLS}, .data = f->more},
-        {.type = SMG_TYPE_I32, .rank = 1, .dims = {3}, .data = f->index}};
+    smg_array inputs[3] = {{.type = SMG_TYPE_F32, .rank = 2, .dims = {ROWS, COLS}, .data = f->data},
+                           {.type = SMG_TYPE_F32, .rank = 2, .dims = {2, COLS}, .data = f->more},
+                           {.type = SMG_TYPE_I32, .rank = 1, .dims = {3}, .data = f->index}};
     smg_graph_output(f->g, "out", value);
     if (smg_graph_finish(f->g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     return smg_graph_eval(f->g, &rows, inputs, f->arena, &f->out);
@@ -112,7 +111,9 @@ static double joined(fixture *f, int64_t at) {
     if (row < ROWS) return f->data[at];
     return row < ROWS + 2 ? f->more[at - ROWS * COLS] : f->data[at - (ROWS + 2) * COLS];
 }
-static double joined_columns(fixture *f, int64_t at) { return f->more[at / 10 * COLS + at % 10 % COLS]; }
+static double joined_columns(fixture *f, int64_t at) {
+    return f->more[at / 10 * COLS + at % 10 % COLS];
+}
 static void concats(void **state) {
     fixture *f = *state;
     begin(f);
@@ -175,8 +176,12 @@ static int64_t extreme(const fixture *f, int64_t row, bool lowest, bool last) {
     }
     return best;
 }
-static double highest(fixture *f, int64_t at) { return (double)extreme(f, at, false, false); }
-static double lowest_last(fixture *f, int64_t at) { return (double)extreme(f, at, true, true); }
+static double highest(fixture *f, int64_t at) {
+    return (double)extreme(f, at, false, false);
+}
+static double lowest_last(fixture *f, int64_t at) {
+    return (double)extreme(f, at, true, true);
+}
 static void extremes(void **state) {
     fixture *f = *state;
     begin(f);
@@ -206,9 +211,12 @@ static void misuse_is_a_sentence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pads),    cmocka_unit_test(windows),
-        cmocka_unit_test(concats), cmocka_unit_test(takes),
-        cmocka_unit_test(sums),    cmocka_unit_test(extremes),
+        cmocka_unit_test(pads),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(concats),
+        cmocka_unit_test(takes),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(extremes),
         cmocka_unit_test(bad_index_of_one_axis_is_refused),
         cmocka_unit_test(misuse_is_a_sentence),
     };

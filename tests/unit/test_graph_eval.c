@@ -41,8 +41,7 @@ static int teardown(void **state) {
 static void open_text(fixture *f, const char *text) {
     smg_graph_destroy(f->g);
     f->g = NULL;
-    if (smg_graph_parse(f->ctx, text, strlen(text), "test", &f->g) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_parse(f->ctx, text, strlen(text), "test", &f->g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
 }
 
 static void open_file(fixture *f, const char *name) {
@@ -77,14 +76,12 @@ static void fill_inputs(fixture *f) {
             assert_true(smg_size_eval(f->g->sizes, node->dims[k], f->symbols, &a->dims[k]));
         a->data = SMG_ARENA_ARRAY(f->arena, double, (size_t)smg_array_elements(a));
         for (int64_t k = 0; k < smg_array_elements(a); k++)
-            a->data[k] =
-                node->type == SMG_TYPE_F32 ? 2.0 * uniform(f) : floor(2.0 + 2.0 * uniform(f));
+            a->data[k] = node->type == SMG_TYPE_F32 ? 2.0 * uniform(f) : floor(2.0 + 2.0 * uniform(f));
     }
 }
 
 static void run(fixture *f) {
-    if (smg_graph_eval(f->g, f->symbols, f->in, f->arena, f->out) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_eval(f->g, f->symbols, f->in, f->arena, f->out) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
 }
 
 static const float *weight(const fixture *f, const char *name) {
@@ -95,8 +92,7 @@ static const float *weight(const fixture *f, const char *name) {
 }
 
 static void close_to(double value, double expected) {
-    if (!(fabs(value - expected) <= 1e-10 * (1.0 + fabs(expected))))
-        fail_msg("%.17g is not %.17g", value, expected);
+    if (!(fabs(value - expected) <= 1e-10 * (1.0 + fabs(expected)))) fail_msg("%.17g is not %.17g", value, expected);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -109,8 +105,7 @@ static double softmax_row(const double *x, int64_t n, double *out) {
     return largest + log(sum);
 }
 
-static void layernorm_row(const double *x, int64_t n, const float *gamma, const float *beta,
-                          double *out) {
+static void layernorm_row(const double *x, int64_t n, const float *gamma, const float *beta, double *out) {
     double mean = 0.0, variance = 0.0;
     for (int64_t i = 0; i < n; i++) mean += x[i] / (double)n;
     for (int64_t i = 0; i < n; i++) variance += (x[i] - mean) * (x[i] - mean) / (double)n;
@@ -119,8 +114,7 @@ static void layernorm_row(const double *x, int64_t n, const float *gamma, const 
 }
 
 /* One row of x @ w^T + bias. */
-static void linear_row(const double *x, const float *w, const float *bias, int64_t in, int64_t out,
-                       double *y) {
+static void linear_row(const double *x, const float *w, const float *bias, int64_t in, int64_t out, double *y) {
     for (int64_t o = 0; o < out; o++) {
         y[o] = bias ? (double)bias[o] : 0.0;
         for (int64_t i = 0; i < in; i++) y[o] += x[i] * (double)w[o * in + i];
@@ -143,8 +137,7 @@ static void softmax_and_logsumexp(void **state) {
     fill_inputs(f);
     run(f);
     assert_int_equal(f->out[0].rank, 1);
-    for (int64_t r = 0; r < 5; r++)
-        close_to(f->out[0].data[r], softmax_row(f->in[0].data + r * 1000, 1000, row));
+    for (int64_t r = 0; r < 5; r++) close_to(f->out[0].data[r], softmax_row(f->in[0].data + r * 1000, 1000, row));
 }
 
 static void norms(void **state) {
@@ -167,8 +160,7 @@ static void norms(void **state) {
         const double *x = f->in[0].data + r * 512;
         for (int64_t i = 0; i < 512; i++) energy += x[i] * x[i] / 512.0;
         for (int64_t i = 0; i < 512; i++)
-            close_to(f->out[0].data[r * 512 + i],
-                     x[i] / sqrt(energy + 1e-6) * (double)weight(f, "gamma")[i]);
+            close_to(f->out[0].data[r * 512 + i], x[i] / sqrt(energy + 1e-6) * (double)weight(f, "gamma")[i]);
     }
 }
 
@@ -198,8 +190,7 @@ static void gelu_chains(void **state) {
     run(f);
     for (int64_t i = 0; i < 100; i++) {
         double x = f->in[0].data[i];
-        close_to(f->out[0].data[i],
-                 x / 2.0 * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x))));
+        close_to(f->out[0].data[i], x / 2.0 * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x))));
     }
     open_file(f, "linear_gelu");
     set(f, "rows", 7);
@@ -251,8 +242,8 @@ static void linear_chains(void **state) {
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* One query row: q[d], k and v with row t at stride `step`, bias[t]; out[d]. */
-static void attend(const double *q, const double *k, const double *v, int64_t step, int64_t tokens,
-                   int64_t dim, double scale, const double *bias, double *out) {
+static void attend(const double *q, const double *k, const double *v, int64_t step, int64_t tokens, int64_t dim,
+                   double scale, const double *bias, double *out) {
     double scores[64], p[64];
     for (int64_t t = 0; t < tokens; t++) {
         scores[t] = 0.0;
@@ -281,8 +272,7 @@ static void attention(void **state) {
         int64_t head = i % h, row = i / h % s, batch = i / h / s;
         const double *k = f->in[1].data + batch * t * step + head * 64;
         const double *v = f->in[2].data + batch * t * step + head * 64;
-        attend(f->in[0].data + i * 64, k, v, step, t, 64, 0.125,
-               f->in[3].data + (batch * s + row) * t, out);
+        attend(f->in[0].data + i * 64, k, v, step, t, 64, 0.125, f->in[3].data + (batch * s + row) * t, out);
         for (int64_t d = 0; d < 64; d++) close_to(f->out[0].data[i * 64 + d], out[d]);
     }
 }
@@ -299,18 +289,16 @@ static void multi_head_attention(void **state) {
     for (int i = 0; i < B * S; i++) f->in[1].data[i] = i % S < 4 ? 1.0 : 0.0;
     run(f);
     for (int i = 0; i < B * S; i++) {
-        linear_row(f->in[0].data + i * 128, weight(f, "wq"), weight(f, "bq"), 128, 128,
-                   q + i * 128);
+        linear_row(f->in[0].data + i * 128, weight(f, "wq"), weight(f, "bq"), 128, 128, q + i * 128);
         linear_row(f->in[0].data + i * 128, weight(f, "wk"), NULL, 128, 128, k + i * 128);
         linear_row(f->in[0].data + i * 128, weight(f, "wv"), NULL, 128, 128, v + i * 128);
     }
     for (int i = 0; i < B * S; i++) {
         const int first = i / S * S * 128;
-        for (int t = 0; t < S; t++)
-            bias[t] = (1.0 - f->in[1].data[i / S * S + t]) * -3.4028234663852886e38;
+        for (int t = 0; t < S; t++) bias[t] = (1.0 - f->in[1].data[i / S * S + t]) * -3.4028234663852886e38;
         for (int head = 0; head < 128; head += 32)
-            attend(q + i * 128 + head, k + first + head, v + first + head, 128, S, 32,
-                   sqrt(1.0 / 32.0), bias, joined + i * 128 + head);
+            attend(q + i * 128 + head, k + first + head, v + first + head, 128, S, 32, sqrt(1.0 / 32.0), bias,
+                   joined + i * 128 + head);
     }
     for (int i = 0; i < B * S; i++) {
         linear_row(joined + i * 128, weight(f, "wo"), NULL, 128, 128, row);
@@ -330,23 +318,20 @@ static void assert_values(fixture *f, const char *text, const double *expected, 
 
 static void small_cases(void **state) {
     fixture *f = *state;
-    assert_values(
-        f,
-        "c = constant f32[3, 2] data=[1, 2, 3, 4, 5, 6]\ni = constant i64[3] data=[2, 0, -1]\n"
-        "y = gather(c, i)\noutput y = y\n",
-        (double[]){5, 6, 1, 2, 5, 6}, 6);
-    assert_values(
-        f,
-        "c = constant f16[5] data=[1, 2, 3, 4, 5.5]\ny = slice(c) axis=0 begin=4 count=3 step=-2\n"
-        "output y = y\n",
-        (double[]){5.5, 3, 1}, 3);
+    assert_values(f,
+                  "c = constant f32[3, 2] data=[1, 2, 3, 4, 5, 6]\ni = constant i64[3] data=[2, 0, -1]\n"
+                  "y = gather(c, i)\noutput y = y\n",
+                  (double[]){5, 6, 1, 2, 5, 6}, 6);
+    assert_values(f,
+                  "c = constant f16[5] data=[1, 2, 3, 4, 5.5]\ny = slice(c) axis=0 begin=4 count=3 step=-2\n"
+                  "output y = y\n",
+                  (double[]){5.5, 3, 1}, 3);
     assert_values(f,
                   "c = constant f32[2, 3] data=[1, 2, 3, 4, 5, 6]\ny = transpose(c) perm=[1, "
                   "0]\noutput y = y\n",
                   (double[]){1, 4, 2, 5, 3, 6}, 6);
-    assert_values(
-        f, "c = constant f32[2, 1] data=[1, 2]\ny = broadcast(c) : f32[2, 2, 2]\noutput y = y\n",
-        (double[]){1, 1, 2, 2, 1, 1, 2, 2}, 8);
+    assert_values(f, "c = constant f32[2, 1] data=[1, 2]\ny = broadcast(c) : f32[2, 2, 2]\noutput y = y\n",
+                  (double[]){1, 1, 2, 2, 1, 1, 2, 2}, 8);
     assert_values(f,
                   "c = constant i32[2, 3] data=[7, -7, 5, 3, 2, 0]\nd = constant i32[] data=[2]\ny "
                   "= div(c, d)\n"
@@ -365,10 +350,8 @@ static void small_cases(void **state) {
                   "a = constant f32[2] data=[1, 2]\nb = constant f32[3] data=[3, 4, 5]\n"
                   "y = contract(a, b) \"a,b->ba\"\noutput y = y\n",
                   (double[]){3, 6, 4, 8, 5, 10}, 6);
-    assert_values(
-        f,
-        "a = constant f32[2, 2] data=[1, 2, 3, 4]\ny = contract(a, a) \"ab,ab->\"\noutput y = y\n",
-        (double[]){30}, 1);
+    assert_values(f, "a = constant f32[2, 2] data=[1, 2, 3, 4]\ny = contract(a, a) \"ab,ab->\"\noutput y = y\n",
+                  (double[]){30}, 1);
 }
 
 static void a_size_is_a_number(void **state) {
@@ -402,9 +385,7 @@ static void assert_refused(fixture *f, const char *part) {
 
 static void bad_values_are_refused(void **state) {
     fixture *f = *state;
-    open_text(
-        f,
-        "t = constant f32[3, 2] random seed=1\ni = input i32[s]\ny = gather(t, i)\noutput y = y\n");
+    open_text(f, "t = constant f32[3, 2] random seed=1\ni = input i32[s]\ny = gather(t, i)\noutput y = y\n");
     set(f, "s", 2);
     fill_inputs(f);
     f->in[0].data[0] = 0.0;

@@ -32,8 +32,7 @@ static int teardown(void **state) {
 
 static smg_graph *parse(smg_context *ctx, const char *text, const char *where) {
     smg_graph *g = NULL;
-    if (smg_graph_parse(ctx, text, strlen(text), where, &g) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
+    if (smg_graph_parse(ctx, text, strlen(text), where, &g) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     return g;
 }
 
@@ -98,11 +97,10 @@ static void every_statement_round_trips(void **state) {
 }
 
 static void long_names_and_data(void **state) {
-    smg_graph *g =
-        parse(*state,
-              "x = constant f32[2] data=[1.5, -0.25]\ny = constant f16[2] random seed=3 scale=0.5\n"
-              "z = constant f16[2] random seed=3 scale=0.5\noutput y = x\n",
-              "data");
+    smg_graph *g = parse(*state,
+                         "x = constant f32[2] data=[1.5, -0.25]\ny = constant f16[2] random seed=3 scale=0.5\n"
+                         "z = constant f16[2] random seed=3 scale=0.5\noutput y = x\n",
+                         "data");
     const float *data = g->nodes.items[0].data;
     assert_true(data[0] == 1.5f && data[1] == -0.25f);
     assert_memory_equal(g->nodes.items[1].data, g->nodes.items[2].data, 4);
@@ -120,33 +118,25 @@ static void broken_text_is_refused_with_its_line(void **state) {
         {"x = input f32[4\n", SMG_FORMAT, "t:1: "},
         {"x = input f64[4]\n", SMG_FORMAT, "t:1: element type f64 does not exist"},
         {"x = input f32[4]\ny = softmax(x)\n", SMG_FORMAT, "t:2: operation softmax does not exist"},
-        {"x = input f32[4]\ny = exp(z)\nz = exp(y)\n", SMG_FORMAT,
-         "t:2: z is not defined above this line"},
+        {"x = input f32[4]\ny = exp(z)\nz = exp(y)\n", SMG_FORMAT, "t:2: z is not defined above this line"},
         {"x = exp(x)\n", SMG_FORMAT, "t:1: x is not defined above this line"},
         {"x = input f32[4]\nx = exp(x)\n", SMG_FORMAT, "t:2: x is defined twice"},
-        {"x = input f32[4]\n\n\ny = exp(x) : f32[5]\n", SMG_FORMAT,
-         "t:4: the result is f32[4], the text says f32[5]"},
+        {"x = input f32[4]\n\n\ny = exp(x) : f32[5]\n", SMG_FORMAT, "t:4: the result is f32[4], the text says f32[5]"},
         {"x = input f32[4]\ny = exp(x) axis=1\n", SMG_FORMAT, "t:2: expects an attribute"},
         {"x = input f32[4]\ny = add(x)\n", SMG_INVALID, "t:2: add: takes 2 operands, got 1"},
         {"x = input f32[4]\ny = add(x, x, x, x)\n", SMG_FORMAT, "t:2: expects ')'"},
         {"x = input f32[4]\ny = reshape(x)\n", SMG_FORMAT, "t:2: expects ': TYPE'"},
-        {"x = input f32[s]\ny = reshape(x) : f32[t]\n", SMG_INVALID,
-         "f32[s] has s elements, f32[t] has t"},
-        {"x = input f32[4]\ny = sum(x) axis=3\n", SMG_INVALID,
-         "t:2: sum: axis 3 is outside [0, 1) of x"},
-        {"x = input f32[4611686018427387904, 4]\n", SMG_INVALID,
-         "t:1: a size does not fit 64 bits"},
-        {"x = input f32[1, 1, 1, 1, 1, 1, 1, 1, 1]\n", SMG_INVALID,
-         "t:1: a shape has more than 8 axes"},
+        {"x = input f32[s]\ny = reshape(x) : f32[t]\n", SMG_INVALID, "f32[s] has s elements, f32[t] has t"},
+        {"x = input f32[4]\ny = sum(x) axis=3\n", SMG_INVALID, "t:2: sum: axis 3 is outside [0, 1) of x"},
+        {"x = input f32[4611686018427387904, 4]\n", SMG_INVALID, "t:1: a size does not fit 64 bits"},
+        {"x = input f32[1, 1, 1, 1, 1, 1, 1, 1, 1]\n", SMG_INVALID, "t:1: a shape has more than 8 axes"},
         {"x = input f32[0]\n", SMG_INVALID, "t:1: input: extent 0 of x is 0"},
-        {"c = constant f32[3] data=[1, 2]\n", SMG_FORMAT,
-         "t:1: 2 numbers are given for 3 elements"},
+        {"c = constant f32[3] data=[1, 2]\n", SMG_FORMAT, "t:1: 2 numbers are given for 3 elements"},
         {"c = constant f32[s] random seed=1\n", SMG_FORMAT, "t:1: a constant with symbolic dims"},
         {"dim s max 0\n", SMG_INVALID, "t:1: the maximum of s is 0"},
         {"dim 4\n", SMG_FORMAT, "t:1: dim 4 is not a name"},
         {"x = input f32[4]\noutput y x\n", SMG_FORMAT, "t:2: expects '='"},
-        {"x = input f32[4]\noutput y = x\noutput y = x\n", SMG_INVALID,
-         "t:3: output: y exists already"},
+        {"x = input f32[4]\noutput y = x\noutput y = x\n", SMG_INVALID, "t:3: output: y exists already"},
         {"hello\n", SMG_FORMAT, "t:1: expects 'NAME = ...', graph, dim or output"},
         {"x = input f32[4] y\n", SMG_FORMAT, "t:1: expects an attribute"},
         {"x = fill : f32[4]\n", SMG_FORMAT, "t:1: expects a number"},

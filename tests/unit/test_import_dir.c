@@ -24,8 +24,7 @@ static int teardown(void **state) {
 
 static void expect_error(smg_context *ctx, smg_status got, smg_status expected, const char *words) {
     if (got != expected || strstr(smg_context_error(ctx), words) == NULL) {
-        fail_msg("status %d (%s), expected %d (...%s...)", (int)got, smg_context_error(ctx),
-                 (int)expected, words);
+        fail_msg("status %d (%s), expected %d (...%s...)", (int)got, smg_context_error(ctx), (int)expected, words);
     }
     smg_context_clear_error(ctx);
 }
@@ -63,19 +62,16 @@ static void test_json_values(void **state) {
     assert_true(b);
     assert_int_equal(smg_json_get_text(root, "text", "", &s), SMG_OK);
     assert_string_equal(s, "hi");
-    expect_error(ctx, smg_json_need_int(root, "i", 8, 10, &n), SMG_FORMAT,
-                 "'c.json': \"i\" is 7, not in [8, 10]");
+    expect_error(ctx, smg_json_need_int(root, "i", 8, 10, &n), SMG_FORMAT, "'c.json': \"i\" is 7, not in [8, 10]");
     expect_error(ctx, smg_json_get_int(root, "half", 0, 0, 9, &n), SMG_FORMAT, "2.5");
     expect_error(ctx, smg_json_need_int(root, "big", 0, 10, &n), SMG_FORMAT, "\"big\"");
     expect_error(ctx, smg_json_need_int(root, "text", 0, 10, &n), SMG_FORMAT, "string");
-    expect_error(ctx, smg_json_need_int(root, "absent", 0, 10, &n), SMG_FORMAT,
-                 "no key \"absent\"");
+    expect_error(ctx, smg_json_need_int(root, "absent", 0, 10, &n), SMG_FORMAT, "no key \"absent\"");
     expect_error(ctx, smg_json_need_double(root, "yes", &d), SMG_FORMAT, "\"yes\"");
     expect_error(ctx, smg_json_get_bool(root, "i", false, &b), SMG_FORMAT, "true or false");
     expect_error(ctx, smg_json_need_text(root, "nul", &s), SMG_FORMAT, "NUL");
     expect_error(ctx, smg_json_need_text(root, "list", &s), SMG_FORMAT, "array");
-    expect_error(ctx, smg_json_need_int(smg_json_get(root, "list"), "x", 0, 1, &n), SMG_FORMAT,
-                 "\"x\"");
+    expect_error(ctx, smg_json_need_int(smg_json_get(root, "list"), "x", 0, 1, &n), SMG_FORMAT, "\"x\"");
     smg_json_close(json);
     smg_json_close(NULL);
     assert_int_equal(smg_json_get_int(smg_json_root(NULL), "x", 5, 0, 1, &n), SMG_OK);
@@ -109,9 +105,8 @@ static void test_json_walk(void **state) {
 
 static void test_json_malformed(void **state) {
     smg_context *ctx = *state;
-    static const char *const bad[] = {
-        "{",   "{\"a\":1,}", "{\"a\" 1}",   "nul", "{\"a\":1e999}", "\"\xff\"", "{} x",
-        "'a'", "[1 2]",      "\"\\ud800\"", "-"};
+    static const char *const bad[] = {"{",   "{\"a\":1,}", "{\"a\" 1}",   "nul", "{\"a\":1e999}", "\"\xff\"", "{} x",
+                                      "'a'", "[1 2]",      "\"\\ud800\"", "-"};
     for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) {
         smg_json *json = NULL;
         expect_error(ctx, smg_json_parse(ctx, "b.json", bad[i], strlen(bad[i]), &json), SMG_FORMAT,
@@ -120,8 +115,7 @@ static void test_json_malformed(void **state) {
     }
     smg_json *json = NULL;
     expect_error(ctx, smg_json_parse(ctx, "b.json", "", 0, &json), SMG_FORMAT, "empty");
-    expect_error(ctx, smg_json_open(ctx, "tests/models/absent.json", &json), SMG_NOT_FOUND,
-                 "absent");
+    expect_error(ctx, smg_json_open(ctx, "tests/models/absent.json", &json), SMG_NOT_FOUND, "absent");
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
@@ -144,8 +138,7 @@ static void test_plain_dir(void **state) {
     expect_error(ctx, smg_tokenizer_open(ctx, dir, &tokenizer), SMG_NOT_FOUND, "tokenizer.json");
     smg_import_close_dir(dir);
     smg_import_close_dir(NULL);
-    expect_error(ctx, smg_import_open_dir(ctx, "tests/models/absent", &dir), SMG_NOT_FOUND,
-                 "absent");
+    expect_error(ctx, smg_import_open_dir(ctx, "tests/models/absent", &dir), SMG_NOT_FOUND, "absent");
     expect_error(ctx, smg_import_open_dir(ctx, "tests/models", &dir), SMG_NOT_FOUND, "config.json");
     assert_null(dir);
 }
@@ -172,8 +165,7 @@ typedef struct made_dir {
 static made_dir make_dir(smg_context *ctx, const char *name) {
     const char *output = getenv("SMG_TEST_OUTPUT");
     made_dir made = {.ctx = ctx};
-    snprintf(made.path, sizeof(made.path), "%s/import_dir_%s", output != NULL ? output : "/tmp",
-             name);
+    snprintf(made.path, sizeof(made.path), "%s/import_dir_%s", output != NULL ? output : "/tmp", name);
     assert_int_equal(smg_path_make_dirs(ctx, made.path), SMG_OK);
     return made;
 }
@@ -195,9 +187,8 @@ static void put_text(const made_dir *made, const char *name, const char *text) {
 /* One U8 tensor of one element. */
 static void put_shard(const made_dir *made, const char *file, const char *tensor) {
     char text[256];
-    int length =
-        snprintf(text + 8, sizeof(text) - 8,
-                 "{\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", tensor);
+    int length = snprintf(text + 8, sizeof(text) - 8,
+                          "{\"%s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", tensor);
     memset(text, 0, 8);
     text[0] = (char)length;
     text[8 + length] = 9;
@@ -249,8 +240,7 @@ static void test_module_layouts(void **state) {
     made_dir made = make_dir(ctx, "modules");
     smg_import_dir *dir = NULL;
     put_text(&made, "model/0_T/config.json", "{\"model_type\": \"bert\"}");
-    put_text(&made, "model/1_P/config.json",
-             "{\"pooling_mode_cls_token\": true, \"pooling_mode_x\": false}");
+    put_text(&made, "model/1_P/config.json", "{\"pooling_mode_cls_token\": true, \"pooling_mode_x\": false}");
     put_text(&made, "model/modules.json",
              "[{\"path\":\"0_T\",\"type\":\"sentence_transformers.models.Transformer\"},"
              "{\"path\":\"1_P\",\"type\":\"sentence_transformers.models.Pooling\"},"
@@ -261,17 +251,14 @@ static void test_module_layouts(void **state) {
     assert_false(dir->normalize);
     assert_string_equal(dir->foreign_module, "sentence_transformers.models.Dense");
     smg_import_close_dir(dir);
-    put_text(&made, "model/1_P/config.json",
-             "{\"pooling_mode_cls_token\": true, \"pooling_mode_mean_tokens\": true}");
+    put_text(&made, "model/1_P/config.json", "{\"pooling_mode_cls_token\": true, \"pooling_mode_mean_tokens\": true}");
     assert_int_equal(smg_import_open_dir(ctx, made.path, &dir), SMG_OK);
     assert_int_equal(dir->pooling, SMG_IMPORT_POOLING_OTHER);
     smg_import_close_dir(dir);
     put_text(&made, "model/1_P/config.json", "{\"pooling_mode_cls_token\": 1}");
-    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT,
-                 "pooling_mode_cls_token");
+    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "pooling_mode_cls_token");
     put_text(&made, "model/modules.json", "[{\"path\":\"../../x\",\"type\":\"a.Transformer\"}]");
-    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT,
-                 "leaves the directory");
+    expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "leaves the directory");
     put_text(&made, "model/modules.json", "{}");
     expect_error(ctx, smg_import_open_dir(ctx, made.path, &dir), SMG_FORMAT, "array of modules");
     put_text(&made, "model/modules.json", "[{\"path\":\"none\",\"type\":\"a.Transformer\"}]");

@@ -49,11 +49,10 @@ static smg_status open_sentence_dir(smg_context *ctx) {
 }
 
 static smg_status open_tokenizer(smg_context *ctx) {
-    static const char json[] =
-        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"
-        "\"BertPreTokenizer\"},"
-        "\"added_tokens\":[{\"id\":3,\"content\":\"<x>\"}],"
-        "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2}}}";
+    static const char json[] = "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"
+                               "\"BertPreTokenizer\"},"
+                               "\"added_tokens\":[{\"id\":3,\"content\":\"<x>\"}],"
+                               "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2}}}";
     smg_tokenizer *tokenizer = NULL;
     smg_status status = smg_tokenizer_open_bytes(ctx, NULL, 0, json, sizeof(json) - 1, &tokenizer);
     assert_true((status == SMG_OK) == (tokenizer != NULL));
@@ -91,8 +90,7 @@ static void sweep(smg_status (*body)(smg_context *ctx)) {
         smg_status status = body(ctx);
         assert_int_equal(m.bytes, before);
         if (m.failed && status != SMG_MEMORY) {
-            fail_msg("allocation %ld failed and the status is %d: %s", fail_at, (int)status,
-                     smg_context_error(ctx));
+            fail_msg("allocation %ld failed and the status is %d: %s", fail_at, (int)status, smg_context_error(ctx));
         }
         assert_true(m.failed || status == SMG_OK);
         if (m.failed) assert_true(smg_context_error(ctx)[0] != '\0');

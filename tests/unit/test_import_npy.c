@@ -36,16 +36,16 @@ static uint8_t *make_file(int version, const char *header, size_t data_bytes, si
     return file;
 }
 
-static void expect(smg_context *ctx, int version, const char *header, size_t data_bytes,
-                   smg_status status, const char *words) {
+static void expect(smg_context *ctx, int version, const char *header, size_t data_bytes, smg_status status,
+                   const char *words) {
     size_t size = 0;
     uint8_t *file = make_file(version, header, data_bytes, &size);
     smg_npy array;
     smg_context_clear_error(ctx);
     smg_status got = smg_npy_open_bytes(ctx, "x.npy", file, size, &array);
     if (got != status || (words != NULL && strstr(smg_context_error(ctx), words) == NULL)) {
-        fail_msg("header %s: status %d (%s), expected %d (...%s...)", header, (int)got,
-                 smg_context_error(ctx), (int)status, words != NULL ? words : "");
+        fail_msg("header %s: status %d (%s), expected %d (...%s...)", header, (int)got, smg_context_error(ctx),
+                 (int)status, words != NULL ? words : "");
     }
     if (status != SMG_OK) {
         assert_null(array.data);
@@ -76,10 +76,8 @@ static void test_refused(void **state) {
     expect(ctx, 1, HEAD("", "(2,)"), 16, SMG_UNSUPPORTED, "''");
     expect(ctx, 4, HEAD("<f4", "(2,)"), 8, SMG_UNSUPPORTED, "version 4");
     expect(ctx, 1, HEAD("<f4", "(1,1,1,1,1,1,1,1,1)"), 4, SMG_UNSUPPORTED, "rank");
-    expect(ctx, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", 16, SMG_UNSUPPORTED,
-           "Fortran");
-    expect(ctx, 1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8,
-           SMG_UNSUPPORTED, "records");
+    expect(ctx, 1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", 16, SMG_UNSUPPORTED, "Fortran");
+    expect(ctx, 1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8, SMG_UNSUPPORTED, "records");
 }
 
 static void test_malformed(void **state) {
@@ -103,8 +101,7 @@ static void test_malformed(void **state) {
     expect(ctx, 1, HEAD("<f4", "(2,)") "x", 8, SMG_FORMAT, "goes on");
     expect(ctx, 1, "", 8, SMG_FORMAT, "dict");
     smg_npy array;
-    static const uint8_t huge[] = {0x93, 'N',  'U',  'M',  'P',  'Y', 2,
-                                   0,    0xff, 0xff, 0xff, 0xff, '{'};
+    static const uint8_t huge[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 0xff, 0xff, 0xff, 0xff, '{'};
     for (size_t cut = 0; cut <= sizeof(huge); cut++) {
         smg_context_clear_error(ctx);
         assert_int_equal(smg_npy_open_bytes(ctx, "x.npy", huge, cut, &array), SMG_FORMAT);
@@ -188,8 +185,7 @@ static void test_stored(void **state) {
     for (int i = 0; i < 384; i++) sum += row[i] * row[i];
     assert_true(sum > 0.9999f && sum < 1.0001f); /* they are L2-normalised */
     smg_npy_close(&array);
-    assert_int_equal(smg_npy_open(ctx, "tests/models/hf-bert-tiny/b1s7/in.input_ids.npy", &array),
-                     SMG_OK);
+    assert_int_equal(smg_npy_open(ctx, "tests/models/hf-bert-tiny/b1s7/in.input_ids.npy", &array), SMG_OK);
     assert_int_equal(array.dtype, SMG_IMPORT_I64);
     assert_int_equal(array.dims[1], 7);
     smg_npy_close(&array);

@@ -34,8 +34,7 @@ static uint8_t *make_file(const char *header, size_t data_bytes, size_t *out_siz
     return file;
 }
 
-static void expect(smg_context *ctx, const char *header, size_t data_bytes, smg_status status,
-                   const char *words) {
+static void expect(smg_context *ctx, const char *header, size_t data_bytes, smg_status status, const char *words) {
     size_t size = 0;
     uint8_t *file = make_file(header, data_bytes, &size);
     smg_safetensors *table = NULL;
@@ -43,8 +42,8 @@ static void expect(smg_context *ctx, const char *header, size_t data_bytes, smg_
     smg_status got = smg_safetensors_open_bytes(ctx, "t.safetensors", file, size, &table);
     const char *said = smg_context_error(ctx);
     if (got != status || (words != NULL && strstr(said, words) == NULL)) {
-        fail_msg("header %s: status %d (%s), expected %d (...%s...)", header, (int)got, said,
-                 (int)status, words != NULL ? words : "");
+        fail_msg("header %s: status %d (%s), expected %d (...%s...)", header, (int)got, said, (int)status,
+                 words != NULL ? words : "");
     }
     if (status != SMG_OK) {
         assert_null(table);
@@ -95,23 +94,17 @@ static void test_hostile_ranges(void **state) {
     smg_context *ctx = *state;
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]"), 7, SMG_FORMAT,
            "byte 8 of a data buffer of 7");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
-           "needs 8 bytes, has 4");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]"), 4, SMG_FORMAT,
-           "begin <= end");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "needs 8 bytes, has 4");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]"), 4, SMG_FORMAT, "begin <= end");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]"), 4, SMG_FORMAT, "'w'");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]"), 4, SMG_FORMAT,
-           "'w'");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]"), 4, SMG_FORMAT, "'w'");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]"), 4, SMG_FORMAT, "'w'");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"0\":0,\"1\":4}"), 4,
-           SMG_FORMAT, "data_offsets");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,18446744073709551612]"), 4,
-           SMG_FORMAT, "data_offsets");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"0\":0,\"1\":4}"), 4, SMG_FORMAT, "data_offsets");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,18446744073709551612]"), 4, SMG_FORMAT,
+           "data_offsets");
     expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1]"), 4, SMG_FORMAT, "data_offsets");
-    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), 3, SMG_FORMAT,
-           "belong to no tensor");
-    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), 3, SMG_FORMAT,
-           "cover 2 of 3");
+    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), 3, SMG_FORMAT, "belong to no tensor");
+    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), 3, SMG_FORMAT, "cover 2 of 3");
     expect(ctx,
            "{\"x\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
            "\"y\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[3,6]}}",
@@ -120,20 +113,16 @@ static void test_hostile_ranges(void **state) {
 
 static void test_hostile_shapes(void **state) {
     smg_context *ctx = *state;
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
-           "shape");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
-           "shape");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":\"1\",\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
-           "shape");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]"), 4,
-           SMG_FORMAT, "overflows");
-    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]"), 4,
-           SMG_FORMAT, "overflows");
-    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]"), 1,
-           SMG_UNSUPPORTED, "rank 9");
-    expect(ctx, T("\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]"), 1, SMG_UNSUPPORTED,
-           "'F8_E4M3'");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":\"1\",\"data_offsets\":[0,4]"), 4, SMG_FORMAT, "shape");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
+           "overflows");
+    expect(ctx, T("\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]"), 4, SMG_FORMAT,
+           "overflows");
+    expect(ctx, T("\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]"), 1, SMG_UNSUPPORTED,
+           "rank 9");
+    expect(ctx, T("\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]"), 1, SMG_UNSUPPORTED, "'F8_E4M3'");
     expect(ctx, T("\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,1]"), 1, SMG_FORMAT, "dtype");
     expect(ctx, "{\"w\":3}", 0, SMG_FORMAT, "'w'");
     expect(ctx, "{\"w\\u0000x\":{}}", 0, SMG_FORMAT, "NUL");
@@ -168,8 +157,7 @@ static void test_hostile_headers(void **state) {
 static void test_truncation(void **state) {
     smg_context *ctx = *state;
     size_t size = 0;
-    uint8_t *file =
-        make_file(T("\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]"), 16, &size);
+    uint8_t *file = make_file(T("\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]"), 16, &size);
     for (size_t cut = 0; cut < size; cut++) {
         uint8_t *part = malloc(cut + (cut == 0));
         assert_non_null(part);

@@ -72,36 +72,35 @@ static const char elementwise[] = "kernel squares\n"
                                   "  store 1 over [i] = add(%1:mul(t, t), mul(%1, 0.5))\n";
 
 /* Rows of exp(x - max) / sum, one pass with a running maximum, a second to write. */
-static const char online[] =
-    "kernel online\n"
-    "lanes 2 x 8 vec 2 subgroup 4\n"
-    "symbol s <= 4096\n"
-    "symbol n <= 4096\n"
-    "axis q = s tile 3 grid\n"
-    "axis k = n tile 32\n"
-    "rows q\n"
-    "grid q\n"
-    "buffer x f32 [s*n] value 0\n"
-    "buffer y f32 [s*n] value 1 written\n"
-    "tile max float register [q]\n"
-    "tile old float register [q]\n"
-    "tile sum float register [q]\n"
-    "tile e float register [q, k]\n"
-    "access 0 = x at [0] q*[n] k*[1]\n"
-    "access 1 = y at [0] q*[n] k*[1]\n"
-    "code\n"
-    "  set max = -3e+38\n"
-    "  set sum = 0\n"
-    "  loop k  # update-then-aggregate\n"
-    "    set old = max\n"
-    "    accumulate max = max over [k] of load(0)\n"
-    "    set sum = mul(sum, exp(sub(old, max)))\n"
-    "    accumulate sum = add over [k] of exp(sub(load(0), max))\n"
-    "  end\n"
-    "  loop k\n"
-    "    set e = exp(sub(load(0), max))\n"
-    "    store 1 over [q, k] = div(e, sum)\n"
-    "  end\n";
+static const char online[] = "kernel online\n"
+                             "lanes 2 x 8 vec 2 subgroup 4\n"
+                             "symbol s <= 4096\n"
+                             "symbol n <= 4096\n"
+                             "axis q = s tile 3 grid\n"
+                             "axis k = n tile 32\n"
+                             "rows q\n"
+                             "grid q\n"
+                             "buffer x f32 [s*n] value 0\n"
+                             "buffer y f32 [s*n] value 1 written\n"
+                             "tile max float register [q]\n"
+                             "tile old float register [q]\n"
+                             "tile sum float register [q]\n"
+                             "tile e float register [q, k]\n"
+                             "access 0 = x at [0] q*[n] k*[1]\n"
+                             "access 1 = y at [0] q*[n] k*[1]\n"
+                             "code\n"
+                             "  set max = -3e+38\n"
+                             "  set sum = 0\n"
+                             "  loop k  # update-then-aggregate\n"
+                             "    set old = max\n"
+                             "    accumulate max = max over [k] of load(0)\n"
+                             "    set sum = mul(sum, exp(sub(old, max)))\n"
+                             "    accumulate sum = add over [k] of exp(sub(load(0), max))\n"
+                             "  end\n"
+                             "  loop k\n"
+                             "    set e = exp(sub(load(0), max))\n"
+                             "    store 1 over [q, k] = div(e, sum)\n"
+                             "  end\n";
 
 static const char product[] = "kernel product\n"
                               "lanes 4 x 4 vec 1 subgroup 1\n"
@@ -443,10 +442,10 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),       cmocka_unit_test(test_broken_text),
-        cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),  cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),  cmocka_unit_test(test_shape),       cmocka_unit_test(test_broken_text),
+        cmocka_unit_test(test_prefixes), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

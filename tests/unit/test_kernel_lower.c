@@ -32,8 +32,8 @@ static void start(fixture *f, const char *path, const char *text, const char *ta
     *f = (fixture){0};
     assert_int_equal(smg_context_create(NULL, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
-    smg_status status = path != NULL ? check_load(f->ctx, path, &f->g)
-                                     : smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g);
+    smg_status status =
+        path != NULL ? check_load(f->ctx, path, &f->g) : smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g);
     if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     bool *needed = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->g->nodes.count + 1);
     assert_non_null(needed);
@@ -116,8 +116,10 @@ static void check_loops(const char *path, int products) {
             every_barrier_is_needed(&f, k);
             int barriers = barriers_in_loop(k, products);
             if (barriers < 0) continue;
-            if (f.schedules.items.items[s].reuse) assert_in_range(barriers, 2, 2 * products);
-            else assert_int_equal(barriers, 2);
+            if (f.schedules.items.items[s].reuse)
+                assert_in_range(barriers, 2, 2 * products);
+            else
+                assert_int_equal(barriers, 2);
             loops++;
         }
         assert_true(loops > 0);
@@ -246,10 +248,8 @@ static void retiling_lays_out_anew(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_has_two_barriers),
-        cmocka_unit_test(a_chain_has_two_barriers),
-        cmocka_unit_test(a_chain_reuses_memory),
-        cmocka_unit_test(columns_lie_last_for_runs_of_columns),
+        cmocka_unit_test(a_product_has_two_barriers), cmocka_unit_test(a_chain_has_two_barriers),
+        cmocka_unit_test(a_chain_reuses_memory),      cmocka_unit_test(columns_lie_last_for_runs_of_columns),
         cmocka_unit_test(retiling_lays_out_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,11 +283,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views), cmocka_unit_test(test_good),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_owners),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

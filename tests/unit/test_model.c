@@ -28,29 +28,25 @@ typedef struct dir_source {
 static smg_status get_int(void *user, const char *key, int64_t fallback, int64_t *out_value) {
     const dir_source *s = user;
     if (s->int_key && strcmp(key, s->int_key) == 0) return *out_value = s->int_value, SMG_OK;
-    return smg_json_get_int(smg_json_root(s->dir->config), key, fallback, INT64_MIN, INT64_MAX,
-                            out_value);
+    return smg_json_get_int(smg_json_root(s->dir->config), key, fallback, INT64_MIN, INT64_MAX, out_value);
 }
 
 static smg_status get_float(void *user, const char *key, double fallback, double *out_value) {
-    return smg_json_get_double(smg_json_root(((const dir_source *)user)->dir->config), key,
-                               fallback, out_value);
+    return smg_json_get_double(smg_json_root(((const dir_source *)user)->dir->config), key, fallback, out_value);
 }
 
 static smg_status get_bool(void *user, const char *key, bool fallback, bool *out_value) {
-    return smg_json_get_bool(smg_json_root(((const dir_source *)user)->dir->config), key, fallback,
-                             out_value);
+    return smg_json_get_bool(smg_json_root(((const dir_source *)user)->dir->config), key, fallback, out_value);
 }
 
-static smg_status get_string(void *user, const char *key, const char *fallback,
-                             const char **out_value) {
+static smg_status get_string(void *user, const char *key, const char *fallback, const char **out_value) {
     const dir_source *s = user;
     if (s->text_key && strcmp(key, s->text_key) == 0) return *out_value = s->text_value, SMG_OK;
     return smg_json_get_text(smg_json_root(s->dir->config), key, fallback, out_value);
 }
 
-static bool tensor(void *user, const char *name, smg_type *out_type, int *out_rank,
-                   int64_t out_dims[SMG_MAX_RANK], const void **out_data) {
+static bool tensor(void *user, const char *name, smg_type *out_type, int *out_rank, int64_t out_dims[SMG_MAX_RANK],
+                   const void **out_data) {
     const dir_source *s = user;
     const smg_import_tensor *found = smg_safetensors_find(s->weights, name);
     if (!found || (s->missing && strcmp(s->missing, name) == 0)) return false;
@@ -93,8 +89,7 @@ static int teardown(void **state) {
 static smg_array load(fixture *f, smg_arena *arena, const char *path) {
     smg_npy npy;
     if (smg_npy_open(f->ctx, path, &npy) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-    smg_array array = {.type = npy.dtype == SMG_IMPORT_F32 ? SMG_TYPE_F32 : SMG_TYPE_I32,
-                       .rank = npy.rank};
+    smg_array array = {.type = npy.dtype == SMG_IMPORT_F32 ? SMG_TYPE_F32 : SMG_TYPE_I32, .rank = npy.rank};
     for (int i = 0; i < npy.rank; i++) array.dims[i] = npy.dims[i];
     array.data = SMG_ARENA_ARRAY(arena, double, (size_t)npy.count);
     float *numbers = SMG_ARENA_ARRAY(arena, float, (size_t)npy.count);
@@ -104,8 +99,8 @@ static smg_array load(fixture *f, smg_arena *arena, const char *path) {
     return array;
 }
 
-static void run(fixture *f, const smg_graph *g, smg_arena *arena, const char *folder,
-                smg_array *inputs, smg_array *outputs) {
+static void run(fixture *f, const smg_graph *g, smg_arena *arena, const char *folder, smg_array *inputs,
+                smg_array *outputs) {
     int64_t symbols[2];
     inputs[0] = load(f, arena, smg_path_join(arena, folder, "in.input_ids.npy"));
     inputs[1] = load(f, arena, smg_path_join(arena, folder, "in.attention_mask.npy"));
@@ -113,8 +108,7 @@ static void run(fixture *f, const smg_graph *g, smg_arena *arena, const char *fo
     inputs[2].data = SMG_ARENA_ARRAY(arena, double, (size_t)smg_array_elements(&inputs[0]));
     symbols[smg_size_symbol_find(g->sizes, "batch")] = inputs[0].dims[0];
     symbols[smg_size_symbol_find(g->sizes, "sequence")] = inputs[0].dims[1];
-    if (smg_graph_eval(g, symbols, inputs, arena, outputs) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_eval(g, symbols, inputs, arena, outputs) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(smg_graph_flops(g, symbols) > 1e6);
 }
 
@@ -136,8 +130,7 @@ static void assert_matches_stored(fixture *f, const smg_graph *g) {
         assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
         smg_array inputs[3], output;
         run(f, g, arena, folders[i], inputs, &output);
-        smg_array stored =
-            load(f, arena, smg_path_join(arena, folders[i], "out.last_hidden_state.npy"));
+        smg_array stored = load(f, arena, smg_path_join(arena, folders[i], "out.last_hidden_state.npy"));
         double difference = largest_difference(&output, &stored);
         if (!(difference < 1e-4)) fail_msg("%s differs by %g", folders[i], difference);
         smg_arena_destroy(arena);
@@ -147,8 +140,7 @@ static void assert_matches_stored(fixture *f, const smg_graph *g) {
 static void the_tiny_model_gives_the_stored_results(void **state) {
     fixture *f = *state;
     smg_graph *g = NULL, *h = NULL;
-    if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_matches_stored(f, g);
     if (smg_graph_rewrite(g, &h, NULL) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(h->nodes.count < g->nodes.count);
@@ -157,16 +149,14 @@ static void the_tiny_model_gives_the_stored_results(void **state) {
     smg_graph_destroy(g);
 }
 
-static void expect_pooled(const smg_array *hidden, const smg_array *mask, bool cls, int64_t row,
-                          double *out) {
+static void expect_pooled(const smg_array *hidden, const smg_array *mask, bool cls, int64_t row, double *out) {
     int64_t tokens = hidden->dims[1], width = hidden->dims[2];
     double count = 0.0, energy = 0.0;
     for (int64_t i = 0; i < width; i++) out[i] = 0.0;
     for (int64_t t = 0; t < tokens; t++) {
         double weight = cls ? (t == 0 ? 1.0 : 0.0) : mask->data[row * tokens + t];
         count += weight;
-        for (int64_t i = 0; i < width; i++)
-            out[i] += weight * hidden->data[(row * tokens + t) * width + i];
+        for (int64_t i = 0; i < width; i++) out[i] += weight * hidden->data[(row * tokens + t) * width + i];
     }
     for (int64_t i = 0; i < width; i++) out[i] /= count;
     for (int64_t i = 0; i < width; i++) energy += out[i] * out[i];
@@ -180,8 +170,7 @@ static void pooling_and_normalisation(void **state) {
         smg_arena *arena = NULL;
         f->source.pooling = cls ? SMG_MODEL_POOLING_CLS : SMG_MODEL_POOLING_MEAN;
         f->source.normalize = true;
-        if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK)
-            fail_msg("%s", smg_context_error(f->ctx));
+        if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
         assert_string_equal(g->outputs.items[1].name, "embedding");
         assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
         smg_array inputs[3], outputs[2];
@@ -189,8 +178,7 @@ static void pooling_and_normalisation(void **state) {
         run(f, g, arena, FOLDER "/b3s77", inputs, outputs);
         for (int64_t row = 0; row < 3; row++) {
             expect_pooled(&outputs[0], &inputs[1], cls == 1, row, expected);
-            for (int64_t i = 0; i < 64; i++)
-                assert_true(fabs(outputs[1].data[row * 64 + i] - expected[i]) < 1e-9);
+            for (int64_t i = 0; i < 64; i++) assert_true(fabs(outputs[1].data[row * 64 + i] - expected[i]) < 1e-9);
         }
         smg_arena_destroy(arena);
         smg_graph_destroy(g);
@@ -214,14 +202,11 @@ static void assert_fails(fixture *f, smg_status code, const char *part) {
 static void what_does_not_fit_is_named(void **state) {
     fixture *f = *state;
     f->from.missing = "encoder.layer.1.output.dense.bias";
-    assert_fails(f, SMG_NOT_FOUND,
-                 "tensor encoder.layer.1.output.dense.bias [64] is not in the model");
+    assert_fails(f, SMG_NOT_FOUND, "tensor encoder.layer.1.output.dense.bias [64] is not in the model");
     f->from.missing = NULL;
     f->from.int_key = "vocab_size";
     f->from.int_value = 321;
-    assert_fails(
-        f, SMG_FORMAT,
-        "embeddings.word_embeddings.weight is [320, 64], the configuration makes it [321, 64]");
+    assert_fails(f, SMG_FORMAT, "embeddings.word_embeddings.weight is [320, 64], the configuration makes it [321, 64]");
     f->from.int_key = "num_attention_heads";
     f->from.int_value = 5;
     assert_fails(f, SMG_FORMAT, "hidden_size 64 is not a multiple of num_attention_heads 5");
@@ -247,8 +232,7 @@ static void a_sequence_beyond_the_positions_is_refused(void **state) {
     int64_t symbols[2] = {161, 161};
     smg_array inputs[3], output;
     assert_int_equal(smg_model_build(f->ctx, &f->source, &g), SMG_OK);
-    assert_int_equal(smg_size_symbol_max(g->sizes, smg_size_symbol_find(g->sizes, "sequence")),
-                     160);
+    assert_int_equal(smg_size_symbol_max(g->sizes, smg_size_symbol_find(g->sizes, "sequence")), 160);
     symbols[smg_size_symbol_find(g->sizes, "batch")] = 1;
     for (int i = 0; i < 3; i++) inputs[i] = (smg_array){SMG_TYPE_I32, 2, {1, 161}, zeros};
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
@@ -263,8 +247,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_tiny_model_gives_the_stored_results, setup, teardown),
         cmocka_unit_test_setup_teardown(pooling_and_normalisation, setup, teardown),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_sequence_beyond_the_positions_is_refused, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_sequence_beyond_the_positions_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

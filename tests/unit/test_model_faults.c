@@ -48,8 +48,7 @@ static int teardown(void **state) {
 
 static char *read_all(fixture *f, const char *path, size_t *out_size) {
     char *text = NULL;
-    if (smg_file_read(f->ctx, path, &text, out_size) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_file_read(f->ctx, path, &text, out_size) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     return text;
 }
 
@@ -63,20 +62,17 @@ static void write_all(const char *path, const char *text, size_t size) {
 /* The last of two equal keys counts. */
 static void copy_config(fixture *f, const fault *row) {
     size_t size = 0;
-    char *text =
-        read_all(f, smg_arena_format(f->arena, "tests/models/%s/config.json", row->folder), &size);
+    char *text = read_all(f, smg_arena_format(f->arena, "tests/models/%s/config.json", row->folder), &size);
     int end = (int)size;
     while (end > 0 && text[end] != '}') end--;
-    const char *all =
-        smg_arena_format(f->arena, "%.*s%s%s}", end, text, row->config[0] ? "," : "", row->config);
+    const char *all = smg_arena_format(f->arena, "%.*s%s%s}", end, text, row->config[0] ? "," : "", row->config);
     write_all(smg_path_join(f->arena, f->folder, "config.json"), all, strlen(all));
     smg_free(f->ctx, text, size + 1);
 }
 
 static void copy_weights(fixture *f, const fault *row) {
     size_t size = 0;
-    char *data = read_all(
-        f, smg_arena_format(f->arena, "tests/models/%s/model.safetensors", row->folder), &size);
+    char *data = read_all(f, smg_arena_format(f->arena, "tests/models/%s/model.safetensors", row->folder), &size);
     bool done = row->from == NULL;
     size_t length = done ? 0 : strlen(row->from);
     for (size_t i = 0; !done && i + length <= size; i++) {
@@ -95,10 +91,9 @@ static void expect(fixture *f, const fault *row) {
     copy_config(f, row);
     copy_weights(f, row);
     smg_status status = smg_source_open(f->ctx, f->folder, false, &source);
-    if (status != row->status ||
-        (status != SMG_OK && !strstr(smg_context_error(f->ctx), row->part)))
-        fail_msg("%s {%s}: status %d \"%s\", expected %d \"...%s...\"", row->folder, row->config,
-                 (int)status, smg_context_error(f->ctx), (int)row->status, row->part);
+    if (status != row->status || (status != SMG_OK && !strstr(smg_context_error(f->ctx), row->part)))
+        fail_msg("%s {%s}: status %d \"%s\", expected %d \"...%s...\"", row->folder, row->config, (int)status,
+                 smg_context_error(f->ctx), (int)row->status, row->part);
     smg_source_close(&source);
     smg_context_clear_error(f->ctx);
 }
@@ -119,12 +114,10 @@ static const fault faults[] = {
      "t5, vit"},
     {BERT, "\"model_type\": 7", NULL, NULL, SMG_FORMAT, "model_type"},
     {BERT, "\"is_decoder\": true", NULL, NULL, SMG_UNSUPPORTED, "is_decoder true is not supported"},
-    {BERT, "\"layer_norm_eps\": 2", NULL, NULL, SMG_FORMAT,
-     "layer_norm_eps is 2, must be in [0, 1)"},
+    {BERT, "\"layer_norm_eps\": 2", NULL, NULL, SMG_FORMAT, "layer_norm_eps is 2, must be in [0, 1)"},
     {BERT, "\"type_vocab_size\": 1", NULL, NULL, SMG_FORMAT,
      "embeddings.token_type_embeddings.weight is [2, 64], the configuration makes it [1, 64]"},
-    {ALBERT, "\"num_hidden_groups\": 5", NULL, NULL, SMG_FORMAT,
-     "num_hidden_groups 5 is above num_hidden_layers 3"},
+    {ALBERT, "\"num_hidden_groups\": 5", NULL, NULL, SMG_FORMAT, "num_hidden_groups 5 is above num_hidden_layers 3"},
     {ALBERT, "\"embedding_size\": 17", NULL, NULL, SMG_FORMAT,
      "albert.embeddings.position_embeddings.weight is [40, 16], the configuration makes it [40, "
      "17]"},
@@ -138,8 +131,7 @@ static const fault faults[] = {
     {DISTIL, "\"n_layers\": 3", NULL, NULL, SMG_NOT_FOUND,
      "16 tensors are wrong: tensor distilbert.transformer.layer.2."},
     {DISTIL, "\"n_layers\": \"two\"", NULL, NULL, SMG_FORMAT, "n_layers"},
-    {ROBERTA, "\"pad_token_id\": 90", NULL, NULL, SMG_FORMAT,
-     "pad_token_id is 90, must be in [0, 90)"},
+    {ROBERTA, "\"pad_token_id\": 90", NULL, NULL, SMG_FORMAT, "pad_token_id is 90, must be in [0, 90)"},
     {ROBERTA, "\"pad_token_id\": 41", NULL, NULL, SMG_FORMAT,
      "max_position_embeddings 42 leaves no position above pad_token_id 41"},
     {ROBERTA, "\"position_embedding_type\": \"relative_key\"", NULL, NULL, SMG_UNSUPPORTED,
@@ -149,17 +141,15 @@ static const fault faults[] = {
     {GPT2, "\"n_embd\": 0", NULL, NULL, SMG_FORMAT, "n_embd is 0, must be in [1, 1048576]"},
     {GPT2, "\"n_layer\": 1e300", NULL, NULL, SMG_FORMAT, "n_layer"},
     {GPT2, "\"n_head\": 7", NULL, NULL, SMG_FORMAT, "n_embd 24 is not a multiple of n_head 7"},
-    {GPT2, "\"add_cross_attention\": true", NULL, NULL, SMG_UNSUPPORTED,
-     "add_cross_attention true"},
-    {GPT2, "\"architectures\": [\"GPT2LMHeadModel\"], \"tie_word_embeddings\": false", NULL, NULL,
-     SMG_NOT_FOUND, "tensor lm_head.weight [90, 24] is not in the model"},
+    {GPT2, "\"add_cross_attention\": true", NULL, NULL, SMG_UNSUPPORTED, "add_cross_attention true"},
+    {GPT2, "\"architectures\": [\"GPT2LMHeadModel\"], \"tie_word_embeddings\": false", NULL, NULL, SMG_NOT_FOUND,
+     "tensor lm_head.weight [90, 24] is not in the model"},
     {GPT2, "", "h.1.ln_2.weight", "h.1.ln_2.wxight", SMG_NOT_FOUND, "tensor h.1.ln_2.weight [24]"},
     {LLAMA, "\"num_key_value_heads\": 2", NULL, NULL, SMG_FORMAT,
      "num_attention_heads 3 is not a multiple of num_key_value_heads 2"},
     {LLAMA, "\"num_key_value_heads\": 1", NULL, NULL, SMG_FORMAT,
      "model.layers.0.self_attn.k_proj.weight is [24, 24], the configuration makes it [8, 24]"},
-    {LLAMA, "\"head_dim\": 7", NULL, NULL, SMG_FORMAT,
-     "head_dim is 7, rotary positions take an even"},
+    {LLAMA, "\"head_dim\": 7", NULL, NULL, SMG_FORMAT, "head_dim is 7, rotary positions take an even"},
     {LLAMA, "\"head_dim\": -8", NULL, NULL, SMG_FORMAT, "head_dim is -8, must be in [1, 65536]"},
     {LLAMA, "\"rope_theta\": 0", NULL, NULL, SMG_FORMAT, "rope_theta of the rotary positions is 0"},
     {LLAMA, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}", NULL, NULL, SMG_UNSUPPORTED,
@@ -172,13 +162,11 @@ static const fault faults[] = {
      NULL, NULL, SMG_FORMAT, "high_freq_factor of the rotary positions is 1, must be above"},
     {LLAMA, "\"rope_parameters\": {\"partial_rotary_factor\": 0.5}", NULL, NULL, SMG_UNSUPPORTED,
      "partial_rotary_factor 0.5 is not supported"},
-    {LLAMA, "\"rope_scaling\": \"linear\"", NULL, NULL, SMG_FORMAT,
-     "\"rope_scaling\" is no object"},
+    {LLAMA, "\"rope_scaling\": \"linear\"", NULL, NULL, SMG_FORMAT, "\"rope_scaling\" is no object"},
     {LLAMA, "\"attention_bias\": true", NULL, NULL, SMG_NOT_FOUND,
      "tensor model.layers.0.self_attn.q_proj.bias [24] is not in the model"},
     {LLAMA, "\"attention_bias\": 1", NULL, NULL, SMG_FORMAT, "attention_bias"},
-    {LLAMA, "", "lm_head.weight", "lm_haed.weight", SMG_NOT_FOUND,
-     "tensor lm_head.weight [90, 24]"},
+    {LLAMA, "", "lm_head.weight", "lm_haed.weight", SMG_NOT_FOUND, "tensor lm_head.weight [90, 24]"},
     {T5, "\"relative_attention_num_buckets\": 6", NULL, NULL, SMG_FORMAT,
      "relative_attention_num_buckets is 6, must be a multiple of 4"},
     {T5, "\"relative_attention_max_distance\": 4", NULL, NULL, SMG_FORMAT,
@@ -188,12 +176,10 @@ static const fault faults[] = {
      "feed_forward_proj gated-mish is not supported (gelu "},
     {T5, "\"feed_forward_proj\": \"gated-gelu\"", NULL, NULL, SMG_NOT_FOUND,
      "tensor encoder.block.0.layer.1.DenseReluDense.wi_0.weight [40, 24] is not in the model"},
-    {T5, "\"tie_word_embeddings\": false", NULL, NULL, SMG_NOT_FOUND,
-     "tensor lm_head.weight [90, 24]"},
+    {T5, "\"tie_word_embeddings\": false", NULL, NULL, SMG_NOT_FOUND, "tensor lm_head.weight [90, 24]"},
     {T5, "\"num_decoder_layers\": 2", NULL, NULL, SMG_NOT_FOUND, "tensor decoder.block.1.layer.0."},
     {T5, "", "shared.weight", "shxred.weight", SMG_NOT_FOUND, "tensor shared.weight [90, 24]"},
-    {VIT, "\"patch_size\": 3", NULL, NULL, SMG_FORMAT,
-     "image_size 20 is not a multiple of patch_size 3"},
+    {VIT, "\"patch_size\": 3", NULL, NULL, SMG_FORMAT, "image_size 20 is not a multiple of patch_size 3"},
     {VIT, "\"patch_size\": 5, \"image_size\": 25", NULL, NULL, SMG_FORMAT,
      "vit.embeddings.patch_embeddings.projection.weight is [24, 1, 4, 4], the configuration makes "
      "it "
@@ -220,8 +206,7 @@ static void expect_output(fixture *f, const fault *row, const char *name, int in
     smg_source source;
     copy_config(f, row);
     copy_weights(f, row);
-    if (smg_source_open(f->ctx, f->folder, false, &source) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_source_open(f->ctx, f->folder, false, &source) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(source.graph->outputs.count, 1);
     assert_string_equal(source.graph->outputs.items[0].name, name);
     assert_int_equal(smg_graph_input_nodes(source.graph, NULL, 0), inputs);
@@ -239,8 +224,7 @@ static void the_architecture_decides_the_output(void **state) {
         {T5, "\"architectures\": [\"T5EncoderModel\"]", NULL, NULL, SMG_OK, "last_hidden_state"},
     };
     const int inputs[] = {1, 1, 1, 1, 3, 3, 2};
-    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
-        expect_output(*state, &rows[i], rows[i].part, inputs[i]);
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) expect_output(*state, &rows[i], rows[i].part, inputs[i]);
 }
 
 static void a_row_is_bounded_by_its_positions(void **state) {
@@ -261,8 +245,7 @@ static void a_row_is_bounded_by_its_positions(void **state) {
         copy_weights(f, &row);
         assert_int_equal(smg_source_open(f->ctx, f->folder, false, &source), SMG_OK);
         const smg_sizes *sizes = source.graph->sizes;
-        assert_int_equal(smg_size_symbol_max(sizes, smg_size_symbol_find(sizes, "sequence")),
-                         rows[i].most);
+        assert_int_equal(smg_size_symbol_max(sizes, smg_size_symbol_find(sizes, "sequence")), rows[i].most);
         smg_source_close(&source);
     }
 }
@@ -272,8 +255,7 @@ static void a_row_is_bounded_by_its_positions(void **state) {
 static void what_has_no_embedding_says_so(void **state) {
     fixture *f = *state;
     smg_source source;
-    assert_int_equal(smg_source_open(f->ctx, "tests/models/hf-vit-small", true, &source),
-                     SMG_UNSUPPORTED);
+    assert_int_equal(smg_source_open(f->ctx, "tests/models/hf-vit-small", true, &source), SMG_UNSUPPORTED);
     assert_non_null(strstr(smg_context_error(f->ctx), "no pooling"));
     smg_context_clear_error(f->ctx);
 }
@@ -316,8 +298,7 @@ static bool open_with(const char *folder, int allocations) {
 
 static void every_allocation_may_fail(void **state) {
     static const char *const folders[] = {"tests/models/hf-llama-small", "tests/models/hf-t5-small",
-                                          "tests/models/hf-vit-small",
-                                          "tests/models/hf-roberta-small"};
+                                          "tests/models/hf-vit-small", "tests/models/hf-roberta-small"};
     (void)state;
     for (size_t i = 0; i < SMG_COUNT_OF(folders); i++) {
         int allocations = 0;

@@ -43,8 +43,7 @@ static void finish(fixture *f, smg_value y) {
 
 static void evaluate(fixture *f, const smg_array *inputs, smg_array *out) {
     int64_t symbols[1] = {2}; /* batch, where there is one */
-    if (smg_graph_eval(f->b.g, symbols, inputs, f->arena, out) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_eval(f->b.g, symbols, inputs, f->arena, out) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
 }
 
 /* ---- activations ---------------------------------------------------------------------------- */
@@ -126,8 +125,7 @@ typedef struct attended {
 
 static double score(const attended *a, int b, int h, int s, int t) {
     double sum = 0;
-    for (int d = 0; d < D; d++)
-        sum += a->q[((b * S + s) * H + h) * D + d] * a->k[((b * T + t) * KV + h / G) * D + d];
+    for (int d = 0; d < D; d++) sum += a->q[((b * S + s) * H + h) * D + d] * a->k[((b * T + t) * KV + h / G) * D + d];
     sum *= a->scale;
     if (a->bias) sum += a->bias[(h * S + s) * T + t];
     if (a->mask && a->mask[b * T + t] < 0.5) return -INFINITY;
@@ -208,8 +206,8 @@ static void grouped_attention_is_its_formula(void **state) {
 
 /* ---- norms ---------------------------------------------------------------------------------- */
 
-static bool tensor(void *user, const char *name, smg_type *out_type, int *out_rank,
-                   int64_t out_dims[SMG_MAX_RANK], const void **out_data) {
+static bool tensor(void *user, const char *name, smg_type *out_type, int *out_rank, int64_t out_dims[SMG_MAX_RANK],
+                   const void **out_data) {
     static const float scale[4] = {1, -2, 0.5f, 3}, shift[4] = {0.25f, 0, -1, 2};
     (void)user;
     *out_type = SMG_TYPE_F32;
@@ -231,8 +229,7 @@ static void norms_are_their_formulas(void **state) {
         f->b.source = &source;
         assert_int_equal(smg_map_create(f->b.g->arena, &f->b.weights), SMG_OK);
         smg_value v = smg_graph_input(f->b.g, "x", "f32", "1, 1, 4");
-        finish(f, rms ? smg_model_rms_norm(&f->b, v, "n", 4, "norm")
-                      : smg_model_layer_norm(&f->b, v, "n", 4, "norm"));
+        finish(f, rms ? smg_model_rms_norm(&f->b, v, "n", 4, "norm") : smg_model_layer_norm(&f->b, v, "n", 4, "norm"));
         evaluate(f, &in, &out);
         double mean = rms ? 0 : (x[0] + x[1] + x[2] + x[3]) / 4, energy = 0;
         for (int i = 0; i < 4; i++) energy += (x[i] - mean) * (x[i] - mean) / 4;

@@ -13,7 +13,9 @@
 
 typedef onnx_made fixture;
 
-static void expect_graph(fixture *f) { onnx_made_expect_ok(f, onnx_made_convert(f, NULL)); }
+static void expect_graph(fixture *f) {
+    onnx_made_expect_ok(f, onnx_made_convert(f, NULL));
+}
 
 static void expect_failure(fixture *f, smg_status want, const char *part) {
     onnx_made_expect_failure(f, onnx_made_convert(f, NULL), want, part);
@@ -28,8 +30,7 @@ static void expect_y(fixture *f, double a, double b, double c) {
     smg_array out, in = {.type = SMG_TYPE_F32, .rank = 1, .dims = {3}, .data = data};
     expect_graph(f);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    if (smg_graph_eval(f->graph, symbols, &in, arena, &out) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_eval(f->graph, symbols, &in, arena, &out) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_array_elements(&out), 3);
     for (int i = 0; i < 3; i++) assert_true(out.data[i] == want[i]);
     smg_arena_destroy(arena);
@@ -155,8 +156,7 @@ static void all_unsupported_operators_are_listed(void **state) {
     onnx_plain(&f->p, "Inside", "deep", "b", "q");
     for (int i = 0; i < 3; i++) pb_end(&f->p);
     onnx_end(&f->p);
-    assert_int_equal(
-        smg_onnx_open_bytes(f->ctx, "made.onnx", f->p.data, f->p.size, NULL, &f->model), SMG_OK);
+    assert_int_equal(smg_onnx_open_bytes(f->ctx, "made.onnx", f->p.data, f->p.size, NULL, &f->model), SMG_OK);
     assert_int_equal(smg_onnx_missing_count(f->model), 3);
     const smg_onnx_missing *m = smg_onnx_missing_at(f->model, 0);
     assert_string_equal(m->node, "f1");
@@ -171,8 +171,7 @@ static void all_unsupported_operators_are_listed(void **state) {
     assert_string_equal(smg_onnx_declared_at(f->model, 0)->type, "float32[3]");
     smg_onnx_close(f->model);
     f->model = NULL;
-    expect_failure(f, SMG_UNSUPPORTED,
-                   "node 'f1' (Frobnicate, opset 17): smg does not know this operator; 3 nodes");
+    expect_failure(f, SMG_UNSUPPORTED, "node 'f1' (Frobnicate, opset 17): smg does not know this operator; 3 nodes");
 }
 
 static void inputs_of_nodes_are_counted(void **state) {

@@ -99,8 +99,7 @@ static bool say(sentence *s, const char *format, ...) {
 }
 
 /* The record's inputs in node order; symbols that are an extent by themselves get its value. */
-static bool bind(const smg_graph *g, const record *r, int64_t *symbols, smg_array *inputs,
-                 sentence *s) {
+static bool bind(const smg_graph *g, const record *r, int64_t *symbols, smg_array *inputs, sentence *s) {
     int count = 0;
     for (int i = 0; i < g->nodes.count; i++) {
         const smg_node *node = &g->nodes.items[i];
@@ -123,22 +122,19 @@ static bool equal(const smg_array *got, const tensor *wanted, sentence *s) {
     double tolerance = want->type == SMG_TYPE_F16 ? 2e-3 : 2e-5, largest = 1.0;
     bool real = smg_type_kind(want->type) == SMG_KIND_FLOAT;
     if (smg_type_kind(got->type) != smg_type_kind(want->type))
-        return say(s, "%s is %s, must be %s", wanted->name, smg_type_word(got->type),
-                   smg_type_word(want->type));
-    if (got->rank != want->rank)
-        return say(s, "%s has rank %d, not %d", wanted->name, got->rank, want->rank);
+        return say(s, "%s is %s, must be %s", wanted->name, smg_type_word(got->type), smg_type_word(want->type));
+    if (got->rank != want->rank) return say(s, "%s has rank %d, not %d", wanted->name, got->rank, want->rank);
     for (int i = 0; i < got->rank; i++)
         if (got->dims[i] != want->dims[i])
-            return say(s, "extent %d of %s is %lld, not %lld", i, wanted->name,
-                       (long long)got->dims[i], (long long)want->dims[i]);
+            return say(s, "extent %d of %s is %lld, not %lld", i, wanted->name, (long long)got->dims[i],
+                       (long long)want->dims[i]);
     for (int64_t i = 0; i < smg_array_elements(want); i++)
         if (isfinite(want->data[i]) && fabs(want->data[i]) > largest) largest = fabs(want->data[i]);
     for (int64_t i = 0; i < smg_array_elements(want); i++) {
         double x = got->data[i], y = want->data[i];
         bool same = isnan(y) ? isnan(x) : (x >= y && x <= y);
         if (!same && real && isfinite(y)) same = fabs(x - y) <= tolerance * largest;
-        if (!same)
-            return say(s, "element %lld of %s is %.9g, not %.9g", (long long)i, wanted->name, x, y);
+        if (!same) return say(s, "element %lld of %s is %.9g, not %.9g", (long long)i, wanted->name, x, y);
     }
     return true;
 }
@@ -173,8 +169,7 @@ static smg_status give(smg_compilation *c, const record *r, const int64_t *symbo
         made->name = node->name;
         for (int k = 0; k < r->in_count; k++) {
             if (strcmp(r->in[k].name, node->name) != 0) continue;
-            for (int64_t i = 0; i < smg_tensor_elements(made); i++)
-                smg_tensor_set(made, i, r->in[k].array.data[i]);
+            for (int64_t i = 0; i < smg_tensor_elements(made); i++) smg_tensor_set(made, i, r->in[k].array.data[i]);
         }
     }
     return SMG_OK;
@@ -207,8 +202,7 @@ static bool run_kernels(smg_context *ctx, const smg_graph *g, const record *r, s
     if (turn >= 3) options.objective = SMG_OBJECTIVE_DISPATCHES;
     assert_int_equal(check_target(ctx, targets[turn % 3], &target), SMG_OK);
     assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
-    bool good = smg_compile_plan(ctx, g, &target, &options, &c) == SMG_OK &&
-                interpret(c, r, arena, outputs) == SMG_OK;
+    bool good = smg_compile_plan(ctx, g, &target, &options, &c) == SMG_OK && interpret(c, r, arena, outputs) == SMG_OK;
     if (!good) say(s, "kernels for %s: %s", targets[turn % 3], smg_context_error(ctx));
     for (int i = 0; good && i < r->out_count; i++) good = equal(&outputs[i], &r->out[i], s);
     smg_compilation_destroy(c);
@@ -219,8 +213,7 @@ static bool run_kernels(smg_context *ctx, const smg_graph *g, const record *r, s
 static bool check_graph(smg_context *ctx, const smg_graph *g, const record *r, sentence *s) {
     smg_graph *rewritten = NULL;
     if (!evaluate(ctx, g, r, s)) return false;
-    if (smg_graph_rewrite(g, &rewritten, NULL) != SMG_OK)
-        return say(s, "rewrites: %s", smg_context_error(ctx));
+    if (smg_graph_rewrite(g, &rewritten, NULL) != SMG_OK) return say(s, "rewrites: %s", smg_context_error(ctx));
     bool good = evaluate(ctx, rewritten, r, s);
     smg_graph_destroy(rewritten);
     return good && run_kernels(ctx, g, r, s);
@@ -242,8 +235,7 @@ static bool check(const record *r, sentence *s) {
         good = status == SMG_UNSUPPORTED && strstr(smg_context_error(ctx), "_to_y0") != NULL;
     else
         good = status == SMG_OK && check_graph(ctx, g, r, s);
-    if (!good && (status != SMG_OK || is_refused(r)))
-        say(s, "status %d: %s", (int)status, smg_context_error(ctx));
+    if (!good && (status != SMG_OK || is_refused(r))) say(s, "status %d: %s", (int)status, smg_context_error(ctx));
     smg_graph_destroy(g);
     smg_onnx_close(model);
     smg_context_destroy(ctx);

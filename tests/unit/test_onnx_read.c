@@ -47,43 +47,18 @@ typedef struct kind {
 
 /* Little-endian whatever the machine is. */
 static const kind kinds[] = {
-    {"f32 raw",
-     ONNX_F32,
-     9,
-     BYTES("\0\0\x80\x3f\0\0\0\xc0\1\0\0\0\0\0\x80\x7f"),
-     4,
-     {1, -2, 0x1p-149, INFINITY}},
+    {"f32 raw", ONNX_F32, 9, BYTES("\0\0\x80\x3f\0\0\0\xc0\1\0\0\0\0\0\x80\x7f"), 4, {1, -2, 0x1p-149, INFINITY}},
     {"f32 typed", ONNX_F32, 4, BYTES("\0\0\x80\x3f\0\0\xc0\x7f"), 2, {1, NAN}},
-    {"f16 raw",
-     ONNX_F16,
-     9,
-     BYTES("\0\x3c\1\0\xff\x83\0\xfc"),
-     4,
-     {1, 0x1p-24, -0x3ffp-24, -INFINITY}},
+    {"f16 raw", ONNX_F16, 9, BYTES("\0\x3c\1\0\xff\x83\0\xfc"), 4, {1, 0x1p-24, -0x3ffp-24, -INFINITY}},
     {"f16 typed", ONNX_F16, 5, BYTES("\x80\x78\1\x80\x80\x02"), 3, {1, 0x1p-24, -0.0}},
     {"bf16 raw", ONNX_BF16, 9, BYTES("\x80\x3f\1\0"), 2, {1, 0x1p-133}},
     {"bf16 typed", ONNX_BF16, 5, BYTES("\x80\x7f\1"), 2, {1, 0x1p-133}},
     {"f64 raw", ONNX_F64, 9, BYTES("\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\0\x80"), 2, {1.5, -0.0}},
     {"f64 typed", ONNX_F64, 10, BYTES("\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\xf0\x3f"), 2, {1.5, 1}},
-    {"i64 raw",
-     ONNX_I64,
-     9,
-     BYTES("\x05\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff"),
-     2,
-     {5, -2}},
-    {"i64 typed",
-     ONNX_I64,
-     7,
-     BYTES("\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x80\1"),
-     3,
-     {5, -1, 128}},
+    {"i64 raw", ONNX_I64, 9, BYTES("\x05\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff"), 2, {5, -2}},
+    {"i64 typed", ONNX_I64, 7, BYTES("\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x80\1"), 3, {5, -1, 128}},
     {"i32 raw", ONNX_I32, 9, BYTES("\x07\0\0\0\0\0\0\x80"), 2, {7, -2147483648.0}},
-    {"i32 typed",
-     ONNX_I32,
-     5,
-     BYTES("\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x09"),
-     3,
-     {7, -1, 9}},
+    {"i32 typed", ONNX_I32, 5, BYTES("\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x09"), 3, {7, -1, 9}},
     {"i8 raw", ONNX_I8, 9, BYTES("\x07\x80\xff"), 3, {7, -128, -1}},
     {"u8 raw", ONNX_U8, 9, BYTES("\x07\x80\xff"), 3, {7, 128, 255}},
     {"u8 typed", ONNX_U8, 5, BYTES("\x07\xff\1\x02"), 3, {7, 255, 2}},
@@ -226,8 +201,7 @@ static const char *folder(char *room, size_t bytes) {
     return room;
 }
 
-static void write_file(fixture *f, const char *where, const char *name, const void *data,
-                       size_t size) {
+static void write_file(fixture *f, const char *where, const char *name, const void *data, size_t size) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", where, name);
     onnx_made_expect_ok(f, smg_file_write_atomic(f->ctx, path, data, size));
@@ -240,8 +214,7 @@ static void entry(pb *p, const char *key, const char *value) {
     pb_end(p);
 }
 
-static void made_external(fixture *f, const char *location, const char *offset,
-                          const char *length) {
+static void made_external(fixture *f, const char *location, const char *offset, const char *length) {
     onnx_begin(&f->p, 18);
     onnx_tensor(&f->p, 5, "w", ONNX_F32, "2");
     if (location) entry(&f->p, "location", location);
@@ -428,8 +401,7 @@ static smg_status whole_life(smg_context *ctx, void *user) {
 /* Branches, functions, shapes and indices as well: the sound files of the fuzz corpus. */
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
-    static const char *const names[] = {"branch", "function", "shape",  "slice",
-                                        "types",  "sequence", "scatter"};
+    static const char *const names[] = {"branch", "function", "shape", "slice", "types", "sequence", "scatter"};
     const fault_sweep sweep = {.body = whole_life, .user = &f->p, .stride = 1};
     made_whole(&f->p);
     assert_true(fault_every_allocation(&sweep) > 10);

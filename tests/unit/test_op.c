@@ -100,8 +100,7 @@ static void expressions_share_and_fold(void **state) {
     fixture *f = *state;
     smg_exprs *p = f->pool;
     smg_expr x = smg_expr_leaf(p, SMG_KIND_FLOAT, 0), y = smg_expr_leaf(p, SMG_KIND_FLOAT, 1);
-    smg_expr one = smg_expr_const(p, SMG_KIND_FLOAT, 1.0),
-             zero = smg_expr_const(p, SMG_KIND_FLOAT, 0.0);
+    smg_expr one = smg_expr_const(p, SMG_KIND_FLOAT, 1.0), zero = smg_expr_const(p, SMG_KIND_FLOAT, 0.0);
     smg_expr sum = smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_ADD, x, y, SMG_EXPR_NONE), sum);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, x, one, SMG_EXPR_NONE), x);
@@ -109,8 +108,7 @@ static void expressions_share_and_fold(void **state) {
     assert_int_equal(smg_expr_make(p, SMG_PRIM_DIV, x, one, SMG_EXPR_NONE), x);
     smg_expr neg = smg_expr_make(p, SMG_PRIM_NEG, x, SMG_EXPR_NONE, SMG_EXPR_NONE);
     assert_int_equal(smg_expr_make(p, SMG_PRIM_NEG, neg, SMG_EXPR_NONE, SMG_EXPR_NONE), x);
-    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, SMG_EXPR_NONE, x, SMG_EXPR_NONE),
-                     SMG_EXPR_NONE);
+    assert_int_equal(smg_expr_make(p, SMG_PRIM_MUL, SMG_EXPR_NONE, x, SMG_EXPR_NONE), SMG_EXPR_NONE);
     assert_int_not_equal(smg_expr_const(p, SMG_KIND_FLOAT, -0.0), zero);
     smg_expr square = smg_expr_make(p, SMG_PRIM_MUL, sum, sum, SMG_EXPR_NONE);
     assert_true(smg_expr_cost(p, square) == 2.0);
@@ -146,10 +144,8 @@ static void prefix_text_is_read_and_infix_written(void **state) {
     assert_int_equal(seen, 303);
     smg_expr i = smg_expr_leaf(f->pool, SMG_KIND_INT, 0);
     smg_expr relu = smg_expr_parse(f->pool, "(max a 0)", (smg_expr[]){i, -1, -1});
-    assert_int_equal(smg_expr_get(f->pool, smg_expr_get(f->pool, relu)->arg[1])->kind,
-                     SMG_KIND_INT);
-    static const char *const bad[] = {"",          "(",       "(exp",      "(exp a",
-                                      "(exp a b)", "(huh a)", "(exp a) b", "(leaf)"};
+    assert_int_equal(smg_expr_get(f->pool, smg_expr_get(f->pool, relu)->arg[1])->kind, SMG_KIND_INT);
+    static const char *const bad[] = {"", "(", "(exp", "(exp a", "(exp a b)", "(huh a)", "(exp a) b", "(leaf)"};
     for (size_t k = 0; k < SMG_COUNT_OF(bad); k++)
         assert_int_equal(smg_expr_parse(f->pool, bad[k], operand), SMG_EXPR_NONE);
 }
@@ -169,7 +165,9 @@ static void values_of_primitives(void **state) {
     assert_true(smg_prim_eval(SMG_PRIM_ROUND, SMG_KIND_FLOAT, 2.5, 0, 0) == 2.0);
 }
 
-static bool alike(double a, double b) { return (isnan(a) && isnan(b)) || (a <= b && a >= b); }
+static bool alike(double a, double b) {
+    return (isnan(a) && isnan(b)) || (a <= b && a >= b);
+}
 
 /* x with the operand that a law speaks of, on the sides that it speaks of. */
 static void assert_law(smg_prim prim, smg_law law, double x, double with, double expected) {
@@ -211,8 +209,8 @@ static void laws_hold(void **state) {
                                   smg_prim_eval(prim, SMG_KIND_FLOAT, values[k], x, 0)));
             bool truth = smg_prim_result(prim) == PRIM_RESULT_BOOL; /* undoes itself where x is one */
             if (smg_prim_obeys(prim, SMG_LAW_UNDOES_ITSELF) && (!truth || x == 0.0 || x == 1.0))
-                assert_true(alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0),
-                                  x));
+                assert_true(
+                    alike(smg_prim_eval(prim, SMG_KIND_FLOAT, smg_prim_eval(prim, SMG_KIND_FLOAT, x, 0, 0), 0, 0), x));
         }
         for (int law = 1; law <= SMG_LAW_KEEPS_SIGN; law *= 2) laws += smg_prim_obeys(prim, (smg_law)law);
     }

@@ -23,9 +23,9 @@ typedef struct fixture {
 } fixture;
 
 static int setup(void **state) {
-    static const char *const named[] = { "lavapipe", "h200", "careful" };
+    static const char *const named[] = {"lavapipe", "h200", "careful"};
     static fixture f;
-    f = (fixture){ 0 };
+    f = (fixture){0};
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
     f.graphs = check_list(f.arena, "tests/graphs", ".smg", f.graph, LIMIT);
@@ -45,7 +45,7 @@ static int teardown(void **state) {
 
 /* 0 when the plan's result is the reference's. */
 static int wrong(fixture *f, const char *path, const smg_graph *g, const check_options *o) {
-    static const char *const objective[] = { "time", "dispatches" };
+    static const char *const objective[] = {"time", "dispatches"};
     check_result r;
     smg_status status = check_plan(f->ctx, g, o, &r);
     if (status == SMG_OK && r.pass) return 0;
@@ -58,13 +58,13 @@ static int wrong(fixture *f, const char *path, const smg_graph *g, const check_o
 
 static void every_graph_on_every_target(void **state) {
     fixture *f = *state;
-    const int64_t symbols[4] = { 2, 7, 5, 3 };
+    const int64_t symbols[4] = {2, 7, 5, 3};
     int failed = 0;
     for (int g = 0; g < f->graphs; g++) {
         smg_graph *graph;
         assert_int_equal(check_load(f->ctx, f->graph[g], &graph), SMG_OK);
         for (int t = 0; t < f->targets; t++) {
-            check_options o = { .target = f->target[t], .symbols = symbols, .tolerance = TOLERANCE };
+            check_options o = {.target = f->target[t], .symbols = symbols, .tolerance = TOLERANCE};
             failed += wrong(f, f->graph[g], graph, &o);
             o.plan.objective = SMG_OBJECTIVE_DISPATCHES;
             failed += wrong(f, f->graph[g], graph, &o);
@@ -77,7 +77,7 @@ static void every_graph_on_every_target(void **state) {
 }
 
 static void sizes_around_tiles(void **state) {
-    static const int64_t size[] = { 1, 7, 77, 128 };
+    static const int64_t size[] = {1, 7, 77, 128};
     fixture *f = *state;
     int failed = 0;
     for (int g = 0; g < f->graphs; g++) {
@@ -85,11 +85,14 @@ static void sizes_around_tiles(void **state) {
         assert_int_equal(check_load(f->ctx, f->graph[g], &graph), SMG_OK);
         for (size_t s = 0; s < SMG_COUNT_OF(size); s++) {
             int count = smg_size_symbol_count(graph->sizes);
-            int64_t symbols[4] = { 1, 1, 1, 1 };
+            int64_t symbols[4] = {1, 1, 1, 1};
             for (int i = 0; i < count; i++) symbols[i] = i == count - 1 ? size[s] : count > 3 && i < 2 ? 2 : 9;
             if (count == 2) symbols[0] = 2;
-            check_options o = { .target = "h200", .symbols = symbols, .tolerance = TOLERANCE, .seed = s,
-                                .plan = { .objective = SMG_OBJECTIVE_DISPATCHES } };
+            check_options o = {.target = "h200",
+                               .symbols = symbols,
+                               .tolerance = TOLERANCE,
+                               .seed = s,
+                               .plan = {.objective = SMG_OBJECTIVE_DISPATCHES}};
             failed += wrong(f, f->graph[g], graph, &o);
             o.target = "lavapipe";
             failed += wrong(f, f->graph[g], graph, &o);
@@ -119,11 +122,11 @@ static int count_steps(fixture *f, const char *name, const smg_plan_options *opt
 }
 
 static void one_kernel_each(void **state) {
-    static const char *const name[] = { "softmax",       "layernorm",   "rmsnorm",   "logsumexp",
-                                        "cross_entropy", "attention",   "gelu_tanh", "linear_gelu",
-                                        "softmax_gemm",  "attention_views", "attention_guarded" };
+    static const char *const name[] = {"softmax",       "layernorm",       "rmsnorm",          "logsumexp",
+                                       "cross_entropy", "attention",       "gelu_tanh",        "linear_gelu",
+                                       "softmax_gemm",  "attention_views", "attention_guarded"};
     fixture *f = *state;
-    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES };
+    smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
     for (size_t i = 0; i < SMG_COUNT_OF(name); i++) {
         int steps = count_steps(f, name[i], &fewest);
         if (steps != 1) printf("%s: %d kernels\n", name[i], steps);
@@ -134,15 +137,15 @@ static void one_kernel_each(void **state) {
 /* By price too, on every GPU that comes with a table: batch and heads large (64 x 32) or small (1 x 12), both over the
  * same lengths. Graphs with fewer sizes take the first ones as rows. */
 static void one_kernel_by_default(void **state) {
-    static const char *const target[] = { "h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1" };
-    static const char *const name[] = { "softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy", "attention" };
-    static const int64_t sizes[][4] = { { 64, 32, 128, 128 }, { 1, 12, 128, 128 }, { 8, 16, 1024, 1024 } };
+    static const char *const target[] = {"h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1"};
+    static const char *const name[] = {"softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy", "attention"};
+    static const int64_t sizes[][4] = {{64, 32, 128, 128}, {1, 12, 128, 128}, {8, 16, 1024, 1024}};
     fixture *f = *state;
     int failed = 0;
     for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
         for (size_t i = 0; i < SMG_COUNT_OF(name); i++) {
             for (size_t s = 0; s < SMG_COUNT_OF(sizes); s++) {
-                smg_plan_options options = { .objective = SMG_OBJECTIVE_TIME, .nominal = sizes[s] };
+                smg_plan_options options = {.objective = SMG_OBJECTIVE_TIME, .nominal = sizes[s]};
                 int steps = count_steps_on(f, target[t], name[i], &options);
                 if (steps != 1) printf("%s on %s, sizes %d: %d kernels\n", name[i], target[t], (int)s, steps);
                 failed += steps != 1;
@@ -155,13 +158,13 @@ static void one_kernel_by_default(void **state) {
 /* What turns the halves of queries does not stand between the products of the part beside. */
 static void maps_wait_for_their_readers(void **state) {
     fixture *f = *state;
-    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES };
+    smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
     assert_int_equal(count_steps(f, "parallel_block", &fewest), 4);
 }
 
 static void unfused_is_one_kernel_a_node(void **state) {
     fixture *f = *state;
-    smg_plan_options unfused = { .unfused = true };
+    smg_plan_options unfused = {.unfused = true};
     assert_int_equal(count_steps(f, "softmax", &unfused), 5);
 }
 
@@ -189,7 +192,7 @@ static void constants_are_prepared(void **state) {
     assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
     assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
     for (int unfused = 0; unfused <= 1; unfused++) {
-        const smg_plan_options options = { .unfused = unfused };
+        const smg_plan_options options = {.unfused = unfused};
         assert_int_equal(smg_plan_make(g, &target, &options, f->arena, &plan), SMG_OK);
         assert_int_equal(plan->prepare.count, 1);
         const smg_pstep *step = &plan->prepare.items[0];
@@ -228,17 +231,17 @@ static bool has_kernel(fixture *f, const char *text, const char *name, const cha
 }
 
 /* Rows of a table that two products apart from each other read, or something made of them. */
-#define ROWS                                                                                                     \
+#define ROWS                                                                                                           \
     "graph g\ndim n\nids = input i32[n]\nw = constant f32[1000, 64]\nm = constant f32[64, 64]\nx = gather(w, ids)\n"
-#define READ_TWICE(what)                                                                                         \
-    "p = contract(" what ", m) \"ni,io->no\"\nt = sum(p) axis=0 keep\nq = div(p, t)\ny = add(q, " what ")\n"         \
+#define READ_TWICE(what)                                                                                               \
+    "p = contract(" what ", m) \"ni,io->no\"\nt = sum(p) axis=0 keep\nq = div(p, t)\ny = add(q, " what ")\n"           \
     "output y = y\n"
 
 static void a_kernel_or_computed_anew(void **state) {
-    static const int64_t few[] = { 16 }, many[] = { 1 << 20 };
+    static const int64_t few[] = {16}, many[] = {1 << 20};
     fixture *f = *state;
-    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES }, unfused = { .unfused = true };
-    smg_plan_options small = { .nominal = few }, large = { .nominal = many };
+    smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES}, unfused = {.unfused = true};
+    smg_plan_options small = {.nominal = few}, large = {.nominal = many};
     assert_false(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &fewest));
     assert_false(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &small));
     assert_true(has_kernel(f, ROWS READ_TWICE("x"), "x", "h200", &unfused));
@@ -258,7 +261,7 @@ static void computed_anew_from_a_result(void **state) {
     fixture *f = *state;
     char *text;
     size_t size;
-    smg_plan_options fewest = { .objective = SMG_OBJECTIVE_DISPATCHES }, unfused = { .unfused = true };
+    smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES}, unfused = {.unfused = true};
     assert_int_equal(smg_file_read(f->ctx, "tests/graphs/packed_rows.smg", &text, &size), SMG_OK);
     char *ended = smg_arena_format(f->arena, "%.*s", (int)size, text);
     smg_free(f->ctx, text, size + 1);
@@ -316,14 +319,14 @@ static void fill_mask(void *user, const smg_node *n, const int64_t *dims, double
 }
 
 static int masked_graph(fixture *f, const char *path, mask_fill m, const int64_t *symbols) {
-    static const char *const target[] = { "h200", "lavapipe", "careful" };
+    static const char *const target[] = {"h200", "lavapipe", "careful"};
     smg_graph *graph;
     int failed = 0;
     assert_int_equal(check_load(f->ctx, path, &graph), SMG_OK);
     for (m.kind = 0; m.kind < 3; m.kind++) {
         for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
-            check_options o = { .target = target[t], .symbols = symbols, .tolerance = TOLERANCE, .fill = fill_mask,
-                                .user = &m };
+            check_options o = {
+                .target = target[t], .symbols = symbols, .tolerance = TOLERANCE, .fill = fill_mask, .user = &m};
             failed += wrong(f, path, graph, &o);
             o.plan.objective = SMG_OBJECTIVE_DISPATCHES;
             failed += wrong(f, path, graph, &o);
@@ -335,9 +338,9 @@ static int masked_graph(fixture *f, const char *path, mask_fill m, const int64_t
 
 static void masks(void **state) {
     fixture *f = *state;
-    static const int64_t additive[][4] = { { 2, 2, 5, 77 }, { 2, 1, 33, 128 }, { 1, 2, 1, 7 } };
-    static const int64_t heads[][2] = { { 3, 77 }, { 2, 7 } };
-    mask_fill lowest = { .masked = -3.4028234663852886e38 }, binary = { .valid = 1 };
+    static const int64_t additive[][4] = {{2, 2, 5, 77}, {2, 1, 33, 128}, {1, 2, 1, 7}};
+    static const int64_t heads[][2] = {{3, 77}, {2, 7}};
+    mask_fill lowest = {.masked = -3.4028234663852886e38}, binary = {.valid = 1};
     int failed = 0;
     for (size_t i = 0; i < SMG_COUNT_OF(additive); i++) {
         failed += masked_graph(f, "tests/graphs/attention.smg", lowest, additive[i]);
@@ -351,11 +354,16 @@ static void masks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_graph_on_every_target), cmocka_unit_test(sizes_around_tiles),
-        cmocka_unit_test(one_kernel_each),             cmocka_unit_test(unfused_is_one_kernel_a_node),
-        cmocka_unit_test(same_input_same_plan),        cmocka_unit_test(masks),
-        cmocka_unit_test(constants_are_prepared),      cmocka_unit_test(a_kernel_or_computed_anew),
-        cmocka_unit_test(computed_anew_from_a_result), cmocka_unit_test(maps_wait_for_their_readers),
+        cmocka_unit_test(every_graph_on_every_target),
+        cmocka_unit_test(sizes_around_tiles),
+        cmocka_unit_test(one_kernel_each),
+        cmocka_unit_test(unfused_is_one_kernel_a_node),
+        cmocka_unit_test(same_input_same_plan),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(constants_are_prepared),
+        cmocka_unit_test(a_kernel_or_computed_anew),
+        cmocka_unit_test(computed_anew_from_a_result),
+        cmocka_unit_test(maps_wait_for_their_readers),
         cmocka_unit_test(one_kernel_by_default),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -33,18 +33,16 @@ static int teardown(void **state) {
 }
 
 static void open_graph(fixture *f, const char *text) {
-    if (smg_graph_parse(f->ctx, text, strlen(text), "test", &f->g) != SMG_OK)
-        fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_parse(f->ctx, text, strlen(text), "test", &f->g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
 }
 
 /* Two strided convolutions over one channel: floor(s/10) - 1 places are left. */
-static const char strided[] =
-    "dim b\ndim s\nx = input f32[b, s]\nw = constant f32[10] random seed=1\n"
-    "v = constant f32[3] random seed=2\n"
-    "i = window(x) axis=1 begin=0 step=5 dilation=1 fill=0 : f32[b, floor(s/5)-1, 10]\n"
-    "y = contract(i, w) \"bsk,k->bs\"\n"
-    "j = window(y) axis=1 begin=0 step=2 dilation=1 fill=0 : f32[b, floor(s/10)-1, 3]\n"
-    "z = contract(j, v) \"bsk,k->bs\"\noutput z = z\n";
+static const char strided[] = "dim b\ndim s\nx = input f32[b, s]\nw = constant f32[10] random seed=1\n"
+                              "v = constant f32[3] random seed=2\n"
+                              "i = window(x) axis=1 begin=0 step=5 dilation=1 fill=0 : f32[b, floor(s/5)-1, 10]\n"
+                              "y = contract(i, w) \"bsk,k->bs\"\n"
+                              "j = window(y) axis=1 begin=0 step=2 dilation=1 fill=0 : f32[b, floor(s/10)-1, 3]\n"
+                              "z = contract(j, v) \"bsk,k->bs\"\noutput z = z\n";
 
 static void extents_have_elements(void **state) {
     fixture *f = *state;

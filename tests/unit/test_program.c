@@ -76,8 +76,7 @@ static const float weights[4] = {10, 20, 30, 40};
 static const float quarters[4] = {2.5f, 5, 7.5f, 10};
 enum { X, IDS, MASK, W, T, Y, QUARTERS, HALVES };
 
-static void add_buffer(fixture *f, const char *name, smg_buffer_kind kind, smg_storage storage,
-                       smg_size elements) {
+static void add_buffer(fixture *f, const char *name, smg_buffer_kind kind, smg_storage storage, smg_size elements) {
     smg_bbuffer *b = SMG_ARRAY_PUSH(f->arena, &f->bundle.buffers);
     assert_non_null(b);
     b->name = name;
@@ -89,17 +88,13 @@ static void add_buffer(fixture *f, const char *name, smg_buffer_kind kind, smg_s
     b->last = kind == SMG_BUFFER_TEMPORARY;
 }
 
-static void add_module(fixture *f, smg_spirv_compiler *compiler, const char *name,
-                       const char *text) {
+static void add_module(fixture *f, smg_spirv_compiler *compiler, const char *name, const char *text) {
     smg_spirv_module words = {0};
     assert_int_equal(smg_spirv_compile(compiler, f->arena, name, text, NULL, &words), SMG_OK);
     smg_bmodule *m = SMG_ARRAY_PUSH(f->arena, &f->bundle.modules);
     assert_non_null(m);
-    *m = (smg_bmodule){.name = name,
-                       .words = words.words,
-                       .word_count = words.word_count,
-                       .local_size = 32,
-                       .subgroup = 1};
+    *m = (smg_bmodule){
+        .name = name, .words = words.words, .word_count = words.word_count, .local_size = 32, .subgroup = 1};
 }
 
 static void add_step(fixture *f, int module, const smg_bbinding *bindings, int count, smg_size n) {
@@ -387,8 +382,7 @@ static void test_prepares(void **state) {
     derive_table(&f);
     for (int64_t limit = 0; limit <= 1; limit++) { /* all at once; as little as possible at a time */
         int uploads = 0;
-        const smg_program_options options = {
-            .uploaded = on_uploaded, .user = &uploads, .prepare_bytes = limit};
+        const smg_program_options options = {.uploaded = on_uploaded, .user = &uploads, .prepare_bytes = limit};
         smg_program_destroy(f.program);
         assert_int_equal(smg_program_create(f.ctx, &f.bundle, f.dev, &options, &f.program), SMG_OK);
         assert_int_equal(uploads, 1);
@@ -442,10 +436,8 @@ static void test_refuses(void **state) {
     fill(n);
     assert_int_equal(smg_program_bind_sizes(f.program, &n), SMG_OK);
     expect_error(&f, smg_program_run(f.program), SMG_INVALID, "'x'");
-    expect_error(&f, smg_program_write_input(f.program, "z", x, 1, &n), SMG_NOT_FOUND,
-                 "x, ids, mask");
-    expect_error(&f, smg_program_write_input(f.program, "x", x, 2, (int64_t[]){10, 1}), SMG_INVALID,
-                 "2 were given");
+    expect_error(&f, smg_program_write_input(f.program, "z", x, 1, &n), SMG_NOT_FOUND, "x, ids, mask");
+    expect_error(&f, smg_program_write_input(f.program, "x", x, 2, (int64_t[]){10, 1}), SMG_INVALID, "2 were given");
     n = 11;
     expect_error(&f, smg_program_write_input(f.program, "x", x, 1, &n), SMG_INVALID, "must be 10");
     n = 10;
@@ -462,12 +454,8 @@ static void test_refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_prepares),
-        cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_runs),  cmocka_unit_test(test_prepares), cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_profile),  cmocka_unit_test(test_refuses),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -34,13 +34,11 @@ static void test_arena(void **state) {
             slots[i].last = slots[i].first + (int)(next(&random) % 6);
         }
         int64_t limit = round % 2 ? 1024 : 100000;
-        assert_true(
-            smg_program_plan_arena(slots, COUNT, 64, limit, order, placed, chunk_bytes, &chunks));
+        assert_true(smg_program_plan_arena(slots, COUNT, 64, limit, order, placed, chunk_bytes, &chunks));
         for (int i = 0; i < COUNT; i++) {
             const smg_arena_slot *a = &slots[i];
             assert_true(a->offset % 64 == 0 && a->chunk >= 0 && a->chunk < chunks);
-            assert_true(a->offset + a->bytes <= chunk_bytes[a->chunk] &&
-                        chunk_bytes[a->chunk] <= limit);
+            assert_true(a->offset + a->bytes <= chunk_bytes[a->chunk] && chunk_bytes[a->chunk] <= limit);
             for (int j = 0; j < i; j++) {
                 const smg_arena_slot *b = &slots[j];
                 bool together = a->first <= b->last && b->first <= a->last && a->chunk == b->chunk;
@@ -51,8 +49,7 @@ static void test_arena(void **state) {
     }
     slots[0].bytes = 2048;
     int chunks = 0;
-    assert_false(
-        smg_program_plan_arena(slots, COUNT, 64, 1024, order, placed, chunk_bytes, &chunks));
+    assert_false(smg_program_plan_arena(slots, COUNT, 64, 1024, order, placed, chunk_bytes, &chunks));
 }
 
 int main(void) {

@@ -30,7 +30,7 @@ typedef struct fixture {
     smg_compilation *c;
     smg_vk_device *dev;
     smg_program *program;
-    bool *built; /* by module and form: what the program must have by now */
+    bool *built;   /* by module and form: what the program must have by now */
     int odd, even; /* steps that ran in each form */
 } fixture;
 
@@ -45,7 +45,7 @@ static void compile(fixture *f, smg_target target) {
     const smg_compile_options options = {0};
     expect_ok(f, smg_compile_plan(f->ctx, f->g, &target, &options, &f->c));
     expect_ok(f, smg_compile_modules(f->c));
-    f->built = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->c->bundle->modules.count * FORMS);
+    f->built = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->c->bundle->modules.count *FORMS);
     assert_non_null(f->built);
     f->odd = f->even = 0;
 }
@@ -160,8 +160,8 @@ static void check_graph(const char *path, const char *text, const int64_t sizes[
         finish(&f);
         skip();
     }
-    expect_ok(&f, path != NULL ? check_load(f.ctx, path, &f.g)
-                               : smg_graph_parse(f.ctx, text, strlen(text), "text", &f.g));
+    expect_ok(&f,
+              path != NULL ? check_load(f.ctx, path, &f.g) : smg_graph_parse(f.ctx, text, strlen(text), "text", &f.g));
     compile(&f, *smg_vk_target(f.dev));
     run_sizes(&f, sizes, true);
     run_sizes(&f, sizes, false);

@@ -26,8 +26,7 @@ static int teardown(void **state) {
 
 static smg_graph *parse(const char *text) {
     smg_graph *g = NULL;
-    if (smg_graph_parse(ctx, text, strlen(text), "test", &g) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
+    if (smg_graph_parse(ctx, text, strlen(text), "test", &g) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     return g;
 }
 
@@ -35,8 +34,7 @@ static smg_graph *parse(const char *text) {
 static void assert_rewrites(const char *text, const char *expected) {
     smg_graph *before = parse(text), *after = NULL;
     smg_rewrite_report report;
-    if (smg_graph_rewrite(before, &after, &report) != SMG_OK)
-        fail_msg("%s", smg_context_error(ctx));
+    if (smg_graph_rewrite(before, &after, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     assert_int_equal(report.nodes_before, before->nodes.count);
     assert_int_equal(report.nodes_after, after->nodes.count);
     smg_text printed;
@@ -69,22 +67,21 @@ static void a_neutral_element_that_is_wider_leaves_a_broadcast(void **state) {
 
 static void canonical_forms(void **state) {
     (void)state;
-    assert_rewrites(
-        "x = input f32[4]\nz = input f32[4]\n"
-        "c = gt(x, z)\n two = fill 2 : f32[4]\n four = fill 4 : f32[]\n three = fill 3 : f32[]\n"
-        "a = sub(x, two)\n b = div(a, four)\n d = div(b, three)\n e = select(c, d, x)\noutput y = "
-        "e\n",
-        "x = input f32[4]\n"
-        "z = input f32[4]\n"
-        "c = lt(z, x) : bool[4]\n"
-        "three = fill 3 : f32[]\n"
-        "%4 = fill -2 : f32[]\n"
-        "a = add(x, %4) : f32[4]\n"
-        "%6 = fill 0.25 : f32[]\n"
-        "b = mul(a, %6) : f32[4]\n"
-        "d = div(b, three) : f32[4]\n"
-        "e = select(c, d, x) : f32[4]\n"
-        "output y = e\n");
+    assert_rewrites("x = input f32[4]\nz = input f32[4]\n"
+                    "c = gt(x, z)\n two = fill 2 : f32[4]\n four = fill 4 : f32[]\n three = fill 3 : f32[]\n"
+                    "a = sub(x, two)\n b = div(a, four)\n d = div(b, three)\n e = select(c, d, x)\noutput y = "
+                    "e\n",
+                    "x = input f32[4]\n"
+                    "z = input f32[4]\n"
+                    "c = lt(z, x) : bool[4]\n"
+                    "three = fill 3 : f32[]\n"
+                    "%4 = fill -2 : f32[]\n"
+                    "a = add(x, %4) : f32[4]\n"
+                    "%6 = fill 0.25 : f32[]\n"
+                    "b = mul(a, %6) : f32[4]\n"
+                    "d = div(b, three) : f32[4]\n"
+                    "e = select(c, d, x) : f32[4]\n"
+                    "output y = e\n");
 }
 
 static void views_compose(void **state) {
@@ -105,31 +102,29 @@ static void views_compose(void **state) {
 
 static void constants_fold(void **state) {
     (void)state;
-    assert_rewrites(
-        "x = input f32[2, 2]\n"
-        "w = constant f32[2, 2] data=[1, 2, 3, 4]\n two = fill 2 : f32[]\n half = fill 0.5 : "
-        "f32[]\n"
-        "t = transpose(w) perm=[1, 0]\n k = mul(t, two)\n q = mul(two, half)\n p = exp(q)\n"
-        "y = contract(x, k) \"ab,bc->ac\"\n z = mul(y, p)\noutput z = z\n",
-        "x = input f32[2, 2]\n"
-        "k = constant f32[2, 2] data=[2, 6, 4, 8]\n"
-        "p = fill 2.718281828459045 : f32[]\n"
-        "y = contract(x, k) \"ab,bc->ac\" : f32[2, 2]\n"
-        "z = mul(y, p) : f32[2, 2]\n"
-        "output z = z\n");
+    assert_rewrites("x = input f32[2, 2]\n"
+                    "w = constant f32[2, 2] data=[1, 2, 3, 4]\n two = fill 2 : f32[]\n half = fill 0.5 : "
+                    "f32[]\n"
+                    "t = transpose(w) perm=[1, 0]\n k = mul(t, two)\n q = mul(two, half)\n p = exp(q)\n"
+                    "y = contract(x, k) \"ab,bc->ac\"\n z = mul(y, p)\noutput z = z\n",
+                    "x = input f32[2, 2]\n"
+                    "k = constant f32[2, 2] data=[2, 6, 4, 8]\n"
+                    "p = fill 2.718281828459045 : f32[]\n"
+                    "y = contract(x, k) \"ab,bc->ac\" : f32[2, 2]\n"
+                    "z = mul(y, p) : f32[2, 2]\n"
+                    "output z = z\n");
 }
 
 static void equal_nodes_merge_and_dead_ones_go(void **state) {
     (void)state;
-    assert_rewrites(
-        "x = input f32[3]\nunused = input i32[2]\n"
-        "a = exp(x)\n b = exp(x)\n c = add(a, b)\n d = log(x)\noutput y = c\noutput z = b\n",
-        "x = input f32[3]\n"
-        "unused = input i32[2]\n"
-        "a = exp(x) : f32[3]\n"
-        "c = add(a, a) : f32[3]\n"
-        "output y = c\n"
-        "output z = a\n");
+    assert_rewrites("x = input f32[3]\nunused = input i32[2]\n"
+                    "a = exp(x)\n b = exp(x)\n c = add(a, b)\n d = log(x)\noutput y = c\noutput z = b\n",
+                    "x = input f32[3]\n"
+                    "unused = input i32[2]\n"
+                    "a = exp(x) : f32[3]\n"
+                    "c = add(a, a) : f32[3]\n"
+                    "output y = c\n"
+                    "output z = a\n");
 }
 
 /* x*0 and x-x are not 0 for infinities and NaN. */
@@ -203,10 +198,7 @@ static smg_value try_node(smg_graph *g, values *v, const float *data) {
     case 2: return try_map2(g, a, any(v));
     case 3: return smg_graph_map(g, ops[pick(6)], 1, &a);
     case 4: return smg_graph_cast(g, a, "f32");
-    case 5:
-        return rank > 0
-                   ? smg_graph_reduce(g, pick(2) ? "sum" : "reduce_max", a, pick(rank), pick(2))
-                   : a;
+    case 5: return rank > 0 ? smg_graph_reduce(g, pick(2) ? "sum" : "reduce_max", a, pick(rank), pick(2)) : a;
     case 6: return rank == 2 ? smg_graph_contract(g, "ab,cb->ac", a, any(v)) : a;
     default: return try_view(g, a);
     }
@@ -257,8 +249,7 @@ static void random_graphs_keep_their_value(void **state) {
     int fired = 0;
     for (int round = 0; round < 300; round++) {
         seed = (uint32_t)round * 77u + 5u;
-        for (int i = 0; i < 28; i++)
-            data[i] = (float)(pick(17) - 8) / 4.0f, z[i] = (pick(17) - 8) / 4.0;
+        for (int i = 0; i < 28; i++) data[i] = (float)(pick(17) - 8) / 4.0f, z[i] = (pick(17) - 8) / 4.0;
         for (int i = 0; i < 35; i++) x[i] = (pick(33) - 16) / 8.0;
         smg_graph *g = random_graph(data), *h = NULL;
         smg_rewrite_report report;
@@ -269,14 +260,11 @@ static void random_graphs_keep_their_value(void **state) {
         bind(g, symbols, inputs, x, z);
         smg_arena *arena = NULL;
         assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
-        if (smg_graph_eval(g, symbols, inputs, arena, a) != SMG_OK)
-            fail_msg("%s", smg_context_error(ctx));
-        if (smg_graph_eval(h, symbols, inputs, arena, b) != SMG_OK)
-            fail_msg("%s", smg_context_error(ctx));
+        if (smg_graph_eval(g, symbols, inputs, arena, a) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        if (smg_graph_eval(h, symbols, inputs, arena, b) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
         for (int i = 0; i < 3; i++) {
             assert_int_equal(smg_array_elements(&a[i]), smg_array_elements(&b[i]));
-            for (int64_t k = 0; k < smg_array_elements(&a[i]); k++)
-                assert_close(a[i].data[k], b[i].data[k]);
+            for (int64_t k = 0; k < smg_array_elements(&a[i]); k++) assert_close(a[i].data[k], b[i].data[k]);
         }
         smg_graph *again = NULL;
         smg_rewrite_report none;
@@ -295,7 +283,8 @@ static void random_graphs_keep_their_value(void **state) {
 static void integer_products_are_sums(void **state) {
     (void)state;
     smg_graph *g = parse("dim n\nx = input i32[n, 3, 2]\ny = input i32[2, n]\n"
-                         "z = contract(x, y) \"nka,an->kn\"\noutput z = z\n"), *after = NULL;
+                         "z = contract(x, y) \"nka,an->kn\"\noutput z = z\n"),
+              *after = NULL;
     smg_rewrite_report report;
     assert_int_equal(smg_graph_rewrite(g, &after, &report), SMG_OK);
     for (int i = 0; i < after->nodes.count; i++)
@@ -320,21 +309,20 @@ static void integer_products_are_sums(void **state) {
 
 static void affine_chains_fold_into_the_weight(void **state) {
     (void)state;
-    assert_rewrites(
-        "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
-        "b = constant f32[2] data=[1, 1]\nm = constant f32[2] data=[3, 5]\n"
-        "d = constant f32[2] data=[2, 4]\ng = constant f32[2] data=[6, 8]\n"
-        "s = constant f32[2] data=[10, 20]\n"
-        "p = contract(x, w) \"ni,oi->no\"\n q = add(p, b)\n r = sub(q, m)\n"
-        "t = div(r, d)\n u = mul(g, t)\n v = add(u, s)\n y = relu(v)\noutput y = y\n",
-        "dim n\n"
-        "x = input f32[n, 2]\n"
-        "%1 = constant f32[2, 2] data=[3, 6, 6, 8]\n"
-        "p = contract(x, %1) \"ni,oi->no\" : f32[n, 2]\n"
-        "%3 = constant f32[2] data=[4, 12]\n"
-        "v = add(p, %3) : f32[n, 2]\n"
-        "y = relu(v) : f32[n, 2]\n"
-        "output y = y\n");
+    assert_rewrites("dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
+                    "b = constant f32[2] data=[1, 1]\nm = constant f32[2] data=[3, 5]\n"
+                    "d = constant f32[2] data=[2, 4]\ng = constant f32[2] data=[6, 8]\n"
+                    "s = constant f32[2] data=[10, 20]\n"
+                    "p = contract(x, w) \"ni,oi->no\"\n q = add(p, b)\n r = sub(q, m)\n"
+                    "t = div(r, d)\n u = mul(g, t)\n v = add(u, s)\n y = relu(v)\noutput y = y\n",
+                    "dim n\n"
+                    "x = input f32[n, 2]\n"
+                    "%1 = constant f32[2, 2] data=[3, 6, 6, 8]\n"
+                    "p = contract(x, %1) \"ni,oi->no\" : f32[n, 2]\n"
+                    "%3 = constant f32[2] data=[4, 12]\n"
+                    "v = add(p, %3) : f32[n, 2]\n"
+                    "y = relu(v) : f32[n, 2]\n"
+                    "output y = y\n");
 }
 
 /* As a convolution gives it: the product's rows are split, channels moved in front. */
@@ -353,8 +341,8 @@ static void a_scale_finds_its_axis_through_views(void **state) {
                     "output y = r\n");
 }
 
-#define LAYER                                                                                      \
-    "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"                       \
+#define LAYER                                                                                                          \
+    "dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"                                           \
     "p = contract(x, w) \"ni,oi->no\"\n"
 
 static void affine_chains_that_stay(void **state) {

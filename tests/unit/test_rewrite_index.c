@@ -24,7 +24,9 @@ static int teardown(void **state) {
     return 0;
 }
 
-static void assert_becomes(const char *text, const char *expected) { assert_rewritten_has(ctx, text, expected); }
+static void assert_becomes(const char *text, const char *expected) {
+    assert_rewritten_has(ctx, text, expected);
+}
 
 #define SIZES "dim b\ndim s max 160\nx = input i32[b, s]\ni = iota axis=0 : i32[s]\nj = iota axis=0 : i32[b]\n"
 #define NUMBERS "one = fill 1 : i32[]\ntwo = fill 2 : i32[]\nseven = fill 7 : i32[]\n"
@@ -58,8 +60,9 @@ static void a_joined_range_counts_on(void **state) {
     char text[1200];
     snprintf(text, sizeof text, "%s%s", joined, "d = sub(t, u)\ny = eq(d, one)\noutput y = y\n");
     assert_becomes(text, "y = fill 1 : bool[s]\n");
-    snprintf(text, sizeof text, "%s%s", joined, "d = sub(t, u)\ne = ne(d, one)\ng = cast(e) : i32[s]\n"
-                                                "r = sum(g) axis=0\ny = sub(x, r)\noutput y = x\noutput z = r\n");
+    snprintf(text, sizeof text, "%s%s", joined,
+             "d = sub(t, u)\ne = ne(d, one)\ng = cast(e) : i32[s]\n"
+             "r = sum(g) axis=0\ny = sub(x, r)\noutput y = x\noutput z = r\n");
     assert_becomes(text, "r = fill 0 : i32[]\n");
     /* one piece that does not count on */
     snprintf(text, sizeof text, "%s%s", joined, "v = add(w, k)\nz = select(c, k, v)\nd = mul(z, two)\noutput y = d\n");
@@ -116,7 +119,7 @@ static void counts_of_positions(void **state) {
         {"p = le(c, r)\nk = select(p, one, zero)\n", "= iota axis=0 : i32[s]\n"},
         {"p = lt(c, r)\nk = cast(p) : i32[s, s]\n", "n = iota axis=0 : i32[s]\ny = add(n, x)"},
         {"p = le(r, c)\nk = select(p, two, zero)\n", "= iota axis=0 : i32[s]\n"},
-        {"p = le(c, r)\nk = select(p, r, zero)\n", "n = sum(k)"}, /* i * (i + 1) */
+        {"p = le(c, r)\nk = select(p, r, zero)\n", "n = sum(k)"},                   /* i * (i + 1) */
         {"q = add(r, two)\np = le(c, q)\nk = cast(p) : i32[s, s]\n", "n = sum(k)"}, /* all of them, near the end */
         {"p = eq(c, r)\nk = cast(p) : i32[s, s]\n", "n = sum(k)"},
     };
@@ -250,8 +253,12 @@ static smg_value shifted(smg_graph *g, smg_value a) {
     memcpy(dims, n->dims, sizeof dims);
     int rank = n->rank;
     dims[axis] = smg_size_add(g->sizes, dims[axis], smg_size_const(g->sizes, pick(4)));
-    smg_window w = {.axis = axis, .begin = smg_size_const(g->sizes, begin), .count = dims[axis],
-                    .taps = smg_size_const(g->sizes, 1), .step = 1 + (pick(5) == 0), .dilation = 1};
+    smg_window w = {.axis = axis,
+                    .begin = smg_size_const(g->sizes, begin),
+                    .count = dims[axis],
+                    .taps = smg_size_const(g->sizes, 1),
+                    .step = 1 + (pick(5) == 0),
+                    .dilation = 1};
     return smg_graph_reshape_to(g, smg_graph_window_of(g, a, &w), rank, dims);
 }
 
@@ -285,8 +292,10 @@ static smg_value row(smg_graph *g, smg_value index) {
     if (pick(2)) { /* rows of positions alone, often all of a box */
         smg_value i = smg_graph_iota(g, "p, 1", 0), k = smg_graph_iota(g, "1, q", 1);
         smg_value by = smg_graph_size_typed(g, SMG_TYPE_I32, smg_graph_node(g, 0)->dims[1]);
-        if (pick(2)) index = map_of(g, "add", map_of(g, "mul", i, by), k);
-        else index = map_of(g, pick(2) ? "add" : "sub", i, number(g));
+        if (pick(2))
+            index = map_of(g, "add", map_of(g, "mul", i, by), k);
+        else
+            index = map_of(g, pick(2) ? "add" : "sub", i, number(g));
     }
     return smg_graph_gather(g, table, map_of(g, "mod", index, rows));
 }

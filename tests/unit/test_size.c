@@ -75,8 +75,7 @@ static void division_takes_out_what_divides(void **state) {
     assert_true(smg_size_divide_exact(f->s, parse(f, "12*b*s"), parse(f, "4*s"), &q));
     assert_int_equal(q, parse(f, "3*b"));
     assert_false(smg_size_divide_exact(f->s, parse(f, "s"), parse(f, "2"), &q));
-    assert_false(
-        smg_size_divide_exact(f->s, parse(f, "s*(s-1)"), parse(f, "s-1"), &q)); /* 0 at s = 1 */
+    assert_false(smg_size_divide_exact(f->s, parse(f, "s*(s-1)"), parse(f, "s-1"), &q)); /* 0 at s = 1 */
     assert_string_equal(smg_context_error(f->ctx), "");
 }
 
@@ -110,19 +109,18 @@ static void text_round_trips(void **state) {
 
 static void bad_text_is_refused(void **state) {
     fixture *f = *state;
-    static const char *const bad[] = {
-        "",
-        "+",
-        "s+",
-        "(s",
-        "floor(s/2",
-        "mod(s)",
-        "gcd(s,2)",
-        "s/0",
-        "s/-2",
-        "99999999999999999999",
-        "4611686018427387904*4",
-        "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((s"};
+    static const char *const bad[] = {"",
+                                      "+",
+                                      "s+",
+                                      "(s",
+                                      "floor(s/2",
+                                      "mod(s)",
+                                      "gcd(s,2)",
+                                      "s/0",
+                                      "s/-2",
+                                      "99999999999999999999",
+                                      "4611686018427387904*4",
+                                      "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((s"};
     for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) {
         const char *cursor = bad[i];
         smg_size size = 0;
@@ -174,8 +172,7 @@ static int64_t floor_div(int64_t a, int64_t b) {
 }
 
 /* The size and, beside it, its value at x. */
-static smg_size random_size(smg_sizes *s, uint32_t *seed, int depth, const int64_t *x,
-                            int64_t *out_value) {
+static smg_size random_size(smg_sizes *s, uint32_t *seed, int depth, const int64_t *x, int64_t *out_value) {
     static const char *const names[] = {"a", "b", "c"};
     uint32_t pick = depth == 0 ? next(seed) % 2 : next(seed) % 8;
     if (pick == 0) {
@@ -231,9 +228,9 @@ static void equations_give_a_symbol_its_size(void **state) {
     static const struct {
         const char *zero, *symbol, *value; /* value NULL: not to be had */
     } rows[] = {
-        {"t-p-s", "t", "p+s"},     {"p+s-t", "t", "p+s"},       {"2*t-2*p-6", "t", "p+3"},
-        {"6-2*t", "t", "3"},       {"2*t-p", "t", NULL},        {"t-t*p", "t", NULL},
-        {"t*p-6", "t", NULL},      {"t-floor(t/2)", "t", NULL}, {"t-min(s,8)", "t", "min(s,8)"},
+        {"t-p-s", "t", "p+s"},       {"p+s-t", "t", "p+s"},       {"2*t-2*p-6", "t", "p+3"},
+        {"6-2*t", "t", "3"},         {"2*t-p", "t", NULL},        {"t-t*p", "t", NULL},
+        {"t*p-6", "t", NULL},        {"t-floor(t/2)", "t", NULL}, {"t-min(s,8)", "t", "min(s,8)"},
         {"s-floor(t/2)", "t", NULL},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {

@@ -15,22 +15,21 @@ static void sizes_follow_from_dims(void **state) {
     static const struct {
         int64_t columns, symbols[2];
         smg_status status;
-    } rows[] = { { 8, { 7, 1 }, SMG_OK }, { 62, { 7, 10 }, SMG_OK }, { 9, { 0, 0 }, SMG_INVALID },
-                 { 2, { 0, 0 }, SMG_INVALID } };
+    } rows[] = {{8, {7, 1}, SMG_OK}, {62, {7, 10}, SMG_OK}, {9, {0, 0}, SMG_INVALID}, {2, {0, 0}, SMG_INVALID}};
     smg_context *ctx;
     smg_graph *g;
     (void)state;
     assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
     assert_int_equal(smg_graph_parse(ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
-        int64_t values[2] = { 0 };
-        smg_tensor in = { .name = "x", .rank = 2, .dims = { 7, rows[i].columns } };
+        int64_t values[2] = {0};
+        smg_tensor in = {.name = "x", .rank = 2, .dims = {7, rows[i].columns}};
         assert_int_equal(smg_tensor_sizes(ctx, g, &in, 1, NULL, values), rows[i].status);
         for (int s = 0; s < 2 && rows[i].status == SMG_OK; s++) assert_int_equal(values[s], rows[i].symbols[s]);
         smg_context_clear_error(ctx);
     }
-    int64_t values[2] = { 0 };
-    smg_tensor doubled = { .name = "z", .rank = 1, .dims = { 34 } };
+    int64_t values[2] = {0};
+    smg_tensor doubled = {.name = "z", .rank = 1, .dims = {34}};
     assert_int_equal(smg_tensor_sizes(ctx, g, &doubled, 1, NULL, values), SMG_OK);
     assert_int_equal(values[0], 17);
     doubled.dims[0] = 102; /* n would be 51 */
@@ -55,11 +54,11 @@ static void nothing_is_allocated(void **state) {
     smg_context *ctx;
     smg_graph *g;
     (void)state;
-    const smg_context_desc desc = { .reallocate = counted, .user = &calls };
+    const smg_context_desc desc = {.reallocate = counted, .user = &calls};
     assert_int_equal(smg_context_create(&desc, &ctx), SMG_OK);
     assert_int_equal(smg_graph_parse(ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
-    int64_t values[2] = { 0 };
-    smg_tensor in = { .name = "z", .rank = 1, .dims = { 34 } };
+    int64_t values[2] = {0};
+    smg_tensor in = {.name = "z", .rank = 1, .dims = {34}};
     int before = calls;
     assert_true(before > 0);
     assert_int_equal(smg_tensor_sizes(ctx, g, &in, 1, NULL, values), SMG_OK);
@@ -71,6 +70,7 @@ static void nothing_is_allocated(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(sizes_follow_from_dims), cmocka_unit_test(nothing_is_allocated) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_follow_from_dims),
+                                       cmocka_unit_test(nothing_is_allocated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ typedef struct fixture {
 
 static int setup(void **state) {
     static fixture f;
-    f = (fixture){ 0 };
+    f = (fixture){0};
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
     assert_int_equal(smg_exprs_create(f.arena, &f.pool), SMG_OK);
@@ -35,7 +35,7 @@ static int setup(void **state) {
     f.role[C] = f.role[MASK] = SMG_ROLE_VARIES;
     f.role[R] = SMG_ROLE_AGGREGATE;
     f.old[R] = f.leaf[OLD];
-    f.roles = (smg_slice_roles){ .pool = f.pool, .role = f.role, .old = f.old, .count = T };
+    f.roles = (smg_slice_roles){.pool = f.pool, .role = f.role, .old = f.old, .count = T};
     *state = &f;
     return 0;
 }
@@ -49,7 +49,7 @@ static int teardown(void **state) {
 
 /* Prefix over a = c (varies), b = r (aggregate), c = a fixed value. */
 static smg_expr parse(fixture *f, const char *prefix) {
-    smg_expr operand[3] = { f->leaf[C], f->leaf[R], f->leaf[FIXED] };
+    smg_expr operand[3] = {f->leaf[C], f->leaf[R], f->leaf[FIXED]};
     smg_expr e = smg_expr_parse(f->pool, prefix, operand);
     assert_int_not_equal(e, SMG_EXPR_NONE);
     return e;
@@ -62,7 +62,7 @@ static smg_expr update(fixture *f, smg_combine combine, smg_expr e, const char *
 }
 
 static double at(fixture *f, smg_expr e, double r, double old, double t) {
-    double leaves[LEAVES] = { 0 };
+    double leaves[LEAVES] = {0};
     leaves[R] = r;
     leaves[OLD] = old;
     leaves[T] = t;
@@ -76,7 +76,7 @@ static void exponentials_are_corrected_without_quotients(void **state) {
     smg_expr u = update(f, SMG_COMBINE_ADD, parse(f, "(exp (sub a b))"), &why);
     assert_int_not_equal(u, SMG_EXPR_NONE);
     assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-1)) < 1e-12);
-    assert_true(at(f, u, 1000, 990, 4) > 0); /* exp(-1000) alone would be 0 */
+    assert_true(at(f, u, 1000, 990, 4) > 0);            /* exp(-1000) alone would be 0 */
     assert_true(at(f, u, 7, -(double)FLT_MAX, 0) == 0); /* the first slice */
     u = update(f, SMG_COMBINE_ADD, parse(f, "(mul c (exp (mul (sub a b) c)))"), &why);
     assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-3)) < 1e-12);
@@ -106,10 +106,14 @@ static void masks_stand_still(void **state) {
 
 static void refused_with_a_reason(void **state) {
     static const char *const expression[] = {
-        "(sub a b)", "(mul (sub a b) (sub a b))", "(div 1 (add 1 (exp (neg (sub a b)))))", "(tanh (mul a b))",
+        "(sub a b)",
+        "(mul (sub a b) (sub a b))",
+        "(div 1 (add 1 (exp (neg (sub a b)))))",
+        "(tanh (mul a b))",
         "(max (sub a b) 0)",
         /* separable, but t * H(r') / H(r) needs H away from 0, and a running sum starts there */
-        "(sqrt (mul a b))", "(abs (mul a b))",
+        "(sqrt (mul a b))",
+        "(abs (mul a b))",
     };
     fixture *f = *state;
     for (size_t i = 0; i < SMG_COUNT_OF(expression); i++) {
@@ -132,7 +136,7 @@ static void linear_factors_leave_sums(void **state) {
     assert_int_equal(p.factor, f->leaf[R]);
     assert_false(smg_slice_aggregates(&f->roles, p.core));
     /* under an exp it stays; a fixed factor is not worth it; a sum is no product */
-    static const char *const kept[] = { "(exp (sub a b))", "(mul a c)", "(sub a b)", "(sqrt (mul a b))" };
+    static const char *const kept[] = {"(exp (sub a b))", "(mul a c)", "(sub a b)", "(sqrt (mul a b))"};
     for (size_t i = 0; i < SMG_COUNT_OF(kept); i++) {
         smg_expr e = parse(f, kept[i]);
         assert_int_equal(smg_slice_postpone(&f->roles, e, &p), SMG_OK);
@@ -157,7 +161,7 @@ static void nan_guards_leave_sums(void **state) {
     assert_int_equal(smg_slice_postpone(&f->roles, guarded, &p), SMG_OK);
     assert_int_equal(p.core, e);
     assert_true(at(f, p.factor, 4, 0, 0) == 0.25);
-    static const double r[] = { 2.0, 0.0, INFINITY, NAN };
+    static const double r[] = {2.0, 0.0, INFINITY, NAN};
     for (size_t i = 0; i < SMG_COUNT_OF(r); i++) assert_true((at(f, p.guard, r[i], 0, 0) != 0) == (i == 0));
     sums[R] = f->leaf[C];
     smg_expr raw = smg_expr_make(f->pool, SMG_PRIM_DIV, f->leaf[C], f->leaf[R], SMG_EXPR_NONE);

@@ -21,7 +21,7 @@ typedef struct fixture {
 
 static int setup(void **state) {
     static fixture f;
-    f = (fixture){ 0 };
+    f = (fixture){0};
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
     smg_text_init(&f.why, f.ctx);
@@ -75,7 +75,9 @@ static const char *spatial(fixture *f) {
     return result;
 }
 
-static bool says(const fixture *f, const char *part) { return strstr(smg_text_cstr(&f->why), part) != NULL; }
+static bool says(const fixture *f, const char *part) {
+    return strstr(smg_text_cstr(&f->why), part) != NULL;
+}
 
 static void product_cuts_rows_and_columns(void **state) {
     fixture *f = *state;
@@ -231,7 +233,7 @@ static void candidates(fixture *f, const char *path, const char *device, smg_sch
 
 static void schedules_are_legal(void **state) {
     fixture *f = *state;
-    static const char *const device[] = { "h200", "careful", "tests/targets/subgroup4.target" };
+    static const char *const device[] = {"h200", "careful", "tests/targets/subgroup4.target"};
     for (size_t d = 0; d < SMG_COUNT_OF(device); d++) {
         smg_schedules schedules;
         smg_target target;

@@ -110,8 +110,7 @@ static void test_versions(void **state) {
     }
     smg_spirv_module module;
     const smg_spirv_options wrong = {.version = 12};
-    assert_int_equal(smg_spirv_compile(f.compiler, f.arena, "old", good_text, &wrong, &module),
-                     SMG_INVALID);
+    assert_int_equal(smg_spirv_compile(f.compiler, f.arena, "old", good_text, &wrong, &module), SMG_INVALID);
     end(&f);
 }
 
@@ -151,9 +150,7 @@ static void test_errors(void **state) {
     for (int i = 0; i < 500; i++) smg_text_addf(&text, "    int x%d = unknown_%d;\n", i, i);
     smg_text_add(&text, "}\n");
     smg_spirv_module module;
-    assert_int_equal(
-        smg_spirv_compile(f.compiler, f.arena, "broken", smg_text_cstr(&text), NULL, &module),
-        SMG_FORMAT);
+    assert_int_equal(smg_spirv_compile(f.compiler, f.arena, "broken", smg_text_cstr(&text), NULL, &module), SMG_FORMAT);
     const char *error = smg_context_error(f.ctx);
     assert_non_null(strstr(error, "'broken'"));
     assert_non_null(strstr(error, "unknown_0"));
@@ -263,8 +260,7 @@ static void test_two_processes(void **state) {
             char text[1024], path[1024];
             snprintf(text, sizeof text, "%s// %d\n", good_text, round);
             smg_spirv_module module;
-            good = good && smg_spirv_compile(f.compiler, f.arena, "shared", text, NULL, &module) ==
-                               SMG_OK;
+            good = good && smg_spirv_compile(f.compiler, f.arena, "shared", text, NULL, &module) == SMG_OK;
             if (round % 4 == 3 && entry(&f, 0, path, sizeof path)) (void)remove(path);
         }
         _exit(good && f.warnings == 0 ? 0 : 1);
@@ -279,9 +275,8 @@ static void test_two_processes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),   cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_errors),     cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_cache),      cmocka_unit_test(test_corruption),
+        cmocka_unit_test(test_versions),   cmocka_unit_test(test_matrix),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_listing),    cmocka_unit_test(test_cache),         cmocka_unit_test(test_corruption),
         cmocka_unit_test(test_unwritable), cmocka_unit_test(test_two_processes),
     };
     return cmocka_run_group_tests_name("spirv", tests, NULL, NULL);

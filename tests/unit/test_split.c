@@ -32,12 +32,12 @@ static const char *const texts[] = {
          "b = constant f32[12, 4, 48] random seed=2\nh = contract(r, b) \"nhk,hki->nhi\"\n"
          "y = contract(h, w) \"nhi,hij->nhj\"\noutput y = y\n",
     HEAD TABLE "h = reshape(t) : f32[700, 2, 24]\nz = reshape(x) : f32[n, 2, 24]\n"
-         "y = contract(z, h) \"nki,oki->no\"\noutput y = y\n",
+               "y = contract(z, h) \"nki,oki->no\"\noutput y = y\n",
     /* both at once, as tied weights are */
     HEAD TABLE "e = gather(t, ids)\nh = add(e, x)\ny = contract(h, t) \"ni,oi->no\"\noutput y = y\n",
     /* maps on the way, with an operand along the axis, one across it and a number */
     HEAD TABLE "a = constant f32[700, 1] random seed=5\nb = constant f32[48] random seed=6\nc = fill 0.5 : f32[]\n"
-         "t1 = mul(t, a)\nt2 = add(t1, b)\nt3 = mul(t2, c)\ny = contract(x, t3) \"ni,oi->no\"\noutput y = y\n",
+               "t1 = mul(t, a)\nt2 = add(t1, b)\nt3 = mul(t2, c)\ny = contract(x, t3) \"ni,oi->no\"\noutput y = y\n",
 };
 
 typedef struct fixture {

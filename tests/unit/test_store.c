@@ -14,7 +14,7 @@
 
 #define PLENTY (INT64_C(1) << 40)
 
-static const int64_t symbols[1] = { 5 };
+static const int64_t symbols[1] = {5};
 
 typedef struct stored {
     smg_context *ctx;
@@ -23,7 +23,7 @@ typedef struct stored {
 } stored;
 
 static stored store(const char *text, int64_t limit, int64_t twice) {
-    stored s = { 0 };
+    stored s = {0};
     assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
     if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
     assert_int_equal(smg_graph_store_weights(s.g, limit, twice, &s.copies), SMG_OK);
@@ -45,10 +45,10 @@ static const smg_node *find(const stored *s, const char *name) {
 
 /* The value of the edited graph is that of the text, and its plan's kernels give it too. */
 static void expect_same_value(const char *text, stored *s, int prepare) {
-    static const char *const targets[] = { "h200", "lavapipe", "tests/targets/shared16k_inv128.target" };
+    static const char *const targets[] = {"h200", "lavapipe", "tests/targets/shared16k_inv128.target"};
     smg_graph *before;
     smg_arena *arena;
-    smg_array x = { .type = SMG_TYPE_F32, .rank = 2, .dims = { 5, 24 } }, was[4], is[4];
+    smg_array x = {.type = SMG_TYPE_F32, .rank = 2, .dims = {5, 24}}, was[4], is[4];
     double data[5 * 24];
     for (int i = 0; i < 5 * 24; i++) data[i] = (double)(i * 37 % 101) / 101 - 0.5;
     x.data = data;
@@ -61,8 +61,8 @@ static void expect_same_value(const char *text, stored *s, int prepare) {
     }
     for (size_t t = 0; t < SMG_COUNT_OF(targets); t++) {
         for (int unfused = 0; unfused <= 1; unfused++) {
-            check_options o = { .target = targets[t], .symbols = symbols, .tolerance = 2e-5, .int_limit = 30,
-                                .plan.unfused = unfused };
+            check_options o = {
+                .target = targets[t], .symbols = symbols, .tolerance = 2e-5, .int_limit = 30, .plan.unfused = unfused};
             check_result r;
             if (check_plan(s->ctx, s->g, &o, &r) != SMG_OK) fail_msg("%s", smg_context_error(s->ctx));
             assert_int_equal(r.prepare, prepare);
@@ -172,9 +172,9 @@ static void half_precision_stays_narrow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_linear_layer),           cmocka_unit_test(what_lies_right_is_left_alone),
-        cmocka_unit_test(views_and_slices),         cmocka_unit_test(one_copy_for_two_readers),
-        cmocka_unit_test(a_tied_table),             cmocka_unit_test(half_precision_stays_narrow),
+        cmocka_unit_test(a_linear_layer),   cmocka_unit_test(what_lies_right_is_left_alone),
+        cmocka_unit_test(views_and_slices), cmocka_unit_test(one_copy_for_two_readers),
+        cmocka_unit_test(a_tied_table),     cmocka_unit_test(half_precision_stays_narrow),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -28,8 +28,7 @@ static void refuse(smg_context *ctx, const char *text, const char *part) {
     smg_target_init(&target);
     const smg_target before = target;
     assert_int_equal(smg_target_parse(ctx, text, "file", &target), SMG_FORMAT);
-    if (!strstr(smg_context_error(ctx), part))
-        fail_msg("'%s' does not say '%s'", smg_context_error(ctx), part);
+    if (!strstr(smg_context_error(ctx), part)) fail_msg("'%s' does not say '%s'", smg_context_error(ctx), part);
     assert_memory_equal(&before, &target, sizeof target);
     smg_context_clear_error(ctx);
 }
@@ -128,8 +127,7 @@ static void test_too_many_matrices(void **state) {
     smg_context *ctx = new_context();
     smg_text text;
     smg_text_init(&text, ctx);
-    for (int i = 0; i <= SMG_MAX_MATRIX_SHAPES; i++)
-        smg_text_add(&text, "matrix = 8x8x8 f16 f16 f32 f32\n");
+    for (int i = 0; i <= SMG_MAX_MATRIX_SHAPES; i++) smg_text_add(&text, "matrix = 8x8x8 f16 f16 f32 f32\n");
     refuse(ctx, smg_text_cstr(&text), "more than 64");
     smg_text_free(&text);
     smg_context_destroy(ctx);
@@ -138,8 +136,8 @@ static void test_too_many_matrices(void **state) {
 static void test_named(void **state) {
     (void)state;
     smg_context *ctx = new_context();
-    static const char *const names[] = {"careful", "lavapipe", "h200",      "navi31", "dg2",
-                                        "bmg",     "adreno740", "m1", "ampere"};
+    static const char *const names[] = {"careful", "lavapipe",  "h200", "navi31", "dg2",
+                                        "bmg",     "adreno740", "m1",   "ampere"};
     uint64_t hashes[SMG_COUNT_OF(names)];
     for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
         smg_target target;
@@ -158,8 +156,7 @@ static void test_named(void **state) {
 static void test_files(void **state) {
     (void)state;
     smg_context *ctx = new_context();
-    static const char *const names[] = {"shared16k_inv128", "subgroup4", "subgroup128",
-                                        "shared48k_inv1024", "nofp16"};
+    static const char *const names[] = {"shared16k_inv128", "subgroup4", "subgroup128", "shared48k_inv1024", "nofp16"};
     for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
         char path[128];
         snprintf(path, sizeof path, "tests/targets/%s.target", names[i]);

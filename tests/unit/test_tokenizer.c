@@ -57,16 +57,15 @@ static int check_stored(fixture *f, const char *path, const char *list_key) {
         int32_t ids[256];
         int count = 0;
         assert_true(smg_json_as_text(smg_json_get(i.value, "text"), &text, &length));
-        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, length, ids, 256, &count),
-                         SMG_OK);
+        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, length, ids, 256, &count), SMG_OK);
         smg_json_at expected = smg_json_get(i.value, "ids");
         int at = 0;
         for (smg_json_iter k = smg_json_begin(expected); smg_json_next(&k); at++) {
             int64_t id = -1;
             assert_true(smg_json_as_int(k.value, &id));
             if (at >= count || ids[at] != id) {
-                fail_msg("text %d '%s': id %d is %d, not %lld", texts, text, at,
-                         at < count ? (int)ids[at] : -1, (long long)id);
+                fail_msg("text %d '%s': id %d is %d, not %lld", texts, text, at, at < count ? (int)ids[at] : -1,
+                         (long long)id);
             }
         }
         assert_int_equal(at, count);
@@ -89,15 +88,13 @@ static void test_truncation(void **state) {
     const char *text = "unaffable hello world";
     int32_t full[16];
     int full_count = 0;
-    assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, strlen(text), full, 16, &full_count),
-                     SMG_OK);
+    assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, strlen(text), full, 16, &full_count), SMG_OK);
     assert_true(full_count > 5 && full_count < 16);
     for (int room = 2; room <= 16; room++) {
         int32_t ids[17];
         int count = 0;
         ids[room] = -77;
-        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, strlen(text), ids, room, &count),
-                         SMG_OK);
+        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, strlen(text), ids, room, &count), SMG_OK);
         assert_int_equal(count, room < full_count ? room : full_count);
         assert_int_equal(ids[count - 1], 102);
         for (int i = 0; i < count - 1; i++) assert_int_equal(ids[i], full[i]);
@@ -130,8 +127,7 @@ static void test_not_utf8(void **state) {
         int32_t ids[8];
         int count = 0;
         smg_context_clear_error(f->ctx);
-        assert_int_equal(smg_tokenizer_encode(f->tokenizer, exact, length, ids, 8, &count),
-                         SMG_FORMAT);
+        assert_int_equal(smg_tokenizer_encode(f->tokenizer, exact, length, ids, 8, &count), SMG_FORMAT);
         if (strstr(smg_context_error(f->ctx), bad[i].where) == NULL) {
             fail_msg("text %zu: '%s'", i, smg_context_error(f->ctx));
         }
@@ -143,24 +139,15 @@ static void test_not_utf8(void **state) {
     long_text[sizeof(long_text) - 1] = (char)0xff;
     int32_t ids[4];
     int count = 0;
-    assert_int_equal(
-        smg_tokenizer_encode(f->tokenizer, long_text, sizeof(long_text), ids, 4, &count),
-        SMG_FORMAT);
+    assert_int_equal(smg_tokenizer_encode(f->tokenizer, long_text, sizeof(long_text), ids, 4, &count), SMG_FORMAT);
 }
 
 /* Megabytes of what is worst for each stage: no allocation, and time that a quadratic step in any
  * stage would exceed by orders of magnitude. */
 static void test_linear(void **state) {
     fixture *f = *state;
-    static const char *const units[] = {"a",
-                                        "\xcc\x81",
-                                        "\xe3\x80\xae\xe3\x80\xaf",
-                                        "[",
-                                        "[MASK",
-                                        "unaffableunaff",
-                                        "\xe4\xb8\xad",
-                                        "\xc2\xad",
-                                        "##"};
+    static const char *const units[] = {
+        "a", "\xcc\x81", "\xe3\x80\xae\xe3\x80\xaf", "[", "[MASK", "unaffableunaff", "\xe4\xb8\xad", "\xc2\xad", "##"};
     size_t room = 4u << 20;
     char *text = malloc(room);
     assert_non_null(text);
@@ -172,8 +159,7 @@ static void test_linear(void **state) {
         int count = 0;
         int64_t before = f->blocks;
         double start = smg_clock_seconds();
-        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, length, ids, 256, &count),
-                         SMG_OK);
+        assert_int_equal(smg_tokenizer_encode(f->tokenizer, text, length, ids, 256, &count), SMG_OK);
         assert_int_equal(f->blocks, before);
         assert_true(count >= 2 && count <= 256);
         assert_true(smg_clock_seconds() - start < 20);
@@ -183,11 +169,11 @@ static void test_linear(void **state) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-#define STEPS                                                                                      \
-    "\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"                    \
+#define STEPS                                                                                                          \
+    "\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"                                        \
     "\"BertPreTokenizer\"},"
-#define POST                                                                                       \
-    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"   \
+#define POST                                                                                                           \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"                       \
     "\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"</s>\"}}]},"
 #define VOCAB "\"vocab\":{\"[UNK]\":0,\"<s>\":1,\"</s>\":2,\"a\":3,\"@b\":4,\"b\":5}"
 #define MODEL "\"model\":{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"@\"," VOCAB "}"
@@ -195,9 +181,7 @@ static void test_linear(void **state) {
 static void test_json_only(void **state) {
     fixture *f = *state;
     const char *json =
-        "{" STEPS POST
-        "\"added_tokens\":[{\"id\":9,\"content\":\"<x>\"},{\"id\":10,\"content\":\"<x>y\"}]," MODEL
-        "}";
+        "{" STEPS POST "\"added_tokens\":[{\"id\":9,\"content\":\"<x>\"},{\"id\":10,\"content\":\"<x>y\"}]," MODEL "}";
     smg_tokenizer *t = NULL;
     assert_int_equal(smg_tokenizer_open_bytes(f->ctx, NULL, 0, json, strlen(json), &t), SMG_OK);
     assert_int_equal(smg_tokenizer_vocab_size(t), 11);
@@ -224,8 +208,8 @@ static void expect_json(fixture *f, const char *json, smg_status status, const c
     smg_context_clear_error(f->ctx);
     smg_status got = smg_tokenizer_open_bytes(f->ctx, NULL, 0, json, strlen(json), &t);
     if (got != status || strstr(smg_context_error(f->ctx), words) == NULL) {
-        fail_msg("%s: status %d (%s), expected %d (...%s...)", json, (int)got,
-                 smg_context_error(f->ctx), (int)status, words);
+        fail_msg("%s: status %d (%s), expected %d (...%s...)", json, (int)got, smg_context_error(f->ctx), (int)status,
+                 words);
     }
     assert_null(t);
 }
@@ -235,35 +219,21 @@ static void test_bad_json(void **state) {
     expect_json(f, "{\"model\":{\"type\":\"BPE\"}}", SMG_UNSUPPORTED, "'BPE'");
     expect_json(f, "{}", SMG_UNSUPPORTED, "model");
     expect_json(f, "{\"normalizer\":{\"type\":\"NFC\"}," MODEL "}", SMG_UNSUPPORTED, "'NFC'");
-    expect_json(f, "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL "}", SMG_UNSUPPORTED,
-                "'Metaspace'");
-    expect_json(f, "{" STEPS "\"post_processor\":{\"type\":\"Roberta\"}," MODEL "}",
-                SMG_UNSUPPORTED, "'Roberta'");
-    expect_json(f,
-                "{" STEPS
-                "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}",
+    expect_json(f, "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL "}", SMG_UNSUPPORTED, "'Metaspace'");
+    expect_json(f, "{" STEPS "\"post_processor\":{\"type\":\"Roberta\"}," MODEL "}", SMG_UNSUPPORTED, "'Roberta'");
+    expect_json(f, "{" STEPS "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}",
                 SMG_UNSUPPORTED, "template");
-    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}",
-                SMG_FORMAT, "'a'");
-    expect_json(f,
-                "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":2147483647}}}",
-                SMG_FORMAT, "'a'");
-    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":[]}}", SMG_FORMAT,
-                "vocab");
-    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}}",
-                SMG_FORMAT, "'[UNK]'");
-    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":1}}}",
-                SMG_FORMAT, "'<s>'");
-    expect_json(
-        f, "{" STEPS "\"model\":{\"type\":\"WordPiece\",\"max_input_chars_per_word\":0," VOCAB "}}",
-        SMG_FORMAT, "max_input_chars_per_word");
-    expect_json(f, "{" STEPS POST "\"added_tokens\":[{\"id\":1,\"content\":\"\"}]," MODEL "}",
-                SMG_FORMAT, "content");
-    expect_json(f, "{" STEPS POST "\"added_tokens\":[{\"content\":\"q\"}]," MODEL "}", SMG_FORMAT,
-                "\"id\"");
-    expect_json(f,
-                "{" STEPS POST
-                "\"added_tokens\":[{\"id\":1,\"content\":\"q\",\"normalized\":true}]," MODEL "}",
+    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", SMG_FORMAT, "'a'");
+    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":2147483647}}}", SMG_FORMAT,
+                "'a'");
+    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":[]}}", SMG_FORMAT, "vocab");
+    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":1}}}", SMG_FORMAT, "'[UNK]'");
+    expect_json(f, "{" STEPS POST "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":1}}}", SMG_FORMAT, "'<s>'");
+    expect_json(f, "{" STEPS "\"model\":{\"type\":\"WordPiece\",\"max_input_chars_per_word\":0," VOCAB "}}", SMG_FORMAT,
+                "max_input_chars_per_word");
+    expect_json(f, "{" STEPS POST "\"added_tokens\":[{\"id\":1,\"content\":\"\"}]," MODEL "}", SMG_FORMAT, "content");
+    expect_json(f, "{" STEPS POST "\"added_tokens\":[{\"content\":\"q\"}]," MODEL "}", SMG_FORMAT, "\"id\"");
+    expect_json(f, "{" STEPS POST "\"added_tokens\":[{\"id\":1,\"content\":\"q\",\"normalized\":true}]," MODEL "}",
                 SMG_UNSUPPORTED, "normalized");
 }
 

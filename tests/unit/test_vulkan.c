@@ -30,17 +30,16 @@ typedef struct fixture {
     smg_vk_device *dev;
 } fixture;
 
-static const char add_text[] =
-    "#version 450\n"
-    "layout(local_size_x_id = 0) in;\n"
-    "layout(push_constant) uniform P { uint count; float scale; };\n"
-    "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
-    "layout(std430, binding = 1) readonly buffer B { float b[]; };\n"
-    "layout(std430, binding = 2) buffer C { float c[]; };\n"
-    "void main() {\n"
-    "    uint i = gl_GlobalInvocationID.x;\n"
-    "    if (i < count) c[i] = a[i] + scale * b[i];\n"
-    "}\n";
+static const char add_text[] = "#version 450\n"
+                               "layout(local_size_x_id = 0) in;\n"
+                               "layout(push_constant) uniform P { uint count; float scale; };\n"
+                               "layout(std430, binding = 0) readonly buffer A { float a[]; };\n"
+                               "layout(std430, binding = 1) readonly buffer B { float b[]; };\n"
+                               "layout(std430, binding = 2) buffer C { float c[]; };\n"
+                               "void main() {\n"
+                               "    uint i = gl_GlobalInvocationID.x;\n"
+                               "    if (i < count) c[i] = a[i] + scale * b[i];\n"
+                               "}\n";
 
 typedef struct add_push {
     uint32_t count;
@@ -71,8 +70,7 @@ static void must(fixture *f, smg_status status) {
 
 static void must_fail(fixture *f, smg_status status, smg_status expected, const char *part) {
     assert_int_equal(status, expected);
-    if (!strstr(smg_context_error(f->ctx), part))
-        fail_msg("'%s' does not say '%s'", smg_context_error(f->ctx), part);
+    if (!strstr(smg_context_error(f->ctx), part)) fail_msg("'%s' does not say '%s'", smg_context_error(f->ctx), part);
     smg_context_clear_error(f->ctx);
 }
 
@@ -108,10 +106,9 @@ static void test_devices(void **state) {
     must(&f, smg_vk_devices(f.ctx, f.arena, &list, &count));
     assert_true(count >= 1);
     for (int i = 0; i < count; i++) {
-        print_message("device %d: '%s' (%s), driver %s, Vulkan %d.%d.%d, %lld MiB\n", list[i].index,
-                      list[i].name, smg_device_type_word(list[i].type), list[i].driver,
-                      list[i].api_major, list[i].api_minor, list[i].api_patch,
-                      (long long)(list[i].local_bytes >> 20));
+        print_message("device %d: '%s' (%s), driver %s, Vulkan %d.%d.%d, %lld MiB\n", list[i].index, list[i].name,
+                      smg_device_type_word(list[i].type), list[i].driver, list[i].api_major, list[i].api_minor,
+                      list[i].api_patch, (long long)(list[i].local_bytes >> 20));
         assert_int_equal(list[i].index, i);
     }
     smg_vk_device *other = NULL;
@@ -177,8 +174,7 @@ static void run_add(fixture *f, smg_vk_buffer_kind kind) {
         must(f, smg_vk_timestamps(rec, times, 3));
         assert_true(times[0] == 0 && times[1] > 0 && times[2] >= times[1] && times[2] < 10);
         must(f, smg_vk_download(v.c, 0, v.values, COUNT * 4));
-        for (int i = 0; i < COUNT; i++)
-            assert_true(v.values[i] == (float)i * (float)(1 + 2 * run));
+        for (int i = 0; i < COUNT; i++) assert_true(v.values[i] == (float)i * (float)(1 + 2 * run));
     }
     smg_vk_recording_destroy(rec);
     smg_vk_pipeline_destroy(pipeline);
@@ -323,10 +319,9 @@ static void test_refusals(void **state) {
     fixture f;
     open_device(&f);
     smg_vk_buffer *buffer = NULL;
-    must_fail(&f, smg_vk_buffer_create(f.dev, "empty", 0, SMG_VK_DEVICE, &buffer), SMG_INVALID,
-              "'empty'");
-    must_fail(&f, smg_vk_buffer_create(f.dev, "huge", INT64_MAX, SMG_VK_DEVICE, &buffer),
-              SMG_DEVICE_MEMORY, "9223372036854775807");
+    must_fail(&f, smg_vk_buffer_create(f.dev, "empty", 0, SMG_VK_DEVICE, &buffer), SMG_INVALID, "'empty'");
+    must_fail(&f, smg_vk_buffer_create(f.dev, "huge", INT64_MAX, SMG_VK_DEVICE, &buffer), SMG_DEVICE_MEMORY,
+              "9223372036854775807");
     must(&f, smg_vk_buffer_create(f.dev, "small", 1024, SMG_VK_DEVICE, &buffer));
     smg_vk_pipeline *pipeline = add_pipeline(&f, 32);
     refuse_recordings(&f, pipeline, buffer);
@@ -422,9 +417,14 @@ static smg_status whole_life(smg_context *ctx, const smg_spirv_module *module) {
     smg_vk_recording *rec = NULL;
     const uint32_t size = 32;
     const smg_vk_pipeline_desc desc = {
-        .name = "add", .words = module->words, .word_count = module->word_count,
-        .local_size = {32, 1, 1}, .binding_count = 3, .push_bytes = sizeof(add_push),
-        .constants = &size, .constant_count = 1,
+        .name = "add",
+        .words = module->words,
+        .word_count = module->word_count,
+        .local_size = {32, 1, 1},
+        .binding_count = 3,
+        .push_bytes = sizeof(add_push),
+        .constants = &size,
+        .constant_count = 1,
     };
     const add_push push = {8, 1.0f};
     smg_status status = smg_vk_open(ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &dev);
@@ -499,11 +499,11 @@ int main(void) {
     int found = find_device();
     if (found != 0) return found;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),           cmocka_unit_test(test_add),
-        cmocka_unit_test(test_many),              cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_calibration),       cmocka_unit_test(test_missing_barrier),
-        cmocka_unit_test(test_adopted),           cmocka_unit_test(test_every_allocation_fails),
+        cmocka_unit_test(test_devices),     cmocka_unit_test(test_add),
+        cmocka_unit_test(test_many),        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_calibration), cmocka_unit_test(test_missing_barrier),
+        cmocka_unit_test(test_adopted),     cmocka_unit_test(test_every_allocation_fails),
     };
     return cmocka_run_group_tests_name("vulkan", tests, NULL, NULL);
 }
