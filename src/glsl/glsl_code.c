@@ -78,33 +78,13 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------- */
+/* ---- loops -------------------------------------------------------------------------------------- */
 
-static bool body_has_barrier(const smg_kernel *k, int at) {
-    int depth = 0;
-    for (int i = at; i < k->code.count; i++) {
-        smg_instr_kind kind = k->code.items[i].kind;
-        if (kind == SMG_I_LOOP) depth++;
-        if (kind == SMG_I_END && --depth == 0) return false;
-        if (kind == SMG_I_BARRIER || kind == SMG_I_JOIN || (kind == SMG_I_REDUCE && glsl_reduce_has_barrier(k)))
-            return true;
-    }
-    return false;
-}
-
-/* A body with a barrier must not be unrolled (compile time, spills); a short one without should be.
- */
-static void write_loop(glsl_writer *w, const smg_instr *instr, int at) {
+static void write_loop(glsl_writer *w, const smg_instr *instr) {
     int a = instr->axes[0];
     const smg_kaxis *axis = &w->k->axes.items[a];
-    int64_t extent;
     const char *name = w->axis_name[a];
-    bool constant = smg_size_is_const(w->k->sizes, axis->extent, &extent);
-    if (body_has_barrier(w->k, at))
-        GLSL_LINE(w, "[[dont_unroll]]");
-    else if (constant && extent <= 8 * axis->tile)
-        GLSL_LINE(w, "[[unroll]]");
+    if (instr->unroll != 0) GLSL_LINE(w, instr->unroll > 0 ? "[[unroll]]" : "[[dont_unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int at_%s = 0; at_%s < %s; at_%s += %lld)", name, name,
                              glsl_size(w, axis->extent), name, (long long)axis->tile));
     w->looped[a] = true;
@@ -137,7 +117,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_JOIN: glsl_join(w, instr); break;
     case SMG_I_STORE: glsl_write_store(w, instr); break;
-    case SMG_I_LOOP: write_loop(w, instr, at); break;
+    case SMG_I_LOOP: write_loop(w, instr); break;
     case SMG_I_END: write_end(w, at); break;
     case SMG_I_BARRIER: GLSL_LINE(w, "barrier();"); break;
     }

@@ -21,11 +21,6 @@ bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target) {
            (k->buffers.count + 1) * 8 + SMG_GLSL_MAX_PUSH * 4 <= target->max_push_bytes;
 }
 
-/* Multiply-adds of a lane that are written out for one product: 8 x 2 sums and 8 of k take a tenth of a second to build,
- * and time grows faster than the text. What is left over takes a loop inside the loop over slices, which costs the
- * driver more than the products (five times, bench/NOTES.md): slices are no longer than this where sums are few. */
-#define MOST_WRITTEN 128
-
 typedef struct direct_form {
     glsl_iter it;
     const smg_access *a, *b;
@@ -131,14 +126,6 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
     glsl_close(w);
 }
 
-/* As many k as may be written out, a part of the tile's. */
-static int written_out(const direct_form *f) {
-    int most = 1, sums = f->it.row_registers * f->it.column_registers;
-    for (int n = 2; n <= f->depth; n++)
-        if (f->depth % n == 0 && n * sums <= MOST_WRITTEN) most = n;
-    return most;
-}
-
 bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     if (!w->direct || !is_view(k, instr->a) || !is_view(k, instr->b) || instr->axis_count != 1) return false;
@@ -150,7 +137,7 @@ bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter_finish(w, &f.it);
     if (!fits(w, &f)) return false;
     f.depth = (int)k->axes.items[instr->axes[0]].tile;
-    f.together = written_out(&f);
+    f.together = instr->unroll > 0 ? instr->unroll : 1;
     f.from = f.together < f.depth ? "k0" : "0";
     f.clamped = f.it.has_row && (!glsl_always_valid(w, k->row_axis) || f.it.rows % k->lane_rows != 0);
     const char *outer = GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", f.depth, f.together);

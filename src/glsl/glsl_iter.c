@@ -151,9 +151,8 @@ void glsl_columns_open(glsl_writer *w, glsl_iter *it) {
     if (it->columns > 1) {
         if (it->column_registers > 1) {
             it->j = "j";
-            /* more columns than a lane has registers: none of them is in one, and code for each would be endless */
-            bool held = it->column_registers <= w->target->registers_lane;
-            GLSL_LINE(w, held ? "[[unroll]]" : "[[dont_unroll]]");
+            bool written = smg_kernel_columns_written(k, it->column_registers);
+            GLSL_LINE(w, written ? "[[unroll]]" : "[[dont_unroll]]");
             glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers, it->j_step));
             it->column_braces++;
         }
@@ -228,7 +227,7 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
     const char *step = "0";
     if (steps > 1) {
         step = "n";
-        if (steps <= 32) GLSL_LINE(w, "[[unroll]]");
+        if (smg_kernel_steps_written(steps)) GLSL_LINE(w, "[[unroll]]");
         glsl_open(w, GLSL_STRING(w, "for (int n = 0; n < %lld; ++n)", (long long)steps));
         it->column_braces++;
     }

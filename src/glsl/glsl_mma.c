@@ -31,9 +31,7 @@ static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg
     const smg_kernel *k = w->k;
     const smg_tile *a = &k->tiles.items[instr->a], *b = &k->tiles.items[instr->b];
     product_form f = {.unroll = 1};
-    int64_t depth = 1;
-    for (int n = 0; n < instr->axis_count; n++) depth *= k->axes.items[instr->axes[n]].tile;
-    f.unroll = depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+    f.unroll = smg_kernel_product_group(k, instr);
     int inner = instr->axes[instr->axis_count - 1];
     bool fours = k->axes.items[inner].tile % 4 == 0;
     f.a_groups = fours && glsl_tile_wide(k, a) && last_axis(a) == inner;
@@ -120,21 +118,12 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
     it->has_row = has_row;
 }
 
-/* Multiply-adds of a lane that are unrolled: two for each register it has, because drivers take seconds to build much
- * more, and half as many where the sums alone take a quarter of the registers, because what is read ahead needs room
- * (measured at 4x4, 4x8 and 8x8 sums a lane, bench/NOTES.md). */
-static int64_t most_unrolled(const glsl_writer *w, int sums) {
-    int64_t registers = (w->target->registers_lane + 1) / 2 * 2;
-    return 4 * sums >= registers ? registers : 2 * registers;
-}
-
-/* The loop over k, `unroll` at a time in each depth lane. There is no barrier inside, so as many steps as are not too
- * many are unrolled, which lets the driver read ahead. Returns the loops opened. */
-static int open_depth(glsl_writer *w, int64_t depth, int unroll, int sums) {
-    int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride, together = 1;
-    bool gains = smg_target_hides_loads(w->target) && depth % stride == 0;
-    for (int64_t n = 2; n <= trips && gains; n++)
-        if (trips % n == 0 && n * unroll * sums <= most_unrolled(w, sums)) together = n;
+/* The loop over k, `unroll` at a time in each depth lane, so many of its steps written out as the program says. Returns
+ * the loops opened. */
+static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
+    int64_t depth = smg_kernel_product_depth(w->k, instr);
+    int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride;
+    int64_t together = instr->unroll > unroll ? instr->unroll / unroll : 1;
     const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);
     bool nested = together > 1 && together < trips;
@@ -154,14 +143,12 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     if (glsl_direct_mma(w, instr)) return;
     const smg_tile *dst = &k->tiles.items[instr->dst];
-    int64_t depth = 1;
-    for (int n = 0; n < instr->axis_count; n++) depth *= k->axes.items[instr->axes[n]].tile;
     glsl_iter it;
     glsl_iter_init(w, &it, dst->axis, dst->axis_count);
     if (w->status != SMG_OK) return;
     glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
-    int loops = open_depth(w, depth, f.unroll, it.row_registers * it.column_registers);
+    int loops = open_depth(w, instr, f.unroll);
     split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, true);
     if (f.a_groups && f.b_groups) {

@@ -202,7 +202,6 @@ void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a stag
 
 /* glsl_reduce.c, glsl_mma.c, glsl_code.c */
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);
-bool glsl_reduce_has_barrier(const smg_kernel *k);
 void glsl_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_join(glsl_writer *w, const smg_instr *instr);
 void glsl_code(glsl_writer *w);

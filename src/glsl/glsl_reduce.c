@@ -5,10 +5,6 @@
  * and three. */
 #include "glsl_private.h"
 
-bool glsl_reduce_has_barrier(const smg_kernel *k) {
-    return smg_kernel_scratch_bytes(k) > 0;
-}
-
 /* Extremes by the language's own functions, which may leave out a NaN, as the subgroup's do: to keep it would cost
  * every element two operations more. */
 static const char *combined(glsl_writer *w, smg_combine combine, const char *a, const char *b) {

@@ -126,6 +126,8 @@ typedef struct smg_instr {
     smg_expr expr;
     smg_combine combine;
     bool accumulate; /* REDUCE: starts from dst's old value */
+    int unroll;      /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
+                        MMA: k of a lane that are written out together; 0: as few as operands are read by */
     int axis_count;
     int axes[SMG_TILE_AXES];
     const char *note; /* why it is there; printed as a comment */
@@ -150,6 +152,7 @@ typedef struct smg_kernel {
     smg_exprs *exprs;
     int lane_rows, lane_cols, lane_depth, vec;
     int subgroup; /* subgroup size the program relies on; 1: none (tree reductions) */
+    int written;  /* columns of a lane that are written out at most, more are a loop; 0: however many */
     int row_axis; /* axis distributed over row lanes, -1: none (lane_rows == 1) */
     SMG_ARRAY(smg_kaxis) axes;
     SMG_ARRAY(int) grid; /* GRID axes, slowest first */
@@ -188,6 +191,19 @@ bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
+
+/* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */
+
+/* Operations of one lane after all that is written out has been: what a driver's compiler has to work through. */
+int64_t smg_kernel_operations(const smg_kernel *k);
+/* Steps of a loop over a constant extent; 0 where sizes decide. */
+int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop);
+/* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1). */
+int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product);
+int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
+/* Is the loop over a lane's columns, or over the steps of a walk by all invocations, written out? */
+bool smg_kernel_columns_written(const smg_kernel *k, int64_t columns);
+bool smg_kernel_steps_written(int64_t steps);
 
 /* ---- text, verifier, interpreter ------------------------------------------------------------------ */
 

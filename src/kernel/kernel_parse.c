@@ -7,6 +7,7 @@
 
 #define MOST_LANES 4096
 #define MOST_PAD 4096
+#define MOST_WRITTEN (1 << 20)
 
 /* ---- header ---------------------------------------------------------------------------------------- */
 
@@ -18,7 +19,8 @@ static smg_status read_lanes(kernel_reader *r) {
     SMG_TRY(kernel_read_word(r, "vec"));
     SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->vec));
     SMG_TRY(kernel_read_word(r, "subgroup"));
-    return kernel_read_int(r, 1, MOST_LANES, &r->k->subgroup);
+    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->subgroup));
+    return kernel_read_keyword(r, "written") ? kernel_read_int(r, 1, MOST_WRITTEN, &r->k->written) : SMG_OK;
 }
 
 static smg_status read_symbol(kernel_reader *r) {
@@ -202,7 +204,15 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->a));
     SMG_TRY(kernel_read_sign(r, "*"));
     SMG_TRY(kernel_read_tile(r, &instr->b));
-    return read_over(r, "over", instr);
+    SMG_TRY(read_over(r, "over", instr));
+    return kernel_read_keyword(r, "unroll") ? kernel_read_int(r, 1, MOST_WRITTEN, &instr->unroll) : SMG_OK;
+}
+
+static smg_status read_loop(kernel_reader *r, smg_instr *instr) {
+    instr->axis_count = 1;
+    SMG_TRY(kernel_read_axis(r, &instr->axes[0]));
+    instr->unroll = kernel_read_keyword(r, "unroll") ? 1 : kernel_read_keyword(r, "rolled") ? -1 : 0;
+    return SMG_OK;
 }
 
 static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
@@ -239,7 +249,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_over(r, "over", instr));
         return read_equals(r, instr);
-    case SMG_I_LOOP: instr->axis_count = 1; return kernel_read_axis(r, &instr->axes[0]);
+    case SMG_I_LOOP: return read_loop(r, instr);
     case SMG_I_END:
     case SMG_I_BARRIER: break;
     }

@@ -339,13 +339,17 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_tile(k, text, instr->b);
         smg_text_add(text, " over ");
         add_list(k, text, instr->axes, instr->axis_count);
+        if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
         break;
     case SMG_I_STORE:
         smg_text_addf(text, "%d over ", instr->a);
         add_list(k, text, instr->axes, instr->axis_count);
         add_equals(k, text, instr);
         break;
-    case SMG_I_LOOP: add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1); break;
+    case SMG_I_LOOP:
+        add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
+        if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
+        break;
     case SMG_I_JOIN:
     case SMG_I_END:
     case SMG_I_BARRIER: break;
@@ -376,7 +380,9 @@ void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     add_name(text, k->name);
     smg_text_addf(text, "\nlanes %d x %d", k->lane_rows, k->lane_cols);
     if (k->lane_depth > 1) smg_text_addf(text, " depth %d", k->lane_depth);
-    smg_text_addf(text, " vec %d subgroup %d\n", k->vec, k->subgroup);
+    smg_text_addf(text, " vec %d subgroup %d", k->vec, k->subgroup);
+    if (k->written > 0) smg_text_addf(text, " written %d", k->written);
+    smg_text_add(text, "\n");
     add_symbols_and_axes(k, text);
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);

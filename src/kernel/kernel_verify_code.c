@@ -241,6 +241,16 @@ static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
     return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums", v->k->tiles.items[instr->dst].name);
 }
 
+/* What is written out at once is a whole part of the tile's k, in whole groups. */
+static smg_status check_unroll(const kernel_verifier *v, const smg_instr *instr) {
+    int group = smg_kernel_product_group(v->k, instr);
+    int64_t depth = smg_kernel_product_depth(v->k, instr), part = (int64_t)instr->unroll * v->k->lane_depth;
+    if (instr->unroll == 0 || instr->unroll == group) return SMG_OK;
+    if (instr->unroll > 0 && instr->unroll % group == 0 && depth % part == 0) return SMG_OK;
+    return KERNEL_WRONG(v, "%d of %lld k are written out at once, in groups of %d by %d lanes", instr->unroll,
+                        (long long)depth, group, v->k->lane_depth);
+}
+
 /* Does the access tell the elements of the axis apart? */
 static bool access_covers(const kernel_verifier *v, const smg_access *access, int axis) {
     int64_t stride = 1;
@@ -298,7 +308,7 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_FETCH: return check_fetch(v, instr);
     case SMG_I_PUT: return check_put(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
-    case SMG_I_MMA: return check_mma(v, instr);
+    case SMG_I_MMA: SMG_TRY(check_mma(v, instr)); return check_unroll(v, instr);
     case SMG_I_JOIN: return check_join(v, instr);
     case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
@@ -319,6 +329,9 @@ static smg_status match_loops(kernel_verifier *v) {
         if (instr->kind == SMG_I_LOOP) {
             if (instr->axis_count != 1 || instr->axes[0] < 0 || instr->axes[0] >= v->k->axes.count)
                 return KERNEL_WRONG(v, "a loop over axis %d of %d", instr->axes[0], v->k->axes.count);
+            if (instr->unroll > 0 && smg_kernel_loop_steps(v->k, instr) == 0)
+                return KERNEL_WRONG(v, "the loop over '%s' is written out, and sizes decide how long it is",
+                                    v->k->axes.items[instr->axes[0]].name);
             if (depth == DEEPEST) return KERNEL_WRONG(v, "loops nest deeper than %d", DEEPEST);
             open[depth++] = v->at;
         } else if (instr->kind == SMG_I_END) {

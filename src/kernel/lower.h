@@ -19,4 +19,8 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
  * and lays the right operands of its products out for them (lower_layout.c). */
 void smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
 
+/* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
+ * possible: smg_kernel_operations tells. Not part of lowering, because it depends on the sizes of tiles. */
+void smg_kernel_unroll(smg_kernel *k, const smg_target *target);
+
 #endif

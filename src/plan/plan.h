@@ -31,6 +31,7 @@ typedef struct smg_price {
     double flops;
     double workgroups;
     int64_t shared_bytes, registers;
+    int64_t operations; /* code of a lane after unrolling */
 } smg_price;
 
 typedef struct smg_pstep {

@@ -331,11 +331,13 @@ static void step(walk *w, const smg_instr *in) {
 static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
     price->shared_bytes = smg_kernel_shared_bytes(k);
     price->registers = smg_kernel_registers(k);
+    price->operations = smg_kernel_operations(k);
     *out_refused = NULL;
     if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
     if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings)
         *out_refused = "needs more storage buffers than a stage has";
+    if (price->operations > t->code_budget) *out_refused = "is more code than the driver builds in good time";
     return *out_refused == NULL;
 }
 

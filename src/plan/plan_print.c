@@ -5,9 +5,10 @@ void smg_plan_print(const smg_plan *plan, smg_text *text) {
     int prepare = plan->prepare.count;
     for (int i = 0; i < prepare + plan->steps.count; i++) {
         const smg_pstep *step = i < prepare ? &plan->prepare.items[i] : &plan->steps.items[i - prepare];
-        smg_text_addf(text, "%s: %d ops, %.2f us, %.0f KB, %.0f workgroups, shared %lld B, registers %lld\n",
+        smg_text_addf(text, "%s: %d ops, %.2f us, %.0f KB, %.0f workgroups, shared %lld B, registers %lld, code %lld\n",
                       step->name, step->node_count, step->price.seconds * 1e6, step->price.bytes / 1e3,
-                      step->price.workgroups, (long long)step->price.shared_bytes, (long long)step->price.registers);
+                      step->price.workgroups, (long long)step->price.shared_bytes, (long long)step->price.registers,
+                      (long long)step->price.operations);
         for (int n = 0; n < step->node_count; n++) {
             smg_text_addf(text, "    %s\n", smg_graph_describe(plan->graph, step->nodes[n]));
         }

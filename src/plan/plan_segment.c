@@ -129,6 +129,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     const char *refused = program.refused;
     if (program.kernel != NULL) {
         smg_kernel_retile(program.kernel, s);
+        smg_kernel_unroll(program.kernel, t->p->target);
         if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
             best->fitted++;
             *out_seconds = price.seconds;
@@ -261,6 +262,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
         return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,
                         refused);
     }
+    smg_kernel_unroll(out_step->kernel, p->target);
     out_step->nodes = nodes;
     out_step->node_count = to - from;
     out_step->price = s->price;

@@ -144,14 +144,15 @@ static smg_status take_result(smg_spirv_compiler *compiler, smg_arena *arena, co
 
 /* Touches neither context nor arena, so that several threads may call it. NULL: out of memory. */
 static shaderc_compilation_result_t run_shaderc(shaderc_compiler_t compiler, const char *name, const char *text,
-                                                const environment *target, bool keep) {
+                                                const environment *target, const smg_spirv_options *choice) {
     shaderc_compile_options_t options = shaderc_compile_options_initialize();
     if (!options) return NULL;
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, target->vulkan);
     shaderc_compile_options_set_target_spirv(options, target->spirv);
-    shaderc_compile_options_set_optimization_level(options, keep ? shaderc_optimization_level_zero
-                                                                 : shaderc_optimization_level_performance);
-    if (keep) shaderc_compile_options_set_generate_debug_info(options);
+    shaderc_compile_options_set_optimization_level(options, choice->keep || choice->plain
+                                                                ? shaderc_optimization_level_zero
+                                                                : shaderc_optimization_level_performance);
+    if (choice->keep) shaderc_compile_options_set_generate_debug_info(options);
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler, text, strlen(text), shaderc_compute_shader, name, "main", options);
     shaderc_compile_options_release(options);
@@ -161,7 +162,7 @@ static shaderc_compilation_result_t run_shaderc(shaderc_compiler_t compiler, con
 typedef struct compile_run {
     smg_spirv_compiler *compiler;
     const environment *target;
-    bool keep;
+    const smg_spirv_options *options;
     const smg_spirv_job *jobs;
     const int *todo; /* jobs that the cache does not have */
     shaderc_compilation_result_t *results;
@@ -177,7 +178,7 @@ static void compile_some(void *user, int64_t begin, int64_t end) {
         int started = atomic_fetch_add(&run->started, 1);
         if (smg_thread_self() == run->caller)
             smg_progress(run->compiler->ctx, "compile", (size_t)started, (size_t)run->left, job->name);
-        run->results[i] = run_shaderc(run->compiler->shaderc, job->name, job->text, run->target, run->keep);
+        run->results[i] = run_shaderc(run->compiler->shaderc, job->name, job->text, run->target, run->options);
     }
 }
 
@@ -195,7 +196,7 @@ smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena,
     const smg_spirv_options defaults = {0};
     if (!options) options = &defaults;
     if (count < 1) return SMG_OK;
-    compile_run run = {.compiler = compiler, .keep = options->keep, .jobs = jobs};
+    compile_run run = {.compiler = compiler, .options = options, .jobs = jobs};
     SMG_TRY(find_environment(compiler->ctx, jobs[0].name, options->version, &run.target));
     int *todo = SMG_ARENA_ARRAY(arena, int, (size_t)count);
     smg_spirv_key *keys = SMG_ARENA_ARRAY(arena, smg_spirv_key, (size_t)count);

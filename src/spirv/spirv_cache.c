@@ -26,7 +26,7 @@ smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_op
     hash = smg_hash_text(hash, "shaderc " SMG_SHADERC_VERSION);
     hash = smg_hash_text(hash, smg_spirv_tools_version());
     hash = smg_hash_u64(hash, (uint64_t)version);
-    hash = smg_hash_u64(hash, options->keep ? 1 : 0);
+    hash = smg_hash_u64(hash, (options->keep ? 1u : 0u) | (options->plain ? 2u : 0u));
     hash = smg_hash_u64(hash, strlen(text));
     smg_spirv_key key;
     key.key = smg_hash_text(hash, text);

@@ -19,7 +19,7 @@ BLOCK = re.compile(r"(`(smg [^`]+)`[^`]*:\n\n```\n)(.*?)(```\n)", re.S)
 
 def without_prices(text):
     text = re.sub(r"\d[\d.e+]*(?= ?(us|ms|KB|MB|B|Mflop|workgroups)\b)", "?", text)
-    return re.sub(r"registers \d+", "registers ?", text)
+    return re.sub(r"(registers|code) \d+", r"\1 ?", text)
 
 
 def run(command):

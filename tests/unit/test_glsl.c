@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "glsl/glsl.h"
-#include "kernel/kernel.h"
+#include "kernel/lower.h"
 #include "spirv/spirv.h"
 #if SMG_VULKAN
 #include "vulkan/vulkan.h"
@@ -651,6 +651,7 @@ static void test_long_columns(void **state) {
         int sum = tile(k, "sum", SMG_REGISTER, 0, 0);
         instr(k, SMG_I_REDUCE, sum, load(k, from), 1, d)->combine = SMG_COMBINE_ADD;
         instr(k, SMG_I_STORE, -1, of_tile(k, sum), 0)->a = to;
+        smg_kernel_unroll(k, &target);
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(strstr(smg_text_cstr(&text), "[[dont_unroll]]") != NULL, i == 1);
         smg_text_free(&text);

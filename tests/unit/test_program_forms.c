@@ -41,6 +41,7 @@ static void expect_ok(const fixture *f, smg_status status) {
 /* A GPU's load takes longer than the target's threshold. */
 static void compile(fixture *f, smg_target target) {
     target.load_latency = 5e-7;
+    target.fma_rate = 1e11; /* slow enough that tiles of several rows are worth it */
     assert_true(smg_target_hides_loads(&target));
     const smg_compile_options options = {0};
     expect_ok(f, smg_compile_plan(f->ctx, f->g, &target, &options, &f->c));

@@ -356,14 +356,17 @@ static void test_calibration(void **state) {
     must(&f, smg_vk_calibrate(f.dev));
     const smg_target *target = smg_vk_target(f.dev);
     must(&f, smg_target_verify(f.ctx, target));
-    assert_int_equal(target->bandwidth_from, SMG_FACT_MEASURED);
-    assert_int_equal(target->fma_rate_from, SMG_FACT_MEASURED);
+    /* A busy device keeps what the table says. */
+    assert_true(target->bandwidth_from == SMG_FACT_MEASURED || target->bandwidth_from == SMG_FACT_TABLE);
+    assert_true(target->fma_rate_from == SMG_FACT_MEASURED || target->fma_rate_from == SMG_FACT_TABLE);
     assert_true(target->bandwidth > 1e8 && target->bandwidth < 1e14);
     assert_true(target->fma_rate > 1e8 && target->fma_rate < 1e16);
     assert_true(target->dispatch_cost < 1e-2 && target->barrier_cost < 1e-3);
     assert_true(target->cores >= 1);
     const double bandwidth = target->bandwidth;
-    if (smg_context_cache_dir(f.ctx)[0]) {
+    bool settled = target->bandwidth_from == SMG_FACT_MEASURED && target->fma_rate_from == SMG_FACT_MEASURED &&
+                   target->cache_bandwidth_from == SMG_FACT_MEASURED;
+    if (settled && smg_context_cache_dir(f.ctx)[0]) {
         smg_vk_device *again = NULL;
         must(&f, smg_vk_open(f.ctx, NULL, 0, &again));
         double began = smg_clock_seconds();

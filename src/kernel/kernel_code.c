@@ -1,0 +1,142 @@
+/* How much code a kernel becomes: the operations of one lane once everything that is written out has been. A driver's
+ * compiler takes time by this number, and faster than in proportion where a stretch has no branch. What each
+ * instruction writes out follows from its tiles; how much more of a product and which loops, lower_unroll.c decides
+ * and the program says. */
+#include "kernel/kernel.h"
+
+#define CODE_LOOPS 16
+#define CODE_HUGE (INT64_C(1) << 40)
+#define LOAD_OPERATIONS 3    /* address, check, load */
+#define ELEMENT_OPERATIONS 2 /* place, and whether it is inside */
+#define STEPS_WRITTEN 32     /* of a walk by all invocations; more of them are a loop */
+
+static int64_t at_most_huge(int64_t a, int64_t b) {
+    int64_t product;
+    return smg_mul_i64(a, b, &product) && product < CODE_HUGE ? product : CODE_HUGE;
+}
+
+static smg_tile register_tile(const int *axes, int count) {
+    smg_tile tile = {.residence = SMG_REGISTER, .axis_count = count};
+    for (int i = 0; i < count; i++) tile.axis[i] = axes[i];
+    return tile;
+}
+
+bool smg_kernel_columns_written(const smg_kernel *k, int64_t columns) {
+    return k->written == 0 || columns <= k->written;
+}
+
+/* Elements of one lane that are written out. More columns than registers are a loop over them. */
+static int64_t written_elements(const smg_kernel *k, const int *axes, int count) {
+    smg_tile tile = register_tile(axes, count);
+    int64_t all = smg_tile_registers(k, &tile), rows = (smg_tile_rows(k, &tile) + k->lane_rows - 1) / k->lane_rows;
+    return smg_kernel_columns_written(k, all / rows) ? all : rows;
+}
+
+bool smg_kernel_steps_written(int64_t steps) {
+    return steps <= STEPS_WRITTEN;
+}
+
+typedef struct load_count {
+    const smg_kernel *k;
+    int loads;
+} load_count;
+
+static void count_load(void *user, int leaf) {
+    load_count *c = user;
+    c->loads += c->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
+}
+
+static int64_t expr_operations(const smg_kernel *k, smg_expr expr) {
+    load_count c = {.k = k};
+    if (expr == SMG_EXPR_NONE) return 0;
+    smg_expr_leaves(k->exprs, expr, count_load, &c);
+    return (int64_t)smg_expr_cost(k->exprs, expr) + c.loads * LOAD_OPERATIONS;
+}
+
+static int64_t map_operations(const smg_kernel *k, const smg_instr *in) {
+    int axes[SMG_TILE_AXES], count = 0;
+    if (in->kind == SMG_I_SPILL || in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE) {
+        const smg_tile *tile = &k->tiles.items[in->kind == SMG_I_SPILL ? in->a : in->dst];
+        for (; count < tile->axis_count; count++) axes[count] = tile->axis[count];
+    }
+    for (int i = 0; in->kind != SMG_I_SET && i < in->axis_count && count < SMG_TILE_AXES; i++)
+        axes[count++] = in->axes[i];
+    int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
+    return at_most_huge(written_elements(k, axes, count), each);
+}
+
+/* Between the lanes of a row, for each row that a lane has. */
+static int64_t exchange_operations(const smg_kernel *k, const smg_instr *in) {
+    int64_t rows = smg_tile_registers(k, &k->tiles.items[in->dst]), hops = 0;
+    for (int lanes = k->lane_cols; lanes > 1; lanes /= 2) hops++;
+    return at_most_huge(rows, 2 * hops);
+}
+
+static int64_t walk_operations(const smg_kernel *k, const smg_instr *in) {
+    int64_t lanes = smg_kernel_invocations(k);
+    int64_t steps = (smg_tile_elements(k, &k->tiles.items[in->dst]) + lanes - 1) / lanes;
+    int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
+    return at_most_huge(smg_kernel_steps_written(steps) ? steps : 1, each);
+}
+
+int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product) {
+    int64_t depth = 1;
+    for (int n = 0; n < product->axis_count; n++) depth = at_most_huge(depth, k->axes.items[product->axes[n]].tile);
+    return depth;
+}
+
+int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
+    bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
+    int64_t depth = smg_kernel_product_depth(k, product);
+    return views ? 1 : depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+}
+
+/* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its own. */
+static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
+    const smg_tile *dst = &k->tiles.items[in->dst];
+    int64_t sums = smg_tile_registers(k, dst), rows = (smg_tile_rows(k, dst) + k->lane_rows - 1) / k->lane_rows;
+    int64_t columns = sums / rows, group = smg_kernel_product_group(k, in);
+    int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->lane_cols : 1;
+    int64_t written = in->unroll > group ? in->unroll : group;
+    return at_most_huge(written, sums + rows + columns * column);
+}
+
+static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
+    switch (in->kind) {
+    case SMG_I_SET:
+    case SMG_I_STORE:
+    case SMG_I_SPILL: return map_operations(k, in);
+    case SMG_I_REDUCE: return map_operations(k, in) + exchange_operations(k, in);
+    case SMG_I_STAGE:
+    case SMG_I_FETCH:
+    case SMG_I_PUT: return walk_operations(k, in);
+    case SMG_I_MMA: return product_operations(k, in);
+    case SMG_I_JOIN: return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + k->lane_depth;
+    case SMG_I_LOOP:
+    case SMG_I_END:
+    case SMG_I_BARRIER: break;
+    }
+    return 1;
+}
+
+int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop) {
+    const smg_kaxis *axis = &k->axes.items[loop->axes[0]];
+    int64_t extent;
+    if (!smg_size_is_const(k->sizes, axis->extent, &extent)) return 0;
+    return (extent + axis->tile - 1) / axis->tile;
+}
+
+int64_t smg_kernel_operations(const smg_kernel *k) {
+    int64_t times[CODE_LOOPS + 1] = {1}, all = 0;
+    int depth = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        int64_t here = at_most_huge(times[depth], instr_operations(k, in));
+        all = here < CODE_HUGE - all ? all + here : CODE_HUGE;
+        if (in->kind == SMG_I_END && depth > 0) depth--;
+        if (in->kind != SMG_I_LOOP || depth == CODE_LOOPS) continue;
+        times[depth + 1] = at_most_huge(times[depth], in->unroll > 0 ? smg_kernel_loop_steps(k, in) : 1);
+        depth++;
+    }
+    return all;
+}

@@ -1,0 +1,80 @@
+/* What a program writes out. Short loops without a barrier, so that places are constants; of products as many k as
+ * gain by it. Where the kernel would then be more code than the driver builds in good time, the loops go first, the
+ * outermost before those inside of it, then half of every product at a time. */
+#include "kernel/lower.h"
+
+#define LOOP_STEPS 8 /* longer loops gain nothing by being written out */
+
+/* Multiply-adds that one product of views is written out for. More of them are a second loop inside the one over
+ * slices, which costs a CPU's driver five times the products (bench/NOTES.md): slices are no longer where sums are
+ * few. */
+#define VIEW_PRODUCTS 128
+
+static bool body_has_barrier(const smg_kernel *k, int loop) {
+    int depth = 0;
+    for (int i = loop; i < k->code.count; i++) {
+        smg_instr_kind kind = k->code.items[i].kind;
+        if (kind == SMG_I_LOOP) depth++;
+        if (kind == SMG_I_END && --depth == 0) return false;
+        if (kind == SMG_I_BARRIER || kind == SMG_I_JOIN || (kind == SMG_I_REDUCE && smg_kernel_scratch_bytes(k) > 0))
+            return true;
+    }
+    return false;
+}
+
+/* A body with a barrier is not repeated: it spills. */
+static void unroll_loop(smg_kernel *k, int at) {
+    smg_instr *loop = &k->code.items[at];
+    int64_t steps = smg_kernel_loop_steps(k, loop);
+    loop->unroll = body_has_barrier(k, at) ? -1 : steps > 0 && steps <= LOOP_STEPS ? 1 : 0;
+}
+
+/* Multiply-adds of a lane: two for each register it has, and half as many where the sums alone take a quarter of the
+ * registers, because what is read ahead needs room (measured at 4x4, 4x8 and 8x8 sums a lane, bench/NOTES.md). */
+static int64_t most_products(const smg_target *t, int64_t sums) {
+    int64_t registers = (t->registers_lane + 1) / 2 * 2;
+    return 4 * sums >= registers ? registers : 2 * registers;
+}
+
+/* There is no barrier inside a product, so the driver may read ahead over all that is written out. */
+static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *product) {
+    int64_t group = smg_kernel_product_group(k, product), depth = smg_kernel_product_depth(k, product);
+    int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]), stride = group * k->lane_depth;
+    bool views = k->tiles.items[product->b].residence == SMG_VIEW;
+    int64_t most = views ? VIEW_PRODUCTS : most_products(t, sums);
+    product->unroll = (int)group;
+    if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
+    int64_t trips = depth / stride;
+    for (int64_t n = 2; n <= trips && n * group * sums <= most; n++)
+        if (trips % n == 0) product->unroll = (int)(n * group);
+}
+
+/* One step back: the first loop that is written out, else half of every product. false: nothing is left. */
+static bool unroll_less(smg_kernel *k) {
+    bool less = false;
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_LOOP || in->unroll <= 0) continue;
+        in->unroll = -1;
+        return true;
+    }
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        int group = smg_kernel_product_group(k, in), n = in->unroll / group, half = n / 2;
+        while (half > 1 && n % half != 0) half--;
+        if (half < 1) continue;
+        in->unroll = half * group;
+        less = true;
+    }
+    return less;
+}
+
+void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
+    k->written = (int)target->registers_lane; /* none of more columns would be in a register */
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
+        if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, &k->code.items[i]);
+    }
+    while (smg_kernel_operations(k) > target->code_budget && unroll_less(k)) continue;
+}

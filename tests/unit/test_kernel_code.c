@@ -1,0 +1,130 @@
+/* kernel: how much code a program is, and what lowering writes out within a driver's budget. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel/lower.h"
+#include "support/kernel_bench.h"
+#include "target/target.h"
+
+/* A product of 16 rows and 8 columns a lane, over 64 of k in slices of 16. */
+static const char product[] = "kernel product\n"
+                              "lanes 4 x 8 vec 1 subgroup 8\n"
+                              "axis i = 64 tile 64 grid\n"
+                              "axis j = 64 tile 64 grid\n"
+                              "axis k = 64 tile 16\n"
+                              "rows i\n"
+                              "grid i, j\n"
+                              "buffer a f32 [4096] value 0\n"
+                              "buffer b f32 [4096] value 1\n"
+                              "buffer y f32 [4096] value 2 written\n"
+                              "tile acc float register [i, j]\n"
+                              "tile va float view [i, k] of 0\n"
+                              "tile vb float view [k, j] of 1\n"
+                              "access 0 = a at [0] i*[64] k*[1]\n"
+                              "access 1 = b at [0] k*[64] j*[1]\n"
+                              "access 2 = y at [0] i*[64] j*[1]\n"
+                              "code\n"
+                              "  set acc = 0\n"
+                              "  loop k\n"
+                              "    mma acc += va * vb over [k]\n"
+                              "  end\n"
+                              "  store 2 over [i, j] = acc\n";
+
+static smg_instr *first(const smg_kernel *k, smg_instr_kind kind) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == kind) return &k->code.items[i];
+    fail_msg("no instruction of kind %d", (int)kind);
+    return NULL;
+}
+
+/* Sums and elements come from the tiles: 16 rows and 8 columns a lane. A k takes 128 multiply-adds, 16 rows and 8
+ * columns, of which each is read by 8 lanes. */
+static void test_count(void **state) {
+    (void)state;
+    bench f;
+    bench_open(&f, product);
+    const int64_t k = 128 + 16 + 8 * 2 * 8;
+    int64_t before = smg_kernel_operations(f.k);
+    first(f.k, SMG_I_MMA)->unroll = 8;
+    assert_int_equal(smg_kernel_operations(f.k) - before, 7 * k);
+    first(f.k, SMG_I_LOOP)->unroll = 1; /* four steps: the product, and the end of each */
+    assert_int_equal(smg_kernel_operations(f.k) - before, 7 * k + 3 * (8 * k + 1));
+    first(f.k, SMG_I_LOOP)->unroll = -1;
+    assert_int_equal(smg_kernel_operations(f.k) - before, 7 * k);
+    bench_close(&f);
+}
+
+static void test_budget(void **state) {
+    (void)state;
+    bench f;
+    smg_target target;
+    bench_open(&f, product);
+    assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+    target.code_budget = INT64_MAX;
+    smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 1);
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 1); /* its sums are many already */
+    int64_t all = smg_kernel_operations(f.k);
+    for (int less = 0; less < 2; less++) { /* just enough, one too little */
+        target.code_budget = all - less;
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, less ? -1 : 1);
+        assert_true(smg_kernel_operations(f.k) <= target.code_budget);
+    }
+    /* Fewer sums: more of k at once, and less of them again where the budget asks for it. */
+    f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
+    int last = 16;
+    for (int64_t budget = 2000; budget > 0; budget -= 50) {
+        target.code_budget = budget;
+        smg_kernel_unroll(f.k, &target);
+        const smg_instr *mma = first(f.k, SMG_I_MMA);
+        assert_true(mma->unroll <= last && mma->unroll >= 1 && 16 % mma->unroll == 0);
+        assert_true(mma->unroll == 1 || smg_kernel_operations(f.k) <= budget);
+        last = mma->unroll;
+    }
+    assert_int_equal(last, 1);
+    bench_close(&f);
+}
+
+/* What is written out is part of the text. */
+static void test_text(void **state) {
+    (void)state;
+    bench f;
+    smg_text once, twice;
+    smg_kernel *again;
+    smg_target target;
+    bench_open(&f, product);
+    smg_text_init(&once, f.ctx);
+    smg_text_init(&twice, f.ctx);
+    assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+    for (int64_t budget = 1; budget <= 1 << 20; budget <<= 20) {
+        f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
+        target.code_budget = budget;
+        smg_kernel_unroll(f.k, &target);
+        smg_text_free(&once);
+        smg_text_free(&twice);
+        smg_kernel_print(f.k, &once);
+        assert_non_null(strstr(smg_text_cstr(&once), budget > 1 ? "loop k unroll\n" : "loop k rolled\n"));
+        assert_non_null(strstr(smg_text_cstr(&once), budget > 1 ? "over [k] unroll 16\n" : "over [k] unroll 1\n"));
+        assert_int_equal(smg_kernel_parse(f.k->arena, f.sizes, smg_text_cstr(&once), &again), SMG_OK);
+        assert_int_equal(smg_kernel_operations(again), smg_kernel_operations(f.k));
+        smg_kernel_print(again, &twice);
+        assert_string_equal(smg_text_cstr(&once), smg_text_cstr(&twice));
+    }
+    smg_text_free(&once);
+    smg_text_free(&twice);
+    bench_close(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
