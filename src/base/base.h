@@ -168,8 +168,19 @@ const char *smg_context_cache_dir(const smg_context *ctx);
 /* Calls body(user, begin, end) on disjoint parts of [0, count) over the machine's cores; returns
  * when all are done. body must not fail. Falls back to the calling thread. */
 void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int64_t begin, int64_t end), void *user);
+/* Tasks 0 .. count-1, done in this order by threads of their own while the caller goes on; one task after the other
+ * where no thread can be started, each when it is waited for. body must not fail, nor use the context. */
+typedef struct smg_tasks smg_tasks;
+smg_status smg_tasks_start(smg_context *ctx, int count, void (*body)(void *user, int task), void *user,
+                           smg_tasks **out_tasks);
+void smg_tasks_wait(smg_tasks *tasks, int task);
+/* Those that no thread has begun are not done any more; waits for the others. NULL is fine. */
+void smg_tasks_finish(smg_tasks *tasks);
 /* Which thread this is: a part of the loop above may ask whether it runs on the caller's. */
 uint64_t smg_thread_self(void);
-double smg_clock_seconds(void); /* monotonic */
+double smg_clock_seconds(void);    /* monotonic */
+double smg_cpu_seconds(void);      /* that all threads of this process have run */
+int smg_cpu_cores(void);           /* at least 1 */
+int64_t smg_cpu_cache_bytes(void); /* of the last level; 0: the system does not tell */
 
 #endif

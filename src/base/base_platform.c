@@ -173,8 +173,16 @@ uint64_t smg_os_unique(void) {
     return smg_hash_u64(unique, (uint64_t)now.tv_nsec);
 }
 
-double smg_clock_seconds(void) {
+static double clock_of(clockid_t clock) {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double smg_clock_seconds(void) {
+    return clock_of(CLOCK_MONOTONIC);
+}
+
+double smg_cpu_seconds(void) {
+    return clock_of(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -8,8 +8,9 @@
 static smg_status make_pipelines(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     const smg_bvariant *first = &bundle->variants.items[0];
-    SMG_TRY(smg_program_make_pipelines(p, bundle->prepare.items, bundle->prepare.count, NULL));
-    return smg_program_make_pipelines(p, first->run.items, first->run.count, p->options.expected);
+    const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL},
+                                       {first->run.items, first->run.count, p->options.expected}};
+    return smg_program_make_pipelines(p, lists, SMG_COUNT_OF(lists));
 }
 
 static bool has_diagnostics(const smg_bstep *steps, int count) {

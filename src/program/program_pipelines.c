@@ -13,10 +13,10 @@ smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *ste
     return p->pipelines[slot_of(p, step, values)];
 }
 
-static smg_status make_pipeline(smg_program *p, const smg_bstep *step, int slot) {
+static smg_vk_pipeline_desc describe(const smg_program *p, const smg_bstep *step, int slot) {
     static const uint32_t even = 1;
     const smg_bmodule *module = &p->bundle->modules.items[step->module];
-    smg_vk_pipeline_desc desc = {
+    return (smg_vk_pipeline_desc){
         .name = module->name,
         .words = module->words,
         .word_count = module->word_count,
@@ -28,20 +28,51 @@ static smg_status make_pipeline(smg_program *p, const smg_bstep *step, int slot)
         .constants = &even,
         .constant_count = slot % FORMS,
     };
-    return smg_vk_pipeline_create(p->device, &desc, &p->pipelines[slot]);
 }
 
-smg_status smg_program_make_pipelines(smg_program *p, const smg_bstep *steps, int count, const int64_t *values) {
-    bool made = false;
-    for (int i = 0; i < count; i++) {
-        int slot = slot_of(p, &steps[i], values);
-        if (p->pipelines[slot] != NULL) continue;
-        smg_progress(p->ctx, "pipelines", (size_t)i, (size_t)count, p->bundle->modules.items[steps[i].module].name);
-        SMG_TRY(make_pipeline(p, &steps[i], slot));
-        made = true;
+typedef struct missing {
+    smg_vk_pipeline_desc *descs;
+    smg_vk_pipeline **pipelines;
+    int *slots;
+    int count;
+} missing;
+
+static bool is_listed(const missing *m, int slot) {
+    for (int i = 0; i < m->count; i++)
+        if (m->slots[i] == slot) return true;
+    return false;
+}
+
+static void list_missing(const smg_program *p, const smg_program_steps *lists, int count, missing *m) {
+    for (int l = 0; l < count; l++)
+        for (int i = 0; i < lists[l].count; i++) {
+            int slot = slot_of(p, &lists[l].steps[i], lists[l].values);
+            if (p->pipelines[slot] != NULL || is_listed(m, slot)) continue;
+            m->descs[m->count] = describe(p, &lists[l].steps[i], slot);
+            m->slots[m->count++] = slot;
+        }
+}
+
+smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *lists, int count) {
+    smg_arena *scratch = NULL;
+    missing m = {0};
+    size_t most = 0;
+    for (int l = 0; l < count; l++)
+        for (int i = 0; i < lists[l].count; i++)
+            most += p->pipelines[slot_of(p, &lists[l].steps[i], lists[l].values)] == NULL;
+    if (most == 0) return SMG_OK;
+    SMG_TRY(smg_arena_create(p->ctx, &scratch));
+    m.descs = SMG_ARENA_ARRAY(scratch, smg_vk_pipeline_desc, most);
+    m.pipelines = SMG_ARENA_ARRAY(scratch, smg_vk_pipeline *, most);
+    m.slots = SMG_ARENA_ARRAY(scratch, int, most);
+    smg_status status = m.descs && m.pipelines && m.slots ? SMG_OK : SMG_MEMORY;
+    if (status == SMG_OK) {
+        list_missing(p, lists, count, &m);
+        status = smg_vk_pipelines_create(p->device, m.descs, m.count, m.pipelines);
     }
-    if (made) smg_progress(p->ctx, "pipelines", (size_t)count, (size_t)count, "");
-    return SMG_OK;
+    for (int i = 0; status == SMG_OK && i < m.count; i++) p->pipelines[m.slots[i]] = m.pipelines[i];
+    smg_arena_destroy(scratch);
+    return status;
 }
 
 int smg_program_pipeline_slots(int modules) {

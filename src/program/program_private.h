@@ -89,8 +89,14 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer); /* others: n
 /* bound may be NULL for constants and derived buffers. */
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
                                    smg_vk_buffer **out_memory);
-/* program_pipelines.c: those that the steps need at these sizes (NULL: any) and that are not there yet. */
-smg_status smg_program_make_pipelines(smg_program *p, const smg_bstep *steps, int count, const int64_t *values);
+/* Steps at sizes; values NULL: any. */
+typedef struct smg_program_steps {
+    const smg_bstep *steps;
+    int count;
+    const int64_t *values;
+} smg_program_steps;
+/* program_pipelines.c: those that the steps need and that are not there yet, all at once. */
+smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *lists, int count);
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *values);
 int smg_program_pipeline_slots(int modules); /* length of the table */
 /* program_record.c */

@@ -141,7 +141,8 @@ smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     int slots = !p->timestamps ? 0 : bound->profile ? steps + 1 : 2;
     bound->barriers = 0;
     SMG_TRY(sum_work(p, bound));
-    SMG_TRY(smg_program_make_pipelines(p, list->run.items, steps, bound->values));
+    const smg_program_steps needed = {list->run.items, steps, bound->values};
+    SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
     SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->recording));
     if (slots > 0) smg_vk_record_timestamp(bound->recording, 0);
     SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps, slots > 0 && bound->profile));

@@ -96,6 +96,11 @@ typedef struct smg_vk_pipeline_desc {
 } smg_vk_pipeline_desc;
 
 smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);
+/* Many at once, built on all cores (smg_progress "pipelines", by name), each driven through what the driver puts off
+ * until a pipeline first runs. out_pipelines[i] belongs to descs[i]; on failure, which is the first in their order,
+ * there is none. */
+smg_status smg_vk_pipelines_create(smg_vk_device *dev, const smg_vk_pipeline_desc *descs, int count,
+                                   smg_vk_pipeline **out_pipelines);
 void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline); /* NULL is fine */
 
 typedef struct smg_vk_stat {

@@ -1,7 +1,9 @@
-/* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level
- * cache), cost of a dispatch and of a workgroup barrier, and the number of cores where nobody tells it
- * (how many times faster the whole device is than one workgroup). The result is kept in
- * <cache>/calibration as a target text behind a line with its hash, so that a second run reads it. */
+/* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level cache), cost of a
+ * dispatch and of a workgroup barrier. What can be asked is asked: the cores of a CPU and its cache; cores of another
+ * device that nobody tells are how many times faster the whole device is than one workgroup. Rates are rounded to
+ * steps beside the table's value, so that a machine gives the same answer each time; where even the best runs disagree
+ * somebody else is using the device, and the table's value stays. The result is kept in <cache>/calibration as a target
+ * text behind a line with its hash, so that a second run reads it. */
 #include "vulkan/vulkan_measure.h"
 
 #include <math.h>
@@ -9,80 +11,166 @@
 
 enum { SET_COUNT = 15 }; /* 4 MiB .. 512 MiB in half octaves */
 
-static const char calibration_word[] = "# smg calibration 1 ";
+static const char calibration_word[] = "# smg calibration 2 ";
+
+typedef struct measured {
+    double value; /* 0: not measured */
+    bool settled;
+} measured;
 
 typedef struct measurements {
-    double fma_rate, one_group_rate, bandwidth, cache_bandwidth, dispatch_cost, barrier_cost;
-    int64_t cache_bytes; /* 0: no cache seen */
+    measured fma_rate, one_group_rate, bandwidth, cache_bandwidth, dispatch_cost, barrier_cost;
+    int64_t cores, cache_bytes; /* 0: told by somebody, or none seen */
 } measurements;
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static smg_status measure_memory(smg_vk_bench *bench, measurements *m) {
-    double rates[SET_COUNT];
+static smg_status read_set(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, measured *out_rate) {
+    SMG_TRY(smg_vk_bench_read(bench, bytes, out_bytes, &out_rate->value));
+    out_rate->settled = bench->settled;
+    smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: %lld bytes at %.4g B/s%s", (long long)*out_bytes,
+            out_rate->value, out_rate->settled ? "" : ", not settled");
+    return SMG_OK;
+}
+
+/* Sets of growing size, until they are far larger than any cache. */
+static smg_status seek_cache(smg_vk_bench *bench, measurements *m) {
+    measured rates[SET_COUNT];
     int64_t sizes[SET_COUNT];
     int count = 0;
     for (int i = 0; i < SET_COUNT; i++) {
         double bytes = 4194304.0 * pow(2.0, i / 2.0);
         if (bytes > (double)bench->data_bytes) break;
-        SMG_TRY(smg_vk_bench_read(bench, (int64_t)bytes, &sizes[count], &rates[count]));
-        smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: %lld bytes at %.4g B/s", (long long)sizes[count],
-                rates[count]);
+        SMG_TRY(read_set(bench, (int64_t)bytes, &sizes[count], &rates[count]));
         count++;
     }
-    if (count == 0) return smg_vk_bench_read(bench, bench->data_bytes, &sizes[0], &m->bandwidth);
-    m->bandwidth = rates[count - 1];
-    m->cache_bandwidth = m->bandwidth;
+    if (count == 0) return read_set(bench, bench->data_bytes, &sizes[0], &m->bandwidth);
+    m->bandwidth = m->cache_bandwidth = rates[count - 1];
     for (int i = 0; i < count; i++)
-        if (rates[i] > m->cache_bandwidth) m->cache_bandwidth = rates[i];
-    if (m->cache_bandwidth < 1.25 * m->bandwidth) return SMG_OK;
+        if (rates[i].value > m->cache_bandwidth.value) m->cache_bandwidth = rates[i];
+    if (m->cache_bandwidth.value < 1.25 * m->bandwidth.value) return SMG_OK;
     /* Past the cache's size the rate falls slowly, because a part of the set still hits. */
     for (int i = 0; i < count; i++)
-        if (rates[i] >= 0.8 * m->cache_bandwidth) m->cache_bytes = sizes[i];
+        if (rates[i].value >= 0.8 * m->cache_bandwidth.value) m->cache_bytes = sizes[i];
     return SMG_OK;
 }
 
-/* A table's row stands for one chip, but every machine's processor differs. */
-static bool cores_told(const smg_target *target) {
-    return target->cores_from == SMG_FACT_QUERIED ||
-           (target->cores_from == SMG_FACT_TABLE && target->type != SMG_DEVICE_CPU);
+#define STREAM_BYTES (8 << 20) /* about a millisecond of a CPU's memory */
+
+/* The cache's size is known; runs are short, because other programs use the same memory. */
+static smg_status measure_cpu_memory(smg_vk_bench *bench, measurements *m) {
+    int64_t bytes = 0;
+    SMG_TRY(read_set(bench, bench->dev->target.cache_bytes / 8, &bytes, &m->cache_bandwidth));
+    SMG_TRY(smg_vk_bench_stream(bench, STREAM_BYTES, &m->bandwidth.value));
+    m->bandwidth.settled = bench->settled;
+    return SMG_OK;
 }
 
 static int64_t cores_seen(const measurements *m) {
-    double ratio = m->one_group_rate > 0 ? m->fma_rate / m->one_group_rate : 1;
+    double ratio = m->one_group_rate.value > 0 ? m->fma_rate.value / m->one_group_rate.value : 1;
     return ratio < 1 ? 1 : (int64_t)(ratio + 0.5);
+}
+
+static smg_status measure_fma(smg_vk_bench *bench, int64_t groups, measured *out_rate) {
+    SMG_TRY(smg_vk_bench_fma(bench, groups, &out_rate->value));
+    out_rate->settled = bench->settled;
+    return SMG_OK;
+}
+
+/* One core of a CPU is nearly always free for a moment, all of them seldom are. */
+static smg_status measure_cpu(smg_vk_bench *bench, measurements *m) {
+    SMG_TRY(smg_vk_bench_warm(bench, 0.05));
+    SMG_TRY(measure_fma(bench, 1, &m->one_group_rate));
+    m->fma_rate = m->one_group_rate;
+    m->fma_rate.value *= (double)bench->cores;
+    return SMG_OK;
+}
+
+/* A table's row stands for one chip. */
+static smg_status measure_gpu(smg_vk_bench *bench, measurements *m) {
+    const smg_target *target = &bench->dev->target;
+    SMG_TRY(smg_vk_bench_warm(bench, 0.7));
+    SMG_TRY(measure_fma(bench, 4096, &m->fma_rate));
+    if (target->cores_from == SMG_FACT_QUERIED || target->cores_from == SMG_FACT_TABLE) return SMG_OK;
+    SMG_TRY(measure_fma(bench, 1, &m->one_group_rate));
+    m->cores = bench->cores = cores_seen(m);
+    return SMG_OK;
+}
+
+static smg_status measure_all(smg_vk_bench *bench, measurements *m) {
+    bool cpu = bench->dev->target.type == SMG_DEVICE_CPU;
+    SMG_TRY(cpu ? measure_cpu(bench, m) : measure_gpu(bench, m));
+    SMG_TRY(smg_vk_bench_fill(bench));
+    if (cpu) return measure_cpu_memory(bench, m); /* the rest is waking threads up, which the table knows better */
+    SMG_TRY(seek_cache(bench, m));
+    SMG_TRY(smg_vk_bench_dispatch(bench, &m->dispatch_cost.value));
+    m->dispatch_cost.settled = bench->settled;
+    SMG_TRY(smg_vk_bench_barrier(bench, &m->barrier_cost.value));
+    m->barrier_cost.settled = bench->settled;
+    return SMG_OK;
 }
 
 static smg_status measure(smg_vk_device *dev, measurements *m) {
     smg_vk_bench bench;
     SMG_TRY(smg_vk_bench_create(dev, &bench));
-    bool cpu = dev->target.type == SMG_DEVICE_CPU;
-    smg_status status = smg_vk_bench_warm(&bench, cpu ? 0.05 : 0.7);
-    if (status == SMG_OK) status = smg_vk_bench_fma(&bench, cpu ? 256 : 4096, &m->fma_rate);
-    if (status == SMG_OK) status = smg_vk_bench_fma(&bench, 1, &m->one_group_rate);
-    if (status == SMG_OK && !cores_told(&dev->target)) bench.cores = cores_seen(m);
-    if (status == SMG_OK) status = smg_vk_bench_fill(&bench);
-    if (status == SMG_OK) status = measure_memory(&bench, m);
-    if (status == SMG_OK) status = smg_vk_bench_dispatch(&bench, &m->dispatch_cost);
-    if (status == SMG_OK) status = smg_vk_bench_barrier(&bench, &m->barrier_cost);
+    smg_status status = measure_all(&bench, m);
     smg_vk_bench_destroy(&bench);
     return status;
 }
 
-#define SET_MEASURED(target, field, value)                                                                             \
+/* ---- facts ------------------------------------------------------------------------------------- */
+
+#define SET_FACT(target, field, number, origin)                                                                        \
     do {                                                                                                               \
-        (target)->field = (value);                                                                                     \
-        (target)->field##_from = SMG_FACT_MEASURED;                                                                    \
+        (target)->field = (number);                                                                                    \
+        (target)->field##_from = (origin);                                                                             \
     } while (0)
 
-static void apply(smg_target *target, const measurements *m) {
-    SET_MEASURED(target, fma_rate, m->fma_rate);
-    SET_MEASURED(target, bandwidth, m->bandwidth);
-    SET_MEASURED(target, cache_bandwidth, m->cache_bandwidth > m->bandwidth ? m->cache_bandwidth : m->bandwidth);
-    SET_MEASURED(target, dispatch_cost, m->dispatch_cost);
-    SET_MEASURED(target, barrier_cost, m->barrier_cost);
-    if (m->cache_bytes > 0) SET_MEASURED(target, cache_bytes, m->cache_bytes);
-    if (!cores_told(target)) SET_MEASURED(target, cores, cores_seen(m));
+/* Octaves of a CPU, whose rates vary with what else runs; quarters of one elsewhere. */
+static double step_beside(const smg_target *target, double value, double known) {
+    double steps = target->type == SMG_DEVICE_CPU ? 1 : 4;
+    return known * pow(2.0, floor(steps * log2(value / known) + 0.5) / steps);
+}
+
+/* false: not settled, the known value stays. */
+static bool take_rate(smg_vk_device *dev, const char *name, measured rate, double *io_value,
+                      smg_fact_origin *out_origin) {
+    if (rate.value <= 0) return true;
+    if (!rate.settled) {
+        smg_log(dev->ctx, SMG_LOG_INFO, "calibrate: the device is busy: %s stays %g (%g was the best seen)", name,
+                *io_value, rate.value);
+        return false;
+    }
+    *io_value = step_beside(&dev->target, rate.value, *io_value);
+    *out_origin = SMG_FACT_MEASURED;
+    return true;
+}
+
+/* The cores and the cache that a CPU's system tells; the table's rates, for as many cores. */
+static void ask(smg_target *target) {
+    if (target->type != SMG_DEVICE_CPU) return;
+    double known = (double)target->cores;
+    int64_t cache = smg_cpu_cache_bytes();
+    SET_FACT(target, cores, smg_cpu_cores(), SMG_FACT_QUERIED);
+    if (cache > 0) SET_FACT(target, cache_bytes, cache, SMG_FACT_QUERIED);
+    target->fma_rate *= (double)target->cores / known;
+    target->bandwidth *= (double)target->cores / known;
+    target->cache_bandwidth *= (double)target->cores / known;
+}
+
+/* false: some rates are still the table's, because the device is busy. */
+static bool apply(smg_vk_device *dev, const measurements *m) {
+    smg_target *t = &dev->target;
+    bool all = true;
+    if (m->cores > 0) SET_FACT(t, cores, m->cores, SMG_FACT_MEASURED);
+    if (m->cache_bytes > 0) SET_FACT(t, cache_bytes, m->cache_bytes, SMG_FACT_MEASURED);
+    all = take_rate(dev, "fma_rate", m->fma_rate, &t->fma_rate, &t->fma_rate_from) && all;
+    all = take_rate(dev, "bandwidth", m->bandwidth, &t->bandwidth, &t->bandwidth_from) && all;
+    all = take_rate(dev, "cache_bandwidth", m->cache_bandwidth, &t->cache_bandwidth, &t->cache_bandwidth_from) && all;
+    all = take_rate(dev, "dispatch_cost", m->dispatch_cost, &t->dispatch_cost, &t->dispatch_cost_from) && all;
+    all = take_rate(dev, "barrier_cost", m->barrier_cost, &t->barrier_cost, &t->barrier_cost_from) && all;
+    if (t->cache_bandwidth < t->bandwidth) t->cache_bandwidth = t->bandwidth;
+    return all;
 }
 
 /* ---- cache file ------------------------------------------------------------------------------ */
@@ -99,12 +187,12 @@ static char *cache_path(smg_vk_device *dev) {
 
 static void take_measured(smg_target *target, const smg_target *from) {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \
-    if (from->field##_from == SMG_FACT_MEASURED) SET_MEASURED(target, field, from->field);
+    if (from->field##_from == SMG_FACT_MEASURED) SET_FACT(target, field, from->field, SMG_FACT_MEASURED);
     SMG_TARGET_FACTS(SMG_TARGET_FIELD)
 #undef SMG_TARGET_FIELD
 }
 
-/* `text` is "# smg calibration 1 <16 digits>\n" and what the digits are the hash of. */
+/* `text` is "# smg calibration 2 <16 digits>\n" and what the digits are the hash of. */
 static bool text_valid(const char *text, const char **out_body) {
     size_t length = sizeof calibration_word - 1;
     if (strncmp(text, calibration_word, length) != 0) return false;
@@ -166,16 +254,19 @@ static void write_cache(smg_vk_device *dev, const char *path) {
 
 smg_status smg_vk_calibrate(smg_vk_device *dev) {
     SMG_TRY(smg_vk_check_alive(dev));
-    if (dev->target.bandwidth_from == SMG_FACT_MEASURED) return SMG_OK;
+    if (dev->calibrated) return SMG_OK;
     const char *path = cache_path(dev);
     if (!path && smg_context_cache_dir(dev->ctx)[0]) return SMG_MEMORY;
-    if (read_cache(dev, path)) return SMG_OK;
+    ask(&dev->target);
+    dev->calibrated = read_cache(dev, path);
+    if (dev->calibrated) return SMG_OK;
     smg_progress(dev->ctx, "calibrate", 0, 1, "device");
     measurements m = {0};
     SMG_TRY(measure(dev, &m));
-    apply(&dev->target, &m);
+    bool settled = apply(dev, &m);
     SMG_TRY(smg_target_verify(dev->ctx, &dev->target));
-    write_cache(dev, path);
+    dev->calibrated = true;
+    if (settled) write_cache(dev, path); /* else measured again next time */
     smg_progress(dev->ctx, "calibrate", 1, 1, "device");
     return SMG_OK;
 }

@@ -16,9 +16,9 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     smg_vk_instance *instance = user;
     if (!(types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return VK_FALSE;
     const char *text = data && data->pMessage ? data->pMessage : "(no text)";
-    if (instance->validation_messages++ == 0)
+    if (atomic_fetch_add(&instance->validation_messages, 1) == 0)
         snprintf(instance->validation_first, sizeof instance->validation_first, "%s", text);
-    smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s", text);
+    if (!instance->building) smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s", text);
     return VK_FALSE;
 }
 

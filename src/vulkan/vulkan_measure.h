@@ -12,6 +12,9 @@ typedef struct smg_vk_bench {
     int64_t fma_size;  /* workgroup size of fma */
     int64_t read_size; /* of the others */
     int64_t cores;     /* for as many workgroups as run at once */
+    double goal;       /* seconds that one run takes about */
+    int tries;         /* runs of each experiment; the best counts */
+    bool settled;      /* the best runs of the last experiment agree; where not, somebody else is using the device */
 } smg_vk_bench;
 
 smg_status smg_vk_bench_create(smg_vk_device *dev, smg_vk_bench *out_bench);
@@ -25,6 +28,8 @@ smg_status smg_vk_bench_warm(smg_vk_bench *bench, double seconds);
 smg_status smg_vk_bench_fma(smg_vk_bench *bench, int64_t groups, double *out_rate);
 /* Bytes a second, reading `bytes` again and again (rounded down; `out_bytes` is the set that was used). */
 smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_bytes, double *out_rate);
+/* Bytes a second of a stretch of about so many bytes that was not read lately, over and over another one. */
+smg_status smg_vk_bench_stream(smg_vk_bench *bench, int64_t bytes, double *out_rate);
 smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds);
 smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
 

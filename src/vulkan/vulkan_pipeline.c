@@ -91,8 +91,9 @@ static smg_status create_layouts(smg_vk_pipeline *pipeline) {
     return smg_vk_result(dev, result, "vkCreatePipelineLayout", pipeline->name);
 }
 
-static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc, VkShaderModule module) {
-    smg_vk_device *dev = pipeline->dev;
+/* Touches neither context nor device (smg_vk_pipeline_build). */
+void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
+    const smg_vk_device *dev = pipeline->dev;
     VkSpecializationMapEntry entries[MAX_CONSTANTS];
     for (int i = 0; i < desc->constant_count; i++)
         entries[i] = (VkSpecializationMapEntry){(uint32_t)i, (uint32_t)i * 4u, 4};
@@ -114,7 +115,7 @@ static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = desc->subgroup_size && choice ? &required : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = module,
+                  .module = pipeline->module,
                   .pName = "main",
                   .pSpecializationInfo = desc->constant_count ? &constants : NULL},
         .layout = pipeline->layout,
@@ -122,30 +123,23 @@ static smg_status create_handle(smg_vk_pipeline *pipeline, const smg_vk_pipeline
     if (desc->full_subgroups && selectable)
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     if (pipeline->has_stats) info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
-    dev->cache_used = true;
-    VkResult result = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
-    if (result != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
-    return smg_vk_result(dev, result, "vkCreateComputePipelines", pipeline->name);
+    pipeline->built = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
+    if (pipeline->built != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
 }
 
-static smg_status create_all(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
-    smg_vk_device *dev = pipeline->dev;
-    SMG_TRY(create_layouts(pipeline));
+static smg_status create_module(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
     const VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = desc->word_count * 4u,
         .pCode = desc->words,
     };
-    VkShaderModule module = VK_NULL_HANDLE;
-    VkResult result = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &module);
-    SMG_TRY(smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name));
-    smg_status status = create_handle(pipeline, desc, module);
-    dev->fn.DestroyShaderModule(dev->handle, module, NULL);
-    return status;
+    smg_vk_device *dev = pipeline->dev;
+    VkResult result = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &pipeline->module);
+    if (result != VK_SUCCESS) pipeline->module = VK_NULL_HANDLE;
+    return smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name);
 }
 
-smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,
-                                  smg_vk_pipeline **out_pipeline) {
+smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline) {
     *out_pipeline = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
     SMG_TRY(check_counts(dev, desc));
@@ -154,11 +148,40 @@ smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc
     smg_vk_pipeline *pipeline = smg_alloc(dev->ctx, 1, sizeof *pipeline);
     if (!pipeline) return SMG_MEMORY;
     pipeline->dev = dev;
+    pipeline->built = VK_NOT_READY;
     pipeline->binding_count = desc->binding_count;
     pipeline->push_bytes = desc->push_bytes;
     pipeline->has_stats = dev->keep_stats && dev->features.statistics.pipelineExecutableInfo;
     snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
-    smg_status status = create_all(pipeline, desc);
+    dev->cache_used = true;
+    smg_status status = create_layouts(pipeline);
+    if (status == SMG_OK) status = create_module(pipeline, desc);
+    if (status != SMG_OK) {
+        smg_vk_pipeline_destroy(pipeline);
+        return status;
+    }
+    *out_pipeline = pipeline;
+    return SMG_OK;
+}
+
+static void drop_module(smg_vk_pipeline *pipeline) {
+    smg_vk_device *dev = pipeline->dev;
+    if (pipeline->module) dev->fn.DestroyShaderModule(dev->handle, pipeline->module, NULL);
+    pipeline->module = VK_NULL_HANDLE;
+}
+
+smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline) {
+    drop_module(pipeline);
+    return smg_vk_result(pipeline->dev, pipeline->built, "vkCreateComputePipelines", pipeline->name);
+}
+
+smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,
+                                  smg_vk_pipeline **out_pipeline) {
+    smg_vk_pipeline *pipeline = NULL;
+    *out_pipeline = NULL;
+    SMG_TRY(smg_vk_pipeline_begin(dev, desc, &pipeline));
+    smg_vk_pipeline_build(pipeline, desc);
+    smg_status status = smg_vk_pipeline_end(pipeline);
     if (status != SMG_OK) {
         smg_vk_pipeline_destroy(pipeline);
         return status;
@@ -170,6 +193,7 @@ smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc
 void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline) {
     if (!pipeline) return;
     smg_vk_device *dev = pipeline->dev;
+    drop_module(pipeline);
     if (pipeline->handle) dev->fn.DestroyPipeline(dev->handle, pipeline->handle, NULL);
     if (pipeline->layout) dev->fn.DestroyPipelineLayout(dev->handle, pipeline->layout, NULL);
     if (pipeline->set_layout) dev->fn.DestroyDescriptorSetLayout(dev->handle, pipeline->set_layout, NULL);

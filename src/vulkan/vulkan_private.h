@@ -10,6 +10,8 @@
 
 #include "vulkan/vulkan.h"
 
+#include <stdatomic.h>
+
 /* clang-format off */
 #define SMG_VK_INSTANCE_FUNCTIONS(X)                                                               \
     X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties)                  \
@@ -68,7 +70,8 @@ typedef struct smg_vk_instance {
     uint32_t api_version; /* what was asked for */
     VkDebugUtilsMessengerEXT messenger;
     bool validation;
-    int validation_messages;
+    atomic_int validation_messages;
+    bool building;              /* pipelines, on threads that must not log */
     char validation_first[400]; /* the first of them, cut */
 } smg_vk_instance;
 
@@ -204,7 +207,8 @@ struct smg_vk_device {
     VkCommandPool pool;
     VkPipelineCache cache;
     uint64_t cache_hash; /* of the data that was read from disk */
-    bool cache_used;     /* a pipeline was made since */
+    bool calibrated;
+    bool cache_used; /* a pipeline was made since */
     smg_vk_buffer *staging;
     smg_vk_transfer transfer[2];
     smg_target target;
@@ -235,11 +239,22 @@ struct smg_vk_pipeline {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
     VkPipeline handle;
+    VkShaderModule module; /* until it is built */
+    VkResult built;
     int binding_count;
     int push_bytes;
     bool has_stats;
     char name[96];
 };
+
+/* In three steps, of which only the second takes time and may run on any thread: it touches neither context nor
+ * device. A pipeline that began is destroyed like any other. */
+smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);
+void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc);
+smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline);
+/* A dispatch of no workgroups: the driver finishes the pipeline, and nothing runs. */
+void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                             int binding_count, const void *push, int push_bytes);
 
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);

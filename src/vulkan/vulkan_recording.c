@@ -224,6 +224,13 @@ void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeli
     rec->dev->fn.CmdDispatch(rec->commands, (uint32_t)gx, (uint32_t)gy, (uint32_t)gz);
 }
 
+void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                             int binding_count, const void *push, int push_bytes) {
+    if (!recording_open(rec)) return;
+    fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
+    if (rec->status == SMG_OK) rec->dev->fn.CmdDispatch(rec->commands, 0, 1, 1);
+}
+
 static smg_status check_range(smg_vk_recording *rec, const char *what, const smg_vk_buffer *buffer, int64_t offset,
                               int64_t bytes) {
     if (offset >= 0 && bytes > 0 && offset <= buffer->bytes && bytes <= buffer->bytes - offset) return SMG_OK;
