@@ -119,6 +119,28 @@ void smg_text_add_json_n(smg_text *text, const char *string, size_t length); /* 
 const char *smg_text_cstr(const smg_text *text);
 smg_status smg_text_status(const smg_text *text);
 
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+/* Fixed width, little-endian; a string is its length and its bytes. */
+void smg_text_add_u32(smg_text *text, uint32_t value);
+void smg_text_add_u64(smg_text *text, uint64_t value);
+void smg_text_add_string(smg_text *text, const char *string);
+
+/* Reads what these wrote, from bytes of any origin. Sticky: after the first thing that is not there or not in its range
+ * everything reads as the least value, or NULL. */
+typedef struct smg_reader {
+    const uint8_t *at;
+    size_t left;
+    bool failed;
+} smg_reader;
+uint32_t smg_reader_u32(smg_reader *r);
+uint64_t smg_reader_u64(smg_reader *r);
+int smg_reader_int(smg_reader *r, int low, int high); /* low: of the range, where it is outside */
+/* How many things of at least `least` (> 0) bytes each follow: never more than the bytes that are left. */
+int smg_reader_count(smg_reader *r, size_t least);
+const uint8_t *smg_reader_raw(smg_reader *r, size_t count); /* not aligned */
+char *smg_reader_string(smg_reader *r, smg_arena *arena);   /* NULL also when memory is out */
+
 /* ---- hash and map ------------------------------------------------------------------------- */
 
 #define SMG_HASH_SEED UINT64_C(0x9e3779b97f4a7c15)

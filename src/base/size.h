@@ -65,4 +65,9 @@ smg_status smg_size_parse(smg_sizes *s, const char **cursor, smg_size *out_size)
 /* The same size in another pool; symbols are matched by name, bounds of new ones are copied. */
 smg_size smg_size_import(smg_sizes *to, const smg_sizes *from, smg_size a);
 
+/* The pool as bytes, and back: every size keeps its id. FORMAT: the bytes are no pool. */
+void smg_sizes_write(const smg_sizes *s, smg_text *out);
+smg_status smg_sizes_read(smg_reader *r, smg_arena *arena, smg_sizes **out_sizes);
+int smg_sizes_count(const smg_sizes *s); /* ids are below it */
+
 #endif

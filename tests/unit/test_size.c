@@ -107,6 +107,68 @@ static void text_round_trips(void **state) {
     assert_prints(f, parse(f, "-s-1"), "-s-1");
 }
 
+static bool same_text(fixture *f, const smg_sizes *other, smg_size size) {
+    smg_text a, b;
+    smg_text_init(&a, f->ctx);
+    smg_text_init(&b, f->ctx);
+    smg_size_print(f->s, size, &a);
+    smg_size_print(other, size, &b);
+    bool same = strcmp(smg_text_cstr(&a), smg_text_cstr(&b)) == 0;
+    smg_text_free(&a);
+    smg_text_free(&b);
+    return same;
+}
+
+static void bytes_round_trip(void **state) {
+    fixture *f = *state;
+    smg_text text;
+    smg_sizes *read = NULL;
+    parse(f, "mod(s,4)+min(s,t*b)*floor(min(s,7)/b)-3");
+    smg_text_init(&text, f->ctx);
+    smg_sizes_write(f->s, &text);
+    assert_int_equal(smg_text_status(&text), SMG_OK);
+    smg_reader r = {.at = (const uint8_t *)text.data, .left = text.length};
+    assert_int_equal(smg_sizes_read(&r, f->arena, &read), SMG_OK);
+    assert_int_equal(r.left, 0);
+    assert_int_equal(smg_sizes_count(read), smg_sizes_count(f->s));
+    for (smg_size i = 0; i < smg_sizes_count(read); i++) assert_true(same_text(f, read, i));
+    for (size_t cut = 0; cut < text.length; cut++) {
+        r = (smg_reader){.at = (const uint8_t *)text.data, .left = cut};
+        assert_int_equal(smg_sizes_read(&r, f->arena, &read), SMG_FORMAT);
+        smg_context_clear_error(f->ctx);
+    }
+    smg_text_free(&text);
+}
+
+/* min(min(..), min(..)) to a depth at which a walk through all of it would not end. */
+static void a_size_of_too_many_parts_is_refused(void **state) {
+    fixture *f = *state;
+    smg_text text;
+    smg_sizes *read = NULL;
+    smg_text_init(&text, f->ctx);
+    smg_text_add_u32(&text, 1);
+    smg_text_add_string(&text, "s");
+    smg_text_add_u64(&text, 9);
+    smg_text_add_u32(&text, 41);
+    for (uint32_t i = 0; i < 41; i++) {
+        smg_text_add_u32(&text, i == 0 ? 0 : 1 + (uint32_t)SMG_SIZE_MIN);
+        smg_text_add_u32(&text, i);
+        smg_text_add_u32(&text, i);
+    }
+    smg_text_add_u32(&text, 42);
+    smg_text_add_u32(&text, 0);
+    for (uint32_t i = 0; i < 41; i++) {
+        smg_text_add_u32(&text, 1);
+        smg_text_add_u64(&text, 1);
+        smg_text_add_u32(&text, 1);
+        smg_text_add_u32(&text, i);
+    }
+    smg_reader r = {.at = (const uint8_t *)text.data, .left = text.length};
+    assert_int_equal(smg_sizes_read(&r, f->arena, &read), SMG_FORMAT);
+    smg_context_clear_error(f->ctx);
+    smg_text_free(&text);
+}
+
 static void bad_text_is_refused(void **state) {
     fixture *f = *state;
     static const char *const bad[] = {"",
@@ -250,6 +312,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(division_takes_out_what_divides, setup, teardown),
         cmocka_unit_test_setup_teardown(divisions_of_divisions_are_one, setup, teardown),
         cmocka_unit_test_setup_teardown(text_round_trips, setup, teardown),
+        cmocka_unit_test_setup_teardown(bytes_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_size_of_too_many_parts_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
