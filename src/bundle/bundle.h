@@ -1,9 +1,10 @@
 /* bundle: the flat plan format that the runtime takes: no graph, no op, no kernel in it.
  *
- * Takes:    nothing; compile/ fills it in from a plan, program/ reads it.
- * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules.
- * Promises: plain data in one arena; every index in range after smg_bundle_verify.
- * Does not: interpret itself, or lie in files.
+ * Takes:    nothing, compile/ fills it in from a plan, program/ reads it; or its own bytes.
+ * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules; bytes without weights.
+ * Promises: plain data in one arena; every index in range after smg_bundle_verify and after smg_bundle_read, whatever
+ *           the bytes were.
+ * Does not: interpret itself, or know where its bytes are kept.
  */
 #ifndef SMG_BUNDLE_H
 #define SMG_BUNDLE_H
@@ -41,6 +42,7 @@ typedef struct smg_bbuffer {
     smg_size dims[SMG_BUNDLE_RANK];
     smg_size elements;
     const void *data; /* CONSTANT: host bytes, borrowed until the program is made */
+    int source;       /* CONSTANT: whose bytes they are, as the caller counts; -1: the bundle's own, written with it */
     int variant;      /* TEMPORARY: whose run list it belongs to */
     int first, last;  /* TEMPORARY: steps of that list that write and last read it */
 } smg_bbuffer;
@@ -79,6 +81,7 @@ typedef struct smg_bmodule {
     int local_size; /* invocations, in x */
     int subgroup;   /* required size with full subgroups; 1: any */
     uint64_t hash;
+    uint64_t text[2]; /* two hashes of what it was compiled from: the same text is the same module */
 } smg_bmodule;
 
 /* One run list. Every list is right for all sizes; the guard tells for which it was made. */
@@ -99,6 +102,20 @@ typedef struct smg_bundle {
 } smg_bundle;
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+/* ---- as bytes (bundle_bytes.c) ---- */
+
+/* The bundle without the data of constants that have a source. */
+void smg_bundle_write(const smg_bundle *bundle, smg_text *out);
+/* Where the data of constants comes from: host bytes of `elements` in this storage, NULL when the source is none. */
+typedef struct smg_bundle_constants {
+    const void *(*find)(void *user, int source, smg_storage storage, int64_t elements);
+    void *user;
+} smg_bundle_constants;
+/* Verified; all of it in the arena but data that has a source. FORMAT: damaged, of another version, or a source is not
+ * what it was. */
+smg_status smg_bundle_read(smg_arena *arena, const void *bytes, size_t size, const smg_bundle_constants *from,
+                           smg_bundle **out_bundle);
+
 /* Does the step's even form serve at these sizes? */
 bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values);
 /* The first variant whose guard holds at these sizes, else 0. */

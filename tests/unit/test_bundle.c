@@ -1,0 +1,256 @@
+/* A bundle as bytes: what is read is what was written; damage is noticed; bytes that only look right (their hash is
+ * mended) are refused or read, never believed. The seeds of the fuzzer are of the version that is read today. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "bundle/bundle.h"
+
+enum { HEADER_BYTES = 32, WEIGHT_SOURCE = 3 };
+
+static const float own_data[] = {0.5f, -2.0f}, weight_data[] = {1, 2, 3, 4, 5, 6, 7, 8};
+static const uint32_t words[] = {0x07230203u, 0x00010300u, 0, 8, 0};
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_bundle bundle;
+} fixture;
+
+static smg_size size_of(fixture *f, const char *text) {
+    smg_size size = SMG_SIZE_NONE;
+    assert_int_equal(smg_size_parse(f->bundle.sizes, &text, &size), SMG_OK);
+    return size;
+}
+
+static smg_bbuffer *add_buffer(fixture *f, const char *name, smg_buffer_kind kind, const char *rows, const char *all) {
+    smg_bbuffer *b = SMG_ARRAY_PUSH(f->arena, &f->bundle.buffers);
+    assert_non_null(b);
+    *b = (smg_bbuffer){.name = name, .kind = kind, .rank = 2, .first = -1, .last = -1, .source = -1};
+    b->dims[0] = size_of(f, rows);
+    b->dims[1] = size_of(f, "4");
+    b->elements = size_of(f, all);
+    return b;
+}
+
+static void add_step(fixture *f, smg_bstep *s, const char *name, int module, int read, int written) {
+    *s = (smg_bstep){.name = name, .module = module, .binding_count = 2, .push_count = 1, .grid_count = 1};
+    s->bindings = SMG_ARENA_ARRAY(f->arena, smg_bbinding, 2);
+    s->bindings[0] = (smg_bbinding){read, false};
+    s->bindings[1] = (smg_bbinding){written, true};
+    s->push_symbols = SMG_ARENA_ARRAY(f->arena, int, 1);
+    s->push_symbols[0] = 1;
+    s->grid_extent = SMG_ARENA_ARRAY(f->arena, smg_size, 1);
+    s->grid_tile = SMG_ARENA_ARRAY(f->arena, int64_t, 1);
+    s->grid_extent[0] = size_of(f, "floor(n/2)+s");
+    s->grid_tile[0] = 64;
+    s->estimate = 1.5e-6;
+    s->bytes = size_of(f, "1000");
+    s->flops = size_of(f, "0");
+}
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    f.bundle.arena = f.arena;
+    assert_int_equal(smg_sizes_create(f.arena, &f.bundle.sizes), SMG_OK);
+    size_of(&f, "n+s");
+    smg_size_symbol_set_max(f.bundle.sizes, 0, 512);
+    add_buffer(&f, "x", SMG_BUFFER_INPUT, "n", "4*n");
+    smg_bbuffer *weight = add_buffer(&f, "w", SMG_BUFFER_CONSTANT, "2", "8");
+    weight->source = WEIGHT_SOURCE;
+    weight->data = weight_data;
+    add_buffer(&f, "folded", SMG_BUFFER_CONSTANT, "2", "2")->data = own_data;
+    add_buffer(&f, "d", SMG_BUFFER_DERIVED, "2", "8");
+    smg_bbuffer *kept = add_buffer(&f, "t", SMG_BUFFER_TEMPORARY, "n", "4*n");
+    kept->first = 0;
+    kept->last = 1;
+    add_buffer(&f, "y", SMG_BUFFER_OUTPUT, "min(n,s)", "4*min(n,s)");
+    for (int i = 0; i < 2; i++) {
+        smg_bmodule *m = SMG_ARRAY_PUSH(f.arena, &f.bundle.modules);
+        *m = (smg_bmodule){.name = "k", .words = words, .word_count = 5, .local_size = 32 << i, .subgroup = 1 + i};
+        m->text[0] = 7;
+        m->text[1] = (uint64_t)i << 40;
+    }
+    add_step(&f, SMG_ARRAY_PUSH(f.arena, &f.bundle.prepare), "p0", 0, 1, 3);
+    for (int i = 0; i < 2; i++) {
+        smg_bvariant *v = SMG_ARRAY_PUSH(f.arena, &f.bundle.variants);
+        *v = (smg_bvariant){.measure = size_of(&f, "n*s"), .low = i == 0 ? 0 : 101, .high = i == 0 ? 100 : INT64_MAX};
+        v->made = i == 0;
+    }
+    smg_bvariant *v = &f.bundle.variants.items[0];
+    add_step(&f, SMG_ARRAY_PUSH(f.arena, &v->run), "k0", 0, 0, 4);
+    add_step(&f, SMG_ARRAY_PUSH(f.arena, &v->run), "k1", 1, 4, 5);
+    smg_bstep *last = &v->run.items[1];
+    last->even_count = last->address_count = 1;
+    last->even_size = last->grid_extent;
+    last->even_by = last->grid_tile;
+    last->address_bindings = SMG_ARENA_ARRAY(f.arena, int, 1);
+    last->diagnostics = true;
+    if (smg_bundle_verify(f.ctx, &f.bundle) != SMG_OK) fail_msg("%s", smg_context_error(f.ctx));
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static const void *find_weight(void *user, int source, smg_storage storage, int64_t elements) {
+    (void)user;
+    return source == WEIGHT_SOURCE && storage == SMG_STORE_F32 && elements == 8 ? weight_data : NULL;
+}
+
+static const smg_bundle_constants constants = {.find = find_weight};
+
+/* In memory of exactly this size, so that a sanitizer sees the first byte too many. */
+static smg_status read_exactly(fixture *f, const char *bytes, size_t size, smg_arena *arena, smg_bundle **out) {
+    char *copy = malloc(size + (size == 0));
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    smg_status status = smg_bundle_read(arena, copy, size, &constants, out);
+    free(copy);
+    if (status != SMG_OK) {
+        assert_string_not_equal(smg_context_error(f->ctx), "");
+        assert_null(*out);
+    }
+    smg_context_clear_error(f->ctx);
+    return status;
+}
+
+static smg_status try_read(fixture *f, const char *bytes, size_t size) {
+    smg_arena *arena = NULL;
+    smg_bundle *bundle = NULL;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_status status = read_exactly(f, bytes, size, arena, &bundle);
+    smg_arena_destroy(arena);
+    return status;
+}
+
+static void write(fixture *f, const smg_bundle *bundle, smg_text *text) {
+    smg_text_init(text, f->ctx);
+    smg_bundle_write(bundle, text);
+    assert_int_equal(smg_text_status(text), SMG_OK);
+}
+
+static void what_is_read_is_what_was_written(void **state) {
+    fixture *f = *state;
+    smg_text first, second;
+    smg_bundle *b = NULL;
+    write(f, &f->bundle, &first);
+    assert_int_equal(read_exactly(f, first.data, first.length, f->arena, &b), SMG_OK);
+    write(f, b, &second);
+    assert_int_equal(first.length, second.length);
+    assert_memory_equal(first.data, second.data, first.length);
+    assert_ptr_equal(b->buffers.items[1].data, weight_data);
+    assert_memory_equal(b->buffers.items[2].data, own_data, sizeof(own_data));
+    assert_string_equal(b->buffers.items[5].name, "y");
+    assert_int_equal(smg_size_symbol_max(b->sizes, 0), 512);
+    assert_int_equal(b->variants.items[0].run.count, 2);
+    assert_false(b->variants.items[1].made);
+    assert_int_equal(smg_bundle_choose(b, (int64_t[]){20, 6}), 1);
+    assert_true(smg_bundle_even(b, &b->variants.items[0].run.items[1], (int64_t[]){100, 14}));
+    assert_true(b->variants.items[0].run.items[1].diagnostics);
+    assert_memory_equal(b->modules.items[1].words, words, sizeof(words));
+    smg_text_free(&first);
+    smg_text_free(&second);
+}
+
+static void damage_is_noticed(void **state) {
+    fixture *f = *state;
+    smg_text text;
+    write(f, &f->bundle, &text);
+    for (size_t cut = 0; cut < text.length; cut++) assert_int_equal(try_read(f, text.data, cut), SMG_FORMAT);
+    for (size_t bit = 0; bit < 8 * text.length; bit++) {
+        text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
+        assert_int_equal(try_read(f, text.data, text.length), SMG_FORMAT);
+        text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
+    }
+    smg_text_addf(&text, "more");
+    assert_int_equal(try_read(f, text.data, text.length), SMG_FORMAT);
+    smg_text_free(&text);
+}
+
+static void mend_hash(smg_text *text) {
+    uint64_t hash = smg_hash_bytes(SMG_HASH_SEED, text->data + HEADER_BYTES, text->length - HEADER_BYTES);
+    for (size_t i = 0; i < 8; i++) text->data[HEADER_BYTES - 8 + i] = (char)(uint8_t)(hash >> (8 * i));
+}
+
+/* Every byte of the content takes values that counts, indices and sizes break on. */
+static void bytes_that_look_right_are_not_believed(void **state) {
+    fixture *f = *state;
+    static const uint8_t odd[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+    smg_text text;
+    int refused = 0, taken = 0;
+    write(f, &f->bundle, &text);
+    for (size_t at = HEADER_BYTES; at < text.length; at++) {
+        char before = text.data[at];
+        for (size_t i = 0; i < SMG_COUNT_OF(odd); i++) {
+            text.data[at] = (char)odd[i];
+            mend_hash(&text);
+            smg_status status = try_read(f, text.data, text.length);
+            assert_true(status == SMG_OK || status == SMG_FORMAT);
+            refused += status == SMG_FORMAT;
+            taken += status == SMG_OK;
+        }
+        text.data[at] = before;
+    }
+    print_message("%d refused, %d read\n", refused, taken);
+    assert_true(refused > 500 && taken > 100);
+    smg_text_free(&text);
+}
+
+static void wrong_bundles_are_refused(void **state) {
+    fixture *f = *state;
+    smg_text text;
+    f->bundle.buffers.items[1].source = WEIGHT_SOURCE + 1; /* a constant that the caller does not have */
+    write(f, &f->bundle, &text);
+    assert_int_equal(try_read(f, text.data, text.length), SMG_FORMAT);
+    smg_text_free(&text);
+    f->bundle.buffers.items[1].source = WEIGHT_SOURCE;
+    f->bundle.variants.items[0].run.items[0].bindings[0].buffer = 99;
+    write(f, &f->bundle, &text);
+    assert_int_equal(try_read(f, text.data, text.length), SMG_FORMAT);
+    smg_text_free(&text);
+    f->bundle.variants.items[0].run.items[0].bindings[0].buffer = 0;
+}
+
+/* When the format changes, the seed below the test output takes the place of tests/fuzz/corpus/bundle/steps. */
+static void seeds_are_of_this_version(void **state) {
+    fixture *f = *state;
+    const char *output = getenv("SMG_TEST_OUTPUT");
+    smg_text text;
+    char *seed = NULL;
+    size_t size = 0;
+    if (output == NULL) skip();
+    write(f, &f->bundle, &text);
+    const char *path = smg_path_join(f->arena, output, "bundle-seed");
+    assert_int_equal(smg_file_write_atomic(f->ctx, path, text.data, text.length), SMG_OK);
+    if (smg_file_read(f->ctx, "tests/fuzz/corpus/bundle/steps", &seed, &size) != SMG_OK)
+        fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(size, text.length);
+    assert_memory_equal(seed, text.data, size);
+    smg_free(f->ctx, seed, size + 1);
+    smg_text_free(&text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_read_is_what_was_written),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(bytes_that_look_right_are_not_believed),
+        cmocka_unit_test(wrong_bundles_are_refused),
+        cmocka_unit_test(seeds_are_of_this_version),
+    };
+    return cmocka_run_group_tests_name("bundle", tests, setup, teardown);
+}
