@@ -47,6 +47,18 @@ typedef struct smg_graph_output_row {
     smg_node_id node;
 } smg_graph_output_row;
 
+/* Rewriting reads the elements of constants of at most so many; of larger ones it asks the question below, no more. */
+#define SMG_HOST_ELEMENTS 65536
+
+/* What rewriting asked of the contents of a larger f32 constant: are all elements finite and far from the ends of the
+ * exponents (and not 0)? The rewritten graph is right only for constants of which the answer is the same. */
+typedef struct smg_content_fact {
+    const void *data;
+    int64_t elements;
+    bool no_zero;
+    bool holds;
+} smg_content_fact;
+
 struct smg_graph {
     smg_context *ctx;
     smg_arena *arena;
@@ -54,7 +66,8 @@ struct smg_graph {
     const char *name;
     SMG_ARRAY(smg_node) nodes;
     SMG_ARRAY(smg_graph_output_row) outputs;
-    smg_status status; /* of the builders */
+    SMG_ARRAY(smg_content_fact) facts; /* of a rewritten graph */
+    smg_status status;                 /* of the builders */
     bool finished;
 };
 
@@ -110,6 +123,8 @@ void smg_host_set(smg_type type, void *data, int64_t index, double value);
 
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */
+/* What rewriting and planning may look at: the same, names, and contents of constants of at most SMG_HOST_ELEMENTS. */
+smg_status smg_graph_key(const smg_graph *g, uint64_t seed, uint64_t *out_key);
 
 /* ---- rewrites (graph_rewrite*.c) ---------------------------------------------------------------- */
 
@@ -124,6 +139,9 @@ typedef struct smg_rewrite_report {
 /* Canonicalise, fold small constants, algebra, common subexpressions, dead code; to a fixed point.
  * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
 smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
+
+/* The answer for these elements. */
+bool smg_graph_content_holds(const void *data, int64_t elements, bool no_zero);
 
 /* Constants of more than `limit` bytes on the device as parts that fit (graph_split.c), in a new graph that borrows
  * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define MAX_ELEMENTS 4096 /* of a constant that is looked at */
+#define MAX_ELEMENTS 4096 /* of a constant that is looked at; not more than SMG_HOST_ELEMENTS */
 #define MAX_DEPTH 8       /* of an operation's expression */
 
 static const index_form unknown = {.known = false};

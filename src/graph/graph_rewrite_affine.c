@@ -19,6 +19,14 @@ static bool in_range(double value) {
     return isfinite(value) && size <= LARGEST && (size >= SMALLEST || !(size > 0.0));
 }
 
+bool smg_graph_content_holds(const void *data, int64_t elements, bool no_zero) {
+    for (int64_t i = 0; i < elements; i++) {
+        double value = smg_host_get(SMG_TYPE_F32, data, i);
+        if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
+    }
+    return true;
+}
+
 static bool is_host_constant(const smg_node *n) {
     return smg_op_is_constant(n->op) && n->data != NULL && n->type == SMG_TYPE_F32;
 }
@@ -31,13 +39,19 @@ static int64_t elements_of(const rewriter *r, const smg_node *n) {
     return count;
 }
 
+/* Answers about large constants are kept with the graph: who keeps what was made of it has to ask them again. */
 static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
     int64_t count = elements_of(r, n);
-    for (int64_t i = 0; i < count; i++) {
-        double value = smg_host_get(n->type, n->data, i);
-        if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
+    if (count <= SMG_HOST_ELEMENTS) return count >= 0 && smg_graph_content_holds(n->data, count, no_zero);
+    for (int i = 0; i < r->g->facts.count; i++) {
+        const smg_content_fact *fact = &r->g->facts.items[i];
+        if (fact->data == n->data && fact->elements == count && fact->no_zero == no_zero) return fact->holds;
     }
-    return count >= 0;
+    smg_content_fact *fact = SMG_ARRAY_PUSH(r->g->arena, &r->g->facts);
+    if (fact == NULL) return false; /* memory is out, which the arena's context says */
+    *fact = (smg_content_fact){.data = n->data, .elements = count, .no_zero = no_zero};
+    fact->holds = smg_graph_content_holds(n->data, count, no_zero);
+    return fact->holds;
 }
 
 /* ---- which axes of the product a scale runs along ---------------------------------------------- */

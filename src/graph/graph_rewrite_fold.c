@@ -2,8 +2,6 @@
  * left to the device's prepare list; a broadcast is never folded, it would only store copies. */
 #include "graph/graph_rewrite.h"
 
-#define MAX_ELEMENTS 65536
-
 void smg_rewriter_become_number(smg_node *node, double value) {
     smg_node number = {.op = SMG_OP_FILL,
                        .type = node->type,
@@ -40,7 +38,7 @@ static bool is_small(const rewriter *r, const smg_node *node) {
     int64_t count = 1, extent;
     for (int i = 0; i < node->rank; i++) {
         if (!smg_size_is_const(r->g->sizes, node->dims[i], &extent)) return false;
-        if (!smg_mul_i64(count, extent, &count) || count > MAX_ELEMENTS) return false;
+        if (!smg_mul_i64(count, extent, &count) || count > SMG_HOST_ELEMENTS) return false;
     }
     return true;
 }

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#define MAX_ELEMENTS 4096 /* of a constant that is looked at */
+#define MAX_ELEMENTS 4096 /* of a constant that is looked at; not more than SMG_HOST_ELEMENTS */
 #define MAX_WEIGHT 16     /* sums in a bound; longer ones are not followed */
 
 static const int_range unknown = {SMG_SIZE_NONE, SMG_SIZE_NONE, 0};

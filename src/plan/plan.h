@@ -14,6 +14,11 @@
 #include "kernel/kernel.h"
 #include "target/target.h"
 
+/* Of the search: what is tried, and what prices say. Raise it when the same sources plan otherwise than before, because
+ * of something outside of them (a table of measurements, tuning): plans that were kept are made anew. Changes of the
+ * sources need nothing, the key of kept plans has their fingerprint. */
+#define SMG_PLAN_REVISION 1
+
 typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_objective;
 
 typedef struct smg_plan_options {

@@ -47,6 +47,8 @@ smg_status smg_spirv_compile_all(smg_spirv_compiler *compiler, smg_arena *arena,
 /* Validates words from elsewhere (a bundle) for the environment of `version`. */
 smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, const uint32_t *words, size_t word_count,
                               int version);
+/* The compiler and what it links: words made by another one may differ. */
+uint64_t smg_spirv_revision(uint64_t seed);
 /* A listing for people. */
 smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words, size_t word_count,
                                  smg_text *text);

@@ -21,10 +21,14 @@ typedef struct cache_header {
 static const char cache_magic[8] = {'S', 'M', 'G', 'S', 'P', 'I', 'R', 'V'};
 static const uint32_t spirv_magic = 0x07230203u;
 
-smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_options *options) {
-    uint64_t hash = smg_hash_u64(SMG_HASH_SEED, FORMAT_VERSION);
+uint64_t smg_spirv_revision(uint64_t seed) {
+    uint64_t hash = smg_hash_u64(seed, FORMAT_VERSION);
     hash = smg_hash_text(hash, "shaderc " SMG_SHADERC_VERSION);
-    hash = smg_hash_text(hash, smg_spirv_tools_version());
+    return smg_hash_text(hash, smg_spirv_tools_version());
+}
+
+smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_options *options) {
+    uint64_t hash = smg_spirv_revision(SMG_HASH_SEED);
     hash = smg_hash_u64(hash, (uint64_t)version);
     hash = smg_hash_u64(hash, (options->keep ? 1u : 0u) | (options->plain ? 2u : 0u));
     hash = smg_hash_u64(hash, strlen(text));
