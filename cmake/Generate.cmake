@@ -20,6 +20,20 @@ function(smg_embed_shaders)
     add_dependencies(smg_shaders smg_shaders_header)
 endfunction()
 
+# src/** and shaders/** -> generated/smg_fingerprint.h (see Fingerprint.cmake).
+function(smg_add_fingerprint target)
+    file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*" "${PROJECT_SOURCE_DIR}/shaders/*")
+    set(header "${PROJECT_BINARY_DIR}/generated/smg_fingerprint.h")
+    add_custom_command(OUTPUT "${header}.stamp" BYPRODUCTS "${header}"
+        COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${header}" "-DROOT=${PROJECT_SOURCE_DIR}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/Fingerprint.cmake"
+        COMMAND "${CMAKE_COMMAND}" -E touch "${header}.stamp"
+        DEPENDS ${inputs} "${PROJECT_SOURCE_DIR}/cmake/Fingerprint.cmake"
+        COMMENT "Fingerprint of the sources" VERBATIM)
+    add_custom_target(smg_fingerprint DEPENDS "${header}.stamp")
+    add_dependencies(${target} smg_fingerprint)
+endfunction()
+
 # folder/*.proto -> generated/<name>.pb-c.{h,c}, compiled apart from our warnings.
 # Include as "<name>.pb-c.h".
 function(smg_add_protobuf target folder)

@@ -67,15 +67,16 @@ static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
 static void add_table(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
     const smg_compilation *c = smg_model_compilation(sides[0].model);
     smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d after rewrites\nsizes    ", c->target.name,
-                  c->graph->name, smg_compile_op_count(c->source), smg_compile_run_ops(c));
+                  c->source->name, smg_compile_op_count(c->source), c->run_ops);
     cli_print_dims(text, arrays);
     smg_text_addf(text, "\n\n%-9s %10s %12s %12s %12s %12s\n", "", "kernels", "time ms", "moved MB", "GB/s",
                   "compile s");
     for (int i = 0; i < 2; i++) {
         const side *s = &sides[i];
-        smg_text_addf(text, "%-9s %10d %12.3f %12.2f %12.2f %12.2f%s\n", s->name,
-                      smg_model_compilation(s->model)->plan->steps.count, s->median * 1e3, s->bytes / 1e6,
+        smg_text_addf(text, "%-9s %10d %12.3f %12.2f %12.2f %12.2f%s%s\n", s->name,
+                      smg_compile_kernel_count(smg_model_compilation(s->model)), s->median * 1e3, s->bytes / 1e6,
                       s->median > 0 ? s->bytes / s->median / 1e9 : 0, s->compile,
+                      smg_model_compilation(s->model)->from_cache ? "  (plan from the cache)" : "",
                       s->check.count == 0 ? ""
                       : s->check.pass     ? "  PASS"
                                           : "  FAIL");
@@ -97,17 +98,17 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
     smg_text_add(text, "{\n  \"device\": ");
     smg_text_add_json(text, c->target.name);
     smg_text_add(text, ",\n  \"graph\": ");
-    smg_text_add_json(text, c->graph->name);
+    smg_text_add_json(text, c->source->name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": ",
-                  smg_compile_op_count(c->source), smg_compile_run_ops(c), rounds);
+                  smg_compile_op_count(c->source), c->run_ops, rounds);
     cli_print_dims_json(text, arrays);
     for (int i = 0; i < 2; i++) {
         const side *s = &sides[i];
         const smg_compilation *own = smg_model_compilation(s->model);
         smg_text_addf(text, ",\n  \"%s\": {\"kernels\": %d, \"modules\": %d, \"seconds\": %.9g, ", s->name,
-                      own->plan->steps.count, own->bundle->modules.count, s->median);
-        smg_text_addf(text, "\"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g", s->bytes, s->flops,
-                      s->compile);
+                      smg_compile_kernel_count(own), own->bundle->modules.count, s->median);
+        smg_text_addf(text, "\"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
+                      s->bytes, s->flops, s->compile, own->from_cache ? "true" : "false");
         if (s->check.count > 0) smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
         smg_text_add(text, "}");
     }

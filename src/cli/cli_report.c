@@ -41,17 +41,22 @@ typedef struct group {
     double measured, estimated, bytes, flops;
 } group;
 
+static double number_of(const smg_bundle *bundle, smg_size size) {
+    int64_t number = 0;
+    smg_size_is_const(bundle->sizes, size, &number);
+    return (double)number;
+}
+
 static void add_steps(const smg_compilation *c, const smg_program *program, group *groups) {
-    int variant = smg_program_variant(program);
-    const smg_plan *plan = c->variants[variant].plan;
-    for (int s = 0; s < plan->steps.count; s++) {
-        const smg_price *price = &plan->steps.items[s].price;
-        group *g = &groups[c->bundle->variants.items[variant].run.items[s].module];
+    const smg_bvariant *list = &c->bundle->variants.items[smg_program_variant(program)];
+    for (int s = 0; s < list->run.count; s++) {
+        const smg_bstep *step = &list->run.items[s];
+        group *g = &groups[step->module];
         g->calls++;
         g->measured += smg_program_step_time(program, s);
-        g->estimated += price->seconds;
-        g->bytes += price->bytes;
-        g->flops += price->flops;
+        g->estimated += step->estimate;
+        g->bytes += number_of(c->bundle, step->bytes);
+        g->flops += number_of(c->bundle, step->flops);
     }
 }
 
@@ -75,9 +80,9 @@ static void add_table(const smg_compilation *c, const group *groups, double tota
                   "%d barriers in %d dispatches\n",
                   (double)(memory->constant_bytes + memory->derived_bytes) / 1e6, (double)memory->arena_bytes / 1e6,
                   (double)memory->unaliased_bytes / 1e6, memory->barriers, steps);
-    if (c->plan->prepare.count == 0) return;
+    if (c->bundle->prepare.count == 0) return;
     smg_text_addf(text, "prepare: %d kernels made %.1f MB of constants in %.1f ms, once, beside %.1f MB of scratch\n",
-                  c->plan->prepare.count, (double)memory->derived_bytes / 1e6, memory->prepare_seconds * 1e3,
+                  c->bundle->prepare.count, (double)memory->derived_bytes / 1e6, memory->prepare_seconds * 1e3,
                   (double)memory->prepare_bytes / 1e6);
 }
 

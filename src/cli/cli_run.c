@@ -11,15 +11,19 @@ typedef struct run_result {
 } run_result;
 
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
-    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name, c->graph->name,
-                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count);
+    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name, c->source->name,
+                  smg_compile_op_count(c->source), c->run_ops, smg_compile_kernel_count(c));
     if (c->bundle != NULL) {
         smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count, c->modules_cached);
     }
     smg_text_add(text, "\nsizes    ");
     cli_print_dims(text, arrays);
-    smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s", c->seconds.rewrite + c->seconds.plan,
-                  c->seconds.glsl, c->seconds.spirv);
+    if (c->from_cache) {
+        smg_text_addf(text, "\ncompile  plan and SPIR-V from the cache %.3f s", c->seconds.cache);
+    } else {
+        smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s",
+                      c->seconds.rewrite + c->seconds.plan, c->seconds.glsl, c->seconds.spirv);
+    }
 }
 
 static void print_output(const smg_tensor *out, smg_text *text) {
@@ -59,14 +63,16 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
     smg_text_add(text, "{\n  \"device\": ");
     smg_text_add_json(text, c->target.name);
     smg_text_add(text, ",\n  \"graph\": ");
-    smg_text_add_json(text, c->graph->name);
+    smg_text_add_json(text, c->source->name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
-                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count,
+                  smg_compile_op_count(c->source), c->run_ops, smg_compile_kernel_count(c),
                   c->bundle != NULL ? c->bundle->modules.count : 0);
     smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n", bytes, flops,
                   estimate);
     smg_text_addf(text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
                   c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
+    smg_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", c->from_cache ? "true" : "false",
+                  c->seconds.cache);
     smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n", result->program, result->first);
     smg_text_add(text, "  \"sizes\": ");
     cli_print_dims_json(text, arrays);

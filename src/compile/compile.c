@@ -2,7 +2,7 @@
  *
  *     load -> rewrite -> plan -> glsl -> spirv -> bundle -> program
  *
- * Load is compile_load.c, program is made by compile_model.c; what stands between them is here and in
+ * What stands between load and program may also come from the cache (compile_cache.c), as a bundle. Load is compile_load.c, program is made by compile_model.c; what stands between them is here and in
  * compile_bundle.c. Analysis (rewrite, plan) and code (glsl, spirv, bundle) are two calls, because
  * explain, info and the interpreter need only the first. */
 #include "compile/compile.h"
@@ -25,15 +25,12 @@ static smg_status store_weights(smg_compilation *c) {
 }
 
 /* Constants that one binding cannot reach become parts first. */
-static smg_status split_and_rewrite(smg_compilation *c, const smg_graph *g) {
-    smg_graph *parts = NULL;
-    int constants = 0;
-    SMG_TRY(smg_graph_split_constants(g, smg_target_largest_buffer(&c->target), &parts, &constants));
-    smg_status status = smg_graph_rewrite(parts != NULL ? parts : g, &c->graph, &c->report);
-    smg_graph_destroy(parts);
-    SMG_TRY(status);
-    c->report.nodes_before = g->nodes.count;
-    return add_count(c, "constant in parts that a binding reaches", constants);
+static smg_status split(smg_compilation *c) {
+    double start = smg_clock_seconds();
+    smg_status status =
+        smg_graph_split_constants(c->source, smg_target_largest_buffer(&c->target), &c->parts, &c->split);
+    c->seconds.rewrite += smg_clock_seconds() - start;
+    return status;
 }
 
 /* The code that belongs to the sentence of the context: a phase may stumble over a failure that an
@@ -43,12 +40,14 @@ static smg_status first_cause(smg_context *ctx, smg_status status) {
     return status != SMG_OK && recorded != SMG_OK ? recorded : status;
 }
 
-static smg_status rewrite(smg_compilation *c, const smg_graph *g) {
+static smg_status rewrite(smg_compilation *c) {
     double start = smg_clock_seconds();
-    SMG_TRY(split_and_rewrite(c, g));
+    SMG_TRY(smg_graph_rewrite(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
+    c->report.nodes_before = c->source->nodes.count;
+    SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
     SMG_TRY(store_weights(c));
-    c->seconds.rewrite = smg_clock_seconds() - start;
+    c->seconds.rewrite += smg_clock_seconds() - start;
     return SMG_OK;
 }
 
@@ -61,11 +60,13 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
         .dim_count = desc->dim_count,
         .max_dims = desc->max_dims,
         .max_dim_count = desc->max_dim_count,
+        .no_plan_cache = desc->no_plan_cache,
     };
 }
 
-static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
-    double start = smg_clock_seconds();
+/* The sizes that the rewritten graph is planned for. */
+static smg_status choose_sizes(smg_compilation *c) {
+    const smg_compile_options *options = &c->options;
     int symbols = smg_size_symbol_count(c->graph->sizes);
     c->nominal = SMG_ARENA_ARRAY(c->arena, int64_t, (size_t)symbols + 1);
     if (c->nominal == NULL) return SMG_MEMORY;
@@ -73,16 +74,33 @@ static smg_status plan(smg_compilation *c, const smg_compile_options *options) {
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
     c->plan_options = (smg_plan_options){
         .objective = options->objective, .unfused = options->unfused, .rank = options->rank, .nominal = c->nominal};
+    return SMG_OK;
+}
+
+static smg_status plan(smg_compilation *c) {
+    double start = smg_clock_seconds();
+    SMG_TRY(choose_sizes(c));
     SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
     SMG_TRY(smg_compile_choose_variants(c));
+    for (int i = 0; i < c->plan->steps.count; i++) c->run_ops += c->plan->steps.items[i].node_count;
     c->seconds.plan = smg_clock_seconds() - start;
     return SMG_OK;
 }
 
-smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
-                            const smg_compile_options *options, smg_compilation **out_compilation) {
+static smg_status copy_dims(smg_arena *arena, const smg_dim **io_dims, int count) {
+    smg_dim *copy = SMG_ARENA_ARRAY(arena, smg_dim, (size_t)(count > 0 ? count : 0) + 1);
+    if (copy == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        copy[i] = (smg_dim){smg_arena_string(arena, (*io_dims)[i].name), (*io_dims)[i].value};
+        if (copy[i].name == NULL) return SMG_MEMORY;
+    }
+    *io_dims = copy;
+    return SMG_OK;
+}
+
+static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                         const smg_compile_options *options, smg_compilation **out_compilation) {
     static const smg_compile_options nothing = {0};
-    *out_compilation = NULL;
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_compilation *c = SMG_ARENA_NEW(arena, smg_compilation);
@@ -91,16 +109,56 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
         return SMG_MEMORY;
     }
     *c = (smg_compilation){.ctx = ctx, .arena = arena, .source = g, .target = *target};
-    smg_progress(ctx, "analysis", 0, 1, g->name);
-    smg_status status = rewrite(c, g);
-    if (status == SMG_OK) status = plan(c, options != NULL ? options : &nothing);
-    if (status != SMG_OK) {
+    c->options = options != NULL ? *options : nothing;
+    smg_status status = copy_dims(arena, &c->options.dims, c->options.dim_count);
+    if (status == SMG_OK) status = copy_dims(arena, &c->options.max_dims, c->options.max_dim_count);
+    if (status == SMG_OK) status = split(c);
+    if (status == SMG_OK)
+        *out_compilation = c;
+    else
         smg_compilation_destroy(c);
-        return first_cause(ctx, status);
-    }
-    smg_progress(ctx, "analysis", 1, 1, g->name);
-    *out_compilation = c;
+    return status;
+}
+
+static smg_status analyse(smg_compilation *c) {
+    smg_progress(c->ctx, "analysis", 0, 1, c->source->name);
+    SMG_TRY(rewrite(c));
+    SMG_TRY(plan(c));
+    smg_progress(c->ctx, "analysis", 1, 1, c->source->name);
     return SMG_OK;
+}
+
+/* Gives the compilation away, or frees it. */
+static smg_status finish(smg_context *ctx, smg_status status, smg_compilation *c, smg_compilation **out_compilation) {
+    if (status == SMG_OK) {
+        *out_compilation = c;
+        return SMG_OK;
+    }
+    smg_compilation_destroy(c);
+    return first_cause(ctx, status);
+}
+
+smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                            const smg_compile_options *options, smg_compilation **out_compilation) {
+    smg_compilation *c = NULL;
+    *out_compilation = NULL;
+    smg_status status = create(ctx, g, target, options, &c);
+    if (status == SMG_OK) status = analyse(c);
+    return finish(ctx, status, c, out_compilation);
+}
+
+smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                            const smg_compile_options *options, smg_compilation **out_compilation) {
+    smg_compilation *c = NULL;
+    *out_compilation = NULL;
+    smg_status status = create(ctx, g, target, options, &c);
+    double start = smg_clock_seconds();
+    bool found = status == SMG_OK && smg_compile_cache_read(c);
+    if (c != NULL) c->seconds.cache = smg_clock_seconds() - start;
+    if (status == SMG_OK && !found) status = analyse(c);
+    if (status == SMG_OK) status = smg_compile_modules(c);
+    if (status == SMG_OK && !found) smg_compile_cache_write(c);
+    return finish(ctx, status, c, out_compilation);
 }
 
 smg_status smg_compile_modules(smg_compilation *c) {
@@ -110,8 +168,39 @@ smg_status smg_compile_modules(smg_compilation *c) {
     return first_cause(c->ctx, status);
 }
 
+/* Of a bundle that was read, the graph that its plan was made of: the same rewrites of the same graph. Whatever is not
+ * as it was then leaves the compilation as it is, without a graph. */
+static smg_status revive(smg_compilation *c) {
+    smg_variant kept[SMG_MAX_VARIANTS];
+    int count = c->variant_count;
+    bool fits = false;
+    memcpy(kept, c->variants, sizeof(kept));
+    int64_t *nominal = c->nominal;
+    smg_status status = rewrite(c);
+    if (status == SMG_OK) status = choose_sizes(c);
+    if (status == SMG_OK) status = smg_compile_choose_variants(c);
+    bool same = status == SMG_OK && count == c->variant_count;
+    for (int i = 0; same && i < count; i++) {
+        same = kept[i].low == c->variants[i].low && kept[i].high == c->variants[i].high;
+    }
+    if (same) status = smg_compile_resume(c, &fits);
+    if (status == SMG_OK && fits) return SMG_OK;
+    if (status == SMG_OK) smg_log(c->ctx, SMG_LOG_WARNING, "the plan kept of '%s' does not fit it", c->source->name);
+    smg_graph_destroy(c->graph);
+    c->graph = NULL;
+    c->bundler = NULL;
+    memcpy(c->variants, kept, sizeof(kept));
+    c->variant_count = count;
+    c->nominal = nominal;
+    return status;
+}
+
 smg_status smg_compile_variant(smg_compilation *c, int variant) {
     smg_variant *v = &c->variants[variant];
+    if (c->graph == NULL) {
+        SMG_TRY(revive(c));
+        if (c->graph == NULL) return SMG_OK; /* the first list serves all sizes */
+    }
     if (v->plan == NULL) {
         double start = smg_clock_seconds();
         smg_plan_options options = c->plan_options;
@@ -121,12 +210,15 @@ smg_status smg_compile_variant(smg_compilation *c, int variant) {
         c->seconds.plan += smg_clock_seconds() - start;
     }
     if (c->bundle == NULL || c->bundle->variants.items[variant].made) return SMG_OK;
-    return smg_compile_add_variant(c, variant);
+    SMG_TRY(smg_compile_add_variant(c, variant));
+    smg_compile_cache_write(c);
+    return SMG_OK;
 }
 
 void smg_compilation_destroy(smg_compilation *c) {
     if (c == NULL) return;
     smg_graph_destroy(c->graph);
+    smg_graph_destroy(c->parts);
     smg_arena_destroy(c->arena);
 }
 
@@ -138,20 +230,29 @@ int smg_compile_op_count(const smg_graph *g) {
     return count;
 }
 
-int smg_compile_run_ops(const smg_compilation *c) {
-    int count = 0;
-    for (int i = 0; i < c->plan->steps.count; i++) count += c->plan->steps.items[i].node_count;
-    return count;
+int smg_compile_kernel_count(const smg_compilation *c) {
+    return c->bundle != NULL ? c->bundle->variants.items[0].run.count : c->plan->steps.count;
 }
 
+/* By the bundle where there is no plan; it has the same numbers. */
 void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds) {
     *out_bytes = 0;
     *out_flops = 0;
     *out_seconds = 0;
-    for (int i = 0; i < c->plan->steps.count; i++) {
+    for (int i = 0; c->plan != NULL && i < c->plan->steps.count; i++) {
         const smg_price *price = &c->plan->steps.items[i].price;
         *out_bytes += price->bytes;
         *out_flops += price->flops;
         *out_seconds += price->seconds;
+    }
+    if (c->plan != NULL) return;
+    const smg_bvariant *first = &c->bundle->variants.items[0];
+    for (int i = 0; i < first->run.count; i++) {
+        int64_t bytes = 0, flops = 0;
+        smg_size_is_const(c->bundle->sizes, first->run.items[i].bytes, &bytes);
+        smg_size_is_const(c->bundle->sizes, first->run.items[i].flops, &flops);
+        *out_bytes += (double)bytes;
+        *out_flops += (double)flops;
+        *out_seconds += first->run.items[i].estimate;
     }
 }

@@ -68,11 +68,13 @@ typedef struct smg_compile_options {
     int dim_count;
     const smg_dim *max_dims;
     int max_dim_count;
+    bool no_plan_cache; /* smg_compile_open makes everything anew and keeps nothing of it */
 } smg_compile_options;
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc);
 
 typedef struct smg_phase_times {
     double rewrite, plan, glsl, spirv;
+    double cache; /* looking for plan and modules among those that were kept, and reading them */
 } smg_phase_times;
 
 /* A run list for a range of sizes. Every list is right for all sizes; tiles are chosen for `nominal`. */
@@ -86,8 +88,11 @@ typedef struct smg_variant {
 typedef struct smg_compilation {
     smg_context *ctx;
     smg_arena *arena;
-    const smg_graph *source; /* as given */
-    smg_graph *graph;        /* rewritten; outputs copied where a program cannot give them as they are */
+    const smg_graph *source;     /* as given */
+    smg_graph *parts;            /* the source with constants in parts that a binding reaches; NULL: all are */
+    int split;                   /* constants that became parts */
+    smg_compile_options options; /* names and arrays in the arena */
+    smg_graph *graph;            /* rewritten; outputs copied where a program cannot give them as they are */
     smg_rewrite_report report;
     smg_target target;
     smg_size measure;                       /* in graph->sizes: what guards look at */
@@ -96,10 +101,17 @@ typedef struct smg_compilation {
     int64_t *nominal; /* of variant 0 */
     smg_plan *plan;   /* of variant 0, the only one with the prepare list */
     smg_plan_options plan_options;
+    int run_ops; /* nodes that every run computes */
     struct smg_bundler *bundler;
     smg_bundle *bundle; /* NULL until smg_compile_modules */
     smg_phase_times seconds;
     int modules_cached; /* of bundle->modules, from the SPIR-V cache */
+    bool from_cache;    /* bundle and nominal sizes were read: there is no plan, and no graph before a run list that
+                         * was not kept is asked for */
+    bool keeps;         /* what is made is kept under the key */
+    uint64_t key[2];
+    int *origins; /* from_cache: per buffer of the bundle read its node of the graph, -1 */
+    int origin_count;
 } smg_compilation;
 
 /* Analysis: rewrite, plan. Needs no device and no shader compiler. */
@@ -107,16 +119,19 @@ smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_targ
                             const smg_compile_options *options, smg_compilation **out_compilation);
 /* Code: GLSL, SPIR-V (from the cache where it has it), bundle with variant 0. Equal kernels share a module. */
 smg_status smg_compile_modules(smg_compilation *c);
+/* Both; or the bundle that an earlier call, maybe of another process, made of the same graph, target and options. */
+smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_target *target,
+                            const smg_compile_options *options, smg_compilation **out_compilation);
 /* The variant for these sizes. */
 int smg_compile_choose(const smg_compilation *c, const int64_t *symbols);
-/* Plans a variant; with the bundle there, adds its steps and modules to it. */
+/* Plans a variant; with the bundle there, adds its steps and modules to it, and to what is kept. */
 smg_status smg_compile_variant(smg_compilation *c, int variant);
 void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
-/* Those that every run computes, after rewrites. */
-int smg_compile_run_ops(const smg_compilation *c);
-/* Modelled traffic, arithmetic and time of the plan at the nominal sizes. */
+/* Steps of the run list for the sizes given, of its plan or its bundle. */
+int smg_compile_kernel_count(const smg_compilation *c);
+/* Modelled traffic, arithmetic and time of these steps at the nominal sizes. */
 void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds);
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
@@ -126,6 +141,16 @@ smg_status smg_compile_choose_variants(smg_compilation *c);
 /* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */
 smg_status smg_compile_bundle(smg_compilation *c);
 smg_status smg_compile_add_variant(smg_compilation *c, int variant);
+/* A bundle that was read goes on where the one that was written stopped; needs the graph. false: the graph is not the
+ * one that it was made of. */
+smg_status smg_compile_resume(smg_compilation *c, bool *out_fits);
+/* Per buffer of the bundle the node that it stands for, -1: a temporary. */
+smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int **out_origins);
+bool smg_compile_storage(smg_type type, smg_storage *out_storage);
+/* compile_cache.c: the kept bundle, when there is one that fits; keeping it. Neither is ever a failure. */
+smg_status smg_compile_make_key(smg_compilation *c);
+bool smg_compile_cache_read(smg_compilation *c);
+void smg_compile_cache_write(smg_compilation *c);
 
 /* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
 

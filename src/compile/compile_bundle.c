@@ -14,13 +14,13 @@ typedef struct smg_bundler {
     bool preparing;                /* the step at hand is of the prepare list */
     int variant;                   /* the run list at hand */
     int *buffer_of;                /* node -> buffer, -1 */
-    smg_map *modules;              /* text -> module index + 1 */
+    smg_map *modules;              /* two hashes of a text -> module index */
     SMG_ARRAY(smg_spirv_job) jobs; /* of the modules that the list at hand adds, in their order */
     SMG_ARRAY(int *) indices;      /* theirs in `modules` */
     smg_text text;
 } smg_bundler;
 
-static bool storage_of(smg_type type, smg_storage *out_storage) {
+bool smg_compile_storage(smg_type type, smg_storage *out_storage) {
     static const smg_storage storages[] = {[SMG_TYPE_F32] = SMG_STORE_F32,
                                            [SMG_TYPE_F16] = SMG_STORE_F16,
                                            [SMG_TYPE_I32] = SMG_STORE_I32,
@@ -55,7 +55,7 @@ static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
     if (buffer == NULL) return SMG_MEMORY;
     *out_buffer = b->buffer_of[id] = b->bundle->buffers.count - 1;
     int output = output_of(g, id);
-    buffer->first = buffer->last = -1;
+    buffer->first = buffer->last = buffer->source = -1;
     buffer->name = smg_graph_describe(g, id);
     if (smg_node_is_input(node)) {
         buffer->kind = SMG_BUFFER_INPUT;
@@ -79,7 +79,7 @@ static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
     }
     buffer->name = smg_arena_string(b->bundle->arena, buffer->name);
     if (buffer->name == NULL) return SMG_MEMORY;
-    if (!storage_of(node->type, &buffer->storage)) {
+    if (!smg_compile_storage(node->type, &buffer->storage)) {
         return smg_fail(b->c->ctx, SMG_INTERNAL, "'%s' has type %d", buffer->name, (int)node->type);
     }
     buffer->rank = shape->rank;
@@ -190,30 +190,43 @@ static smg_status plain_copy(smg_arena *arena, const smg_kernel *k, smg_kernel *
     return SMG_OK;
 }
 
+/* The module's index in the map, or a new one, -1. */
+static smg_status find_module(smg_bundler *b, const uint64_t text[2], int **out_index) {
+    void *known = NULL;
+    if (smg_map_get(b->modules, text, 2 * sizeof(*text), &known)) {
+        *out_index = known;
+        return SMG_OK;
+    }
+    *out_index = SMG_ARENA_NEW(b->bundle->arena, int);
+    if (*out_index == NULL) return SMG_MEMORY;
+    **out_index = -1;
+    return smg_map_set(b->modules, text, 2 * sizeof(*text), *out_index);
+}
+
 static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_glsl_interface *interface,
                              int *out_module) {
     const char *text = smg_text_cstr(&b->text);
-    void *known = NULL;
-    if (smg_map_get(b->modules, text, b->text.length, &known) && *(int *)known >= 0) {
-        *out_module = *(int *)known;
-        return SMG_OK;
-    }
+    const uint64_t hashes[2] = {smg_hash_text(SMG_HASH_SEED, text), smg_hash_text(~SMG_HASH_SEED, text)};
+    int *index = NULL;
+    SMG_TRY(find_module(b, hashes, &index));
+    *out_module = *index;
+    if (*index >= 0) return SMG_OK;
     smg_arena *arena = b->bundle->arena;
-    int *index = SMG_ARENA_NEW(arena, int);
     smg_bmodule *module = SMG_ARRAY_PUSH(arena, &b->bundle->modules);
     if (module != NULL) *module = (smg_bmodule){0};
     smg_spirv_job *job = SMG_ARRAY_PUSH(arena, &b->jobs);
     if (job != NULL) *job = (smg_spirv_job){0};
     int **slot = SMG_ARRAY_PUSH(arena, &b->indices);
     if (slot != NULL) *slot = index;
-    if (module == NULL || index == NULL || job == NULL || slot == NULL) return SMG_MEMORY;
+    if (module == NULL || job == NULL || slot == NULL) return SMG_MEMORY;
     module->name = job->name = smg_arena_string(arena, from->name);
     module->local_size = interface->local_size;
     module->subgroup = interface->subgroup_size > 1 ? interface->subgroup_size : 1;
+    memcpy(module->text, hashes, sizeof(hashes));
     job->text = smg_arena_string(arena, text);
     if (module->name == NULL || job->text == NULL) return SMG_MEMORY;
     *out_module = *index = b->bundle->modules.count - 1;
-    return smg_map_set(b->modules, text, b->text.length, index);
+    return SMG_OK;
 }
 
 /* The modules from `first` on: their texts are known, their words follow. */
@@ -345,23 +358,74 @@ static smg_status fill_bundle(smg_bundler *b) {
         }
         smg_size_symbol_set_max(b->bundle->sizes, i, smg_size_symbol_max(sizes, i));
     }
-    SMG_TRY(smg_map_create(b->bundle->arena, &b->modules));
     SMG_TRY(add_inputs(b));
     SMG_TRY(add_variants(b));
     return add_list(b, 0);
 }
 
-smg_status smg_compile_bundle(smg_compilation *c) {
+static smg_status create_bundler(smg_compilation *c, smg_bundle *bundle, smg_bundler **out_bundler) {
     smg_bundler *b = SMG_ARENA_NEW(c->arena, smg_bundler);
     if (b == NULL) return SMG_MEMORY;
     b->c = c;
-    b->bundle = SMG_ARENA_NEW(c->arena, smg_bundle);
+    b->bundle = bundle;
     b->buffer_of = SMG_ARENA_ARRAY(c->arena, int, (size_t)c->graph->nodes.count + 1);
-    if (b->bundle == NULL || b->buffer_of == NULL) return SMG_MEMORY;
-    b->bundle->arena = c->arena;
+    if (b->buffer_of == NULL) return SMG_MEMORY;
+    *out_bundler = b;
+    return smg_map_create(c->arena, &b->modules);
+}
+
+smg_status smg_compile_bundle(smg_compilation *c) {
+    smg_bundler *b = NULL;
+    smg_bundle *bundle = SMG_ARENA_NEW(c->arena, smg_bundle);
+    if (bundle == NULL) return SMG_MEMORY;
+    bundle->arena = c->arena;
+    SMG_TRY(create_bundler(c, bundle, &b));
     SMG_TRY(fill_bundle(b));
-    c->bundle = b->bundle;
+    c->bundle = bundle;
     c->bundler = b;
+    return SMG_OK;
+}
+
+static bool stands_for(const smg_bundler *b, const smg_bbuffer *buffer, smg_node_id id) {
+    const smg_graph *g = b->c->graph;
+    smg_storage storage;
+    if (id < 0 || id >= g->nodes.count || b->buffer_of[id] >= 0) return false;
+    const smg_node *node = smg_graph_node(g, id);
+    smg_size elements = smg_size_import(b->bundle->sizes, g->sizes, smg_node_elements(g, id));
+    return smg_compile_storage(node->type, &storage) && storage == buffer->storage && elements == buffer->elements &&
+           smg_node_is_input(node) == (buffer->kind == SMG_BUFFER_INPUT) &&
+           smg_op_is_constant(node->op) == (buffer->kind == SMG_BUFFER_CONSTANT);
+}
+
+smg_status smg_compile_resume(smg_compilation *c, bool *out_fits) {
+    smg_bundler *b = NULL;
+    *out_fits = false;
+    SMG_TRY(create_bundler(c, c->bundle, &b));
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++) b->buffer_of[id] = -1;
+    for (int i = 0; i < c->origin_count; i++) {
+        const smg_bbuffer *buffer = &c->bundle->buffers.items[i];
+        if (buffer->kind == SMG_BUFFER_TEMPORARY) continue;
+        if (!stands_for(b, buffer, c->origins[i])) return smg_context_status(c->ctx);
+        b->buffer_of[c->origins[i]] = i;
+    }
+    for (int i = 0; i < c->bundle->modules.count; i++) {
+        int *index = NULL;
+        SMG_TRY(find_module(b, c->bundle->modules.items[i].text, &index));
+        *index = i;
+    }
+    c->bundler = b;
+    *out_fits = true;
+    return smg_context_status(c->ctx);
+}
+
+smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int **out_origins) {
+    int *origins = SMG_ARENA_ARRAY(arena, int, (size_t)c->bundle->buffers.count + 1);
+    if (origins == NULL) return SMG_MEMORY;
+    for (int i = 0; i < c->bundle->buffers.count; i++) origins[i] = -1;
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++) {
+        if (c->bundler->buffer_of[id] >= 0) origins[c->bundler->buffer_of[id]] = id;
+    }
+    *out_origins = origins;
     return SMG_OK;
 }
 

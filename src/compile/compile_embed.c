@@ -42,7 +42,7 @@ static int64_t symbol_limit(const smg_sizes *sizes, const char *name) {
 /* The longest row: what the tokenizer cuts to, the directory's max_seq_length, the position table or the caller's
  * maximum; and the most rows of a batch. */
 static smg_status limit_batches(smg_embedder *e, const smg_source *source) {
-    const smg_sizes *sizes = smg_model_compilation(e->model)->graph->sizes;
+    const smg_sizes *sizes = smg_model_compilation(e->model)->bundle->sizes;
     e->max_length = smg_tokenizer_max_length(e->tokenizer);
     int64_t given = source->dir->max_seq_length;
     if (given > 1 && given < e->max_length) e->max_length = (int)given;

@@ -176,7 +176,7 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     double seconds = 0;
     smg_compile_work(c, &bytes, &flops, &seconds);
     smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n", c->graph->name,
-                  smg_compile_op_count(c->source), smg_compile_run_ops(c), c->plan->steps.count, c->target.name);
+                  smg_compile_op_count(c->source), c->run_ops, c->plan->steps.count, c->target.name);
     if (c->plan->prepare.count > 0) {
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
     }
@@ -301,7 +301,7 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     smg_text_add(text, ",\n  \"target\": ");
     smg_text_add_json(text, c->target.name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
-                  smg_compile_op_count(c->source), smg_compile_run_ops(c));
+                  smg_compile_op_count(c->source), c->run_ops);
     bool first = true;
     for (int i = 0; i < c->report.rules.count; i++) {
         const smg_rewrite_count *rule = &c->report.rules.items[i];

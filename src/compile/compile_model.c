@@ -263,7 +263,7 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     }
     if (ours) {
         int row = 0;
-        while (strcmp(m->c->graph->outputs.items[row].name, out->name) != 0) row++;
+        while (strcmp(m->c->source->outputs.items[row].name, out->name) != 0) row++;
         SMG_TRY(grow(m->ctx, &m->output_memory[row], (size_t)bytes + 1));
         out->data = m->output_memory[row].data;
         out->bytes = (size_t)bytes;
@@ -327,8 +327,7 @@ static smg_status make_variant(void *user, int variant) {
 
 static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
     const smg_compile_options options = smg_compile_options_of(desc);
-    SMG_TRY(smg_compile_plan(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
-    SMG_TRY(smg_compile_modules(m->c));
+    SMG_TRY(smg_compile_open(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     double start = smg_clock_seconds();
     const smg_program_options program = {.uploaded = smg_source_uploaded,
                                          .user = m->source,

@@ -118,6 +118,7 @@ smg_status smg_compile_choose_variants(smg_compilation *c) {
 }
 
 int smg_compile_choose(const smg_compilation *c, const int64_t *symbols) {
+    if (c->graph == NULL) return smg_bundle_choose(c->bundle, symbols);
     int64_t rows = measure_at(c, symbols);
     for (int i = 0; i < c->variant_count; i++) {
         if (rows >= c->variants[i].low && rows <= c->variants[i].high) return i;

@@ -1,5 +1,6 @@
-"""The caches (SPIR-V, pipelines, calibration): damaged files are noticed and made anew, folders that
+"""The caches (plans, SPIR-V, pipelines, calibration): damaged files are noticed and made anew, folders that
 cannot be written are survived, several processes share one folder, a killed one leaves no harm."""
+import json
 import os
 import re
 import shutil
@@ -60,15 +61,22 @@ def all_cached(what, extra):
     report.check(modules == cached and modules > 0, f"{what}: {cached} of {modules} modules from the cache")
 
 
+def reach(path):
+    """SPIR-V is looked for only where there is no plan."""
+    if kind_of(path) == "spirv":
+        shutil.rmtree(f"{cache}/plans", ignore_errors=True)
+
+
 def test_damage():
     """Without calibration: measured rates may change the plan, and then other modules are asked for."""
     run("cold", None, fast)
     all_cached("warm", fast)
-    report.check({kind_of(path) for path in cached_files()} == {"spirv", "pipelines"}, f"caches: {cached_files()}")
+    report.check({kind_of(path) for path in cached_files()} == {"plans", "spirv", "pipelines"}, f"caches: {cached_files()}")
     for path in cached_files():
         good = read(path)
         for name, bad in damages(good).items():
             write(path, bad)
+            reach(path)
             modules, cached = run(f"{path}, {name}", "damaged", fast)
             report.check(cached == modules - (kind_of(path) == "spirv"), f"{path}, {name}: {cached} of {modules}")
             report.check(read(path) != bad, f"{path}, {name}: the file was not made anew")
@@ -76,6 +84,7 @@ def test_damage():
     for path in cached_files():  # a folder where a file belongs: as good as no cache
         os.remove(path)
         os.makedirs(path)
+        reach(path)
         run(f"folder {path}", "could not be written", fast)
         os.rmdir(path)
 
@@ -93,6 +102,19 @@ def test_calibration():
         run(f"calibration, {name}", "damaged")
         report.check(read(path) != forms[name], f"calibration, {name}: the file was not made anew")
         run(f"calibration, {name}, after")
+
+
+def test_plans():
+    """A second run plans nothing and says so; other options do."""
+    shutil.rmtree(cache, ignore_errors=True)
+    for extra, known in (([], False), ([], True), (["--unfused"], False), (["--unfused"], True), (["--rank", "1"], False)):
+        done = smg(*words, *fast, *extra, "--json", env=environment)
+        result = json.loads(done.stdout) if done.returncode == 0 else {}
+        report.check(result.get("plan_cached") is known, f"run {extra}: plan_cached is not {known}: {done.stderr}")
+    done = smg(*words, *fast, "--profile", env=environment)
+    report.check("plan and SPIR-V from the cache" in done.stdout and "bandw." in done.stdout, f"profile: {done.stdout}")
+    done = smg("bench", *words[1:4], "--repeat", "5", *fast, env=environment)
+    report.check("plan from the cache" in done.stdout, f"bench: {done.stdout} {done.stderr}")
 
 
 def test_unwritable():
@@ -142,6 +164,7 @@ if not has_device():
     sys.exit(1 if VULKAN and os.environ.get("SMG_REQUIRE_DEVICE") else 77)
 test_damage()
 test_calibration()
+test_plans()
 test_unwritable()
 test_processes()
 test_killed()

@@ -48,7 +48,7 @@ static smg_status run(scene *s, const int64_t *rows) {
 static void prepare(smg_context *ctx, void *user) {
     scene *s = user;
     const smg_dim dims[] = {{"n", 32}};
-    const smg_model_desc desc = {.no_calibrate = true, .dims = dims, .dim_count = 1};
+    const smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true, .dims = dims, .dim_count = 1};
     *s = (scene){.source = {.ctx = ctx, .owns_graph = true}};
     assert_int_equal(smg_arena_create(ctx, &s->arena), SMG_OK);
     assert_int_equal(smg_graph_parse(ctx, text, sizeof(text) - 1, "text", &s->source.graph), SMG_OK);
