@@ -72,11 +72,10 @@ typedef struct smg_model_desc {
     int dim_count;
     const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
-    int rank;          /* the schedule of this rank by price for every kernel (0: the best); for tuning */
-    bool unfused;      /* every operation its own kernel: the yardstick of `smg bench` */
-    bool no_calibrate; /* plan with assumed rates instead of measuring the device (two seconds, once) */
-    bool
-        no_plan_cache; /* plan and compile anew even where the cache folder has what an earlier open made, keep nothing */
+    int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
+    bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
+    bool no_calibrate;  /* plan with assumed rates instead of measuring the device (two seconds, once) */
+    bool no_plan_cache; /* plan and compile anew whatever earlier opens left in the cache folder; keep nothing */
 } smg_model_desc;
 
 /* NOT_FOUND: no such file or device; FORMAT: a broken file; UNSUPPORTED: a model or activation smg does
