@@ -75,6 +75,8 @@ typedef struct cli_job {
     cli_arrays arrays;
     smg_text text; /* goes to stdout when all is done */
     bool pass;     /* false: a check failed */
+    double start;  /* when the command began to look at the model, by smg_clock_seconds */
+    double load;   /* seconds until the source was there */
 } cli_job;
 typedef smg_status (*cli_work)(cli_job *job);
 /* Opens what `need` says, works, closes; the exit status. */

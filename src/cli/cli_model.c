@@ -23,12 +23,13 @@ static smg_status with_arrays(cli_job *job, cli_work work) {
 }
 
 int cli_on_model(cli_options *o, cli_need need, cli_work work) {
-    cli_job job = {.o = o, .pass = true};
+    cli_job job = {.o = o, .pass = true, .start = smg_clock_seconds()};
     const char *path = NULL;
     if (model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
     smg_status status = need == CLI_LOOK ? smg_source_look(o->ctx, path, false, &job.source)
                                          : smg_source_open(o->ctx, path, false, &job.source);
     if (status != SMG_OK) return cli_fail(o->ctx);
+    job.load = smg_clock_seconds() - job.start;
     smg_text_init(&job.text, o->ctx);
     status = need == CLI_ARRAYS ? with_arrays(&job, work) : work(&job);
     if (status == SMG_OK) status = smg_text_status(&job.text);

@@ -7,6 +7,8 @@ typedef struct run_result {
     double seconds; /* median on the device; 0: not measured */
     double first;   /* of the first run: drivers may compile then */
     double program; /* pipelines and upload */
+    double device;  /* opening it, with the calibration where there was none */
+    double ready;   /* since the command began: the first result is there */
     int repeats;
 } run_result;
 
@@ -54,8 +56,8 @@ static void print_output(const smg_tensor *out, smg_text *text) {
     smg_text_add(text, "\n");
 }
 
-static void add_json(const smg_compilation *c, const cli_arrays *arrays, const run_result *result,
-                     const smg_check *check, const char *profile, smg_text *text) {
+static void add_json(const cli_job *job, const smg_compilation *c, const run_result *result, const smg_check *check,
+                     const char *profile, smg_text *text) {
     double bytes = 0;
     double flops = 0;
     double estimate = 0;
@@ -73,9 +75,11 @@ static void add_json(const smg_compilation *c, const cli_arrays *arrays, const r
                   c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
     smg_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", c->from_cache ? "true" : "false",
                   c->seconds.cache);
-    smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n", result->program, result->first);
+    smg_text_addf(text, "  \"load_seconds\": %.6g,\n  \"device_seconds\": %.6g,\n", job->load, result->device);
+    smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n  \"ready_seconds\": %.6g,\n",
+                  result->program, result->first, result->ready);
     smg_text_add(text, "  \"sizes\": ");
-    cli_print_dims_json(text, arrays);
+    cli_print_dims_json(text, &job->arrays);
     for (int i = 0; check != NULL && i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
         smg_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
@@ -108,12 +112,13 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
         job->pass = check.pass;
     }
     if (o->json) {
-        add_json(c, arrays, result, o->check ? &check : NULL, profile, text);
+        add_json(job, c, result, o->check ? &check : NULL, profile, text);
         return SMG_OK;
     }
     print_compilation(c, arrays, text);
     if (result->program > 0) {
-        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s", result->program, result->first);
+        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s, first result after %.3f s",
+                      result->program, result->first, result->ready);
     }
     smg_text_add(text, "\n");
     for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], text);
@@ -144,14 +149,16 @@ static smg_status interpret(cli_job *job) {
 }
 
 /* The first run pays for what drivers put off; it is measured only when it is long. */
-static smg_status measure(const cli_options *o, smg_model *model, cli_arrays *arrays, run_result *out) {
+static smg_status measure(cli_job *job, smg_model *model, run_result *out) {
     static const double long_run = 0.5;
+    const cli_options *o = job->o;
+    cli_arrays *arrays = &job->arrays;
     int64_t repeats = o->repeat > 0 ? o->repeat : 3;
     double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
     if (seconds == NULL) return SMG_MEMORY;
     SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-    double device = 0;
-    smg_model_times(model, &device, &out->program);
+    out->ready = smg_clock_seconds() - job->start;
+    smg_model_times(model, &out->device, &out->program);
     out->first = smg_model_seconds(model);
     if (o->repeat == 0 && out->first > long_run) repeats = 1;
     for (int64_t i = 0; i < repeats; i++) {
@@ -174,7 +181,7 @@ static smg_status run_on_device(cli_job *job) {
     smg_text_init(&profile, o->ctx);
     smg_status status = smg_model_bind(model, arrays->symbols);
     if (status == SMG_OK) status = cli_fill_arrays(o, &job->source, arrays);
-    if (status == SMG_OK) status = measure(o, model, arrays, &result);
+    if (status == SMG_OK) status = measure(job, model, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
     if (status == SMG_OK) status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
     smg_text_free(&profile);
