@@ -297,6 +297,48 @@ static void damaged_entries_are_ignored(void **state) {
     smg_graph_destroy(g);
 }
 
+enum { EXTRAS_BYTES = 32, EXTRAS_HASH = 40, EXTRAS = 48 }; /* where they are in an entry */
+
+static void put_u64(char *at, uint64_t value) {
+    for (size_t i = 0; i < 8; i++) at[i] = (char)(uint8_t)(value >> (8 * i));
+}
+
+/* What goes with the bundle, with a hash that is right: read or ignored, and lists are made or left out. */
+static void entries_that_look_right_are_not_believed(void **state) {
+    fixture *f = *state;
+    static const uint8_t odd[] = {0, 1, 0x7f, 0xff};
+    smg_graph *g = parse(f, "graph g\ndim n max 4096\nx = input f32[n, 8]\ny = relu(x)\noutput y = y\n");
+    smg_target target = target_of(f, "h200");
+    smg_compilation *c = open_graph(f, g, &target, NULL);
+    const char *path = entry_of(f, c);
+    char *bytes = NULL;
+    size_t size = 0;
+    int taken = 0, ignored = 0, made = 0;
+    assert_true(c->variant_count > 1);
+    smg_compilation_destroy(c);
+    assert_int_equal(smg_file_read(f->ctx, path, &bytes, &size), SMG_OK);
+    const size_t extras = (uint8_t)bytes[EXTRAS_BYTES];
+    assert_true(extras > 30 && bytes[EXTRAS_BYTES + 1] == 0);
+    for (size_t at = EXTRAS; at < EXTRAS + extras; at++) {
+        char before = bytes[at];
+        for (size_t i = 0; i < SMG_COUNT_OF(odd); i++) {
+            bytes[at] = (char)odd[i];
+            put_u64(bytes + EXTRAS_HASH, smg_hash_bytes(SMG_HASH_SEED, bytes + EXTRAS, extras));
+            assert_int_equal(smg_file_write_atomic(f->ctx, path, bytes, size), SMG_OK);
+            c = open_graph(f, g, &target, NULL);
+            assert_int_equal(smg_compile_variant(c, 1), SMG_OK);
+            *(c->from_cache ? &taken : &ignored) += 1;
+            made += c->from_cache && c->bundle->variants.items[1].made;
+            smg_compilation_destroy(c);
+        }
+        bytes[at] = before;
+    }
+    print_message("%d taken, %d of them with another list, %d ignored\n", taken, made, ignored);
+    assert_true(taken > 20 && made > 10 && ignored > 20);
+    smg_free(f->ctx, bytes, size + 1);
+    smg_graph_destroy(g);
+}
+
 static void an_unwritable_folder_is_survived(void **state) {
     fixture *f = *state;
     smg_target target = target_of(f, "careful");
@@ -533,6 +575,7 @@ int main(void) {
         TEST(shared_memory_is_in_the_key),
         TEST(without_a_cache_nothing_is_kept),
         TEST(damaged_entries_are_ignored),
+        TEST(entries_that_look_right_are_not_believed),
         TEST(an_unwritable_folder_is_survived),
         TEST(a_full_disk_is_survived),
         TEST(questions_about_weights_are_asked_again),
