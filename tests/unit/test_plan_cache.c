@@ -563,6 +563,45 @@ static void results_are_the_same(void **state) {
     smg_graph_destroy(g);
     smg_graph_destroy(other);
 }
+
+static void run_rows(fixture *f, smg_source *source, smg_model *m, int64_t rows, bool made_before) {
+    const smg_compilation *c = smg_model_compilation(m);
+    int variant = smg_compile_choose(c, &rows);
+    smg_tensor x, y = {.name = "y"};
+    smg_check check;
+    assert_int_equal(c->bundle->variants.items[variant].made, made_before);
+    assert_int_equal(smg_tensor_fill(f->ctx, source->graph, 0, &rows, SMG_FILL_RANDOM, 6, f->arena, &x), SMG_OK);
+    if (smg_model_run(m, &x, 1, &y, 1) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(smg_program_variant(smg_model_program(m)), variant);
+    assert_int_equal(smg_compile_check(f->ctx, source->graph, &rows, &x, 1, &y, f->arena, &check), SMG_OK);
+    assert_true(check.pass);
+}
+
+/* A program of a bundle that was read takes a list that is made later, and the next one reads that too. */
+static void lists_are_added_on_a_device(void **state) {
+    fixture *f = *state;
+    const smg_dim dims[] = {{"n", 32}};
+    const smg_model_desc desc = {.no_calibrate = true, .dims = dims, .dim_count = 1};
+    smg_source source = {.ctx = f->ctx, .graph = parse(f, model)};
+    smg_vk_device *device = NULL;
+    smg_status status = smg_vk_open(f->ctx, NULL, 0, &device);
+    if (device_missing(f->ctx, status)) skip();
+    assert_int_equal(status, SMG_OK);
+    ((smg_target *)smg_vk_target(device))->cores = 64; /* so that 32 rows do not fill it */
+    for (int round = 0; round < 3; round++) {
+        smg_model *m = NULL;
+        if (smg_model_open_source(f->ctx, &source, device, &desc, &m) != SMG_OK)
+            fail_msg("%s", smg_context_error(f->ctx));
+        assert_int_equal(smg_model_compilation(m)->from_cache, round > 0);
+        assert_true(smg_model_compilation(m)->variant_count > 1);
+        run_rows(f, &source, m, 32, true);
+        if (round > 0) run_rows(f, &source, m, 3000, round > 1);
+        run_rows(f, &source, m, 40, true);
+        smg_model_close(m);
+    }
+    smg_vk_close(device);
+    smg_graph_destroy(source.graph);
+}
 #endif
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -584,6 +623,7 @@ int main(void) {
         TEST(refusals_are_survived),
 #if SMG_VULKAN
         TEST(results_are_the_same),
+        TEST(lists_are_added_on_a_device),
 #endif
     };
     return device_result(cmocka_run_group_tests_name("plan_cache", tests, NULL, NULL));
