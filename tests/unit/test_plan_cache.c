@@ -174,6 +174,43 @@ static void constants_find_their_data(void **state) {
     smg_graph_destroy(g[1]);
 }
 
+/* Parts of a constant that one binding cannot reach lie in the caller's memory too. They are small enough here to be
+ * read, so that other weights have another key. */
+static void parts_of_constants_find_their_data(void **state) {
+    fixture *f = *state;
+    static float table[2][700 * 48];
+    char *text = NULL;
+    size_t size = 0;
+    smg_target target;
+    smg_compilation *c[3];
+    smg_graph *g[3] = {NULL, NULL, NULL};
+    assert_int_equal(smg_file_read(f->ctx, "tests/targets/range64k.target", &text, &size), SMG_OK);
+    assert_int_equal(smg_target_parse(f->ctx, text, "range64k", &target), SMG_OK);
+    smg_free(f->ctx, text, size + 1);
+    table[1][5] = 1.0f;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(smg_graph_create(f->ctx, "g", &g[i]), SMG_OK);
+        smg_value ids = smg_graph_input(g[i], "ids", "i64", "n");
+        smg_value t = smg_graph_constant(g[i], "t", "f32", "700, 48", table[i / 2]);
+        smg_graph_output(g[i], "y", smg_graph_gather(g[i], t, ids));
+        assert_int_equal(smg_graph_finish(g[i]), SMG_OK);
+        c[i] = open_graph(f, g[i], &target, NULL);
+        assert_int_equal(c[i]->split, 1);
+        assert_int_equal(c[i]->from_cache, i == 1);
+    }
+    int parts = 0;
+    for (int k = 0; k < c[0]->bundle->buffers.count; k++) {
+        const smg_bbuffer *a = &c[0]->bundle->buffers.items[k], *b = &c[1]->bundle->buffers.items[k];
+        parts += a->kind == SMG_BUFFER_CONSTANT;
+        assert_ptr_equal(a->data, b->data);
+    }
+    assert_true(parts > 1);
+    for (int i = 0; i < 3; i++) {
+        smg_compilation_destroy(c[i]);
+        smg_graph_destroy(g[i]);
+    }
+}
+
 /* What a plan depends on is in its key: none of these finds the entry of another. */
 static void another_plan_has_another_key(void **state) {
     fixture *f = *state;
@@ -610,6 +647,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_second_open_reads),
         TEST(constants_find_their_data),
+        TEST(parts_of_constants_find_their_data),
         TEST(another_plan_has_another_key),
         TEST(shared_memory_is_in_the_key),
         TEST(without_a_cache_nothing_is_kept),
