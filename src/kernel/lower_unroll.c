@@ -6,27 +6,38 @@
 #define LOOP_STEPS 8 /* longer loops gain nothing by being written out */
 
 /* Multiply-adds that one product of views is written out for. More of them are a second loop inside the one over
- * slices, which costs a CPU's driver five times the products (bench/NOTES.md): slices are no longer where sums are
- * few. */
-#define VIEW_PRODUCTS 128
+ * slices, behind which a CPU's driver no longer knows that all lanes run: it tests each of them for each load, in the
+ * kernel five times the products (bench/NOTES.md), in its compiler seconds. */
+#define VIEW_PRODUCTS 512
 
-static bool body_has_barrier(const smg_kernel *k, int loop) {
+typedef struct body {
+    bool barrier;
+    bool loop; /* one inside of it, or a product of views that is a loop over k */
+} body;
+
+static body look_into(const smg_kernel *k, int loop) {
+    body b = {0};
     int depth = 0;
     for (int i = loop; i < k->code.count; i++) {
-        smg_instr_kind kind = k->code.items[i].kind;
-        if (kind == SMG_I_LOOP) depth++;
-        if (kind == SMG_I_END && --depth == 0) return false;
-        if (kind == SMG_I_BARRIER || kind == SMG_I_JOIN || (kind == SMG_I_REDUCE && smg_kernel_scratch_bytes(k) > 0))
-            return true;
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_LOOP && depth++ > 0) b.loop = true;
+        if (in->kind == SMG_I_END && --depth == 0) break;
+        if (in->kind == SMG_I_BARRIER || in->kind == SMG_I_JOIN ||
+            (in->kind == SMG_I_REDUCE && smg_kernel_scratch_bytes(k) > 0))
+            b.barrier = true;
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW &&
+            in->unroll < smg_kernel_product_depth(k, in))
+            b.loop = true;
     }
-    return false;
+    return b;
 }
 
-/* A body with a barrier is not repeated: it spills. */
+/* A body with a barrier is not repeated: it spills. Nor is one with a loop: drivers take longest over many loops. */
 static void unroll_loop(smg_kernel *k, int at) {
     smg_instr *loop = &k->code.items[at];
     int64_t steps = smg_kernel_loop_steps(k, loop);
-    loop->unroll = body_has_barrier(k, at) ? -1 : steps > 0 && steps <= LOOP_STEPS ? 1 : 0;
+    body b = look_into(k, at);
+    loop->unroll = b.barrier ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
 }
 
 /* Multiply-adds of a lane: two for each register it has, and half as many where the sums alone take a quarter of the
@@ -72,9 +83,9 @@ static bool unroll_less(smg_kernel *k) {
 
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
     k->written = (int)target->registers_lane; /* none of more columns would be in a register */
-    for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
+    for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, &k->code.items[i]);
-    }
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
     while (smg_kernel_operations(k) > target->code_budget && unroll_less(k)) continue;
 }
