@@ -66,18 +66,21 @@ static void test_budget(void **state) {
     assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
     target.code_budget = INT64_MAX;
     smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 4);  /* its sums are many already */
+    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 0); /* has a loop inside, the one over k */
+    f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
+    smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
     assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 1);
-    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 1); /* its sums are many already */
     int64_t all = smg_kernel_operations(f.k);
     for (int less = 0; less < 2; less++) { /* just enough, one too little */
         target.code_budget = all - less;
         smg_kernel_unroll(f.k, &target);
         assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, less ? -1 : 1);
+        assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
         assert_true(smg_kernel_operations(f.k) <= target.code_budget);
     }
-    /* Fewer sums: more of k at once, and less of them again where the budget asks for it. */
-    f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
-    int last = 16;
+    int last = 16; /* then less of the product, and never nothing */
     for (int64_t budget = 2000; budget > 0; budget -= 50) {
         target.code_budget = budget;
         smg_kernel_unroll(f.k, &target);
