@@ -44,8 +44,8 @@ typedef struct smg_context_desc {
 SMG_API smg_status smg_context_create(const smg_context_desc *desc, smg_context **out_context);
 SMG_API void smg_context_destroy(smg_context *context);
 
-/* The sentence of the first failure since creation or the last clear; "" if there was none. Valid
- * until the next call that uses the context. */
+/* The sentence of the last call that failed; "" if there was none, or the last call that opened or ran
+ * something was all right. Valid until the next call that uses the context. */
 SMG_API const char *smg_context_error(const smg_context *context);
 SMG_API void smg_context_clear_error(smg_context *context);
 

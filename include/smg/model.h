@@ -19,8 +19,8 @@
  * Input data is read during the call only. Output data belongs to the model until the next run or close,
  * unless the caller gave memory. Threads: as the context, one at a time.
  * Errors: every function returns a status; smg_context_error has the sentence. After a failed run the
- * model is as good as before; clear the error with smg_context_clear_error. A NULL where something is
- * needed is INVALID (a NULL model has no inputs and no outputs).
+ * model is as good as before, and nothing has to be cleared. A NULL where something is needed is
+ * INVALID (a NULL model has no inputs and no outputs).
  */
 #ifndef SMG_MODEL_PUBLIC_H
 #define SMG_MODEL_PUBLIC_H

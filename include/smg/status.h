@@ -2,7 +2,8 @@
  *
  * A function either returns SMG_OK or a code below; in the second case the context that was passed
  * to it (directly, or through the object it belongs to) holds one sentence that says what was wrong,
- * with names and numbers: smg_context_error(). The first failure wins until it is cleared.
+ * with names and numbers: smg_context_error(). Calls do not remember each other's failures; of the
+ * builders of a graph (smg/graph.h) the first failure wins.
  */
 #ifndef SMG_STATUS_H
 #define SMG_STATUS_H

@@ -41,6 +41,12 @@ smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) 
 smg_status smg_fail_within(smg_context *ctx, smg_status code, const char *format, ...) SMG_PRINTF(3, 4);
 /* The code of the recorded failure, SMG_OK if none. Lets builders and arenas be sticky. */
 smg_status smg_context_status(const smg_context *ctx);
+/* The end of a public call, which returns `status`: a failure is the caller's now. Its sentence stays for
+ * smg_context_error, the next failure replaces it. The start of one is smg_context_clear_error. */
+smg_status smg_context_told(smg_context *ctx, smg_status status);
+/* The recorded failure belongs to `keeper`, a sticky object that has a copy: calls about others do not mind it. */
+void smg_context_keep_failure(smg_context *ctx, const void *keeper);
+const void *smg_context_keeper(const smg_context *ctx); /* of the recorded failure; NULL: nobody */
 void smg_log(smg_context *ctx, smg_log_level level, const char *format, ...) SMG_PRINTF(3, 4);
 void smg_progress(smg_context *ctx, const char *phase, size_t done, size_t total, const char *unit);
 

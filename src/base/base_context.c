@@ -1,9 +1,11 @@
 /* The context: hooks, the first failure, log and progress, and where caches live.
  *
- * A failure is a code and one sentence in a fixed buffer, so recording one never allocates. The
- * first failure stays until it is cleared: what follows is nearly always a consequence of it, and a
- * builder that goes on after a failure must not hide the cause. smg_fail_within lets a caller that
- * knows the subject put its name in front of that sentence.
+ * A failure is a code and one sentence in a fixed buffer, so recording one never allocates. Within
+ * one public call the first failure stays: what follows is nearly always a consequence of it.
+ * smg_fail_within lets a caller that knows the subject put its name in front of that sentence. Calls
+ * are apart: each starts clean (smg_context_clear_error) and ends by smg_context_told, after which
+ * the sentence is only there to be read. Builders have no such ends, so a graph keeps its failure
+ * itself (smg_context_keep_failure), and what other graphs do starts clean, too.
  */
 #include "base/base_internal.h"
 
@@ -96,7 +98,24 @@ const char *smg_context_error(const smg_context *ctx) {
 void smg_context_clear_error(smg_context *ctx) {
     if (ctx == NULL) return;
     ctx->status = SMG_OK;
+    ctx->keeper = NULL;
     ctx->error[0] = '\0';
+}
+
+smg_status smg_context_told(smg_context *ctx, smg_status status) {
+    if (ctx == NULL || status == SMG_OK) return status;
+    if (ctx->status == SMG_OK) smg_fail(ctx, status, "%s", smg_status_word(status));
+    ctx->status = SMG_OK;
+    ctx->keeper = NULL;
+    return status;
+}
+
+void smg_context_keep_failure(smg_context *ctx, const void *keeper) {
+    if (ctx->status != SMG_OK) ctx->keeper = keeper;
+}
+
+const void *smg_context_keeper(const smg_context *ctx) {
+    return ctx->keeper;
 }
 
 smg_status smg_context_status(const smg_context *ctx) {
@@ -137,6 +156,7 @@ smg_status smg_fail(smg_context *ctx, smg_status code, const char *format, ...) 
     format_line(ctx->error, sizeof(ctx->error), format, args);
     va_end(args);
     ctx->status = code;
+    ctx->keeper = NULL;
     return code;
 }
 

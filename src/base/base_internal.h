@@ -17,8 +17,9 @@ struct smg_context {
     void (*log)(void *user, smg_log_level level, const char *line);
     void (*progress)(void *user, const char *phase, size_t done, size_t total, const char *unit);
     void *user;
-    smg_status status;           /* of the first failure since the last clear */
+    smg_status status;           /* of the first failure of the call that runs; told ones do not count */
     char error[SMG_ERROR_BYTES]; /* its sentence: a fixed buffer, so that recording cannot fail */
+    const void *keeper;          /* smg_context_keep_failure; NULL: the failure is nobody's */
     char *cache_dir;             /* NULL: caching is off */
     size_t cache_dir_bytes;
     bool exact_arenas; /* smg_context_exact_arenas */

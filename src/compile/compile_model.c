@@ -163,9 +163,8 @@ static smg_status convert_input(smg_model *m, const smg_node *node, const smg_te
     return SMG_OK;
 }
 
-smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
+static smg_status set_input(smg_model *m, const smg_tensor *input) {
     int index = 0;
-    if (m == NULL) return SMG_INVALID;
     if (input == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: the tensor is NULL");
     SMG_TRY(find_input(m, input->name, &index));
     const smg_node *node = input_node(m, index);
@@ -179,6 +178,12 @@ smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
     m->kept[index].type = smg_type_word(type);
     m->kept[index].data = m->kept_memory[index].data;
     return SMG_OK;
+}
+
+smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, set_input(m, input));
 }
 
 #if SMG_VULKAN
@@ -285,9 +290,7 @@ static smg_status name_index(smg_model *m, smg_status status) {
     return status;
 }
 
-smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
-                         int output_count) {
-    if (m == NULL) return SMG_INVALID;
+static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {
     if (input_count < 0 || output_count < 0 || (inputs == NULL && input_count > 0) ||
         (outputs == NULL && output_count > 0))
         return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d inputs and %d outputs, %s", input_count, output_count,
@@ -299,6 +302,13 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
     SMG_TRY(name_index(m, smg_program_run(m->program)));
     for (int i = 0; i < output_count; i++) SMG_TRY(read_output(m, &outputs[i]));
     return SMG_OK;
+}
+
+smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                         int output_count) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, run(m, inputs, input_count, outputs, output_count));
 }
 
 smg_status smg_model_bind(smg_model *m, const int64_t *values) {
@@ -385,13 +395,25 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     return SMG_OK;
 }
 
-smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
+static smg_status open_path(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
     smg_source source = {0};
+    if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open: the path is NULL");
+    SMG_TRY(smg_source_open(ctx, path, false, &source));
+    return open_model(ctx, &source, NULL, NULL, desc, out_model);
+}
+
+smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
     if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
     if (ctx == NULL) return SMG_INVALID;
-    if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open: the path is NULL");
-    SMG_TRY(smg_source_open(ctx, path, false, &source));
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, open_path(ctx, path, desc, out_model));
+}
+
+static smg_status open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc, smg_model **out_model) {
+    if (graph == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open_graph: the graph is NULL");
+    SMG_TRY(smg_graph_finish(graph));
+    smg_source source = {.ctx = ctx, .graph = graph};
     return open_model(ctx, &source, NULL, NULL, desc, out_model);
 }
 
@@ -399,10 +421,8 @@ smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_mo
     if (out_model == NULL) return SMG_INVALID;
     *out_model = NULL;
     if (ctx == NULL) return SMG_INVALID;
-    if (graph == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open_graph: the graph is NULL");
-    SMG_TRY(smg_graph_finish(graph));
-    smg_source source = {.ctx = ctx, .graph = graph};
-    return open_model(ctx, &source, NULL, NULL, desc, out_model);
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, open_graph(ctx, graph, desc, out_model));
 }
 
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
@@ -430,6 +450,7 @@ void smg_model_close(smg_model *m) {
 #else /* a build that compiles only */
 
 static smg_status without_vulkan(smg_context *ctx) {
+    smg_context_clear_error(ctx);
     return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: it compiles, it does not run");
 }
 

@@ -68,9 +68,14 @@ struct smg_graph {
     SMG_ARRAY(smg_graph_output_row) outputs;
     SMG_ARRAY(smg_content_fact) facts; /* of a rewritten graph */
     smg_status status;                 /* of the builders */
+    const char *error;                 /* their sentence; NULL: no memory for it */
     bool finished;
 };
 
+/* smg_graph_create inside of another call, whose failure it leaves recorded. */
+smg_status smg_graph_make(smg_context *ctx, const char *name, smg_graph **out_graph);
+/* The graph fails: with this code and the recorded sentence, of which it keeps a copy. The first of these wins. */
+smg_status smg_build_stick(smg_graph *g, smg_status status);
 const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id);
 smg_op_class smg_node_class(const smg_node *node);
 bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */

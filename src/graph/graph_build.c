@@ -6,15 +6,24 @@
 static const smg_value no_value = {0};
 
 smg_status smg_build_stick(smg_graph *g, smg_status status) {
-    if (g->status == SMG_OK) g->status = status;
+    if (g->status != SMG_OK || status == SMG_OK) return status;
+    g->status = status;
+    g->error = smg_arena_string(g->arena, smg_context_error(g->ctx));
+    smg_context_keep_failure(g->ctx, g);
     return status;
+}
+
+/* A graph without a failure does not mind that of another one. */
+static void leave_others(smg_context *ctx) {
+    if (smg_context_keeper(ctx)) smg_context_clear_error(ctx);
 }
 
 /* Misuse of the graph itself: false and a status, never a crash. */
 bool smg_build_open(smg_graph *g, const char *what) {
     if (!g || g->status != SMG_OK) return false;
+    leave_others(g->ctx);
     if (!g->finished) return true;
-    smg_fail(g->ctx, SMG_INVALID, "%s: graph %s is finished", what, g->name);
+    smg_context_told(g->ctx, smg_fail(g->ctx, SMG_INVALID, "%s: graph %s is finished", what, g->name));
     return false;
 }
 
@@ -22,6 +31,12 @@ smg_status smg_graph_create(smg_context *ctx, const char *name, smg_graph **out_
     if (!out_graph) return SMG_INVALID;
     *out_graph = NULL;
     if (!ctx) return SMG_INVALID;
+    leave_others(ctx);
+    return smg_context_told(ctx, smg_graph_make(ctx, name, out_graph));
+}
+
+smg_status smg_graph_make(smg_context *ctx, const char *name, smg_graph **out_graph) {
+    *out_graph = NULL;
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_graph *g = SMG_ARENA_NEW(arena, smg_graph);
@@ -38,7 +53,7 @@ smg_status smg_graph_create(smg_context *ctx, const char *name, smg_graph **out_
 }
 
 smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph) {
-    SMG_TRY(smg_graph_create(like->ctx, like->name, out_graph));
+    SMG_TRY(smg_graph_make(like->ctx, like->name, out_graph));
     smg_sizes *s = (*out_graph)->sizes;
     for (int i = 0; i < smg_size_symbol_count(like->sizes); i++) {
         if (smg_size_symbol(s, smg_size_symbol_name(like->sizes, i)) < 0) {
@@ -55,9 +70,20 @@ void smg_graph_destroy(smg_graph *graph) {
     if (graph) smg_arena_destroy(graph->arena);
 }
 
+/* What failed in between, or was told, does not take the place of the graph's own sentence. */
+static smg_status repeat_failure(const smg_graph *g) {
+    if (smg_context_keeper(g->ctx) == g) return g->status;
+    smg_context_clear_error(g->ctx);
+    smg_fail(g->ctx, g->status, "%s", g->error ? g->error : smg_status_word(g->status));
+    smg_context_keep_failure(g->ctx, g);
+    return g->status;
+}
+
 smg_status smg_graph_finish(smg_graph *graph) {
     if (!graph) return SMG_INVALID;
-    if (graph->status != SMG_OK || graph->finished) return graph->status;
+    if (graph->status != SMG_OK) return repeat_failure(graph);
+    if (graph->finished) return SMG_OK;
+    leave_others(graph->ctx);
     smg_build_stick(graph, smg_graph_verify(graph));
     graph->finished = graph->status == SMG_OK;
     return graph->status;

@@ -446,14 +446,10 @@ static smg_status read_lines(graph_parser *p, const char *text, size_t length) {
     return SMG_OK;
 }
 
-smg_status smg_graph_parse(smg_context *ctx, const char *text, size_t length, const char *where,
-                           smg_graph **out_graph) {
-    if (!out_graph) return SMG_INVALID;
-    *out_graph = NULL;
-    if (!ctx) return SMG_INVALID;
+static smg_status parse(smg_context *ctx, const char *text, size_t length, const char *where, smg_graph **out_graph) {
     if (!text && length > 0) return smg_fail(ctx, SMG_INVALID, "the text of a graph is NULL");
     graph_parser p = {.where = where && where[0] ? where : "graph"};
-    SMG_TRY(smg_graph_create(ctx, "", &p.g));
+    SMG_TRY(smg_graph_make(ctx, "", &p.g));
     smg_status status = smg_arena_create(ctx, &p.arena);
     if (status == SMG_OK) status = smg_map_create(p.arena, &p.names);
     if (status == SMG_OK) status = read_lines(&p, text, length);
@@ -467,4 +463,13 @@ smg_status smg_graph_parse(smg_context *ctx, const char *text, size_t length, co
     else
         smg_graph_destroy(p.g);
     return status;
+}
+
+smg_status smg_graph_parse(smg_context *ctx, const char *text, size_t length, const char *where,
+                           smg_graph **out_graph) {
+    if (!out_graph) return SMG_INVALID;
+    *out_graph = NULL;
+    if (!ctx) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, parse(ctx, text, length, where, out_graph));
 }

@@ -18,8 +18,7 @@ smg_status smg_product(smg_graph *g, const smg_size *dims, int rank, smg_size *o
 
 /* Infers, appends; -1 after a failure, which the graph keeps. */
 smg_node_id smg_graph_push(smg_graph *g, smg_node *node);
-/* What every builder starts with: false, or NULL, with the failure kept in the graph. */
-smg_status smg_build_stick(smg_graph *g, smg_status status);
+/* What every builder starts with: false, or NULL, with the failure kept in the graph (smg_build_stick). */
 bool smg_build_open(smg_graph *g, const char *what);
 const smg_node *smg_build_node(smg_graph *g, const char *what, smg_value value);
 bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *out_size);

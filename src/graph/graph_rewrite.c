@@ -73,7 +73,7 @@ static bool rehash(rewriter *r) {
 smg_node_id smg_rewriter_add(rewriter *r, smg_node *node) {
     smg_node before = *node;
     if (r->g->nodes.count * 2 >= r->table_size && !rehash(r)) {
-        r->g->status = SMG_MEMORY;
+        smg_build_stick(r->g, SMG_MEMORY);
         return -1;
     }
     uint64_t mask = (uint64_t)(r->table_size - 1), slot = hash_node(node) & mask;
@@ -87,8 +87,8 @@ smg_node_id smg_rewriter_add(rewriter *r, smg_node *node) {
     smg_node_id id = smg_graph_push(r->g, node);
     if (id < 0) return -1;
     if (before.type != node->type || !smg_same_dims(&before, node)) {
-        r->g->status = smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
-                                smg_graph_describe(r->g, id));
+        smg_build_stick(r->g, smg_fail(r->g->ctx, SMG_INTERNAL, "a rewrite changed the shape or type of %s",
+                                       smg_graph_describe(r->g, id)));
         return -1;
     }
     r->table[slot] = id + 1;

@@ -85,7 +85,7 @@ bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same)
     for (int64_t i = 0; data && i < count; i++) smg_host_set(node->type, data, i, value.data[i]);
     smg_array_release(r->g->ctx, &value);
     if (!data) {
-        r->g->status = status != SMG_OK ? status : SMG_MEMORY;
+        smg_build_stick(r->g, status != SMG_OK ? status : SMG_MEMORY);
         return false;
     }
     smg_node constant = {

@@ -60,7 +60,7 @@ smg_status smg_model_read_tied(model_builder *b, bool fallback) {
 
 smg_status smg_model_finish(model_builder *b, smg_context *ctx, const char *name, void (*build)(void *user), void *user,
                             smg_graph **out_graph) {
-    SMG_TRY(smg_graph_create(ctx, name, &b->g));
+    SMG_TRY(smg_graph_make(ctx, name, &b->g));
     smg_status status = smg_map_create(b->g->arena, &b->weights);
     if (status == SMG_OK) {
         build(user);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 smg_value smg_model_fail(model_builder *b, smg_status code) {
-    if (b->g->status == SMG_OK) b->g->status = code;
+    smg_build_stick(b->g, code);
     return (smg_value){0};
 }
 

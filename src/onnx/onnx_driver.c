@@ -320,7 +320,7 @@ smg_status smg_onnx_make_graph(smg_onnx *model, smg_graph **out_graph) {
     d.b = (smg_onnx_build){.ctx = model->ctx, .model = model, .arena = model->arena};
     for (int start = 0;; start++) {
         const char *name = model->proto->graph->name;
-        SMG_TRY(smg_graph_create(model->ctx, name[0] ? name : "onnx", &d.b.graph));
+        SMG_TRY(smg_graph_make(model->ctx, name[0] ? name : "onnx", &d.b.graph));
         d.b.sizes = d.b.graph->sizes;
         d.b.failed = d.b.restart = false;
         d.b.extents.count = d.b.looked_at = 0;
