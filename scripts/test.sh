@@ -33,6 +33,16 @@ if [ -z "${VK_DRIVER_FILES:-}" ] && [ -f "${lavapipe[0]}" ]; then
 fi
 export SMG_REQUIRE_DEVICE="${SMG_REQUIRE_DEVICE:-1}"
 
+# Tests write below the build folder only; compared at the end.
+sources() {
+    git status --porcelain --untracked-files=all 2>/dev/null || true
+}
+sources_before="$(sources)"
+
+unchanged() {
+    [ "$(sources)" = "$sources_before" ] || { diff <(echo "$sources_before") <(sources); return 1; }
+}
+
 stage() { # name, command...
     local name="$1" start=$SECONDS
     shift
@@ -83,6 +93,7 @@ if [ "$quick" = no ]; then
     stage "build without Vulkan" build no-vulkan && stage "tests without Vulkan" tests no-vulkan -L "unit|fault|golden|meta" -E "$same_without"
     stage "release build" scripts/build.sh
 fi
+stage "sources as before" unchanged
 
 echo
 for name in "${failures[@]}"; do printf 'FAILED: %s\n' "$name"; done

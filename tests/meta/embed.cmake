@@ -1,6 +1,6 @@
 # EmbedText.cmake: names, bytes and a file longer than what a string literal may hold.
 cmake_minimum_required(VERSION 3.21)
-set(folder "${SMG_BINARY_DIR}/test-output/embed")
+set(folder "$ENV{SMG_TEST_OUTPUT}/embed")
 file(REMOVE_RECURSE "${folder}")
 string(REPEAT "// \"quotes\" \\ and % ; [brackets]\n" 300 long)
 file(WRITE "${folder}/root/long.glsl" "${long}")

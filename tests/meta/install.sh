@@ -5,7 +5,7 @@ if [ -n "${SMG_SANITIZE:-}" ]; then
     echo "skipped: a sanitized library is not installed"
     exit 77
 fi
-work="$SMG_BINARY_DIR/test-output/install"
+work="$SMG_TEST_OUTPUT/install"
 rm -rf "$work"
 mkdir -p "$work/user"
 "$SMG_CMAKE" --install "$SMG_BINARY_DIR" --prefix "$work/prefix" >"$work/log"

@@ -37,7 +37,7 @@ CASES = [  # path, text, must be found
 
 wrong = 0
 for path, text, wanted in CASES:
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("SMG_TEST_OUTPUT")) as root:
         full = os.path.join(root, path)
         os.makedirs(os.path.dirname(full))
         with open(full, "w", encoding="utf-8") as file:

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "support/output.h"
 
 /* ---- a hook that counts, and fails on request ---------------------------------------------- */
 
@@ -64,13 +65,6 @@ static void end_context(smg_context *ctx, const hook_state *state) {
     smg_context_destroy(ctx);
     assert_int_equal(state->live_blocks, 0);
     assert_int_equal(state->live_bytes, 0);
-}
-
-/* A path in the folder for what tests write. */
-static const char *output_path(char *buffer, size_t size, const char *name) {
-    const char *folder = getenv("SMG_TEST_OUTPUT");
-    snprintf(buffer, size, "%s/base-%s", folder != NULL ? folder : ".", name);
-    return buffer;
 }
 
 /* ---- context and failures ------------------------------------------------------------------ */
@@ -460,7 +454,7 @@ static void test_files(void **unused) {
     smg_context *ctx = new_context(&state);
     char folder[512];
     char path[600];
-    output_path(folder, sizeof(folder), "files/deep//folder");
+    test_output(folder, sizeof(folder), "base-files/deep//folder");
     assert_int_equal(smg_path_make_dirs(ctx, folder), SMG_OK);
     assert_int_equal(smg_path_make_dirs(ctx, folder), SMG_OK);
     assert_true(smg_path_is_dir(folder));
@@ -513,7 +507,7 @@ static void test_file_kinds(void **unused) {
     hook_state state = {0};
     smg_context *ctx = new_context(&state);
     char folder[512], path[600], link[600], longest[900], text[8] = "";
-    output_path(folder, sizeof(folder), "kinds");
+    test_output(folder, sizeof(folder), "base-kinds");
     assert_int_equal(smg_path_make_dirs(ctx, folder), SMG_OK);
     snprintf(path, sizeof(path), "%s/file", folder);
     snprintf(link, sizeof(link), "%s/link", folder);
@@ -546,7 +540,7 @@ static void test_file_failures(void **unused) {
     smg_context *ctx = new_context(&state);
     char folder[512];
     char path[600];
-    output_path(folder, sizeof(folder), "failures");
+    test_output(folder, sizeof(folder), "base-failures");
     assert_int_equal(smg_path_make_dirs(ctx, folder), SMG_OK);
     snprintf(path, sizeof(path), "%s/absent", folder);
     char *data = NULL;
@@ -662,7 +656,7 @@ static smg_status use_everything(smg_context *ctx, const char *folder) {
 static void test_each_allocation_fails(void **unused) {
     (void)unused;
     char folder[512];
-    output_path(folder, sizeof(folder), "failing");
+    test_output(folder, sizeof(folder), "base-failing");
     bool done = false;
     int at = 1;
     for (; !done; at++) {

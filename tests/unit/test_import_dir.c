@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "import/import.h"
+#include "support/output.h"
 
 static int setup(void **state) {
     smg_context *ctx = NULL;
@@ -163,9 +164,10 @@ typedef struct made_dir {
 } made_dir;
 
 static made_dir make_dir(smg_context *ctx, const char *name) {
-    const char *output = getenv("SMG_TEST_OUTPUT");
     made_dir made = {.ctx = ctx};
-    snprintf(made.path, sizeof(made.path), "%s/import_dir_%s", output != NULL ? output : "/tmp", name);
+    char folder[128];
+    snprintf(folder, sizeof(folder), "import_dir_%s", name);
+    test_output(made.path, sizeof(made.path), folder);
     assert_int_equal(smg_path_make_dirs(ctx, made.path), SMG_OK);
     return made;
 }

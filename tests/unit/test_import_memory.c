@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "import/import.h"
+#include "support/output.h"
 
 typedef struct meter {
     long left;    /* allocations until one fails */
@@ -66,9 +67,8 @@ static smg_status open_tokenizer(smg_context *ctx) {
 }
 
 static smg_status round_trip_npy(smg_context *ctx) {
-    const char *folder = getenv("SMG_TEST_OUTPUT");
     char path[1024];
-    snprintf(path, sizeof(path), "%s/memory.npy", folder != NULL ? folder : "/tmp");
+    test_output(path, sizeof(path), "memory.npy");
     static const float value = 1;
     smg_npy array = {0};
     smg_status status = smg_npy_write(ctx, path, SMG_IMPORT_F32, 0, NULL, &value);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "import/import.h"
+#include "support/output.h"
 
 static int setup(void **state) {
     smg_context *ctx = NULL;
@@ -111,15 +112,10 @@ static void test_malformed(void **state) {
     assert_non_null(strstr(smg_context_error(ctx), "no npy file"));
 }
 
-static void output_path(char path[1024], const char *name) {
-    const char *folder = getenv("SMG_TEST_OUTPUT");
-    snprintf(path, 1024, "%s/%s", folder != NULL ? folder : "/tmp", name);
-}
-
 static void test_round_trip(void **state) {
     smg_context *ctx = *state;
     char path[1024];
-    output_path(path, "round_trip.npy");
+    test_output(path, sizeof(path), "round_trip.npy");
     static const float floats[6] = {0, -1.5f, 3e38f, 1e-45f, 7, 0.1f};
     static const int64_t dims[2] = {2, 3};
     smg_npy array;
@@ -159,7 +155,7 @@ static void test_round_trip(void **state) {
 static void test_write_misuse(void **state) {
     smg_context *ctx = *state;
     char path[1024];
-    output_path(path, "misuse.npy");
+    test_output(path, sizeof(path), "misuse.npy");
     static const int64_t bad[2] = {-1, 2};
     static const int64_t big[2] = {INT64_MAX, 2};
     static const int64_t wide[8] = {INT64_MAX / 4, 1, 1, 1, 1, 1, 1, 2};

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
+#include "support/output.h"
 
 typedef struct fault {
     const char *folder;    /* below tests/models */
@@ -29,11 +30,11 @@ typedef struct fixture {
 
 static int setup(void **state) {
     static fixture f;
-    const char *below = getenv("SMG_TEST_OUTPUT");
+    static char folder[512];
     f = (fixture){.ctx = NULL};
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
-    f.folder = smg_path_join(f.arena, below != NULL ? below : ".", "model_faults");
+    f.folder = test_output(folder, sizeof(folder), "model_faults");
     assert_int_equal(smg_path_make_dirs(f.ctx, f.folder), SMG_OK);
     *state = &f;
     return 0;

@@ -17,6 +17,7 @@
 
 #include "support/fault.h"
 #include "support/onnx_made.h"
+#include "support/output.h"
 
 typedef onnx_made fixture;
 
@@ -195,9 +196,7 @@ static void a_file_has_no_say_in_places(void **state) {
 /* ---- external data -------------------------------------------------------------------------- */
 
 static const char *folder(char *room, size_t bytes) {
-    const char *base = getenv("SMG_TEST_OUTPUT");
-    snprintf(room, bytes, "%s/onnx_external", base ? base : ".");
-    mkdir(room, 0777);
+    mkdir(test_output(room, bytes, "onnx_external"), 0777);
     return room;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "spirv/spirv.h"
+#include "support/output.h"
 
 static const char good_text[] = "#version 450\n"
                                 "#extension GL_KHR_shader_subgroup_arithmetic : require\n"
@@ -41,8 +42,7 @@ static void on_log(void *user, smg_log_level level, const char *line) {
 static void begin(fixture *f, bool cached) {
     memset(f, 0, sizeof *f);
     if (cached) {
-        const char *root = getenv("SMG_TEST_OUTPUT");
-        snprintf(f->folder, sizeof f->folder, "%s/smg-spirv-XXXXXX", root ? root : "/tmp");
+        test_output(f->folder, sizeof f->folder, "smg-spirv-XXXXXX");
         assert_non_null(mkdtemp(f->folder));
     }
     const smg_context_desc desc = {.log = on_log, .user = f, .cache_dir = f->folder};
