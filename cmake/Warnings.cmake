@@ -12,7 +12,7 @@ function(smg_configure target)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include"
         "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
     target_compile_definitions(${target} PRIVATE SMG_VULKAN=$<BOOL:${SMG_VULKAN}>
-        SMG_VERSION="${PROJECT_VERSION}" VK_NO_PROTOTYPES)
+        SMG_VERSION="${PROJECT_VERSION}" VK_NO_PROTOTYPES SMG_BUILD)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
         -Wstrict-prototypes -Wmissing-prototypes -Werror
         # No a * b + c in one rounding behind our back: results are the same on every compiler.

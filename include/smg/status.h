@@ -8,8 +8,14 @@
 #ifndef SMG_STATUS_H
 #define SMG_STATUS_H
 
-#if defined(_WIN32)
+/* On Windows: SMG_STATIC is for who links the static library (the packages define it), SMG_BUILD for smg's own
+ * sources. */
+#if defined(_WIN32) && defined(SMG_STATIC)
+#define SMG_API
+#elif defined(_WIN32) && defined(SMG_BUILD)
 #define SMG_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define SMG_API __declspec(dllimport)
 #else
 #define SMG_API __attribute__((visibility("default")))
 #endif

@@ -35,7 +35,10 @@ typedef struct smg_vulkan_desc {
     uint32_t extension_count;
 } smg_vulkan_desc;
 
+/* No public call runs a model on it yet. To be released before `context` and before the VkDevice are destroyed. */
 SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device);
+/* Destroys what smg made on the device, and frees its memory; what the application passed stays. NULL is fine. */
+SMG_API void smg_vk_release(smg_vk_device *device);
 
 #ifdef __cplusplus
 }

@@ -241,10 +241,7 @@ static smg_status adopt(smg_vk_device *dev, const smg_vulkan_desc *desc) {
     return finish(dev, &extensions);
 }
 
-smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
-    if (!out_device) return SMG_INVALID;
-    *out_device = NULL;
-    if (!context) return SMG_INVALID;
+static smg_status adopt_new(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
     if (!desc || !desc->instance || !desc->physical_device || !desc->device || !desc->queue ||
         !desc->get_instance_proc_addr)
         return smg_fail(context, SMG_INVALID, "smg_vulkan_desc: a handle is null");
@@ -259,6 +256,18 @@ smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_v
     }
     *out_device = dev;
     return SMG_OK;
+}
+
+smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
+    if (!out_device) return SMG_INVALID;
+    *out_device = NULL;
+    if (!context) return SMG_INVALID;
+    smg_context_clear_error(context);
+    return smg_context_told(context, adopt_new(context, desc, out_device));
+}
+
+void smg_vk_release(smg_vk_device *dev) {
+    smg_vk_close(dev);
 }
 
 void smg_vk_close(smg_vk_device *dev) {

@@ -22,6 +22,20 @@ for header in smg/*.h; do
     check "${CC:-cc}" -x c -std=c11 "${warnings[@]}" -Wstrict-prototypes -I. "$header"
     check "${CXX:-c++}" -x c++ -std=c++11 "${warnings[@]}" -I. "$header"
 done
+# What a Windows compiler makes of SMG_API: a consumer of the DLL imports, the library exports, the static one neither.
+api() { # wanted, options...
+    local got
+    count=$((count + 1))
+    got=$(printf '#include "smg/status.h"\nis:SMG_API;\n' | "${CC:-cc}" -D_WIN32 "${@:2}" -I. -E -P - | sed -n 's/^is://p')
+    if [ "$(echo "$got" | tr -d ' ')" != "$1;" ]; then
+        echo "FAILED: SMG_API is '$got', wanted '$1', with: -D_WIN32 ${*:2}"
+        failed=$((failed + 1))
+    fi
+}
+api '__declspec(dllimport)'
+api '__declspec(dllexport)' -DSMG_BUILD
+api '' -DSMG_STATIC
+api '' -DSMG_STATIC -DSMG_BUILD
 cd "$source_dir/src" || exit 1
 for header in */*.h; do
     case "$header" in
