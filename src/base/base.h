@@ -211,4 +211,7 @@ double smg_cpu_seconds(void);      /* that all threads of this process have run 
 int smg_cpu_cores(void);           /* at least 1 */
 int64_t smg_cpu_cache_bytes(void); /* of the last level; 0: the system does not tell */
 
+/* Linked without a dynamic loader: no library can be loaded into it (base_dynamic.c). */
+bool smg_program_is_static(void);
+
 #endif

@@ -1,6 +1,6 @@
 /* The operating system, POSIX: files, mappings, folders, clocks, memory in use.
  *
- * Together with base_thread.c the only file of the library that calls it. See base_internal.h for
+ * Together with base_thread.c and base_dynamic.c the only file of the library that calls it. See base_internal.h for
  * what each function promises; calls that a signal interrupts are repeated here.
  */
 #if !defined(_DEFAULT_SOURCE)

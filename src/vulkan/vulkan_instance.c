@@ -132,6 +132,10 @@ static smg_status create_handle(smg_vk_instance *instance) {
 }
 
 static smg_status open_loader(smg_context *ctx) {
+    if (smg_program_is_static())
+        return smg_fail(ctx, SMG_UNSUPPORTED,
+                        "the program is linked statically, so that the Vulkan loader and its drivers cannot be loaded: "
+                        "link the C library dynamically (pkg-config smg-static)");
     /* volk keeps the loader's entry points in globals; this writes the same values every time. */
     if (volkInitialize() != VK_SUCCESS || !vkGetInstanceProcAddr)
         return smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan loader: install one (Debian: libvulkan1) and a driver");
