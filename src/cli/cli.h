@@ -26,7 +26,7 @@ typedef struct cli_options {
     int word_count;
     const char *device, *target, *phase, *kernel, *objective;
     uint64_t given; /* bits by row of the table of options */
-    bool json, check, profile, prices, interpret, unfused, no_calibrate, list;
+    bool json, check, profile, prices, interpret, unfused, no_calibrate, verbose;
     int64_t repeat, seed, rank;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
     int dim_count, max_dim_count;
@@ -102,6 +102,15 @@ int cli_embed(cli_options *o);
 void cli_print_check(const smg_check *check, smg_text *text);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
-double cli_median(double *values, int count); /* sorts */
+typedef struct cli_spread {
+    int n;
+    double min, median, p95; /* seconds; p95: the least value that 95 % of all are not above */
+} cli_spread;
+cli_spread cli_spread_of(double *seconds, int count);                 /* sorts */
+void cli_print_spread(const cli_spread *spread, smg_text *text);      /* "n 3, min 1.2 ms, median .." */
+void cli_print_spread_json(const cli_spread *spread, smg_text *text); /* "n": 3, "min_us": 1.2, .. */
+/* What measured: the device, its driver, this program. */
+void cli_print_device(const smg_target *target, smg_text *text);      /* the line "device   .." */
+void cli_print_device_json(const smg_target *target, smg_text *text); /* "device": .., "driver": .., "version": .. */
 
 #endif

@@ -27,6 +27,7 @@ static const option_row rows[] = {
     {"interpret", FLAG, FIELD(interpret), 0},
     {"unfused", FLAG, FIELD(unfused), 0},
     {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
+    {"verbose", FLAG, FIELD(verbose), 0},
     {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
     {"rank", NUMBER, FIELD(rank), 1000000},
     {"seed", NUMBER, FIELD(seed), INT64_MAX},
@@ -41,8 +42,9 @@ static const struct {
     const char *option, *other;
     bool needs; /* is nothing without the other; else is nothing beside it */
 } relations[] = {
-    {"target", "interpret", true},  {"target", "device", false}, {"profile", "interpret", false},
-    {"repeat", "interpret", false}, {"phase", "json", false},    {"kernel", "json", false},
+    {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
+    {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
+    {"verbose", "json", false},     {"no-calibrate", "verbose", true},
 };
 
 static bool takes(const cli_command *command, const char *name) {

@@ -15,7 +15,8 @@ typedef struct side {
     smg_model *model;
     smg_check check;
     double *seconds;
-    double median, bytes, flops, compile;
+    cli_spread spread;
+    double bytes, flops, compile;
 } side;
 
 static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, side *s) {
@@ -59,23 +60,25 @@ static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
         }
         rounds++;
     }
-    for (int i = 0; i < 2; i++) sides[i].median = cli_median(sides[i].seconds, rounds);
+    for (int i = 0; i < 2; i++) sides[i].spread = cli_spread_of(sides[i].seconds, rounds);
     *out_rounds = rounds;
     return SMG_OK;
 }
 
 static void add_table(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
     const smg_compilation *c = smg_model_compilation(sides[0].model);
-    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d after rewrites\nsizes    ", c->target.name,
-                  c->source->name, smg_compile_op_count(c->source), c->run_ops);
+    cli_print_device(&c->target, text);
+    smg_text_addf(text, "graph    %s: %d ops -> %d after rewrites\nsizes    ", c->source->name,
+                  smg_compile_op_count(c->source), c->run_ops);
     cli_print_dims(text, arrays);
-    smg_text_addf(text, "\n\n%-9s %10s %12s %12s %12s %12s\n", "", "kernels", "time ms", "moved MB", "GB/s",
-                  "compile s");
+    smg_text_addf(text, "\n\n%-9s %10s %6s %12s %12s %12s %12s %12s %12s\n", "", "kernels", "n", "min ms", "median ms",
+                  "p95 ms", "moved MB", "GB/s", "compile s");
     for (int i = 0; i < 2; i++) {
         const side *s = &sides[i];
-        smg_text_addf(text, "%-9s %10d %12.3f %12.2f %12.2f %12.2f%s%s\n", s->name,
-                      smg_compile_kernel_count(smg_model_compilation(s->model)), s->median * 1e3, s->bytes / 1e6,
-                      s->median > 0 ? s->bytes / s->median / 1e9 : 0, s->compile,
+        smg_text_addf(text, "%-9s %10d %6d %12.3f %12.3f %12.3f %12.2f %12.2f %12.2f%s%s\n", s->name,
+                      smg_compile_kernel_count(smg_model_compilation(s->model)), s->spread.n, s->spread.min * 1e3,
+                      s->spread.median * 1e3, s->spread.p95 * 1e3, s->bytes / 1e6,
+                      s->spread.median > 0 ? s->bytes / s->spread.median / 1e9 : 0, s->compile,
                       smg_model_compilation(s->model)->from_cache ? "  (plan from the cache)" : "",
                       s->check.count == 0 ? ""
                       : s->check.pass     ? "  PASS"
@@ -86,17 +89,17 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
         smg_text_addf(text, "%s against the reference:\n", sides[i].name);
         cli_print_check(&sides[i].check, text);
     }
-    bool timed = sides[0].median > 0 && sides[1].median > 0;
-    double ratio = timed ? sides[1].median / sides[0].median : 1;
-    smg_text_addf(text, "fused is %.2fx %s and moves %.1f %% of the bytes (median of %d, interleaved)\n",
+    double fused = sides[0].spread.median, unfused = sides[1].spread.median;
+    double ratio = fused > 0 && unfused > 0 ? unfused / fused : 1;
+    smg_text_addf(text, "fused is %.2fx %s and moves %.1f %% of the bytes (medians of %d, interleaved)\n",
                   ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? "faster" : "slower",
                   sides[1].bytes > 0 ? 100 * sides[0].bytes / sides[1].bytes : 0, rounds);
 }
 
 static void add_json(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
     const smg_compilation *c = smg_model_compilation(sides[0].model);
-    smg_text_add(text, "{\n  \"device\": ");
-    smg_text_add_json(text, c->target.name);
+    smg_text_add(text, "{\n  ");
+    cli_print_device_json(&c->target, text);
     smg_text_add(text, ",\n  \"graph\": ");
     smg_text_add_json(text, c->source->name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": ",
@@ -106,8 +109,9 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
         const side *s = &sides[i];
         const smg_compilation *own = smg_model_compilation(s->model);
         smg_text_addf(text, ",\n  \"%s\": {\"kernels\": %d, \"modules\": %d, \"seconds\": %.9g, ", s->name,
-                      smg_compile_kernel_count(own), own->bundle->modules.count, s->median);
-        smg_text_addf(text, "\"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
+                      smg_compile_kernel_count(own), own->bundle->modules.count, s->spread.median);
+        cli_print_spread_json(&s->spread, text);
+        smg_text_addf(text, ", \"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
                       s->bytes, s->flops, s->compile, own->from_cache ? "true" : "false");
         if (s->check.count > 0) smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
         smg_text_add(text, "}");

@@ -13,6 +13,34 @@ static void print_table(const smg_vk_device_info *list, int count) {
     }
 }
 
+/* As a target: what `smg explain --target` takes, with what the list says in a comment above. */
+static smg_status print_facts(const cli_options *o, const smg_vk_device_info *d) {
+    smg_vk_device *device = NULL;
+    smg_text text;
+    char index[16];
+    snprintf(index, sizeof(index), "%d", d->index);
+    SMG_TRY(smg_vk_open(o->ctx, index, 0, &device));
+    smg_text_init(&text, o->ctx);
+    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    if (status == SMG_OK) {
+        smg_target_print(smg_vk_target(device), &text);
+        status = smg_text_status(&text);
+    }
+    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
+    smg_text_free(&text);
+    smg_vk_close(device);
+    return status;
+}
+
+static smg_status print_all_facts(const cli_options *o, const smg_vk_device_info *list, int count) {
+    for (int i = 0; i < count; i++) {
+        printf(i > 0 ? "\n# " : "# ");
+        print_table(&list[i], 1);
+        SMG_TRY(print_facts(o, &list[i]));
+    }
+    return SMG_OK;
+}
+
 static smg_status print_json(smg_context *ctx, const smg_vk_device_info *list, int count) {
     smg_text text;
     smg_text_init(&text, ctx);
@@ -42,6 +70,8 @@ static smg_status print_devices(const cli_options *o) {
     smg_status status = smg_vk_devices(o->ctx, arena, &list, &count);
     if (status == SMG_OK && o->json) {
         status = print_json(o->ctx, list, count);
+    } else if (status == SMG_OK && o->verbose) {
+        status = print_all_facts(o, list, count);
     } else if (status == SMG_OK) {
         print_table(list, count);
     }

@@ -63,6 +63,10 @@ static smg_status check_inputs(const cli_options *o, const smg_graph *g, const s
 static smg_status check_outputs(const cli_options *o, const smg_graph *g) {
     for (int i = 0; i < o->output_count; i++) {
         bool found = false;
+        if (smg_text_ends(o->outputs[i].value, ".npz"))
+            return smg_fail(o->ctx, SMG_UNSUPPORTED,
+                            "--output %s=%s: outputs are written as .npy, one file each, not .npz", o->outputs[i].name,
+                            o->outputs[i].value);
         for (int n = 0; n < g->outputs.count; n++) {
             found |= strcmp(g->outputs.items[n].name, o->outputs[i].name) == 0;
         }

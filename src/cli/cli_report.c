@@ -10,10 +10,41 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-double cli_median(double *values, int count) {
-    if (count == 0) return 0;
-    qsort(values, (size_t)count, sizeof(*values), by_value);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+cli_spread cli_spread_of(double *seconds, int count) {
+    if (count == 0) return (cli_spread){0};
+    qsort(seconds, (size_t)count, sizeof(*seconds), by_value);
+    int half = count / 2;
+    return (cli_spread){
+        .n = count,
+        .min = seconds[0],
+        .median = count % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2,
+        .p95 = seconds[(19 * count + 19) / 20 - 1],
+    };
+}
+
+void cli_print_spread(const cli_spread *spread, smg_text *text) {
+    smg_text_addf(text, "n %d, min %.3f ms, median %.3f ms, p95 %.3f ms", spread->n, spread->min * 1e3,
+                  spread->median * 1e3, spread->p95 * 1e3);
+}
+
+void cli_print_spread_json(const cli_spread *spread, smg_text *text) {
+    smg_text_addf(text, "\"n\": %d, \"min_us\": %.6g, \"median_us\": %.6g, \"p95_us\": %.6g", spread->n,
+                  spread->min * 1e6, spread->median * 1e6, spread->p95 * 1e6);
+}
+
+void cli_print_device(const smg_target *target, smg_text *text) {
+    smg_text_addf(text, "device   %s", target->name);
+    if (target->driver[0] != '\0') smg_text_addf(text, ", driver %s", target->driver);
+    smg_text_addf(text, ", smg %s\n", smg_version());
+}
+
+void cli_print_device_json(const smg_target *target, smg_text *text) {
+    smg_text_add(text, "\"device\": ");
+    smg_text_add_json(text, target->name);
+    smg_text_add(text, ",\n  \"driver\": ");
+    smg_text_add_json(text, target->driver);
+    smg_text_add(text, ",\n  \"version\": ");
+    smg_text_add_json(text, smg_version());
 }
 
 void cli_print_check(const smg_check *check, smg_text *text) {
@@ -37,8 +68,11 @@ void cli_print_check(const smg_check *check, smg_text *text) {
 enum { PROFILE_ROUNDS = 20 };
 
 typedef struct group {
-    int calls;
-    double measured, estimated, bytes, flops;
+    int calls;       /* of one run */
+    double *seconds; /* of every call of all runs */
+    int measured_calls;
+    double measured, estimated, bytes, flops; /* sums over measured_calls */
+    cli_spread spread;
 } group;
 
 static double number_of(const smg_bundle *bundle, smg_size size) {
@@ -47,13 +81,32 @@ static double number_of(const smg_bundle *bundle, smg_size size) {
     return (double)number;
 }
 
+static const smg_bvariant *list_of(const smg_compilation *c, const smg_program *program) {
+    return &c->bundle->variants.items[smg_program_variant(program)];
+}
+
+/* How often a run calls each module, and room for the time of each call. */
+static smg_status make_groups(const smg_compilation *c, const smg_program *program, smg_arena *arena, group **out) {
+    const smg_bvariant *list = list_of(c, program);
+    int modules = c->bundle->modules.count;
+    group *groups = SMG_ARENA_ARRAY(arena, group, (size_t)modules + 1);
+    if (groups == NULL) return SMG_MEMORY;
+    for (int s = 0; s < list->run.count; s++) groups[list->run.items[s].module].calls++;
+    for (int i = 0; i < modules; i++) {
+        groups[i].seconds = SMG_ARENA_ARRAY(arena, double, (size_t)groups[i].calls *PROFILE_ROUNDS + 1);
+        if (groups[i].seconds == NULL) return SMG_MEMORY;
+    }
+    *out = groups;
+    return SMG_OK;
+}
+
 static void add_steps(const smg_compilation *c, const smg_program *program, group *groups) {
-    const smg_bvariant *list = &c->bundle->variants.items[smg_program_variant(program)];
+    const smg_bvariant *list = list_of(c, program);
     for (int s = 0; s < list->run.count; s++) {
         const smg_bstep *step = &list->run.items[s];
         group *g = &groups[step->module];
-        g->calls++;
-        g->measured += smg_program_step_time(program, s);
+        g->seconds[g->measured_calls] = smg_program_step_time(program, s);
+        g->measured += g->seconds[g->measured_calls++];
         g->estimated += step->estimate;
         g->bytes += number_of(c->bundle, step->bytes);
         g->flops += number_of(c->bundle, step->flops);
@@ -63,17 +116,18 @@ static void add_steps(const smg_compilation *c, const smg_program *program, grou
 static void add_table(const smg_compilation *c, const group *groups, double total, int steps,
                       const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
-    smg_text_addf(text, "\n%-10s %6s %12s %12s %12s %7s %7s %7s\n", "kernel", "calls", "mean us", "estimate us",
-                  "KB a call", "share", "bandw.", "arith.");
+    smg_text_addf(text, "\n%-10s %6s %6s %10s %10s %10s %12s %12s %7s %7s %7s\n", "kernel", "calls", "n", "min us",
+                  "median us", "p95 us", "estimate us", "KB a call", "share", "bandw.", "arith.");
     for (int i = 0; i < c->bundle->modules.count; i++) {
         const group *g = &groups[i];
         if (g->calls == 0) continue;
-        double calls = (double)g->calls;
+        double calls = (double)g->measured_calls;
         double rate = g->measured > 0 ? 1 / g->measured : 0;
-        smg_text_addf(text, "%-10s %6d %12.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
-                      c->bundle->modules.items[i].name, g->calls / PROFILE_ROUNDS, g->measured / calls * 1e6,
-                      g->estimated / calls * 1e6, g->bytes / calls / 1e3, total > 0 ? 100 * g->measured / total : 0,
-                      100 * g->bytes * rate / t->bandwidth, 100 * g->flops * rate / t->fma_rate);
+        smg_text_addf(text, "%-10s %6d %6d %10.2f %10.2f %10.2f %12.2f %12.1f %6.1f%% %6.1f%% %6.1f%%\n",
+                      c->bundle->modules.items[i].name, g->calls, g->spread.n, g->spread.min * 1e6,
+                      g->spread.median * 1e6, g->spread.p95 * 1e6, g->estimated / calls * 1e6, g->bytes / calls / 1e3,
+                      total > 0 ? 100 * g->measured / total : 0, 100 * g->bytes * rate / t->bandwidth,
+                      100 * g->flops * rate / t->fma_rate);
     }
     smg_text_addf(text,
                   "memory: constants %.1f MB, arena %.1f MB (%.1f MB without sharing); "
@@ -93,20 +147,23 @@ static void add_json(const smg_compilation *c, const group *groups, const smg_pr
     for (int i = 0; i < c->bundle->modules.count; i++) {
         const group *g = &groups[i];
         if (g->calls == 0) continue;
-        double calls = (double)g->calls;
+        double calls = (double)g->measured_calls;
         double rate = g->measured > 0 ? 1 / g->measured : 0;
         smg_text_add(text, first ? "\n    {\"kernel\": " : ",\n    {\"kernel\": ");
         smg_text_add_json(text, c->bundle->modules.items[i].name);
+        smg_text_addf(text, ", \"calls\": %d, ", g->calls);
+        cli_print_spread_json(&g->spread, text);
         smg_text_addf(text,
-                      ", \"calls\": %d, \"seconds\": %.9g, \"estimate_seconds\": %.9g, "
-                      "\"bytes\": %.0f, \"bandwidth\": %.4g, \"arithmetic\": %.4g}",
-                      g->calls / PROFILE_ROUNDS, g->measured / calls, g->estimated / calls, g->bytes / calls,
-                      g->bytes * rate / t->bandwidth, g->flops * rate / t->fma_rate);
+                      ", \"estimate_us\": %.6g, \"bytes\": %.0f, \"bandwidth_share\": %.4g, "
+                      "\"arithmetic_share\": %.4g}",
+                      g->estimated / calls * 1e6, g->bytes / calls, g->bytes * rate / t->bandwidth,
+                      g->flops * rate / t->fma_rate);
         first = false;
     }
     smg_text_addf(text,
-                  "\n  ],\n  \"memory\": {\"constants\": %lld, \"arena\": %lld, \"unaliased\": %lld, "
-                  "\"barriers\": %d, \"derived\": %lld, \"prepare\": %lld, \"prepare_seconds\": %.9g}",
+                  "\n  ],\n  \"memory\": {\"constant_bytes\": %lld, \"arena_bytes\": %lld, "
+                  "\"unaliased_bytes\": %lld, \"barriers\": %d, \"derived_bytes\": %lld, "
+                  "\"prepare_bytes\": %lld, \"prepare_seconds\": %.9g}",
                   (long long)memory->constant_bytes, (long long)memory->arena_bytes, (long long)memory->unaliased_bytes,
                   memory->barriers, (long long)memory->derived_bytes, (long long)memory->prepare_bytes,
                   memory->prepare_seconds);
@@ -118,14 +175,17 @@ smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *array
     smg_program_memory memory;
     SMG_TRY(smg_program_set_profile(program, true));
     SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0)); /* warms up */
-    group *groups = SMG_ARENA_ARRAY(arrays->arena, group, (size_t)c->bundle->modules.count + 1);
-    if (groups == NULL) return SMG_MEMORY;
+    group *groups = NULL;
+    SMG_TRY(make_groups(c, program, arrays->arena, &groups));
     for (int i = 0; i < PROFILE_ROUNDS; i++) {
         SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
         add_steps(c, program, groups);
     }
     double total = 0;
-    for (int i = 0; i < c->bundle->modules.count; i++) total += groups[i].measured;
+    for (int i = 0; i < c->bundle->modules.count; i++) {
+        total += groups[i].measured;
+        groups[i].spread = cli_spread_of(groups[i].seconds, groups[i].measured_calls);
+    }
     smg_program_memory_used(program, &memory);
     if (o->json) {
         add_json(c, groups, &memory, text);

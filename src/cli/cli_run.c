@@ -4,17 +4,17 @@
 #include "cli/cli.h"
 
 typedef struct run_result {
-    double seconds; /* median on the device; 0: not measured */
-    double first;   /* of the first run: drivers may compile then */
-    double program; /* pipelines and upload */
-    double device;  /* opening it, with the calibration where there was none */
-    double ready;   /* since the command began: the first result is there */
-    int repeats;
+    cli_spread spread; /* on the device; n 0: not measured */
+    double first;      /* of the first run: drivers may compile then */
+    double program;    /* pipelines and upload */
+    double device;     /* opening it, with the calibration where there was none */
+    double ready;      /* since the command began: the first result is there */
 } run_result;
 
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
-    smg_text_addf(text, "device   %s\ngraph    %s: %d ops -> %d -> %d kernels", c->target.name, c->source->name,
-                  smg_compile_op_count(c->source), c->run_ops, smg_compile_kernel_count(c));
+    cli_print_device(&c->target, text);
+    smg_text_addf(text, "graph    %s: %d ops -> %d -> %d kernels", c->source->name, smg_compile_op_count(c->source),
+                  c->run_ops, smg_compile_kernel_count(c));
     if (c->bundle != NULL) {
         smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count, c->modules_cached);
     }
@@ -62,8 +62,8 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
     double flops = 0;
     double estimate = 0;
     smg_compile_work(c, &bytes, &flops, &estimate);
-    smg_text_add(text, "{\n  \"device\": ");
-    smg_text_add_json(text, c->target.name);
+    smg_text_add(text, "{\n  ");
+    cli_print_device_json(&c->target, text);
     smg_text_add(text, ",\n  \"graph\": ");
     smg_text_add_json(text, c->source->name);
     smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
@@ -72,13 +72,15 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
     smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n", bytes, flops,
                   estimate);
     smg_text_addf(text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
-                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->seconds);
+                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->spread.median);
     smg_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", c->from_cache ? "true" : "false",
                   c->seconds.cache);
     smg_text_addf(text, "  \"load_seconds\": %.6g,\n  \"device_seconds\": %.6g,\n", job->load, result->device);
     smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n  \"ready_seconds\": %.6g,\n",
                   result->program, result->first, result->ready);
-    smg_text_add(text, "  \"sizes\": ");
+    smg_text_add(text, "  \"time\": {");
+    cli_print_spread_json(&result->spread, text);
+    smg_text_add(text, "},\n  \"sizes\": ");
     cli_print_dims_json(text, &job->arrays);
     for (int i = 0; check != NULL && i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
@@ -122,8 +124,10 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
     }
     smg_text_add(text, "\n");
     for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], text);
-    if (result->seconds > 0) {
-        smg_text_addf(text, "time     %.3f ms on the device (median of %d)\n", result->seconds * 1e3, result->repeats);
+    if (result->spread.n > 0) {
+        smg_text_add(text, "time     on the device: ");
+        cli_print_spread(&result->spread, text);
+        smg_text_add(text, "\n");
     }
     if (o->check) cli_print_check(&check, text);
     smg_text_add(text, profile);
@@ -165,8 +169,7 @@ static smg_status measure(cli_job *job, smg_model *model, run_result *out) {
         SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
         seconds[i] = smg_model_seconds(model);
     }
-    out->seconds = cli_median(seconds, (int)repeats);
-    out->repeats = (int)repeats;
+    out->spread = cli_spread_of(seconds, (int)repeats);
     return SMG_OK;
 }
 

@@ -45,6 +45,8 @@ def arguments():
         refused([command, two, neg], neg)
     refused(["embed"], "MODEL_DIR")
     refused(["devices", "x"], "'x'")
+    refused(["devices", "--verbose", "--json"], "--verbose does nothing beside --json")
+    refused(["devices", "--no-calibrate"], "--no-calibrate does nothing without --verbose")
     refused(["run", two, "--frob"], "'--frob'")
     refused(["run", two, "-x"], "'-x'")
     refused(["run", two, "--phase", "plan"], "'--phase")
@@ -94,6 +96,15 @@ def help_texts():
         report.check(done.returncode == 0 and done.stdout == texts[command] and done.stderr == "", f"{command} --help")
 
 
+    asked = set()
+    for base, _, names in os.walk(f"{SOURCE}/src"):
+        for name in names:
+            if name.endswith(".c"):
+                asked |= set(re.findall(r'"(SMG_[A-Z_]+)"', read(f"{base}/{name}").decode()))
+    told = smg("help").stdout
+    report.check(len(asked) > 3 and all(f"  {name} " in told for name in asked), f"smg help lacks some of {asked}")
+
+
 def parts():
     """Files of a model that are not the model."""
     for name in ("model.safetensors", "config.json"):
@@ -119,11 +130,38 @@ def documents():
     report.check(json.loads(done.stdout)["sizes"] == {"n": 3}, f"a maximum bounds what nobody asked for: {done.stderr}")
 
 
+def spread(row, count):
+    report.check(row["n"] == count and 0 <= row["min_us"] <= row["median_us"] <= row["p95_us"], f"not a spread: {row}")
+
+
+def measured_by(row):
+    devices = json.loads(smg("devices", "--json").stdout)
+    report.check(any((row["device"], row["driver"]) == (d["name"], d["driver"]) for d in devices)
+                 and smg("--version").stdout == f"smg {row['version']}\n", f"measured by {row}")
+
+
 def bench():
     done = smg("bench", two, "--repeat", "2", "--no-calibrate", "--check", "--json")
     row = json.loads(done.stdout or "{}")
     report.check(done.returncode == 0 and row["rounds"] == 2 and row["fused"]["pass"] and row["unfused"]["pass"],
                  f"bench: {done.stderr} {row}")
+    spread(row["fused"], 2)
+    spread(row["unfused"], 2)
+    measured_by(row)
+    done = smg("run", two, "--repeat", "40", "--profile", "--no-calibrate", "--json")
+    row = json.loads(done.stdout or "{}")
+    measured_by(row)
+    spread(row["time"], 40)
+    rounds = row["profile"][0]["n"] // row["profile"][0]["calls"]
+    report.check(rounds > 1, f"profile of {rounds} runs")
+    for kernel in row["profile"]:
+        spread(kernel, kernel["calls"] * rounds)
+    bare = [name for part in (row["memory"], *row["profile"]) for name, value in part.items()
+            if isinstance(value, float) and not name.endswith(("_us", "_seconds", "_bytes", "_share"))]
+    report.check(bare == [], f"numbers without a unit in the name: {bare}")
+    for words in (["run", two, "--repeat", "3", "--profile"], ["bench", two, "--repeat", "3"]):
+        done = smg(*words, "--no-calibrate")
+        report.check(all(word in done.stdout for word in ("min ", "median ", "p95 ", ", driver ", ", smg 0")), done.stdout)
     done = smg("bench", two, "--repeat", "2", "--no-calibrate", "--dim", "n=4", "--input", "x=zeros")
     report.check(done.returncode == 0 and "fused is" in done.stdout and "n=4" in done.stdout, f"bench: {done.stderr}")
     wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
@@ -217,6 +255,7 @@ def inputs(run):
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 1 << 40, 0))
     refused([*run, table, "--input", f"ids={ids}", "--output", f"y={out}"], str(1 << 40))
     refused([*run, two, "--output", f"q={out}"], "'q'")
+    refused([*run, two, "--output", f"y={work}/out.npz"], f"--output y={work}/out.npz", ".npy")
     refused([*run, two, "--output", "y=/nosuch/out.npy"], "/nosuch/out.npy")
     refused([*run, two, "--output", f"y={empty_dir}"], empty_dir)
     refused([*run, two, "--output", f"y={out}", "--output", f"q={out}"], "'q'")
@@ -247,7 +286,24 @@ def overflows(run):
                      f"{name}: {done.stderr}{done.stdout}")
 
 
+def verbose_devices():
+    """The facts of a device without a model are those that explain knows, and a target that explain takes."""
+    done = smg("devices", "--verbose", "--no-calibrate")
+    count = len(json.loads(smg("devices", "--json").stdout))
+    report.check(done.returncode == 0 and done.stdout.count("subgroup_size = ") == count, f"{done.stderr}{done.stdout}")
+    blocks = done.stdout.split("\n\n")
+    for number in range(count):
+        facts = smg("explain", two, "--device", str(number), "--no-calibrate", "--phase", "target").stdout
+        told = blocks[number].split("\n", 1)
+        report.check(told[0].startswith(f"# {number}  ") and told[1].strip() == facts.strip() != "",
+                     f"device {number}: {told[0]} and explain differ:\n{told[1]}\n{facts}")
+        path = write(f"{work}/device.target", blocks[number])
+        again = smg("explain", two, "--target", path, "--phase", "target").stdout
+        report.check(again.strip() == facts.strip(), f"read back:\n{again}\n{facts}")
+
+
 def devices():
+    verbose_devices()
     refused(["run", two, "--device", "frob"], "'frob'")
     refused(["run", two, "--device", "77"], "77")
     refused(["explain", two, "--device", "frob"], "'frob'")
