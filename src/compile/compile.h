@@ -32,7 +32,7 @@ typedef struct smg_source {
     smg_graph *graph;
     bool owns_graph;
     smg_import_dir *dir; /* of a directory, else NULL */
-    smg_onnx *onnx;      /* of an ONNX file, else NULL */
+    smg_onnx *onnx;      /* of an ONNX file, also a directory's, else NULL */
     smg_arena *arena;    /* converted weights */
 } smg_source;
 

@@ -1,7 +1,9 @@
 /* compile_embed.c: texts to embeddings, in batches of like length.
  *
  * A window of texts is tokenised, sorted by length and cut into batches, so that little is padded; rows
- * go back to the places of their texts. Everything is made for the largest batch once. */
+ * go back to the places of their texts. Everything is made for the largest batch once. A directory's
+ * own graph pools on the device; where an ONNX file gives one row a token, they are pooled here. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "compile/compile.h"
@@ -17,40 +19,72 @@ struct smg_embedder {
     int64_t done; /* texts of earlier windows */
     int32_t pad;
     int32_t *ids, *mask, *types; /* of one batch */
-    bool has_types;
-    float *rows;
+    bool has_mask, has_types;
+    const char *output;         /* the one that embeddings come from */
+    smg_import_pooling pooling; /* of its rows, one a token; NONE: it has one a text */
+    bool normalize;             /* after pooling */
+    int64_t exact_length;       /* of every row, where the model has only this one; else 0 */
 };
 
-static smg_status read_output_width(smg_embedder *e) {
-    smg_tensor out;
-    for (int i = 0; i < smg_model_output_count(e->model); i++) {
-        smg_model_output(e->model, i, &out);
-        if (strcmp(out.name, "embedding") != 0) continue;
-        if (out.rank == 2 && out.dims[1] > 0 && out.dims[1] < INT32_MAX) {
-            e->width = (int)out.dims[1];
+/* The names that directories and exporters give, the best first. */
+static const struct {
+    const char *name;
+    int rank;
+} outputs[] = {{"embedding", 2}, {"sentence_embedding", 2}, {"last_hidden_state", 3}, {"token_embeddings", 3}};
+
+static smg_status choose_output(smg_embedder *e, const smg_import_dir *dir) {
+    bool pools = dir->pooling == SMG_IMPORT_POOLING_MEAN || dir->pooling == SMG_IMPORT_POOLING_CLS;
+    for (size_t o = 0; o < SMG_COUNT_OF(outputs); o++) {
+        for (int i = 0; i < smg_model_output_count(e->model); i++) {
+            smg_tensor out;
+            smg_model_output(e->model, i, &out);
+            int64_t width = out.rank > 0 ? out.dims[out.rank - 1] : 0;
+            if (strcmp(out.name, outputs[o].name) != 0 || out.rank != outputs[o].rank || strcmp(out.type, "f32") != 0)
+                continue;
+            if (width <= 0 || width >= INT32_MAX || (out.rank == 3 && !pools)) continue;
+            e->output = outputs[o].name;
+            e->width = (int)width;
+            e->pooling = out.rank == 3 ? dir->pooling : SMG_IMPORT_POOLING_NONE;
+            e->normalize = dir->normalize;
             return SMG_OK;
         }
     }
     return smg_fail(e->ctx, SMG_UNSUPPORTED, "the model gives no output 'embedding' of one row a text");
 }
 
-static int64_t symbol_limit(const smg_sizes *sizes, const char *name) {
-    int symbol = smg_size_symbol_find(sizes, name);
-    return symbol >= 0 ? smg_size_symbol_max(sizes, symbol) : SMG_SIZE_UNBOUNDED;
+/* Which inputs there are; the bounds of the rows and columns of the ids. */
+static smg_status look_at_inputs(smg_embedder *e, int64_t low[2], int64_t high[2]) {
+    const smg_bundle *bundle = smg_model_compilation(e->model)->bundle;
+    bool has_ids = false;
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        if (b->kind != SMG_BUFFER_INPUT) continue;
+        e->has_mask |= strcmp(b->name, "attention_mask") == 0;
+        e->has_types |= strcmp(b->name, "token_type_ids") == 0;
+        if (strcmp(b->name, "input_ids") != 0 || b->rank != 2) continue;
+        has_ids = true;
+        for (int d = 0; d < 2; d++) smg_size_bounds(bundle->sizes, b->dims[d], &low[d], &high[d]);
+    }
+    return has_ids ? SMG_OK : smg_fail(e->ctx, SMG_UNSUPPORTED, "the model has no input 'input_ids' of two axes");
 }
 
 /* The longest row: what the tokenizer cuts to, the directory's max_seq_length, the position table or the caller's
  * maximum; and the most rows of a batch. */
 static smg_status limit_batches(smg_embedder *e, const smg_source *source) {
-    const smg_sizes *sizes = smg_model_compilation(e->model)->bundle->sizes;
+    int64_t low[2], high[2];
+    SMG_TRY(look_at_inputs(e, low, high));
+    if (low[0] > 1)
+        return smg_fail(e->ctx, SMG_UNSUPPORTED, "the model takes %lld texts at once, no fewer", (long long)low[0]);
     e->max_length = smg_tokenizer_max_length(e->tokenizer);
     int64_t given = source->dir->max_seq_length;
     if (given > 1 && given < e->max_length) e->max_length = (int)given;
-    int64_t longest = symbol_limit(sizes, "sequence");
-    if (longest < e->max_length) e->max_length = (int)longest;
+    if (high[1] < e->max_length) e->max_length = (int)high[1];
     if (e->max_length > TOKENS) e->max_length = TOKENS;
-    int64_t most = symbol_limit(sizes, "batch");
-    e->most_rows = most < BATCH ? (int)most : BATCH;
+    if (low[1] == high[1]) e->exact_length = low[1];
+    if (e->exact_length > TOKENS)
+        return smg_fail(e->ctx, SMG_UNSUPPORTED, "the model takes %lld tokens a text, smg embeds at most %d",
+                        (long long)e->exact_length, TOKENS);
+    e->most_rows = high[0] < BATCH ? (int)high[0] : BATCH;
     if (e->max_length >= 2) return SMG_OK;
     return smg_fail(e->ctx, SMG_INVALID, "sequence is at most %d, a text takes 2 tokens or more", e->max_length);
 }
@@ -59,20 +93,14 @@ static smg_status prepare(smg_embedder *e, const smg_source *source) {
     if (source->dir == NULL) {
         return smg_fail(e->ctx, SMG_INVALID, "embedding needs a model directory with tokenizer files");
     }
-    SMG_TRY(read_output_width(e));
+    SMG_TRY(choose_output(e, source->dir));
     SMG_TRY(smg_tokenizer_open(e->ctx, source->dir, &e->tokenizer));
     SMG_TRY(limit_batches(e, source));
     e->pad = smg_tokenizer_pad_id(e->tokenizer);
     e->ids = SMG_ARENA_ARRAY(e->arena, int32_t, TOKENS);
     e->mask = SMG_ARENA_ARRAY(e->arena, int32_t, TOKENS);
     e->types = SMG_ARENA_ARRAY(e->arena, int32_t, TOKENS);
-    e->rows = SMG_ARENA_ARRAY(e->arena, float, (size_t)e->width *BATCH);
-    for (int i = 0; i < smg_model_input_count(e->model); i++) {
-        smg_tensor in;
-        smg_model_input(e->model, i, &in);
-        if (strcmp(in.name, "token_type_ids") == 0) e->has_types = true;
-    }
-    return e->ids && e->mask && e->types && e->rows ? SMG_OK : SMG_MEMORY;
+    return e->ids && e->mask && e->types ? SMG_OK : SMG_MEMORY;
 }
 
 smg_status smg_embedder_create(smg_model *model, const smg_source *source, smg_embedder **out) {
@@ -135,8 +163,27 @@ static smg_status encode(smg_embedder *e, smg_arena *arena, const char *const *t
     return SMG_OK;
 }
 
+/* One row of `tokens` rows, of which `real` ones are no padding. */
+static void pool(const smg_embedder *e, const float *tokens, int real, float *out) {
+    double square = 0;
+    for (int d = 0; d < e->width; d++) {
+        double sum = tokens[d];
+        int last = e->pooling == SMG_IMPORT_POOLING_MEAN ? real : 1;
+        for (int i = 1; i < last; i++) sum += (double)tokens[(size_t)i * (size_t)e->width + (size_t)d];
+        out[d] = (float)(sum / last);
+        square += (double)out[d] * (double)out[d];
+    }
+    if (!e->normalize) return;
+    double length = sqrt(square) > 1e-12 ? sqrt(square) : 1e-12;
+    for (int d = 0; d < e->width; d++) out[d] = (float)((double)out[d] / length);
+}
+
+static int64_t row_length(const smg_embedder *e, const encoded *row) {
+    return e->exact_length > 0 ? e->exact_length : row->count;
+}
+
 static smg_status run_batch(smg_embedder *e, const encoded *rows, int count, float *out_rows) {
-    int64_t length = rows[count - 1].count; /* sorted: the longest */
+    int64_t length = row_length(e, &rows[count - 1]); /* sorted: the longest */
     for (int r = 0; r < count; r++) {
         for (int64_t i = 0; i < length; i++) {
             bool real = i < rows[r].count;
@@ -144,16 +191,25 @@ static smg_status run_batch(smg_embedder *e, const encoded *rows, int count, flo
             e->mask[r * length + i] = real;
         }
     }
-    const smg_tensor inputs[] = {
-        {.name = "input_ids", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->ids},
-        {.name = "attention_mask", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->mask},
-        {.name = "token_type_ids", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->types},
-    };
-    smg_tensor out = {.name = "embedding", .data = e->rows, .bytes = (size_t)e->width * BATCH * sizeof(float)};
-    SMG_TRY(smg_model_run(e->model, inputs, e->has_types ? 3 : 2, &out, 1));
+    smg_tensor inputs[3] = {{.name = "input_ids", .type = "i32", .rank = 2, .dims = {count, length}, .data = e->ids}};
+    int given = 1;
+    inputs[1] = inputs[2] = inputs[0];
+    if (e->has_mask) inputs[given].name = "attention_mask", inputs[given++].data = e->mask;
+    if (e->has_types) inputs[given].name = "token_type_ids", inputs[given++].data = e->types;
+    smg_tensor out = {.name = e->output};
+    SMG_TRY(smg_model_run(e->model, inputs, given, &out, 1));
+    size_t width = (size_t)e->width;
+    bool pooled = e->pooling == SMG_IMPORT_POOLING_NONE;
+    if (out.dims[0] != count || (!pooled && out.dims[1] != length))
+        return smg_fail(e->ctx, SMG_UNSUPPORTED, "output '%s' of %d texts has %lld rows", e->output, count,
+                        (long long)(pooled ? out.dims[0] : out.dims[0] * out.dims[1]));
     for (int r = 0; r < count; r++) {
-        memcpy(out_rows + (size_t)rows[r].text * (size_t)e->width, e->rows + (size_t)r * (size_t)e->width,
-               (size_t)e->width * sizeof(float));
+        const float *from = (const float *)out.data + (size_t)r * width * (pooled ? 1 : (size_t)length);
+        float *to = out_rows + (size_t)rows[r].text * width;
+        if (pooled)
+            memcpy(to, from, width * sizeof(float));
+        else
+            pool(e, from, rows[r].count, to);
     }
     return SMG_OK;
 }
@@ -166,7 +222,7 @@ static smg_status run_window(smg_embedder *e, smg_arena *arena, const char *cons
     qsort(rows, (size_t)count, sizeof(*rows), by_length);
     for (int at = 0; at < count;) {
         int batch = 1;
-        while (at + batch < count && batch < e->most_rows && rows[at + batch].count * (batch + 1) <= TOKENS) {
+        while (at + batch < count && batch < e->most_rows && row_length(e, &rows[at + batch]) * (batch + 1) <= TOKENS) {
             batch++;
         }
         SMG_TRY(run_batch(e, rows + at, batch, out_rows));

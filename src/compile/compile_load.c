@@ -2,7 +2,8 @@
  *
  * A directory goes through import/ (what is in the files) to model/ (what it means); this is the place
  * where the two meet: the functions below hand config keys and tensors over, converting weights of
- * types that graphs do not have to f32. A file is ONNX (onnx/) or graph text. */
+ * types that graphs do not have to f32. A directory without weights may have an ONNX file. A file is ONNX
+ * (onnx/) or graph text. */
 #include "compile/compile.h"
 
 typedef struct loader {
@@ -132,10 +133,28 @@ static smg_status check_embedding(smg_context *ctx, const smg_import_dir *dir) {
     return SMG_OK;
 }
 
+static smg_status load_onnx(smg_context *ctx, const char *path, smg_source *source) {
+    SMG_TRY(smg_onnx_open(ctx, path, &source->onnx));
+    if (smg_onnx_missing_count(source->onnx) > 0) return SMG_OK;
+    return smg_onnx_make_graph(source->onnx, &source->graph);
+}
+
+/* An encoder's file may pool itself; else it is done as the directory says (compile_embed.c). */
+static smg_status load_onnx_dir(smg_context *ctx, const smg_import_dir *dir, bool embedding_only, smg_source *source) {
+    SMG_TRY(load_onnx(ctx, dir->onnx_path, source));
+    const smg_graph *g = source->graph;
+    if (!embedding_only || g == NULL) return SMG_OK;
+    for (int i = 0; i < g->outputs.count; i++) {
+        if (strcmp(g->outputs.items[i].name, "sentence_embedding") == 0) return SMG_OK;
+    }
+    return check_embedding(ctx, dir);
+}
+
 static smg_status load_dir(smg_context *ctx, const char *path, bool embedding_only, smg_source *source) {
     loader l = {.ctx = ctx, .source = source};
     SMG_TRY(smg_import_open_dir(ctx, path, &source->dir));
     smg_import_dir *dir = source->dir;
+    if (dir->onnx_path != NULL) return load_onnx_dir(ctx, dir, embedding_only, source);
     if (embedding_only) SMG_TRY(check_embedding(ctx, dir));
     SMG_TRY(smg_import_dir_weights(dir, &l.weights));
     SMG_TRY(smg_map_create(source->arena, &l.converted));
@@ -186,12 +205,6 @@ static bool is_onnx(smg_context *ctx, const char *path) {
     bool tagged = file.size > 0 && file.data[0] == 0x08;
     smg_file_unmap(&file);
     return tagged;
-}
-
-static smg_status load_onnx(smg_context *ctx, const char *path, smg_source *source) {
-    SMG_TRY(smg_onnx_open(ctx, path, &source->onnx));
-    if (smg_onnx_missing_count(source->onnx) > 0) return SMG_OK;
-    return smg_onnx_make_graph(source->onnx, &source->graph);
 }
 
 smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_only, smg_source *out_source) {

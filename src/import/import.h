@@ -152,9 +152,10 @@ typedef struct smg_import_dir {
     smg_context *ctx;
     smg_arena *arena;
     const char *path;         /* as opened: the folder with config.json */
-    smg_json *config;         /* config.json, an object */
+    smg_json *config;         /* config.json, an object; NULL: there is an ONNX file and no config.json */
     const char *model_type;   /* config's "model_type", "" when absent */
     const char *weights_path; /* model.safetensors, or the index of the shards */
+    const char *onnx_path;    /* model.onnx, or that of the folder "onnx", where there is no weights_path; else NULL */
     const char *tokenizer_json_path, *tokenizer_config_path, *special_tokens_path, *vocab_path;
     bool is_sentence_model;   /* modules.json is there */
     int64_t max_seq_length;   /* sentence_bert_config.json; 0: not given */
@@ -166,8 +167,8 @@ typedef struct smg_import_dir {
 } smg_import_dir;
 
 /* `path` is the folder with config.json; a folder whose sub-folder "model" has it, or whose
- * modules.json names the transformer's folder, works too. NOT_FOUND without config.json. Weights and
- * tokenizer files may be missing: their own calls say so. */
+ * modules.json names the transformer's folder, works too. NOT_FOUND without config.json and ONNX file. Weights
+ * and tokenizer files may be missing: their own calls say so. */
 smg_status smg_import_open_dir(smg_context *ctx, const char *path, smg_import_dir **out_dir);
 void smg_import_close_dir(smg_import_dir *dir); /* NULL is fine; closes config and weights */
 /* Maps model.safetensors or all shards of the index on the first call. Owned by the dir. */

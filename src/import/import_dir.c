@@ -2,7 +2,8 @@
  *
  * A plain directory has config.json beside its weights and tokenizer files. A sentence-transformers
  * directory has modules.json too, whose first module is the transformer (its folder may be "") and
- * whose others pool and normalise. A package may keep all that one level down, in "model".
+ * whose others pool and normalise. A package may keep all that one level down, in "model". An
+ * exporter leaves an ONNX file in place of weights, alone or in a folder "onnx" beside the rest.
  * Names in these files are untrusted: none may lead out of the directory.
  */
 #include "import/import.h"
@@ -119,8 +120,40 @@ static smg_status read_sentence_config(smg_import_dir *dir) {
 
 /* ---- the directory -------------------------------------------------------------------------- */
 
+static const char *find_onnx(smg_arena *arena, const char *folder) {
+    const char *path = join_if_file(arena, folder, "model.onnx");
+    return path != NULL ? path : join_if_file(arena, folder, "onnx/model.onnx");
+}
+
 static bool holds_model(smg_arena *arena, const char *folder) {
-    return join_if_file(arena, folder, "config.json") != NULL || join_if_file(arena, folder, "modules.json") != NULL;
+    return join_if_file(arena, folder, "config.json") != NULL || join_if_file(arena, folder, "modules.json") != NULL ||
+           find_onnx(arena, folder) != NULL;
+}
+
+static smg_status find_weights(smg_import_dir *dir, const char *root, const char *folder) {
+    dir->weights_path = join_if_file(dir->arena, folder, "model.safetensors");
+    if (dir->weights_path == NULL) {
+        dir->weights_path = join_if_file(dir->arena, folder, "model.safetensors.index.json");
+    }
+    if (dir->weights_path == NULL) dir->onnx_path = find_onnx(dir->arena, folder);
+    if (dir->weights_path == NULL && dir->onnx_path == NULL) dir->onnx_path = find_onnx(dir->arena, root);
+    /* A path that memory was missing for looks like an absent file. */
+    return smg_context_status(dir->ctx) == SMG_MEMORY ? SMG_MEMORY : SMG_OK;
+}
+
+static smg_status read_config(smg_import_dir *dir, const char *folder) {
+    const char *config = join_if_file(dir->arena, folder, "config.json");
+    dir->model_type = "";
+    if (config == NULL && dir->onnx_path != NULL) return SMG_OK;
+    if (config == NULL) {
+        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has neither config.json nor model.onnx",
+                        folder);
+    }
+    SMG_TRY(smg_json_open(dir->ctx, config, &dir->config));
+    if (!smg_json_is_object(smg_json_root(dir->config))) {
+        return smg_fail(dir->ctx, SMG_FORMAT, "'%s' is not a JSON object", config);
+    }
+    return smg_json_get_text(smg_json_root(dir->config), "model_type", "", &dir->model_type);
 }
 
 static smg_status fill_dir(smg_import_dir *dir, const char *path) {
@@ -137,19 +170,8 @@ static smg_status fill_dir(smg_import_dir *dir, const char *path) {
     const char *folder = root;
     SMG_TRY(read_modules(dir, root, &folder));
     dir->path = folder;
-    const char *config = join_if_file(arena, folder, "config.json");
-    if (config == NULL) {
-        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no config.json", folder);
-    }
-    SMG_TRY(smg_json_open(dir->ctx, config, &dir->config));
-    if (!smg_json_is_object(smg_json_root(dir->config))) {
-        return smg_fail(dir->ctx, SMG_FORMAT, "'%s' is not a JSON object", config);
-    }
-    SMG_TRY(smg_json_get_text(smg_json_root(dir->config), "model_type", "", &dir->model_type));
-    dir->weights_path = join_if_file(arena, folder, "model.safetensors");
-    if (dir->weights_path == NULL) {
-        dir->weights_path = join_if_file(arena, folder, "model.safetensors.index.json");
-    }
+    SMG_TRY(find_weights(dir, root, folder));
+    SMG_TRY(read_config(dir, folder));
     dir->tokenizer_json_path = join_if_file(arena, folder, "tokenizer.json");
     dir->tokenizer_config_path = join_if_file(arena, folder, "tokenizer_config.json");
     dir->special_tokens_path = join_if_file(arena, folder, "special_tokens_map.json");
@@ -255,7 +277,8 @@ smg_status smg_import_dir_weights(smg_import_dir *dir, smg_safetensors **out_tab
     *out_table = dir->weights;
     if (dir->weights != NULL) return SMG_OK;
     if (dir->weights_path == NULL) {
-        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has no model.safetensors", dir->path);
+        return smg_fail(dir->ctx, SMG_NOT_FOUND, "the model folder '%s' has neither model.safetensors nor model.onnx",
+                        dir->path);
     }
     smg_status status = SMG_OK;
     if (smg_text_ends(dir->weights_path, ".json")) {
