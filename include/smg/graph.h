@@ -9,9 +9,10 @@
  *     if (smg_graph_finish(g) != SMG_OK) ... smg_context_error(ctx) ...
  *
  * Builders are sticky: after the first failure they return the invalid value {0} and do nothing, and
- * smg_graph_finish reports it, whatever else failed in the meantime. Shapes are comma-separated sizes; a name is a symbolic size that is
- * bound when the program runs. Ownership: the graph belongs to the caller (smg_graph_destroy);
- * constant data is borrowed and must outlive what is made from the graph. Not thread-safe.
+ * smg_graph_finish reports it, whatever else failed in the meantime. Shapes are comma-separated sizes;
+ * a name is a symbolic size that is bound when the program runs. Ownership: the graph belongs to the
+ * caller (smg_graph_destroy); constant data is borrowed and must outlive what is made from the graph.
+ * Not thread-safe.
  * Operations are primitive (`smg help ops` lists them): norms, gates and heads are written with them and
  * fused by their dependencies.
  */

@@ -26,7 +26,8 @@ done
 api() { # wanted, options...
     local got
     count=$((count + 1))
-    got=$(printf '#include "smg/status.h"\nis:SMG_API;\n' | "${CC:-cc}" -D_WIN32 "${@:2}" -I. -E -P - | sed -n 's/^is://p')
+    got=$(printf '#include "smg/status.h"\nis:SMG_API;\n' |
+        "${CC:-cc}" -D_WIN32 "${@:2}" -I. -E -P - | sed -n 's/^is://p')
     if [ "$(echo "$got" | tr -d ' ')" != "$1;" ]; then
         echo "FAILED: SMG_API is '$got', wanted '$1', with: -D_WIN32 ${*:2}"
         failed=$((failed + 1))

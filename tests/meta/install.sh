@@ -51,7 +51,8 @@ needed() { # PROGRAM: the libraries that it needs, on one line
 }
 # shellcheck disable=SC2046
 set -- $(pc --cflags smg)
-[ $# -eq 1 ] && [ -f "${1#-I}/smg/smg.h" ] || fail "pkg-config --cflags smg is '$*': not the folder of the headers alone"
+[ $# -eq 1 ] && [ -f "${1#-I}/smg/smg.h" ] ||
+    fail "pkg-config --cflags smg is '$*': not the folder of the headers alone"
 build() { # OUTPUT, OPTIONS...
     "$CC" -std=c11 "$work/user/main.c" -o "$@"
 }
@@ -88,8 +89,8 @@ for word in $(pc --static --libs smg); do
     [ "$archive" = "lib$name.a" ] || continue
     [ "$name" = yyjson ] || fail "lib$name.a is missing"
     echo "no libyyjson.a here: an empty one in its place"
-    nm -u "$(find "$work/prefix" -name libsmg.a)" | sed -n 's/^ *U \(yyjson_.*\)$/int \1(void);int \1(void) { return 0; }/p' \
-        >"$work/empty/$name.c"
+    nm -u "$(find "$work/prefix" -name libsmg.a)" |
+        sed -n 's/^ *U \(yyjson_.*\)$/int \1(void);int \1(void) { return 0; }/p' >"$work/empty/$name.c"
     [ -s "$work/empty/$name.c" ] || fail "libsmg.a uses nothing of $name"
     "$CC" -std=c11 -c "$work/empty/$name.c" -o "$work/empty/$name.o"
     ar rcs "$work/empty/lib$name.a" "$work/empty/$name.o"
@@ -103,7 +104,8 @@ int main(void) {
     smg_graph *graph = NULL;
     smg_model *model = NULL;
     if (smg_context_create(NULL, &context) != SMG_OK) return 1;
-    if (smg_graph_parse(context, "graph g\nx = input f32[n]\ny = neg(x)\noutput y = y\n", 49, "text", &graph) != SMG_OK) return 1;
+    const char text[] = "graph g\nx = input f32[n]\ny = neg(x)\noutput y = y\n";
+    if (smg_graph_parse(context, text, sizeof text - 1, "text", &graph) != SMG_OK) return 1;
     smg_status status = smg_model_open_graph(context, graph, NULL, &model);
     puts(smg_context_error(context));
     smg_graph_destroy(graph);
