@@ -419,25 +419,36 @@ static void upload(fixture *f, smg_type type, const double *data, int64_t count,
     free(raw);
 }
 
-/* Runs on the device into data[]; the diagnostics words go to out_bad. */
-static void run_device(fixture *f, const smg_kernel *k, const smg_target *target, const int64_t *symbols,
-                       const smg_spirv_module *module, values *v, uint32_t out_bad[4]) {
+typedef struct built {
     smg_glsl_interface face;
-    assert_int_equal(smg_glsl_describe(f->ctx, k, target, &face), SMG_OK);
-    smg_vk_binding bindings[MAX_BUFFERS + 1] = {{0}};
-    for (int b = 0; b < k->buffers.count; b++)
-        upload(f, k->buffers.items[b].type, v->data[b], v->count[b], &bindings[b].buffer);
-    if (face.diagnostics >= 0) upload(f, SMG_TYPE_I32, (double[4]){0}, 4, &bindings[face.diagnostics].buffer);
+    smg_vk_pipeline *pipeline;
+} built;
+
+/* Apart from running: software drivers take their time, and one pipeline serves all sizes. */
+static built build(fixture *f, const smg_kernel *k, const smg_target *target, const smg_spirv_module *module) {
+    built made = {0};
+    assert_int_equal(smg_glsl_describe(f->ctx, k, target, &made.face), SMG_OK);
+    smg_glsl_interface face = made.face;
     smg_vk_pipeline_desc desc = {.name = k->name, .words = module->words, .word_count = module->word_count};
     desc.local_size[0] = face.local_size;
     desc.binding_count = face.binding_count;
     desc.push_bytes = 8 * face.address_count + 4 * face.push_count;
     desc.subgroup_size = face.subgroup_size;
     desc.full_subgroups = face.subgroup_size > 0;
-    smg_vk_pipeline *pipeline;
-    smg_status status = smg_vk_pipeline_create(f->dev, &desc, &pipeline);
+    smg_status status = smg_vk_pipeline_create(f->dev, &desc, &made.pipeline);
     if (status != SMG_OK) print_message("%s: %s\n", k->name, smg_context_error(f->ctx));
     assert_int_equal(status, SMG_OK);
+    return made;
+}
+
+/* Runs on the device into data[]; the diagnostics words go to out_bad. */
+static void run_device(fixture *f, const smg_kernel *k, const built *made, const int64_t *symbols, values *v,
+                       uint32_t out_bad[4]) {
+    const smg_glsl_interface face = made->face;
+    smg_vk_binding bindings[MAX_BUFFERS + 1] = {{0}};
+    for (int b = 0; b < k->buffers.count; b++)
+        upload(f, k->buffers.items[b].type, v->data[b], v->count[b], &bindings[b].buffer);
+    if (face.diagnostics >= 0) upload(f, SMG_TYPE_I32, (double[4]){0}, 4, &bindings[face.diagnostics].buffer);
     int32_t push[3 * SMG_GLSL_MAX_PUSH];
     for (int i = 0; i < face.address_count; i++) {
         uint64_t address = smg_vk_buffer_address(bindings[face.address_bindings[i]].buffer);
@@ -449,7 +460,8 @@ static void run_device(fixture *f, const smg_kernel *k, const smg_target *target
     int64_t gy = 2, gx = (groups + 1) / 2 + 1; /* some too many */
     smg_vk_recording *rec;
     assert_int_equal(smg_vk_recording_begin(f->dev, 0, &rec), SMG_OK);
-    smg_vk_record_dispatch(rec, pipeline, bindings, face.binding_count, push, desc.push_bytes, gx, gy, 1);
+    int push_bytes = 8 * face.address_count + 4 * face.push_count;
+    smg_vk_record_dispatch(rec, made->pipeline, bindings, face.binding_count, push, push_bytes, gx, gy, 1);
     assert_int_equal(smg_vk_recording_end(rec), SMG_OK);
     assert_int_equal(smg_vk_run(rec), SMG_OK);
     for (int b = 0; b < k->buffers.count; b++) {
@@ -462,7 +474,6 @@ static void run_device(fixture *f, const smg_kernel *k, const smg_target *target
     if (face.diagnostics >= 0)
         assert_int_equal(smg_vk_download(bindings[face.diagnostics].buffer, 0, out_bad, 16), SMG_OK);
     smg_vk_recording_destroy(rec);
-    smg_vk_pipeline_destroy(pipeline);
     for (int b = 0; b < face.binding_count; b++) smg_vk_buffer_destroy(bindings[b].buffer);
 }
 static void compare(const smg_kernel *k, lanes l, const values *want, const values *got) {
@@ -481,34 +492,38 @@ static void compare(const smg_kernel *k, lanes l, const values *want, const valu
 #endif
 
 /* `poor`: as if the device had shuffles alone and no 16-bit storage. */
-static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, bool poor, int64_t s) {
+static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, bool poor) {
 #if SMG_VULKAN
+    static const int64_t sizes[] = {21, 64};
     smg_target target = f->target;
     if (poor) target.subgroup_arithmetic = target.subgroup_clustered = target.storage16 = 0;
     if (l.rows * l.cols > f->target.max_invocations) return;
     if (smg_kernel_shared_bytes(k) > f->target.shared_bytes) return;
     f->ran++;
     smg_spirv_module module;
-    uint32_t bad[4] = {0};
-    int64_t symbols[1] = {s};
-    values want, got;
     compile(f, arena, k, &target, &module);
-    fill(k, symbols, &want);
-    fill(k, symbols, &got);
-    smg_karray arrays[MAX_BUFFERS];
-    for (int b = 0; b < k->buffers.count; b++) arrays[b] = (smg_karray){want.data[b], want.count[b]};
-    smg_status status = smg_kernel_interpret(f->ctx, k, symbols, arrays, false);
-    if (status != SMG_OK) print_message("%s\n", smg_context_error(f->ctx));
-    assert_int_equal(status, SMG_OK);
-    run_device(f, k, &target, symbols, &module, &got, bad);
-    assert_int_equal(bad[0], 0);
-    compare(k, l, &want, &got);
-    for (int b = 0; b < k->buffers.count; b++) {
-        free(want.data[b]);
-        free(got.data[b]);
+    built made = build(f, k, &target, &module);
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        uint32_t bad[4] = {0};
+        values want, got;
+        fill(k, &sizes[i], &want);
+        fill(k, &sizes[i], &got);
+        smg_karray arrays[MAX_BUFFERS];
+        for (int b = 0; b < k->buffers.count; b++) arrays[b] = (smg_karray){want.data[b], want.count[b]};
+        smg_status status = smg_kernel_interpret(f->ctx, k, &sizes[i], arrays, false);
+        if (status != SMG_OK) print_message("%s\n", smg_context_error(f->ctx));
+        assert_int_equal(status, SMG_OK);
+        run_device(f, k, &made, &sizes[i], &got, bad);
+        assert_int_equal(bad[0], 0);
+        compare(k, l, &want, &got);
+        for (int b = 0; b < k->buffers.count; b++) {
+            free(want.data[b]);
+            free(got.data[b]);
+        }
     }
+    smg_vk_pipeline_destroy(made.pipeline);
 #else
-    (void)f, (void)arena, (void)k, (void)l, (void)poor, (void)s;
+    (void)f, (void)arena, (void)k, (void)l, (void)poor;
 #endif
 }
 
@@ -546,9 +561,7 @@ static void check(void **state, maker *make) {
             compile(f, arena, make(arena, shapes[i]), &target, &module);
             if (f->device) {
                 lanes l = lanes_here(f, shapes[i]);
-                smg_kernel *k = make(arena, l);
-                run_and_compare(f, arena, k, l, shuffle != 0, 21);
-                run_and_compare(f, arena, k, l, shuffle != 0, 64);
+                run_and_compare(f, arena, make(arena, l), l, shuffle != 0);
             }
             smg_arena_destroy(arena);
         }
@@ -637,7 +650,9 @@ static void test_bad_index(void **state) {
     compile(f, arena, k, &f->target, &module);
     fill(k, symbols, &v);
     v.data[0][4] = 77.0;
-    run_device(f, k, &f->target, symbols, &module, &v, bad);
+    built made = build(f, k, &f->target, &module);
+    run_device(f, k, &made, symbols, &v, bad);
+    smg_vk_pipeline_destroy(made.pipeline);
     assert_int_equal(bad[0], 1);
     assert_int_equal(bad[1], 77);
     assert_int_equal(bad[2], 5);
