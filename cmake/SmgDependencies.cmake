@@ -1,7 +1,7 @@
 # The libraries that smg stands on. Used by the build and, installed beside smgConfig.cmake, by
 # projects that link smg's static library: both see the same targets. The shared one needs none of it.
 #
-# shaderc comes as an archive, with the one SPIRV-Tools that it and smg use (decisions/0017-one-spirv-tools.md).
+# shaderc comes as an archive, with the one SPIRV-Tools that it and smg use (decisions/0019-one-spirv-tools.md).
 
 # SMG_DEPENDENCIES: REQUIRED, or QUIET to go without; SMG_DEPENDENCIES_FOUND says whether all are there.
 if(NOT DEFINED SMG_VULKAN)

@@ -1,4 +1,4 @@
-# One SPIRV-Tools in whatever is linked (decisions/0017-one-spirv-tools.md): the command and the shared library define
+# One SPIRV-Tools in whatever is linked (decisions/0019-one-spirv-tools.md): the command and the shared library define
 # each function that smg calls once, and no library that they load defines it too.
 set -eu
 failed=0
