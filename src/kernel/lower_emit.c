@@ -94,7 +94,7 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
     reduce->expr = ln->core;
     reduce->combine = smg_op_combine(n->op);
     reduce->accumulate = accumulate;
-    reduce->axis_count = lower_tile_axes(l, folded(n), reduce->axes);
+    if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, reduce->axes, &reduce->axis_count)) return lower_refuse_axes(l);
     reduce->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
     return reduce->note != NULL ? SMG_OK : SMG_MEMORY;
 }
@@ -125,7 +125,7 @@ smg_status lower_emit_store(lowering *l, int node) {
     memcpy(access->stride, view->stride, (size_t)view->axis_count * sizeof(smg_size));
     store->a = l->k->accesses.count - 1;
     store->expr = value;
-    store->axis_count = lower_tile_axes(l, n->result, store->axes);
+    if (!lower_tile_axes(l, n->result, SMG_TILE_AXES, store->axes, &store->axis_count)) return lower_refuse_axes(l);
     store->note = l->k->buffers.items[buffer].name;
     return SMG_OK;
 }
@@ -249,8 +249,9 @@ static smg_status make_shared(lowering *l, product *p) {
     axes[count++] = p->mma;
     p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     axes[0] = p->mma;
-    count = 1 + lower_tile_axes(l, p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0), axes + 1);
-    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
+    smg_axis_set columns = p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0);
+    if (!lower_tile_axes(l, columns, SMG_TILE_AXES - 1, axes + 1, &count)) return lower_refuse_axes(l);
+    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, GROUP_PAD);
     if (p->a < 0 || p->b < 0) return SMG_MEMORY;
     if (l->s->direct) return make_views(l, p);
     return SMG_OK;
@@ -258,8 +259,8 @@ static smg_status make_shared(lowering *l, product *p) {
 
 static smg_status spill_left(lowering *l, product *p) {
     smg_axis_set set = lower_expr_axes(l, p->ln->core);
-    int axes[SMG_TILE_AXES];
-    int count = lower_tile_axes(l, set, axes);
+    int axes[SMG_TILE_AXES], count;
+    if (!lower_tile_axes(l, set, SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
     SMG_TRY(check_reads(l, p->ln->core, set));
     int tile = lower_new_tile(l, "v", SMG_KIND_FLOAT, SMG_REGISTER, axes, count, 0);
     if (tile < 0) return SMG_MEMORY;

@@ -53,8 +53,10 @@ smg_axis_set lower_leaf_axes(const lowering *l, int leaf);
 /* Every leaf of `expr`, those of the indices of its loads included. */
 void lower_leaves(const lowering *l, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
 smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr);
-/* Axes of a block value: rows first, then columns, the unit axis last. Grid axes of tile 1 are left out. */
-int lower_tile_axes(const lowering *l, smg_axis_set set, int *out_axes);
+/* Axes of a block value: rows first, then columns, the unit axis last. Grid axes of tile 1 are left out. false when
+ * they are more than `room`. */
+bool lower_tile_axes(const lowering *l, smg_axis_set set, int room, int *out_axes, int *out_count);
+smg_status lower_refuse_axes(lowering *l);
 smg_axis_set lower_columns(const lowering *l, smg_axis_set set);
 int lower_buffer(lowering *l, smg_node_id source, bool written); /* -1 when memory is out */
 smg_status lower_refuse(lowering *l, const char *why);

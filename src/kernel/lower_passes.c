@@ -83,8 +83,8 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
 static smg_status make_tile(lowering *l, int i, const char *name) {
     const smg_snode *n = &l->space->nodes.items[i];
     lnode *ln = &l->node[i];
-    int axes[SMG_TILE_AXES];
-    int count = lower_tile_axes(l, n->result, axes);
+    int axes[SMG_TILE_AXES], count;
+    if (!lower_tile_axes(l, n->result, SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
     ln->tile = lower_new_tile(l, name, smg_type_kind(n->type), SMG_REGISTER, axes, count, 0);
     if (ln->tile < 0) return SMG_MEMORY;
     smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .kind = smg_type_kind(n->type), .index = ln->tile};
@@ -212,6 +212,7 @@ static smg_status plan_reduce(lowering *l, int i) {
         return SMG_OK;
     }
     SMG_TRY(make_tile(l, i, smg_combine_word(combine)));
+    if (l->refused != NULL) return SMG_OK;
     if (combine == SMG_COMBINE_ADD) SMG_TRY(postpone(l, i));
     return place(l, i, combine);
 }
@@ -231,6 +232,7 @@ static smg_status plan_product(lowering *l, int i) {
         return ln->value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
     }
     SMG_TRY(make_tile(l, i, "acc"));
+    if (l->refused != NULL) return SMG_OK;
     SMG_TRY(postpone(l, i));
     return place(l, i, SMG_COMBINE_ADD);
 }

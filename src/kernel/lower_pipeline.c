@@ -130,12 +130,12 @@ static smg_status early_tile(const early *e, int *out_tile) {
     const smg_instr *in = &l->body.items[e->at];
     const smg_tile *dst = &l->k->tiles.items[in->dst];
     smg_axis_set own = lower_leaf_axes(l, e->leaf), columns = 0;
-    int axes[SMG_TILE_AXES];
+    int axes[SMG_TILE_AXES], count;
     for (int i = 0; i < dst->axis_count; i++) columns |= SMG_AXIS_BIT(dst->axis[i]);
     columns = lower_columns(l, columns);
     *out_tile = -1;
     if (lower_columns(l, own) != 0 && lower_columns(l, own) != columns) return SMG_OK;
-    int count = lower_tile_axes(l, own, axes);
+    if (!lower_tile_axes(l, own, SMG_TILE_AXES, axes, &count)) return SMG_OK; /* it stays where it is */
     *out_tile = lower_new_tile(l, "soon", l->k->leaves.items[e->leaf].kind, SMG_REGISTER, axes, count, 0);
     return *out_tile < 0 ? SMG_MEMORY : SMG_OK;
 }

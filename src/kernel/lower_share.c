@@ -158,8 +158,9 @@ smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr wit
 /* A SET instruction that already computes exactly this keeps its tile; else a new one goes in front. */
 static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
     lowering *l = s->l;
-    int axes[SMG_TILE_AXES];
-    int count = lower_tile_axes(l, lower_expr_axes(l, c->expr), axes);
+    int axes[SMG_TILE_AXES], count;
+    *out_tile = -1;
+    if (!lower_tile_axes(l, lower_expr_axes(l, c->expr), SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
     *out_tile = lower_new_tile(l, "t", smg_expr_get(l->k->exprs, c->expr)->kind, SMG_REGISTER, axes, count, 0);
     if (*out_tile < 0) return SMG_MEMORY;
     smg_instr set = lower_blank(SMG_I_SET);
@@ -173,6 +174,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
     lowering *l = s->l;
     int tile;
     SMG_TRY(insert(s, c, &tile));
+    if (l->refused != NULL) return SMG_OK;
     smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = tile, .kind = l->k->tiles.items[tile].kind};
     int id = lower_new_leaf(l, leaf, -1);
     if (id < 0) return SMG_MEMORY;
@@ -187,7 +189,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
 }
 
 smg_status lower_share(lowering *l, int from) {
-    for (int round = 0; round < 32; round++) {
+    for (int round = 0; round < 32 && l->refused == NULL; round++) {
         sharing s = {.l = l, .from = from};
         candidate c;
         SMG_TRY(count_uses(&s));

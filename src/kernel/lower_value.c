@@ -39,22 +39,36 @@ smg_axis_set lower_columns(const lowering *l, smg_axis_set set) {
     return result;
 }
 
-int lower_tile_axes(const lowering *l, smg_axis_set set, int *out_axes) {
-    int count = 0, unit = -1;
-    if (l->s->row_axis >= 0 && (set & SMG_AXIS_BIT(l->s->row_axis))) out_axes[count++] = l->s->row_axis;
-    smg_axis_set columns = lower_columns(l, set);
+/* The axis along which something read here lies contiguous; -1. */
+static int unit_axis(const lowering *l, smg_axis_set columns) {
     smg_size one = smg_size_const(l->g->sizes, 1);
-    for (int v = 0; v < l->space->views.count && unit < 0; v++) {
+    for (int v = 0; v < l->space->views.count; v++) {
         const smg_sview *view = &l->space->views.items[v];
+        int unit = -1;
         for (int i = 0; view->source >= 0 && i < view->axis_count; i++) {
             if (view->stride[i] == one && (columns & SMG_AXIS_BIT(view->axis[i]))) unit = view->axis[i];
         }
+        if (unit >= 0) return unit;
     }
-    for (int a = 0; a < l->space->axes.count && count < SMG_TILE_AXES - 1; a++) {
-        if ((columns & SMG_AXIS_BIT(a)) && a != unit) out_axes[count++] = a;
+    return -1;
+}
+
+bool lower_tile_axes(const lowering *l, smg_axis_set set, int room, int *out_axes, int *out_count) {
+    int axes[SMG_SPACE_AXES], count = 0;
+    if (l->s->row_axis >= 0 && (set & SMG_AXIS_BIT(l->s->row_axis))) axes[count++] = l->s->row_axis;
+    smg_axis_set columns = lower_columns(l, set);
+    int unit = unit_axis(l, columns);
+    for (int a = 0; a < l->space->axes.count; a++) {
+        if ((columns & SMG_AXIS_BIT(a)) && a != unit) axes[count++] = a;
     }
-    if (unit >= 0) out_axes[count++] = unit;
-    return count;
+    if (unit >= 0) axes[count++] = unit;
+    *out_count = count <= room ? count : 0;
+    for (int i = 0; i < *out_count; i++) out_axes[i] = axes[i];
+    return count <= room;
+}
+
+smg_status lower_refuse_axes(lowering *l) {
+    return lower_refuse(l, "a tile has too many axes");
 }
 
 smg_axis_set lower_leaf_axes(const lowering *l, int leaf) {

@@ -188,7 +188,7 @@ static void count_map(walk *w, const smg_instr *in) {
     }
     bool walks = in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH;
     for (int i = 0; in->kind != SMG_I_SET && !walks && i < in->axis_count; i++) {
-        if (count < SMG_TILE_AXES) axes[count++] = in->axes[i];
+        if (count < 2 * SMG_TILE_AXES) axes[count++] = in->axes[i];
     }
     double elements = slots(w, axes, count);
     if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);

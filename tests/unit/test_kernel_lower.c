@@ -246,11 +246,44 @@ static void retiling_lays_out_anew(void **state) {
     finish(&f);
 }
 
+/* ---- limits ------------------------------------------------------------------------------------------ */
+
+/* One operand lies turned, so that no two of its eight axes are one: a maximum over seven of them at once. */
+static const char seven_axes[] = "graph axes\n"
+                                 "x = input f32[2, 2, 2, 2, 2, 2, 2, 3]\n"
+                                 "y = input f32[3, 2, 2, 2, 2, 2, 2, 2]\n"
+                                 "t = transpose(y) perm=[7, 6, 5, 4, 3, 2, 1, 0] : f32[2, 2, 2, 2, 2, 2, 2, 3]\n"
+                                 "z = mul(x, t)\n"
+                                 "r = reshape(z) : f32[2, 192]\n"
+                                 "m = reduce_max(r) axis=1\n"
+                                 "output m = m\n";
+
+static void too_many_axes_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, NULL, seven_axes, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        smg_kernel *k;
+        const char *refused;
+        smg_schedule *schedule = &f.schedules.items.items[s];
+        assert_int_equal(smg_kernel_lower(schedule, f.arena, "k", NULL, &k, &refused), SMG_OK);
+        assert_null(k);
+        assert_string_equal(refused, "a tile has too many axes");
+    }
+    const int64_t symbols[8] = {0};
+    check_options o = {.target = "h200", .symbols = symbols, .tolerance = 1e-6};
+    check_result result;
+    if (check_plan(f.ctx, f.g, &o, &result) != SMG_OK) fail_msg("%s", smg_context_error(f.ctx));
+    assert_true(result.pass);
+    assert_int_equal(result.steps, 2);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers), cmocka_unit_test(a_chain_has_two_barriers),
         cmocka_unit_test(a_chain_reuses_memory),      cmocka_unit_test(columns_lie_last_for_runs_of_columns),
-        cmocka_unit_test(retiling_lays_out_anew),
+        cmocka_unit_test(retiling_lays_out_anew),     cmocka_unit_test(too_many_axes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
