@@ -4,7 +4,7 @@
  * Gives:    the spatial axes with reasons; the algebra of dependent reductions: factors that may be
  *           postponed past a reduction, and update functions that correct a running result.
  * Promises: everything is derived from the primitives' algebra, and every update passes a numeric gate
- *           before it is used: a mismatch is an internal error that prints the expressions.
+ *           before it is used: one that disagrees with recomputation is refused, with the reason.
  * Does not: search, choose sizes, or know tiles.
  */
 #ifndef SMG_SLICE_H
@@ -39,9 +39,9 @@ bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr); /* has an AG
 
 /* Broadcast postposition: sum(expr) = guard ? sum(core) * factor : 0, where factor does not vary and moves behind
  * a sum. factor is SMG_EXPR_NONE when nothing can be taken out; guard is SMG_EXPR_NONE when it always holds. A factor
- * under an exp stays (stabiliser). Only factors with AGGREGATE leaves are taken. A guard comes from
- * `select(isnan(a / s), 0, a / s)`, where s is the sum of the very a and no a is negative: it is NaN for
- * all elements or for none. */
+ * under an exp stays (stabiliser). Only factors with AGGREGATE leaves are taken. A guard comes from a condition that
+ * does not vary, `select(s == 0, 0, a / s)`, and from `select(isnan(a / s), 0, a / s)`, where s is the sum of the very a
+ * and no a is negative: that is NaN for all elements or for none. a * (1 / s) is the same quotient. */
 typedef struct smg_postponed {
     smg_expr core, factor, guard;
 } smg_postponed;

@@ -4,9 +4,8 @@
  * exp turns a difference into a ratio *before* anything is evaluated, so that the update of a stabilised
  * exponential is exp(r - r'), never exp(-r') / exp(-r), which would be inf / inf. */
 #include <float.h>
-#include <math.h>
 
-#include "slice/slice.h"
+#include "slice/slice_internal.h"
 
 typedef struct seek {
     const smg_slice_roles *roles;
@@ -132,30 +131,80 @@ static bool asks_nan(const smg_slice_roles *r, smg_expr e, smg_expr x, bool nega
     return n.prim == SMG_PRIM_ISNAN && !negated && n.arg[0] == x;
 }
 
+/* What e is the reciprocal of: 1 / x, or x to the power of -1. */
+static smg_expr reciprocal_of(const smg_slice_roles *r, smg_expr e) {
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    if (n.prim == SMG_PRIM_DIV && is_const(r, n.arg[0], 1.0)) return n.arg[1];
+    if (n.prim == SMG_PRIM_POW && is_const(r, n.arg[1], -1.0)) return n.arg[0];
+    return SMG_EXPR_NONE;
+}
+
+/* The divisor of `of / s`, however it is spelt; SMG_EXPR_NONE when e is no such quotient. */
+static smg_expr quotient_of(const smg_slice_roles *r, smg_expr e, smg_expr *out_of) {
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    smg_expr divisor = SMG_EXPR_NONE;
+    *out_of = n.arg[0];
+    if (n.prim == SMG_PRIM_DIV) divisor = n.arg[1];
+    for (int k = 0; k < 2 && n.prim == SMG_PRIM_MUL && divisor == SMG_EXPR_NONE; k++) {
+        *out_of = n.arg[k];
+        divisor = reciprocal_of(r, n.arg[1 - k]);
+    }
+    return divisor;
+}
+
 /* `select(isnan(x), 0, x)` with x = core / sum(core), core >= 0. The sum is NaN when any element is, 0 when all
  * are, and no element is above it: then x is NaN for every element that is not lost anyway, else for none. */
 static bool split_guarded(const smg_slice_roles *r, const smg_expr_node *n, smg_postponed *out) {
     bool straight = asks_nan(r, n->arg[0], n->arg[2], false) && is_const(r, n->arg[1], 0.0);
     bool turned = asks_nan(r, n->arg[0], n->arg[1], true) && is_const(r, n->arg[2], 0.0);
     if (!straight && !turned) return false;
-    smg_expr_node x = *smg_expr_get(r->pool, straight ? n->arg[2] : n->arg[1]);
-    if (x.prim != SMG_PRIM_DIV || smg_slice_aggregates(r, x.arg[1]) == false) return false;
-    smg_expr_node s = *smg_expr_get(r->pool, x.arg[1]);
-    bool sum = s.prim == SMG_PRIM_LEAF && s.leaf < r->count && r->sum_of != NULL && r->sum_of[s.leaf] == x.arg[0];
-    if (!sum || !smg_slice_nonnegative(r->pool, x.arg[0])) return false;
+    smg_expr of, divisor = quotient_of(r, straight ? n->arg[2] : n->arg[1], &of);
+    if (divisor == SMG_EXPR_NONE || !smg_slice_aggregates(r, divisor)) return false;
+    smg_expr_node s = *smg_expr_get(r->pool, divisor);
+    bool sum = s.prim == SMG_PRIM_LEAF && s.leaf < r->count && r->sum_of != NULL && r->sum_of[s.leaf] == of;
+    if (!sum || !smg_slice_nonnegative(r->pool, of)) return false;
     smg_expr most = smg_expr_const(r->pool, SMG_KIND_FLOAT, (double)FLT_MAX);
-    smg_expr finite = make2(r, SMG_PRIM_LE, x.arg[1], most);
-    smg_expr good = both(r, make2(r, SMG_PRIM_LT, zero(r), x.arg[1]), finite);
-    smg_expr number = make1(r, SMG_PRIM_NOT, make1(r, SMG_PRIM_ISNAN, x.arg[1]));
-    *out = (smg_postponed){
-        .core = x.arg[0], .factor = make2(r, SMG_PRIM_DIV, one(r), x.arg[1]), .guard = both(r, number, good)};
+    smg_expr finite = make2(r, SMG_PRIM_LE, divisor, most);
+    smg_expr good = both(r, make2(r, SMG_PRIM_LT, zero(r), divisor), finite);
+    smg_expr number = make1(r, SMG_PRIM_NOT, make1(r, SMG_PRIM_ISNAN, divisor));
+    *out =
+        (smg_postponed){.core = of, .factor = make2(r, SMG_PRIM_DIV, one(r), divisor), .guard = both(r, number, good)};
     return true;
+}
+
+static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *out);
+
+static void keep_whole(const smg_slice_roles *r, smg_expr e, smg_postponed *out) {
+    *out = (smg_postponed){.core = e, .factor = one(r), .guard = SMG_EXPR_NONE};
+}
+
+/* `select(s == 0, 0, x)`, or any other condition that is the same for all elements. */
+static void split_condition(const smg_slice_roles *r, smg_expr e, const smg_expr_node *n, smg_postponed *out) {
+    bool zero_first = is_const(r, n->arg[1], 0.0);
+    if (smg_slice_varies(r, n->arg[0]) || (!zero_first && !is_const(r, n->arg[2], 0.0))) return;
+    smg_expr holds = zero_first ? make1(r, SMG_PRIM_NOT, n->arg[0]) : n->arg[0];
+    split_factors(r, n->arg[zero_first ? 2 : 1], out);
+    out->guard = both(r, holds, out->guard);
+    if (is_const(r, out->factor, 1.0)) keep_whole(r, e, out);
+}
+
+/* A product is 0 where the guard of one side fails, unless the factor of the other is infinite there: then the guard
+ * stays inside. So does the guard of a divisor. */
+static void split_product(const smg_slice_roles *r, const smg_expr_node *n, smg_postponed *out) {
+    smg_postponed a, b;
+    split_factors(r, n->arg[0], &a);
+    split_factors(r, n->arg[1], &b);
+    if (b.guard != SMG_EXPR_NONE && (n->prim == SMG_PRIM_DIV || !is_const(r, a.factor, 1.0)))
+        keep_whole(r, n->arg[1], &b);
+    if (a.guard != SMG_EXPR_NONE && !is_const(r, b.factor, 1.0)) keep_whole(r, n->arg[0], &a);
+    out->core = make2(r, n->prim, a.core, b.core);
+    out->factor = make2(r, n->prim, a.factor, b.factor);
+    out->guard = both(r, a.guard, b.guard);
 }
 
 /* Splits multiplicative factors: the core keeps what varies. */
 static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *out) {
-    smg_postponed a, b;
-    *out = (smg_postponed){.core = e, .factor = one(r), .guard = SMG_EXPR_NONE};
+    keep_whole(r, e, out);
     if (!smg_slice_aggregates(r, e)) return;
     if (!smg_slice_varies(r, e)) {
         out->core = one(r);
@@ -167,14 +216,9 @@ static void split_factors(const smg_slice_roles *r, smg_expr e, smg_postponed *o
         split_factors(r, n.arg[0], out);
         out->core = make1(r, SMG_PRIM_NEG, out->core);
     } else if (n.prim == SMG_PRIM_MUL || n.prim == SMG_PRIM_DIV) {
-        split_factors(r, n.arg[0], &a);
-        split_factors(r, n.arg[1], &b);
-        if (n.prim == SMG_PRIM_DIV && b.guard != SMG_EXPR_NONE) return;
-        out->core = make2(r, n.prim, a.core, b.core);
-        out->factor = make2(r, n.prim, a.factor, b.factor);
-        out->guard = both(r, a.guard, b.guard);
+        split_product(r, &n, out);
     } else if (n.prim == SMG_PRIM_SELECT) {
-        split_guarded(r, &n, out);
+        if (!split_guarded(r, &n, out)) split_condition(r, e, &n, out);
     }
 }
 
@@ -186,79 +230,6 @@ smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postp
     if (out->core == SMG_EXPR_NONE || out->factor == SMG_EXPR_NONE) return SMG_MEMORY;
     if (is_const(r, out->factor, 1.0)) *out = nothing;
     return SMG_OK;
-}
-
-/* ---- the numeric gate ------------------------------------------------------------------------ */
-
-static double draw(uint64_t *state) {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return 0.25 + 2.0 * (double)(*state >> 40) / (double)(1 << 24);
-}
-
-/* A large constant (a mask's -3.4e38) would drown what the gate compares, or overflow; the identity does not depend on
- * its value, so another of its sign stands in. */
-static double tame(const smg_expr_node *n) {
-    if (n->kind != SMG_KIND_FLOAT || fabs(n->value) <= 8.0 || isnan(n->value)) return n->value;
-    double size = isinf(n->value) ? 40.0 : log10(fabs(n->value));
-    return copysign(1.0 + size / 40.0, n->value);
-}
-
-static double evaluate(const smg_exprs *pool, smg_expr e, const double *leaves) {
-    const smg_expr_node *n = smg_expr_get(pool, e); /* NULL: memory is out, and the context says so */
-    double x[3] = {0.0, 0.0, 0.0};
-    if (n == NULL) return 0.0;
-    if (n->prim == SMG_PRIM_CONST) return tame(n);
-    if (n->prim == SMG_PRIM_LEAF) return leaves[n->leaf];
-    for (int i = 0; i < smg_prim_arity(n->prim); i++) x[i] = evaluate(pool, n->arg[i], leaves);
-    return smg_prim_eval(n->prim, n->kind, x[0], x[1], x[2]);
-}
-
-/* t over a few slices' elements at r, corrected, must equal t at r'. */
-static bool gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
-                 double *leaves, int leaf_count) {
-    uint64_t state = SMG_HASH_SEED;
-    int t_leaf = smg_expr_get(r->pool, t)->leaf;
-    for (int trial = 0; trial < 32; trial++) {
-        double sum_old = smg_combine_identity(combine), sum_new = sum_old;
-        for (int i = 0; i < leaf_count; i++) leaves[i] = draw(&state);
-        for (int c = 0; c < 3; c++) {
-            for (int i = 0; i < r->count; i++) {
-                if (r->role[i] == SMG_ROLE_VARIES) leaves[i] = draw(&state);
-            }
-            double before = evaluate(r->pool, at_old(r, expr), leaves);
-            double after = evaluate(r->pool, expr, leaves);
-            sum_old = smg_prim_eval(smg_combine_prim(combine), SMG_KIND_FLOAT, sum_old, before, 0);
-            sum_new = smg_prim_eval(smg_combine_prim(combine), SMG_KIND_FLOAT, sum_new, after, 0);
-        }
-        leaves[t_leaf] = sum_old;
-        double corrected = evaluate(r->pool, update, leaves);
-        if (isnan(sum_new) && isnan(corrected)) continue;
-        if (!(fabs(corrected - sum_new) <= 1e-9 * (fabs(sum_new) + 1e-3))) return false;
-    }
-    return true;
-}
-
-static int largest_leaf(const smg_slice_roles *r, smg_expr t) {
-    int largest = r->count - 1, leaf = smg_expr_get(r->pool, t)->leaf;
-    if (leaf > largest) largest = leaf;
-    for (int i = 0; i < r->count; i++) {
-        if (r->old[i] == SMG_EXPR_NONE) continue;
-        leaf = smg_expr_get(r->pool, r->old[i])->leaf;
-        if (leaf > largest) largest = leaf;
-    }
-    return largest;
-}
-
-static smg_status check(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
-                        smg_context *ctx) {
-    int count = largest_leaf(r, t) + 1;
-    double *leaves = smg_alloc(ctx, (size_t)count, sizeof(double));
-    if (leaves == NULL) return SMG_MEMORY;
-    bool good = gate(r, combine, expr, t, update, leaves, count);
-    smg_free(ctx, leaves, (size_t)count * sizeof(double));
-    if (good) return SMG_OK;
-    return smg_fail(ctx, SMG_INTERNAL, "slice: a derived update of a %s disagrees with recomputation",
-                    smg_combine_word(combine));
 }
 
 smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
@@ -279,5 +250,10 @@ smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_e
         *out_why = "no update is known for a product over the axis";
     }
     if (*out_update == SMG_EXPR_NONE) return SMG_OK;
-    return check(r, combine, expr, t, *out_update, smg_exprs_context(r->pool));
+    const char *wrong;
+    SMG_TRY(slice_gate(r, combine, expr, t, *out_update, &wrong));
+    if (wrong == NULL) return SMG_OK;
+    *out_update = SMG_EXPR_NONE;
+    *out_why = wrong;
+    return SMG_OK;
 }

@@ -122,9 +122,9 @@ static int count_steps(fixture *f, const char *name, const smg_plan_options *opt
 }
 
 static void one_kernel_each(void **state) {
-    static const char *const name[] = {"softmax",       "layernorm",       "rmsnorm",          "logsumexp",
-                                       "cross_entropy", "attention",       "gelu_tanh",        "linear_gelu",
-                                       "softmax_gemm",  "attention_views", "attention_guarded"};
+    static const char *const name[] = {"softmax",       "layernorm",       "rmsnorm",           "logsumexp",
+                                       "cross_entropy", "attention",       "gelu_tanh",         "linear_gelu",
+                                       "softmax_gemm",  "attention_views", "attention_guarded", "guarded_quotients"};
     fixture *f = *state;
     smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
     for (size_t i = 0; i < SMG_COUNT_OF(name); i++) {

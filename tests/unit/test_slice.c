@@ -9,7 +9,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "slice/slice.h"
+#include "slice/slice_internal.h"
 
 enum { C, R, FIXED, MASK, T, OLD, LEAVES };
 
@@ -172,6 +172,139 @@ static void nan_guards_leave_sums(void **state) {
     f->roles.sum_of = NULL;
 }
 
+static smg_expr make(fixture *f, smg_prim prim, smg_expr x, smg_expr y, smg_expr z) {
+    smg_expr e = smg_expr_make(f->pool, prim, x, y, z);
+    assert_int_not_equal(e, SMG_EXPR_NONE);
+    return e;
+}
+
+static smg_postponed postponed(fixture *f, smg_expr e) {
+    smg_postponed p;
+    assert_int_equal(smg_slice_postpone(&f->roles, e, &p), SMG_OK);
+    return p;
+}
+
+/* e / r, however it is spelt, between a guard of either form. */
+static void every_spelling_of_a_guarded_quotient(void **state) {
+    static const char *const spelling[] = {
+        "(div (exp a) b)",         "(mul (exp a) (div 1 b))",
+        "(mul (div 1 b) (exp a))", "(mul (exp a) (pow b (neg 1)))",
+        "(div 1 (div b (exp a)))", /* not one of them */
+    };
+    fixture *f = *state;
+    smg_expr none = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0), sums[T];
+    for (int i = 0; i < T; i++) sums[i] = i == R ? parse(f, "(exp a)") : SMG_EXPR_NONE;
+    f->roles.sum_of = sums;
+    for (size_t i = 0; i < SMG_COUNT_OF(spelling); i++) {
+        bool known = i + 1 < SMG_COUNT_OF(spelling);
+        smg_expr x = parse(f, spelling[i]), bad = make(f, SMG_PRIM_ISNAN, x, SMG_EXPR_NONE, SMG_EXPR_NONE);
+        smg_expr good = make(f, SMG_PRIM_NOT, bad, SMG_EXPR_NONE, SMG_EXPR_NONE);
+        for (int turned = 0; turned < 2; turned++) {
+            smg_postponed p =
+                postponed(f, turned ? make(f, SMG_PRIM_SELECT, good, x, none) : make(f, SMG_PRIM_SELECT, bad, none, x));
+            assert_int_equal(p.factor != SMG_EXPR_NONE, known);
+            if (!known) continue;
+            assert_int_equal(p.core, sums[R]);
+            assert_true(at(f, p.factor, 4, 0, 0) == 0.25);
+            assert_true(at(f, p.guard, 4, 0, 0) == 1 && at(f, p.guard, 0, 0, 0) == 0);
+        }
+    }
+    f->roles.sum_of = NULL;
+}
+
+/* A condition that is the same for all elements leaves with the factor that it guards, whatever is summed. */
+static void conditions_that_stand_still_leave_sums(void **state) {
+    fixture *f = *state;
+    smg_expr none = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0), quotient = parse(f, "(div a b)");
+    smg_expr empty = parse(f, "(eq b 0)"), guarded = make(f, SMG_PRIM_SELECT, empty, none, quotient);
+    smg_postponed p = postponed(f, guarded);
+    assert_int_equal(p.core, f->leaf[C]);
+    assert_true(at(f, p.guard, 0, 0, 0) == 0 && at(f, p.guard, 2, 0, 0) == 1 && at(f, p.guard, -2, 0, 0) == 1);
+    assert_true(at(f, p.factor, 4, 0, 0) == 0.25);
+    p = postponed(f, make(f, SMG_PRIM_MUL, guarded, f->leaf[C], SMG_EXPR_NONE));
+    assert_int_not_equal(p.guard, SMG_EXPR_NONE);
+    /* 0 * (1 / r) is NaN where r is 0: the guard stays inside, the other factor leaves */
+    smg_expr inverse = parse(f, "(div 1 b)");
+    p = postponed(f, make(f, SMG_PRIM_MUL, guarded, inverse, SMG_EXPR_NONE));
+    assert_int_equal(p.core, guarded);
+    assert_int_equal(p.factor, inverse);
+    assert_int_equal(p.guard, SMG_EXPR_NONE);
+    /* one that varies is a mask, and one that guards another value than 0 is no guard */
+    p = postponed(f, make(f, SMG_PRIM_SELECT, f->leaf[MASK], quotient, none));
+    assert_int_equal(p.factor, SMG_EXPR_NONE);
+    p = postponed(f, make(f, SMG_PRIM_SELECT, empty, f->leaf[FIXED], quotient));
+    assert_int_equal(p.factor, SMG_EXPR_NONE);
+}
+
+static const char *gate(fixture *f, smg_combine combine, smg_expr e, const char *with) {
+    smg_expr operand[3] = {f->leaf[T], f->leaf[R], f->leaf[OLD]};
+    smg_expr u = smg_expr_parse(f->pool, with, operand);
+    const char *why = NULL;
+    assert_int_not_equal(u, SMG_EXPR_NONE);
+    assert_int_equal(slice_gate(&f->roles, combine, e, f->leaf[T], u, &why), SMG_OK);
+    return why;
+}
+
+/* Updates over t, r and its old value as a, b and c. Each is right for some numbers only. */
+static void the_gate_refuses_what_is_wrong_somewhere(void **state) {
+    static const struct {
+        smg_combine combine;
+        const char *operand, *update;
+    } wrong[] = {
+        {SMG_COMBINE_ADD, "(mul a b)", "(mul a (div b c))"}, /* 0 / 0 */
+        {SMG_COMBINE_ADD, "(mul a (abs b))", "(mul a (exp (sub (log (abs b)) (log (abs c)))))"},
+        {SMG_COMBINE_ADD, "(abs (mul a b))", "(mul a (div b c))"},                   /* negative ones */
+        {SMG_COMBINE_ADD, "(exp (abs (sub a b)))", "(mul a (exp (sub b c)))"},       /* a below b */
+        {SMG_COMBINE_MAX, "(sub a b)", "(add a (min (max (sub c b) (neg 60)) 60))"}, /* large ones */
+        {SMG_COMBINE_ADD, "(log (sub (neg 1) (mul a a)))", "a"},                     /* never a number */
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(wrong); i++) {
+        if (gate(f, wrong[i].combine, parse(f, wrong[i].operand), wrong[i].update) != NULL) continue;
+        fail_msg("the sum or maximum of %s is not corrected by %s", wrong[i].operand, wrong[i].update);
+    }
+    /* a mask that is off: 1 does not move with r */
+    smg_expr e = parse(f, "(exp (sub a b))"), one = smg_expr_const(f->pool, SMG_KIND_FLOAT, 1);
+    assert_non_null(
+        gate(f, SMG_COMBINE_ADD, make(f, SMG_PRIM_SELECT, f->leaf[MASK], e, one), "(mul a (exp (sub c b)))"));
+    smg_expr zero = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0);
+    assert_null(gate(f, SMG_COMBINE_ADD, make(f, SMG_PRIM_SELECT, f->leaf[MASK], e, zero), "(mul a (exp (sub c b)))"));
+}
+
+/* What the algebra derives today passes, also where only some of the numbers drawn are in the domain. */
+static void the_gate_takes_what_is_right(void **state) {
+    static const struct {
+        smg_combine combine;
+        const char *operand;
+    } right[] = {
+        {SMG_COMBINE_ADD, "(exp (sub a b))"},
+        {SMG_COMBINE_ADD, "(mul a (exp (sub a b)))"},
+        {SMG_COMBINE_ADD, "(exp (mul (sub a b) c))"},
+        {SMG_COMBINE_ADD, "(exp (div (sub a b) c))"},
+        {SMG_COMBINE_ADD, "(div a (exp (sub c b)))"},
+        {SMG_COMBINE_ADD, "(neg (mul (exp (sub a b)) (exp (sub a b))))"},
+        {SMG_COMBINE_ADD, "(sqrt (mul a (exp (sub a b))))"},
+        {SMG_COMBINE_ADD, "(rsqrt (exp (sub a b)))"},
+        {SMG_COMBINE_ADD, "(abs (mul a (exp (neg b))))"},
+        {SMG_COMBINE_ADD, "(pow (exp (sub a b)) 3)"},
+        {SMG_COMBINE_ADD, "(pow (exp (sub a b)) c)"},
+        {SMG_COMBINE_ADD, "(mul (log a) (exp (sub a b)))"},
+        {SMG_COMBINE_ADD, "(mul (log (neg a)) (exp (sub a b)))"},
+        {SMG_COMBINE_ADD, "(mul (sqrt (sub 1 (mul a a))) (exp (sub a b)))"},
+        {SMG_COMBINE_ADD, "(exp (sub (sub a 300000000000000000000000000000000000000) b))"},
+        {SMG_COMBINE_MAX, "(sub a b)"},
+        {SMG_COMBINE_MIN, "(add (mul a 2) (mul b c))"},
+        {SMG_COMBINE_MAX, "(div (sub a (log b)) c)"},
+        {SMG_COMBINE_MAX, "(neg (sub a b))"},
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(right); i++) {
+        const char *why;
+        if (update(f, right[i].combine, parse(f, right[i].operand), &why) != SMG_EXPR_NONE) continue;
+        fail_msg("%s: %s", right[i].operand, why);
+    }
+}
+
 /* Integer division truncates: sum(a / r) is not sum(a) / r. */
 static void integers_stay(void **state) {
     fixture *f = *state;
@@ -193,6 +326,10 @@ int main(void) {
         cmocka_unit_test(refused_with_a_reason),
         cmocka_unit_test(linear_factors_leave_sums),
         cmocka_unit_test(nan_guards_leave_sums),
+        cmocka_unit_test(every_spelling_of_a_guarded_quotient),
+        cmocka_unit_test(conditions_that_stand_still_leave_sums),
+        cmocka_unit_test(the_gate_refuses_what_is_wrong_somewhere),
+        cmocka_unit_test(the_gate_takes_what_is_right),
         cmocka_unit_test(integers_stay),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

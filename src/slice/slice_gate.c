@@ -1,0 +1,147 @@
+/* The numeric gate: t over a few elements at the old aggregates, corrected, must equal t at the new ones.
+ *
+ * Values are drawn in several ways, because an update can be right for positive numbers alone: a factor that may be
+ * negative, a running sum that is 0, a mask that is off. A trial whose recomputation is no number, or leaves the range
+ * of doubles on its way, says nothing. Too few trials that say something refuse the update. */
+#include <math.h>
+
+#include "slice/slice_internal.h"
+
+enum { TRIALS_A_WAY = 8, ELEMENTS = 3, LEAST_TRIALS = 4 };
+
+typedef enum sign_choice { POSITIVE, NEGATIVE, MIXED } sign_choice;
+
+/* Magnitudes are 2 to the power of something between `least` and `most`. */
+typedef struct way {
+    double least, most;
+    sign_choice sign;
+    bool zeros; /* every third one is 0 */
+} way;
+
+static const way ways[] = {
+    {-2, 1.2, POSITIVE, false}, {-2, 1.2, NEGATIVE, false}, {-2, 1.2, MIXED, false}, {-2, 1.2, MIXED, true},
+    {-8, -1, MIXED, false},     {2, 6, MIXED, false},       {7, 20, MIXED, true},
+};
+
+typedef struct gate {
+    const smg_exprs *pool;
+    const way *way;
+    double *leaf;
+    uint64_t state;
+    bool lost; /* some value left the range of doubles */
+} gate;
+
+static uint32_t bits(gate *g) {
+    g->state = g->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(g->state >> 33);
+}
+
+static double draw(gate *g) {
+    const way *w = g->way;
+    uint32_t choice = bits(g);
+    double size = exp2(w->least + (w->most - w->least) * (double)bits(g) / (double)(UINT32_MAX >> 1));
+    if (w->zeros && choice % 3 == 0) return 0.0;
+    return w->sign == NEGATIVE || (w->sign == MIXED && (choice & 64) != 0) ? -size : size;
+}
+
+/* A large constant (a mask's -3.4e38) would drown what the gate compares, or overflow; the identity does not depend on
+ * its value, so another of its sign stands in. */
+static double tame(const smg_expr_node *n) {
+    if (n->kind != SMG_KIND_FLOAT || fabs(n->value) <= 8.0 || isnan(n->value)) return n->value;
+    double size = isinf(n->value) ? 40.0 : log10(fabs(n->value));
+    return copysign(1.0 + size / 40.0, n->value);
+}
+
+/* What was drawn, as a leaf of this kind holds it: whole numbers are small, conditions hold as often as not. */
+static double of_kind(smg_kind kind, double drawn) {
+    if (kind == SMG_KIND_BOOL) return fmod(floor(fabs(drawn) * 1024.0), 2.0);
+    return kind == SMG_KIND_INT ? trunc(2.0 * drawn) : drawn;
+}
+
+static bool beyond(const smg_expr_node *n, double value) {
+    double size = fabs(value);
+    bool never_zero = n->prim == SMG_PRIM_EXP || n->prim == SMG_PRIM_POW;
+    if (n->kind != SMG_KIND_FLOAT) return false;
+    return size > 1e150 || (size < 1e-150 && (size > 0 || never_zero));
+}
+
+static double evaluate(gate *g, smg_expr e) {
+    const smg_expr_node *n = smg_expr_get(g->pool, e);
+    double x[3] = {0.0, 0.0, 0.0};
+    if (n->prim == SMG_PRIM_CONST) return tame(n);
+    if (n->prim == SMG_PRIM_LEAF) return of_kind(n->kind, g->leaf[n->leaf]);
+    for (int i = 0; i < smg_prim_arity(n->prim); i++) x[i] = evaluate(g, n->arg[i]);
+    double value = smg_prim_eval(n->prim, n->kind, x[0], x[1], x[2]);
+    g->lost = g->lost || beyond(n, value);
+    return value;
+}
+
+typedef struct question {
+    const smg_slice_roles *roles;
+    smg_combine combine;
+    smg_expr now, before, t, update; /* the operand at the new and the old aggregates */
+    int leaf_count;
+} question;
+
+typedef enum verdict { SAYS_NOTHING, AGREES, DIFFERS } verdict;
+
+static verdict try_once(gate *g, const question *q) {
+    const smg_slice_roles *r = q->roles;
+    double old = smg_combine_identity(q->combine), now = old, size = 0.0;
+    smg_prim fold = smg_combine_prim(q->combine);
+    g->lost = false;
+    for (int i = 0; i < q->leaf_count; i++) g->leaf[i] = draw(g);
+    for (int c = 0; c < ELEMENTS; c++) {
+        for (int i = 0; i < r->count; i++) {
+            if (r->role[i] == SMG_ROLE_VARIES) g->leaf[i] = draw(g);
+        }
+        double then = evaluate(g, q->before), value = evaluate(g, q->now);
+        old = smg_prim_eval(fold, SMG_KIND_FLOAT, old, then, 0);
+        now = smg_prim_eval(fold, SMG_KIND_FLOAT, now, value, 0);
+        size += fabs(value);
+        if (q->combine != SMG_COMBINE_ADD) size += fabs(then);
+    }
+    if (g->lost || !isfinite(old) || !isfinite(now)) return SAYS_NOTHING;
+    g->leaf[smg_expr_get(g->pool, q->t)->leaf] = old;
+    double corrected = evaluate(g, q->update);
+    return fabs(corrected - now) <= 1e-9 * size ? AGREES : DIFFERS; /* a corrected NaN differs */
+}
+
+static int largest_leaf(const smg_slice_roles *r, smg_expr t) {
+    int largest = r->count - 1, leaf = smg_expr_get(r->pool, t)->leaf;
+    if (leaf > largest) largest = leaf;
+    for (int i = 0; i < r->count; i++) {
+        if (r->old[i] == SMG_EXPR_NONE) continue;
+        leaf = smg_expr_get(r->pool, r->old[i])->leaf;
+        if (leaf > largest) largest = leaf;
+    }
+    return largest;
+}
+
+static const char *ask(gate *g, const question *q) {
+    int agreed = 0;
+    for (size_t w = 0; w < SMG_COUNT_OF(ways); w++) {
+        g->way = &ways[w];
+        for (int trial = 0; trial < TRIALS_A_WAY; trial++) {
+            verdict v = try_once(g, q);
+            if (v == DIFFERS) return "the derived update disagrees with recomputation";
+            agreed += v == AGREES;
+        }
+    }
+    return agreed >= LEAST_TRIALS ? NULL
+                                  : "too few of the values drawn give numbers to compare the derived update with";
+}
+
+smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
+                      const char **out_why) {
+    smg_context *ctx = smg_exprs_context(r->pool);
+    question q = {.roles = r, .combine = combine, .now = expr, .t = t, .update = update};
+    q.leaf_count = largest_leaf(r, t) + 1;
+    q.before = smg_expr_substitute(r->pool, expr, r->old, r->count);
+    if (q.before == SMG_EXPR_NONE) return SMG_MEMORY;
+    gate g = {.pool = r->pool, .state = SMG_HASH_SEED, .leaf = smg_alloc(ctx, (size_t)q.leaf_count, sizeof(double))};
+    if (g.leaf == NULL) return SMG_MEMORY;
+    *out_why = ask(&g, &q);
+    smg_free(ctx, g.leaf, (size_t)q.leaf_count * sizeof(double));
+    return SMG_OK;
+}
