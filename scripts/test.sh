@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything a change must pass: packages, gcc build with all tests, sanitizers on unit, fault and model tests,
-# clang, the compiler without Vulkan, the release build. Goes on after a failure and says at the end
-# what failed; the last line counts the tests.
+# Everything a change must pass: packages, gcc build with all tests, sanitizers on unit, fault, model and fuzz tests,
+# the thread sanitizer on two contexts in two threads, clang, the compiler without Vulkan, the release build. Goes on
+# after a failure and says at the end what failed; the last line counts the tests.
 #
 #   scripts/test.sh            all of it (what CI runs)
 #   scripts/test.sh --quick    only the gcc build and its tests
@@ -67,7 +67,7 @@ build() { # preset, options of the configuration...
 tests() { # preset, ctest options...
     local preset="$1" result counts
     shift
-    ctest --preset "$preset" --parallel "$jobs" "$@" | tee "$logs/tests"
+    "${wrap[@]}" ctest --preset "$preset" --parallel "$jobs" "$@" | tee "$logs/tests"
     result=${PIPESTATUS[0]}
     counts="$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$logs/tests")"
     if [ -n "$counts" ]; then
@@ -77,9 +77,22 @@ tests() { # preset, ctest options...
     return "$result"
 }
 
-# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx and fault.memory do too, in a tenth
-# of the time.
-too_long='fault.caches|model.hf|model.onnx_device|model.layers'
+# Builds one test and what it links.
+watch_threads() {
+    local wrap=()
+    cmake --preset tsan >"$logs/configure" || { cat "$logs/configure"; return 1; }
+    cmake --build --preset tsan --parallel "$jobs" --target test_threads >"$logs/build" 2>&1 || {
+        grep -v '^\[' "$logs/build" | tail -n 200
+        return 1
+    }
+    # Some kernels place memory where older run times of the sanitizer do not expect it.
+    setarch -R true 2>/dev/null && wrap=(setarch -R)
+    tests tsan -R '^model.threads$'
+}
+
+# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory and the fuzz corpora do
+# too, in a tenth of the time. Two threads are the thread sanitizer's.
+too_long='fault.caches|model.hf|model.onnx_device|model.layers|model.threads|fuzz.random'
 
 stage "packages" scripts/setup.sh
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come
@@ -88,7 +101,8 @@ same_without='unit.every_schedule|unit.plan|unit.kernel|golden.models'
 
 stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
-    stage "build with sanitizers" build asan && stage "tests with sanitizers" tests asan -L "unit|fault|model" -E "$too_long"
+    stage "build with sanitizers" build asan && stage "tests with sanitizers" tests asan -L "unit|fault|model|fuzz" -E "$too_long"
+    stage "two threads with the thread sanitizer" watch_threads
     stage "build with clang" build clang -DCMAKE_C_FLAGS_DEBUG=-O0
     stage "build without Vulkan" build no-vulkan && stage "tests without Vulkan" tests no-vulkan -L "unit|fault|golden|meta" -E "$same_without"
     stage "release build" scripts/build.sh

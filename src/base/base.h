@@ -206,6 +206,9 @@ void smg_tasks_wait(smg_tasks *tasks, int task);
 void smg_tasks_finish(smg_tasks *tasks);
 /* Which thread this is: a part of the loop above may ask whether it runs on the caller's. */
 uint64_t smg_thread_self(void);
+/* Calls body(user) while no other thread of the process is in here: for libraries that keep globals. body calls nothing
+ * of smg's. */
+void smg_process_alone(void (*body)(void *user), void *user);
 double smg_clock_seconds(void);    /* monotonic */
 double smg_cpu_seconds(void);      /* that all threads of this process have run */
 int smg_cpu_cores(void);           /* at least 1 */

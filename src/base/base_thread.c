@@ -158,6 +158,15 @@ int64_t smg_cpu_cache_bytes(void) {
     return bytes > 0 ? bytes : 0;
 }
 
+/* The one lock of the process. It guards nothing of smg's: that other libraries keep globals is theirs. */
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void smg_process_alone(void (*body)(void *user), void *user) {
+    pthread_mutex_lock(&process_lock);
+    body(user);
+    pthread_mutex_unlock(&process_lock);
+}
+
 uint64_t smg_thread_self(void) {
     pthread_t self = pthread_self();
     return smg_hash_bytes(SMG_HASH_SEED, &self, sizeof self);

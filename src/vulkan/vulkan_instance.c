@@ -1,5 +1,6 @@
 /* The loader and one instance of it. volk finds the loader at run time (nothing of Vulkan is linked)
- * and gives vkGetInstanceProcAddr; every other function pointer is kept in the instance itself. With
+ * and gives vkGetInstanceProcAddr, in one thread at a time because it keeps that in a global; the instance holds a copy,
+ * and every other function pointer. With
  * SMG_VALIDATION=1 the instance has the validation layer with synchronization validation, and its
  * messages are counted and handed to the context's log; a run after one fails (vulkan_submit.c). */
 #include "vulkan/vulkan_private.h"
@@ -27,9 +28,10 @@ static bool validation_wanted(void) {
     return value && value[0] && strcmp(value, "0") != 0;
 }
 
-static bool layer_present(smg_context *ctx) {
+static bool layer_present(const smg_vk_instance *instance) {
+    smg_context *ctx = instance->ctx;
     PFN_vkEnumerateInstanceLayerProperties list = (PFN_vkEnumerateInstanceLayerProperties)(void (*)(
-        void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceLayerProperties");
+        void))instance->get_proc(NULL, "vkEnumerateInstanceLayerProperties");
     uint32_t count = 0;
     if (!list || list(&count, NULL) != VK_SUCCESS || count == 0) return false;
     VkLayerProperties *layers = smg_alloc(ctx, count, sizeof *layers);
@@ -42,9 +44,9 @@ static bool layer_present(smg_context *ctx) {
     return found;
 }
 
-static smg_status load_table(smg_vk_instance *instance, PFN_vkGetInstanceProcAddr get_proc) {
+static smg_status load_table(smg_vk_instance *instance) {
 #define LOAD(function)                                                                                                 \
-    instance->fn.function = (PFN_vk##function)(void (*)(void))get_proc(instance->handle, "vk" #function);
+    instance->fn.function = (PFN_vk##function)(void (*)(void))instance->get_proc(instance->handle, "vk" #function);
 #define REQUIRE(function)                                                                                              \
     LOAD(function)                                                                                                     \
     if (!instance->fn.function)                                                                                        \
@@ -67,9 +69,10 @@ static VkDebugUtilsMessengerCreateInfoEXT messenger_info(smg_vk_instance *instan
     };
 }
 
-static bool loader_has_extension(smg_context *ctx, const char *name) {
+static bool loader_has_extension(const smg_vk_instance *instance, const char *name) {
+    smg_context *ctx = instance->ctx;
     PFN_vkEnumerateInstanceExtensionProperties list = (PFN_vkEnumerateInstanceExtensionProperties)(void (*)(
-        void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceExtensionProperties");
+        void))instance->get_proc(NULL, "vkEnumerateInstanceExtensionProperties");
     uint32_t count = 0;
     if (!list || list(NULL, &count, NULL) != VK_SUCCESS || count == 0) return false;
     VkExtensionProperties *items = smg_alloc(ctx, count, sizeof *items);
@@ -82,7 +85,7 @@ static bool loader_has_extension(smg_context *ctx, const char *name) {
 }
 
 static smg_status create_handle(smg_vk_instance *instance) {
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))vkGetInstanceProcAddr(NULL, "vkCreateInstance");
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)(void (*)(void))instance->get_proc(NULL, "vkCreateInstance");
     if (!create) return smg_fail(instance->ctx, SMG_UNSUPPORTED, "the Vulkan loader has no vkCreateInstance");
     /* Without the second setting the layer takes kernels for harmless: it does not look at what they
      * read and write through descriptors. */
@@ -117,7 +120,7 @@ static smg_status create_handle(smg_vk_instance *instance) {
         info.ppEnabledLayerNames = layers;
         extensions[info.enabledExtensionCount++] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     }
-    if (loader_has_extension(instance->ctx, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    if (loader_has_extension(instance, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
         extensions[info.enabledExtensionCount++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
     }
@@ -131,16 +134,23 @@ static smg_status create_handle(smg_vk_instance *instance) {
                     code == SMG_NOT_FOUND ? " (no Vulkan driver is installed)" : "");
 }
 
-static smg_status open_loader(smg_context *ctx) {
+/* volk's globals are written once, and read here alone. */
+static void find_loader(void *user) {
+    PFN_vkGetInstanceProcAddr *out_get_proc = user;
+    bool found = vkGetInstanceProcAddr != NULL || volkInitialize() == VK_SUCCESS;
+    *out_get_proc = found ? vkGetInstanceProcAddr : NULL;
+}
+
+static smg_status open_loader(smg_context *ctx, PFN_vkGetInstanceProcAddr *out_get_proc) {
     if (smg_program_is_static())
         return smg_fail(ctx, SMG_UNSUPPORTED,
                         "the program is linked statically, so that the Vulkan loader and its drivers cannot be loaded: "
                         "link the C library dynamically (pkg-config smg-static)");
-    /* volk keeps the loader's entry points in globals; this writes the same values every time. */
-    if (volkInitialize() != VK_SUCCESS || !vkGetInstanceProcAddr)
+    smg_process_alone(find_loader, out_get_proc);
+    if (*out_get_proc == NULL)
         return smg_fail(ctx, SMG_NOT_FOUND, "no Vulkan loader: install one (Debian: libvulkan1) and a driver");
     PFN_vkEnumerateInstanceVersion version =
-        (PFN_vkEnumerateInstanceVersion)(void (*)(void))vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
+        (PFN_vkEnumerateInstanceVersion)(void (*)(void))(*out_get_proc)(NULL, "vkEnumerateInstanceVersion");
     uint32_t found = VK_API_VERSION_1_0;
     if (!version || version(&found) != VK_SUCCESS || found < VK_API_VERSION_1_1)
         return smg_fail(ctx, SMG_UNSUPPORTED, "the Vulkan loader is of version 1.0, 1.1 is needed");
@@ -149,19 +159,21 @@ static smg_status open_loader(smg_context *ctx) {
 
 smg_status smg_vk_instance_create(smg_context *ctx, smg_vk_instance **out_instance) {
     *out_instance = NULL;
-    SMG_TRY(open_loader(ctx));
+    PFN_vkGetInstanceProcAddr get_proc = NULL;
+    SMG_TRY(open_loader(ctx, &get_proc));
     smg_vk_instance *instance = smg_alloc(ctx, 1, sizeof *instance);
     if (!instance) return SMG_MEMORY;
     instance->ctx = ctx;
     instance->owned = true;
+    instance->get_proc = get_proc;
     instance->api_version = VK_API_VERSION_1_3;
     if (validation_wanted()) {
-        instance->validation = layer_present(ctx);
+        instance->validation = layer_present(instance);
         if (!instance->validation)
             smg_log(ctx, SMG_LOG_WARNING, "SMG_VALIDATION is set but %s is not installed", validation_layer);
     }
     smg_status status = create_handle(instance);
-    if (status == SMG_OK) status = load_table(instance, vkGetInstanceProcAddr);
+    if (status == SMG_OK) status = load_table(instance);
     if (status == SMG_OK && instance->validation && instance->fn.CreateDebugUtilsMessengerEXT) {
         VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(instance);
         if (instance->fn.CreateDebugUtilsMessengerEXT(instance->handle, &info, NULL, &instance->messenger) !=
@@ -183,8 +195,9 @@ smg_status smg_vk_instance_wrap(smg_context *ctx, VkInstance handle, PFN_vkGetIn
     if (!instance) return SMG_MEMORY;
     instance->ctx = ctx;
     instance->handle = handle;
+    instance->get_proc = get_proc;
     instance->api_version = api_version ? api_version : VK_API_VERSION_1_1;
-    smg_status status = load_table(instance, get_proc);
+    smg_status status = load_table(instance);
     if (status != SMG_OK) {
         smg_vk_instance_destroy(instance);
         return status;

@@ -65,7 +65,8 @@ typedef struct smg_vk_device_table {
 typedef struct smg_vk_instance {
     smg_context *ctx;
     VkInstance handle;
-    bool owned; /* false: the application's */
+    bool owned;                         /* false: the application's */
+    PFN_vkGetInstanceProcAddr get_proc; /* the loader's, or the application's */
     smg_vk_instance_table fn;
     uint32_t api_version; /* what was asked for */
     VkDebugUtilsMessengerEXT messenger;

@@ -71,10 +71,11 @@ for path in files_of("src", ends=C):
     if path.endswith((".c", ".h")) and not re.match(r"(?:#define _\w+.*\n|#if.*\n|#endif.*\n)*\s*/\*", text):
         breach(path, 1, "opens without the paragraph a reader needs first")
 
-# Statics that change. Constant tables are fine; function-local statics are as bad as file-scope ones.
+# Statics that change. Constant tables are fine; function-local statics are as bad as file-scope ones. The one lock is
+# for other libraries' globals.
 for path in files_of("src", ends=(".c", ".h")):
     look(path, code_of(path),
-         r"(?m)^\s*static\s+(?!inline\b|const\b|_Noreturn\b)(?!.*\bconst\b)[^(){};=]*(?:\[[^\]]*\]\s*)*(?:=[^;]*)?;",
+         r"(?m)^\s*static\s+(?!inline\b|const\b|_Noreturn\b|pthread_mutex_t process_lock\b)(?!.*\bconst\b)[^(){};=]*(?:\[[^\]]*\]\s*)*(?:=[^;]*)?;",
          "state that outlives the context")
 
 tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False)

@@ -28,6 +28,7 @@ CASES = [  # path, text, must be found
     ("src/base/base.h", "/* base: x.\n *\n * Takes:    a\n * Gives:    b. Promises: c\n * Does not: d\n */\n", "'Promises:'"),
     ("src/base/other.h", OPEN, None),
     ("src/base/a.c", OPEN + "static int counter;\n", "outlives"),
+    ("src/base/a.c", OPEN + "static pthread_mutex_t other_lock;\n", "outlives"),
     ("src/base/a.c", OPEN + "void f(void) {\n    static char *names[4] = {0};\n}\n", "outlives"),
     ("src/base/a.c", OPEN + "static const int t[] = {1};\nstatic const char *const n[] = {0};\n", None),
     ("src/base/a.c", OPEN + "static void f(int x);\nstatic inline int g(void) { return 1; }\n", None),
