@@ -39,7 +39,7 @@ extern "C" {
     X(INTERNAL, 10, "internal error", "a defect in smg: please report it with the sentence")
 
 typedef enum smg_status {
-#define SMG_STATUS_ROW(name, value, word, advice) SMG_##name = value,
+#define SMG_STATUS_ROW(name, value, word, advice) SMG_##name = (value),
     SMG_STATUS_MAP(SMG_STATUS_ROW)
 #undef SMG_STATUS_ROW
 } smg_status;

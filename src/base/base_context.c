@@ -38,8 +38,9 @@ static char *copy_joined(smg_context *ctx, const char *a, const char *b, size_t 
     size_t bytes = a_length + b_length + 1;
     char *copy = smg_alloc(ctx, bytes, 1);
     if (copy == NULL) return NULL;
+    /* The other half brings the NUL. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(copy, a, a_length);
-    memcpy(copy + a_length, b, b_length);
+    memcpy(copy + a_length, b, b_length + 1);
     *out_bytes = bytes;
     return copy;
 }

@@ -17,7 +17,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         {"dim", 768, MODEL_MOST_WIDTH, &m->hidden},
         {"n_layers", 6, MODEL_MOST_LAYERS, &m->layers},
         {"n_heads", 12, MODEL_MOST_HEADS, &m->heads},
-        {"hidden_dim", 3072, MODEL_MOST_WIDTH * 16, &m->inner},
+        {"hidden_dim", 3072, (int64_t)MODEL_MOST_WIDTH * 16, &m->inner},
         {"vocab_size", 30522, MODEL_MOST_ROWS, &m->vocabulary},
         {"max_position_embeddings", 512, MODEL_MOST_ROWS, &m->positions},
     };

@@ -19,7 +19,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         {"n_positions", 1024, MODEL_MOST_ROWS, &m->positions},
     };
     SMG_TRY(smg_model_read_ints(ctx, source, rows, SMG_COUNT_OF(rows)));
-    const model_int inner = {"n_inner", 4 * m->hidden, MODEL_MOST_WIDTH * 16, &m->inner};
+    const model_int inner = {"n_inner", 4 * m->hidden, (int64_t)MODEL_MOST_WIDTH * 16, &m->inner};
     SMG_TRY(smg_model_read_ints(ctx, source, &inner, 1));
     SMG_TRY(smg_model_check_multiple(ctx, "n_embd", m->hidden, "n_head", m->heads));
     SMG_TRY(smg_model_read_eps(ctx, source, "layer_norm_epsilon", 1e-5, &m->part.eps));

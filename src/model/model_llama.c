@@ -29,7 +29,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
         {"hidden_size", 4096, MODEL_MOST_WIDTH, &m->hidden},
         {"num_hidden_layers", 32, MODEL_MOST_LAYERS, &m->layers},
         {"num_attention_heads", 32, MODEL_MOST_HEADS, &m->heads},
-        {"intermediate_size", 11008, MODEL_MOST_WIDTH * 16, &m->inner},
+        {"intermediate_size", 11008, (int64_t)MODEL_MOST_WIDTH * 16, &m->inner},
         {"vocab_size", 32000, MODEL_MOST_ROWS, &m->vocabulary},
         {"max_position_embeddings", 2048, MODEL_MOST_ROWS, &m->positions},
     };

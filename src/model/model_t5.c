@@ -54,7 +54,7 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     const model_int rows[] = {
         {"d_model", 512, MODEL_MOST_WIDTH, &m->hidden},
         {"d_kv", 64, MODEL_MOST_HEADS, &m->dim},
-        {"d_ff", 2048, MODEL_MOST_WIDTH * 16, &m->inner},
+        {"d_ff", 2048, (int64_t)MODEL_MOST_WIDTH * 16, &m->inner},
         {"num_layers", 6, MODEL_MOST_LAYERS, &m->layers},
         {"num_heads", 8, MODEL_MOST_HEADS, &m->heads},
         {"vocab_size", 32128, MODEL_MOST_ROWS, &m->vocabulary},

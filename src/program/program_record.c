@@ -73,11 +73,11 @@ static smg_status fill_push(smg_program *p, const smg_bound *bound, const smg_bs
     for (int i = 0; i < step->address_count; i++) {
         const smg_vk_binding *binding = &p->bindings[step->address_bindings[i]];
         uint64_t address = smg_vk_buffer_address(binding->buffer) + (uint64_t)binding->offset;
-        memcpy(push + 8 * i, &address, sizeof(address));
+        memcpy(push + 8 * (size_t)i, &address, sizeof(address));
     }
     for (int i = 0; i < step->push_count; i++) {
         int32_t value = (int32_t)bound->values[step->push_symbols[i]];
-        memcpy(push + 8 * step->address_count + 4 * i, &value, sizeof(value));
+        memcpy(push + 8 * (size_t)step->address_count + 4 * (size_t)i, &value, sizeof(value));
     }
     return SMG_OK;
 }

@@ -40,8 +40,8 @@ bool smg_slice_aggregates(const smg_slice_roles *r, smg_expr expr); /* has an AG
 /* Broadcast postposition: sum(expr) = guard ? sum(core) * factor : 0, where factor does not vary and moves behind
  * a sum. factor is SMG_EXPR_NONE when nothing can be taken out; guard is SMG_EXPR_NONE when it always holds. A factor
  * under an exp stays (stabiliser). Only factors with AGGREGATE leaves are taken. A guard comes from a condition that
- * does not vary, `select(s == 0, 0, a / s)`, and from `select(isnan(a / s), 0, a / s)`, where s is the sum of the very a
- * and no a is negative: that is NaN for all elements or for none. a * (1 / s) is the same quotient. */
+ * does not vary, `select(s == 0, 0, a / s)`, and from `select(isnan(a / s), 0, a / s)`, where s is the sum of the
+ * very a and no a is negative: that is NaN for all elements or for none. a * (1 / s) is the same quotient. */
 typedef struct smg_postponed {
     smg_expr core, factor, guard;
 } smg_postponed;

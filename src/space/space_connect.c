@@ -120,8 +120,8 @@ static smg_status copy_operand(smg_space_builder *b, int i, const smg_node *n, c
     return SMG_OK;
 }
 
-/* The streamed node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only where
- * they hold, so that no address leaves its tensor. */
+/* The streamed node at `position`, indexed by `map`. Its layers stand around its value; its operands are read only
+ * where they hold, so that no address leaves its tensor. */
 static smg_status copy(smg_space_builder *b, int position, const smg_operand_map *map, int *out_node) {
     const smg_node *n = smg_graph_node(b->g, b->nodes[position]);
     smg_operand_map frame = *map;

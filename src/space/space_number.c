@@ -1,4 +1,5 @@
-/* From atoms to axes: the roots that live nodes iterate over get numbers, and every operand in memory becomes a view. */
+/* From atoms to axes: the roots that live nodes iterate over get numbers, and every operand in memory becomes a
+ * view. */
 #include "space/space_internal.h"
 
 /* Numbers the roots of a list; every atom may stand once in one iteration space. */

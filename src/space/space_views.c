@@ -22,7 +22,8 @@ static void carry_dims(smg_space_builder *b, const smg_node *view, const smg_nod
     }
 }
 
-/* All dims [v, last_v] relabel: their atoms in order are those of the dims [d, last_d]. Atoms split on the way stay so. */
+/* All dims [v, last_v] relabel: their atoms in order are those of the dims [d, last_d]. Atoms split on the way stay
+ * so. */
 static bool take_plain(smg_space_builder *b, const smg_node *a, const smg_operand_map *old, int v, int last_v, int d,
                        int last_d, smg_operand_map *map) {
     smg_atom_list flat = {0}, list;

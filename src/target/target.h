@@ -118,8 +118,8 @@ bool smg_target_hides_loads(const smg_target *target);
 /* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
  * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
 bool smg_target_switches_lanes(const smg_target *target);
-/* Assumed facts take what the given ones say: shared memory, registers and lanes of a core, latency of a CPU's loads. For whoever
- * fills a target by hand; parsing does it. */
+/* Assumed facts take what the given ones say: shared memory, registers and lanes of a core, latency of a CPU's loads.
+ * For whoever fills a target by hand; parsing does it. */
 void smg_target_settle(smg_target *target);
 /* Hash over everything that changes a plan. */
 uint64_t smg_target_hash(const smg_target *target);

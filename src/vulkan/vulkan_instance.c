@@ -1,8 +1,8 @@
 /* The loader and one instance of it. volk finds the loader at run time (nothing of Vulkan is linked)
- * and gives vkGetInstanceProcAddr, in one thread at a time because it keeps that in a global; the instance holds a copy,
- * and every other function pointer. With
- * SMG_VALIDATION=1 the instance has the validation layer with synchronization validation, and its
- * messages are counted and handed to the context's log; a run after one fails (vulkan_submit.c). */
+ * and gives vkGetInstanceProcAddr, in one thread at a time because it keeps that in a global; the instance holds a
+ * copy, and every other function pointer. With SMG_VALIDATION=1 the instance has the validation layer with
+ * synchronization validation, and its messages are counted and handed to the context's log; a run after one fails
+ * (vulkan_submit.c). */
 #include "vulkan/vulkan_private.h"
 
 #include <stdio.h>

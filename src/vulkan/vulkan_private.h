@@ -4,7 +4,7 @@
 #ifndef SMG_VULKAN_PRIVATE_H
 #define SMG_VULKAN_PRIVATE_H
 
-/* <vulkan/vulkan.h> would find this folder's own front header. */
+/* <vulkan/vulkan.h> would find this folder's own front header. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define VOLK_VULKAN_H_PATH <vulkan/vulkan_core.h>
 #include <volk.h>
 
