@@ -11,6 +11,8 @@
 #
 #   scripts/setup.sh            install what is missing
 #   scripts/setup.sh --check    only say what is missing; exit 1 if something is
+#   scripts/setup.sh --lint     also clang-format and clang-tidy, of one version on every machine: from PyPI, into a
+#                               folder of their own (tests meta.format and meta.tidy; SMG_LINT_DIR names another folder)
 
 set -euo pipefail
 
@@ -27,6 +29,18 @@ vulkan_packages=(libshaderc-dev glslc spirv-tools libvulkan-dev libvulkan-volk-d
     vulkan-validationlayers vulkan-tools libcmocka-dev libyyjson-dev)
 mesa_packages=(mesa-vulkan-drivers mesa-drm-shim)
 mesa_minimum=25 # major version; stock bookworm has 22, stock trixie 25.0, backports 26
+
+lint_packages=(clang-format==19.1.7 clang-tidy==19.1.0.1)
+lint_folder="${SMG_LINT_DIR:-/usr/local/lib/smg-lint}"
+
+setup_lint() {
+    [ "$(cat "$lint_folder/packages" 2>/dev/null)" = "${lint_packages[*]}" ] && return 0
+    say "installing ${lint_packages[*]} into $lint_folder"
+    python3 -m venv --clear "$lint_folder" || die "cannot write $lint_folder (run as root, or set SMG_LINT_DIR)"
+    "$lint_folder/bin/python3" -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+        "${lint_packages[@]}" || die "pip could not get ${lint_packages[*]}"
+    printf '%s\n' "${lint_packages[*]}" >"$lint_folder/packages"
+}
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]
@@ -51,6 +65,7 @@ for package in "${mesa_packages[@]}"; do
 done
 
 if [ "${#missing[@]}" -eq 0 ]; then
+    [ "${1:-}" != --lint ] || setup_lint
     say "everything is installed"
     exit 0
 fi
@@ -155,4 +170,5 @@ pinned=()
 for package in "${mesa_packages[@]}"; do pinned+=("$package=$mesa"); done
 install -t trixie "${pinned[@]}"
 
+[ "${1:-}" != --lint ] || setup_lint
 say "done: glslc $(version_of glslc), Mesa $(version_of mesa-vulkan-drivers), gcc $(gcc -dumpfullversion), cmake $(cmake --version | awk 'NR == 1 { print $3 }')"

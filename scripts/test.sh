@@ -32,6 +32,7 @@ if [ -z "${VK_DRIVER_FILES:-}" ] && [ -f "${lavapipe[0]}" ]; then
     export VK_DRIVER_FILES="${lavapipe[0]}"
 fi
 export SMG_REQUIRE_DEVICE="${SMG_REQUIRE_DEVICE:-1}"
+export SMG_REQUIRE_LINT="${SMG_REQUIRE_LINT:-1}" # the same for a test that finds no clang-format or clang-tidy
 
 # Tests write below the build folder only; compared at the end.
 sources() {
@@ -94,10 +95,10 @@ watch_threads() {
 # too, in a tenth of the time. Two threads are the thread sanitizer's.
 too_long='fault.caches|model.hf|model.onnx_device|model.layers|model.threads|fuzz.random'
 
-stage "packages" scripts/setup.sh
+stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come
 # before it optimises.
-same_without='unit.every_schedule|unit.plan|unit.kernel|golden.models'
+same_without='unit.every_schedule|unit.plan|unit.kernel|golden.models|meta.format|meta.tidy|meta.lint'
 
 stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then

@@ -68,6 +68,9 @@ for path in files_of("src", ends=C):
         for word in ("Takes:   ", "Gives:   ", "Promises:", "Does not:"):
             if f"\n * {word} " not in text:
                 breach(path, 1, f"a front header lacks its line '{word.strip()}'")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > 120 and path.endswith((".c", ".h")):
+            breach(path, number, f"{len(line)} columns; 120 at most")
     if path.endswith((".c", ".h")) and not re.match(r"(?:#define _\w+.*\n|#if.*\n|#endif.*\n)*\s*/\*", text):
         breach(path, 1, "opens without the paragraph a reader needs first")
 
