@@ -282,8 +282,8 @@ static smg_status read_limits(const tokenizer_files *f, const smg_import_dir *di
     t->max_length = (int)length;
     if (dir != NULL && dir->sentence_lower_case) t->lower = true;
     if (vocabulary == 0 || t->vocab_size <= vocabulary) return SMG_OK;
-    return FAIL(f, SMG_FORMAT, "the tokenizer in '%s' has ids up to %d, the model only %lld tokens", dir->path,
-                t->vocab_size - 1, (long long)vocabulary);
+    return FAIL(f, SMG_FORMAT, "the tokenizer in '%s' has ids up to %d, the model only %lld tokens",
+                dir != NULL ? dir->path : "", t->vocab_size - 1, (long long)vocabulary);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */

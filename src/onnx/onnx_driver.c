@@ -266,15 +266,14 @@ static smg_status check_output(driver *d, const pb_value_info *output, const smg
 
 static smg_status add_output(driver *d, const onnx_scope *scope, const pb_value_info *output) {
     smg_onnx_value *v = smg_onnx_lookup(scope, output->name);
-    smg_import_dtype dtype = v->dtype;
+    bool typed = output->type && output->type->tensor_type;
+    int32_t declared = typed ? output->type->tensor_type->elem_type : 0;
+    smg_import_dtype dtype = declared != 0 ? smg_onnx_dtype(declared) : v->dtype;
     SMG_TRY(refuse_unreadable(d, v));
     SMG_TRY(check_output(d, output, v));
-    if (output->type && output->type->tensor_type && output->type->tensor_type->elem_type != 0)
-        dtype = smg_onnx_dtype(output->type->tensor_type->elem_type);
     if (dtype == SMG_IMPORT_DTYPE_NONE || smg_onnx_graph_type(dtype) != smg_onnx_graph_type(v->dtype))
         return smg_fail(d->m->ctx, SMG_FORMAT, "'%s': output '%s' is declared as %s but is %s", d->m->label,
-                        output->name, smg_onnx_type_word(output->type->tensor_type->elem_type),
-                        smg_import_dtype_word(v->dtype));
+                        output->name, smg_onnx_type_word(declared), smg_import_dtype_word(v->dtype));
     smg_value value = smg_onnx_value_in(&d->b, v);
     smg_type type = input_type(dtype);
     if (type != smg_onnx_graph_type(dtype)) value = smg_graph_cast(d->b.graph, value, smg_type_word(type));
