@@ -31,6 +31,8 @@ lavapipe=(/usr/share/vulkan/icd.d/lvp_icd*.json)
 if [ -z "${VK_DRIVER_FILES:-}" ] && [ -f "${lavapipe[0]}" ]; then
     export VK_DRIVER_FILES="${lavapipe[0]}"
 fi
+# Drivers keep compiled shaders: everybody waits as long as a newcomer does.
+export MESA_SHADER_CACHE_DIR="$logs/driver"
 export SMG_REQUIRE_DEVICE="${SMG_REQUIRE_DEVICE:-1}"
 export SMG_REQUIRE_LINT="${SMG_REQUIRE_LINT:-1}" # the same for a test that finds no clang-format or clang-tidy
 

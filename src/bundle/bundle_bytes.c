@@ -8,8 +8,8 @@
  *     variants    guards and steps
  *
  * Everything is little-endian and of fixed width, lists begin with their count. Reading trusts nothing: a count is
- * checked against the bytes that are left, a size against the pool, the rest by smg_bundle_verify. The hash tells damage
- * early; it keeps nobody from writing other bytes. */
+ * checked against the bytes that are left, a size against the pool, the rest by smg_bundle_verify. The hash tells
+ * damage early; it keeps nobody from writing other bytes. */
 #include "bundle/bundle.h"
 
 enum { BUNDLE_VERSION = 1, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536 };

@@ -2,9 +2,9 @@
  *
  *     load -> rewrite -> plan -> glsl -> spirv -> bundle -> program
  *
- * What stands between load and program may also come from the cache (compile_cache.c), as a bundle. Load is compile_load.c, program is made by compile_model.c; what stands between them is here and in
- * compile_bundle.c. Analysis (rewrite, plan) and code (glsl, spirv, bundle) are two calls, because
- * explain, info and the interpreter need only the first. */
+ * Load is compile_load.c, program is made by compile_model.c; what stands between them is here and in
+ * compile_bundle.c, or comes from the cache (compile_cache.c) as a bundle. Analysis (rewrite, plan) and
+ * code (glsl, spirv, bundle) are two calls, because explain, info and the interpreter need only the first. */
 #include "compile/compile.h"
 
 static smg_status add_count(smg_compilation *c, const char *rule, int applied) {

@@ -38,7 +38,7 @@ bool smg_kernel_steps_written(int64_t steps) {
 
 typedef struct load_count {
     const smg_kernel *k;
-    int loads;
+    int64_t loads;
 } load_count;
 
 static void count_load(void *user, int leaf) {
@@ -91,7 +91,8 @@ int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
     return views ? 1 : depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
 }
 
-/* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its own. */
+/* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its
+ * own. */
 static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
     const smg_tile *dst = &k->tiles.items[in->dst];
     int64_t sums = smg_tile_registers(k, dst), rows = (smg_tile_rows(k, dst) + k->lane_rows - 1) / k->lane_rows;

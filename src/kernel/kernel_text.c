@@ -291,6 +291,11 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
     add_expr(k, text, instr->expr);
 }
 
+static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    smg_text_add(text, " walk ");
+    add_list(k, text, instr->axes, instr->axis_count);
+}
+
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ", "spill ",
                                         "mma ", "join ",   "store ", "loop ",  "end",  "barrier"};
@@ -310,21 +315,18 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_expr(k, text, instr->expr);
         break;
     case SMG_I_STAGE:
-        smg_text_add(text, " walk ");
-        add_list(k, text, instr->axes, instr->axis_count);
+        add_walk(k, text, instr);
         add_equals(k, text, instr);
         break;
     case SMG_I_FETCH:
-        smg_text_add(text, " walk ");
-        add_list(k, text, instr->axes, instr->axis_count);
+        add_walk(k, text, instr);
         smg_text_add(text, " along ");
         add_axis(k, text, instr->a);
         smg_text_addf(text, " ahead %d", instr->b);
         add_equals(k, text, instr);
         break;
     case SMG_I_PUT:
-        smg_text_add(text, " walk ");
-        add_list(k, text, instr->axes, instr->axis_count);
+        add_walk(k, text, instr);
         smg_text_add(text, " = ");
         add_tile(k, text, instr->a);
         break;

@@ -337,7 +337,6 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
     if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
     if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings)
         *out_refused = "needs more storage buffers than a stage has";
-    if (price->operations > t->code_budget) *out_refused = "is more code than the driver builds in good time";
     return *out_refused == NULL;
 }
 

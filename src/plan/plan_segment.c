@@ -76,6 +76,8 @@ typedef struct trial {
     lowered done[PLAN_MAX_LOWERED];
     int count;
     SMG_ARRAY(ranked) fitted; /* when another than the best is asked for */
+    bool over;                /* one was found that is too much code and fits otherwise */
+    ranked smallest;          /* of those, the one with the least code */
 } trial;
 
 static signature sign(const planner *p, const smg_schedule *s) {
@@ -118,6 +120,16 @@ static bool is_better(const smg_price *a, const smg_price *b) {
     return a->seconds < b->seconds;
 }
 
+/* Is the program within what the driver builds in good time? The smallest that is not is kept. */
+static bool within_budget(trial *t, const smg_schedule *s, const smg_price *price, const char **out_refused) {
+    if (price->operations <= t->p->target->code_budget) return true;
+    *out_refused = "is more code than the driver builds in good time";
+    if (!t->over || price->operations < t->smallest.price.operations)
+        t->smallest = (ranked){.price = *price, .schedule = *s};
+    t->over = true;
+    return false;
+}
+
 /* *out_seconds: its price, infinite when it does not fit. */
 static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
     segment *best = t->best;
@@ -130,7 +142,8 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     if (program.kernel != NULL) {
         smg_kernel_retile(program.kernel, s);
         smg_kernel_unroll(program.kernel, t->p->target);
-        if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused)) {
+        if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused) &&
+            within_budget(t, s, &price, &refused)) {
             best->fitted++;
             *out_seconds = price.seconds;
             if (t->p->options->rank > 0) {
@@ -197,7 +210,17 @@ static void take_rank(trial *t) {
     t->best->schedule = t->fitted.items[rank].schedule;
 }
 
-static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, segment *out) {
+/* What cannot be cut any more is built in whatever time it takes. */
+static void take_smallest(trial *t) {
+    if (t->best->possible || !t->over) return;
+    t->best->possible = true;
+    t->best->price = t->smallest.price;
+    t->best->schedule = t->smallest.schedule;
+}
+
+/* alone: these nodes are no smaller segment's. */
+static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, bool alone,
+                          segment *out) {
     smg_space *space;
     smg_schedules schedules;
     int64_t nominal[SMG_SPACE_AXES];
@@ -217,6 +240,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->best = out;
     SMG_TRY(try_each(t, &schedules));
     take_rank(t);
+    if (alone) take_smallest(t);
     return SMG_OK;
 }
 
@@ -236,7 +260,7 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     smg_arena *scratch = NULL;
     if (s == NULL) return SMG_MEMORY;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = try_all(p, scratch, nodes, count, s);
+    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s);
     smg_arena_destroy(scratch);
     SMG_TRY(status);
     *out_segment = s;

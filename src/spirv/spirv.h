@@ -1,7 +1,8 @@
 /* spirv: GLSL text to SPIR-V words.
  *
  * Takes:    the whole text of one compute shader (nothing is included from files).
- * Gives:    words (optimised unless told otherwise) that SPIRV-Tools' validator accepts, from shaderc or from the disk cache.
+ * Gives:    words (optimised unless told otherwise) that SPIRV-Tools' validator accepts,
+ *           from shaderc or from the disk cache.
  * Promises: the same text, options and compiler give the same words; a damaged cache entry is
  *           ignored and replaced; two processes may use one cache folder.
  * Does not: know kernels, or call Vulkan.

@@ -90,8 +90,12 @@ def test_damage():
 
 
 def test_calibration():
-    run("first calibration")
-    (path,) = [path for path in cached_files() if kind_of(path) == "calibration"]
+    for _ in range(5):  # a busy machine may keep the table's values, and nothing is written
+        run("first calibration")
+        paths = [path for path in cached_files() if kind_of(path) == "calibration"]
+        if paths:
+            break
+    (path,) = paths
     good = read(path)
     os.utime(path, (0, 0))
     run("second run")
@@ -150,11 +154,12 @@ def test_processes():
 
 def test_killed():
     shutil.rmtree(cache, ignore_errors=True)
-    for wait in (0.05, 0.15, 0.3, 0.5):
-        process = start(fast)
-        time.sleep(wait)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+    for ending in (signal.SIGKILL, signal.SIGINT):
+        for wait in (0.05, 0.15, 0.3, 0.5):
+            process = start(fast)
+            time.sleep(wait)
+            process.send_signal(ending)
+            process.communicate()
     run("after killed ones", None, fast)
     all_cached("after killed ones, again", fast)
 

@@ -17,6 +17,7 @@
 
 #include "smg/smg.h"
 #include "support/device.h"
+#include "support/output.h"
 
 enum { THREADS = 2, MODELS = 2, MOST = 4096 };
 
@@ -102,10 +103,8 @@ static int drop(const char *path, const struct stat *about, int kind, struct FTW
 static void two_contexts_share_nothing(void **state) {
     static worker alone;
     static char cache_dir[4096];
-    const char *folder = getenv("SMG_TEST_OUTPUT");
     (void)state;
-    if (folder == NULL) folder = "build";
-    snprintf(cache_dir, sizeof cache_dir, "%s/threads_cache", folder);
+    test_output(cache_dir, sizeof cache_dir, "threads_cache");
     nftw(cache_dir, drop, 8, FTW_DEPTH | FTW_PHYS);
     alone = (worker){.cache_dir = "", .models = MODELS};
     work(&alone);

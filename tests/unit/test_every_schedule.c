@@ -15,6 +15,7 @@
 #include "compile/compile.h"
 #include "kernel/lower.h"
 #include "support/check_plan.h"
+#include "support/output.h"
 #include "support/random_graph.h"
 
 #define NODES 128
@@ -159,11 +160,10 @@ static void table_check(table *t, const char *name, const tally *counted, int co
 }
 
 static void table_close(table *t, const char *file) {
-    const char *folder = getenv("SMG_TEST_OUTPUT");
     char path[4096];
     assert_int_equal(smg_text_status(&t->now), SMG_OK);
-    if (t->wrong > 0 && folder != NULL) {
-        snprintf(path, sizeof path, "%s/%s", folder, file);
+    if (t->wrong > 0) {
+        test_output(path, sizeof path, file);
         const char *text = smg_text_cstr(&t->now);
         assert_int_equal(smg_file_write_atomic(t->ctx, path, text, strlen(text)), SMG_OK);
         printf("%d numbers are not those of " TABLE "; what it should have is in %s\n", t->wrong, path);

@@ -136,6 +136,37 @@ static void one_kernel_each(void **state) {
 
 /* By price too, on every GPU that comes with a table: batch and heads large (64 x 32) or small (1 x 12), both over the
  * same lengths. Graphs with fewer sizes take the first ones as rows. */
+/* Code of the largest kernel, when no kernel may be more than `budget` operations. */
+static int64_t most_code(fixture *f, int64_t budget) {
+    smg_graph *g;
+    smg_plan *plan;
+    smg_target target;
+    int64_t nominal[] = {1, 128, 128, 128}, most = 0;
+    const smg_plan_options options = {.nominal = nominal};
+    assert_int_equal(check_load(f->ctx, "tests/graphs/mlp.smg", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "lavapipe", &target), SMG_OK);
+    target.code_budget = budget;
+    assert_int_equal(smg_plan_make(g, &target, &options, f->arena, &plan), SMG_OK);
+    for (int i = 0; i < plan->steps.count; i++)
+        if (plan->steps.items[i].price.operations > most) most = plan->steps.items[i].price.operations;
+    smg_graph_destroy(g);
+    return most;
+}
+
+/* Less is written out, then other schedules are taken; what no schedule does in the budget still gets a kernel. */
+static void code_within_budget(void **state) {
+    fixture *f = *state;
+    int64_t free = most_code(f, INT64_MAX), last = free;
+    for (int64_t budget = free - 1; budget > 100; budget /= 2) {
+        int64_t most = most_code(f, budget);
+        assert_true(most <= last);
+        if (budget > 500) assert_true(most <= budget);
+        last = most;
+    }
+    assert_true(last < free);
+    assert_true(most_code(f, 1) > 1);
+}
+
 static void one_kernel_by_default(void **state) {
     static const char *const target[] = {"h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1"};
     static const char *const name[] = {"softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy", "attention"};
@@ -365,6 +396,7 @@ int main(void) {
         cmocka_unit_test(computed_anew_from_a_result),
         cmocka_unit_test(maps_wait_for_their_readers),
         cmocka_unit_test(one_kernel_by_default),
+        cmocka_unit_test(code_within_budget),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -18,6 +18,7 @@
 #include "compile/compile.h"
 #include "support/device.h"
 #include "support/fault.h"
+#include "support/output.h"
 
 /* w has more elements than rewriting reads, c fewer; "s" is folded. */
 #define MODEL(seed, small, name, op)                                                                                   \
@@ -69,9 +70,9 @@ static void close_context(fixture *f) {
 static int setup(void **state) {
     static fixture f;
     static int number;
-    const char *root = getenv("SMG_TEST_OUTPUT");
-    if (root == NULL) return 1;
-    snprintf(f.folder, sizeof(f.folder), "%s/plan-cache/%016llx/%d", root,
+    char root[256];
+    test_output(root, sizeof(root), "plan-cache");
+    snprintf(f.folder, sizeof(f.folder), "%s/%016llx/%d", root,
              (unsigned long long)smg_hash_u64((uint64_t)(smg_clock_seconds() * 1e9), smg_thread_self()), number++);
     open_context(&f, f.folder);
     *state = &f;
