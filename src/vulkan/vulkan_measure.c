@@ -1,6 +1,6 @@
-/* Experiments: each doubles its work until one run takes a millisecond or a few, then keeps the best of several. On cores
- * that other programs use too, runs are short and time is what the driver's threads have run. Else time comes from
- * timestamps around the work, or from the host where the queue has none. */
+/* Experiments: each doubles its work until one run takes a millisecond or a few, then keeps the best of several. On
+ * cores that other programs use too, runs are short and time is what the driver's threads have run. Else time comes
+ * from timestamps around the work, or from the host where the queue has none. */
 #include "vulkan/vulkan_measure.h"
 
 #include "vulkan/calibrate_spirv.h"

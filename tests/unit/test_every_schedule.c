@@ -120,11 +120,13 @@ typedef struct table {
     char *old;
     size_t size;
     smg_text now;
+    char path[4096];
     int wrong;
 } table;
 
-static void table_open(smg_context *ctx, table *t) {
+static void table_open(smg_context *ctx, const char *file, table *t) {
     *t = (table){.ctx = ctx};
+    test_output(t->path, sizeof t->path, file);
     if (smg_file_read(ctx, TABLE, &t->old, &t->size) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     smg_text_init(&t->now, ctx);
 }
@@ -159,14 +161,12 @@ static void table_check(table *t, const char *name, const tally *counted, int co
     smg_text_add(&t->now, "\n");
 }
 
-static void table_close(table *t, const char *file) {
-    char path[4096];
+static void table_close(table *t) {
     assert_int_equal(smg_text_status(&t->now), SMG_OK);
     if (t->wrong > 0) {
-        test_output(path, sizeof path, file);
         const char *text = smg_text_cstr(&t->now);
-        assert_int_equal(smg_file_write_atomic(t->ctx, path, text, strlen(text)), SMG_OK);
-        printf("%d numbers are not those of " TABLE "; what it should have is in %s\n", t->wrong, path);
+        assert_int_equal(smg_file_write_atomic(t->ctx, t->path, text, strlen(text)), SMG_OK);
+        printf("%d numbers are not those of " TABLE "; what it should have is in %s\n", t->wrong, t->path);
     }
     smg_text_free(&t->now);
     smg_free(t->ctx, t->old, t->size + 1);
@@ -204,7 +204,7 @@ static void graph_files(void **state) {
     int failed = 0;
     const char *path[64];
     assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
-    table_open(ctx, &t);
+    table_open(ctx, "every_schedule.counts", &t);
     int count = check_list(arena, "tests/graphs", ".smg", path, 64);
     assert_true(count >= 12);
     for (int i = 0; i < count; i++) {
@@ -216,7 +216,7 @@ static void graph_files(void **state) {
         smg_graph_destroy(g);
     }
     smg_arena_destroy(arena);
-    table_close(&t, "every_schedule.counts");
+    table_close(&t);
     assert_int_equal(failed, 0);
 }
 
@@ -253,9 +253,9 @@ static void random_graphs(void **state) {
     assert_int_equal(t.failed, 0);
     assert_true(t.lowered > 0);
     if (ONE_IN != 1 || first != NULL || number != NULL) return;
-    table_open(ctx, &random);
+    table_open(ctx, "every_schedule.counts.random", &random);
     table_check(&random, "random", &t, 1);
-    table_close(&random, "every_schedule.counts.random");
+    table_close(&random);
 }
 
 static int setup(void **state) {
