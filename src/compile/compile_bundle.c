@@ -233,9 +233,8 @@ static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_gl
 static smg_status compile_modules(smg_bundler *b, int first) {
     double start = smg_clock_seconds();
     smg_spirv_compiler *compiler = NULL;
-    const smg_spirv_options options = {.plain = !b->c->target.spirv_optimize};
     SMG_TRY(smg_spirv_compiler_create(b->c->ctx, &compiler));
-    smg_status status = smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, &options);
+    smg_status status = smg_spirv_compile_all(compiler, b->bundle->arena, b->jobs.items, b->jobs.count, NULL);
     smg_spirv_compiler_destroy(compiler);
     b->c->seconds.spirv += smg_clock_seconds() - start;
     SMG_TRY(status);

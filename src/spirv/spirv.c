@@ -149,9 +149,7 @@ static shaderc_compilation_result_t run_shaderc(shaderc_compiler_t compiler, con
     if (!options) return NULL;
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, target->vulkan);
     shaderc_compile_options_set_target_spirv(options, target->spirv);
-    shaderc_compile_options_set_optimization_level(options, choice->keep || choice->plain
-                                                                ? shaderc_optimization_level_zero
-                                                                : shaderc_optimization_level_performance);
+    shaderc_compile_options_set_optimization_level(options, shaderc_optimization_level_zero);
     if (choice->keep) shaderc_compile_options_set_generate_debug_info(options);
     shaderc_compilation_result_t result =
         shaderc_compile_into_spv(compiler, text, strlen(text), shaderc_compute_shader, name, "main", options);

@@ -1,8 +1,8 @@
 /* spirv: GLSL text to SPIR-V words.
  *
  * Takes:    the whole text of one compute shader (nothing is included from files).
- * Gives:    words (optimised unless told otherwise) that SPIRV-Tools' validator accepts,
- *           from shaderc or from the disk cache.
+ * Gives:    words that SPIRV-Tools' validator accepts, from shaderc or from the disk cache. Not optimised: every
+ *           driver does that itself, and needs seconds for what an optimiser has written out.
  * Promises: the same text, options and compiler give the same words; a damaged cache entry is
  *           ignored and replaced; two processes may use one cache folder.
  * Does not: know kernels, or call Vulkan.
@@ -19,8 +19,7 @@ typedef struct smg_spirv_options {
     /* Major * 10 + minor: 13, 14, 15 or 16. 0: 13, which every Vulkan 1.1 device takes. Cooperative
      * matrices need 16 (Vulkan 1.3). */
     int version;
-    bool keep;  /* no optimisation, names kept: for reading the words */
-    bool plain; /* no optimisation: the driver does it */
+    bool keep; /* names, for reading the words */
 } smg_spirv_options;
 
 typedef struct smg_spirv_module {

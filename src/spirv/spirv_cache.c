@@ -7,7 +7,7 @@
 #define SMG_SHADERC_VERSION "unknown"
 #endif
 
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 2 };
 
 typedef struct cache_header {
     char magic[8];
@@ -30,7 +30,7 @@ uint64_t smg_spirv_revision(uint64_t seed) {
 smg_spirv_key smg_spirv_key_of(const char *text, int version, const smg_spirv_options *options) {
     uint64_t hash = smg_spirv_revision(SMG_HASH_SEED);
     hash = smg_hash_u64(hash, (uint64_t)version);
-    hash = smg_hash_u64(hash, (options->keep ? 1u : 0u) | (options->plain ? 2u : 0u));
+    hash = smg_hash_u64(hash, options->keep ? 1 : 0);
     hash = smg_hash_u64(hash, strlen(text));
     smg_spirv_key key;
     key.key = smg_hash_text(hash, text);

@@ -98,8 +98,7 @@ static bool is_flag(const char *key) {
                                         "storage8",
                                         "int8",
                                         "buffer_addresses",
-                                        "nan_preserve",
-                                        "spirv_optimize"};
+                                        "nan_preserve"};
     for (size_t i = 0; i < SMG_COUNT_OF(flags); i++)
         if (strcmp(flags[i], key) == 0) return true;
     return false;

@@ -73,8 +73,6 @@ typedef struct smg_matrix_shape {
     X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                                        \
     X(double, load_latency, 5e-7, "s", "a load from global memory that somebody waits for")                            \
     X(int64_t, code_budget, 8192, "", "operations of one kernel that the driver builds in about a second")             \
-    X(int64_t, spirv_optimize, 1, "",                                                                                  \
-      "1: SPIR-V is optimised for the driver; 0: it does that itself, as well and faster")                             \
     X(double, max_dispatch_time, 0.5, "s", "budget of one dispatch (watchdogs end at about 2 s)")
 
 typedef struct smg_target {
