@@ -1,6 +1,6 @@
-/* What a program writes out. Short loops without a barrier, so that places are constants; of products as many k as
- * gain by it. Where the kernel would then be more code than the driver builds in good time, the loops go first, the
- * outermost before those inside of it, then half of every product at a time. */
+/* What a program writes out. Short inner loops, so that places are constants; of products as many k as gain by it. Where
+ * the kernel would then be more code than the driver builds in good time, the loops go first, the outermost before those
+ * inside of it, then half of every product at a time. */
 #include "kernel/lower.h"
 
 #define LOOP_STEPS 8 /* longer loops gain nothing by being written out */
@@ -11,8 +11,8 @@
 #define VIEW_PRODUCTS 512
 
 typedef struct body {
-    bool barrier;
-    bool loop; /* one inside of it, or a product of views that is a loop over k */
+    bool barrier, views; /* views: a product of them */
+    bool loop;           /* one inside of it */
 } body;
 
 static body look_into(const smg_kernel *k, int loop) {
@@ -25,19 +25,19 @@ static body look_into(const smg_kernel *k, int loop) {
         if (in->kind == SMG_I_BARRIER || in->kind == SMG_I_JOIN ||
             (in->kind == SMG_I_REDUCE && smg_kernel_scratch_bytes(k) > 0))
             b.barrier = true;
-        if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW &&
-            in->unroll < smg_kernel_product_depth(k, in))
-            b.loop = true;
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW) b.views = true;
     }
     return b;
 }
 
-/* A body with a barrier is not repeated: it spills. Nor is one with a loop: drivers take longest over many loops. */
+/* A body with a barrier is not repeated: it spills. Nor is one with a loop, or with a product of views, whose many loads a
+ * CPU's driver compares with each other: without a branch between them it takes a hundred times as long as for the loop
+ * (bench/NOTES.md). */
 static void unroll_loop(smg_kernel *k, int at) {
     smg_instr *loop = &k->code.items[at];
     int64_t steps = smg_kernel_loop_steps(k, loop);
     body b = look_into(k, at);
-    loop->unroll = b.barrier ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
+    loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
 }
 
 /* Multiply-adds of a lane: two for each register it has, and half as many where the sums alone take a quarter of the

@@ -34,6 +34,27 @@ static const char product[] = "kernel product\n"
                               "  end\n"
                               "  store 2 over [i, j] = acc\n";
 
+/* Sums of rows, 64 elements in slices of 16. */
+static const char rows[] = "kernel rows\n"
+                           "lanes 4 x 8 vec 1 subgroup 8\n"
+                           "axis i = 16 tile 16 grid\n"
+                           "axis k = 64 tile 16\n"
+                           "rows i\n"
+                           "grid i\n"
+                           "buffer a f32 [1024] value 0\n"
+                           "buffer y f32 [16] value 1 written\n"
+                           "tile p float register [i, k]\n"
+                           "tile r float register [i]\n"
+                           "access 0 = a at [0] i*[64] k*[1]\n"
+                           "access 1 = y at [0] i*[1]\n"
+                           "code\n"
+                           "  set r = 0\n"
+                           "  loop k\n"
+                           "    set p = load(0)\n"
+                           "    accumulate r = add over [k] of p\n"
+                           "  end\n"
+                           "  store 1 over [i] = r\n";
+
 static smg_instr *first(const smg_kernel *k, smg_instr_kind kind) {
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == kind) return &k->code.items[i];
@@ -58,7 +79,26 @@ static void test_count(void **state) {
     bench_close(&f);
 }
 
-static void test_budget(void **state) {
+static void test_loop_budget(void **state) {
+    (void)state;
+    bench f;
+    smg_target target;
+    bench_open(&f, rows);
+    assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+    target.code_budget = INT64_MAX;
+    smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 1);
+    int64_t all = smg_kernel_operations(f.k);
+    for (int less = 0; less < 2; less++) { /* just enough, one too little */
+        target.code_budget = all - less;
+        smg_kernel_unroll(f.k, &target);
+        assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, less ? -1 : 1);
+        assert_true(smg_kernel_operations(f.k) <= target.code_budget);
+    }
+    bench_close(&f);
+}
+
+static void test_product_budget(void **state) {
     (void)state;
     bench f;
     smg_target target;
@@ -66,25 +106,15 @@ static void test_budget(void **state) {
     assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
     target.code_budget = INT64_MAX;
     smg_kernel_unroll(f.k, &target);
-    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 4);  /* its sums are many already */
-    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 0); /* has a loop inside, the one over k */
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 4); /* its sums are many already */
+    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, -1);
     f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
-    smg_kernel_unroll(f.k, &target);
-    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
-    assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, 1);
-    int64_t all = smg_kernel_operations(f.k);
-    for (int less = 0; less < 2; less++) { /* just enough, one too little */
-        target.code_budget = all - less;
-        smg_kernel_unroll(f.k, &target);
-        assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, less ? -1 : 1);
-        assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
-        assert_true(smg_kernel_operations(f.k) <= target.code_budget);
-    }
-    int last = 16; /* then less of the product, and never nothing */
+    int last = 16; /* fewer sums: all of k; then less of it, and never nothing */
     for (int64_t budget = 2000; budget > 0; budget -= 50) {
         target.code_budget = budget;
         smg_kernel_unroll(f.k, &target);
         const smg_instr *mma = first(f.k, SMG_I_MMA);
+        if (budget == 2000) assert_int_equal(mma->unroll, 16);
         assert_true(mma->unroll <= last && mma->unroll >= 1 && 16 % mma->unroll == 0);
         assert_true(mma->unroll == 1 || smg_kernel_operations(f.k) <= budget);
         last = mma->unroll;
@@ -93,40 +123,43 @@ static void test_budget(void **state) {
     bench_close(&f);
 }
 
-/* What is written out is part of the text. */
-static void test_text(void **state) {
-    (void)state;
+/* Printed, it has the line; read and printed again, it is the same text and as much code. */
+static void check_text(const char *kernel, int64_t budget, const char *line) {
     bench f;
     smg_text once, twice;
     smg_kernel *again;
     smg_target target;
-    bench_open(&f, product);
+    bench_open(&f, kernel);
     smg_text_init(&once, f.ctx);
     smg_text_init(&twice, f.ctx);
     assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
-    for (int64_t budget = 1; budget <= 1 << 20; budget <<= 20) {
-        f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
-        target.code_budget = budget;
-        smg_kernel_unroll(f.k, &target);
-        smg_text_free(&once);
-        smg_text_free(&twice);
-        smg_kernel_print(f.k, &once);
-        assert_non_null(strstr(smg_text_cstr(&once), budget > 1 ? "loop k unroll\n" : "loop k rolled\n"));
-        assert_non_null(strstr(smg_text_cstr(&once), budget > 1 ? "over [k] unroll 16\n" : "over [k] unroll 1\n"));
-        assert_int_equal(smg_kernel_parse(f.k->arena, f.sizes, smg_text_cstr(&once), &again), SMG_OK);
-        assert_int_equal(smg_kernel_operations(again), smg_kernel_operations(f.k));
-        smg_kernel_print(again, &twice);
-        assert_string_equal(smg_text_cstr(&once), smg_text_cstr(&twice));
-    }
+    target.code_budget = budget;
+    smg_kernel_unroll(f.k, &target);
+    smg_kernel_print(f.k, &once);
+    assert_non_null(strstr(smg_text_cstr(&once), line));
+    assert_int_equal(smg_kernel_parse(f.k->arena, f.sizes, smg_text_cstr(&once), &again), SMG_OK);
+    assert_int_equal(smg_kernel_operations(again), smg_kernel_operations(f.k));
+    smg_kernel_print(again, &twice);
+    assert_string_equal(smg_text_cstr(&once), smg_text_cstr(&twice));
     smg_text_free(&once);
     smg_text_free(&twice);
     bench_close(&f);
 }
 
+/* What is written out is part of the text. */
+static void test_text(void **state) {
+    (void)state;
+    check_text(rows, INT64_MAX, "loop k unroll\n");
+    check_text(rows, 1, "loop k rolled\n");
+    check_text(product, INT64_MAX, "over [k] unroll 4\n");
+    check_text(product, 1, "over [k] unroll 1\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_count),
-        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_loop_budget),
+        cmocka_unit_test(test_product_budget),
         cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
