@@ -61,7 +61,7 @@ static const char *start_of(glsl_writer *w, const direct_form *f, const smg_acce
         sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
     }
     w->address_used[access->buffer] = true;
-    return GLSL_STRING(w, "smg_floats(push.a_%s + 4ul * uint64_t(uint(%s)))", w->buffer_name[access->buffer], sum);
+    return GLSL_STRING(w, "push.a_%s + 4ul * uint64_t(uint(%s))", w->buffer_name[access->buffer], sum);
 }
 
 static const char *number(glsl_writer *w, int64_t value) {
@@ -81,7 +81,7 @@ static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
         if (f->it.has_row && f->clamped)
             row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, k->axes.items[axis].extent));
         const char *more = f->it.has_row ? glsl_times(w, row, stride) : "0";
-        GLSL_LINE(w, "smg_floats a%d = %s;", i, start_of(w, f, f->a, along, more));
+        GLSL_LINE(w, "smg_floats a%d = smg_floats(%s);", i, start_of(w, f, f->a, along, more));
     }
 }
 
@@ -114,8 +114,11 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
     const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
     glsl_open(w, "");
     GLSL_LINE(w, "float fa, fb[%d];", columns);
-    for (int j = 0; j < columns; j++)
-        GLSL_LINE(w, "fb[%d] = smg_across(b0, %s);", j, glsl_plus(w, down, column_place(w, f, j)));
+    GLSL_LINE(w, "smg_floats p;");
+    for (int j = 0; j < columns; j++) {
+        GLSL_LINE(w, "p = smg_floats(b0 + 4ul * uint64_t(uint(%s)));", glsl_plus(w, down, column_place(w, f, j)));
+        GLSL_LINE(w, "fb[%d] = smg_across(p);", j);
+    }
     for (int i = 0; i < f->it.row_registers; i++) {
         GLSL_LINE(w, "fa = a%d.v[%s];", f->clamped ? i : 0, row_place(w, f, instr, i, x));
         for (int j = 0; j < columns; j++) {
@@ -143,7 +146,7 @@ bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     const char *outer = GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", f.depth, f.together);
     if (f.together < f.depth) GLSL_LINE(w, "[[dont_unroll]]");
     glsl_open(w, f.together < f.depth ? outer : "");
-    GLSL_LINE(w, "smg_floats b0 = %s;", start_of(w, &f, f.b, instr->axes[0], "0"));
+    GLSL_LINE(w, "uint64_t b0 = %s;", start_of(w, &f, f.b, instr->axes[0], "0"));
     row_addresses(w, &f, instr->axes[0]);
     for (int x = 0; x < f.together; x++) multiply(w, &f, instr, x);
     glsl_close(w);

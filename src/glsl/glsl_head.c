@@ -122,17 +122,22 @@ static void write_push(glsl_writer *w, smg_text *out) {
     if (head[0] == '\0') smg_text_add(out, "} push;\n");
 }
 
-/* smg_across(f, at): element at + lane of f. Every lane reads all of them, from addresses that are the same for all
- * lanes, and takes its own. */
+/* smg_across(p): p's element of the lane's number. Every lane reads all of them, from addresses that are the same for
+ * all lanes, and takes its own. No function: a driver takes as long over a call as over all that is in it. */
 static void write_across(const glsl_writer *w, smg_text *out) {
     if (!w->uses[GLSL_USE_ADDRESSES]) return;
     smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer smg_floats { float "
                       "v[]; };\n"
-                      "float smg_across(smg_floats from, int at)\n{\n    uint lane = gl_SubgroupInvocationID;\n"
-                      "    float f = from.v[at];\n");
-    for (int lane = 1; lane < w->k->lane_cols; lane++)
-        smg_text_addf(out, "    f = mix(f, from.v[at + %d], lane == %du);\n", lane, lane);
-    smg_text_add(out, "    return f;\n}\n");
+                      "#define smg_across(p) ");
+    for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_add(out, "mix(");
+    smg_text_add(out, "p.v[0]");
+    for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_addf(out, ", p.v[%d], smg_lane%d)", lane, lane);
+    smg_text_add(out, "\n");
+}
+
+static void write_lanes(const glsl_writer *w, smg_text *out) {
+    for (int lane = 1; w->uses[GLSL_USE_ADDRESSES] && lane < w->k->lane_cols; lane++)
+        smg_text_addf(out, "    bool smg_lane%d = gl_SubgroupInvocationID == %du;\n", lane, lane);
 }
 
 static void write_shared(glsl_writer *w, smg_text *out) {
@@ -201,6 +206,7 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     write_across(w, out);
     write_library(w, smg_text_cstr(&sizes), out);
     smg_text_add(out, "\nvoid main()\n{\n");
+    write_lanes(w, out);
     smg_text_add(out, smg_text_cstr(&sizes));
     if (w->status == SMG_OK) w->status = smg_text_status(&sizes);
     smg_text_free(&sizes);

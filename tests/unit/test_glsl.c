@@ -604,7 +604,7 @@ static void test_views(void **state) {
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(smg_glsl_describe(f->ctx, k, &target, &face), SMG_OK);
         assert_int_equal(face.address_count, addresses ? 2 : 0);
-        assert_int_equal(strstr(smg_text_cstr(&text), "smg_across(b0, 8)") != NULL, addresses);
+        assert_int_equal(strstr(smg_text_cstr(&text), "smg_across(p)") != NULL, addresses);
         compile(f, arena, k, &target, &module);
         smg_text_free(&text);
         smg_arena_destroy(arena);
