@@ -1,6 +1,6 @@
-/* What a program writes out. Short inner loops, so that places are constants; of products as many k as gain by it. Where
- * the kernel would then be more code than the driver builds in good time, the loops go first, the outermost before those
- * inside of it, then half of every product at a time. */
+/* What a program writes out. Short inner loops, so that places are constants; of products as many k as gain by it.
+ * Where the kernel would then be more code than the driver builds in good time, the loops go first, the outermost
+ * before those inside of it, then half of every product at a time. */
 #include "kernel/lower.h"
 
 #define LOOP_STEPS 8 /* longer loops gain nothing by being written out */
@@ -30,9 +30,9 @@ static body look_into(const smg_kernel *k, int loop) {
     return b;
 }
 
-/* A body with a barrier is not repeated: it spills. Nor is one with a loop, or with a product of views, whose many loads a
- * CPU's driver compares with each other: without a branch between them it takes a hundred times as long as for the loop
- * (bench/NOTES.md). */
+/* A body with a barrier is not repeated: it spills. Nor is one with a loop, or with a product of views, whose many
+ * loads a CPU's driver compares with each other: without a branch between them it takes a hundred times as long as for
+ * the loop (bench/NOTES.md). */
 static void unroll_loop(smg_kernel *k, int at) {
     smg_instr *loop = &k->code.items[at];
     int64_t steps = smg_kernel_loop_steps(k, loop);
