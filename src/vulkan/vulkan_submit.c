@@ -39,6 +39,8 @@ smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds) {
         } while (result == VK_NOT_READY && smg_clock_seconds() < end);
     }
     if (result == VK_NOT_READY) result = dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
+    /* A loss may be told while the driver's threads are still at work on what the caller destroys next. */
+    if (result != VK_SUCCESS) dev->fn.DeviceWaitIdle(dev->handle);
     rec->in_flight = false;
     rec->has_run = result == VK_SUCCESS;
     SMG_TRY(smg_vk_result(dev, result, "vkWaitForFences", "recording"));
