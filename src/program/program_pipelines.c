@@ -43,13 +43,23 @@ static bool is_listed(const missing *m, int slot) {
     return false;
 }
 
+/* The largest first, so that no core is left with one at the end. */
+static void insert(missing *m, smg_vk_pipeline_desc desc, int slot) {
+    int at = m->count++;
+    for (; at > 0 && m->descs[at - 1].word_count < desc.word_count; at--) {
+        m->descs[at] = m->descs[at - 1];
+        m->slots[at] = m->slots[at - 1];
+    }
+    m->descs[at] = desc;
+    m->slots[at] = slot;
+}
+
 static void list_missing(const smg_program *p, const smg_program_steps *lists, int count, missing *m) {
     for (int l = 0; l < count; l++)
         for (int i = 0; i < lists[l].count; i++) {
             int slot = slot_of(p, &lists[l].steps[i], lists[l].values);
             if (p->pipelines[slot] != NULL || is_listed(m, slot)) continue;
-            m->descs[m->count] = describe(p, &lists[l].steps[i], slot);
-            m->slots[m->count++] = slot;
+            insert(m, describe(p, &lists[l].steps[i], slot), slot);
         }
 }
 
