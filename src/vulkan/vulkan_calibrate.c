@@ -179,6 +179,7 @@ static char *cache_path(smg_vk_device *dev) {
     const char *folder = smg_context_cache_dir(dev->ctx);
     if (!folder[0]) return NULL;
     uint64_t key = smg_hash_bytes(SMG_HASH_SEED, dev->target.uuid, sizeof dev->target.uuid);
+    key = smg_hash_text(key, calibration_word); /* an older program's file is left alone */
     key = smg_hash_text(key, dev->target.name);
     key = smg_hash_text(key, dev->target.driver);
     key = smg_hash_u64(key, dev->flags & SMG_VK_NO_OPTIONAL);
