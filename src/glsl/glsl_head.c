@@ -123,11 +123,12 @@ static void write_push(glsl_writer *w, smg_text *out) {
 }
 
 /* smg_across(p): p's element of the lane's number. Every lane reads all of them, from addresses that are the same for
- * all lanes, and takes its own. No function: a driver takes as long over a call as over all that is in it. */
+ * all lanes, and takes its own. No function: a driver takes as long over a call as over all that is in it. `volatile`
+ * because a driver that looks for two loads of one address compares every load with every other; here are none. */
 static void write_across(const glsl_writer *w, smg_text *out) {
     if (!w->uses[GLSL_USE_ADDRESSES]) return;
-    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer smg_floats { float "
-                      "v[]; };\n"
+    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) volatile readonly buffer smg_floats "
+                      "{ float v[]; };\n"
                       "#define smg_across(p) ");
     for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_add(out, "mix(");
     smg_text_add(out, "p.v[0]");
