@@ -127,8 +127,8 @@ static void write_push(glsl_writer *w, smg_text *out) {
  * because a driver that looks for two loads of one address compares every load with every other; here are none. */
 static void write_across(const glsl_writer *w, smg_text *out) {
     if (!w->uses[GLSL_USE_ADDRESSES]) return;
-    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) volatile readonly buffer smg_floats "
-                      "{ float v[]; };\n"
+    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) volatile readonly buffer "
+                      "smg_floats { float v[]; };\n"
                       "#define smg_across(p) ");
     for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_add(out, "mix(");
     smg_text_add(out, "p.v[0]");

@@ -1,6 +1,6 @@
 /* kernel: one fused kernel as a short program over tiles (the kernel IR).
  *
- * Takes:    a schedule of one space (lower.h), or a program as text.
+ * Takes:    a program, built by lower/ or read from text.
  * Gives:    a tile program with text form, verifier and CPU interpreter.
  * Promises: the program says everything that decides the result: bounds, barriers, validity of every
  *           lane; the interpreter runs exactly what glsl/ writes out.

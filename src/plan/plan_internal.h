@@ -2,7 +2,7 @@
 #ifndef SMG_PLAN_INTERNAL_H
 #define SMG_PLAN_INTERNAL_H
 
-#include "kernel/lower.h"
+#include "lower/lower.h"
 #include "plan/plan.h"
 
 #define PLAN_MAX_SEGMENT 40

@@ -59,7 +59,7 @@ for path in files_of("src", ends=C):
         look(path, code, ENDS_THE_HOST, "the library never prints, exits, aborts or takes signals")
     if folder != "op":
         look(path, code, r"\bcase\s+SMG_OP_\w+", "asking which op it is belongs to src/op alone")
-    if folder in ("space", "slice", "sched", "kernel", "glsl"):
+    if folder in ("space", "slice", "sched", "kernel", "lower", "glsl"):
         look(path, text, r"(?i)softmax|attention|bert", "fusion is derived, not recognised by name")
     lines = text.count("\n")
     if lines > 800 and path.endswith((".c", ".h")):

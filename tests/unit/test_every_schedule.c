@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
-#include "kernel/lower.h"
+#include "lower/lower.h"
 #include "support/check_plan.h"
 #include "support/output.h"
 #include "support/random_graph.h"

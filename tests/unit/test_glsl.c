@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "glsl/glsl.h"
-#include "kernel/lower.h"
+#include "lower/lower.h"
 #include "spirv/spirv.h"
 #if SMG_VULKAN
 #include "vulkan/vulkan.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kernel/lower.h"
+#include "lower/lower.h"
 #include "support/kernel_bench.h"
 #include "target/target.h"
 

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "kernel/lower.h"
+#include "lower/lower.h"
 #include "support/check_plan.h"
 
 #define NODES 32

@@ -1,6 +1,6 @@
 /* Depth lanes. Where the lanes of a block share out a contraction, every product leaves partial sums; they are joined
  * behind the outermost loop that adds to them, before anything reads them. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 static bool adds_to(const lowering *l, int from, int to, int tile) {
     for (int i = from; i < to; i++) {

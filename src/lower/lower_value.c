@@ -1,6 +1,6 @@
 /* Values as expressions: maps are inlined, reductions and products are tiles, everything else is a load,
  * an index or a size. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 smg_status lower_refuse(lowering *l, const char *why) {
     if (l->refused == NULL) l->refused = why;

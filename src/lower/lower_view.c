@@ -3,7 +3,7 @@
  * elements are then read once for all lanes, and neighbouring columns as one register. That asks for operands that
  * are plain loads, for columns that are neighbours in memory, and for tiles that come out even: only rows may end
  * early. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 /* The access of an operand that is a load and nothing else; -1. */
 static int plain_load(const lowering *l, smg_expr operand) {

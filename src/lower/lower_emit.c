@@ -1,7 +1,7 @@
 /* Instructions of one reduction, one product, one result. */
 #include <float.h>
 
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 static smg_axis_set folded(const smg_snode *n) {
     return n->iterates & ~n->result;

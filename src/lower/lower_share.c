@@ -2,7 +2,7 @@
  * is read for its mean, its variance and its result; an exponential that is summed and multiplied) becomes a
  * register tile before its first use; what has no columns but stands in an expression with columns
  * is evaluated once a row. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 #define SHARE_COST 4.0 /* multiply-adds from which keeping beats recomputing */
 

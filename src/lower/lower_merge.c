@@ -1,7 +1,7 @@
 /* Merging staged loops. Two products that walk the same contraction axis one after the other, with nothing but a start
  * value between them, share one loop: an operand that both stage is staged once, and the barriers of
  * one serve the other. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 typedef struct staged_loop {
     int begin, end; /* LOOP and its END */

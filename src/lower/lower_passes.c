@@ -3,7 +3,7 @@
  * update function exists (Update-then-Aggregate), else it waits for the next pass, which reads its
  * inputs again. A factor that does not vary is postponed past a sum first, because that shortens
  * the path between reductions. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 static smg_axis_set folded(const smg_snode *n) {
     return n->iterates & ~n->result;

@@ -1,7 +1,7 @@
 /* Layout of right operands in shared memory. As they lie in global memory they are filled by whole groups; but a lane
  * that owns four neighbouring columns reads one group for the four where the columns lie side by side. Then an operand
  * whose runs go along k is turned while it is put there: each of its elements is written once and read by every row. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 /* The order in which the operand's elements arrive; NULL when nothing stages it. */
 static const smg_instr *filled_by(const smg_kernel *k, int tile) {

@@ -2,7 +2,7 @@
  * shared tile from another use of it, because one further on, or of the step before, does already. A barrier goes when
  * every write stays apart from earlier reads and writes, and every read from earlier writes, without it: the rule of
  * the verifier, loops walked twice so that what one step leaves behind meets the next. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 typedef struct uses {
     const smg_kernel *k;

@@ -1,8 +1,8 @@
 /* lower_internal.h: the state of one lowering, shared by lower_*.c. */
-#ifndef SMG_KERNEL_LOWER_INTERNAL_H
-#define SMG_KERNEL_LOWER_INTERNAL_H
+#ifndef SMG_LOWER_INTERNAL_H
+#define SMG_LOWER_INTERNAL_H
 
-#include "kernel/lower.h"
+#include "lower/lower.h"
 
 #define LOWER_NEVER (-2)  /* pass of something not computed yet */
 #define LOWER_BEFORE (-1) /* available before the first pass */

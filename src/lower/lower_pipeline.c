@@ -3,7 +3,7 @@
  * runs, and is put into shared memory where it was staged. Where that product is one of the step before, the slice
  * fetched is the next one, and the first is fetched in front of the loop. One product hides a load; fetching earlier
  * would only keep its registers longer. */
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 typedef struct loop_range {
     int begin, end;

@@ -2,7 +2,7 @@
  * next) lie on the same memory. It leaves room for a second workgroup on a core, and costs barriers: what is written
  * next must wait until what lay there has been read. So it is a choice of the schedule, and priced. */
 #include "kernel/kernel_live.h"
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 typedef struct memories {
     const smg_kernel *k;

@@ -1,7 +1,7 @@
 /* What a program writes out. Short inner loops, so that places are constants; of products as many k as gain by it.
  * Where the kernel would then be more code than the driver builds in good time, the loops go first, the outermost
  * before those inside of it, then half of every product at a time. */
-#include "kernel/lower.h"
+#include "lower/lower.h"
 
 #define LOOP_STEPS 8 /* longer loops gain nothing by being written out */
 

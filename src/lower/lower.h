@@ -1,11 +1,13 @@
-/* kernel/lower.h: from a schedule to a tile program on the scalar tier.
+/* lower: from a schedule to a tile program on the scalar tier.
  *
- * Register tiles, subgroup reductions, products from shared memory. What the temporal slicer derives
- * (passes, running aggregates, updates, postponed factors) is decided here from the algebra in slice/ and noted
- * on the instructions, so that explain only prints what the program carries.
+ * Takes:    one schedule of a space.
+ * Gives:    a tile program (kernel/), or the reason why the schedule has none.
+ * Promises: what the temporal slicer derives (passes, running aggregates, updates, postponed factors) comes from the
+ *           algebra in slice/ and is noted on the instructions, so that explain only prints what the program carries.
+ * Does not: choose schedules; price programs.
  */
-#ifndef SMG_KERNEL_LOWER_H
-#define SMG_KERNEL_LOWER_H
+#ifndef SMG_LOWER_H
+#define SMG_LOWER_H
 
 #include "kernel/kernel.h"
 #include "sched/sched.h"

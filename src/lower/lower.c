@@ -2,7 +2,7 @@
  * per pass with the folds of that pass; what is final after a pass behind its loop; results that do not
  * vary at the end. */
 #include "kernel/kernel_live.h"
-#include "kernel/lower_internal.h"
+#include "lower/lower_internal.h"
 
 static smg_status make_axes(lowering *l) {
     for (int a = 0; a < l->space->axes.count; a++) {
