@@ -1,0 +1,239 @@
+/* Building layouts, and what they are. */
+#include "layout/layout.h"
+
+#include <string.h>
+
+static int log2_of(int64_t value) {
+    int bits = 0;
+    while ((int64_t)1 << bits < value) bits++;
+    return bits;
+}
+
+static const smg_layout_axis *find(const smg_layout *layout, int axis) {
+    for (int i = 0; i < layout->axis_count; i++)
+        if (layout->axes[i].axis == axis) return &layout->axes[i];
+    return NULL;
+}
+
+/* The axis, added where it is new; NULL when there is no room. */
+static smg_layout_axis *found_or_new(smg_layout *layout, int axis) {
+    for (int i = 0; i < layout->axis_count; i++)
+        if (layout->axes[i].axis == axis) return &layout->axes[i];
+    if (layout->axis_count >= SMG_LAYOUT_AXES) return NULL;
+    layout->axes[layout->axis_count] = (smg_layout_axis){.axis = axis, .repeats = 1};
+    return &layout->axes[layout->axis_count++];
+}
+
+smg_layout smg_layout_one(void) {
+    return (smg_layout){0};
+}
+
+void smg_layout_set(smg_layout *layout, smg_layout_level level, int bit, smg_basis basis) {
+    for (int i = layout->bits[level]; i <= bit && i < SMG_LAYOUT_LEVEL_BITS; i++)
+        layout->basis[level][i] = (smg_basis){.axis = -1};
+    if (layout->bits[level] <= bit) layout->bits[level] = bit + 1;
+    if (bit >= SMG_LAYOUT_LEVEL_BITS) return; /* smg_layout_valid says so */
+    layout->basis[level][bit] = basis;
+    if (basis.axis < 0) return;
+    smg_layout_axis *a = found_or_new(layout, basis.axis);
+    if (a != NULL && a->bits <= basis.bit) a->bits = basis.bit + 1;
+}
+
+void smg_layout_add(smg_layout *layout, smg_layout_level level, int axis, int64_t count) {
+    smg_layout_axis *a = found_or_new(layout, axis);
+    if (a == NULL) {
+        layout->bits[level] = SMG_LAYOUT_LEVEL_BITS + 1;
+        return;
+    }
+    for (int n = log2_of(count); n > 0; n--)
+        smg_layout_set(layout, level, layout->bits[level], (smg_basis){(int8_t)axis, (int8_t)a->bits});
+}
+
+void smg_layout_replicate(smg_layout *layout, smg_layout_level level, int64_t count) {
+    for (int n = log2_of(count); n > 0; n--)
+        smg_layout_set(layout, level, layout->bits[level], (smg_basis){.axis = -1});
+}
+
+void smg_layout_repeat(smg_layout *layout, int axis, int64_t times) {
+    smg_layout_axis *a = found_or_new(layout, axis);
+    for (; times > 1 && times % 2 == 0; times /= 2) smg_layout_add(layout, SMG_LAYOUT_REGISTER, axis, 2);
+    if (a != NULL) a->repeats = (int)times;
+}
+
+bool smg_layout_valid(const smg_layout *layout, const char **out_why) {
+    uint32_t covered[SMG_LAYOUT_AXES] = {0};
+    *out_why = NULL;
+    if (layout->axis_count > SMG_LAYOUT_AXES) *out_why = "a layout has too many axes";
+    for (int level = 0; level < SMG_LAYOUT_LEVELS && *out_why == NULL; level++) {
+        if (layout->bits[level] < 0 || layout->bits[level] > SMG_LAYOUT_LEVEL_BITS) {
+            *out_why = "a layout has too many bits";
+            break;
+        }
+        for (int i = 0; i < layout->bits[level]; i++) {
+            smg_basis b = layout->basis[level][i];
+            const smg_layout_axis *a = find(layout, b.axis);
+            if (b.axis < 0) continue;
+            if (a == NULL || b.bit < 0 || b.bit >= a->bits || a->bits > SMG_LAYOUT_LEVEL_BITS) {
+                *out_why = "a bit of a layout sets a coordinate that is none of its axes'";
+                break;
+            }
+            uint32_t bit = 1u << b.bit, *seen = &covered[a - layout->axes];
+            if (*seen & bit) *out_why = "two bits of a layout set the same coordinate bit";
+            *seen |= bit;
+        }
+    }
+    for (int i = 0; i < layout->axis_count && *out_why == NULL; i++) {
+        if (layout->axes[i].repeats % 2 != 1) *out_why = "an axis of a layout is repeated no odd number of times";
+        if (covered[i] != (1u << layout->axes[i].bits) - 1)
+            *out_why = "no bit of a layout sets some coordinate bit of an axis";
+    }
+    return *out_why == NULL;
+}
+
+int64_t smg_layout_numbers(const smg_layout *layout, smg_layout_level level) {
+    return (int64_t)1 << layout->bits[level];
+}
+
+int64_t smg_layout_registers(const smg_layout *layout) {
+    int64_t count = smg_layout_numbers(layout, SMG_LAYOUT_REGISTER);
+    for (int i = 0; i < layout->axis_count; i++) count *= layout->axes[i].repeats;
+    return count;
+}
+
+bool smg_layout_has(const smg_layout *layout, int axis) {
+    return find(layout, axis) != NULL;
+}
+
+int64_t smg_layout_span(const smg_layout *layout, int axis) {
+    const smg_layout_axis *a = find(layout, axis);
+    return a == NULL ? 1 : (int64_t)a->repeats << a->bits;
+}
+
+uint32_t smg_layout_mask(const smg_layout *layout, smg_layout_level level, int axis) {
+    uint32_t mask = 0;
+    for (int i = 0; i < layout->bits[level]; i++)
+        if (layout->basis[level][i].axis == axis) mask |= 1u << i;
+    return mask;
+}
+
+int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
+    const smg_layout_axis *a = find(layout, axis);
+    if (a == NULL) return 1;
+    int64_t count = a->repeats;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++)
+        if (layout->basis[SMG_LAYOUT_REGISTER][i].axis == axis) count *= 2;
+    return count;
+}
+
+/* Which block of the axis the register's number is in. */
+static int64_t block_of(const smg_layout *layout, int axis, int64_t reg) {
+    int64_t rest = reg >> layout->bits[SMG_LAYOUT_REGISTER];
+    for (int i = layout->axis_count - 1; i >= 0; i--) {
+        const smg_layout_axis *a = &layout->axes[i];
+        if (a->axis == axis) return rest % a->repeats;
+        rest /= a->repeats;
+    }
+    return 0;
+}
+
+int64_t smg_layout_part(const smg_layout *layout, int axis, smg_layout_level level, int64_t number) {
+    const smg_layout_axis *a = find(layout, axis);
+    if (a == NULL) return 0;
+    int64_t sum = level == SMG_LAYOUT_REGISTER ? block_of(layout, axis, number) << a->bits : 0;
+    for (int i = 0; i < layout->bits[level]; i++) {
+        smg_basis b = layout->basis[level][i];
+        if (b.axis == axis && (number >> i & 1) != 0) sum += (int64_t)1 << b.bit;
+    }
+    return sum;
+}
+
+int64_t smg_layout_coordinate(const smg_layout *layout, int axis, int64_t reg, int64_t lane, int64_t subgroup) {
+    return smg_layout_part(layout, axis, SMG_LAYOUT_REGISTER, reg) +
+           smg_layout_part(layout, axis, SMG_LAYOUT_LANE, lane) +
+           smg_layout_part(layout, axis, SMG_LAYOUT_SUBGROUP, subgroup);
+}
+
+int64_t smg_layout_register_of(const smg_layout *layout, const int64_t *coordinates) {
+    int64_t blocks = 0, reg = 0;
+    for (int i = 0; i < layout->axis_count; i++) {
+        const smg_layout_axis *a = &layout->axes[i];
+        blocks = blocks * a->repeats + (coordinates[i] >> a->bits);
+    }
+    for (int bit = 0; bit < layout->bits[SMG_LAYOUT_REGISTER]; bit++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][bit];
+        for (int i = 0; i < layout->axis_count; i++)
+            if (layout->axes[i].axis == b.axis && (coordinates[i] >> b.bit & 1) != 0) reg |= (int64_t)1 << bit;
+    }
+    return (blocks << layout->bits[SMG_LAYOUT_REGISTER]) + reg;
+}
+
+static bool same_basis(smg_basis a, smg_basis b) {
+    return a.axis == b.axis && (a.axis < 0 || a.bit == b.bit);
+}
+
+bool smg_layout_equal(const smg_layout *a, const smg_layout *b) {
+    if (a->axis_count != b->axis_count) return false;
+    for (int i = 0; i < a->axis_count; i++) {
+        const smg_layout_axis *x = &a->axes[i], *y = &b->axes[i];
+        if (x->axis != y->axis || x->bits != y->bits || x->repeats != y->repeats) return false;
+    }
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
+        if (a->bits[level] != b->bits[level]) return false;
+        for (int i = 0; i < a->bits[level]; i++)
+            if (!same_basis(a->basis[level][i], b->basis[level][i])) return false;
+    }
+    return true;
+}
+
+/* ---- digits and text ----------------------------------------------------------------------------- */
+
+int smg_layout_digits(const smg_layout *layout, smg_layout_level level, smg_layout_digit *out_digits) {
+    const smg_basis *b = layout->basis[level];
+    int count = 0;
+    for (int i = 0, next; i < layout->bits[level]; i = next) {
+        for (next = i + 1; next < layout->bits[level]; next++)
+            if (b[next].axis != b[i].axis || (b[i].axis >= 0 && b[next].bit != b[next - 1].bit + 1)) break;
+        int64_t step = b[i].axis < 0 ? 0 : (int64_t)1 << b[i].bit;
+        out_digits[count++] = (smg_layout_digit){b[i].axis, (int64_t)1 << i, (int64_t)1 << (next - i), step};
+    }
+    return count;
+}
+
+smg_layout_digit smg_layout_repeats(const smg_layout *layout, int axis) {
+    smg_layout_digit digit = {.axis = axis, .below = smg_layout_numbers(layout, SMG_LAYOUT_REGISTER), .count = 1};
+    for (int i = layout->axis_count - 1; i >= 0; i--) {
+        const smg_layout_axis *a = &layout->axes[i];
+        if (a->axis == axis) {
+            digit.count = a->repeats;
+            digit.step = (int64_t)1 << a->bits;
+            return digit;
+        }
+        digit.below *= a->repeats;
+    }
+    return digit;
+}
+
+void smg_layout_print(const smg_layout *layout, const char *(*name)(const void *user, int axis), const void *user,
+                      smg_text *text) {
+    static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
+    smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
+    const char *space = "";
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
+        int count = smg_layout_digits(layout, (smg_layout_level)level, digits);
+        if (count == 0) continue;
+        smg_text_addf(text, "%s%s", space, words[level]);
+        space = " ";
+        for (int i = 0; i < count; i++) {
+            const char *axis = digits[i].axis < 0 ? "" : name(user, digits[i].axis);
+            smg_text_addf(text, " %s*%lld", axis, (long long)digits[i].count);
+            if (digits[i].step > 1) smg_text_addf(text, ":%lld", (long long)digits[i].step);
+        }
+    }
+    bool repeats = false;
+    for (int i = 0; i < layout->axis_count; i++) {
+        if (layout->axes[i].repeats == 1) continue;
+        if (!repeats) smg_text_addf(text, "%srepeat", space);
+        repeats = true;
+        smg_text_addf(text, " %s*%d", name(user, layout->axes[i].axis), layout->axes[i].repeats);
+    }
+}

@@ -1,0 +1,174 @@
+/* What lowering asks of layouts. */
+#include "layout/layout.h"
+
+#include <string.h>
+
+#define BANKS 32
+#define BANK_BYTES 4
+
+static bool listed(const int *axes, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis) return true;
+    return false;
+}
+
+smg_layout smg_layout_keep(const smg_layout *layout, const int *axes, int count) {
+    smg_layout kept = {0};
+    for (int i = 0; i < layout->axis_count; i++)
+        if (listed(axes, count, layout->axes[i].axis)) kept.axes[kept.axis_count++] = layout->axes[i];
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
+        for (int i = 0; i < layout->bits[level]; i++) {
+            smg_basis b = layout->basis[level][i];
+            bool stays = b.axis >= 0 && listed(axes, count, b.axis);
+            if (stays || level != SMG_LAYOUT_REGISTER)
+                kept.basis[level][kept.bits[level]++] = stays ? b : (smg_basis){.axis = -1};
+        }
+    return kept;
+}
+
+static const smg_layout_axis *axis_of(const smg_layout *layout, int axis) {
+    for (int i = 0; i < layout->axis_count; i++)
+        if (layout->axes[i].axis == axis) return &layout->axes[i];
+    return NULL;
+}
+
+bool smg_layout_readable(const smg_layout *of, const smg_layout *beside) {
+    for (int i = 0; i < of->axis_count; i++) {
+        const smg_layout_axis *a = &of->axes[i], *b = axis_of(beside, a->axis);
+        if (b == NULL || a->bits != b->bits || a->repeats != b->repeats) return false;
+    }
+    for (int level = SMG_LAYOUT_LANE; level < SMG_LAYOUT_LEVELS; level++) {
+        if (of->bits[level] != beside->bits[level]) return false;
+        for (int i = 0; i < of->bits[level]; i++) {
+            smg_basis a = of->basis[level][i], b = beside->basis[level][i];
+            bool shared = b.axis >= 0 && smg_layout_has(of, b.axis);
+            if (a.axis != (shared ? b.axis : -1) || (shared && a.bit != b.bit)) return false;
+        }
+    }
+    return true;
+}
+
+int64_t smg_layout_register_beside(const smg_layout *of, const smg_layout *beside, int64_t reg) {
+    int64_t coordinates[SMG_LAYOUT_AXES];
+    for (int i = 0; i < of->axis_count; i++)
+        coordinates[i] = smg_layout_part(beside, of->axes[i].axis, SMG_LAYOUT_REGISTER, reg);
+    return smg_layout_register_of(of, coordinates);
+}
+
+static bool same_numbers(const smg_layout *a, const smg_layout *b, smg_layout_level level) {
+    if (a->bits[level] != b->bits[level]) return false;
+    for (int i = 0; i < a->bits[level]; i++) {
+        smg_basis x = a->basis[level][i], y = b->basis[level][i];
+        if (x.axis != y.axis || (x.axis >= 0 && x.bit != y.bit)) return false;
+    }
+    return true;
+}
+
+static bool same_blocks(const smg_layout *a, const smg_layout *b) {
+    int64_t one = 1;
+    for (int i = 0; i < a->axis_count; i++)
+        if (a->axes[i].repeats != 1) one = 0;
+    if (one) return true; /* nothing is repeated: the order of axes decides nothing */
+    for (int i = 0; i < a->axis_count; i++)
+        if (a->axes[i].axis != b->axes[i].axis) return false;
+    return true;
+}
+
+smg_conversion smg_layout_conversion(const smg_layout *from, const smg_layout *to) {
+    bool blocks = from->axis_count == to->axis_count;
+    for (int i = 0; i < from->axis_count && blocks; i++) {
+        const smg_layout_axis *a = &from->axes[i], *b = axis_of(to, a->axis);
+        blocks = b != NULL && a->bits == b->bits && a->repeats == b->repeats;
+    }
+    if (!blocks || !same_numbers(from, to, SMG_LAYOUT_SUBGROUP)) return SMG_CONVERSION_SHARED;
+    if (!same_numbers(from, to, SMG_LAYOUT_LANE)) return SMG_CONVERSION_SHUFFLE;
+    bool none = same_numbers(from, to, SMG_LAYOUT_REGISTER) && same_blocks(from, to);
+    return none ? SMG_CONVERSION_NONE : SMG_CONVERSION_RENAME;
+}
+
+int64_t smg_layout_run(const smg_layout *layout, int axis) {
+    int bits = 0;
+    while (bits < layout->bits[SMG_LAYOUT_REGISTER] && layout->basis[SMG_LAYOUT_REGISTER][bits].axis == axis &&
+           layout->basis[SMG_LAYOUT_REGISTER][bits].bit == bits)
+        bits++;
+    return (int64_t)1 << bits;
+}
+
+int64_t smg_layout_neighbours(const smg_layout *layout, int axis) {
+    int64_t run = smg_layout_run(layout, axis), covered = run - 1;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_LANE]; i++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_LANE][i];
+        if (b.axis == axis) covered |= (int64_t)1 << b.bit;
+    }
+    while (covered & run) run *= 2;
+    return run;
+}
+
+bool smg_layout_uniform(const smg_layout *layout) {
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_LANE]; i++)
+        if (layout->basis[SMG_LAYOUT_LANE][i].axis >= 0) return false;
+    return true;
+}
+
+/* ---- what one access of a subgroup touches: counted over its lanes --------------------------------- */
+
+enum { MOST_LANES = 128, MOST_PIECES = 16 };
+
+static int64_t first_byte(const smg_layout *layout, const smg_layout_access *access, int64_t lane) {
+    int64_t element = 0;
+    for (int i = 0; i < layout->axis_count; i++)
+        element += access->strides[i] * smg_layout_part(layout, layout->axes[i].axis, SMG_LAYOUT_LANE, lane);
+    return element * access->element_bytes;
+}
+
+static bool seen(const int64_t *list, int count, int64_t value) {
+    for (int i = 0; i < count; i++)
+        if (list[i] == value) return true;
+    return false;
+}
+
+/* Distinct pieces of `bytes` that lanes [from, to) touch, into `list`; at most MOST_LANES * MOST_PIECES. */
+static int pieces(const smg_layout *layout, const smg_layout_access *access, int64_t from, int64_t to, int64_t bytes,
+                  int64_t *list) {
+    int count = 0;
+    for (int64_t lane = from; lane < to; lane++) {
+        int64_t start = first_byte(layout, access, lane), end = start + access->run * access->element_bytes - 1;
+        for (int64_t piece = start / bytes; piece <= end / bytes && count < MOST_LANES * MOST_PIECES; piece++)
+            if (!seen(list, count, piece)) list[count++] = piece;
+    }
+    return count;
+}
+
+int64_t smg_layout_segments(const smg_layout *layout, const smg_layout_access *access, int64_t segment_bytes) {
+    int64_t list[MOST_LANES * MOST_PIECES], lanes = smg_layout_numbers(layout, SMG_LAYOUT_LANE);
+    return pieces(layout, access, 0, lanes < MOST_LANES ? lanes : MOST_LANES, segment_bytes, list);
+}
+
+int64_t smg_layout_bank_turns(const smg_layout *layout, const smg_layout_access *access) {
+    int64_t list[MOST_LANES * MOST_PIECES], lanes = smg_layout_numbers(layout, SMG_LAYOUT_LANE);
+    int64_t bytes = access->run * access->element_bytes, turns = 0, banks_bytes = (int64_t)BANKS * BANK_BYTES;
+    /* Memory serves so many lanes together that their words could fill the banks once. */
+    int64_t together = bytes >= BANK_BYTES ? banks_bytes / bytes : BANKS;
+    if (lanes > MOST_LANES) lanes = MOST_LANES;
+    if (together < 1) together = 1;
+    for (int64_t from = 0; from < lanes; from += together) {
+        int64_t to = from + together < lanes ? from + together : lanes, worst = 1;
+        int count = pieces(layout, access, from, to, BANK_BYTES, list), used[BANKS] = {0};
+        for (int i = 0; i < count; i++) {
+            int64_t bank = (list[i] % BANKS + BANKS) % BANKS;
+            if (++used[bank] > worst) worst = used[bank];
+        }
+        turns += worst;
+    }
+    int64_t least = (lanes + together - 1) / together;
+    return (turns + least - 1) / least;
+}
+
+void smg_layout_turn(const smg_layout *layout, int axis, int64_t by, uint32_t out_masks[SMG_LAYOUT_LEVELS]) {
+    memset(out_masks, 0, SMG_LAYOUT_LEVELS * sizeof *out_masks);
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
+        for (int i = 0; i < layout->bits[level]; i++) {
+            smg_basis b = layout->basis[level][i];
+            if (b.axis == axis && (by >> b.bit & 1) != 0) out_masks[level] |= 1u << i;
+        }
+}
