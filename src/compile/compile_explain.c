@@ -45,9 +45,8 @@ static void print_plan_step(const smg_compilation *c, const smg_pstep *step, boo
         smg_text_addf(text, ", %.2f us, %.0f KB, %.3g Mflop, %.0f workgroups", price->seconds * 1e6, price->bytes / 1e3,
                       price->flops / 1e6, price->workgroups);
     }
-    smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld, code %lld\n",
-                  smg_kernel_invocations(step->kernel), (long long)price->shared_bytes, (long long)price->registers,
-                  (long long)price->operations);
+    smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld, code %lld\n", step->kernel->lanes,
+                  (long long)price->shared_bytes, (long long)price->registers, (long long)price->operations);
     for (int n = 0; n < step->node_count; n++) {
         const smg_node *node = smg_graph_node(c->graph, step->nodes[n]);
         smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word, smg_graph_describe(c->graph, step->nodes[n]));
@@ -265,7 +264,7 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
     smg_text_addf(
         text, "\"shared_bytes\": %lld, \"registers\": %lld, \"operations\": %lld, \"invocations\": %d, \"because\": ",
         (long long)step->price.shared_bytes, (long long)step->price.registers, (long long)step->price.operations,
-        smg_kernel_invocations(step->kernel));
+        step->kernel->lanes);
     add_lines(text, step->because);
     smg_text_add(text, "}");
 }

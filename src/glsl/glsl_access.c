@@ -18,16 +18,6 @@ bool glsl_tile_has(const smg_tile *tile, int axis) {
     return false;
 }
 
-int glsl_column_registers(const smg_kernel *k, const smg_tile *tile) {
-    int64_t columns = smg_tile_columns(k, tile);
-    int64_t run = (int64_t)k->vec * k->lane_cols;
-    return columns > 1 ? (int)((columns + run - 1) / run * k->vec) : 1;
-}
-
-int glsl_registers(const smg_kernel *k, const smg_tile *tile) {
-    return (int)smg_tile_registers(k, tile);
-}
-
 /* ---- addresses
  * ------------------------------------------------------------------------------------ */
 
@@ -47,16 +37,16 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
     }
 }
 
-void glsl_hoist_row(glsl_writer *w, glsl_iter *it) {
-    int row = w->k->row_axis;
-    for (int a = 0; a < w->k->accesses.count && it->has_row && w->status == SMG_OK; a++) {
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
+    for (int a = 0; a < w->k->accesses.count && it->outer_count > 0 && w->status == SMG_OK; a++) {
         if (!it->access_used[a]) continue;
         const smg_access *access = &w->k->accesses.items[a];
         const char *sum = it->address[a];
         bool any = false;
         for (int n = 0; n < access->axis_count; n++) {
-            if (access->axis[n] != row || strcmp(it->coord[row], "0") == 0) continue;
-            sum = glsl_plus(w, sum, glsl_times(w, it->coord[row], access->stride[n]));
+            int axis = access->axis[n];
+            if (!glsl_is_outer(it, axis) || strcmp(it->coord[axis], "0") == 0) continue;
+            sum = glsl_plus(w, sum, glsl_times(w, it->coord[axis], access->stride[n]));
             any = true;
         }
         if (!any) continue;
@@ -75,7 +65,7 @@ const char *glsl_address(glsl_writer *w, const glsl_iter *it, int a) {
     }
     for (int n = 0; n < access->axis_count; n++) {
         int axis = access->axis[n];
-        if (axis == w->k->row_axis && it->has_row) continue; /* in q */
+        if (glsl_is_outer(it, axis)) continue; /* in q */
         sum = glsl_plus(w, sum, glsl_times(w, it->coord[axis], access->stride[n]));
     }
     return sum;
@@ -139,24 +129,15 @@ const char *glsl_named_condition(glsl_writer *w, const char *valid, int number) 
     return GLSL_STRING(w, "ok%d", number);
 }
 
-/* The element of an array that was loaded before the loops over rows and columns: as many of both as the access
- * has. */
-static const char *early_place(glsl_writer *w, const glsl_iter *it, int a) {
-    const smg_access *access = &w->k->accesses.items[a];
-    bool rows = false, columns = false;
-    for (int n = 0; n < access->axis_count; n++) {
-        if (access->axis[n] == w->k->row_axis) rows = true;
-        for (int c = 0; c < it->column_count; c++) columns = columns || it->column[c] == access->axis[n];
-    }
-    const char *place = rows ? glsl_times_literal(w, it->i, columns ? it->column_registers : 1) : "0";
-    if (columns) place = glsl_plus(w, place, it->j);
-    return GLSL_STRING(w, "%s[%s]", it->early[a], place);
+/* The element of an array that was loaded before the loops over registers. */
+static const char *early_element(glsl_writer *w, const glsl_iter *it, int a) {
+    return GLSL_STRING(w, "%s[%s]", it->early[a], glsl_register_place(w, it, it->early_layout[a]));
 }
 
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     const smg_access *access = &w->k->accesses.items[leaf->index];
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
-    if (it->early[leaf->index] != NULL) return glsl_convert(w, early_place(w, it, leaf->index), kind, leaf->kind);
+    if (it->early[leaf->index] != NULL) return glsl_convert(w, early_element(w, it, leaf->index), kind, leaf->kind);
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
     w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
@@ -204,24 +185,6 @@ static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_t
     return sum;
 }
 
-/* The register number in columns: a register tile has the instruction's columns, or none. */
-static const char *column_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
-    const smg_kernel *k = w->k;
-    int count = 0;
-    bool same = true;
-    for (int n = 0; n < tile->axis_count; n++) {
-        int axis = tile->axis[n];
-        if (axis == k->row_axis || k->axes.items[axis].tile == 1) continue;
-        same = same && count < it->column_count && it->column[count] == axis;
-        count++;
-    }
-    if (count == 0) return "0";
-    if (!same || count != it->column_count)
-        glsl_fail(w, SMG_INTERNAL,
-                  GLSL_STRING(w, "register tile %s has other columns than the instruction", tile->name));
-    return it->j;
-}
-
 static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
     return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % 4 == 0;
@@ -264,9 +227,7 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
         if (glsl_tile_wide(w->k, tile))
             return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
     } else {
-        bool row = w->k->row_axis >= 0 && glsl_tile_has(tile, w->k->row_axis);
-        const char *rows = row ? glsl_times_literal(w, it->i, glsl_column_registers(w->k, tile)) : "0";
-        place = glsl_plus(w, rows, column_place(w, it, tile));
+        place = glsl_register_place(w, it, &w->k->layouts.items[tile->layout]);
     }
     return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);
 }

@@ -13,23 +13,22 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     const smg_kleaf *load = plain_load(w, instr);
     glsl_iter it;
-    glsl_iter_init(w, &it, dst->axis, dst->axis_count);
+    glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
-    glsl_iter_finish(w, &it);
     glsl_expr_prepare(w, &it, instr->expr);
     glsl_open(w, "");
     glsl_hoist(w, &it);
-    glsl_rows_open(w, &it);
+    glsl_outer_open(w, &it);
     if (load != NULL) {
-        glsl_load_columns(w, &it, load, dst->kind, GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]));
+        glsl_load_inner(w, &it, load, dst->kind, GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]));
     } else {
-        glsl_columns_open(w, &it);
+        glsl_inner_open(w, &it);
         const char *value = glsl_expr_text(w, &it, instr->expr);
         value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
-        glsl_columns_close(w, &it);
+        glsl_inner_close(w, &it);
     }
-    glsl_rows_close(w, &it);
+    glsl_outer_close(w, &it);
     glsl_close(w);
 }
 
@@ -38,16 +37,16 @@ static bool spills_groups(const glsl_writer *w, const glsl_iter *it, const smg_t
     return glsl_tile_wide(w->k, dst) && dst->axis[dst->axis_count - 1] == glsl_run_axis(w, it);
 }
 
-/* One element, or the four from it on along the last column. */
+/* One element, or the four from it on along the lane's run. */
 static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
     const char *part[4], *j = it->j, *zero = glsl_zero(dst->kind);
-    int last = it->column_count > 0 ? it->column[it->column_count - 1] : -1;
+    int run = it->j_step > 1 ? glsl_run_axis(w, it) : -1;
     for (int m = 0; m < it->j_step; m++) {
         const char *valid = glsl_all_valid(w, it, from->axis, from->axis_count);
-        if (m > 0 && it->valid[last] != NULL)
-            valid = glsl_both(w, valid, glsl_valid_text(w, last, GLSL_STRING(w, "%s + %d", it->coord[last], m)));
-        if (m > 0) it->j = GLSL_STRING(w, "%s + %d", j, m);
+        if (m > 0 && it->valid[run] != NULL)
+            valid = glsl_both(w, valid, glsl_valid_text(w, run, GLSL_STRING(w, "%s + %d", it->coord[run], m)));
+        if (m > 0) it->j = GLSL_STRING(w, "(%s + %d)", j, m);
         part[m] = glsl_convert(w, glsl_tile_element(w, it, instr->a), from->kind, dst->kind);
         if (valid != NULL) part[m] = GLSL_STRING(w, "%s ? %s : %s", valid, part[m], zero);
     }
@@ -63,18 +62,17 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     const smg_tile *from = &w->k->tiles.items[instr->a];
     glsl_iter it;
-    glsl_iter_init(w, &it, from->axis, from->axis_count);
+    glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
-    glsl_iter_finish(w, &it);
     glsl_check_axes(&it, from->axis, from->axis_count);
     if (spills_groups(w, &it, dst)) it.j_step = 4;
     const char *once = glsl_once(w, &it);
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
-    glsl_rows_open(w, &it);
-    glsl_columns_open(w, &it);
+    glsl_outer_open(w, &it);
+    glsl_inner_open(w, &it);
     spill_step(w, &it, instr);
-    glsl_columns_close(w, &it);
-    glsl_rows_close(w, &it);
+    glsl_inner_close(w, &it);
+    glsl_outer_close(w, &it);
     glsl_close(w);
 }
 

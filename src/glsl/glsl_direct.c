@@ -16,8 +16,7 @@ bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target) {
         const smg_instr *in = &k->code.items[i];
         views = views || (in->kind == SMG_I_MMA && is_view(k, in->a) && is_view(k, in->b));
     }
-    return views && target->buffer_addresses && target->subgroup_selectable && !smg_target_switches_lanes(target) &&
-           k->subgroup > 1 && k->lane_cols == k->subgroup && k->lane_depth == 1 && k->vec == 1 &&
+    return views && k->numbered && target->buffer_addresses && k->subgroup > 1 &&
            (k->buffers.count + 1) * 8 + SMG_GLSL_MAX_PUSH * 4 <= target->max_push_bytes;
 }
 
@@ -35,21 +34,36 @@ static smg_size stride_of(const smg_access *access, int axis) {
     return SMG_SIZE_ZERO;
 }
 
+/* The axis whose neighbours the lanes of a subgroup hold; -1 when they do not, or hold more than one each. */
+static int lane_axis(const smg_kernel *k, const glsl_iter *it) {
+    smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
+    int count = smg_layout_digits(&it->layout, SMG_LAYOUT_LANE, digits);
+    return count == 1 && digits[0].count == k->subgroup && digits[0].step == 1 ? digits[0].axis : -1;
+}
+
 /* What the views must be for the fast way; lowering makes no others. */
 static bool fits(glsl_writer *w, const direct_form *f) {
     const smg_kernel *k = w->k;
-    if (f->it.column_count == 0) return false;
-    int last = f->it.column[f->it.column_count - 1];
-    if (!smg_size_is_one(k->sizes, stride_of(f->b, last))) return false;
-    if (k->axes.items[last].tile % k->lane_cols != 0) return false;
+    int columns = lane_axis(k, &f->it);
+    if (columns < 0 || glsl_is_outer(&f->it, columns)) return false;
+    if (!smg_size_is_one(k->sizes, stride_of(f->b, columns))) return false;
     const smg_access *both[2] = {f->a, f->b};
     for (int n = 0; n < 2; n++)
         for (int i = 0; i < both[n]->axis_count; i++) {
             int axis = both[n]->axis[i];
-            bool rows = axis == k->row_axis && n == 0 && f->it.has_row;
-            if (!rows && !glsl_always_valid(w, axis)) return false;
+            if (!glsl_is_outer(&f->it, axis) && !glsl_always_valid(w, axis)) return false;
         }
-    return true;
+    for (int i = 0; i < f->it.inner_count; i++) {
+        int axis = f->it.inner_axes[i];
+        if (smg_layout_span(&f->it.layout, axis) != k->axes.items[axis].tile) return false;
+        if (smg_layout_mask(&f->it.layout, SMG_LAYOUT_SUBGROUP, axis) != 0) return false;
+    }
+    return f->it.outer_count <= 1;
+}
+
+/* The axis of rows; -1 without one. */
+static int row_axis(const direct_form *f) {
+    return f->it.outer_count > 0 ? f->it.outer_axes[0] : -1;
 }
 
 /* `push.a_x` moved on by the elements that do not change with rows, columns and k of what is written out. */
@@ -57,7 +71,7 @@ static const char *start_of(glsl_writer *w, const direct_form *f, const smg_acce
     const char *sum = glsl_plus(w, glsl_size(w, access->offset), more);
     sum = glsl_plus(w, sum, glsl_times(w, f->from, stride_of(access, k)));
     for (int i = 0; i < access->axis_count; i++) {
-        if (access->axis[i] == w->k->row_axis) continue; /* in `more` */
+        if (access->axis[i] == row_axis(f)) continue; /* in `more` */
         sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
     }
     w->address_used[access->buffer] = true;
@@ -68,49 +82,60 @@ static const char *number(glsl_writer *w, int64_t value) {
     return GLSL_STRING(w, "%lld", (long long)value);
 }
 
+/* What register i adds to its row. */
+static const char *row_part(glsl_writer *w, const direct_form *f, int64_t i) {
+    return number(w, smg_layout_part(&f->it.outer, row_axis(f), SMG_LAYOUT_REGISTER, i));
+}
+
 /* One address for all rows where their distance is known and none has to be clamped, else one for each. */
 static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
-    const smg_kernel *k = w->k;
-    int axis = k->row_axis;
-    smg_size stride = axis < 0 ? SMG_SIZE_ZERO : stride_of(f->a, axis);
-    int count = f->it.has_row && f->clamped ? f->it.row_registers : 1;
+    int axis = row_axis(f);
+    int count = axis >= 0 && f->clamped ? f->it.outer_registers : 1;
     for (int i = 0; i < count; i++) {
         const char *row = "0";
-        if (f->it.has_row)
-            row = glsl_plus(w, glsl_base(w, axis), glsl_plus(w, number(w, (int64_t)i * k->lane_rows), w->row_lane));
-        if (f->it.has_row && f->clamped)
-            row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, k->axes.items[axis].extent));
-        const char *more = f->it.has_row ? glsl_times(w, row, stride) : "0";
+        if (axis >= 0)
+            row = glsl_plus(w, glsl_base(w, axis),
+                            glsl_plus(w, row_part(w, f, i), glsl_lane_part(w, &f->it.layout, axis)));
+        if (axis >= 0 && f->clamped)
+            row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, w->k->axes.items[axis].extent));
+        const char *more = axis >= 0 ? glsl_times(w, row, stride_of(f->a, axis)) : "0";
         GLSL_LINE(w, "smg_floats a%d = smg_floats(%s);", i, start_of(w, f, f->a, along, more));
     }
 }
 
 /* Where register j's run of columns begins behind the start of the right factor. */
 static const char *column_place(glsl_writer *w, const direct_form *f, int j) {
-    const smg_kernel *k = w->k;
-    int64_t rest = (int64_t)j * k->lane_cols;
     const char *sum = "0";
-    for (int n = f->it.column_count - 1; n >= 0; n--) {
-        int axis = f->it.column[n];
-        int64_t tile = k->axes.items[axis].tile;
-        if (rest % tile != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, rest % tile), stride_of(f->b, axis)));
-        rest /= tile;
+    for (int n = f->it.inner_count - 1; n >= 0; n--) {
+        int axis = f->it.inner_axes[n];
+        int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+        if (at != 0) sum = glsl_plus(w, sum, glsl_times(w, number(w, at), stride_of(f->b, axis)));
     }
     return sum;
 }
 
 /* Where row i's element lies for the x-th k behind the start of its address. */
 static const char *row_place(glsl_writer *w, const direct_form *f, const smg_instr *instr, int i, int x) {
-    const smg_kernel *k = w->k;
     const char *place = glsl_times(w, number(w, x), stride_of(f->a, instr->axes[0]));
     if (f->clamped || i == 0) return place;
-    return glsl_plus(w, glsl_times(w, number(w, (int64_t)i * k->lane_rows), stride_of(f->a, k->row_axis)), place);
+    return glsl_plus(w, glsl_times(w, row_part(w, f, i), stride_of(f->a, row_axis(f))), place);
+}
+
+static const char *sum_place(glsl_writer *w, const direct_form *f, const smg_layout *sums, int i, int j) {
+    int64_t at[SMG_LAYOUT_AXES];
+    for (int n = 0; n < sums->axis_count; n++) {
+        int axis = sums->axes[n].axis;
+        at[n] = smg_layout_part(&f->it.outer, axis, SMG_LAYOUT_REGISTER, i) +
+                smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+    }
+    return number(w, smg_layout_register_of(sums, at));
 }
 
 /* The outer product of one k, written out: compilers of shaders take long over loops of that many places. */
 static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *instr, int x) {
-    int columns = f->it.column_registers;
+    int columns = f->it.inner_registers;
     const char *name = w->tile_name[instr->dst];
+    const smg_layout *sums = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
     const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
     glsl_open(w, "");
     GLSL_LINE(w, "float fa, fb[%d];", columns);
@@ -119,11 +144,11 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
         GLSL_LINE(w, "p = smg_floats(b0 + 4ul * uint64_t(uint(%s)));", glsl_plus(w, down, column_place(w, f, j)));
         GLSL_LINE(w, "fb[%d] = smg_across(p);", j);
     }
-    for (int i = 0; i < f->it.row_registers; i++) {
+    for (int i = 0; i < f->it.outer_registers; i++) {
         GLSL_LINE(w, "fa = a%d.v[%s];", f->clamped ? i : 0, row_place(w, f, instr, i, x));
         for (int j = 0; j < columns; j++) {
-            int place = i * columns + j;
-            GLSL_LINE(w, "t_%s[%d] = fma(fa, fb[%d], t_%s[%d]);", name, place, j, name, place);
+            const char *place = sum_place(w, f, sums, i, j);
+            GLSL_LINE(w, "t_%s[%s] = fma(fa, fb[%d], t_%s[%s]);", name, place, j, name, place);
         }
     }
     glsl_close(w);
@@ -132,17 +157,17 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
 bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     if (!w->direct || !is_view(k, instr->a) || !is_view(k, instr->b) || instr->axis_count != 1) return false;
-    const smg_tile *dst = &k->tiles.items[instr->dst];
     direct_form f = {.a = &k->accesses.items[k->tiles.items[instr->a].access],
                      .b = &k->accesses.items[k->tiles.items[instr->b].access]};
-    glsl_iter_init(w, &f.it, dst->axis, dst->axis_count);
+    glsl_iter_of_sums(w, &f.it, instr);
     if (w->status != SMG_OK) return true;
-    glsl_iter_finish(w, &f.it);
     if (!fits(w, &f)) return false;
     f.depth = (int)k->axes.items[instr->axes[0]].tile;
     f.together = instr->unroll > 0 ? instr->unroll : 1;
     f.from = f.together < f.depth ? "k0" : "0";
-    f.clamped = f.it.has_row && (!glsl_always_valid(w, k->row_axis) || f.it.rows % k->lane_rows != 0);
+    int rows = row_axis(&f);
+    f.clamped =
+        rows >= 0 && (!glsl_always_valid(w, rows) || smg_layout_span(&f.it.layout, rows) != k->axes.items[rows].tile);
     const char *outer = GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", f.depth, f.together);
     if (f.together < f.depth) GLSL_LINE(w, "[[dont_unroll]]");
     glsl_open(w, f.together < f.depth ? outer : "");

@@ -82,24 +82,23 @@ void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, const char *value) {
     GLSL_LINE(w, "w_%s[(%s) >> 2] = %s;", w->buffer_name[buffer], glsl_address(w, it, a), value);
 }
 
-/* Columns j.. of the array: one, or the four of a group. */
+/* Registers j.. of the array: one, or the four of a group. */
 static void load_step(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array) {
     smg_kleaf typed = *leaf;
     typed.kind = kind;
-    const char *row = it->has_row ? glsl_times_literal(w, it->i, it->column_registers) : "0";
-    glsl_columns_open(w, it);
+    glsl_inner_open(w, it);
     if (it->j_step == 4) glsl_load_group(w, it, leaf->index);
-    const char *place = glsl_plus(w, row, it->j);
+    const char *place = glsl_register_place(w, it, &it->layout);
     for (it->member = 0; it->member < it->j_step; it->member++) {
         const char *at = it->member > 0 ? GLSL_STRING(w, "%s + %d", place, it->member) : place;
         GLSL_LINE(w, "%s[%s] = %s;", array, at, glsl_load(w, it, &typed));
     }
     it->vector[leaf->index] = NULL;
     it->member = 0;
-    glsl_columns_close(w, it);
+    glsl_inner_close(w, it);
 }
 
-void glsl_load_columns(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array) {
+void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array) {
     int run = glsl_run_axis(w, it);
     const char *condition = NULL;
     bool written = w->k->buffers.items[w->k->accesses.items[leaf->index].buffer].written;

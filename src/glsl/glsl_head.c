@@ -30,7 +30,7 @@ smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) 
     }
     out_interface->diagnostics = diagnostics_binding(w);
     out_interface->binding_count = k->buffers.count + (out_interface->diagnostics >= 0 ? 1 : 0);
-    out_interface->local_size = smg_kernel_invocations(k);
+    out_interface->local_size = k->lanes;
     /* A kernel that relies on no subgroup is still built for the size that its registers were counted for. */
     bool whole = w->target->subgroup_selectable && out_interface->local_size % k->subgroup == 0;
     bool sized = w->uses[GLSL_USE_SUBGROUP] || (k->subgroup > 1 && whole);
@@ -130,14 +130,14 @@ static void write_across(const glsl_writer *w, smg_text *out) {
     smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) volatile readonly buffer "
                       "smg_floats { float v[]; };\n"
                       "#define smg_across(p) ");
-    for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_add(out, "mix(");
+    for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_add(out, "mix(");
     smg_text_add(out, "p.v[0]");
-    for (int lane = 1; lane < w->k->lane_cols; lane++) smg_text_addf(out, ", p.v[%d], smg_lane%d)", lane, lane);
+    for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_addf(out, ", p.v[%d], smg_lane%d)", lane, lane);
     smg_text_add(out, "\n");
 }
 
 static void write_lanes(const glsl_writer *w, smg_text *out) {
-    for (int lane = 1; w->uses[GLSL_USE_ADDRESSES] && lane < w->k->lane_cols; lane++)
+    for (int lane = 1; w->uses[GLSL_USE_ADDRESSES] && lane < w->k->subgroup; lane++)
         smg_text_addf(out, "    bool smg_lane%d = gl_SubgroupInvocationID == %du;\n", lane, lane);
 }
 
@@ -189,17 +189,15 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     smg_text_init(&sizes, w->ctx);
     write_sizes(w, &sizes);
     smg_text_add(out, "#version 450\n");
-    smg_text_addf(out, "// kernel %s: %d x %d x %d lanes, vec %d, subgroup %d\n", glsl_comment(w, k->name),
-                  k->lane_depth, k->lane_rows, k->lane_cols, k->vec, k->subgroup);
+    smg_text_addf(out, "// kernel %s: %d lanes in subgroups of %d\n", glsl_comment(w, k->name), k->lanes, k->subgroup);
     for (int a = 0; a < k->axes.count; a++) {
         const smg_kaxis *axis = &k->axes.items[a];
         smg_text_addf(out, "//   axis %s: ", w->axis_name[a]);
         smg_size_print(k->sizes, axis->extent, out);
-        smg_text_addf(out, " by %lld%s%s\n", (long long)axis->tile, axis->grid ? ", grid" : "",
-                      a == k->row_axis ? ", rows" : "");
+        smg_text_addf(out, " by %lld%s\n", (long long)axis->tile, axis->grid ? ", grid" : "");
     }
     write_extensions(w, out);
-    smg_text_addf(out, "layout(local_size_x = %d) in;\n", smg_kernel_invocations(k));
+    smg_text_addf(out, "layout(local_size_x = %d) in;\n", k->lanes);
     if (w->even_count > 0) smg_text_add(out, "layout(constant_id = 0) const bool even = false;\n");
     write_push(w, out);
     write_buffers(w, out);

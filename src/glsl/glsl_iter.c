@@ -1,10 +1,9 @@
-/* glsl_iter.c: the loops over the elements of one instruction that an invocation owns, and the
- * coordinates and validity of the current element. Two forms: rows and columns over the lanes
- * (register layout), and flat over all invocations (staging). Registers are unrolled: their numbers
- * become literal. */
+/* glsl_iter.c: the loops over the elements of one instruction that an invocation owns, and the coordinates and validity
+ * of the current element. Two forms: the registers of a layout, outer and inner ones (i and j), and flat over all
+ * invocations (staging). Loops are unrolled where the program says so: register numbers become literal. */
 #include "glsl_private.h"
 
-void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
+void glsl_iter_init(glsl_writer *w, glsl_iter *it) {
     const smg_kernel *k = w->k;
     memset(it, 0, sizeof *it);
     it->coord = glsl_zeroed(w, k->axes.count, sizeof(char *));
@@ -17,38 +16,44 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->early = glsl_zeroed(w, k->accesses.count, sizeof(char *));
+    it->early_layout = glsl_zeroed(w, k->accesses.count, sizeof(smg_layout *));
     it->j_step = it->group = 1;
     it->i = it->j = "0";
-    it->rows = it->columns = 1;
-    it->row_registers = it->column_registers = 1;
+    it->outer_registers = it->inner_registers = 1;
     if (w->status != SMG_OK) return;
     for (int a = 0; a < k->axes.count; a++) it->coord[a] = "0";
-    glsl_iter_add(w, it, axes, count);
 }
 
-void glsl_iter_add(glsl_writer *w, glsl_iter *it, const int *axes, int count) {
-    if (it->count + count > 2 * SMG_TILE_AXES) {
-        glsl_fail(w, SMG_INTERNAL, "an instruction over too many axes");
-        return;
-    }
-    for (int i = 0; i < count; i++) it->axes[it->count++] = axes[i];
+bool glsl_is_outer(const glsl_iter *it, int axis) {
+    for (int i = 0; i < it->outer_count; i++)
+        if (it->outer_axes[i] == axis) return true;
+    return false;
 }
 
-void glsl_iter_finish(glsl_writer *w, glsl_iter *it) {
-    const smg_kernel *k = w->k;
-    for (int i = 0; i < it->count; i++) {
-        const smg_kaxis *axis = &k->axes.items[it->axes[i]];
-        if (it->axes[i] == k->row_axis) {
-            it->has_row = true;
-            it->rows = axis->tile;
-        } else if (axis->tile > 1) {
-            it->columns *= axis->tile;
-            it->column[it->column_count++] = it->axes[i];
-        }
-    }
-    it->row_registers = (int)((it->rows + k->lane_rows - 1) / k->lane_rows);
-    int64_t run = (int64_t)k->vec * k->lane_cols;
-    if (it->columns > 1) it->column_registers = (int)((it->columns + run - 1) / run * k->vec);
+void glsl_iter_over(glsl_writer *w, glsl_iter *it, const smg_layout *layout, const int *outer, int outer_count) {
+    glsl_iter_init(w, it);
+    it->layout = *layout;
+    for (int i = 0; i < outer_count; i++) it->outer_axes[it->outer_count++] = outer[i];
+    for (int i = 0; i < layout->axis_count; i++)
+        if (!glsl_is_outer(it, layout->axes[i].axis)) it->inner_axes[it->inner_count++] = layout->axes[i].axis;
+    it->outer = smg_layout_keep(layout, it->outer_axes, it->outer_count);
+    it->inner = smg_layout_keep(layout, it->inner_axes, it->inner_count);
+    it->outer_registers = (int)smg_layout_registers(&it->outer);
+    it->inner_registers = (int)smg_layout_registers(&it->inner);
+}
+
+void glsl_iter_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(w->k, instr, outer);
+    glsl_iter_over(w, it, smg_kernel_layout(w->k, instr), outer, count);
+}
+
+void glsl_iter_of_sums(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    const smg_layout *layout = smg_kernel_layout(w->k, instr);
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(w->k, instr, outer);
+    smg_layout sums = smg_layout_keep(layout, dst->axis, dst->axis_count);
+    glsl_iter_over(w, it, &sums, outer, count);
+    it->inner_only = true; /* the right factor has no rows */
 }
 
 void glsl_check_axes(glsl_iter *it, const int *axes, int count) {
@@ -81,108 +86,78 @@ static void emit_valid(glsl_writer *w, glsl_iter *it, int a) {
     GLSL_LINE(w, "bool %s = %s;", it->valid[a], glsl_valid_text(w, a, it->coord[a]));
 }
 
-void glsl_rows_open(glsl_writer *w, glsl_iter *it) {
-    const smg_kernel *k = w->k;
-    if (!it->has_row) {
-        glsl_hoist_row(w, it);
-        return;
+/* The coordinate of the element at hand along an axis, by the loop's register number. */
+static void emit_coordinate(glsl_writer *w, glsl_iter *it, const smg_layout *registers, int axis, const char *number) {
+    const char *sum =
+        glsl_plus(w, glsl_register_part(w, registers, axis, number), glsl_lane_part(w, &it->layout, axis));
+    if (strchr(sum, ' ') != NULL) {
+        GLSL_LINE(w, "int c_%s = %s;", w->axis_name[axis], sum);
+        sum = GLSL_STRING(w, "c_%s", w->axis_name[axis]);
     }
-    if (it->row_registers > 1) {
-        it->i = "i";
-        GLSL_LINE(w, "[[unroll]]");
-        glsl_open(w, GLSL_STRING(w, "for (int i = 0; i < %d; ++i)", it->row_registers));
-        it->row_braces++;
-    }
-    const char *first = it->row_registers > 1 ? glsl_times_literal(w, "i", k->lane_rows) : "0";
-    const char *row = glsl_plus(w, first, w->row_lane);
-    if (strcmp(row, "0") != 0) {
-        GLSL_LINE(w, "int r = %s;", row);
-        row = "r";
-    }
-    it->coord[k->row_axis] = row;
-    emit_valid(w, it, k->row_axis);
-    glsl_hoist_row(w, it);
+    it->coord[axis] = sum;
 }
 
-void glsl_rows_close(glsl_writer *w, glsl_iter *it) {
-    for (; it->row_braces > 0; it->row_braces--) glsl_close(w);
-    if (!it->has_row) return;
-    it->valid[w->k->row_axis] = NULL; /* names of the row's scope */
+/* A layout may span more than the tile has. */
+static const char *inside_tile(glsl_writer *w, const glsl_iter *it, const int *axes, int count) {
+    const char *inside = NULL;
+    for (int n = 0; n < count; n++) {
+        int64_t tile = w->k->axes.items[axes[n]].tile;
+        if (smg_layout_span(&it->layout, axes[n]) == tile) continue;
+        inside = glsl_both(w, inside, GLSL_STRING(w, "%s < %lld", it->coord[axes[n]], (long long)tile));
+    }
+    return inside;
+}
+
+void glsl_outer_open(glsl_writer *w, glsl_iter *it) {
+    if (it->outer_registers > 1) {
+        it->i = "i";
+        GLSL_LINE(w, "[[unroll]]");
+        glsl_open(w, GLSL_STRING(w, "for (int i = 0; i < %d; ++i)", it->outer_registers));
+        it->outer_braces++;
+    }
+    for (int n = 0; n < it->outer_count; n++) {
+        emit_coordinate(w, it, &it->outer, it->outer_axes[n], it->i);
+        emit_valid(w, it, it->outer_axes[n]);
+    }
+    glsl_hoist_outer(w, it);
+}
+
+void glsl_outer_close(glsl_writer *w, glsl_iter *it) {
+    for (; it->outer_braces > 0; it->outer_braces--) glsl_close(w);
+    if (it->outer_count == 0) return;
+    for (int n = 0; n < it->outer_count; n++) it->valid[it->outer_axes[n]] = NULL; /* names of the loop's scope */
     for (int a = 0; a < w->k->accesses.count; a++) it->address[a] = it->start[a];
 }
 
-/* c is split into the coordinates of several axes. Where the last axis holds whole runs of lanes,
- * the lane decides only the last coordinate and the others depend on j alone. */
-static void split_columns(glsl_writer *w, glsl_iter *it, const char *run_start, const char *lane) {
-    const smg_kernel *k = w->k;
-    int64_t run = (int64_t)k->vec * k->lane_cols;
-    int last = it->column[it->column_count - 1];
-    int64_t tile = k->axes.items[last].tile;
-    const char *rest = "c";
-    int from = it->column_count - 1;
-    if (tile % run == 0) {
-        const char *inside = GLSL_STRING(w, "%s %% %lld", run_start, (long long)tile);
-        GLSL_LINE(w, "int c_%s = %s;", w->axis_name[last], glsl_plus(w, inside, lane));
-        GLSL_LINE(w, "int c_rest = %s / %lld;", run_start, (long long)tile);
-        it->coord[last] = GLSL_STRING(w, "c_%s", w->axis_name[last]);
-        rest = "c_rest";
-        from--;
-    }
-    int64_t below = 1;
-    for (int n = from; n >= 0; n--) {
-        int a = it->column[n];
-        int64_t size = k->axes.items[a].tile;
-        const char *text = below > 1 ? GLSL_STRING(w, "%s / %lld", rest, (long long)below) : rest;
-        if (n > 0) text = GLSL_STRING(w, "(%s) %% %lld", text, (long long)size);
-        GLSL_LINE(w, "int c_%s = %s;", w->axis_name[a], text);
-        it->coord[a] = GLSL_STRING(w, "c_%s", w->axis_name[a]);
-        below *= size;
-    }
+static void open_if(glsl_writer *w, glsl_iter *it, const char *condition) {
+    if (condition == NULL) return;
+    glsl_open(w, GLSL_STRING(w, "if (%s)", condition));
+    it->inner_braces++;
 }
 
-void glsl_columns_open(glsl_writer *w, glsl_iter *it) {
-    const smg_kernel *k = w->k;
-    int64_t run = (int64_t)k->vec * k->lane_cols;
-    bool ragged_rows = it->has_row && it->rows % k->lane_rows != 0;
-    if (ragged_rows) {
-        glsl_open(w, GLSL_STRING(w, "if (r < %lld)", (long long)it->rows));
-        it->column_braces++;
+void glsl_inner_open(glsl_writer *w, glsl_iter *it) {
+    if (!it->inner_only) open_if(w, it, inside_tile(w, it, it->outer_axes, it->outer_count));
+    if (it->inner_registers > 1) {
+        it->j = "j";
+        GLSL_LINE(w, smg_kernel_inner_written(w->k, it->inner_registers) ? "[[unroll]]" : "[[dont_unroll]]");
+        glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->inner_registers, it->j_step));
+        it->inner_braces++;
     }
-    if (it->columns > 1) {
-        if (it->column_registers > 1) {
-            it->j = "j";
-            bool written = smg_kernel_columns_written(k, it->column_registers);
-            GLSL_LINE(w, written ? "[[unroll]]" : "[[dont_unroll]]");
-            glsl_open(w, GLSL_STRING(w, "for (int j = 0; j < %d; j += %d)", it->column_registers, it->j_step));
-            it->column_braces++;
-        }
-        const char *group = k->vec > 1 ? GLSL_STRING(w, "(%s / %d)", it->j, k->vec) : it->j;
-        const char *start = it->column_registers > 1 ? glsl_times_literal(w, group, run) : "0";
-        const char *lane = glsl_times_literal(w, w->col_lane, k->vec);
-        if (k->vec > 1) lane = glsl_plus(w, lane, GLSL_STRING(w, "%s %% %d", it->j, k->vec));
-        GLSL_LINE(w, "int c = %s;", glsl_plus(w, start, lane));
-        if (it->columns % run != 0) {
-            glsl_open(w, GLSL_STRING(w, "if (c < %lld)", (long long)it->columns));
-            it->column_braces++;
-        }
-        if (it->column_count == 1)
-            it->coord[it->column[0]] = "c";
-        else
-            split_columns(w, it, GLSL_STRING(w, "(%s)", start), lane);
-    }
-    for (int n = 0; n < it->column_count; n++) emit_valid(w, it, it->column[n]);
+    for (int n = 0; n < it->inner_count; n++) emit_coordinate(w, it, &it->inner, it->inner_axes[n], it->j);
+    open_if(w, it, inside_tile(w, it, it->inner_axes, it->inner_count));
+    for (int n = 0; n < it->inner_count; n++) emit_valid(w, it, it->inner_axes[n]);
 }
 
-void glsl_columns_close(glsl_writer *w, glsl_iter *it) {
-    for (; it->column_braces > 0; it->column_braces--) glsl_close(w);
+void glsl_inner_close(glsl_writer *w, glsl_iter *it) {
+    for (; it->inner_braces > 0; it->inner_braces--) glsl_close(w);
     glsl_expr_forget(w, it);
-    for (int n = 0; n < it->column_count; n++) it->valid[it->column[n]] = NULL;
+    for (int n = 0; n < it->inner_count; n++) it->valid[it->inner_axes[n]] = NULL;
 }
 
 /* Coordinates from the flat number, last axis of `axes` fastest. Where the invocations hold whole
  * runs of the last axis its coordinate does not depend on the step. */
 static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count, const char *step) {
-    int64_t lanes = smg_kernel_invocations(w->k);
+    int64_t lanes = w->k->lanes;
     const char *rest = "e";
     int64_t below = 1;
     for (int n = count - 1; n >= 0; n--) {
@@ -215,12 +190,12 @@ static int64_t flat_total(const glsl_writer *w, const int *axes, int count, int 
 }
 
 int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group) {
-    int64_t lanes = smg_kernel_invocations(w->k);
+    int64_t lanes = w->k->lanes;
     return (flat_total(w, axes, count, group) + lanes - 1) / lanes;
 }
 
 void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group) {
-    int64_t lanes = smg_kernel_invocations(w->k);
+    int64_t lanes = w->k->lanes;
     int64_t total = flat_total(w, axes, count, group);
     int64_t steps = glsl_flat_steps(w, axes, count, group);
     it->group = group;
@@ -229,28 +204,30 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
         step = "n";
         if (smg_kernel_steps_written(steps)) GLSL_LINE(w, "[[unroll]]");
         glsl_open(w, GLSL_STRING(w, "for (int n = 0; n < %lld; ++n)", (long long)steps));
-        it->column_braces++;
+        it->inner_braces++;
     }
     GLSL_LINE(w, "int e = %s;", glsl_plus(w, glsl_times_literal(w, step, lanes), "local"));
     if (total % lanes != 0) {
         glsl_open(w, GLSL_STRING(w, "if (e < %lld)", (long long)total));
-        it->column_braces++;
+        it->inner_braces++;
     }
     split_flat(w, it, axes, count, step);
     for (int n = 0; n < count; n++) emit_valid(w, it, axes[n]);
     for (int n = 0; n < count; n++)
-        if (w->k->axes.items[axes[n]].tile > 1) it->column[it->column_count++] = axes[n];
+        if (w->k->axes.items[axes[n]].tile > 1) it->inner_axes[it->inner_count++] = axes[n];
 }
 
 void glsl_flat_close(glsl_writer *w, glsl_iter *it) {
-    glsl_columns_close(w, it);
+    glsl_inner_close(w, it);
 }
 
 int glsl_run_axis(const glsl_writer *w, const glsl_iter *it) {
-    const smg_kernel *k = w->k;
-    if (k->vec % 4 != 0 || it->column_count == 0) return -1;
-    int last = it->column[it->column_count - 1];
-    return k->axes.items[last].tile % 4 == 0 ? last : -1;
+    for (int n = 0; n < it->inner_count; n++) {
+        int axis = it->inner_axes[n];
+        bool whole = w->k->axes.items[axis].tile % 4 == 0;
+        if (whole && smg_layout_run(&it->layout, axis) % 4 == 0) return axis;
+    }
+    return -1;
 }
 
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count) {
@@ -261,15 +238,4 @@ const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes,
         if (!again) all = glsl_both(w, all, it->valid[axes[i]]);
     }
     return all;
-}
-
-const char *glsl_once(glsl_writer *w, const glsl_iter *it) {
-    return glsl_both(w, w->k->lane_depth > 1 ? "depth_lane == 0" : NULL, glsl_once_a_depth(w, it));
-}
-
-const char *glsl_once_a_depth(glsl_writer *w, const glsl_iter *it) {
-    const smg_kernel *k = w->k;
-    const char *row = !it->has_row && k->lane_rows > 1 ? "row_lane == 0" : NULL;
-    const char *column = it->columns == 1 && k->lane_cols > 1 ? "col_lane == 0" : NULL;
-    return glsl_both(w, row, column);
 }

@@ -36,8 +36,7 @@ static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg
     bool fours = k->axes.items[inner].tile % 4 == 0;
     f.a_groups = fours && glsl_tile_wide(k, a) && last_axis(a) == inner;
     f.b_groups = fours && glsl_tile_wide(k, b) && last_axis(b) == inner;
-    f.b_columns = !f.b_groups && glsl_tile_wide(k, b) && k->vec % 4 == 0 && it->column_count > 0 &&
-                  last_axis(b) == it->column[it->column_count - 1] && k->axes.items[last_axis(b)].tile % 4 == 0;
+    f.b_columns = !f.b_groups && glsl_tile_wide(k, b) && last_axis(b) == glsl_run_axis(w, it);
     return f;
 }
 
@@ -50,30 +49,34 @@ static void open_count(glsl_writer *w, const char *name, int count) {
     glsl_open(w, GLSL_STRING(w, "for (int %s = 0; %s < %d; ++%s)", name, name, count, name));
 }
 
-/* fa[i]: a at the lane's rows. Rows beyond a ragged tile repeat its last row: their sums are not
- * used. */
-static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, bool groups) {
-    const smg_kernel *k = w->k;
-    const char *i = it->row_registers > 1 ? "i" : "0";
-    GLSL_LINE(w, "%s fa[%d];", groups ? "vec4" : "float", it->row_registers);
-    open_count(w, "i", it->row_registers);
-    if (it->has_row) {
-        const char *row = glsl_plus(w, glsl_times_literal(w, i, k->lane_rows), w->row_lane);
-        if (it->rows % k->lane_rows != 0) row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)it->rows - 1);
-        GLSL_LINE(w, "int r = %s;", row);
-        it->coord[k->row_axis] = "r";
+/* Rows beyond a ragged tile repeat its last row: their sums are not used. */
+static void row_coordinates(glsl_writer *w, glsl_iter *it) {
+    for (int n = 0; n < it->outer_count; n++) {
+        int axis = it->outer_axes[n];
+        int64_t tile = w->k->axes.items[axis].tile;
+        const char *row =
+            glsl_plus(w, glsl_register_part(w, &it->outer, axis, it->i), glsl_lane_part(w, &it->layout, axis));
+        if (smg_layout_span(&it->layout, axis) > tile) row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)tile - 1);
+        GLSL_LINE(w, "int c_%s = %s;", w->axis_name[axis], row);
+        it->coord[axis] = GLSL_STRING(w, "c_%s", w->axis_name[axis]);
     }
-    GLSL_LINE(w, "fa[%s] = %s;", i, groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
+}
+
+/* fa[i]: a at the lane's rows. */
+static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, bool groups) {
+    it->i = it->outer_registers > 1 ? "i" : "0";
+    GLSL_LINE(w, "%s fa[%d];", groups ? "vec4" : "float", it->outer_registers);
+    open_count(w, "i", it->outer_registers);
+    row_coordinates(w, it);
+    GLSL_LINE(w, "fa[%s] = %s;", it->i, groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
     glsl_close(w);
 }
 
 static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
-    bool has_row = it->has_row;
-    GLSL_LINE(w, "%s fb[%d];", f->b_groups ? "vec4" : "float", it->column_registers);
+    GLSL_LINE(w, "%s fb[%d];", f->b_groups ? "vec4" : "float", it->inner_registers);
     glsl_open(w, "");
-    it->has_row = false; /* b has no rows */
     it->j_step = f->b_columns ? 4 : 1;
-    glsl_columns_open(w, it);
+    glsl_inner_open(w, it);
     if (f->b_columns) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group(w, it, instr->b));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
@@ -81,50 +84,52 @@ static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, 
         GLSL_LINE(w, "fb[%s] = %s;", it->j,
                   f->b_groups ? glsl_tile_group(w, it, instr->b) : glsl_tile_element(w, it, instr->b));
     }
-    glsl_columns_close(w, it);
+    glsl_inner_close(w, it);
     it->j_step = 1;
-    it->has_row = has_row;
     glsl_close(w);
+}
+
+/* The sum of row i and column j. */
+static const char *sum_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    it->i = it->outer_registers > 1 ? "i" : "0";
+    it->j = it->inner_registers > 1 ? "j" : "0";
+    const char *place = glsl_register_place(w, it, &w->k->layouts.items[dst->layout]);
+    return GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
 }
 
 /* The outer product of one k. */
 static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f, int member) {
-    const char *i = it->row_registers > 1 ? "i" : "0", *j = it->column_registers > 1 ? "j" : "0";
-    open_count(w, "i", it->row_registers);
-    open_count(w, "j", it->column_registers);
-    const char *place = glsl_plus(w, glsl_times_literal(w, i, it->column_registers), j);
-    const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
+    const char *sum = sum_of(w, it, instr);
+    open_count(w, "i", it->outer_registers);
+    open_count(w, "j", it->inner_registers);
     const char *part = GLSL_STRING(w, "[%d]", member);
-    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, i, f->a_groups ? part : "", j, f->b_groups ? part : "", sum);
+    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, it->i, f->a_groups ? part : "", it->j,
+              f->b_groups ? part : "", sum);
     glsl_close(w);
     glsl_close(w);
 }
 
 /* Both factors go along k: the rows' groups are held, the columns' come one after the other. */
 static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
-    bool has_row = it->has_row;
-    it->has_row = false; /* b has no rows */
-    glsl_columns_open(w, it);
+    const char *sum = sum_of(w, it, instr);
+    glsl_inner_open(w, it);
     GLSL_LINE(w, "vec4 fb = %s;", glsl_tile_group(w, it, instr->b));
-    const char *i = it->row_registers > 1 ? "i" : "0";
-    const char *place = glsl_plus(w, glsl_times_literal(w, i, it->column_registers), it->j);
-    const char *sum = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
     for (int u = 0; u < 4; u++) {
-        open_count(w, "i", it->row_registers);
-        GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, i, u, u, sum);
+        open_count(w, "i", it->outer_registers);
+        GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, it->i, u, u, sum);
         glsl_close(w);
     }
-    glsl_columns_close(w, it);
-    it->has_row = has_row;
+    glsl_inner_close(w, it);
 }
 
 /* The loop over k, `unroll` at a time in each depth lane, so many of its steps written out as the program says. Returns
  * the loops opened. */
 static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
     int64_t depth = smg_kernel_product_depth(w->k, instr);
-    int64_t stride = (int64_t)unroll * w->k->lane_depth, trips = (depth + stride - 1) / stride;
+    int64_t stride = unroll * smg_kernel_product_lanes(w->k, instr), trips = (depth + stride - 1) / stride;
     int64_t together = instr->unroll > unroll ? instr->unroll / unroll : 1;
-    const char *first = w->k->lane_depth > 1 ? GLSL_STRING(w, "depth_lane * %d", unroll) : "0", *end;
+    const char *first = glsl_lane_part(w, smg_kernel_layout(w->k, instr), instr->axes[0]), *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);
     bool nested = together > 1 && together < trips;
     if (nested) {
@@ -140,13 +145,10 @@ static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
 }
 
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
-    const smg_kernel *k = w->k;
-    if (glsl_direct_mma(w, instr)) return;
-    const smg_tile *dst = &k->tiles.items[instr->dst];
     glsl_iter it;
-    glsl_iter_init(w, &it, dst->axis, dst->axis_count);
+    if (glsl_direct_mma(w, instr)) return;
+    glsl_iter_of_sums(w, &it, instr);
     if (w->status != SMG_OK) return;
-    glsl_iter_finish(w, &it);
     product_form f = form_of(w, &it, instr);
     int loops = open_depth(w, instr, f.unroll);
     split_k(w, &it, instr, "k");
@@ -168,26 +170,24 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     for (; loops > 0; loops--) glsl_close(w);
 }
 
-/* Adds up the depth lanes' sums: all leave theirs in shared memory, the depth lanes share out the adding, all take the
- * totals. So many registers at a time as the exchange holds. */
+/* Adds up partial sums of lanes that are copies of each other otherwise: all leave theirs in shared memory, the copies
+ * share out the adding, all take the totals. So many registers at a time as the exchange holds. */
 void glsl_join(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *tile = &k->tiles.items[instr->dst];
-    if (k->lane_depth == 1) return;
-    int all = glsl_registers(k, tile), most = (int)smg_kernel_join_registers(k, tile);
-    int lanes = smg_kernel_invocations(k), plane = k->lane_rows * k->lane_cols;
+    int all = (int)smg_tile_registers(k, tile), most = (int)smg_kernel_join_registers(k, tile);
+    int lanes = k->lanes, copies = (int)smg_kernel_product_lanes(k, instr), plane = lanes / copies;
     glsl_open(w, "");
-    GLSL_LINE(w, "int plane_lane = local %% %d;", plane);
+    GLSL_LINE(w, "int plane_lane = local %% %d, copy = local / %d;", plane, plane);
     for (int from = 0; from < all; from += most) {
         int count = all - from < most ? all - from : most;
         GLSL_LINE(w, "barrier();");
         for (int r = 0; r < count; r++)
             GLSL_LINE(w, "smg_join[%d + local] = t_%s[%d];", r * lanes, w->tile_name[instr->dst], from + r);
         GLSL_LINE(w, "barrier();");
-        glsl_open(w, GLSL_STRING(w, "for (int r = depth_lane; r < %d; r += %d)", count, k->lane_depth));
+        glsl_open(w, GLSL_STRING(w, "for (int r = copy; r < %d; r += %d)", count, copies));
         GLSL_LINE(w, "float sum = smg_join[r * %d + plane_lane];", lanes);
-        for (int d = 1; d < k->lane_depth; d++)
-            GLSL_LINE(w, "sum += smg_join[r * %d + %d + plane_lane];", lanes, d * plane);
+        for (int d = 1; d < copies; d++) GLSL_LINE(w, "sum += smg_join[r * %d + %d + plane_lane];", lanes, d * plane);
         GLSL_LINE(w, "smg_join[r * %d + plane_lane] = sum;", lanes);
         glsl_close(w);
         GLSL_LINE(w, "barrier();");

@@ -21,10 +21,11 @@ typedef enum glsl_use {
     GLSL_USE_COUNT
 } glsl_use;
 
-/* The block of lanes that a subgroup covers when their bits are woven; columns 0: they are not. */
-typedef struct glsl_weave {
-    int columns, rows;
-} glsl_weave;
+/* What lanes add to a coordinate: a local of the kernel. */
+typedef struct glsl_lane_name {
+    int axis; /* the first that it is for */
+    const char *text, *name;
+} glsl_lane_name;
 
 typedef struct glsl_writer {
     smg_context *ctx;
@@ -42,11 +43,10 @@ typedef struct glsl_writer {
     bool *symbol_used;
     int symbol_count;
     bool *buffer_read;
-    bool *buffer_words;              /* is read or written by elements */
-    bool *buffer_wide;               /* is read or written by 16-byte groups */
-    int64_t *ahead;                  /* by axis: what the FETCH at hand adds to the base */
-    const char *row_lane, *col_lane; /* "0" where there is one lane only */
-    glsl_weave weave;
+    bool *buffer_words; /* is read or written by elements */
+    bool *buffer_wide;  /* is read or written by 16-byte groups */
+    int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
+    SMG_ARRAY(glsl_lane_name) lane_parts;
     bool direct;                           /* lanes as glsl_direct_lanes asks for */
     bool *address_used;                    /* by buffer: its address is pushed */
     smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
@@ -55,27 +55,27 @@ typedef struct glsl_writer {
 } glsl_writer;
 
 typedef struct glsl_iter {
-    int axes[2 * SMG_TILE_AXES];
-    int count;
-    bool has_row;
-    int64_t rows, columns;
-    int row_registers, column_registers;
-    int column[2 * SMG_TILE_AXES]; /* axes of more than one element, not the row axis */
-    int column_count;
+    smg_layout layout;       /* of the elements */
+    smg_layout outer, inner; /* of the axes that the loop over i goes over, and that the one over j does */
+    int outer_axes[SMG_LAYOUT_AXES], inner_axes[SMG_LAYOUT_AXES];
+    int outer_count, inner_count;
+    int outer_registers, inner_registers;
+    bool inner_only;    /* only the loop over j is opened */
     const char *i, *j;  /* register numbers */
     const char **coord; /* by kernel axis: element in the tile, "0" where not iterated */
     const char **valid; /* by kernel axis: name of the bool; NULL: always valid */
     bool *check;        /* by kernel axis: validity is asked for */
     bool *access_used;
     const char **address; /* by access: what is known so far */
-    const char **start;   /* by access: the same before the loop over rows */
+    const char **start;   /* by access: the same before the loop over i */
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
-    int row_braces, column_braces;
-    int j_step;          /* columns taken at a time by the loop over registers */
-    int group, member;   /* flat form: elements a step along the last axis, and the one at hand */
-    const char **vector; /* by access: name of the group that was loaded; NULL: by element */
-    const char **early;  /* by access: name of the array loaded before the loops; NULL: loaded where used */
+    int outer_braces, inner_braces;
+    int j_step;                /* registers taken at a time by the loop over j */
+    int group, member;         /* flat form: elements a step along the last axis, and the one at hand */
+    const char **vector;       /* by access: name of the group that was loaded; NULL: by element */
+    const char **early;        /* by access: name of the array loaded before the loops; NULL: loaded where used */
+    smg_layout **early_layout; /* of its elements */
 } glsl_iter;
 
 #define GLSL_LINE(w, ...)                                                                                              \
@@ -95,11 +95,19 @@ void *glsl_zeroed(glsl_writer *w, int count, size_t size); /* never a zero-sized
 void glsl_open(glsl_writer *w, const char *head);          /* "head {" */
 void glsl_close(glsl_writer *w);
 
-/* glsl_lanes.c */
-glsl_weave glsl_lanes_woven(const smg_kernel *k, const smg_target *target);
-void glsl_lanes(glsl_writer *w); /* row_lane, col_lane, depth_lane */
-/* Lanes whose numbers differ in this bit hold the two halves of `lanes` neighbouring column lanes. */
-int glsl_column_mask(const glsl_writer *w, int lanes);
+/* glsl_layout.c */
+void glsl_lanes(glsl_writer *w); /* local, and what lanes add to coordinates */
+/* What the lane, and what a register's number adds to the coordinate along an axis. */
+const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
+const char *glsl_register_part(glsl_writer *w, const smg_layout *layout, int axis, const char *number);
+/* The register, in a tile of this layout, of the element at hand. */
+const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of);
+/* The condition that picks one of the lanes that hold the same element; NULL when there is only one. */
+const char *glsl_once(glsl_writer *w, const glsl_iter *it);
+/* Where the uppermost lanes are whole copies of the others, they may share out what is done once: the condition that
+ * picks one lane of a copy, and the one that picks the copy for register i. NULL: always. */
+const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
+const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
 
 /* glsl_direct.c: does the kernel read factors where they lie, a row for a subgroup? */
 bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target);
@@ -127,17 +135,23 @@ const char *glsl_times_literal(glsl_writer *w, const char *text, int64_t factor)
 const char *glsl_both(glsl_writer *w, const char *a, const char *b); /* a && b; NULL is true */
 
 /* glsl_iter.c */
-void glsl_iter_init(glsl_writer *w, glsl_iter *it, const int *axes, int count);
-void glsl_iter_add(glsl_writer *w, glsl_iter *it, const int *axes, int count);
-void glsl_iter_finish(glsl_writer *w, glsl_iter *it);
+void glsl_iter_init(glsl_writer *w, glsl_iter *it);
+/* The elements of a layout: registers of the outer axes by i, of the others by j. */
+void glsl_iter_over(glsl_writer *w, glsl_iter *it, const smg_layout *layout, const int *outer, int outer_count);
+/* Those of the instruction. */
+void glsl_iter_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr);
+/* The sums of a product: rows by i, columns by j; the loop over k stands around both. */
+void glsl_iter_of_sums(glsl_writer *w, glsl_iter *it, const smg_instr *product);
 void glsl_check_axes(glsl_iter *it, const int *axes, int count);
-void glsl_rows_open(glsl_writer *w, glsl_iter *it);
-void glsl_rows_close(glsl_writer *w, glsl_iter *it);
-void glsl_columns_open(glsl_writer *w, glsl_iter *it);
-void glsl_columns_close(glsl_writer *w, glsl_iter *it);
-/* The axis along which a lane owns runs of four columns; -1 when it owns none. */
+void glsl_outer_open(glsl_writer *w, glsl_iter *it);
+void glsl_outer_close(glsl_writer *w, glsl_iter *it);
+void glsl_inner_open(glsl_writer *w, glsl_iter *it);
+void glsl_inner_close(glsl_writer *w, glsl_iter *it);
+bool glsl_is_outer(const glsl_iter *it, int axis);
+/* The axis along which a lane owns runs of four elements in registers of the inner loop; -1 when it owns none. */
 int glsl_run_axis(const glsl_writer *w, const glsl_iter *it);
-/* `group` elements (1, or 4 where the last axis has whole groups) a step. */
+/* All invocations walk over the axes' elements together, `group` (1, or 4 where the last axis has whole groups) a
+ * step. */
 void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group);
 int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
 void glsl_flat_close(glsl_writer *w, glsl_iter *it);
@@ -146,15 +160,11 @@ const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes,
 bool glsl_always_valid(const glsl_writer *w, int axis);
 /* Is the element `coord` of the axis' tile inside the axis? */
 const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
-/* Condition that makes a replicated element's writer unique; NULL when it is. */
-const char *glsl_once(glsl_writer *w, const glsl_iter *it);
-/* The same without the depth lanes' share. */
-const char *glsl_once_a_depth(glsl_writer *w, const glsl_iter *it);
 
 /* glsl_access.c */
-const char *glsl_base(glsl_writer *w, int axis);    /* at_..., "0" for a whole axis */
-void glsl_hoist(glsl_writer *w, glsl_iter *it);     /* p of every access used */
-void glsl_hoist_row(glsl_writer *w, glsl_iter *it); /* q: with the row's part */
+const char *glsl_base(glsl_writer *w, int axis);      /* at_..., "0" for a whole axis */
+void glsl_hoist(glsl_writer *w, glsl_iter *it);       /* p of every access used */
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q: with the outer axes' part */
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
 /* The address without an index from data. */
 const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
@@ -167,8 +177,6 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
  * starts at the current element. */
 bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
-int glsl_registers(const smg_kernel *k, const smg_tile *tile);
-int glsl_column_registers(const smg_kernel *k, const smg_tile *tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_group.c */
@@ -176,8 +184,9 @@ bool glsl_tile_has(const smg_tile *tile, int axis);
 bool glsl_groups(const glsl_writer *w, int access, int axis);
 /* Loaded or stored so, at least where the sizes of the run allow it: *out_condition, or NULL where they always do. */
 bool glsl_groups_when(glsl_writer *w, int access, int axis, const char **out_condition);
-/* Loads all columns that the lane owns into its `array`, by groups where it can; opens and closes the columns. */
-void glsl_load_columns(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array);
+/* Loads what the lane owns of one outer register into its `array`, by groups where it can; opens and closes the inner
+ * loop. */
+void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array);
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, const char *value);
 void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
 

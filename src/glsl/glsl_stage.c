@@ -76,7 +76,7 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
 
 static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group, bool reads) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
-    glsl_iter_init(w, it, dst->axis, dst->axis_count);
+    glsl_iter_init(w, it);
     if (w->status != SMG_OK) return false;
     if (reads) {
         glsl_check_axes(it, dst->axis, dst->axis_count);

@@ -37,7 +37,7 @@ void glsl_close(glsl_writer *w) {
 static void check_limits(glsl_writer *w) {
     const smg_kernel *k = w->k;
     int64_t shared = smg_kernel_shared_bytes(k);
-    int invocations = smg_kernel_invocations(k);
+    int invocations = k->lanes;
     if (invocations > w->target->max_invocations || invocations > w->target->max_size_x) {
         glsl_fail(w, SMG_UNSUPPORTED,
                   GLSL_STRING(w, "%d invocations in a workgroup, the device has at most %lld", invocations,
@@ -64,11 +64,9 @@ static smg_status prepare(glsl_writer *w) {
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     if (w->status != SMG_OK) return w->status;
-    w->row_lane = k->lane_rows > 1 ? "row_lane" : "0";
-    w->col_lane = k->lane_cols > 1 ? "col_lane" : "0";
-    w->weave = glsl_lanes_woven(k, w->target);
     w->direct = glsl_direct_lanes(k, w->target);
-    w->uses[GLSL_USE_SUBGROUP] = w->uses[GLSL_USE_ADDRESSES] = w->direct;
+    w->uses[GLSL_USE_SUBGROUP] = k->numbered;
+    w->uses[GLSL_USE_ADDRESSES] = w->direct;
     return glsl_names(w);
 }
 
@@ -101,7 +99,7 @@ static void write_main(glsl_writer *w) {
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         if (tile->residence == SMG_REGISTER)
-            GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(tile->kind), w->tile_name[t], glsl_registers(k, tile));
+            GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(tile->kind), w->tile_name[t], (int)smg_tile_registers(k, tile));
         if (tile->residence == SMG_STAGING) glsl_staging(w, t);
     }
     glsl_code(w);

@@ -6,20 +6,15 @@
  *           lane; the interpreter runs exactly what glsl/ writes out.
  * Does not: know GLSL; choose tiles.
  *
- * The model. A workgroup has lane_depth x lane_rows x lane_cols invocations; local index = (depth_lane *
- * lane_rows + row_lane) * lane_cols + col_lane (glsl/ may deal lanes out otherwise: no program can tell). Depth
- * lanes share out the contraction of MMA (each adds every lane_depth-th group of k to sums of its own, which JOIN
- * adds up); for everything else their registers are copies of each other. A tile spans axes of the kernel, each with
- * its own static tile extent. A REGISTER tile is distributed: its row axis (kernel->row_axis, if it has it) over the
- * row lanes, all its other axes, flattened in the tile's order (last fastest), over the column lanes:
- *     row r  belongs to row lane r % lane_rows, register i = r / lane_rows
- *     column c belongs to column lane (c / vec) % lane_cols, register j = c/(vec*lane_cols)*vec + c%vec
- * A tile without row axis is replicated over the row lanes, one without columns over the column lanes:
- * both are therefore free to broadcast. vec is kernel->vec. A SHARED tile is row-major in its
- * axes' order, the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its
- * `memory`. A STAGING tile is in registers too, but on its way from global to shared memory: its elements, flattened in
- * its axes' order, are dealt out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at
- * all: its elements stay where an access says (0 where invalid), and only MMA reads it.
+ * The model. A workgroup has `lanes` invocations, subgroups of `subgroup` behind each other. A tile spans axes of the
+ * kernel, each with its own static tile extent. Where the elements of a REGISTER tile are says its layout
+ * (layout/layout.h; its axes are the kernel's): the register, lane and subgroup of each. A layout may span more than
+ * the tile: what is behind the tile's end is no element. An instruction reads an element of a register tile in the lane
+ * that works on it: the layouts must be readable beside each other. A SHARED tile is row-major in its axes' order,
+ * the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its `memory`. A
+ * STAGING tile is in registers too, but on its way from global to shared memory: its elements, flattened in its axes'
+ * order, are dealt out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its
+ * elements stay where an access says (0 where invalid), and only MMA reads it.
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
@@ -30,6 +25,7 @@
 
 #include "base/base.h"
 #include "base/size.h"
+#include "layout/layout.h"
 #include "op/op.h"
 
 #define SMG_TILE_AXES 6
@@ -50,6 +46,7 @@ typedef struct smg_tile {
     smg_residence residence;
     int axis_count;
     int axis[SMG_TILE_AXES]; /* indices of kernel->axes */
+    int layout;              /* REGISTER: of kernel->layouts, over its axes of more than one element; else -1 */
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of an f32 buffer that is not written, without an index */
     int memory; /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
@@ -93,9 +90,9 @@ typedef struct smg_kbuffer {
 
 typedef enum smg_instr_kind {
     SMG_I_SET,    /* dst (register) = expr, for every element owned */
-    SMG_I_REDUCE, /* dst (register, no columns) = [dst (+)] combine over `axes` of expr. The operand
-                       ranges over dst's axes and `axes`; invalid elements of `axes` count as the
-                       combine's identity */
+    SMG_I_REDUCE, /* dst (register) = [dst (+)] combine over `axes` of expr. The operand ranges over dst's axes
+                       and `axes`, distributed as `layout` says: registers of `axes` are combined in the lane, lanes
+                       and subgroups with each other. Invalid elements of `axes` count as the combine's identity */
     SMG_I_STAGE,  /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
                        invocations together; elements with an invalid coordinate become 0. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
@@ -106,14 +103,14 @@ typedef enum smg_instr_kind {
     SMG_I_PUT,    /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
     SMG_I_SPILL,  /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
-    SMG_I_MMA,    /* dst (register) += sum over axes[0] of a * b. a: shared or a view, axes row axis? and k...; b:
-                       shared or a view, k... and columns of dst; in any order (runs along k are read as groups); k
-                       spans the tile of axes[0] */
-    SMG_I_JOIN,   /* dst (register) = the sum of its depth lanes' partial sums, in all of them; after MMA and
-                       before anything else reads it where lane_depth > 1 */
-    SMG_I_STORE,  /* access `a` = expr; iterates over `axes` (register layout: the row axis if among
-                       them, the others flattened in order); invalid elements are not stored. Elements
-                       replicated over lanes are stored once */
+    SMG_I_MMA,    /* dst (register) += sum over axes[0] of a * b. a: shared or a view, k and some of dst's axes; b:
+                       shared or a view, k and others of dst's axes; in any order (runs along k are read as groups); k
+                       spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
+                       k to sums of its own, which JOIN adds up */
+    SMG_I_JOIN,   /* dst (register) = the sum of the partial sums of the lanes that share out `axes` in `layout`, in
+                       all of them; after such an MMA and before anything else reads it */
+    SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
+                       stored. Elements replicated over lanes are stored once */
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END */
     SMG_I_END,
     SMG_I_BARRIER /* all shared writes before are seen after */
@@ -128,6 +125,7 @@ typedef struct smg_instr {
     bool accumulate; /* REDUCE: starts from dst's old value */
     int unroll;      /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
+    int layout;      /* REDUCE, STORE, MMA, JOIN: of kernel->layouts; else -1 */
     int axis_count;
     int axes[SMG_TILE_AXES];
     const char *note; /* why it is there; printed as a comment */
@@ -150,10 +148,11 @@ typedef struct smg_kernel {
     smg_arena *arena;
     smg_sizes *sizes;
     smg_exprs *exprs;
-    int lane_rows, lane_cols, lane_depth, vec;
-    int subgroup; /* subgroup size the program relies on; 1: none (tree reductions) */
-    int written;  /* columns of a lane that are written out at most, more are a loop; 0: however many */
-    int row_axis; /* axis distributed over row lanes, -1: none (lane_rows == 1) */
+    int lanes;     /* invocations of a workgroup, a power of two */
+    int subgroup;  /* subgroup size the program relies on; 1: none (tree reductions) */
+    bool numbered; /* lanes are known by the number of their subgroup and their number in it */
+    int written;   /* inner registers of a lane that are written out at most, more are a loop; 0: however many */
+    SMG_ARRAY(smg_layout) layouts; /* of tiles and instructions; bits of lanes and subgroups as above */
     SMG_ARRAY(smg_kaxis) axes;
     SMG_ARRAY(int) grid; /* GRID axes, slowest first */
     SMG_ARRAY(smg_tile) tiles;
@@ -166,10 +165,15 @@ typedef struct smg_kernel {
 
 /* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */
 
-int smg_kernel_invocations(const smg_kernel *k);
-int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile);      /* 1 without row axis */
-int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile);   /* 1 without columns */
-int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane; 0 for shared */
+/* Where an instruction's elements are: its own layout, or that of the register tile that it goes over. NULL for those
+ * that go over no register tile. */
+const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr);
+/* The axes whose registers the outer loop of an instruction goes over; those of the others are the inner loop. What a
+ * lane does for each outer register: fold the reduced axes, read a row of the left factor, begin a row of a map. */
+int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_axes[SMG_LAYOUT_AXES]);
+/* The layout's number, added where it is new; -1 when memory is out. */
+int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
+int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
 int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* tiles + the scratch of wide reductions */
@@ -180,8 +184,8 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis);
 /* The most that a lane needs at once: tiles whose value somebody still reads, and the factors of the product that is
  * under way (kernel_live.c). Addresses and what the driver reads ahead come on top. */
 int64_t smg_kernel_registers(const smg_kernel *k);
-/* Bytes of scratch that REDUCE needs when a row's column lanes span more than one subgroup: one 4-byte
- * word for each subgroup, or for each invocation when subgroup is 1. 0 when no reduction crosses. */
+/* Bytes of scratch that REDUCE needs when it goes over several subgroups: one 4-byte word for each subgroup where it
+ * goes over all lanes of one, else for each invocation. 0 when no reduction crosses. */
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
 /* Registers of one tile that a JOIN exchanges at a time, and the shared bytes of that exchange; 0 without a JOIN. */
 int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile);
@@ -201,8 +205,11 @@ int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop);
 /* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1). */
 int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product);
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
-/* Is the loop over a lane's columns, or over the steps of a walk by all invocations, written out? */
-bool smg_kernel_columns_written(const smg_kernel *k, int64_t columns);
+/* A lane's registers of the left factor for one k, and the lanes that share out k (of an MMA or a JOIN). */
+int64_t smg_kernel_product_rows(const smg_kernel *k, const smg_instr *product);
+int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product);
+/* Is the inner loop over a lane's registers, or the one over the steps of a walk by all invocations, written out? */
+bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers);
 bool smg_kernel_steps_written(int64_t steps);
 
 /* ---- text, verifier, interpreter ------------------------------------------------------------------ */
@@ -216,8 +223,8 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
  * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes
  * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, a shared tile
  * read without a BARRIER after its last write or written without a BARRIER after its last read (loops wrap
- * around), STORE covering its axes once, REDUCE over column axes only, kinds of expressions, lanes a power of
- * two in columns. */
+ * around), STORE covering its axes once, layouts that cover their tiles, register tiles readable where they are read,
+ * kinds of expressions, lanes a power of two. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 
 /* One host array per buffer, in double; elements is checked against the kernel's size expression. */

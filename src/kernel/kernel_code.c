@@ -15,21 +15,16 @@ static int64_t at_most_huge(int64_t a, int64_t b) {
     return smg_mul_i64(a, b, &product) && product < CODE_HUGE ? product : CODE_HUGE;
 }
 
-static smg_tile register_tile(const int *axes, int count) {
-    smg_tile tile = {.residence = SMG_REGISTER, .axis_count = count};
-    for (int i = 0; i < count; i++) tile.axis[i] = axes[i];
-    return tile;
+bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers) {
+    return k->written == 0 || registers <= k->written;
 }
 
-bool smg_kernel_columns_written(const smg_kernel *k, int64_t columns) {
-    return k->written == 0 || columns <= k->written;
-}
-
-/* Elements of one lane that are written out. More columns than registers are a loop over them. */
-static int64_t written_elements(const smg_kernel *k, const int *axes, int count) {
-    smg_tile tile = register_tile(axes, count);
-    int64_t all = smg_tile_registers(k, &tile), rows = (smg_tile_rows(k, &tile) + k->lane_rows - 1) / k->lane_rows;
-    return smg_kernel_columns_written(k, all / rows) ? all : rows;
+/* Elements of one lane that are written out. More inner registers than that are a loop over them. */
+static int64_t written_elements(const smg_kernel *k, const smg_instr *in) {
+    const smg_layout *layout = smg_kernel_layout(k, in);
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, in, outer);
+    int64_t all = smg_layout_registers(layout), rows = smg_layout_registers_over(layout, outer, count);
+    return smg_kernel_inner_written(k, all / rows) ? all : rows;
 }
 
 bool smg_kernel_steps_written(int64_t steps) {
@@ -54,27 +49,20 @@ static int64_t expr_operations(const smg_kernel *k, smg_expr expr) {
 }
 
 static int64_t map_operations(const smg_kernel *k, const smg_instr *in) {
-    int axes[SMG_TILE_AXES], count = 0;
-    if (in->kind == SMG_I_SPILL || in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE) {
-        const smg_tile *tile = &k->tiles.items[in->kind == SMG_I_SPILL ? in->a : in->dst];
-        for (; count < tile->axis_count; count++) axes[count] = tile->axis[count];
-    }
-    for (int i = 0; in->kind != SMG_I_SET && i < in->axis_count && count < SMG_TILE_AXES; i++)
-        axes[count++] = in->axes[i];
     int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
-    return at_most_huge(written_elements(k, axes, count), each);
+    return at_most_huge(written_elements(k, in), each);
 }
 
-/* Between the lanes of a row, for each row that a lane has. */
+/* Between the lanes that hold what is reduced, for each register of the result. */
 static int64_t exchange_operations(const smg_kernel *k, const smg_instr *in) {
-    int64_t rows = smg_tile_registers(k, &k->tiles.items[in->dst]), hops = 0;
-    for (int lanes = k->lane_cols; lanes > 1; lanes /= 2) hops++;
-    return at_most_huge(rows, 2 * hops);
+    int64_t results = smg_tile_registers(k, &k->tiles.items[in->dst]), hops = 0;
+    uint32_t mask = smg_layout_local_mask(&k->layouts.items[in->layout], in->axes, in->axis_count);
+    for (; mask != 0; mask &= mask - 1) hops++;
+    return at_most_huge(results, 2 * hops);
 }
 
 static int64_t walk_operations(const smg_kernel *k, const smg_instr *in) {
-    int64_t lanes = smg_kernel_invocations(k);
-    int64_t steps = (smg_tile_elements(k, &k->tiles.items[in->dst]) + lanes - 1) / lanes;
+    int64_t steps = (smg_tile_elements(k, &k->tiles.items[in->dst]) + k->lanes - 1) / k->lanes;
     int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
     return at_most_huge(smg_kernel_steps_written(steps) ? steps : 1, each);
 }
@@ -83,6 +71,18 @@ int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product) 
     int64_t depth = 1;
     for (int n = 0; n < product->axis_count; n++) depth = at_most_huge(depth, k->axes.items[product->axes[n]].tile);
     return depth;
+}
+
+int64_t smg_kernel_product_rows(const smg_kernel *k, const smg_instr *product) {
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, product, outer);
+    return smg_layout_registers_over(&k->layouts.items[product->layout], outer, count);
+}
+
+int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product) {
+    uint32_t mask = smg_layout_local_mask(&k->layouts.items[product->layout], product->axes, product->axis_count);
+    int64_t lanes = 1;
+    for (; mask != 0; mask &= mask - 1) lanes *= 2;
+    return lanes;
 }
 
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
@@ -94,10 +94,9 @@ int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
 /* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its
  * own. */
 static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
-    const smg_tile *dst = &k->tiles.items[in->dst];
-    int64_t sums = smg_tile_registers(k, dst), rows = (smg_tile_rows(k, dst) + k->lane_rows - 1) / k->lane_rows;
+    int64_t sums = smg_tile_registers(k, &k->tiles.items[in->dst]), rows = smg_kernel_product_rows(k, in);
     int64_t columns = sums / rows, group = smg_kernel_product_group(k, in);
-    int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->lane_cols : 1;
+    int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->subgroup : 1;
     int64_t written = in->unroll > group ? in->unroll : group;
     return at_most_huge(written, sums + rows + columns * column);
 }
@@ -112,7 +111,7 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
     case SMG_I_FETCH:
     case SMG_I_PUT: return walk_operations(k, in);
     case SMG_I_MMA: return product_operations(k, in);
-    case SMG_I_JOIN: return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + k->lane_depth;
+    case SMG_I_JOIN: return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + smg_kernel_product_lanes(k, in);
     case SMG_I_LOOP:
     case SMG_I_END:
     case SMG_I_BARRIER: break;

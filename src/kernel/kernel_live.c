@@ -137,7 +137,7 @@ static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis
 /* What a lane holds while it multiplies: a column of one factor and a row of the other. */
 static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
     const smg_tile *c = &k->tiles.items[in->dst];
-    int64_t rows = (smg_tile_rows(k, c) + k->lane_rows - 1) / k->lane_rows;
+    int64_t rows = smg_kernel_product_rows(k, in);
     int64_t columns = smg_tile_registers(k, c) / rows;
     return rows * group_along(k, &k->tiles.items[in->a], in->axes[0]) +
            columns * group_along(k, &k->tiles.items[in->b], in->axes[0]);

@@ -12,14 +12,10 @@
 /* ---- header ---------------------------------------------------------------------------------------- */
 
 static smg_status read_lanes(kernel_reader *r) {
-    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_rows));
-    SMG_TRY(kernel_read_word(r, "x"));
-    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_cols));
-    if (kernel_read_keyword(r, "depth")) SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lane_depth));
-    SMG_TRY(kernel_read_word(r, "vec"));
-    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->vec));
+    SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->lanes));
     SMG_TRY(kernel_read_word(r, "subgroup"));
     SMG_TRY(kernel_read_int(r, 1, MOST_LANES, &r->k->subgroup));
+    r->k->numbered = kernel_read_keyword(r, "numbered");
     return kernel_read_keyword(r, "written") ? kernel_read_int(r, 1, MOST_WRITTEN, &r->k->written) : SMG_OK;
 }
 
@@ -75,8 +71,72 @@ static smg_status read_buffer(kernel_reader *r) {
     return SMG_OK;
 }
 
+static smg_status read_power(kernel_reader *r, int *out_bits) {
+    int64_t value = 0;
+    SMG_TRY(kernel_read_integer(r, 1, INT64_C(1) << (SMG_LAYOUT_LEVEL_BITS - 1), &value));
+    for (*out_bits = 0; (INT64_C(1) << *out_bits) < value;) ++*out_bits;
+    return INT64_C(1) << *out_bits == value ? SMG_OK : kernel_read_fail(r, "a power of two");
+}
+
+/* Does a word of a layout come next? Axes of these names would have to be quoted, and are not read as digits. */
+static bool read_ahead(kernel_reader *r, int from) {
+    static const char *const words[] = {"registers", "lanes", "subgroups", "repeat"};
+    const char *at = r->at;
+    bool found = false;
+    for (int i = from; i < (int)SMG_COUNT_OF(words); i++) found = found || kernel_read_keyword(r, words[i]);
+    r->at = at;
+    return found;
+}
+
+/* axis*count:step, or *count. */
+static smg_status read_digit(kernel_reader *r, smg_layout *layout, smg_layout_level level) {
+    int axis = -1, bits = 0, step = 0;
+    if (!kernel_read_take(r, "*")) {
+        SMG_TRY(kernel_read_axis(r, &axis));
+        SMG_TRY(kernel_read_sign(r, "*"));
+    }
+    SMG_TRY(read_power(r, &bits));
+    if (kernel_read_take(r, ":")) SMG_TRY(read_power(r, &step));
+    if (layout->bits[level] + bits > SMG_LAYOUT_LEVEL_BITS || axis > INT8_MAX)
+        return kernel_read_fail(r, "a layout of fewer bits and axes");
+    for (int i = 0; i < bits; i++)
+        smg_layout_set(layout, level, layout->bits[level], (smg_basis){(int8_t)axis, (int8_t)(step + i)});
+    return SMG_OK;
+}
+
+static smg_status read_repeat(kernel_reader *r, smg_layout *layout) {
+    int axis = 0, times = 0;
+    SMG_TRY(kernel_read_axis(r, &axis));
+    SMG_TRY(kernel_read_sign(r, "*"));
+    SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &times));
+    for (int i = 0; i < layout->axis_count; i++)
+        if (layout->axes[i].axis == axis) layout->axes[i].repeats = times;
+    return SMG_OK;
+}
+
+static smg_status read_layout(kernel_reader *r) {
+    static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
+    smg_layout layout = smg_layout_one();
+    int number = 0, axes[SMG_TILE_AXES * 2], count = 0;
+    SMG_TRY(kernel_read_int(r, r->k->layouts.count, r->k->layouts.count, &number));
+    SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(kernel_read_list(r, (int)SMG_COUNT_OF(axes), axes, &count));
+    for (int i = 0; i < count; i++) smg_layout_add(&layout, SMG_LAYOUT_REGISTER, axes[i], 1);
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
+        if (!kernel_read_keyword(r, words[level])) continue;
+        while (!kernel_read_line_end(r) && !read_ahead(r, level + 1))
+            SMG_TRY(read_digit(r, &layout, (smg_layout_level)level));
+    }
+    if (kernel_read_keyword(r, "repeat"))
+        while (!kernel_read_line_end(r)) SMG_TRY(read_repeat(r, &layout));
+    smg_layout *slot = SMG_ARRAY_PUSH(r->arena, &r->k->layouts);
+    if (!slot) return SMG_MEMORY;
+    *slot = layout;
+    return SMG_OK;
+}
+
 static smg_status read_tile_line(kernel_reader *r) {
-    smg_tile tile = {.kind = SMG_KIND_FLOAT};
+    smg_tile tile = {.kind = SMG_KIND_FLOAT, .layout = -1};
     SMG_TRY(kernel_read_name(r, &tile.name));
     if (kernel_read_keyword(r, "int"))
         tile.kind = SMG_KIND_INT;
@@ -93,6 +153,10 @@ static smg_status read_tile_line(kernel_reader *r) {
     else
         SMG_TRY(kernel_read_word(r, "register"));
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
+    if (tile.residence == SMG_REGISTER) {
+        SMG_TRY(kernel_read_word(r, "layout"));
+        SMG_TRY(kernel_read_int(r, 0, r->k->layouts.count - 1, &tile.layout));
+    }
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
     if (tile.residence == SMG_VIEW) {
         SMG_TRY(kernel_read_word(r, "of"));
@@ -184,6 +248,13 @@ static smg_status read_over(kernel_reader *r, const char *word, smg_instr *instr
     return kernel_read_list(r, SMG_TILE_AXES, instr->axes, &instr->axis_count);
 }
 
+/* over [axes] layout N */
+static smg_status read_laid(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_over(r, "over", instr));
+    SMG_TRY(kernel_read_word(r, "layout"));
+    return kernel_read_int(r, 0, r->k->layouts.count - 1, &instr->layout);
+}
+
 static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
     const char *word = NULL;
     int combine = 0;
@@ -193,7 +264,7 @@ static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
     while (combine < SMG_COMBINE_COUNT && strcmp(smg_combine_word((smg_combine)combine), word) != 0) combine++;
     if (combine == SMG_COMBINE_COUNT) return kernel_read_fail(r, "a combine");
     instr->combine = (smg_combine)combine;
-    SMG_TRY(read_over(r, "over", instr));
+    SMG_TRY(read_laid(r, instr));
     SMG_TRY(kernel_read_word(r, "of"));
     return kernel_read_expr(r, &instr->expr);
 }
@@ -204,7 +275,7 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->a));
     SMG_TRY(kernel_read_sign(r, "*"));
     SMG_TRY(kernel_read_tile(r, &instr->b));
-    SMG_TRY(read_over(r, "over", instr));
+    SMG_TRY(read_laid(r, instr));
     return kernel_read_keyword(r, "unroll") ? kernel_read_int(r, 1, MOST_WRITTEN, &instr->unroll) : SMG_OK;
 }
 
@@ -244,10 +315,10 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_MMA: return read_mma(r, instr);
-    case SMG_I_JOIN: return kernel_read_tile(r, &instr->dst);
+    case SMG_I_JOIN: SMG_TRY(kernel_read_tile(r, &instr->dst)); return read_laid(r, instr);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
-        SMG_TRY(read_over(r, "over", instr));
+        SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);
     case SMG_I_END:
@@ -274,7 +345,7 @@ static smg_status read_instr(kernel_reader *r) {
                 {"spill", SMG_I_SPILL},    {"mma", SMG_I_MMA},       {"join", SMG_I_JOIN},
                 {"store", SMG_I_STORE},    {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
                 {"barrier", SMG_I_BARRIER}};
-    smg_instr instr = {.dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE};
+    smg_instr instr = {.dst = -1, .a = -1, .b = -1, .layout = -1, .expr = SMG_EXPR_NONE};
     size_t row = 0;
     while (row < SMG_COUNT_OF(rows) && !kernel_read_keyword(r, rows[row].word)) row++;
     if (row == SMG_COUNT_OF(rows)) return kernel_read_fail(r, "an instruction");
@@ -294,10 +365,9 @@ static smg_status read_statement(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_status (*read)(kernel_reader *r);
-    } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol},  {"axis", read_axis_line}, {"grid", read_grid},
-                {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access}};
+    } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol}, {"axis", read_axis_line}, {"grid", read_grid},
+                {"layout", read_layout}, {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
-    if (kernel_read_keyword(r, "rows")) return kernel_read_axis(r, &r->k->row_axis);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);
     return kernel_read_fail(r, "a declaration or \"code\"");
@@ -328,8 +398,7 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
     if (!k) return SMG_MEMORY;
     k->arena = arena;
     k->sizes = sizes;
-    k->lane_rows = k->lane_cols = k->lane_depth = k->vec = k->subgroup = 1;
-    k->row_axis = -1;
+    k->lanes = k->subgroup = 1;
     SMG_TRY(smg_exprs_create(arena, &k->exprs));
     kernel_reader r = {.ctx = smg_arena_context(arena), .arena = arena, .k = k, .at = text, .line = 1};
     SMG_TRY(read_lines(&r));

@@ -17,36 +17,58 @@ static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
 
-int smg_kernel_invocations(const smg_kernel *k) {
-    return k->lane_depth * k->lane_rows * k->lane_cols;
-}
-
-int64_t smg_tile_rows(const smg_kernel *k, const smg_tile *tile) {
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] == k->row_axis) return k->axes.items[tile->axis[i]].tile;
-    return 1;
-}
-
-int64_t smg_tile_columns(const smg_kernel *k, const smg_tile *tile) {
-    int64_t columns = 1;
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] != k->row_axis) columns = saturating_mul(columns, k->axes.items[tile->axis[i]].tile);
-    return columns;
-}
-
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile) {
-    return saturating_mul(smg_tile_rows(k, tile), smg_tile_columns(k, tile));
+    int64_t elements = 1;
+    for (int i = 0; i < tile->axis_count; i++) elements = saturating_mul(elements, k->axes.items[tile->axis[i]].tile);
+    return elements;
 }
 
-/* A tile of one column is replicated over the column lanes: one register, whatever vec is. */
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->residence == SMG_STAGING) return ceil_div(smg_tile_elements(k, tile), smg_kernel_invocations(k));
-    if (tile->residence != SMG_REGISTER) return 0;
-    int64_t rows = ceil_div(smg_tile_rows(k, tile), k->lane_rows);
-    int64_t columns = smg_tile_columns(k, tile);
-    if (columns > 1) columns = ceil_div(columns, (int64_t)k->vec * k->lane_cols) * (int64_t)k->vec;
-    return saturating_mul(rows, columns);
+    if (tile->residence == SMG_STAGING) return ceil_div(smg_tile_elements(k, tile), k->lanes);
+    return tile->residence == SMG_REGISTER ? smg_layout_registers(&k->layouts.items[tile->layout]) : 0;
 }
+
+/* ---- layouts ---------------------------------------------------------------------------------------- */
+
+int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
+    for (int i = 0; i < k->layouts.count; i++)
+        if (smg_layout_equal(&k->layouts.items[i], layout)) return i;
+    smg_layout *slot = SMG_ARRAY_PUSH(k->arena, &k->layouts);
+    if (slot == NULL) return -1;
+    *slot = *layout;
+    return k->layouts.count - 1;
+}
+
+const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr) {
+    int number = instr->layout;
+    if (instr->kind == SMG_I_SET) number = k->tiles.items[instr->dst].layout;
+    if (instr->kind == SMG_I_SPILL) number = k->tiles.items[instr->a].layout;
+    return number < 0 ? NULL : &k->layouts.items[number];
+}
+
+static bool listed(const int *axes, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis) return true;
+    return false;
+}
+
+int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_axes[SMG_LAYOUT_AXES]) {
+    const smg_layout *layout = smg_kernel_layout(k, instr);
+    int count = 0;
+    for (int i = 0; layout != NULL && i < layout->axis_count; i++) {
+        int axis = layout->axes[i].axis;
+        bool outer = i == 0 && layout->axis_count > 1;
+        if (instr->kind == SMG_I_REDUCE) outer = !listed(instr->axes, instr->axis_count, axis);
+        if (instr->kind == SMG_I_MMA) {
+            const smg_tile *a = &k->tiles.items[instr->a];
+            outer = listed(a->axis, a->axis_count, axis) && !listed(instr->axes, instr->axis_count, axis);
+        }
+        if (outer) out_axes[count++] = axis;
+    }
+    return count;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
 
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence != SMG_SHARED) return 0;
@@ -77,19 +99,24 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis) {
 }
 
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
-    if (k->lane_cols <= k->subgroup || k->lane_cols == 1) return 0;
-    bool reduces = false;
-    for (int i = 0; i < k->code.count && !reduces; i++) reduces = k->code.items[i].kind == SMG_I_REDUCE;
-    if (!reduces) return 0;
-    int64_t invocations = smg_kernel_invocations(k);
-    return WORD_BYTES * (k->subgroup > 1 ? ceil_div(invocations, k->subgroup) : invocations);
+    int64_t words = 0, whole = k->lanes / k->subgroup;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_REDUCE) continue;
+        uint32_t mask = smg_layout_local_mask(&k->layouts.items[in->layout], in->axes, in->axis_count);
+        uint32_t lanes = (uint32_t)k->subgroup - 1;
+        if ((mask & ~lanes) == 0) continue;
+        int64_t need = k->subgroup > 1 && (mask & lanes) == lanes ? whole : k->lanes;
+        if (need > words) words = need;
+    }
+    return WORD_BYTES * words;
 }
 
 #define JOIN_BYTES 16384
 
 int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
     int64_t registers = smg_tile_registers(k, tile);
-    int64_t most = JOIN_BYTES / (WORD_BYTES * (int64_t)smg_kernel_invocations(k));
+    int64_t most = JOIN_BYTES / (WORD_BYTES * (int64_t)k->lanes);
     if (most < 1) most = 1;
     return registers < most ? registers : most;
 }
@@ -97,11 +124,11 @@ int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
 int64_t smg_kernel_join_bytes(const smg_kernel *k) {
     int64_t most = 0;
     for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].kind != SMG_I_JOIN || k->lane_depth == 1) continue;
+        if (k->code.items[i].kind != SMG_I_JOIN) continue;
         int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[k->code.items[i].dst]);
         if (registers > most) most = registers;
     }
-    return most * WORD_BYTES * smg_kernel_invocations(k);
+    return most * WORD_BYTES * k->lanes;
 }
 
 int64_t smg_kernel_shared_bytes(const smg_kernel *k) {

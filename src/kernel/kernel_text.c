@@ -220,11 +220,6 @@ static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
         smg_size_print(k->sizes, axis->extent, text);
         smg_text_addf(text, " tile %lld%s\n", (long long)axis->tile, axis->grid ? " grid" : "");
     }
-    if (k->row_axis != -1) {
-        smg_text_add(text, "rows ");
-        add_axis(k, text, k->row_axis);
-        smg_text_add(text, "\n");
-    }
     for (int i = 0; i < k->grid.count; i++) {
         smg_text_add(text, i == 0 ? "grid " : ", ");
         add_axis(k, text, k->grid.items[i]);
@@ -252,9 +247,27 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
                       : tile->residence == SMG_VIEW    ? "view"
                                                        : "register");
         add_list(k, text, tile->axis, tile->axis_count);
+        if (tile->residence == SMG_REGISTER) smg_text_addf(text, " layout %d", tile->layout);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
+        smg_text_add(text, "\n");
+    }
+}
+
+static void add_layout_axis(const void *user, int axis, smg_text *text) {
+    add_axis(user, text, axis);
+}
+
+static void add_layouts(const smg_kernel *k, smg_text *text) {
+    for (int i = 0; i < k->layouts.count; i++) {
+        const smg_layout *layout = &k->layouts.items[i];
+        int axes[SMG_LAYOUT_AXES], count = 0;
+        for (; count < layout->axis_count && count < SMG_LAYOUT_AXES; count++) axes[count] = layout->axes[count].axis;
+        smg_text_addf(text, "layout %d = ", i);
+        add_list(k, text, axes, count);
+        smg_text_add(text, " ");
+        smg_layout_print(layout, add_layout_axis, k, text);
         smg_text_add(text, "\n");
     }
 }
@@ -291,6 +304,12 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
     add_expr(k, text, instr->expr);
 }
 
+static void add_over(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    smg_text_add(text, " over ");
+    add_list(k, text, instr->axes, instr->axis_count);
+    smg_text_addf(text, " layout %d", instr->layout);
+}
+
 static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     smg_text_add(text, " walk ");
     add_list(k, text, instr->axes, instr->axis_count);
@@ -309,8 +328,8 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     switch (instr->kind) {
     case SMG_I_SET: add_equals(k, text, instr); break;
     case SMG_I_REDUCE:
-        smg_text_addf(text, " = %s over ", smg_combine_word(instr->combine));
-        add_list(k, text, instr->axes, instr->axis_count);
+        smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
+        add_over(k, text, instr);
         smg_text_add(text, " of ");
         add_expr(k, text, instr->expr);
         break;
@@ -339,20 +358,19 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_tile(k, text, instr->a);
         smg_text_add(text, " * ");
         add_tile(k, text, instr->b);
-        smg_text_add(text, " over ");
-        add_list(k, text, instr->axes, instr->axis_count);
+        add_over(k, text, instr);
         if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
         break;
     case SMG_I_STORE:
-        smg_text_addf(text, "%d over ", instr->a);
-        add_list(k, text, instr->axes, instr->axis_count);
+        smg_text_addf(text, "%d", instr->a);
+        add_over(k, text, instr);
         add_equals(k, text, instr);
         break;
     case SMG_I_LOOP:
         add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
         if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
         break;
-    case SMG_I_JOIN:
+    case SMG_I_JOIN: add_over(k, text, instr); break;
     case SMG_I_END:
     case SMG_I_BARRIER: break;
     }
@@ -380,12 +398,11 @@ static void add_code(const smg_kernel *k, smg_text *text) {
 void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     smg_text_add(text, "kernel ");
     add_name(text, k->name);
-    smg_text_addf(text, "\nlanes %d x %d", k->lane_rows, k->lane_cols);
-    if (k->lane_depth > 1) smg_text_addf(text, " depth %d", k->lane_depth);
-    smg_text_addf(text, " vec %d subgroup %d", k->vec, k->subgroup);
+    smg_text_addf(text, "\nlanes %d subgroup %d%s", k->lanes, k->subgroup, k->numbered ? " numbered" : "");
     if (k->written > 0) smg_text_addf(text, " written %d", k->written);
     smg_text_add(text, "\n");
     add_symbols_and_axes(k, text);
+    add_layouts(k, text);
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);
     add_code(k, text);

@@ -8,16 +8,48 @@ static bool power_of_two(int value) {
 
 static smg_status verify_lanes(const kernel_verifier *v) {
     const smg_kernel *k = v->k;
-    if (k->lane_rows < 1 || k->lane_rows > 4096 || k->lane_cols > 4096 || !power_of_two(k->lane_cols))
-        return KERNEL_WRONG(v, "%d x %d lanes: rows must be 1 to 4096, columns a power of two up to 4096", k->lane_rows,
-                            k->lane_cols);
-    if (k->lane_depth < 1 || k->lane_depth > 64)
-        return KERNEL_WRONG(v, "%d depth lanes: must be 1 to 64", k->lane_depth);
-    if (k->vec < 1 || k->vec > 64 || !power_of_two(k->subgroup))
-        return KERNEL_WRONG(v, "vec %d must be 1 to 64 and subgroup %d a power of two", k->vec, k->subgroup);
-    if (k->row_axis < -1 || k->row_axis >= k->axes.count)
-        return KERNEL_WRONG(v, "row axis %d of %d axes", k->row_axis, k->axes.count);
-    if (k->row_axis == -1 && k->lane_rows != 1) return KERNEL_WRONG(v, "%d row lanes and no row axis", k->lane_rows);
+    if (k->lanes > 4096 || !power_of_two(k->lanes))
+        return KERNEL_WRONG(v, "%d lanes: must be a power of two up to 4096", k->lanes);
+    if (!power_of_two(k->subgroup) || k->subgroup > k->lanes)
+        return KERNEL_WRONG(v, "subgroups of %d in %d lanes: must be a power of two, and no more", k->subgroup,
+                            k->lanes);
+    return SMG_OK;
+}
+
+static smg_status verify_layouts(const kernel_verifier *v) {
+    for (int i = 0; i < v->k->layouts.count; i++) {
+        const smg_layout *layout = &v->k->layouts.items[i];
+        const char *why;
+        if (!smg_layout_valid(layout, &why)) return KERNEL_WRONG(v, "layout %d: %s", i, why);
+        int64_t lanes = smg_layout_numbers(layout, SMG_LAYOUT_LANE);
+        int64_t subgroups = smg_layout_numbers(layout, SMG_LAYOUT_SUBGROUP);
+        if (lanes != v->k->subgroup || lanes * subgroups != v->k->lanes)
+            return KERNEL_WRONG(v, "layout %d has %lld subgroups of %lld lanes, the kernel %d lanes in subgroups of %d",
+                                i, (long long)subgroups, (long long)lanes, v->k->lanes, v->k->subgroup);
+        for (int a = 0; a < layout->axis_count; a++)
+            if (layout->axes[a].axis < 0 || layout->axes[a].axis >= v->k->axes.count)
+                return KERNEL_WRONG(v, "layout %d names axis %d of %d", i, layout->axes[a].axis, v->k->axes.count);
+    }
+    return SMG_OK;
+}
+
+smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count) {
+    if (number < 0 || number >= v->k->layouts.count)
+        return KERNEL_WRONG(v, "%s has layout %d of %d", what, number, v->k->layouts.count);
+    const smg_layout *layout = &v->k->layouts.items[number];
+    for (int i = 0; i < count; i++) {
+        const smg_kaxis *axis = &v->k->axes.items[axes[i]];
+        if (smg_layout_span(layout, axes[i]) < axis->tile)
+            return KERNEL_WRONG(v, "layout %d of %s spans %lld of the %lld elements of axis '%s'", number, what,
+                                (long long)smg_layout_span(layout, axes[i]), (long long)axis->tile, axis->name);
+    }
+    for (int i = 0; i < layout->axis_count; i++) {
+        bool has = false;
+        for (int n = 0; n < count; n++) has = has || axes[n] == layout->axes[i].axis;
+        if (!has)
+            return KERNEL_WRONG(v, "layout %d of %s has axis '%s', which that has not", number, what,
+                                v->k->axes.items[layout->axes[i].axis].name);
+    }
     return SMG_OK;
 }
 
@@ -87,6 +119,8 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
             return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
         if (tile->residence == SMG_VIEW) SMG_TRY(verify_view(v, tile));
+        if (tile->residence == SMG_REGISTER)
+            SMG_TRY(kernel_verify_layout(v, tile->name, tile->layout, tile->axis, tile->axis_count));
         if (tile->memory < 0 || (tile->memory > 0 && (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT)))
             return KERNEL_WRONG(v, "tile '%s' lies on memory %d; only shared tiles of floats share one", tile->name,
                                 tile->memory);
@@ -140,6 +174,7 @@ static smg_status verify_access(const kernel_verifier *v, int number) {
 static smg_status verify_declarations(kernel_verifier *v) {
     SMG_TRY(verify_lanes(v));
     SMG_TRY(verify_axes(v));
+    SMG_TRY(verify_layouts(v));
     SMG_TRY(verify_tiles(v));
     for (int i = 0; i < v->k->accesses.count; i++) SMG_TRY(verify_access(v, i));
     SMG_TRY(verify_leaves(v));

@@ -8,10 +8,10 @@
 #define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES)
 
 typedef struct kernel_tile_state {
-    bool set;     /* has been written as a whole */
-    bool written; /* SHARED: since the last barrier */
-    bool read;    /* SHARED: since the last barrier */
-    bool partial; /* its depth lanes hold parts of a sum */
+    bool set;         /* has been written as a whole */
+    bool written;     /* SHARED: since the last barrier */
+    bool read;        /* SHARED: since the last barrier */
+    uint32_t partial; /* lanes that hold parts of its sums: bits of their number */
 } kernel_tile_state;
 
 typedef struct kernel_verifier {
@@ -28,7 +28,8 @@ typedef struct kernel_verifier {
     /* the instruction at hand */
     int at;
     bool staging;
-    int axis_count; /* what it ranges over */
+    const smg_layout *layout; /* of its elements in lanes; NULL while staging */
+    int axis_count;           /* what it ranges over */
     int axes[KERNEL_SPACE_AXES];
     int visit; /* its number in the walk */
 } kernel_verifier;
@@ -44,6 +45,8 @@ smg_status kernel_verify_bound(const kernel_verifier *v, int axis);
 /* A tile is read, or written as a whole, by the instruction at hand. */
 smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
 smg_status kernel_verify_write_tile(kernel_verifier *v, int tile);
+/* The layout exists, spans these axes and has no others. */
+smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
 smg_status kernel_verify_code(kernel_verifier *v);
 
 #endif

@@ -91,29 +91,45 @@ static bool tile_has(const smg_tile *t, int axis) {
 
 /* ---- one instruction -------------------------------------------------------------------------------- */
 
+/* The instruction's layout covers its axes, and its result lies where the lanes that make it can write it. */
+static smg_status check_layout(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst) {
+    SMG_TRY(kernel_verify_layout(v, "the instruction", instr->layout, v->axes, v->axis_count));
+    v->layout = &v->k->layouts.items[instr->layout];
+    if (dst != NULL && !smg_layout_readable(&v->k->layouts.items[dst->layout], v->layout))
+        return KERNEL_WRONG(v, "the result '%s' lies in other lanes than layout %d makes it in", dst->name,
+                            instr->layout);
+    return SMG_OK;
+}
+
 static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    v->layout = &v->k->layouts.items[dst->layout];
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     return kernel_verify_write_tile(v, instr->dst);
 }
 
+/* Subgroups exchange through words in a row: what they differ by is one run of bits. */
+static bool is_run(uint32_t mask) {
+    while (mask != 0 && (mask & 1) == 0) mask >>= 1;
+    return (mask & (mask + 1)) == 0;
+}
+
 static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    if (smg_tile_columns(v->k, dst) != 1)
-        return KERNEL_WRONG(v, "the result '%s' of a reduction has %lld columns", dst->name,
-                            (long long)smg_tile_columns(v->k, dst));
     if (dst->kind == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
         return KERNEL_WRONG(v, "the result '%s' of a reduction is bool, or combine %d does not exist", dst->name,
                             (int)instr->combine);
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     if (instr->axis_count == 0) return KERNEL_WRONG(v, "a reduction into '%s' over no axis", dst->name);
-    if (v->k->row_axis >= 0 && has_axis(instr->axes, instr->axis_count, v->k->row_axis))
-        return KERNEL_WRONG(v, "a reduction over the row axis '%s'", axis_name(v, v->k->row_axis));
+    SMG_TRY(check_layout(v, instr, dst));
+    uint32_t mask = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    if (v->k->subgroup > 1 && !is_run(mask / (uint32_t)v->k->subgroup))
+        return KERNEL_WRONG(v, "a reduction into '%s' over subgroups that are no run of bits", dst->name);
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     if (instr->accumulate) SMG_TRY(kernel_verify_read_tile(v, instr->dst));
@@ -197,10 +213,11 @@ static smg_status check_view(const kernel_verifier *v, const smg_tile *t) {
     return SMG_OK;
 }
 
-/* A factor of a product: every contracted axis, and beyond those only rows (a) or dst's columns (b). */
-static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool rows) {
+/* A factor of a product: every contracted axis, and beyond those only axes of the result that the other has not. */
+static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool left) {
     bool view = tile >= 0 && tile < v->k->tiles.count && v->k->tiles.items[tile].residence == SMG_VIEW;
-    SMG_TRY(check_tile(v, rows ? "the left factor" : "the right factor", tile, view ? SMG_VIEW : SMG_SHARED));
+    const char *side = left ? "left" : "right";
+    SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, view ? SMG_VIEW : SMG_SHARED));
     const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
     for (int i = 0; i < instr->axis_count; i++)
         if (!tile_has(t, instr->axes[i]))
@@ -208,13 +225,21 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     for (int i = 0; i < t->axis_count; i++) {
         int axis = t->axis[i];
         if (has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;
-        if (!tile_has(dst, axis) || (axis == v->k->row_axis) != rows)
-            return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", rows ? "left" : "right", t->name,
-                                axis_name(v, axis));
+        if (!tile_has(dst, axis) || (!left && tile_has(&v->k->tiles.items[instr->a], axis)))
+            return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", side, t->name, axis_name(v, axis));
     }
     if (t->kind != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
     if (view) return check_view(v, t);
     return kernel_verify_read_tile(v, tile);
+}
+
+/* Lanes that share out k are copies of each other otherwise: the upper bits of a lane's number. */
+static smg_status check_shares(const kernel_verifier *v, const smg_instr *instr) {
+    uint32_t mask = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    if (mask != 0 && (((mask | (mask - 1)) != (uint32_t)v->k->lanes - 1) || !is_run(mask)))
+        return KERNEL_WRONG(v, "the lanes that share out axis '%s' are not the upper ones",
+                            axis_name(v, instr->axes[0]));
+    return SMG_OK;
 }
 
 static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
@@ -224,31 +249,44 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     if (instr->axis_count == 0 || dst->kind != SMG_KIND_FLOAT)
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
+    SMG_TRY(check_layout(v, instr, dst));
+    SMG_TRY(check_shares(v, instr));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
-    v->tiles[instr->dst].partial = false; /* more may be added to what is not joined yet */
+    uint32_t shares = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    uint32_t *partial = &v->tiles[instr->dst].partial;
+    if (*partial != 0 && *partial != shares)
+        return KERNEL_WRONG(v, "the partial sums of '%s' lie in other lanes already", dst->name);
+    *partial = 0; /* more may be added to what is not joined yet */
     SMG_TRY(kernel_verify_read_tile(v, instr->dst));
-    v->tiles[instr->dst].partial = v->k->lane_depth > 1;
+    *partial = shares;
     return kernel_verify_write_tile(v, instr->dst);
 }
 
 static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
-    if (v->tiles[instr->dst].set && v->tiles[instr->dst].partial) {
-        v->tiles[instr->dst].partial = false;
-        return SMG_OK;
-    }
-    return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums", v->k->tiles.items[instr->dst].name);
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    if (instr->axis_count != 1 || instr->axes[0] < 0 || instr->axes[0] >= v->k->axes.count)
+        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes, not one", dst->name, instr->axis_count);
+    v->axes[v->axis_count++] = instr->axes[0]; /* its loop may be closed */
+    SMG_TRY(check_layout(v, instr, dst));
+    uint32_t shares = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    if (!v->tiles[instr->dst].set || shares == 0 || v->tiles[instr->dst].partial != shares)
+        return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums in those lanes", dst->name);
+    v->tiles[instr->dst].partial = 0;
+    return SMG_OK;
 }
 
 /* What is written out at once is a whole part of the tile's k, in whole groups. */
 static smg_status check_unroll(const kernel_verifier *v, const smg_instr *instr) {
     int group = smg_kernel_product_group(v->k, instr);
-    int64_t depth = smg_kernel_product_depth(v->k, instr), part = (int64_t)instr->unroll * v->k->lane_depth;
+    int64_t depth = smg_kernel_product_depth(v->k, instr), lanes = smg_kernel_product_lanes(v->k, instr);
+    int64_t part = instr->unroll * lanes;
     if (instr->unroll == 0 || instr->unroll == group) return SMG_OK;
     if (instr->unroll > 0 && instr->unroll % group == 0 && depth % part == 0) return SMG_OK;
-    return KERNEL_WRONG(v, "%d of %lld k are written out at once, in groups of %d by %d lanes", instr->unroll,
-                        (long long)depth, group, v->k->lane_depth);
+    return KERNEL_WRONG(v, "%d of %lld k are written out at once, in groups of %d by %lld lanes", instr->unroll,
+                        (long long)depth, group, (long long)lanes);
 }
 
 /* Does the access tell the elements of the axis apart? */
@@ -285,6 +323,7 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
     if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
         return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(check_layout(v, instr, NULL));
     for (int i = 0; i < access->axis_count; i++) {
         SMG_TRY(kernel_verify_bound(v, access->axis[i]));
         if (k->axes.items[access->axis[i]].tile > 1 && !has_axis(v->axes, v->axis_count, access->axis[i]))

@@ -109,28 +109,11 @@ static smg_status check_axes(const kernel_verifier *v, const char *what, int num
     return SMG_OK;
 }
 
-/* The axes that decide the column lane, in order. */
-static int columns_of(const smg_kernel *k, const int *axes, int count, int *out_axes) {
-    int columns = 0;
-    for (int i = 0; i < count; i++)
-        if (axes[i] != k->row_axis && k->axes.items[axes[i]].tile > 1) out_axes[columns++] = axes[i];
-    return columns;
-}
-
-/* An element must be read by the lane that owns it: same rows; no columns, or the same in order. */
+/* An element must be read in the lane that owns it. */
 static smg_status check_owner(const kernel_verifier *v, const smg_tile *tile) {
-    const smg_kernel *k = v->k;
-    int own[SMG_TILE_AXES], here[KERNEL_SPACE_AXES];
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] == k->row_axis && k->lane_rows > 1 && !in_space(v, k->row_axis))
-            return KERNEL_WRONG(v, "register tile '%s' has rows, the instruction has none", tile->name);
-    int own_count = columns_of(k, tile->axis, tile->axis_count, own);
-    int here_count = columns_of(k, v->axes, v->axis_count, here);
-    bool same = own_count == here_count;
-    for (int i = 0; same && i < own_count; i++) same = own[i] == here[i];
-    if (own_count == 0 || same) return SMG_OK;
-    return KERNEL_WRONG(v, "register tile '%s' has %d of the instruction's %d column axes, or in another order",
-                        tile->name, own_count, here_count);
+    if (smg_layout_readable(&v->k->layouts.items[tile->layout], v->layout)) return SMG_OK;
+    return KERNEL_WRONG(v, "register tile '%s' (layout %d) lies in other lanes than the instruction's elements",
+                        tile->name, tile->layout);
 }
 
 static smg_status check_leaf(kernel_verifier *v, int number) {

@@ -20,7 +20,7 @@ static smg_layout_axis *found_or_new(smg_layout *layout, int axis) {
     for (int i = 0; i < layout->axis_count; i++)
         if (layout->axes[i].axis == axis) return &layout->axes[i];
     if (layout->axis_count >= SMG_LAYOUT_AXES) return NULL;
-    layout->axes[layout->axis_count] = (smg_layout_axis){.axis = axis, .repeats = 1};
+    layout->axes[layout->axis_count] = (smg_layout_axis){.axis = (int16_t)axis, .repeats = 1};
     return &layout->axes[layout->axis_count++];
 }
 
@@ -36,7 +36,7 @@ void smg_layout_set(smg_layout *layout, smg_layout_level level, int bit, smg_bas
     layout->basis[level][bit] = basis;
     if (basis.axis < 0) return;
     smg_layout_axis *a = found_or_new(layout, basis.axis);
-    if (a != NULL && a->bits <= basis.bit) a->bits = basis.bit + 1;
+    if (a != NULL && a->bits <= basis.bit) a->bits = (int16_t)(basis.bit + 1);
 }
 
 void smg_layout_add(smg_layout *layout, smg_layout_level level, int axis, int64_t count) {
@@ -116,6 +116,14 @@ uint32_t smg_layout_mask(const smg_layout *layout, smg_layout_level level, int a
     return mask;
 }
 
+uint32_t smg_layout_local_mask(const smg_layout *layout, const int *axes, int count) {
+    uint32_t mask = 0;
+    for (int i = 0; i < count; i++)
+        mask |= smg_layout_mask(layout, SMG_LAYOUT_LANE, axes[i]) |
+                smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, axes[i]) << layout->bits[SMG_LAYOUT_LANE];
+    return mask;
+}
+
 int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
     const smg_layout_axis *a = find(layout, axis);
     if (a == NULL) return 1;
@@ -123,6 +131,12 @@ int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
     for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++)
         if (layout->basis[SMG_LAYOUT_REGISTER][i].axis == axis) count *= 2;
     return count;
+}
+
+int64_t smg_layout_registers_over(const smg_layout *layout, const int *axes, int count) {
+    int64_t registers = 1;
+    for (int i = 0; i < count; i++) registers *= smg_layout_registers_along(layout, axes[i]);
+    return registers;
 }
 
 /* Which block of the axis the register's number is in. */
@@ -189,9 +203,9 @@ bool smg_layout_equal(const smg_layout *a, const smg_layout *b) {
 
 int smg_layout_digits(const smg_layout *layout, smg_layout_level level, smg_layout_digit *out_digits) {
     const smg_basis *b = layout->basis[level];
-    int count = 0;
-    for (int i = 0, next; i < layout->bits[level]; i = next) {
-        for (next = i + 1; next < layout->bits[level]; next++)
+    int bits = layout->bits[level] < SMG_LAYOUT_LEVEL_BITS ? layout->bits[level] : SMG_LAYOUT_LEVEL_BITS, count = 0;
+    for (int i = 0, next; i < bits; i = next) {
+        for (next = i + 1; next < bits; next++)
             if (b[next].axis != b[i].axis || (b[i].axis >= 0 && b[next].bit != b[next - 1].bit + 1)) break;
         int64_t step = b[i].axis < 0 ? 0 : (int64_t)1 << b[i].bit;
         out_digits[count++] = (smg_layout_digit){b[i].axis, (int64_t)1 << i, (int64_t)1 << (next - i), step};
@@ -213,8 +227,16 @@ smg_layout_digit smg_layout_repeats(const smg_layout *layout, int axis) {
     return digit;
 }
 
-void smg_layout_print(const smg_layout *layout, const char *(*name)(const void *user, int axis), const void *user,
-                      smg_text *text) {
+static void print_digit(const smg_layout_digit *digit, void (*add_axis)(const void *user, int axis, smg_text *text),
+                        const void *user, smg_text *text) {
+    smg_text_add(text, " ");
+    if (digit->axis >= 0) add_axis(user, digit->axis, text);
+    smg_text_addf(text, "*%lld", (long long)digit->count);
+    if (digit->step > 1) smg_text_addf(text, ":%lld", (long long)digit->step);
+}
+
+void smg_layout_print(const smg_layout *layout, void (*add_axis)(const void *user, int axis, smg_text *text),
+                      const void *user, smg_text *text) {
     static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
     smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
     const char *space = "";
@@ -223,17 +245,14 @@ void smg_layout_print(const smg_layout *layout, const char *(*name)(const void *
         if (count == 0) continue;
         smg_text_addf(text, "%s%s", space, words[level]);
         space = " ";
-        for (int i = 0; i < count; i++) {
-            const char *axis = digits[i].axis < 0 ? "" : name(user, digits[i].axis);
-            smg_text_addf(text, " %s*%lld", axis, (long long)digits[i].count);
-            if (digits[i].step > 1) smg_text_addf(text, ":%lld", (long long)digits[i].step);
-        }
+        for (int i = 0; i < count; i++) print_digit(&digits[i], add_axis, user, text);
     }
     bool repeats = false;
     for (int i = 0; i < layout->axis_count; i++) {
         if (layout->axes[i].repeats == 1) continue;
         if (!repeats) smg_text_addf(text, "%srepeat", space);
         repeats = true;
-        smg_text_addf(text, " %s*%d", name(user, layout->axes[i].axis), layout->axes[i].repeats);
+        smg_layout_digit times = {.axis = layout->axes[i].axis, .count = layout->axes[i].repeats, .step = 1};
+        print_digit(&times, add_axis, user, text);
     }
 }

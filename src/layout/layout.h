@@ -36,9 +36,9 @@ typedef struct smg_basis {
 } smg_basis;
 
 typedef struct smg_layout_axis {
-    int axis;
-    int bits;    /* of a coordinate inside the block */
-    int repeats; /* blocks */
+    int16_t axis;
+    int16_t bits; /* of a coordinate inside the block */
+    int repeats;  /* blocks */
 } smg_layout_axis;
 
 typedef struct smg_layout {
@@ -73,8 +73,11 @@ bool smg_layout_has(const smg_layout *layout, int axis);
 int64_t smg_layout_span(const smg_layout *layout, int axis);
 /* Bits of the level's number that lie on the axis (-1: that are replicated). */
 uint32_t smg_layout_mask(const smg_layout *layout, smg_layout_level level, int axis);
-/* Registers that differ along the axis. */
+/* Bits of a lane's number in the workgroup (subgroups above lanes) that lie on any of the axes (-1: are replicated). */
+uint32_t smg_layout_local_mask(const smg_layout *layout, const int *axes, int count);
+/* Registers that differ along the axis; along any of several axes. */
 int64_t smg_layout_registers_along(const smg_layout *layout, int axis);
+int64_t smg_layout_registers_over(const smg_layout *layout, const int *axes, int count);
 /* The coordinate along the axis of what the place holds. */
 int64_t smg_layout_coordinate(const smg_layout *layout, int axis, int64_t reg, int64_t lane, int64_t subgroup);
 /* The part of it that one level's number decides; parts of different levels are added up. */
@@ -141,8 +144,8 @@ void smg_layout_turn(const smg_layout *layout, int axis, int64_t by, uint32_t ou
 /* ---- text ------------------------------------------------------------------------------------------ */
 
 /* "registers i3*4 i2*2:8 lanes i3*8:4 *2 subgroups i2*4 repeat i3*3": digits from the lowest bit on, `axis*count:step`
- * (step 1 is left out, no axis: replicated); `name` gives an axis's name. */
-void smg_layout_print(const smg_layout *layout, const char *(*name)(const void *user, int axis), const void *user,
-                      smg_text *text);
+ * (step 1 is left out, no axis: replicated). `add_axis` adds an axis's name. */
+void smg_layout_print(const smg_layout *layout, void (*add_axis)(const void *user, int axis, smg_text *text),
+                      const void *user, smg_text *text);
 
 #endif

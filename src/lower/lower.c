@@ -195,12 +195,8 @@ static smg_status start(lowering *l, const char *name) {
     *k = (smg_kernel){.name = name,
                       .arena = l->arena,
                       .sizes = l->g->sizes,
-                      .lane_rows = l->s->lane_rows,
-                      .lane_cols = l->s->lane_cols,
-                      .lane_depth = l->s->lane_depth,
-                      .vec = l->s->vec,
-                      .subgroup = l->s->subgroup,
-                      .row_axis = l->s->row_axis};
+                      .lanes = l->s->lane_rows * l->s->lane_cols * l->s->lane_depth,
+                      .subgroup = l->s->subgroup};
     SMG_TRY(smg_exprs_create(l->arena, &k->exprs));
     for (int i = 0; i < SMG_SPACE_NODES; i++) {
         l->node[i] = (lnode){.value = SMG_EXPR_NONE,
@@ -242,7 +238,7 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, cons
     if (l->refused == NULL) {
         SMG_TRY(assemble(l));
         SMG_TRY(drop_tiles(l));
-        lower_layout(k);
+        SMG_TRY(lower_distribute(k, l->s));
         if (l->s->reuse) SMG_TRY(lower_memory(l));
         SMG_TRY(lower_barriers(l));
         SMG_TRY(kernel_live_keep(k));

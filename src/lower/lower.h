@@ -17,9 +17,21 @@
 smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name, smg_text *why,
                             smg_kernel **out_kernel, const char **out_refused);
 
+/* How the lanes of a workgroup are dealt out: lane = (depth * rows + row) * cols + column, or woven in products. */
+typedef struct smg_lane_grid {
+    int rows, cols; /* lanes */
+    int depth;      /* lanes that share out the contraction of products; for everything else they are copies */
+    int vec;        /* neighbouring columns a lane owns */
+    int row_axis;   /* distributed over row lanes; -1 */
+    int subgroup;
+    bool numbered; /* lanes are known by their subgroup: a subgroup is one row lane */
+} smg_lane_grid;
+/* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
+smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
+
 /* Gives a lowered program the lanes and tile sizes of another schedule, one that leads to the same program otherwise,
  * and lays the right operands of its products out for them (lower_layout.c). */
-void smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
+smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
 
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
  * possible: smg_kernel_operations tells. Not part of lowering, because it depends on the sizes of tiles. */

@@ -8,7 +8,7 @@ static smg_axis_set folded(const smg_snode *n) {
 }
 
 smg_instr lower_blank(smg_instr_kind kind) {
-    return (smg_instr){.kind = kind, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = ""};
+    return (smg_instr){.kind = kind, .dst = -1, .a = -1, .b = -1, .layout = -1, .expr = SMG_EXPR_NONE, .note = ""};
 }
 
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {

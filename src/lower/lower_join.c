@@ -2,16 +2,19 @@
  * behind the outermost loop that adds to them, before anything reads them. */
 #include "lower/lower_internal.h"
 
-static bool adds_to(const lowering *l, int from, int to, int tile) {
+/* A product in the stretch that adds to the tile; NULL. */
+static const smg_instr *adds_to(const lowering *l, int from, int to, int tile) {
     for (int i = from; i < to; i++) {
-        if (l->body.items[i].kind == SMG_I_MMA && l->body.items[i].dst == tile) return true;
+        if (l->body.items[i].kind == SMG_I_MMA && l->body.items[i].dst == tile) return &l->body.items[i];
     }
-    return false;
+    return NULL;
 }
 
-static smg_status insert_join(lowering *l, int at, int tile) {
+static smg_status insert_join(lowering *l, int at, const smg_instr *product) {
     smg_instr join = lower_blank(SMG_I_JOIN);
-    join.dst = tile;
+    join.dst = product->dst;
+    join.axis_count = product->axis_count;
+    memcpy(join.axes, product->axes, sizeof join.axes);
     join.note = "the depth lanes' parts";
     return lower_insert(l, at, join);
 }
@@ -20,8 +23,9 @@ static smg_status insert_join(lowering *l, int at, int tile) {
 static smg_status join_stretch(lowering *l, int from, int *to) {
     int tiles = l->k->tiles.count, end = *to;
     for (int t = tiles - 1; t >= 0; t--) {
-        if (!adds_to(l, from, end, t)) continue;
-        SMG_TRY(insert_join(l, end, t));
+        const smg_instr *product = adds_to(l, from, end, t);
+        if (product == NULL) continue;
+        SMG_TRY(insert_join(l, end, product));
         ++*to;
     }
     return SMG_OK;

@@ -12,13 +12,13 @@ static const smg_instr *filled_by(const smg_kernel *k, int tile) {
     return NULL;
 }
 
-/* The axis along which a lane owns runs of `vec` columns; -1 when the runs do not come out even. */
+/* The axis along which a lane owns runs of columns; -1 when it owns none, or they do not come out even. */
 static int run_axis(const smg_kernel *k, const smg_tile *result) {
-    if (k->vec == 1) return -1;
-    for (int i = result->axis_count - 1; i >= 0; i--) {
-        int axis = result->axis[i];
-        if (axis == k->row_axis || k->axes.items[axis].tile == 1) continue;
-        return k->axes.items[axis].tile % k->vec == 0 ? axis : -1;
+    const smg_layout *layout = &k->layouts.items[result->layout];
+    for (int i = 0; i < layout->axis_count; i++) {
+        int axis = layout->axes[i].axis;
+        int64_t run = smg_layout_run(layout, axis);
+        if (run > 1) return k->axes.items[axis].tile % run == 0 ? axis : -1;
     }
     return -1;
 }
@@ -31,7 +31,7 @@ static void move_last(int *axes, int count, int axis) {
     axes[count - 1] = axis;
 }
 
-void lower_layout(smg_kernel *k) {
+static void order_operands(smg_kernel *k) {
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
@@ -44,11 +44,20 @@ void lower_layout(smg_kernel *k) {
     }
 }
 
-void smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
-    k->lane_rows = schedule->lane_rows;
-    k->lane_cols = schedule->lane_cols;
-    k->lane_depth = schedule->lane_depth;
-    k->vec = schedule->vec;
+smg_status lower_distribute(smg_kernel *k, const smg_schedule *s) {
+    smg_lane_grid grid = {.rows = s->lane_rows,
+                          .cols = s->lane_cols,
+                          .depth = s->lane_depth,
+                          .vec = s->vec,
+                          .row_axis = s->row_axis,
+                          .subgroup = s->subgroup,
+                          .numbered = s->direct};
+    SMG_TRY(smg_kernel_distribute(k, &grid));
+    order_operands(k);
+    return SMG_OK;
+}
+
+smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = schedule->tile[a];
-    lower_layout(k);
+    return lower_distribute(k, schedule);
 }

@@ -50,7 +50,8 @@ static int64_t most_products(const smg_target *t, int64_t sums) {
 /* There is no barrier inside a product, so the driver may read ahead over all that is written out. */
 static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *product) {
     int64_t group = smg_kernel_product_group(k, product), depth = smg_kernel_product_depth(k, product);
-    int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]), stride = group * k->lane_depth;
+    int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]);
+    int64_t stride = group * smg_kernel_product_lanes(k, product);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t most = views ? VIEW_PRODUCTS : most_products(t, sums);
     product->unroll = (int)group;

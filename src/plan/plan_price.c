@@ -87,12 +87,12 @@ typedef struct walk {
     double work;    /* multiply-add slots */
     double flops;   /* useful, x2 */
     double barriers;
-    double sums;  /* independent sums that a lane of a product works on */
-    double waits; /* seconds one workgroup waits for loads and shared reads, one after the other */
-    int loads;    /* of the instruction at hand */
-    bool walks;   /* all invocations walk over its elements, whatever lanes they are */
-    bool staged;  /* since the last barrier something was staged */
-    bool fetched; /* a first slice was fetched in front of the next loop */
+    double sums;              /* independent sums that a lane of a product works on */
+    double waits;             /* seconds one workgroup waits for loads and shared reads, one after the other */
+    const smg_layout *layout; /* of the instruction at hand; NULL where all invocations walk over its elements */
+    int loads;                /* of the instruction at hand */
+    bool staged;              /* since the last barrier something was staged */
+    bool fetched;             /* a first slice was fetched in front of the next loop */
     open_loop loops[16];
     int depth;
 } walk;
@@ -110,14 +110,16 @@ static double steps_of(const walk *w, int axis) {
 /* Neighbouring lanes that read or write less than this side by side leave the rest of what memory moves at once. */
 #define WHOLE_RUN 64.0
 
-/* How often more is moved than asked for: lanes lie over columns, so a narrow block of lanes cuts runs short. */
+/* How often more is moved than asked for: a narrow block of lanes cuts runs short. */
 static double short_runs(const walk *w, const smg_access *a) {
     smg_size one = smg_size_const(w->k->sizes, 1);
-    double run = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type) * w->k->vec * w->k->lane_cols;
-    if (w->walks || run >= WHOLE_RUN || !smg_target_switches_lanes(w->t)) return 1;
-    for (int i = 0; i < a->axis_count; i++)
-        if (a->stride[i] == one && a->axis[i] != w->k->row_axis && w->k->axes.items[a->axis[i]].tile > 1)
-            return pow(WHOLE_RUN / run, 0.75);
+    if (w->layout == NULL || !smg_target_switches_lanes(w->t)) return 1;
+    for (int i = 0; i < a->axis_count; i++) {
+        if (a->stride[i] != one || !smg_layout_has(w->layout, a->axis[i])) continue;
+        double run = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type) *
+                     (double)smg_layout_neighbours(w->layout, a->axis[i]);
+        return run >= WHOLE_RUN ? 1 : pow(WHOLE_RUN / run, 0.75);
+    }
     return 1;
 }
 
@@ -143,13 +145,6 @@ static void count_leaf(void *user, int leaf) {
     walk *w = user;
     const smg_kleaf *f = &w->k->leaves.items[leaf];
     if (f->what == SMG_KLEAF_LOAD) count_access(w, &w->k->accesses.items[f->index], false);
-}
-
-/* Slots that an elementwise instruction over `axes` takes, lanes and registers rounded up. */
-static double slots(const walk *w, const int *axes, int count) {
-    smg_tile tile = {.residence = SMG_REGISTER, .axis_count = count};
-    for (int i = 0; i < count; i++) tile.axis[i] = axes[i];
-    return (double)smg_tile_registers(w->k, &tile) * smg_kernel_invocations(w->k);
 }
 
 /* A tile that takes another one's value is the same registers. */
@@ -180,22 +175,17 @@ static double count_loads(walk *w, const smg_instr *in) {
     return w->cost->load * loads * (alone ? 0.25 : 1.0);
 }
 
+/* Slots that an elementwise instruction takes, lanes and registers rounded up. */
+static double slots(const walk *w, const smg_instr *in) {
+    if (w->layout == NULL) return (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    return (double)smg_layout_registers(w->layout) * w->k->lanes;
+}
+
 static void count_map(walk *w, const smg_instr *in) {
-    int axes[SMG_TILE_AXES * 2], count = 0;
-    if (in->dst >= 0) {
-        const smg_tile *t = &w->k->tiles.items[in->dst];
-        for (int i = 0; i < t->axis_count; i++) axes[count++] = t->axis[i];
-    }
-    bool walks = in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH;
-    for (int i = 0; in->kind != SMG_I_SET && !walks && i < in->axis_count; i++) {
-        if (count < 2 * SMG_TILE_AXES) axes[count++] = in->axes[i];
-    }
-    double elements = slots(w, axes, count);
-    if (walks) elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
-    w->walks = walks;
-    double cost = smg_expr_cost(w->k->exprs, in->expr);
+    double elements = slots(w, in), cost = smg_expr_cost(w->k->exprs, in->expr);
     double loads = in->kind == SMG_I_SET || in->kind == SMG_I_REDUCE ? count_loads(w, in) : 0;
-    cost = walks ? w->cost->stage * (cost + 3.0) : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + loads;
+    cost = w->layout == NULL ? w->cost->stage * (cost + 3.0)
+                             : w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + loads;
     w->work += elements * cost * w->trips * w->workgroups;
     w->flops += 2.0 * elements * smg_expr_cost(w->k->exprs, in->expr) * w->trips * w->workgroups;
     smg_expr_leaves(w->k->exprs, in->expr, count_leaf, w);
@@ -203,11 +193,12 @@ static void count_map(walk *w, const smg_instr *in) {
 
 static void count_reduce(walk *w, const smg_instr *in) {
     count_map(w, in);
-    double rows = (double)smg_tile_rows(w->k, &w->k->tiles.items[in->dst]) / w->k->lane_rows;
-    double exchanges = log2((double)w->k->lane_cols), hops = exchanges * w->cost->hop * (rows < 1 ? 1 : rows);
+    double results = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]), exchanges = 0;
+    uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
+    if (mask >= (uint32_t)w->k->subgroup) w->barriers += 2.0 * w->trips;
+    for (; mask != 0; mask &= mask - 1) exchanges += 1;
     w->waits += w->trips * exchanges * w->cost->reduce_wait;
-    w->work += hops * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
-    if (w->k->lane_cols > w->k->subgroup) w->barriers += 2.0 * w->trips;
+    w->work += exchanges * w->cost->hop * results * w->k->lanes * w->trips * w->workgroups;
 }
 
 /* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
@@ -223,9 +214,11 @@ static double bank_conflicts(int64_t stride) {
 /* What a lane's reads of the right operand cost for one k; bank conflicts take their turns. */
 static double column_reads(const walk *w, const smg_tile *tile, int k_axis, double columns) {
     int last = tile->axis[tile->axis_count - 1];
-    int64_t run = w->k->axes.items[last].tile + tile->pad;
-    if (smg_tile_runs_along(w->k, tile, k_axis)) return columns * w->cost->depth_word * bank_conflicts(run * w->k->vec);
-    return columns * (w->k->vec % 4 == 0 && run % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
+    int64_t row = w->k->axes.items[last].tile + tile->pad, run = 1;
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] != k_axis) run *= smg_layout_run(w->layout, tile->axis[i]);
+    if (smg_tile_runs_along(w->k, tile, k_axis)) return columns * w->cost->depth_word * bank_conflicts(row * run);
+    return columns * (run % 4 == 0 && row % 4 == 0 ? w->cost->column_word : w->cost->lone_word);
 }
 
 /* Sums that vector registers hold beside the factors; more of them pass through memory for every k. */
@@ -246,14 +239,14 @@ static double factor_reads(walk *w, const smg_instr *in, double rows, double col
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, c);
-    double rows = ceil((double)smg_tile_rows(w->k, c) / w->k->lane_rows), cols = registers / rows;
-    double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / w->k->lane_depth);
+    double rows = (double)smg_kernel_product_rows(w->k, in), cols = registers / rows;
+    double depth = ceil((double)w->k->axes.items[in->axes[0]].tile / (double)smg_kernel_product_lanes(w->k, in));
     double reads = factor_reads(w, in, rows, cols);
     double products = rows * cols;
     w->sums = fmax(w->sums, products);
     w->waits += w->trips * depth * w->t->load_latency * w->cost->product_wait;
-    w->work += (products * w->cost->product + reads) * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
-    w->flops += 2.0 * products * depth * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->work += (products * w->cost->product + reads) * depth * w->k->lanes * w->trips * w->workgroups;
+    w->flops += 2.0 * products * depth * w->k->lanes * w->trips * w->workgroups;
 }
 
 /* Lanes that reach half of a core's rate, as a share of what it can hold, and the sums that stand for another lane. */
@@ -281,7 +274,7 @@ static void end_loop(walk *w) {
 static void count_join(walk *w, const smg_instr *in) {
     const smg_tile *tile = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, tile);
-    w->work += w->cost->join * registers * smg_kernel_invocations(w->k) * w->trips * w->workgroups;
+    w->work += w->cost->join * registers * w->k->lanes * w->trips * w->workgroups;
     w->barriers += 3.0 * w->trips * ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
 }
 
@@ -298,6 +291,7 @@ static void count_fetch(walk *w, const smg_instr *in) {
 }
 
 static void step(walk *w, const smg_instr *in) {
+    w->layout = smg_kernel_layout(w->k, in);
     switch (in->kind) {
     case SMG_I_LOOP: begin_loop(w, in); break;
     case SMG_I_END: end_loop(w); break;
@@ -314,7 +308,6 @@ static void step(walk *w, const smg_instr *in) {
             w->cost->put * w->trips * w->workgroups * (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
         break;
     case SMG_I_STORE:
-        w->walks = false;
         w->stored += count_access(w, &w->k->accesses.items[in->a], false);
         count_map(w, in);
         break;
@@ -343,7 +336,7 @@ static bool fits(const smg_kernel *k, const smg_target *t, smg_price *price, con
 /* Workgroups that share one core, hide each other's waits and keep its memory busy: bounded by lanes, shared memory
  * and registers, to which the driver's compiler adds its own: some for every kernel and about one an instruction. */
 static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price, const unit_costs *cost) {
-    double lanes = (double)smg_kernel_invocations(k);
+    double lanes = (double)k->lanes;
     double by_lanes = floor((double)t->core_lanes / lanes);
     double by_shared = price->shared_bytes > 0 ? floor((double)t->shared_core / (double)price->shared_bytes) : 8;
     double registers = (double)price->registers + (double)k->code.count + cost->registers;
@@ -370,7 +363,7 @@ bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     double cores = (double)t->cores, waves = ceil(w.workgroups / cores);
     double balance = w.workgroups / (waves * cores); /* share of the cores that work */
     double together = fmin(waves, residents(k, t, out_price, cost));
-    double lanes = smg_kernel_invocations(k) * together;
+    double lanes = k->lanes * together;
     double arithmetic = 2.0 * w.work / (t->fma_rate * balance * busy_share(&w, lanes));
     /* Half the cores, half full, saturate memory. */
     double share = fmin(1.0, 2.0 * balance) * fmin(1.0, lanes / (0.5 * (double)t->core_lanes));

@@ -140,7 +140,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.kernel != NULL) {
-        smg_kernel_retile(program.kernel, s);
+        SMG_TRY(smg_kernel_retile(program.kernel, s));
         smg_kernel_unroll(program.kernel, t->p->target);
         if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused) &&
             within_budget(t, s, &price, &refused)) {

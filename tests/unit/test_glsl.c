@@ -38,19 +38,30 @@ typedef struct lanes {
 
 /* ---- building kernels ----------------------------------------------------------------------------- */
 
-static smg_kernel *kernel_new(smg_arena *arena, const char *name, lanes l) {
+static smg_kernel *kernel_new(smg_arena *arena, const char *name) {
     smg_kernel *k = SMG_ARENA_NEW(arena, smg_kernel);
     k->name = name;
     k->arena = arena;
     assert_int_equal(smg_sizes_create(arena, &k->sizes), SMG_OK);
     assert_int_equal(smg_exprs_create(arena, &k->exprs), SMG_OK);
-    k->lane_rows = l.rows;
-    k->lane_cols = l.cols;
-    k->lane_depth = 1;
-    k->vec = l.vec;
-    k->subgroup = l.subgroup;
-    k->row_axis = -1;
     return k;
+}
+
+/* Layouts by rows and columns, for a kernel that is complete. */
+static smg_kernel *dealt(smg_kernel *k, lanes l, int depth, int row_axis, bool numbered) {
+    smg_lane_grid grid = {.rows = l.rows,
+                          .cols = l.cols,
+                          .depth = depth,
+                          .vec = l.vec,
+                          .subgroup = l.subgroup,
+                          .row_axis = row_axis,
+                          .numbered = numbered};
+    assert_int_equal(smg_kernel_distribute(k, &grid), SMG_OK);
+    return k;
+}
+
+static smg_kernel *distributed(smg_kernel *k, lanes l, int depth, int row_axis) {
+    return dealt(k, l, depth, row_axis, false);
 }
 
 static smg_size size_of(smg_kernel *k, const char *text) {
@@ -128,7 +139,7 @@ static smg_expr number(smg_kernel *k, double value) {
 
 static smg_instr *instr(smg_kernel *k, smg_instr_kind kind, int dst, smg_expr expr, int count, ...) {
     smg_instr *i = SMG_ARRAY_PUSH(k->arena, &k->code);
-    *i = (smg_instr){.kind = kind, .dst = dst, .a = -1, .b = -1, .expr = expr, .axis_count = count};
+    *i = (smg_instr){.kind = kind, .dst = dst, .a = -1, .b = -1, .layout = -1, .expr = expr, .axis_count = count};
     va_list list;
     va_start(list, count);
     for (int n = 0; n < count; n++) i->axes[n] = va_arg(list, int);
@@ -144,9 +155,8 @@ static void plain(smg_kernel *k, smg_instr_kind kind) {
 
 /* y[m, n] = x * erf(x) + tanh(x) / (1 + pow(x, 3)^2) + mod(iota, 7), ragged in both axes. */
 static smg_kernel *elementwise(smg_arena *arena, lanes l, smg_type type) {
-    smg_kernel *k = kernel_new(arena, "elementwise", l);
+    smg_kernel *k = kernel_new(arena, "elementwise");
     int m = axis(k, "m", "s+1", 2 * l.rows + 1, true), n = axis(k, "n", "45", 24, true);
-    k->row_axis = m;
     int x = buffer(k, "x", type, "45*s+45", false), y = buffer(k, "y.out", SMG_TYPE_F32, "45*s+45", true);
     int from = access(k, x, 2, m, "45", n, "1"), to = access(k, y, 2, m, "45", n, "1");
     int t = tile(k, "value", SMG_REGISTER, 0, 2, m, n);
@@ -160,14 +170,13 @@ static smg_kernel *elementwise(smg_arena *arena, lanes l, smg_type type) {
     value = make2(k, SMG_PRIM_ADD, value, make2(k, SMG_PRIM_DIV, make1(k, SMG_PRIM_TANH, v), below));
     instr(k, SMG_I_SET, t, make2(k, SMG_PRIM_ADD, value, rest), 2, m, n)->note = "all of it \\";
     instr(k, SMG_I_STORE, -1, of_tile(k, t), 2, m, n)->a = to;
-    return k;
+    return distributed(k, l, 1, m);
 }
 
 /* y = exp(x - max) / sum(exp(x - max)) of each row, the maximum and the sum carried along a loop. */
 static smg_kernel *row_loop(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "row_loop", l);
+    smg_kernel *k = kernel_new(arena, "row_loop");
     int m = axis(k, "m", "s", 2 * l.rows, true), n = axis(k, "n", "3*s+2", 2 * l.cols * l.vec, false);
-    k->row_axis = m;
     int x = buffer(k, "x", SMG_TYPE_F32, "3*s*s+2*s", false);
     int y = buffer(k, "y", SMG_TYPE_F32, "3*s*s+2*s", true);
     int from = access(k, x, 2, m, "3*s+2", n, "1"), to = access(k, y, 2, m, "3*s+2", n, "1");
@@ -192,15 +201,14 @@ static smg_kernel *row_loop(smg_arena *arena, lanes l) {
     instr(k, SMG_I_SET, value, load(k, from), 0);
     instr(k, SMG_I_STORE, -1, make2(k, SMG_PRIM_DIV, exp_x, of_tile(k, sum)), 2, m, n)->a = to;
     plain(k, SMG_I_END);
-    return k;
+    return distributed(k, l, 1, m);
 }
 
 /* c[m, n] = sum over k of a[m, k] * b[k, n], then through shared memory once more (SPILL). */
 static smg_kernel *product(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "product", l);
+    smg_kernel *k = kernel_new(arena, "product");
     int m = axis(k, "m", "2*s+1", 4 * l.rows, true), n = axis(k, "n", "50", 2 * l.cols * l.vec, true);
     int d = axis(k, "k", "s+30", 12, false);
-    k->row_axis = m;
     int a = buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(s+30)", false);
     int b = buffer(k, "b", SMG_TYPE_F32, "50*s+1500", false);
     int c = buffer(k, "c", SMG_TYPE_F32, "100*s+50", true);
@@ -221,15 +229,14 @@ static smg_kernel *product(smg_arena *arena, lanes l) {
     instr(k, SMG_I_SPILL, ts, SMG_EXPR_NONE, 0)->a = tc;
     plain(k, SMG_I_BARRIER);
     instr(k, SMG_I_STORE, -1, of_tile(k, ts), 2, m, n)->a = to;
-    return k;
+    return distributed(k, l, 1, m);
 }
 
 /* c[m, g, n] = sum over k of a[m, k] * b[k, g, n], both read where they lie; ragged rows. */
 static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "viewed_product", l);
+    smg_kernel *k = kernel_new(arena, "viewed_product");
     int m = axis(k, "m", "2*s+1", 3 * l.rows, true), g = axis(k, "g", "2", 2, false);
     int n = axis(k, "n", "16", 16, false), d = axis(k, "k", "36", 4, false);
-    k->row_axis = m;
     int a = buffer(k, "a", SMG_TYPE_F32, "72*s+36", false), b = buffer(k, "b", SMG_TYPE_F32, "1152", false);
     int c = buffer(k, "c", SMG_TYPE_F32, "64*s+32", true);
     int from_a = access(k, a, 2, m, "36", d, "1"), from_b = access(k, b, 3, d, "32", g, "16", n, "1");
@@ -245,7 +252,7 @@ static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
     mma->b = tb;
     plain(k, SMG_I_END);
     instr(k, SMG_I_STORE, -1, of_tile(k, tc), 3, m, g, n)->a = to;
-    return k;
+    return dealt(k, l, 1, m, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
 }
 
 static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
@@ -256,13 +263,11 @@ static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr
 }
 
 /* c[m, n] = sum over k of a[m, k] * b[n, k]: runs along k in 16-byte groups, slices fetched one step ahead, the
- * contraction over three depth lanes, their sums joined. */
+ * contraction over four lanes, their sums joined. */
 static smg_kernel *deep_product(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "deep_product", l);
-    k->lane_depth = 3;
+    smg_kernel *k = kernel_new(arena, "deep_product");
     int m = axis(k, "m", "2*s+1", 2 * l.rows, true), n = axis(k, "n", "50", l.cols * l.vec, true);
     int d = axis(k, "k", "4*s+32", 24, false);
-    k->row_axis = m;
     int a = buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(4*s+32)", false);
     int b = buffer(k, "b", SMG_TYPE_F32, "200*s+1600", false);
     int c = buffer(k, "c", SMG_TYPE_F32, "100*s+50", true);
@@ -286,16 +291,15 @@ static smg_kernel *deep_product(smg_arena *arena, lanes l) {
     mma->b = tb;
     plain(k, SMG_I_BARRIER);
     plain(k, SMG_I_END);
-    instr(k, SMG_I_JOIN, tc, SMG_EXPR_NONE, 0);
+    instr(k, SMG_I_JOIN, tc, SMG_EXPR_NONE, 1, d);
     instr(k, SMG_I_STORE, -1, of_tile(k, tc), 2, m, n)->a = to;
-    return k;
+    return distributed(k, l, 4, m);
 }
 
 /* y[m, n] = x[m, n] + w[n], rows as long as s+3: whether four neighbours are one aligned group is known at run time. */
 static smg_kernel *strided(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "strided", l);
+    smg_kernel *k = kernel_new(arena, "strided");
     int m = axis(k, "m", "5", 2 * l.rows, true), n = axis(k, "n", "s+3", 2 * l.cols * 4, true);
-    k->row_axis = m;
     int x = buffer(k, "x", SMG_TYPE_F32, "5*s+15", false), v = buffer(k, "w", SMG_TYPE_F32, "s+3", false);
     int y = buffer(k, "y", SMG_TYPE_F32, "5*s+15", true);
     int from = access(k, x, 2, m, "s+3", n, "1"), from_w = access(k, v, 1, n, "1");
@@ -303,14 +307,13 @@ static smg_kernel *strided(smg_arena *arena, lanes l) {
     int t = tile(k, "x", SMG_REGISTER, 0, 2, m, n);
     instr(k, SMG_I_SET, t, load(k, from), 2, m, n);
     instr(k, SMG_I_STORE, -1, make2(k, SMG_PRIM_ADD, of_tile(k, t), load(k, from_w)), 2, m, n)->a = to;
-    return k;
+    return distributed(k, l, 1, m);
 }
 
 /* y[i, d] = table[id[i], d]. */
 static smg_kernel *gather(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "gather", l);
+    smg_kernel *k = kernel_new(arena, "gather");
     int i = axis(k, "i", "s", l.rows, true), d = axis(k, "d", "20", 20, false);
-    k->row_axis = i;
     int id = buffer(k, "id", SMG_TYPE_I64, "s", false);
     int table = buffer(k, "table", SMG_TYPE_F32, "100", false), y = buffer(k, "y", SMG_TYPE_F32, "20*s", true);
     int ids = access(k, id, 1, i, "1"), rows = access(k, table, 1, d, "1"), to = access(k, y, 2, i, "20", d, "1");
@@ -318,16 +321,15 @@ static smg_kernel *gather(smg_arena *arena, lanes l) {
     k->accesses.items[rows].index_stride = size_of(k, "20");
     k->accesses.items[rows].index_limit = size_of(k, "5");
     instr(k, SMG_I_STORE, -1, load(k, rows), 2, i, d)->a = to;
-    return k;
+    return distributed(k, l, 1, i);
 }
 
 /* y[m] = sum over h, d of x[m, h, d] * w[d], h and d both in columns. */
 static smg_kernel *columns(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "columns", l);
+    smg_kernel *k = kernel_new(arena, "columns");
     int m = axis(k, "m", "s", l.rows, true), h = axis(k, "h", "3", 4, false);
     int d = axis(k, "d", "min(s,40)", 64, false);
     smg_size_symbol_set_max(k->sizes, 0, 1000);
-    k->row_axis = m;
     int x = buffer(k, "x", SMG_TYPE_F32, "120*s", false), v = buffer(k, "w", SMG_TYPE_F32, "40", false);
     int y = buffer(k, "y", SMG_TYPE_F32, "s", true);
     int from = access(k, x, 3, m, "120", h, "40", d, "1"), from_w = access(k, v, 1, d, "1");
@@ -337,7 +339,7 @@ static smg_kernel *columns(smg_arena *arena, lanes l) {
     smg_instr *reduce = instr(k, SMG_I_REDUCE, sum, make2(k, SMG_PRIM_MUL, load(k, from), of_tile(k, weight)), 2, h, d);
     reduce->combine = SMG_COMBINE_ADD;
     instr(k, SMG_I_STORE, -1, of_tile(k, sum), 1, m)->a = to;
-    return k;
+    return distributed(k, l, 1, m);
 }
 
 /* ---- compiling and running ------------------------------------------------------------------------ */
@@ -673,13 +675,14 @@ static void test_long_columns(void **state) {
         smg_text text;
         assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
         smg_text_init(&text, f->ctx);
-        smg_kernel *k = kernel_new(arena, "long", (lanes){1, 32, 1, 32});
+        smg_kernel *k = kernel_new(arena, "long");
         int d = axis(k, "d", extents[i], i == 0 ? 64 : 65536, false);
         int from = access(k, buffer(k, "x", SMG_TYPE_F32, extents[i], false), 1, d, "1");
         int to = access(k, buffer(k, "y", SMG_TYPE_F32, "1", true), 0);
         int sum = tile(k, "sum", SMG_REGISTER, 0, 0);
         instr(k, SMG_I_REDUCE, sum, load(k, from), 1, d)->combine = SMG_COMBINE_ADD;
         instr(k, SMG_I_STORE, -1, of_tile(k, sum), 0)->a = to;
+        distributed(k, (lanes){1, 32, 1, 32}, 1, -1);
         smg_kernel_unroll(k, &target);
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(strstr(smg_text_cstr(&text), "[[dont_unroll]]") != NULL, i == 1);

@@ -59,33 +59,35 @@ static void assert_prints_back(const char *text) {
 /* ---- programs --------------------------------------------------------------------------------------- */
 
 static const char elementwise[] = "kernel squares\n"
-                                  "lanes 1 x 8 vec 1 subgroup 8\n"
+                                  "lanes 8 subgroup 8\n"
                                   "axis i = 100 tile 24 grid\n"
                                   "grid i\n"
+                                  "layout 0 = [i] lanes i*8 repeat i*3\n"
                                   "buffer x f32 [100] value 0\n"
                                   "buffer y f32 [100] value 1 written\n"
-                                  "tile t float register [i]\n"
+                                  "tile t float register [i] layout 0\n"
                                   "access 0 = x at [0] i*[1]\n"
                                   "access 1 = y at [0] i*[1]\n"
                                   "code\n"
                                   "  set t = load(0)  # kept\n"
-                                  "  store 1 over [i] = add(%1:mul(t, t), mul(%1, 0.5))\n";
+                                  "  store 1 over [i] layout 0 = add(%1:mul(t, t), mul(%1, 0.5))\n";
 
 /* Rows of exp(x - max) / sum, one pass with a running maximum, a second to write. */
 static const char online[] = "kernel online\n"
-                             "lanes 2 x 8 vec 2 subgroup 4\n"
+                             "lanes 16 subgroup 4\n"
                              "symbol s <= 4096\n"
                              "symbol n <= 4096\n"
                              "axis q = s tile 3 grid\n"
                              "axis k = n tile 32\n"
-                             "rows q\n"
                              "grid q\n"
+                             "layout 0 = [q] registers q*2:2 lanes *4 subgroups *2 q*2\n"
+                             "layout 1 = [q, k] registers k*2 k*2:16 q*2:2 lanes k*4:2 subgroups k*2:8 q*2\n"
                              "buffer x f32 [s*n] value 0\n"
                              "buffer y f32 [s*n] value 1 written\n"
-                             "tile max float register [q]\n"
-                             "tile old float register [q]\n"
-                             "tile sum float register [q]\n"
-                             "tile e float register [q, k]\n"
+                             "tile max float register [q] layout 0\n"
+                             "tile old float register [q] layout 0\n"
+                             "tile sum float register [q] layout 0\n"
+                             "tile e float register [q, k] layout 1\n"
                              "access 0 = x at [0] q*[n] k*[1]\n"
                              "access 1 = y at [0] q*[n] k*[1]\n"
                              "code\n"
@@ -93,27 +95,28 @@ static const char online[] = "kernel online\n"
                              "  set sum = 0\n"
                              "  loop k  # update-then-aggregate\n"
                              "    set old = max\n"
-                             "    accumulate max = max over [k] of load(0)\n"
+                             "    accumulate max = max over [k] layout 1 of load(0)\n"
                              "    set sum = mul(sum, exp(sub(old, max)))\n"
-                             "    accumulate sum = add over [k] of exp(sub(load(0), max))\n"
+                             "    accumulate sum = add over [k] layout 1 of exp(sub(load(0), max))\n"
                              "  end\n"
                              "  loop k\n"
                              "    set e = exp(sub(load(0), max))\n"
-                             "    store 1 over [q, k] = div(e, sum)\n"
+                             "    store 1 over [q, k] layout 1 = div(e, sum)\n"
                              "  end\n";
 
 static const char product[] = "kernel product\n"
-                              "lanes 4 x 4 vec 1 subgroup 1\n"
+                              "lanes 16 subgroup 1\n"
                               "symbol m\n"
                               "axis i = m tile 8 grid\n"
                               "axis j = 21 tile 8 grid\n"
                               "axis k = 19 tile 4\n"
-                              "rows i\n"
                               "grid i, j\n"
+                              "layout 0 = [i, j] registers j*2:4 i*2:4 subgroups j*4 i*4\n"
+                              "layout 1 = [i, j, k] registers j*2:4 i*2:4 k*4 subgroups j*4 i*4\n"
                               "buffer a f32 [19*m] value 0\n"
                               "buffer b f32 [399] value 1\n"
                               "buffer c f32 [21*m] value 2 written\n"
-                              "tile acc float register [i, j]\n"
+                              "tile acc float register [i, j] layout 0\n"
                               "tile sa float shared [i, k] pad 1\n"
                               "tile sb float shared [k, j]\n"
                               "access 0 = a at [0] i*[19] k*[1]\n"
@@ -125,42 +128,43 @@ static const char product[] = "kernel product\n"
                               "    stage sa walk [i, k] = load(0)\n"
                               "    stage sb walk [k, j] = load(1)\n"
                               "    barrier\n"
-                              "    mma acc += sa * sb over [k]\n"
+                              "    mma acc += sa * sb over [k] layout 1\n"
                               "    barrier\n"
                               "  end\n"
-                              "  store 2 over [i, j] = acc\n";
+                              "  store 2 over [i, j] layout 0 = acc\n";
 
-static const char gather[] = "kernel gather\n"
-                             "lanes 2 x 4 vec 1 subgroup 4\n"
-                             "symbol s\n"
-                             "axis t = s tile 2 grid\n"
-                             "axis d = 5 tile 8\n"
-                             "rows t\n"
-                             "grid t\n"
-                             "buffer ids i64 [s] value 0\n"
-                             "buffer table f32 [35] value 1\n"
-                             "buffer y f32 [5*s] value 2 written\n"
-                             "access 0 = ids at [0] t*[1]\n"
-                             "access 1 = table at [0] d*[1] : index*[5] below [7] of "
-                             "select(lt(load(0), 0i), add(load(0), 7i), load(0))\n"
-                             "access 2 = y at [0] t*[5] d*[1]\n"
-                             "access 3 = - at [0] t*[1]\n"
-                             "code\n"
-                             "  store 2 over [t, d] = add(load(1), to_float(iota(3)))\n";
+static const char gather[] =
+    "kernel gather\n"
+    "lanes 8 subgroup 4\n"
+    "symbol s\n"
+    "axis t = s tile 2 grid\n"
+    "axis d = 5 tile 8\n"
+    "grid t\n"
+    "layout 0 = [t, d] registers d*2:4 lanes d*4 subgroups t*2\n"
+    "buffer ids i64 [s] value 0\n"
+    "buffer table f32 [35] value 1\n"
+    "buffer y f32 [5*s] value 2 written\n"
+    "access 0 = ids at [0] t*[1]\n"
+    "access 1 = table at [0] d*[1] : index*[5] below [7] of select(lt(load(0), 0i), add(load(0), 7i), load(0))\n"
+    "access 2 = y at [0] t*[5] d*[1]\n"
+    "access 3 = - at [0] t*[1]\n"
+    "code\n"
+    "  store 2 over [t, d] layout 0 = add(load(1), to_float(iota(3)))\n";
 
 /* A register tile spilled in another order, a size in a value, booleans, quoted and repeated names. */
 static const char mixed[] = "kernel \"mixed bag\"\n"
-                            "lanes 2 x 2 vec 1 subgroup 2\n"
+                            "lanes 4 subgroup 2\n"
                             "symbol s <= 16\n"
                             "axis q = s tile 16\n"
                             "axis \"k k\" = 3 tile 4\n"
-                            "rows q\n"
+                            "layout 0 = [q, \"k k\"] registers \"k k\"*2:2 q*8:2 lanes \"k k\"*2 subgroups q*2\n"
+                            "layout 1 = [q] registers q*8:2 lanes *2 subgroups q*2\n"
                             "buffer \"in \\\"x\\\"\" f32 [3*s] value 0\n"
                             "buffer flag bool [3] value 1\n"
                             "buffer y f32 [s] value 2 written\n"
-                            "tile \"true\" float register [q, \"k k\"]\n"
+                            "tile \"true\" float register [q, \"k k\"] layout 0\n"
                             "tile back float shared [\"k k\", q] pad 3\n"
-                            "tile r float register [q]\n"
+                            "tile r float register [q] layout 1\n"
                             "access 0 = \"in \\\"x\\\"\" at [0] q*[3] \"k k\"*[1]\n"
                             "access 1 = flag at [0] \"k k\"*[1]\n"
                             "access 2 = y at [0] q*[1]\n"
@@ -168,8 +172,8 @@ static const char mixed[] = "kernel \"mixed bag\"\n"
                             "  set \"true\" = select(load(1), load(0), mul(fsize(2*s+1), 0.25))\n"
                             "  spill back = \"true\"\n"
                             "  barrier\n"
-                            "  reduce r = min over [\"k k\"] of back\n"
-                            "  store 2 over [q] = select(lt(r, -inf), nan, r)\n";
+                            "  reduce r = min over [\"k k\"] layout 0 of back\n"
+                            "  store 2 over [q] layout 1 = select(lt(r, -inf), nan, r)\n";
 
 static void test_text(void **state) {
     (void)state;
@@ -316,9 +320,9 @@ static void test_shape(void **state) {
     bench b;
     open_verified(&b, online);
     const smg_tile *e = &b.k->tiles.items[3], *sum = &b.k->tiles.items[2];
-    assert_int_equal(smg_kernel_invocations(b.k), 16);
-    assert_int_equal(smg_tile_rows(b.k, e), 3);
-    assert_int_equal(smg_tile_columns(b.k, e), 32);
+    assert_int_equal(b.k->lanes, 16);
+    assert_int_equal(smg_layout_registers_along(&b.k->layouts.items[e->layout], 0), 2);
+    assert_int_equal(smg_layout_registers_along(&b.k->layouts.items[e->layout], 1), 4);
     assert_int_equal(smg_tile_elements(b.k, e), 96);
     assert_int_equal(smg_tile_registers(b.k, e), 2 * 4);
     assert_int_equal(smg_tile_registers(b.k, sum), 2);
@@ -354,17 +358,30 @@ static void test_broken_text(void **state) {
     assert_unreadable("kernel x\n", "line 2: expected \"code\"");
     assert_unreadable("kernel x\naxe i = 1\n", "line 2: expected a declaration");
     assert_unreadable("kernel x\naxis i = 4 tile 0\n", "line 2: 0 is outside [1,");
-    assert_unreadable("kernel x\nlanes 1 x 99999\n", "99999 is outside");
+    assert_unreadable("kernel x\nlanes 99999\n", "99999 is outside");
     assert_unreadable("kernel x\naxis i = 4 tile 4 5\n", "expected the end of the line before \"5\"");
     assert_unreadable("kernel x\ntile t float register [i]\n", "the name of an axis");
     assert_unreadable("kernel x\ntile \"t\n", "a quoted name that ends");
     assert_unreadable("kernel x\ncode\n  set t = 1\n", "the name of a tile");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = foo(1)\n", "a primitive");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = %1\n", "the definition of a label");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = %1:neg(%1)\n", "the definition of a label");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = add(1)\n", "expected ,");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = 1e\n", "an expression");
-    assert_unreadable("kernel x\ntile t float register []\ncode\n  set t = load(0)\n", "0 is outside [0, -1]");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = foo(1)\n",
+                      "a primitive");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = %1\n",
+                      "the definition of a label");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = %1:neg(%1)\n",
+                      "the definition of a label");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = add(1)\n",
+                      "expected ,");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = 1e\n",
+                      "an expression");
+    assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = load(0)\n",
+                      "0 is outside [0, -1]");
+    assert_unreadable("kernel x\ntile t float register []\n", "expected layout");
+    assert_unreadable("kernel x\ntile t float register [] layout 0\n", "0 is outside [0, -1]");
+    assert_unreadable("kernel x\nlayout 1 = []\n", "1 is outside [0, 0]");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*3\n", "a power of two");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*4:3\n", "a power of two");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes j*4\n", "the name of an axis");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes *524288 *524288\n", "fewer bits");
     assert_unreadable("kernel x\naccess 1 = - at [0]\n", "1 is outside [0, 0]");
 }
 

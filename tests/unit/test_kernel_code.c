@@ -12,16 +12,17 @@
 
 /* A product of 16 rows and 8 columns a lane, over 64 of k in slices of 16. */
 static const char product[] = "kernel product\n"
-                              "lanes 4 x 8 vec 1 subgroup 8\n"
+                              "lanes 32 subgroup 8\n"
                               "axis i = 64 tile 64 grid\n"
                               "axis j = 64 tile 64 grid\n"
                               "axis k = 64 tile 16\n"
-                              "rows i\n"
                               "grid i, j\n"
+                              "layout 0 = [i, j] registers j*8:8 i*16:4 lanes j*8 subgroups i*4\n"
+                              "layout 1 = [i, j, k] registers j*8:8 i*16:4 k*16 lanes j*8 subgroups i*4\n"
                               "buffer a f32 [4096] value 0\n"
                               "buffer b f32 [4096] value 1\n"
                               "buffer y f32 [4096] value 2 written\n"
-                              "tile acc float register [i, j]\n"
+                              "tile acc float register [i, j] layout 0\n"
                               "tile va float view [i, k] of 0\n"
                               "tile vb float view [k, j] of 1\n"
                               "access 0 = a at [0] i*[64] k*[1]\n"
@@ -30,30 +31,31 @@ static const char product[] = "kernel product\n"
                               "code\n"
                               "  set acc = 0\n"
                               "  loop k\n"
-                              "    mma acc += va * vb over [k]\n"
+                              "    mma acc += va * vb over [k] layout 1\n"
                               "  end\n"
-                              "  store 2 over [i, j] = acc\n";
+                              "  store 2 over [i, j] layout 0 = acc\n";
 
 /* Sums of rows, 64 elements in slices of 16. */
 static const char rows[] = "kernel rows\n"
-                           "lanes 4 x 8 vec 1 subgroup 8\n"
+                           "lanes 32 subgroup 8\n"
                            "axis i = 16 tile 16 grid\n"
                            "axis k = 64 tile 16\n"
-                           "rows i\n"
                            "grid i\n"
+                           "layout 0 = [i, k] registers k*2:8 i*4:4 lanes k*8 subgroups i*4\n"
+                           "layout 1 = [i] registers i*4:4 lanes *8 subgroups i*4\n"
                            "buffer a f32 [1024] value 0\n"
                            "buffer y f32 [16] value 1 written\n"
-                           "tile p float register [i, k]\n"
-                           "tile r float register [i]\n"
+                           "tile p float register [i, k] layout 0\n"
+                           "tile r float register [i] layout 1\n"
                            "access 0 = a at [0] i*[64] k*[1]\n"
                            "access 1 = y at [0] i*[1]\n"
                            "code\n"
                            "  set r = 0\n"
                            "  loop k\n"
                            "    set p = load(0)\n"
-                           "    accumulate r = add over [k] of p\n"
+                           "    accumulate r = add over [k] layout 0 of p\n"
                            "  end\n"
-                           "  store 1 over [i] = r\n";
+                           "  store 1 over [i] layout 1 = r\n";
 
 static smg_instr *first(const smg_kernel *k, smg_instr_kind kind) {
     for (int i = 0; i < k->code.count; i++)
@@ -109,6 +111,8 @@ static void test_product_budget(void **state) {
     assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 4); /* its sums are many already */
     assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, -1);
     f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
+    smg_lane_grid grid = {.rows = 4, .cols = 8, .depth = 1, .vec = 1, .row_axis = 0, .subgroup = 8};
+    assert_int_equal(smg_kernel_distribute(f.k, &grid), SMG_OK);
     int last = 16; /* fewer sums: all of k; then less of it, and never nothing */
     for (int64_t budget = 2000; budget > 0; budget -= 50) {
         target.code_budget = budget;
@@ -151,8 +155,8 @@ static void test_text(void **state) {
     (void)state;
     check_text(rows, INT64_MAX, "loop k unroll\n");
     check_text(rows, 1, "loop k rolled\n");
-    check_text(product, INT64_MAX, "over [k] unroll 4\n");
-    check_text(product, 1, "over [k] unroll 1\n");
+    check_text(product, INT64_MAX, "over [k] layout 1 unroll 4\n");
+    check_text(product, 1, "over [k] layout 1 unroll 1\n");
 }
 
 int main(void) {

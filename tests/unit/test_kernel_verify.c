@@ -13,26 +13,31 @@
 #include "support/kernel_bench.h"
 
 static const char good[] = "kernel good\n"
-                           "lanes 4 x 4 vec 1 subgroup 1\n"
+                           "lanes 16 subgroup 1\n"
                            "symbol m <= 1024\n"
                            "axis i = m tile 8 grid\n"
                            "axis j = 21 tile 8 grid\n"
                            "axis k = m tile 4\n"
                            "axis l = 3 tile 4\n"
-                           "rows i\n"
                            "grid i, j\n"
+                           "layout 0 = [i, j] registers j*2:4 i*2:4 subgroups j*4 i*4\n"
+                           "layout 1 = [i] registers i*2:4 subgroups *4 i*4\n"
+                           "layout 2 = [i, k] registers i*2:4 subgroups k*4 i*4\n"
+                           "layout 3 = [i, l] registers i*2:4 subgroups l*4 i*4\n"
+                           "layout 4 = [i, j, k] registers j*2:4 i*2:4 k*4 subgroups j*4 i*4\n"
+                           "layout 5 = [i, j, l] registers j*2:4 i*2:4 l*4 subgroups j*4 i*4\n"
                            "buffer a f32 [m*m] value 0\n"
                            "buffer b f32 [21*m] value 1\n"
                            "buffer c f32 [21*m] value 2 written\n"
                            "buffer n i32 [21*m] value 3\n"
                            "buffer y f32 [21*m] value 4 written\n"
-                           "tile acc float register [i, j]\n"
-                           "tile r float register [i]\n"
-                           "tile p float register [i, k]\n"
-                           "tile w float register [i, l]\n"
+                           "tile acc float register [i, j] layout 0\n"
+                           "tile r float register [i] layout 1\n"
+                           "tile p float register [i, k] layout 2\n"
+                           "tile w float register [i, l] layout 3\n"
                            "tile sa float shared [i, k] pad 1\n"
                            "tile sb float shared [k, j]\n"
-                           "tile flag bool register [i]\n"
+                           "tile flag bool register [i] layout 1\n"
                            "access 0 = a at [0] i*[m] k*[1]\n"
                            "access 1 = b at [0] k*[21] j*[1]\n"
                            "access 2 = c at [0] i*[21] j*[1]\n"
@@ -44,17 +49,17 @@ static const char good[] = "kernel good\n"
                            "  set acc = 0\n"
                            "  set r = load(4)\n"
                            "  set w = r\n"
-                           "  reduce r = max over [l] of w\n"
+                           "  reduce r = max over [l] layout 3 of w\n"
                            "  loop k\n"
                            "    set p = load(0)\n"
-                           "    accumulate r = add over [k] of p\n"
+                           "    accumulate r = add over [k] layout 2 of p\n"
                            "    spill sa = p\n"
                            "    stage sb walk [j, k] = load(1)\n"
                            "    barrier\n"
-                           "    mma acc += sa * sb over [k]\n"
+                           "    mma acc += sa * sb over [k] layout 4\n"
                            "    barrier # last\n"
                            "  end\n"
-                           "  store 2 over [i, j] = mul(acc, r)\n";
+                           "  store 2 over [i, j] layout 0 = mul(acc, r)\n";
 
 typedef struct spoilt {
     const char *from, *to, *sentence;
@@ -62,15 +67,26 @@ typedef struct spoilt {
 
 static const spoilt rows[] = {
     /* lanes and grid */
-    {"lanes 4 x 4", "lanes 4 x 6", "columns a power of two"},
-    {"rows i\n", "", "4 row lanes and no row axis"},
-    {"subgroup 1", "subgroup 3", "subgroup 3"},
+    {"lanes 16", "lanes 12", "must be a power of two up to 4096"},
+    {"lanes 16", "lanes 32", "layout 0 has 16 subgroups of 1 lanes, the kernel 32 lanes in subgroups of 1"},
+    {"subgroup 1", "subgroup 3", "subgroups of 3 in 16 lanes"},
     {"grid i, j", "grid i", "axis 'j' is a grid axis and stands 0 times"},
     {"grid i, j", "grid i, j, j", "stands 2 times"},
     {"grid i, j", "grid i, j, k", "axis 'k' is not a grid axis"},
-    {"register [i, j]", "register [i, j] pad 2", "only shared tiles"},
-    {"register [i, j]", "register [i, j] memory 1", "only shared tiles of floats share one"},
+    {"[i, j] layout 0\ntile", "[i, j] layout 0 pad 2\ntile", "only shared tiles"},
+    {"[i, j] layout 0\ntile", "[i, j] layout 0 memory 1\ntile", "only shared tiles of floats share one"},
     {"register [i, j]", "register [i, i]", "names axis 'i' twice"},
+    /* layouts */
+    {"[i, j] registers j*2:4 i*2:4", "[i, j] registers j*2:4 i*2:2", "two bits of a layout set the same coordinate"},
+    {"[i] registers i*2:4", "[i] registers i*2:8", "no bit of a layout sets some coordinate bit of an axis"},
+    {"subgroups *4 i*4", "subgroups i*4 *4", "register tile 'r' (layout 1) lies in other lanes"},
+    {"subgroups l*4 i*4", "subgroups l*2 *2 i*4", "spans 2 of the 4 elements of axis 'l'"},
+    {"register [i] layout 1\ntile p", "register [i] layout 2\ntile p", "has axis 'k', which that has not"},
+    {"r = max over [l] layout 3", "r = max over [l] layout 0", "spans 1 of the 4 elements of axis 'l'"},
+    {"subgroups l*4 i*4", "subgroups i*4 l*4", "register tile 'r' (layout 1) lies in other lanes"},
+    {"k*4 subgroups j*4 i*4", "subgroups j*4 k*4", "no bit of a layout sets some coordinate bit of an axis"},
+    {"k*4 subgroups j*4 i*4", "k*4 subgroups i*4 j*4",
+     "the result 'acc' lies in other lanes than layout 4 makes it in"},
     /* loops */
     {"  end\n", "", "the loop over axis 'k' has no end"},
     {"  loop k\n", "", "an end without a loop"},
@@ -79,7 +95,7 @@ static const spoilt rows[] = {
     {"  loop k\n", "  set p = 0\n  loop k\n", "axis 'k' has up to 1024 elements, its tile 4, and no loop"},
     {"mul(acc, r)", "mul(acc, to_float(size(m)))", ""},
     {"axis l = 3 tile 4", "axis l = m tile 4", "axis 'l' has up to 1024 elements"},
-    {"  store 2", "  loop k\n  accumulate r = add over [k] of p\n  end\n  store 2", "tile 'p' is read before"},
+    {"  store 2", "  loop k\n  accumulate r = add over [k] layout 2 of p\n  end\n  store 2", "tile 'p' is read before"},
     /* tiles before they are written */
     {"  set acc = 0\n", "", "tile 'acc' is read before it is written"},
     {"  set w = r\n", "", "tile 'w' is read before it is written"},
@@ -91,7 +107,8 @@ static const spoilt rows[] = {
     /* leaves and kinds */
     {"set w = r", "set r = w", "tile 3 runs over axis 'l'"},
     {"set acc = 0\n", "set acc = load(0)\n", "axis 'k' has up to 1024 elements, its tile 4, and no loop"},
-    {"accumulate r = add over [k] of p", "set acc = load(0)", "access 0 runs over axis 'k', which the instruction"},
+    {"accumulate r = add over [k] layout 2 of p", "set acc = load(0)",
+     "access 0 runs over axis 'k', which the instruction"},
     {"set w = r\n", "set w = r\n  set acc = w\n", "runs over axis 'l', which the instruction does not"},
     {"    spill", "    set acc = p\n    spill", "tile 2 runs over axis 'k', which the instruction does not"},
     {"stage sb walk [j, k] = load(1)", "stage sb walk [j, k] = r", "a stage reads register tile 'r'"},
@@ -105,23 +122,24 @@ static const spoilt rows[] = {
     {"of load(3)", "of load(4)", "the index of access 4 depends on itself"},
     {"of load(3)", "of to_int(load(4))", "the index of access 4 depends on itself"},
     /* instructions */
-    {"reduce r = max over [l] of w", "reduce w = max over [l] of w", "has 4 columns"},
-    {"reduce r = max over [l] of w", "reduce r = max over [] of r", "over no axis"},
-    {"reduce r = max over [l] of w", "reduce r = max over [i] of r", "axis 'i' stands twice"},
-    {"  reduce r = max over [l] of w", "  reduce flag = max over [l] of true", "of a reduction is bool"},
+    {"reduce r = max over [l] layout 3 of w", "reduce w = max over [l] layout 3 of w", "axis 'l' stands twice"},
+    {"reduce r = max over [l] layout 3 of w", "reduce r = max over [] layout 1 of r", "over no axis"},
+    {"reduce r = max over [l] layout 3 of w", "reduce r = max over [i] layout 1 of r", "axis 'i' stands twice"},
+    {"  reduce r = max over [l] layout 3 of w", "  reduce flag = max over [l] layout 3 of true",
+     "of a reduction is bool"},
     {"walk [j, k]", "walk [k]", "the walk is no permutation of the axes of 'sb'"},
     {"walk [j, k]", "walk [k, l]", "the walk is no permutation of the axes of 'sb'"},
     {"spill sa = p", "spill sa = r", "'sa' and 'r' differ"},
     {"spill sa = p", "spill sa = sb", "the operand 'sb' must be a register tile"},
     {"set acc = 0\n", "set sa = 0\n", "the result 'sa' must be a register tile"},
     {"stage sb walk [j, k]", "stage acc walk [j, i]", "the result 'acc' must be a shared tile"},
-    {"sa * sb", "sb * sa", "the left factor 'sb' has axis 'j'"},
+    {"sa * sb", "sb * sa", ""},
     {"sa * sb", "sa * sa", "the right factor 'sa' has axis 'i'"},
-    {"sa * sb over [k]", "sa * sb over [k] unroll 3", "3 of 4 k are written out at once, in groups of 4"},
-    {"sa * sb over [k]", "sa * sb over [k] unroll 8", "8 of 4 k are written out at once, in groups of 4"},
+    {"over [k] layout 4", "over [k] layout 4 unroll 3", "3 of 4 k are written out at once, in groups of 4"},
+    {"over [k] layout 4", "over [k] layout 4 unroll 8", "8 of 4 k are written out at once, in groups of 4"},
     {"  loop k\n", "  loop k unroll\n", "the loop over 'k' is written out, and sizes decide"},
     {"  loop k\n", "  loop k rolled\n", ""},
-    {"sa * sb over [k]", "sa * sb over [l]", "factor 'sa' lacks axis 'l'"},
+    {"sa * sb over [k]", "sa * sb over [l]", "layout 4 of the instruction spans 1 of the 4 elements of axis 'l'"},
     {"sa * sb over [k]", "sa * sb over [j]", "axis 'j' stands twice"},
     {"sb float shared [k, j]\n", "sb float view [k, j] of 1\n", "the result 'sb' must be a shared tile"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 1\n", ""},
@@ -131,12 +149,13 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n", "is not f32, or written"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
     /* stores */
-    {"store 2 over [i, j]", "store 2 over [i]", "access 2 runs over axis 'j', which the store does not"},
-    {"store 2 over [i, j]", "store 2 over [i, j, l]", "each element of axis 'l'"},
-    {"store 2 over [i, j] = mul(acc, r)", "store 6 over [i] = r", "each element of axis 'j'"},
+    {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 2 over [i] layout 1 = r",
+     "access 2 runs over axis 'j', which the store does not"},
+    {"store 2 over [i, j] layout 0", "store 2 over [i, j, l] layout 5", "each element of axis 'l'"},
+    {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 6 over [i] layout 1 = r", "each element of axis 'j'"},
     {"store 2", "store 1", "a store through access 1, whose buffer is not written"},
     {"= mul(acc, r)", "= to_int(acc)", "an expression has kind 1, its place has kind 0"},
-    {"barrier # last\n", "barrier\n    store 2 over [i, j] = acc\n", "each element of axis 'k'"},
+    {"barrier # last\n", "barrier\n    store 2 over [i, j] layout 0 = acc\n", "each element of axis 'k'"},
 };
 
 static void assert_verdict(const bench *b, const char *what, const char *sentence) {
@@ -241,12 +260,16 @@ static void test_indices(void **state) {
 /* Register tiles: an element must be read where it lives. */
 static void test_owners(void **state) {
     (void)state;
-    static const char head[] = "kernel good\nlanes 1 x 4 vec 1 subgroup 4\naxis i = 4 tile 4\naxis j = 4 tile 4\n"
-                               "tile ij float register [i, j]\ntile ji float register [j, i]\n"
-                               "tile jshort float register [j]\ncode\n";
+    static const char head[] = "kernel good\nlanes 4 subgroup 4\naxis i = 4 tile 4\naxis j = 4 tile 4\n"
+                               "layout 0 = [i, j] registers i*4 lanes j*4\nlayout 1 = [j, i] registers j*4 lanes i*4\n"
+                               "layout 2 = [j] lanes j*4\nlayout 3 = [j] registers j*4 lanes *4\n"
+                               "tile ij float register [i, j] layout 0\ntile ji float register [j, i] layout 1\n"
+                               "tile jshort float register [j] layout 2\ntile jall float register [j] layout 3\ncode\n";
     static const char *const bodies[][2] = {
-        {"  set ij = 0\n  set ji = ij\n", "or in another order"},
-        {"  set jshort = 0\n  set ij = jshort\n", "has 1 of the instruction's 2 column axes"},
+        {"  set ij = 0\n  set ji = ij\n", "register tile 'ij' (layout 0) lies in other lanes"},
+        {"  set jshort = 0\n  set ij = jshort\n", ""},
+        {"  set jshort = 0\n  set ji = jshort\n", "register tile 'jshort' (layout 2) lies in other lanes"},
+        {"  set jall = 0\n  set ji = jall\n", ""},
         {"  set ij = 0\n  set ij = neg(ij)\n", ""},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
@@ -262,9 +285,10 @@ static void test_owners(void **state) {
 /* Two tiles on one memory: the second ends the first, and waits for its readers. */
 static void test_memory(void **state) {
     (void)state;
-    static const char head[] = "kernel good\nlanes 1 x 4 vec 1 subgroup 4\naxis i = 4 tile 4\n"
-                               "tile r float register [i]\ntile a float shared [i] memory 1\n"
-                               "tile b float shared [i] memory 1\ntile c float shared [i]\ncode\n  set r = 0\n";
+    static const char head[] =
+        "kernel good\nlanes 4 subgroup 4\naxis i = 4 tile 4\n"
+        "layout 0 = [i] lanes i*4\ntile r float register [i] layout 0\ntile a float shared [i] memory 1\n"
+        "tile b float shared [i] memory 1\ntile c float shared [i]\ncode\n  set r = 0\n";
     static const char *const bodies[][2] = {
         {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  barrier\n  spill b = r\n", ""},
         {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  spill b = r\n",

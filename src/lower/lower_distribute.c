@@ -1,0 +1,278 @@
+/* Layouts of register tiles. Each axis of the kernel gets its places once: the row axis over row lanes, every other
+ * one over column lanes. Axes of one tile share the column lanes out: the last takes its run of `vec` neighbours and as
+ * many lanes as it has elements for, then the one before it; what lanes do not cover is in registers. Axes that no tile
+ * has both may lie in the same lanes. So all tiles are readable beside each other: what one lacks is replicated.
+ *
+ * In a kernel with products the lanes of a subgroup form a block of rows and columns, and its bits are woven: the
+ * lowest bit of a lane's number chooses a column, the next ones the row, the rest the column again. Neighbouring pairs
+ * then read the same group of one operand, pairs of pairs the same group of the other, and shared memory serves them
+ * together (measured on one GPU: an eighth less time for fused chains of products). */
+#include "lower/lower.h"
+
+enum { MOST_BITS = SMG_LAYOUT_LEVEL_BITS };
+
+/* Which bits of a lane's number are those of its row, its column and its depth, lowest first. */
+typedef struct lane_bits {
+    int rows[MOST_BITS], columns[MOST_BITS], depth[MOST_BITS];
+    int row_count, column_count, depth_count;
+} lane_bits;
+
+static int log2_of(int64_t value) {
+    int bits = 0;
+    while ((int64_t)1 << bits < value) bits++;
+    return bits;
+}
+
+static bool has(const smg_kernel *k, smg_instr_kind kind) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == kind) return true;
+    return false;
+}
+
+/* Bits of a subgroup's lane that are columns in the block of a woven kernel; 0: lanes are dealt out row by row. */
+static int woven_columns(const smg_kernel *k, const smg_lane_grid *g) {
+    int lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
+    if (g->numbered || lanes < 4 || rows + columns < lanes || !has(k, SMG_I_MMA)) return 0;
+    /* A row that is reduced stays within its subgroup; else the block is as square as can be. */
+    int block = has(k, SMG_I_REDUCE) ? columns : (lanes + 1) / 2;
+    if (block > columns) block = columns;
+    if (lanes - block > rows) block = lanes - rows;
+    return block < lanes ? block : 0;
+}
+
+static lane_bits deal(const smg_kernel *k, const smg_lane_grid *g) {
+    lane_bits b = {0};
+    int bit = 0, lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
+    int woven = woven_columns(k, g);
+    if (woven > 0) {
+        b.columns[b.column_count++] = bit++;
+        while (b.row_count < lanes - woven) b.rows[b.row_count++] = bit++;
+    }
+    while (b.column_count < (woven > 0 ? woven : columns)) b.columns[b.column_count++] = bit++;
+    while (b.column_count < columns) b.columns[b.column_count++] = bit++;
+    while (b.row_count < rows) b.rows[b.row_count++] = bit++;
+    while (b.depth_count < log2_of(g->depth)) b.depth[b.depth_count++] = bit++;
+    return b;
+}
+
+enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 48, MOST_PLACES = 64 };
+
+/* Axes of more than one element that some tile or instruction goes over, and their layout. */
+typedef struct axis_list {
+    int axes[MOST_AXES], count;
+    int layout; /* -1: not made yet */
+} axis_list;
+
+/* The column lanes that an axis lies over, and the neighbours in a lane's registers before them. */
+typedef struct axis_place {
+    bool known;
+    int run;
+    uint32_t lanes; /* of the column bits, by position */
+} axis_place;
+
+typedef struct distribution {
+    smg_kernel *k;
+    const smg_lane_grid *grid;
+    lane_bits bits;
+    smg_layout copies; /* no axis yet: all lanes hold the same */
+    axis_list lists[MOST_LISTS];
+    int list_count;
+    axis_place place[MOST_PLACES]; /* by axis of the kernel */
+} distribution;
+
+/* The number of the list; -1 where there are too many. */
+static int list_of(distribution *d, const int *axes, int count) {
+    axis_list list = {.layout = -1};
+    for (int i = 0; i < count; i++)
+        if (d->k->axes.items[axes[i]].tile > 1) list.axes[list.count++] = axes[i];
+    for (int i = 0; i < d->list_count; i++) {
+        const axis_list *old = &d->lists[i];
+        size_t bytes = (size_t)list.count * sizeof *list.axes;
+        if (old->count == list.count && memcmp(old->axes, list.axes, bytes) == 0) return i;
+    }
+    if (d->list_count == MOST_LISTS) return -1;
+    d->lists[d->list_count] = list;
+    return d->list_count++;
+}
+
+/* The axes of one list share out the column lanes that those known already leave. */
+static void place_axes(distribution *d, const axis_list *list) {
+    uint32_t taken = 0;
+    bool last = true;
+    for (int i = 0; i < list->count; i++)
+        if (d->place[list->axes[i]].known) taken |= d->place[list->axes[i]].lanes;
+    for (int i = list->count - 1; i >= 0; i--) {
+        axis_place *p = &d->place[list->axes[i]];
+        int64_t tile = d->k->axes.items[list->axes[i]].tile;
+        if (list->axes[i] == d->grid->row_axis) continue;
+        if (!p->known) {
+            p->known = true;
+            p->run = last ? log2_of(tile < d->grid->vec ? tile : d->grid->vec) : 0;
+            int64_t span = INT64_C(1) << p->run;
+            for (int bit = 0; bit < d->bits.column_count && span < tile; bit++) {
+                if (taken >> bit & 1) continue;
+                p->lanes |= 1u << bit;
+                span *= 2;
+            }
+            taken |= p->lanes;
+        }
+        last = false;
+    }
+}
+
+/* Lists of many axes first: they leave the least choice. */
+static void place_all(distribution *d) {
+    for (int count = MOST_AXES; count > 0; count--)
+        for (int i = 0; i < d->list_count; i++)
+            if (d->lists[i].count == count) place_axes(d, &d->lists[i]);
+}
+
+/* The next elements of the axis in this lane's bit. */
+static void over_lane(const distribution *d, smg_layout *l, int axis, int bit) {
+    int lanes = log2_of(d->grid->subgroup);
+    smg_basis basis = {(int8_t)axis, (int8_t)log2_of(smg_layout_span(l, axis))};
+    if (bit < lanes)
+        smg_layout_set(l, SMG_LAYOUT_LANE, bit, basis);
+    else
+        smg_layout_set(l, SMG_LAYOUT_SUBGROUP, bit - lanes, basis);
+}
+
+static void rest_in_registers(const distribution *d, smg_layout *l, int axis) {
+    int64_t tile = d->k->axes.items[axis].tile, span = smg_layout_span(l, axis);
+    smg_layout_repeat(l, axis, (tile + span - 1) / span);
+}
+
+static void over_rows(const distribution *d, smg_layout *l, int axis) {
+    for (int i = 0; i < d->bits.row_count && smg_layout_span(l, axis) < d->k->axes.items[axis].tile; i++)
+        over_lane(d, l, axis, d->bits.rows[i]);
+}
+
+/* Registers from the last axis on, so that its neighbours come first; rows behind all columns. */
+static smg_layout layout_of(const distribution *d, const axis_list *list) {
+    smg_layout l = d->copies;
+    bool has_rows = false;
+    for (int i = 0; i < list->count; i++) smg_layout_add(&l, SMG_LAYOUT_REGISTER, list->axes[i], 1);
+    for (int i = list->count - 1; i >= 0; i--) {
+        int axis = list->axes[i];
+        const axis_place *p = &d->place[axis];
+        has_rows = has_rows || axis == d->grid->row_axis;
+        if (axis == d->grid->row_axis) continue;
+        smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, INT64_C(1) << p->run);
+        for (int bit = 0; bit < d->bits.column_count; bit++)
+            if (p->lanes >> bit & 1) over_lane(d, &l, axis, d->bits.columns[bit]);
+    }
+    for (int i = list->count - 1; i >= 0; i--)
+        if (list->axes[i] != d->grid->row_axis) rest_in_registers(d, &l, list->axes[i]);
+    if (!has_rows) return l;
+    over_rows(d, &l, d->grid->row_axis);
+    rest_in_registers(d, &l, d->grid->row_axis);
+    return l;
+}
+
+/* The number of the list's layout; -1 when memory is out. */
+static int number_of(distribution *d, int list) {
+    axis_list *of = &d->lists[list];
+    if (of->layout >= 0) return of->layout;
+    smg_layout l = layout_of(d, of);
+    of->layout = smg_kernel_add_layout(d->k, &l);
+    return of->layout;
+}
+
+/* The contracted axis: as many of k as operands are read by, then all depth lanes (the program joins their sums, also
+ * where some have nothing to add), then the loop. */
+static smg_layout product_layout(const distribution *d, const smg_instr *product, int sums) {
+    smg_layout l = layout_of(d, &d->lists[sums]);
+    int axis = product->axes[0];
+    if (d->k->axes.items[axis].tile == 1 && d->bits.depth_count == 0) return l;
+    smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, smg_kernel_product_group(d->k, product));
+    for (int i = 0; i < d->bits.depth_count; i++) over_lane(d, &l, axis, d->bits.depth[i]);
+    rest_in_registers(d, &l, axis);
+    return l;
+}
+
+static const smg_instr *product_into(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA && k->code.items[i].dst == tile) return &k->code.items[i];
+    return NULL;
+}
+
+/* The list of axes that an instruction goes over; -2 where it goes over none, -1 where there are too many. */
+static int instruction_list(distribution *d, const smg_instr *in) {
+    int axes[MOST_AXES], count = 0;
+    bool product = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN;
+    if (!product && in->kind != SMG_I_REDUCE && in->kind != SMG_I_STORE) return -2;
+    const smg_tile *dst = in->kind == SMG_I_STORE ? NULL : &d->k->tiles.items[in->dst];
+    for (int i = 0; dst != NULL && i < dst->axis_count; i++) axes[count++] = dst->axis[i];
+    for (int i = 0; !product && i < in->axis_count; i++) axes[count++] = in->axes[i];
+    return list_of(d, axes, count);
+}
+
+static smg_status too_many_lists(const distribution *d) {
+    return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a kernel goes over more than %d lists of axes",
+                    MOST_LISTS);
+}
+
+/* Which lists there are decides where axes lie. */
+static smg_status collect_lists(distribution *d) {
+    for (int t = 0; t < d->k->tiles.count; t++) {
+        const smg_tile *tile = &d->k->tiles.items[t];
+        if (tile->residence != SMG_REGISTER) continue;
+        if (list_of(d, tile->axis, tile->axis_count) < 0) return too_many_lists(d);
+    }
+    for (int i = 0; i < d->k->code.count; i++)
+        if (instruction_list(d, &d->k->code.items[i]) == -1) return too_many_lists(d);
+    return SMG_OK;
+}
+
+static smg_status lay_out(distribution *d, smg_instr *in) {
+    int list = instruction_list(d, in);
+    if (list < 0) return SMG_OK;
+    if (in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN) {
+        const smg_instr *product = in->kind == SMG_I_MMA ? in : product_into(d->k, in->dst);
+        if (product == NULL) return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a join without a product");
+        smg_layout l = product_layout(d, product, list);
+        in->layout = smg_kernel_add_layout(d->k, &l);
+    } else {
+        in->layout = number_of(d, list);
+    }
+    return in->layout < 0 ? SMG_MEMORY : SMG_OK;
+}
+
+static bool power_of_two(int value) {
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
+    if (!power_of_two(grid->rows) || !power_of_two(grid->cols) || !power_of_two(grid->depth) ||
+        !power_of_two(grid->vec) || !power_of_two(grid->subgroup))
+        return smg_fail(smg_arena_context(k->arena), SMG_INTERNAL,
+                        "%d x %d x %d lanes, runs of %d, subgroups of %d: all must be powers of two", grid->depth,
+                        grid->rows, grid->cols, grid->vec, grid->subgroup);
+    if (k->axes.count > MOST_PLACES)
+        return smg_fail(smg_arena_context(k->arena), SMG_INTERNAL, "a kernel of %d axes; at most %d", k->axes.count,
+                        MOST_PLACES);
+    k->lanes = grid->rows * grid->cols * grid->depth;
+    k->subgroup = grid->subgroup;
+    k->numbered = grid->numbered;
+    k->layouts.count = 0;
+    distribution d;
+    d.k = k;
+    d.grid = grid;
+    d.list_count = 0;
+    memset(d.place, 0, sizeof d.place);
+    d.bits = deal(k, grid);
+    d.copies = smg_layout_one();
+    smg_layout_replicate(&d.copies, SMG_LAYOUT_LANE, grid->subgroup);
+    smg_layout_replicate(&d.copies, SMG_LAYOUT_SUBGROUP, k->lanes / grid->subgroup);
+    SMG_TRY(collect_lists(&d));
+    place_all(&d);
+    for (int t = 0; t < k->tiles.count; t++) {
+        smg_tile *tile = &k->tiles.items[t];
+        tile->layout = -1;
+        if (tile->residence != SMG_REGISTER) continue;
+        tile->layout = number_of(&d, list_of(&d, tile->axis, tile->axis_count));
+        if (tile->layout < 0) return SMG_MEMORY;
+    }
+    for (int i = 0; i < k->code.count; i++) SMG_TRY(lay_out(&d, &k->code.items[i]));
+    return SMG_OK;
+}
