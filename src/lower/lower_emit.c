@@ -44,27 +44,6 @@ static smg_status emit_simple(lowering *l, smg_instr_kind kind, int axis) {
     return SMG_OK;
 }
 
-/* Tiles read by an instruction over `set` must have all of its held columns or none of them: anything
- * between would have to move between lanes. */
-typedef struct reads {
-    const lowering *l;
-    smg_axis_set columns;
-    bool good;
-} reads;
-
-static void check_leaf(void *user, int leaf) {
-    reads *r = user;
-    if (r->l->k->leaves.items[leaf].what != SMG_KLEAF_TILE) return;
-    smg_axis_set own = lower_columns(r->l, lower_leaf_axes(r->l, leaf));
-    if (own != 0 && own != r->columns) r->good = false;
-}
-
-static smg_status check_reads(lowering *l, smg_expr expr, smg_axis_set set) {
-    reads r = {.l = l, .columns = lower_columns(l, set), .good = true};
-    lower_leaves(l, expr, check_leaf, &r);
-    return r.good ? SMG_OK : lower_refuse(l, "a value is broadcast along some of the held columns");
-}
-
 static double start_value(const lnode *n, smg_combine combine) {
     double identity = smg_combine_identity(combine);
     if (!n->stabiliser || (combine != SMG_COMBINE_MAX && combine != SMG_COMBINE_MIN)) return identity;
@@ -87,7 +66,6 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
     lnode *ln = &l->node[node];
     if (n->class_ == SMG_CLASS_CONTRACT) return lower_emit_product(l, node, accumulate);
     if (accumulate) SMG_TRY(prepare_running(l, ln));
-    SMG_TRY(check_reads(l, ln->core, n->iterates));
     smg_instr *reduce = lower_emit(l, SMG_I_REDUCE);
     if (reduce == NULL) return SMG_MEMORY;
     reduce->dst = ln->tile;
@@ -114,7 +92,6 @@ smg_status lower_emit_store(lowering *l, int node) {
     SMG_TRY(lower_value(l, node, &value));
     if (l->refused != NULL) return SMG_OK;
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "a result has too many axes");
-    SMG_TRY(check_reads(l, value, n->result));
     int buffer = lower_buffer(l, n->node, true);
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     smg_instr *store = lower_emit(l, SMG_I_STORE);
@@ -261,7 +238,6 @@ static smg_status spill_left(lowering *l, product *p) {
     smg_axis_set set = lower_expr_axes(l, p->ln->core);
     int axes[SMG_TILE_AXES], count;
     if (!lower_tile_axes(l, set, SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
-    SMG_TRY(check_reads(l, p->ln->core, set));
     int tile = lower_new_tile(l, "v", SMG_KIND_FLOAT, SMG_REGISTER, axes, count, 0);
     if (tile < 0) return SMG_MEMORY;
     SMG_TRY(lower_emit_set(l, tile, p->ln->core, "left operand"));

@@ -203,7 +203,6 @@ static smg_status postpone(lowering *l, int i) {
 static smg_status plan_reduce(lowering *l, int i) {
     const smg_snode *n = &l->space->nodes.items[i];
     smg_combine combine = smg_op_combine(n->op);
-    if (lower_columns(l, n->result) != 0) return lower_refuse(l, "a reduction leaves columns in the block");
     SMG_TRY(lower_operand(l, n, 0, &l->node[i].core));
     if (l->refused != NULL) return SMG_OK;
     if (folded(n) == 0) {
