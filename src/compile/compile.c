@@ -19,7 +19,7 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 
 static smg_status store_weights(smg_compilation *c) {
     int copies = 0;
-    SMG_TRY(smg_graph_store_weights(c->graph, smg_target_largest_buffer(&c->target), WEIGHTS_TWICE, &copies));
+    SMG_TRY(smg_rewrite_store_weights(c->graph, smg_target_largest_buffer(&c->target), WEIGHTS_TWICE, &copies));
     c->report.nodes_after = c->graph->nodes.count;
     return add_count(c, "weight stored along the result's axis", copies);
 }
@@ -28,7 +28,7 @@ static smg_status store_weights(smg_compilation *c) {
 static smg_status split(smg_compilation *c) {
     double start = smg_clock_seconds();
     smg_status status =
-        smg_graph_split_constants(c->source, smg_target_largest_buffer(&c->target), &c->parts, &c->split);
+        smg_rewrite_split_constants(c->source, smg_target_largest_buffer(&c->target), &c->parts, &c->split);
     c->seconds.rewrite += smg_clock_seconds() - start;
     return status;
 }
@@ -42,7 +42,7 @@ static smg_status first_cause(smg_context *ctx, smg_status status) {
 
 static smg_status rewrite(smg_compilation *c) {
     double start = smg_clock_seconds();
-    SMG_TRY(smg_graph_rewrite(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
+    SMG_TRY(smg_rewrite_graph(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
     c->report.nodes_before = c->source->nodes.count;
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(smg_compile_copy_outputs(c->graph));

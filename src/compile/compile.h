@@ -16,6 +16,7 @@
 #include "onnx/onnx.h"
 #include "plan/plan.h"
 #include "program/program.h"
+#include "rewrite/rewrite.h"
 #include "smg/model.h"
 #include "smg/smg.h"
 #include "space/space.h"

@@ -134,7 +134,7 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
             r->failed = true;
             break;
         }
-        *out_same = smg_graph_content_holds(n->data, elements, no_zero) == holds;
+        *out_same = smg_rewrite_content_holds(n->data, elements, no_zero) == holds;
     }
     return r->failed ? smg_fail(c->ctx, SMG_FORMAT, "its questions are wrong") : smg_context_status(c->ctx);
 }

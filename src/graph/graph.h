@@ -1,10 +1,10 @@
 /* graph: tensors and operations before any decision.
  *
  * Takes:    builder calls (include/smg/graph.h) or text.
- * Gives:    a verified graph in topological order; rewrites of it; its value in double.
+ * Gives:    a verified graph in topological order; its value in double.
  * Promises: one result per node; operands come before their users; shapes and types are inferred and
- *           checked; after smg_graph_finish a graph is immutable and rewrites make a new one.
- * Does not: know devices, tiles or kernels.
+ *           checked; after smg_graph_finish a graph is immutable and rewrites (rewrite/) make a new one.
+ * Does not: change a graph, or know devices, tiles or kernels.
  */
 #ifndef SMG_GRAPH_H
 #define SMG_GRAPH_H
@@ -108,6 +108,14 @@ smg_value smg_graph_slice_of(smg_graph *g, smg_value a, int axis, smg_size begin
 /* The node behind a value of this graph; NULL when it is not one. */
 const smg_node *smg_graph_node_of(const smg_graph *g, smg_value value);
 
+/* Nodes of one's own, for what makes a graph of another: infers type and dims (those given for leaves, reshape and
+ * broadcast are checked), appends; -1 after a failure, which the graph keeps. */
+smg_node_id smg_graph_push(smg_graph *g, smg_node *node);
+/* An empty graph whose sizes hold the symbols of `like` in the same order. */
+smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph);
+/* Name and sizes of a node of `from` as those of `to`; operands stay. */
+smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node);
+
 /* graph_compose.c */
 typedef struct smg_window {
     int axis;
@@ -131,32 +139,6 @@ uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not con
 /* What rewriting and planning may look at: the same, names, and contents of constants of at most SMG_HOST_ELEMENTS. */
 smg_status smg_graph_key(const smg_graph *g, uint64_t seed, uint64_t *out_key);
 
-/* ---- rewrites (graph_rewrite*.c) ---------------------------------------------------------------- */
-
-typedef struct smg_rewrite_count {
-    const char *rule;
-    int applied;
-} smg_rewrite_count;
-typedef struct smg_rewrite_report {
-    SMG_ARRAY(smg_rewrite_count) rules; /* in the order they ran */
-    int nodes_before, nodes_after;
-} smg_rewrite_report;
-/* Canonicalise, fold small constants, algebra, common subexpressions, dead code; to a fixed point.
- * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
-smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
-
-/* The answer for these elements. */
-bool smg_graph_content_holds(const void *data, int64_t elements, bool no_zero);
-
-/* Constants of more than `limit` bytes on the device as parts that fit (graph_split.c), in a new graph that borrows
- * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */
-smg_status smg_graph_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants);
-
-/* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
- * copy with the result's axis innermost (graph_store.c). limit: bytes of one copy; twice: of all copies whose
- * original stays because something else reads it. */
-smg_status smg_graph_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies);
-
 /* ---- reference (graph_eval.c) --------------------------------------------------------------------- */
 
 /* Row-major values in double (integers and bools exactly too). */
@@ -172,6 +154,9 @@ int64_t smg_array_elements(const smg_array *array);
  * freed as soon as they are dead. Contractions run on all cores. Index out of range is INVALID with the numbers. */
 smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
                           smg_array *out_outputs);
+/* One node whose operands are leaves of fixed dims and contents. Release the data with smg_array_release. */
+smg_status smg_graph_eval_over_leaves(const smg_graph *g, smg_exprs *exprs, const smg_node *node, smg_array *out);
+void smg_array_release(smg_context *ctx, smg_array *array);
 /* Multiply-adds x 2 of the whole graph at these sizes. Out of memory: too small, and the context says so. */
 double smg_graph_flops(const smg_graph *g, const int64_t *symbols);
 

@@ -66,6 +66,19 @@ smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph) {
     return SMG_OK;
 }
 
+smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node) {
+    node->name = smg_arena_string(to->arena, node->name);
+    if (!node->name) return SMG_MEMORY;
+    for (int k = 0; k < node->rank; k++) {
+        node->dims[k] = smg_size_import(to->sizes, from->sizes, node->dims[k]);
+        if (node->dims[k] < 0) return SMG_MEMORY;
+    }
+    if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
+        node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
+    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) node->size = smg_size_import(to->sizes, from->sizes, node->size);
+    return node->begin < 0 || node->size < 0 ? SMG_MEMORY : SMG_OK;
+}
+
 void smg_graph_destroy(smg_graph *graph) {
     if (graph) smg_arena_destroy(graph->arena);
 }

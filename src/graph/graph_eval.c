@@ -318,6 +318,18 @@ smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_arra
     return status;
 }
 
+smg_status smg_graph_eval_over_leaves(const smg_graph *g, smg_exprs *exprs, const smg_node *node, smg_array *out) {
+    eval_scope scope = {.ctx = g->ctx, .g = g, .exprs = exprs};
+    smg_array value[SMG_MAX_OPERANDS] = {{.rank = 0}};
+    const smg_array *operand[SMG_MAX_OPERANDS] = {&value[0], &value[1], &value[2]};
+    smg_status status = SMG_OK;
+    for (int k = 0; k < node->operand_count && status == SMG_OK; k++)
+        status = smg_eval_node(&scope, smg_graph_node(g, node->operand[k]), NULL, &value[k]);
+    if (status == SMG_OK) status = smg_eval_node(&scope, node, operand, out);
+    for (int k = 0; k < SMG_MAX_OPERANDS; k++) smg_array_release(g->ctx, &value[k]);
+    return status;
+}
+
 typedef struct eval_run {
     eval_scope scope;
     smg_array *value; /* per node */

@@ -16,8 +16,6 @@ smg_status smg_product(smg_graph *g, const smg_size *dims, int rank, smg_size *o
 
 /* ---- graph_build.c ---- */
 
-/* Infers, appends; -1 after a failure, which the graph keeps. */
-smg_node_id smg_graph_push(smg_graph *g, smg_node *node);
 /* What every builder starts with: false, or NULL, with the failure kept in the graph (smg_build_stick). */
 bool smg_build_open(smg_graph *g, const char *what);
 const smg_node *smg_build_node(smg_graph *g, const char *what, smg_value value);
@@ -25,13 +23,6 @@ bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *
 /* "batch, 2*s, 64" up to `end` ('\0' or ']'), which is not consumed. */
 smg_status smg_dims_parse(smg_graph *g, const char **cursor, char end, smg_size *dims, int *out_rank);
 smg_status smg_labels_parse(smg_graph *g, const char *labels, smg_node *node);
-/* An empty graph whose sizes hold the symbols of `like` in the same order. */
-smg_status smg_graph_create_like(const smg_graph *like, smg_graph **out_graph);
-
-/* ---- graph_rewrite.c ---- */
-
-/* Name and sizes of a node of `from` as those of `to`; operands stay. */
-smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node);
 
 /* ---- graph_lex.c: tokens of the text form. Each moves the cursor past what it read, leading spaces
  * included, or leaves it and returns false. ---- */
@@ -60,7 +51,6 @@ smg_status smg_eval_node(eval_scope *scope, const smg_node *node, const smg_arra
 smg_status smg_eval_contract(eval_scope *scope, const smg_node *node, const smg_array *a, const smg_array *b,
                              smg_array *out);
 smg_status smg_array_reserve(smg_context *ctx, smg_array *array);
-void smg_array_release(smg_context *ctx, smg_array *array);
 /* Row-major strides of `array`. */
 void smg_array_strides(const smg_array *array, int64_t *strides);
 /* Copies: element at index i (over dims) is from base[sum i*stride]. */

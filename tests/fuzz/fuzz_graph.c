@@ -2,7 +2,7 @@
  * rewrites, and prints again. */
 #include "fuzz.h"
 
-#include "graph/graph.h"
+#include "rewrite/rewrite.h"
 
 static smg_graph *parse(smg_context *ctx, const char *text, size_t size) {
     smg_graph *g = NULL;
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         smg_graph *rewritten = NULL;
         smg_rewrite_report report;
         print_twice(ctx, g);
-        smg_status status = smg_graph_rewrite(g, &rewritten, &report);
+        smg_status status = smg_rewrite_graph(g, &rewritten, &report);
         fuzz_check_status(ctx, status);
         if (status == SMG_OK) smg_graph_destroy(rewritten);
         smg_graph_destroy(g);

@@ -49,7 +49,7 @@ static int check_rewritten(fixture *f, const smg_graph *g, const random_options 
     smg_graph *rewritten;
     smg_rewrite_report unused;
     int64_t symbols[8] = {0};
-    if (smg_graph_rewrite(g, &rewritten, &unused) != SMG_OK || smg_compile_copy_outputs(rewritten) != SMG_OK) {
+    if (smg_rewrite_graph(g, &rewritten, &unused) != SMG_OK || smg_compile_copy_outputs(rewritten) != SMG_OK) {
         report(g, r, "rewrite", "-", smg_context_error(f->ctx), 0);
         smg_context_clear_error(f->ctx);
         return 1;

@@ -16,7 +16,7 @@ static double run_graph(model_fixture *f, const model_case *c, smg_arena *arena)
 static void compare_graphs(model_fixture *f) {
     smg_graph *rewritten = NULL;
     smg_rewrite_report report;
-    model_expect_ok(f, smg_graph_rewrite(f->source.graph, &rewritten, &report));
+    model_expect_ok(f, smg_rewrite_graph(f->source.graph, &rewritten, &report));
     f->user = f->source.graph;
     model_each_case(f, f->source.graph, "as read", run_graph);
     f->user = rewritten;

@@ -12,7 +12,7 @@ static void look(smg_context *ctx, const char *text, const char *before_it, bool
     smg_graph *before = NULL, *after = NULL;
     smg_text printed;
     if (smg_graph_parse(ctx, text, strlen(text), "test", &before) != SMG_OK ||
-        smg_graph_rewrite(before, &after, NULL) != SMG_OK)
+        smg_rewrite_graph(before, &after, NULL) != SMG_OK)
         fail_msg("%s", smg_context_error(ctx));
     smg_text_init(&printed, ctx);
     smg_graph_print(after, &printed);

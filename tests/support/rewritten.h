@@ -2,7 +2,7 @@
 #ifndef TESTS_REWRITTEN_H
 #define TESTS_REWRITTEN_H
 
-#include "graph/graph.h"
+#include "rewrite/rewrite.h"
 
 /* The text parses, is rewritten, and `expected` stands somewhere in what is printed then. */
 void assert_rewritten_has(smg_context *ctx, const char *text, const char *expected);

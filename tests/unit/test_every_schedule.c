@@ -238,7 +238,7 @@ static void random_graphs(void **state) {
         smg_rewrite_report unused;
         int64_t symbols[8] = {0};
         assert_int_equal(random_graph(ctx, &r, &made), SMG_OK);
-        assert_int_equal(smg_graph_rewrite(made, &g, &unused), SMG_OK);
+        assert_int_equal(smg_rewrite_graph(made, &g, &unused), SMG_OK);
         assert_int_equal(smg_compile_copy_outputs(g), SMG_OK);
         random_symbols(g, &r, symbols);
         check_options o = {.target = targets[seed % SMG_COUNT_OF(targets)],

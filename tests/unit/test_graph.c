@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "graph/graph.h"
+#include "rewrite/rewrite.h"
 
 static int setup(void **state) {
     static smg_context *ctx;
@@ -231,7 +232,7 @@ static smg_status whole_way(smg_context *ctx, const char *text) {
     smg_array input = {SMG_TYPE_F32, 2, {2, 3}, data}, output;
     smg_rewrite_report report;
     smg_status status = smg_graph_parse(ctx, text, strlen(text), "t", &g);
-    if (status == SMG_OK) status = smg_graph_rewrite(g, &h, &report);
+    if (status == SMG_OK) status = smg_rewrite_graph(g, &h, &report);
     if (status == SMG_OK) status = smg_arena_create(ctx, &arena);
     if (status == SMG_OK) status = smg_graph_eval(h, symbols, &input, arena, &output);
     if (status == SMG_OK) {

@@ -12,6 +12,7 @@
 
 #include "import/import.h"
 #include "model/model.h"
+#include "rewrite/rewrite.h"
 
 #define FOLDER "tests/models/hf-bert-tiny"
 
@@ -142,7 +143,7 @@ static void the_tiny_model_gives_the_stored_results(void **state) {
     smg_graph *g = NULL, *h = NULL;
     if (smg_model_build(f->ctx, &f->source, &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_matches_stored(f, g);
-    if (smg_graph_rewrite(g, &h, NULL) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_rewrite_graph(g, &h, NULL) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(h->nodes.count < g->nodes.count);
     assert_matches_stored(f, h);
     smg_graph_destroy(h);

@@ -213,7 +213,7 @@ static bool run_kernels(smg_context *ctx, const smg_graph *g, const record *r, s
 static bool check_graph(smg_context *ctx, const smg_graph *g, const record *r, sentence *s) {
     smg_graph *rewritten = NULL;
     if (!evaluate(ctx, g, r, s)) return false;
-    if (smg_graph_rewrite(g, &rewritten, NULL) != SMG_OK) return say(s, "rewrites: %s", smg_context_error(ctx));
+    if (smg_rewrite_graph(g, &rewritten, NULL) != SMG_OK) return say(s, "rewrites: %s", smg_context_error(ctx));
     bool good = evaluate(ctx, rewritten, r, s);
     smg_graph_destroy(rewritten);
     return good && run_kernels(ctx, g, r, s);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "graph/graph.h"
+#include "rewrite/rewrite.h"
 
 static smg_context *ctx;
 
@@ -34,7 +34,7 @@ static smg_graph *parse(const char *text) {
 static void assert_rewrites(const char *text, const char *expected) {
     smg_graph *before = parse(text), *after = NULL;
     smg_rewrite_report report;
-    if (smg_graph_rewrite(before, &after, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    if (smg_rewrite_graph(before, &after, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
     assert_int_equal(report.nodes_before, before->nodes.count);
     assert_int_equal(report.nodes_after, after->nodes.count);
     smg_text printed;
@@ -253,7 +253,7 @@ static void random_graphs_keep_their_value(void **state) {
         for (int i = 0; i < 35; i++) x[i] = (pick(33) - 16) / 8.0;
         smg_graph *g = random_graph(data), *h = NULL;
         smg_rewrite_report report;
-        if (smg_graph_rewrite(g, &h, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        if (smg_rewrite_graph(g, &h, &report) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
         for (int i = 0; i < report.rules.count; i++) fired += report.rules.items[i].applied;
         int64_t symbols[8] = {0};
         smg_array inputs[2], a[3], b[3];
@@ -268,7 +268,7 @@ static void random_graphs_keep_their_value(void **state) {
         }
         smg_graph *again = NULL;
         smg_rewrite_report none;
-        assert_int_equal(smg_graph_rewrite(h, &again, &none), SMG_OK);
+        assert_int_equal(smg_rewrite_graph(h, &again, &none), SMG_OK);
         for (int i = 0; i < none.rules.count; i++)
             if (none.rules.items[i].applied) fail_msg("%s fired again", none.rules.items[i].rule);
         smg_graph_destroy(again);
@@ -286,7 +286,7 @@ static void integer_products_are_sums(void **state) {
                          "z = contract(x, y) \"nka,an->kn\"\noutput z = z\n"),
               *after = NULL;
     smg_rewrite_report report;
-    assert_int_equal(smg_graph_rewrite(g, &after, &report), SMG_OK);
+    assert_int_equal(smg_rewrite_graph(g, &after, &report), SMG_OK);
     for (int i = 0; i < after->nodes.count; i++)
         assert_int_not_equal(smg_node_class(&after->nodes.items[i]), SMG_CLASS_CONTRACT);
     double x[12], y[4];
@@ -369,7 +369,7 @@ static void affine_chains_that_stay(void **state) {
     for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
         smg_graph *before = parse(texts[i]), *after = NULL;
         smg_rewrite_report report;
-        assert_int_equal(smg_graph_rewrite(before, &after, &report), SMG_OK);
+        assert_int_equal(smg_rewrite_graph(before, &after, &report), SMG_OK);
         assert_int_equal(after->nodes.count, before->nodes.count);
         smg_graph_destroy(after);
         smg_graph_destroy(before);

@@ -87,7 +87,7 @@ static void parts_keep_the_value(void **state) {
         int constants = 0;
         make_inputs(f, g, rows, inputs);
         for (int k = 0; k < 2; k++) assert_int_equal(smg_tensor_to_array(&inputs[k], f->arena, &in[k]), SMG_OK);
-        assert_int_equal(smg_graph_split_constants(g, LIMIT, &split, &constants), SMG_OK);
+        assert_int_equal(smg_rewrite_split_constants(g, LIMIT, &split, &constants), SMG_OK);
         assert_non_null(split);
         assert_true(constants >= 1);
         assert_int_equal(smg_graph_eval(g, rows, in, f->arena, was), SMG_OK);
@@ -97,7 +97,7 @@ static void parts_keep_the_value(void **state) {
             assert_true(fabs(was[0].data[e] - is[0].data[e]) <= 1e-9 * (1 + fabs(was[0].data[e])));
         }
         smg_graph_destroy(split);
-        assert_int_equal(smg_graph_split_constants(g, 1 << 20, &split, &constants), SMG_OK);
+        assert_int_equal(smg_rewrite_split_constants(g, 1 << 20, &split, &constants), SMG_OK);
         assert_null(split);
         smg_graph_destroy(g);
     }

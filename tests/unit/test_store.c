@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "rewrite/rewrite.h"
 #include "support/check_plan.h"
 
 #define PLENTY (INT64_C(1) << 40)
@@ -26,7 +27,7 @@ static stored store(const char *text, int64_t limit, int64_t twice) {
     stored s = {0};
     assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
     if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
-    assert_int_equal(smg_graph_store_weights(s.g, limit, twice, &s.copies), SMG_OK);
+    assert_int_equal(smg_rewrite_store_weights(s.g, limit, twice, &s.copies), SMG_OK);
     return s;
 }
 

@@ -16,6 +16,7 @@
 
 #include "glsl/glsl.h"
 #include "plan/plan.h"
+#include "rewrite/rewrite.h"
 #include "spirv/spirv.h"
 #include "vulkan/vulkan.h"
 
@@ -127,7 +128,7 @@ static smg_status load(smg_context *ctx, const char *path, smg_graph **out_graph
     smg_rewrite_report rules;
     smg_status status = smg_graph_parse(ctx, text, size, path, &parsed);
     smg_free(ctx, text, size + 1);
-    if (status == SMG_OK) status = smg_graph_rewrite(parsed, out_graph, &rules);
+    if (status == SMG_OK) status = smg_rewrite_graph(parsed, out_graph, &rules);
     smg_graph_destroy(parsed);
     return status;
 }

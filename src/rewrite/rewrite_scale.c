@@ -7,7 +7,7 @@
  * scaled weight leaves the range in which f32 is as exact everywhere, so the values themselves are looked at: all
  * finite, none near an end of the exponents. A product that others read as well is left alone: it would be computed
  * twice. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static bool in_range(double value) {
     return isfinite(value) && size <= LARGEST && (size >= SMALLEST || !(size > 0.0));
 }
 
-bool smg_graph_content_holds(const void *data, int64_t elements, bool no_zero) {
+bool smg_rewrite_content_holds(const void *data, int64_t elements, bool no_zero) {
     for (int64_t i = 0; i < elements; i++) {
         double value = smg_host_get(SMG_TYPE_F32, data, i);
         if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
@@ -42,7 +42,7 @@ static int64_t elements_of(const rewriter *r, const smg_node *n) {
 /* Answers about large constants are kept with the graph: who keeps what was made of it has to ask them again. */
 static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
     int64_t count = elements_of(r, n);
-    if (count <= SMG_HOST_ELEMENTS) return count >= 0 && smg_graph_content_holds(n->data, count, no_zero);
+    if (count <= SMG_HOST_ELEMENTS) return count >= 0 && smg_rewrite_content_holds(n->data, count, no_zero);
     for (int i = 0; i < r->g->facts.count; i++) {
         const smg_content_fact *fact = &r->g->facts.items[i];
         if (fact->data == n->data && fact->elements == count && fact->no_zero == no_zero) return fact->holds;
@@ -50,7 +50,7 @@ static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
     smg_content_fact *fact = SMG_ARRAY_PUSH(r->g->arena, &r->g->facts);
     if (fact == NULL) return false; /* memory is out, which the arena's context says */
     *fact = (smg_content_fact){.data = n->data, .elements = count, .no_zero = no_zero};
-    fact->holds = smg_graph_content_holds(n->data, count, no_zero);
+    fact->holds = smg_rewrite_content_holds(n->data, count, no_zero);
     return fact->holds;
 }
 
@@ -286,10 +286,10 @@ static bool add_constants(rewriter *r, smg_node *node, smg_node_id *out_same) {
     return true;
 }
 
-const rewrite_rule smg_affine_rules[] = {
+const rewrite_rule smg_scale_rules[] = {
     {"scale into a product's constant", scale_into_weight},
     {"scale past a constant summand", scale_past_constant},
     {"divide by a constant as a scale", divide_as_scale},
     {"constants added together", add_constants},
 };
-const int smg_affine_rule_count = (int)SMG_COUNT_OF(smg_affine_rules);
+const int smg_scale_rule_count = (int)SMG_COUNT_OF(smg_scale_rules);

@@ -3,7 +3,7 @@
  * instead of numbers: primitive by primitive, view by view. A border makes such a sum hold in a part of an axis only,
  * and a choice by position puts the parts together again. Comparisons are sums too: they hold where the sum is not
  * negative. Nothing is assumed: where a bound cannot be proved for all sizes, the value is not known. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 #include <math.h>
 

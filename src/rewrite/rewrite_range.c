@@ -4,7 +4,7 @@
  *
  * A map is understood through its expression, primitive by primitive; no operation is named. The truth of a bool is a
  * range too: 0 to 1, or one of the two. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
-/* What is known of integers at each position (graph_index.c), put to use: a value that one index decides is written in
- * the one simplest way, a comparison that holds at all positions is a number, and a gather whose rows are a sum of
+/* What is known of integers at each position (rewrite_known.c), put to use: a value that one index decides is written
+ * in the one simplest way, a comparison that holds at all positions is a number, and a gather whose rows are a sum of
  * positions is a view. So the ranges, joins and gathers that exporters write around a mask come down to a predicate
  * over indices, or to nothing. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 /* ---- one index ------------------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
  * replaced by a copy of a transposed view: batch axes, contracted axes, then its own in the order of the result. The
  * copy depends on constants alone, so that it is made once, before the first run, and the original goes where nobody
  * else reads it. No product, name or model is special: what counts is the axis that is innermost in memory. */
-#include "graph/graph_private.h"
+#include "rewrite/rewrite.h"
 
 typedef struct stored_view {
     smg_node_id view; /* old id */
@@ -214,7 +214,7 @@ static smg_status rebuild(store *s) {
     return SMG_OK;
 }
 
-smg_status smg_graph_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies) {
+smg_status smg_rewrite_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies) {
     size_t count = (size_t)g->nodes.count + 1;
     store s = {.g = g, .old = g->nodes.items, .count = g->nodes.count, .limit = limit, .twice = twice};
     *out_copies = 0;

@@ -1,9 +1,9 @@
 /* The rewriter's state and its rules. A rule looks at one node whose operands are final and either
  * edits it in place, names an existing node that equals it, or does nothing. */
-#ifndef SMG_GRAPH_REWRITE_H
-#define SMG_GRAPH_REWRITE_H
+#ifndef SMG_REWRITE_INTERNAL_H
+#define SMG_REWRITE_INTERNAL_H
 
-#include "graph/graph_private.h"
+#include "rewrite/rewrite.h"
 
 /* Where an integer's elements lie, as far as known: SMG_SIZE_NONE is no bound. */
 typedef struct int_range {
@@ -43,8 +43,8 @@ extern const rewrite_rule smg_algebra_rules[];
 extern const int smg_algebra_rule_count;
 extern const rewrite_rule smg_integer_rules[];
 extern const int smg_integer_rule_count;
-extern const rewrite_rule smg_affine_rules[];
-extern const int smg_affine_rule_count;
+extern const rewrite_rule smg_scale_rules[];
+extern const int smg_scale_rule_count;
 extern const rewrite_rule smg_range_rules[];
 extern const int smg_range_rule_count;
 extern const rewrite_rule smg_index_rules[];
@@ -66,16 +66,16 @@ bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
-/* graph_rewrite_range.c: proofs over sizes; a size that is none proves nothing. */
+/* rewrite_range.c: proofs over sizes; a size that is none proves nothing. */
 bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin); /* a + margin <= b */
 smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b);              /* NONE where that depends */
 smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b);
 
-/* graph_index.c: what a node is at each position. `node` need not be in the graph yet; its operands are. False: memory
- * is out. */
+/* rewrite_known.c: what a node is at each position. `node` need not be in the graph yet; its operands are. False:
+ * memory is out. */
 bool smg_rewriter_index(rewriter *r, const smg_node *node, index_form *out);
 bool smg_index_of(rewriter *r, const smg_node *node, index_form *out); /* the operands' forms are made */
-index_form smg_index_of_view(const rewriter *r, const smg_node *node); /* graph_index_views.c */
+index_form smg_index_of_view(const rewriter *r, const smg_node *node); /* rewrite_known_views.c */
 /* Known at all positions. */
 bool smg_index_whole(const rewriter *r, const smg_node *node, const index_form *f);
 /* Bounds over the positions where it is known; false where there are none. */

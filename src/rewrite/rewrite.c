@@ -1,7 +1,7 @@
 /* Rewrites: passes over the graph until none changes anything. A pass copies the live nodes in order;
  * each goes through the rules until none fires and is then merged with an equal node of the same pass.
  * All passes share one arena and one pool of sizes, so folded constants live as long as the result. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 #define MAX_PASSES 32
 #define MAX_STEPS 64 /* of rules on one node; far more than any chain of them needs */
@@ -213,19 +213,6 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     return SMG_OK;
 }
 
-smg_status smg_node_import(smg_graph *to, const smg_graph *from, smg_node *node) {
-    node->name = smg_arena_string(to->arena, node->name);
-    if (!node->name) return SMG_MEMORY;
-    for (int k = 0; k < node->rank; k++) {
-        node->dims[k] = smg_size_import(to->sizes, from->sizes, node->dims[k]);
-        if (node->dims[k] < 0) return SMG_MEMORY;
-    }
-    if (smg_op_view(node->op) == SMG_VIEW_SLICE || smg_op_view(node->op) == SMG_VIEW_WINDOW)
-        node->begin = smg_size_import(to->sizes, from->sizes, node->begin);
-    if (smg_op_leaf(node->op) == SMG_LEAF_SIZE) node->size = smg_size_import(to->sizes, from->sizes, node->size);
-    return node->begin < 0 || node->size < 0 ? SMG_MEMORY : SMG_OK;
-}
-
 static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
     for (int i = 0; i < from->nodes.count; i++) {
         smg_node *node = SMG_ARRAY_PUSH(to->arena, &to->nodes);
@@ -266,7 +253,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_integer_rules, smg_integer_rule_count);
     add_rules(&set, smg_index_rules, smg_index_rule_count);
     add_rules(&set, smg_range_rules, smg_range_rule_count);
-    add_rules(&set, smg_affine_rules, smg_affine_rule_count);
+    add_rules(&set, smg_scale_rules, smg_scale_rule_count);
     SMG_TRY(copy_graph(from, r->g));
     SMG_TRY(smg_exprs_create(r->g->arena, &r->exprs));
     for (int pass = 0, before = -1; pass < MAX_PASSES && r->applied + r->merged + r->dead != before; pass++) {
@@ -277,7 +264,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     return fill_report(r, &set, report);
 }
 
-smg_status smg_graph_rewrite(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report) {
+smg_status smg_rewrite_graph(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report) {
     smg_rewrite_report unused, *report = out_report ? out_report : &unused;
     *out_graph = NULL;
     memset(report, 0, sizeof *report);

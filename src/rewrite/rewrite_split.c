@@ -8,7 +8,7 @@
  *
  * Everything else reads the constant as it was, and the program says that it does not fit. Rewrites drop what nobody
  * reads any more. */
-#include "graph/graph_private.h"
+#include "rewrite/rewrite.h"
 
 #define SPLIT_GRAIN 64 /* parts are multiples of this where they may be: whole tiles */
 
@@ -280,7 +280,7 @@ static smg_status rebuild(splitter *s) {
     return smg_graph_finish(s->to);
 }
 
-smg_status smg_graph_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants) {
+smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants) {
     splitter s = {.from = g, .limit = limit};
     bool any = false;
     *out_graph = NULL;

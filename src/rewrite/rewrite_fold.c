@@ -1,6 +1,6 @@
 /* Folding on the host: maps over numbers, and maps and views over small constants. Large constants are
  * left to the device's prepare list; a broadcast is never folded, it would only store copies. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 void smg_rewriter_become_number(smg_node *node, double value) {
     smg_node number = {.op = SMG_OP_FILL,
@@ -62,23 +62,11 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     return constants;
 }
 
-static smg_status evaluate(const rewriter *r, const smg_node *node, smg_array *out) {
-    eval_scope scope = {.ctx = r->g->ctx, .g = r->g, .exprs = r->exprs};
-    smg_array value[SMG_MAX_OPERANDS] = {{.rank = 0}};
-    const smg_array *operand[SMG_MAX_OPERANDS] = {&value[0], &value[1], &value[2]};
-    smg_status status = SMG_OK;
-    for (int k = 0; k < node->operand_count && status == SMG_OK; k++)
-        status = smg_eval_node(&scope, smg_rewriter_operand(r, node, k), NULL, &value[k]);
-    if (status == SMG_OK) status = smg_eval_node(&scope, node, operand, out);
-    for (int k = 0; k < SMG_MAX_OPERANDS; k++) smg_array_release(r->g->ctx, &value[k]);
-    return status;
-}
-
 bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same) {
     (void)out_same;
     smg_array value = {.rank = 0};
     if (!foldable(r, node)) return false;
-    smg_status status = evaluate(r, node, &value);
+    smg_status status = smg_graph_eval_over_leaves(r->g, r->exprs, node, &value);
     int64_t count = status == SMG_OK ? smg_array_elements(&value) : 0;
     void *data = NULL;
     if (status == SMG_OK) data = smg_arena_alloc(r->g->arena, (size_t)count, (size_t)smg_type_host_bytes(node->type));

@@ -1,7 +1,7 @@
 /* Integers that depend on positions, through views: a view moves positions, so the sum of its operand is a sum of its
  * own. A slice or a border shifts the part of an axis in which it holds; a reshape keeps it where axes stay whole, or
  * count on from one to the next. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 static const index_form unknown = {.known = false};
 

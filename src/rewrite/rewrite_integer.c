@@ -1,6 +1,6 @@
 /* Products of integers as what they mean: aligned operands, a product of elements and sums. Product kernels
  * stage floats; integers of more than 24 bits would not survive that. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 static int find(const char *letters, char letter) {
     const char *at = strchr(letters, letter);

@@ -1,6 +1,6 @@
 /* The rules: a canonical form (fewer cases for everyone later) and algebra. Every rule holds for
  * infinities and NaN too; signed zeros are the one thing that x + 0 -> x may change. */
-#include "graph/graph_rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 #include <math.h>
 

@@ -1,0 +1,43 @@
+/* rewrite: a graph into a smaller or more regular one of the same value.
+ *
+ * Takes:    a finished graph; how large a buffer of the device may be.
+ * Gives:    a new graph and what was done to it: canonical form, folding, algebra, what is known of integers;
+ *           constants in parts that fit one binding; weights in the order in which products read them.
+ * Promises: every element keeps its value, infinities and NaN included (the sign of zero may change), except that
+ *           scales move into weights where f32 is as exact; passes end.
+ * Does not: decide which nodes share a kernel.
+ */
+#ifndef SMG_REWRITE_H
+#define SMG_REWRITE_H
+
+#include "graph/graph.h"
+
+/* ---- rewrites to a fixed point (rewrite.c) --------------------------------------------------------- */
+
+typedef struct smg_rewrite_count {
+    const char *rule;
+    int applied;
+} smg_rewrite_count;
+typedef struct smg_rewrite_report {
+    SMG_ARRAY(smg_rewrite_count) rules; /* in the order they ran */
+    int nodes_before, nodes_after;
+} smg_rewrite_report;
+/* Canonicalise, fold small constants, algebra, common subexpressions, dead code; to a fixed point.
+ * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
+smg_status smg_rewrite_graph(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
+
+/* What rewriting asked of a large constant, and graph->facts keeps: the answer for these elements. */
+bool smg_rewrite_content_holds(const void *data, int64_t elements, bool no_zero);
+
+/* ---- before and after ------------------------------------------------------------------------------ */
+
+/* Constants of more than `limit` bytes on the device as parts that fit (rewrite_split.c), in a new graph that borrows
+ * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */
+smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants);
+
+/* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
+ * copy with the result's axis innermost (rewrite_store.c). limit: bytes of one copy; twice: of all copies whose
+ * original stays because something else reads it. */
+smg_status smg_rewrite_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies);
+
+#endif
