@@ -197,7 +197,7 @@ static smg_status run_pass(rewriter *r, rule_set *set) {
     count_uses(g, live, uses);
     g->nodes.items = NULL;
     g->nodes.count = g->nodes.capacity = 0;
-    r->ranges.count = r->forms.count = 0;
+    r->known.count = 0;
     for (int i = 0; i < count; i++) {
         if (!live[i]) {
             r->dead++;

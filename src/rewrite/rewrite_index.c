@@ -56,8 +56,9 @@ static smg_node_id index_map(rewriter *r, smg_op op, smg_node_id index, smg_node
     return a < 0 ? -1 : smg_rewriter_add(r, &node);
 }
 
-static smg_node_id simple_index(rewriter *r, const smg_node *node, const index_form *f, int axis) {
+static smg_node_id simple_index(rewriter *r, const smg_node *node, const smg_affine *f, int axis) {
     int64_t by;
+    smg_size factor = smg_affine_by(f, axis);
     smg_node iota = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32, .rank = node->rank, .name = "", .axis = axis};
     for (int d = 0; d < node->rank; d++) iota.dims[d] = d == axis ? node->dims[d] : smg_size_const(r->g->sizes, 1);
     smg_node_id index = smg_rewriter_add(r, &iota);
@@ -68,15 +69,15 @@ static smg_node_id simple_index(rewriter *r, const smg_node *node, const index_f
         index = smg_rewriter_add(r, &cast);
     }
     if (index < 0) return -1;
-    bool number = smg_size_is_const(r->g->sizes, f->by[axis], &by);
+    bool number = smg_size_is_const(r->g->sizes, factor, &by);
     if (number && by == -1 && f->begin == SMG_SIZE_ZERO) return index_map(r, SMG_OP_NEG, index, index, -1);
     smg_node_id begin = f->begin != SMG_SIZE_ZERO ? scalar(r, node->type, f->begin) : -1;
     if (f->begin != SMG_SIZE_ZERO && begin < 0) return -1;
     if (number && by == -1) return index_map(r, SMG_OP_SUB, index, begin, index);
     smg_node_id value = index;
     if (!number || by != 1) {
-        smg_node_id factor = scalar(r, node->type, f->by[axis]);
-        value = factor < 0 ? -1 : index_map(r, SMG_OP_MUL, index, index, factor);
+        smg_node_id times = scalar(r, node->type, factor);
+        value = times < 0 ? -1 : index_map(r, SMG_OP_MUL, index, index, times);
     }
     return begin < 0 ? value : index_map(r, SMG_OP_ADD, index, value, begin);
 }
@@ -97,34 +98,35 @@ static bool become_repeated(const rewriter *r, smg_node *node, smg_node_id id, s
 }
 
 static bool value_of_one_index(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    index_form f;
+    smg_affine_value v;
     int64_t number;
     int axis = -1;
     smg_op_class class_ = smg_node_class(node);
     if (class_ == SMG_CLASS_LEAF || smg_type_kind(node->type) != SMG_KIND_INT) return false;
-    if (!smg_rewriter_index(r, node, &f) || !smg_index_whole(r, node, &f)) return false;
-    for (int d = 0; d < node->rank; d++) {
-        if (f.by[d] == SMG_SIZE_ZERO || smg_size_is_one(r->g->sizes, node->dims[d])) continue;
+    if (!smg_rewriter_known(r, node, &v) || !smg_affine_whole(&v)) return false;
+    for (int t = 0; t < v.form.count; t++) {
+        if (smg_size_is_one(r->g->sizes, node->dims[v.form.term[t].index])) continue;
         if (axis >= 0) return false;
-        axis = d;
+        axis = v.form.term[t].index;
     }
     if (is_simple(r, node)) return false;
-    if (axis < 0 && smg_size_is_const(r->g->sizes, f.begin, &number)) {
+    if (axis < 0 && smg_size_is_const(r->g->sizes, v.form.begin, &number)) {
         if (number < INT32_MIN || number > INT32_MAX) return false; /* would be another number on a device */
         smg_rewriter_become_number(node, (double)number);
         return true;
     }
-    smg_node_id id = axis < 0 ? scalar(r, node->type, f.begin) : simple_index(r, node, &f, axis);
+    smg_node_id id = axis < 0 ? scalar(r, node->type, v.form.begin) : simple_index(r, node, &v.form, axis);
     return id >= 0 && become_repeated(r, node, id, out_same);
 }
 
 static bool decided_predicate(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    index_form f;
+    smg_affine_value v;
     (void)out_same;
     smg_op_class class_ = smg_node_class(node);
     if ((class_ != SMG_CLASS_MAP && class_ != SMG_CLASS_VIEW) || node->type != SMG_TYPE_BOOL) return false;
-    if (!smg_rewriter_index(r, node, &f) || !smg_index_whole(r, node, &f)) return false;
-    int known = smg_index_decision(r, node, &f);
+    if (!smg_rewriter_known(r, node, &v) || !smg_affine_whole(&v)) return false;
+    smg_affine_scope scope = smg_known_scope(r, node);
+    int known = smg_affine_decision(&scope, &v);
     if (known == 0) return false;
     smg_rewriter_become_number(node, known > 0 ? 1.0 : 0.0);
     return true;
@@ -186,21 +188,20 @@ static void put_axis(row_walk *w, const rewriter *r, int axis, smg_size by, smg_
 }
 
 /* Every row is inside of the table, counted from its front; begin is moved there. */
-static bool find_walk(const rewriter *r, const smg_node *index, const index_form *f, smg_size rows, row_walk *w) {
+static bool find_walk(const rewriter *r, const smg_node *index, const smg_affine_value *v, smg_size rows, row_walk *w) {
     smg_sizes *s = r->g->sizes;
-    smg_size low, high;
-    *w = (row_walk){.begin = f->begin};
-    if (!smg_index_whole(r, index, f) || !smg_index_bounds(r, index, f, &low, &high)) return false;
-    if (smg_rewriter_at_most(r, high, SMG_SIZE_ZERO, 1)) { /* from the end */
-        w->begin = smg_size_add(s, w->begin, rows);
-        low = smg_size_add(s, low, rows);
-        high = smg_size_add(s, high, rows);
+    smg_affine_scope scope = smg_known_scope(r, index);
+    smg_affine row = v->form;
+    *w = (row_walk){.begin = SMG_SIZE_NONE};
+    if (!smg_affine_whole(v)) return false;
+    if (smg_affine_sign(&scope, &row, NULL) < 0) row.begin = smg_size_add(s, row.begin, rows); /* from the end */
+    if (row.begin < 0 || !smg_affine_within(&scope, &row, NULL, rows)) return false;
+    w->begin = row.begin;
+    for (int d = 0; d < index->rank; d++) {
+        smg_size by = smg_affine_by(&v->form, d);
+        if (by != SMG_SIZE_ZERO && !smg_size_is_one(s, index->dims[d])) put_axis(w, r, d, by, index->dims[d]);
     }
-    if (!smg_rewriter_at_most(r, SMG_SIZE_ZERO, low, 0) || !smg_rewriter_at_most(r, high, rows, 1)) return false;
-    for (int d = 0; d < index->rank; d++)
-        if (f->by[d] != SMG_SIZE_ZERO && !smg_size_is_one(r->g->sizes, index->dims[d]))
-            put_axis(w, r, d, f->by[d], index->dims[d]);
-    return w->begin >= 0;
+    return true;
 }
 
 /* Each axis takes its steps within one step of the axis before: the rows are a box of the table's. */
@@ -212,7 +213,7 @@ static bool is_box(const rewriter *r, row_walk *w) {
         w->room[i] = w->extent[i];
         if (i == 0) continue;
         if (!is_multiple(r, w->by[i - 1], w->by[i], &w->room[i])) return false;
-        if (!smg_rewriter_at_most(r, w->extent[i], w->room[i], 0)) return false;
+        if (!smg_affine_at_most(r->g->sizes, w->extent[i], w->room[i], 0)) return false;
     }
     return w->count > 0;
 }
@@ -265,10 +266,12 @@ static smg_node_id boxed(rewriter *r, smg_node_id table, const row_walk *w) {
     smg_size last = smg_size_add(s, w->begin, all), offset = SMG_SIZE_ZERO;
     int rank = 0;
     if (w->count + source.rank > SMG_MAX_RANK) return -1;
-    bool front = smg_rewriter_at_most(r, last, source.dims[0], 0);
+    bool front = smg_affine_at_most(r->g->sizes, last, source.dims[0], 0);
     if (!front) { /* begins within the innermost step, which the walk then goes through at that place */
         offset = w->begin;
-        if (!smg_rewriter_at_most(r, offset, inner, 1) || !smg_rewriter_at_most(r, all, source.dims[0], 0)) return -1;
+        if (!smg_affine_at_most(r->g->sizes, offset, inner, 1) ||
+            !smg_affine_at_most(r->g->sizes, all, source.dims[0], 0))
+            return -1;
     }
     smg_node_id id = slice_of(r, table, 0, front ? w->begin : SMG_SIZE_ZERO, all, 1);
     for (int i = 0; i < w->count; i++) dims[rank++] = w->room[i];
@@ -318,13 +321,13 @@ static smg_node_id rows_as_views(rewriter *r, const smg_node *node, const smg_no
 }
 
 static bool gather_as_view(rewriter *r, smg_node *node, smg_node_id *out_same) {
-    index_form f;
+    smg_affine_value v;
     row_walk w;
-    if (smg_node_class(node) != SMG_CLASS_GATHER || !smg_rewriter_index(r, node, &f)) return false;
+    if (smg_node_class(node) != SMG_CLASS_GATHER || !smg_rewriter_known(r, node, &v)) return false;
     const smg_node index = *smg_rewriter_operand(r, node, 1);
     bool before = smg_sizes_set_quiet(r->g->sizes, true);
-    f = r->forms.items[node->operand[1]];
-    bool found = find_walk(r, &index, &f, smg_rewriter_operand(r, node, 0)->dims[0], &w);
+    v = *smg_known_operand(r, node, 1);
+    bool found = find_walk(r, &index, &v, smg_rewriter_operand(r, node, 0)->dims[0], &w);
     smg_node_id id = found ? rows_as_views(r, node, &index, &w) : -1;
     smg_sizes_set_quiet(r->g->sizes, before);
     *out_same = id;

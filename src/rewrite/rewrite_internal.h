@@ -3,21 +3,8 @@
 #ifndef SMG_REWRITE_INTERNAL_H
 #define SMG_REWRITE_INTERNAL_H
 
+#include "affine/affine.h"
 #include "rewrite/rewrite.h"
-
-/* Where an integer's elements lie, as far as known: SMG_SIZE_NONE is no bound. */
-typedef struct int_range {
-    smg_size low, high;
-    int weight; /* about the terms in a bound */
-} int_range;
-
-/* What an integer is at each position, as far as known: begin + sum(by[d] * index d), where first[d] <= index d <=
- * last[d] for all axes d. A BOOL holds where the sum is not negative. */
-typedef struct index_form {
-    bool known;
-    smg_size begin;
-    smg_size by[SMG_MAX_RANK], first[SMG_MAX_RANK], last[SMG_MAX_RANK];
-} index_form;
 
 typedef struct rewriter {
     smg_graph *g;     /* being rebuilt, pass by pass, in one arena */
@@ -26,8 +13,7 @@ typedef struct rewriter {
     int table_size;
     int *uses; /* per node of this pass: readers in the pass before, outputs too; 0: not known */
     int uses_size;
-    SMG_ARRAY(int_range) ranges; /* of the nodes of this pass, made when asked for */
-    SMG_ARRAY(index_form) forms; /* likewise */
+    SMG_ARRAY(smg_affine_value) known; /* of the nodes of this pass, made when asked for */
     int merged, dead, applied;
 } rewriter;
 
@@ -66,22 +52,18 @@ bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
-/* rewrite_range.c: proofs over sizes; a size that is none proves nothing. */
-bool smg_rewriter_at_most(const rewriter *r, smg_size a, smg_size b, int64_t margin); /* a + margin <= b */
-smg_size smg_rewriter_lesser(const rewriter *r, smg_size a, smg_size b);              /* NONE where that depends */
-smg_size smg_rewriter_greater(const rewriter *r, smg_size a, smg_size b);
+/* rewrite_known.c: what integers and truths are at each position. The indices of a node's value are its axes. */
+smg_affine_scope smg_known_scope(const rewriter *r, const smg_node *node);
+/* `node` need not be in the graph yet; its operands are. False: memory is out. */
+bool smg_rewriter_known(rewriter *r, const smg_node *node, smg_affine_value *out);
+/* Of an operand, when that was asked of the node. */
+const smg_affine_value *smg_known_operand(const rewriter *r, const smg_node *node, int k);
+/* A map of operands of which this is known, at the positions of the node. */
+smg_affine_value smg_known_map(rewriter *r, const smg_node *node, const smg_affine_value *operand);
 
-/* rewrite_known.c: what a node is at each position. `node` need not be in the graph yet; its operands are. False:
- * memory is out. */
-bool smg_rewriter_index(rewriter *r, const smg_node *node, index_form *out);
-bool smg_index_of(rewriter *r, const smg_node *node, index_form *out); /* the operands' forms are made */
-index_form smg_index_of_view(const rewriter *r, const smg_node *node); /* rewrite_known_views.c */
-/* Known at all positions. */
-bool smg_index_whole(const rewriter *r, const smg_node *node, const index_form *f);
-/* Bounds over the positions where it is known; false where there are none. */
-bool smg_index_bounds(const rewriter *r, const smg_node *node, const index_form *f, smg_size *out_low,
-                      smg_size *out_high);
-/* Of a BOOL: +1 when it holds, -1 when it fails, at all positions where it is known; 0: it depends. */
-int smg_index_decision(const rewriter *r, const smg_node *node, const index_form *f);
+/* rewrite_known_views.c */
+smg_affine_value smg_known_view(const rewriter *r, const smg_node *node);
+/* What is known along axis d of `from` is so along axis `to`, which is as long. */
+void smg_known_carry(const smg_affine_scope *scope, const smg_affine_value *from, int d, smg_affine_value *io, int to);
 
 #endif
