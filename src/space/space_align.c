@@ -16,7 +16,7 @@ static smg_status align_runs(smg_space_builder *b, const smg_atom_list *x, const
     return SMG_OK;
 }
 
-static smg_status align_dim(smg_space_builder *b, const smg_dim_map *x, const smg_dim_map *y) {
+static smg_status align_dim(smg_space_builder *b, const smg_affine *x, const smg_affine *y) {
     smg_atom_list rx, ry;
     smg_size ux, uy;
     if (x->count == 0 || y->count == 0 || x->begin != y->begin) return SMG_OK;

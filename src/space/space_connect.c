@@ -8,8 +8,8 @@ int smg_space_letter(char letter) {
     return letter >= 'a' ? letter - 'a' : letter - 'A' + 26;
 }
 
-static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size extent, smg_dim_map *out) {
-    *out = (smg_dim_map){0};
+static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size extent, smg_affine *out) {
+    *out = (smg_affine){0};
     if (smg_space_is_one(b, extent)) return true;
     int *atom = &b->labels[i][smg_space_letter(letter)];
     if (*atom < 0) *atom = smg_atom_new(&b->atoms, extent);
@@ -22,15 +22,12 @@ static bool contract_dim(smg_space_builder *b, int i, char letter, smg_size exte
  * the end when negative. */
 static bool row_of(smg_space_builder *b, int i, const smg_node *n, const smg_operand_map *frame, smg_operand_map *out) {
     smg_operand_map at;
-    smg_size low, high, rows = smg_graph_node(b->g, n->operand[0])->dims[0];
+    smg_size rows = smg_graph_node(b->g, n->operand[0])->dims[0];
     if (smg_space_own_map(b, i, n, frame, 1, &at) != SMG_OK) return false;
-    if (smg_space_affine(b, n->operand[1], &at, &out->dim[0])) {
-        smg_dim_bounds(b, &at, &out->dim[0], &low, &high);
-        if (low != SMG_SIZE_NONE && smg_size_at_least(b, low, SMG_SIZE_ZERO) &&
-            smg_size_at_least(b, smg_size_sub(b->sizes, rows, b->one), high)) {
-            return true;
-        }
-    }
+    smg_dim_where where = {b, &at};
+    smg_affine_scope scope = smg_dim_scope(&where);
+    if (smg_space_affine(b, n->operand[1], &at, &out->dim[0]) && smg_affine_within(&scope, &out->dim[0], NULL, rows))
+        return true;
     int number;
     smg_sleaf leaf = {.what = SMG_SLEAF_VALUE, .index = i};
     smg_expr value = smg_space_leaf(b, leaf, SMG_KIND_INT), limit = smg_space_size_expr(b, rows);
@@ -40,8 +37,7 @@ static bool row_of(smg_space_builder *b, int i, const smg_node *n, const smg_ope
     smg_sindex index = {.range = rows, .checked = true};
     index.expr = smg_expr_make(b->space->exprs, SMG_PRIM_SELECT, negative, moved, value);
     if (index.expr == SMG_EXPR_NONE || !smg_map_add_index(out, index, &number)) return false;
-    out->dim[0] = (smg_dim_map){0};
-    out->dim[0].times[number] = b->one;
+    out->dim[0] = (smg_affine){.term = {{SMG_DIM_INDEX(number), b->one}}, .count = 1};
     return true;
 }
 
@@ -53,10 +49,10 @@ smg_status smg_space_own_map(smg_space_builder *b, int i, const smg_node *n, con
     out->source = n->operand[k];
     out->rank = a->rank;
     for (int d = 0; d < a->rank; d++) {
-        smg_dim_map *dim = &out->dim[d];
+        smg_affine *dim = &out->dim[d];
         switch (smg_node_class(n)) {
         case SMG_CLASS_MAP:
-            *dim = smg_space_is_one(b, a->dims[d]) ? (smg_dim_map){0} : frame->dim[d + n->rank - a->rank];
+            *dim = smg_space_is_one(b, a->dims[d]) ? (smg_affine){0} : frame->dim[d + n->rank - a->rank];
             break;
         case SMG_CLASS_REDUCE: {
             smg_atom_list list = {.count = b->reduced[i] >= 0, .atom = {b->reduced[i]}};

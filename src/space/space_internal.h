@@ -8,6 +8,7 @@
 #ifndef SMG_SPACE_INTERNAL_H
 #define SMG_SPACE_INTERNAL_H
 
+#include "affine/affine.h"
 #include "space/space.h"
 
 #define SMG_ATOM_LIST 12
@@ -44,24 +45,14 @@ bool smg_atom_split(smg_atoms *atoms, int root, smg_size outer_extent, smg_size 
 
 /* ---- index maps ---------------------------------------------------------------------------------- */
 
-typedef struct smg_term {
-    int atom;
-    smg_size by;
-} smg_term;
+/* In a form, a number from 0 on is an atom, one below 0 is an index of the map. */
+#define SMG_DIM_INDEX(i) (-1 - (i))
 
-/* begin + sum(term) + sum(times[i] * index i of the map). */
-typedef struct smg_dim_map {
-    int count;
-    smg_term term[SMG_ATOM_LIST];
-    smg_size begin;
-    smg_size times[SMG_VIEW_INDICES];
-} smg_dim_map;
-
-/* How an operand is indexed, dimension by dimension of `source`. */
+/* How an operand is indexed, dimension by dimension of `source`: a form per dimension. */
 typedef struct smg_operand_map {
     smg_node_id source;
     int rank;
-    smg_dim_map dim[SMG_MAX_RANK];
+    smg_affine dim[SMG_MAX_RANK];
     int index_count;
     smg_sindex index[SMG_VIEW_INDICES];
     int layer_count;
@@ -90,21 +81,21 @@ bool smg_space_is_one(const smg_space_builder *b, smg_size size);
 int smg_space_letter(char letter);
 
 /* space_forms.c */
-void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_dim_map *out);
+void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_affine *out);
 /* The form as one run of atoms at a stride; false when it is none. begin is left aside. */
-bool smg_dim_run(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *out_list, smg_size *out_unit);
-bool smg_dim_plain(smg_space_builder *b, const smg_dim_map *dim, smg_atom_list *out_list);
-/* io += by * dim. false when there are too many terms. */
-bool smg_dim_add(smg_space_builder *b, smg_dim_map *io, const smg_dim_map *dim, smg_size by);
-/* Bounds of the value over all elements; SMG_SIZE_NONE when unknown. */
-void smg_dim_bounds(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim, smg_size *out_low,
-                    smg_size *out_high);
-bool smg_size_at_least(const smg_space_builder *b, smg_size a, smg_size least); /* proved */
+bool smg_dim_run(smg_space_builder *b, const smg_affine *dim, smg_atom_list *out_list, smg_size *out_unit);
+bool smg_dim_plain(smg_space_builder *b, const smg_affine *dim, smg_atom_list *out_list);
+/* How far atoms and the indices of a map run; what a division crosses splits. Of `where`, which must stay. */
+typedef struct smg_dim_where {
+    smg_space_builder *b;
+    const smg_operand_map *map;
+} smg_dim_where;
+smg_affine_scope smg_dim_scope(const smg_dim_where *where);
 /* dim = quotient * by + rest with 0 <= rest < by; adds indices to the map where no affine form is proved. */
-bool smg_dim_divide(smg_space_builder *b, smg_operand_map *map, const smg_dim_map *dim, smg_size by,
-                    smg_dim_map *out_quotient, smg_dim_map *out_rest);
+bool smg_dim_divide(smg_space_builder *b, smg_operand_map *map, const smg_affine *dim, smg_size by,
+                    smg_affine *out_quotient, smg_affine *out_rest);
 /* The value as an expression of the space; SMG_EXPR_NONE when memory is out. */
-smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const smg_dim_map *dim);
+smg_expr smg_dim_value(smg_space_builder *b, const smg_operand_map *map, const smg_affine *dim);
 smg_expr smg_space_size_expr(smg_space_builder *b, smg_size size);
 smg_expr smg_space_make(smg_space_builder *b, smg_prim prim, smg_expr x, smg_expr y);
 smg_expr smg_space_leaf(smg_space_builder *b, smg_sleaf leaf, smg_kind kind);
@@ -115,7 +106,7 @@ bool smg_map_add_index(smg_operand_map *map, smg_sindex index, int *out_index);
 bool smg_space_through_view(smg_space_builder *b, smg_operand_map *map);
 
 /* space_affine.c: is the integer `id`, read through `map` (its source is id), an affine form of axes and sizes? */
-bool smg_space_affine(smg_space_builder *b, smg_node_id id, const smg_operand_map *map, smg_dim_map *out);
+bool smg_space_affine(smg_space_builder *b, smg_node_id id, const smg_operand_map *map, smg_affine *out);
 
 /* space_connect.c */
 /* The index map of operand k of a node whose result is indexed by `frame`; `i` is its number, copies included. */

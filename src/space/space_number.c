@@ -42,8 +42,8 @@ static smg_status number_node(smg_space_builder *b, int i) {
 
 /* ---- views ----------------------------------------------------------------------------------------- */
 
-static smg_status add_term(smg_space_builder *b, smg_sview *view, smg_term term, smg_size stride) {
-    smg_atom_list list = {.count = 1, .atom = {term.atom}};
+static smg_status add_term(smg_space_builder *b, smg_sview *view, smg_affine_term term, smg_size stride) {
+    smg_atom_list list = {.count = 1, .atom = {term.index}};
     if (!smg_atom_resolve(&b->atoms, &list, &list)) return smg_space_refuse(b, "too many axes", view->source);
     smg_size run = smg_size_mul(b->sizes, term.by, stride);
     for (int i = list.count - 1; i >= 0; i--) {
@@ -55,15 +55,15 @@ static smg_status add_term(smg_space_builder *b, smg_sview *view, smg_term term,
     return SMG_OK;
 }
 
-static smg_status add_dim(smg_space_builder *b, smg_sview *view, const smg_dim_map *dim, smg_size stride) {
+static smg_status add_dim(smg_space_builder *b, smg_sview *view, const smg_affine *dim, smg_size stride) {
     smg_sizes *s = b->sizes;
     view->offset = smg_size_add(s, view->offset, smg_size_mul(s, dim->begin, stride));
     for (int i = 0; i < view->index_count; i++) {
-        if (dim->times[i] == SMG_SIZE_ZERO) continue;
-        view->index_stride[i] = smg_size_add(s, view->index_stride[i], smg_size_mul(s, dim->times[i], stride));
+        smg_size by = smg_affine_by(dim, SMG_DIM_INDEX(i));
+        view->index_stride[i] = smg_size_add(s, view->index_stride[i], smg_size_mul(s, by, stride));
     }
     for (int t = dim->count - 1; t >= 0 && b->space->refused == NULL; t--) {
-        SMG_TRY(add_term(b, view, dim->term[t], stride));
+        if (dim->term[t].index >= 0) SMG_TRY(add_term(b, view, dim->term[t], stride));
     }
     return SMG_OK;
 }
@@ -105,7 +105,7 @@ static smg_status resolve_forms(smg_space_builder *b) {
         smg_sview old = b->space->views.items[v], *view = &b->space->views.items[v];
         view->axis_count = 0;
         for (int i = 0; i < old.axis_count; i++) {
-            SMG_TRY(add_term(b, view, (smg_term){.atom = old.axis[i], .by = old.stride[i]}, b->one));
+            SMG_TRY(add_term(b, view, (smg_affine_term){.index = old.axis[i], .by = old.stride[i]}, b->one));
         }
     }
     return SMG_OK;

@@ -10,7 +10,7 @@ static void carry_dims(smg_space_builder *b, const smg_node *view, const smg_nod
         if (*io_v != stop_v && smg_space_is_one(b, view->dims[*io_v])) {
             *io_v += step;
         } else if (*io_a != stop_a && smg_space_is_one(b, a->dims[*io_a])) {
-            map->dim[*io_a] = (smg_dim_map){0};
+            map->dim[*io_a] = (smg_affine){0};
             *io_a += step;
         } else if (*io_v != stop_v && *io_a != stop_a && view->dims[*io_v] == a->dims[*io_a]) {
             map->dim[*io_a] = old->dim[*io_v];
@@ -51,16 +51,16 @@ static bool through_reshape(smg_space_builder *b, const smg_node *view, const sm
     carry_dims(b, view, a, &old, map, -1, &last_v, &last_d, v - 1, d - 1);
     if (d > last_d) return true;
     if (d < last_d && take_plain(b, a, &old, v, last_v, d, last_d, map)) return true;
-    smg_dim_map flat = {0}, rest;
+    smg_affine flat = {0}, rest;
     smg_size stride = b->one, strides[SMG_MAX_RANK];
     for (int at = last_v; at >= v; at--) {
         strides[at] = stride;
         if (at > v) stride = smg_size_mul(b->sizes, stride, view->dims[at]);
     }
     for (int at = v; at <= last_v; at++) {
-        if (!smg_dim_add(b, &flat, &old.dim[at], strides[at])) return false;
+        if (!smg_affine_add(b->sizes, &flat, &old.dim[at], strides[at])) return false;
     }
-    smg_dim_map whole = flat;
+    smg_affine whole = flat;
     int before = map->index_count, last = last_d;
     bool divided = true;
     for (; last_d > d && divided; last_d--) {
@@ -70,15 +70,15 @@ static bool through_reshape(smg_space_builder *b, const smg_node *view, const sm
     map->dim[d] = flat;
     if ((divided && map->index_count == before) || !in_memory(b, map->source)) return divided;
     /* In memory the dims of the group are one run: its place is its place, however it is divided. */
-    for (; d < last; d++) map->dim[d] = (smg_dim_map){0};
+    for (; d < last; d++) map->dim[d] = (smg_affine){0};
     map->dim[last] = whole;
     map->index_count = before;
     return true;
 }
 
 static bool through_slice(smg_space_builder *b, const smg_node *view, smg_operand_map *map) {
-    smg_dim_map moved = {.begin = view->begin};
-    bool good = smg_dim_add(b, &moved, &map->dim[view->axis], smg_size_const(b->sizes, view->step));
+    smg_affine moved = {.begin = view->begin};
+    bool good = smg_affine_add(b->sizes, &moved, &map->dim[view->axis], smg_size_const(b->sizes, view->step));
     map->dim[view->axis] = moved;
     return good;
 }
@@ -97,23 +97,26 @@ static bool add_layer(smg_space_builder *b, smg_operand_map *map, smg_expr guard
 }
 
 static bool through_window(smg_space_builder *b, const smg_node *view, const smg_node *a, smg_operand_map *map) {
-    smg_dim_map at = {.begin = view->begin};
-    smg_size low, high, last = smg_size_sub(b->sizes, a->dims[view->axis], b->one);
+    smg_affine at = {.begin = view->begin};
+    smg_size last = smg_size_sub(b->sizes, a->dims[view->axis], b->one);
+    smg_dim_where where = {b, map};
+    smg_affine_scope scope = smg_dim_scope(&where);
     smg_operand_map old = *map;
-    if (!smg_dim_add(b, &at, &old.dim[view->axis], smg_size_const(b->sizes, view->step)) ||
-        !smg_dim_add(b, &at, &old.dim[view->axis + 1], smg_size_const(b->sizes, view->dilation))) {
+    if (!smg_affine_add(b->sizes, &at, &old.dim[view->axis], smg_size_const(b->sizes, view->step)) ||
+        !smg_affine_add(b->sizes, &at, &old.dim[view->axis + 1], smg_size_const(b->sizes, view->dilation))) {
         return false;
     }
+    smg_affine left = {.begin = last}; /* of the axis behind the place */
+    if (!smg_affine_add(b->sizes, &left, &at, smg_size_const(b->sizes, -1))) return false;
     for (int d = 0; d < a->rank; d++) map->dim[d] = old.dim[d > view->axis ? d + 1 : d];
     map->dim[view->axis] = at;
-    smg_dim_bounds(b, map, &at, &low, &high);
     smg_expr value = SMG_EXPR_NONE;
-    if (low == SMG_SIZE_NONE || !smg_size_at_least(b, low, SMG_SIZE_ZERO)) {
+    if (smg_affine_sign(&scope, &at, NULL) <= 0) {
         value = smg_dim_value(b, map, &at);
         smg_expr guard = smg_space_make(b, SMG_PRIM_LE, smg_space_size_expr(b, SMG_SIZE_ZERO), value);
         if (!add_layer(b, map, guard, view->value)) return false;
     }
-    if (high == SMG_SIZE_NONE || !smg_size_at_least(b, last, high)) {
+    if (smg_affine_sign(&scope, &left, NULL) <= 0) {
         if (value == SMG_EXPR_NONE) value = smg_dim_value(b, map, &at);
         smg_expr guard = smg_space_make(b, SMG_PRIM_LE, value, smg_space_size_expr(b, last));
         if (!add_layer(b, map, guard, view->value)) return false;
@@ -135,7 +138,7 @@ bool smg_space_through_view(smg_space_builder *b, smg_operand_map *map) {
     case SMG_VIEW_BROADCAST:
         for (int d = 0; d < a->rank; d++) {
             map->dim[d] = old.dim[d + view->rank - a->rank];
-            if (smg_space_is_one(b, a->dims[d])) map->dim[d] = (smg_dim_map){0};
+            if (smg_space_is_one(b, a->dims[d])) map->dim[d] = (smg_affine){0};
         }
         return true;
     case SMG_VIEW_SLICE: return through_slice(b, view, map);
