@@ -89,9 +89,6 @@ uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node);
 /* "name" or "%12 (add)": for sentences. In the arena of the graph. */
 const char *smg_graph_describe(const smg_graph *g, smg_node_id id);
 smg_size smg_node_elements(const smg_graph *g, smg_node_id id);
-/* For each map operand axis aligned from the right: -1 when the operand is broadcast along result axis
- * `axis` (extent 1 or absent), else the operand's axis. */
-int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int axis);
 
 /* ---- builders over sizes of g->sizes ------------------------------------------------------------- */
 

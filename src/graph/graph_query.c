@@ -26,13 +26,6 @@ smg_size smg_node_elements(const smg_graph *g, smg_node_id id) {
     return product;
 }
 
-int smg_map_operand_axis(const smg_graph *g, const smg_node *node, int k, int axis) {
-    const smg_node *operand = smg_graph_node(g, node->operand[k]);
-    int own = axis - (node->rank - operand->rank);
-    if (own < 0) return -1;
-    return operand->dims[own] == node->dims[axis] ? own : -1;
-}
-
 bool smg_node_computes(const smg_node *node) {
     smg_op_class class_ = smg_node_class(node);
     return class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;

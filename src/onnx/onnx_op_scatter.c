@@ -18,25 +18,22 @@ typedef struct onnx_box {
 
 /* Component j of the indices as begin + one axis of the updates. */
 static bool read_axis(smg_onnx_build *b, onnx_forms *forms, smg_value indices, int j, onnx_box *box) {
-    onnx_form at[SMG_MAX_RANK], form;
+    smg_affine at[SMG_MAX_RANK], form;
     int64_t number = 0;
-    for (int k = 0; k < box->lead; k++) {
-        at[k] = smg_onnx_form_of(b, smg_onnx_int(b, 0));
-        at[k].scale[k] = 1;
-    }
-    at[box->lead] = smg_onnx_form_of(b, smg_onnx_int(b, j));
+    for (int k = 0; k < box->lead; k++) at[k] = (smg_affine){.term = {{k, smg_onnx_int(b, 1)}}, .count = 1};
+    at[box->lead] = (smg_affine){.begin = smg_onnx_int(b, j)};
     if (b->failed || !smg_onnx_form_at(forms, indices, at, &form)) return false;
     box->axis[j] = -1;
     box->extent[j] = smg_onnx_int(b, 1);
     for (int k = 0; k < box->lead; k++) {
-        if (form.scale[k] == 0) continue;
-        if (smg_onnx_is_const(b, forms->extent[k], 1)) continue; /* the index is 0 */
-        if (form.scale[k] != 1 || box->axis[j] >= 0) return false;
+        smg_size by = smg_affine_by(&form, k);
+        if (by == SMG_SIZE_ZERO || smg_onnx_is_const(b, forms->extent[k], 1)) continue; /* the index is 0 */
+        if (!smg_onnx_is_const(b, by, 1) || box->axis[j] >= 0) return false;
         box->axis[j] = k;
         box->extent[j] = forms->extent[k];
     }
-    box->begin[j] = form.base;
-    return !smg_size_is_const(b->sizes, form.base, &number) || number >= 0;
+    box->begin[j] = form.begin;
+    return !smg_size_is_const(b->sizes, form.begin, &number) || number >= 0;
 }
 
 /* Every axis of the updates of more than one element runs along exactly one axis of the data. */

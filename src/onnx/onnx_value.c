@@ -48,7 +48,7 @@ static bool learn_ints(smg_onnx_build *b, smg_onnx_value *v) {
 #define MOST_READ 64
 
 static bool learn_graph(smg_onnx_build *b, smg_onnx_value *v) {
-    onnx_form at[SMG_MAX_RANK], element;
+    smg_affine at[SMG_MAX_RANK], element;
     int64_t count = 1, extent[SMG_MAX_RANK];
     onnx_forms forms;
     for (int i = 0; i < v->rank; i++)
@@ -61,11 +61,11 @@ static bool learn_graph(smg_onnx_build *b, smg_onnx_value *v) {
     for (int64_t k = 0; known && k < count; k++) {
         int64_t rest = k;
         for (int i = v->rank - 1; i >= 0; i--) {
-            at[i] = smg_onnx_form_of(b, smg_onnx_int(b, rest % extent[i]));
+            at[i] = (smg_affine){.begin = smg_onnx_int(b, rest % extent[i])};
             rest /= extent[i];
         }
         if (b->failed || !smg_onnx_form_at(&forms, v->graph, at, &element)) return false;
-        known[k] = element.base;
+        known[k] = element.begin;
     }
     v->known = known;
     v->known_count = (int)count;
