@@ -202,20 +202,40 @@ const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
     return GLSL_STRING(w, "t_%s[(%s) >> 2]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]));
 }
 
-/* An element of memory, 0 where it is not valid. */
-static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
-    const smg_access *access = &w->k->accesses.items[tile->access];
-    const char *sum = glsl_size(w, access->offset), *valid = NULL;
+/* The address of the element at hand; *out_valid: the condition that it exists, NULL where it always does. */
+static const char *view_address(glsl_writer *w, const glsl_iter *it, const smg_access *access, const char **out_valid) {
+    const char *sum = glsl_size(w, access->offset);
+    *out_valid = NULL;
     for (int n = 0; n < access->axis_count; n++) {
         int axis = access->axis[n];
         const char *index = glsl_plus(w, glsl_base(w, axis), it->coord[axis]);
         sum = glsl_plus(w, sum, glsl_times(w, GLSL_STRING(w, "(%s)", index), access->stride[n]));
-        if (!glsl_always_valid(w, axis)) valid = glsl_both(w, valid, glsl_valid_text(w, axis, it->coord[axis]));
+        if (glsl_always_valid(w, axis)) continue;
+        *out_valid = glsl_both(w, *out_valid, glsl_valid_text(w, axis, it->coord[axis]));
     }
+    return sum;
+}
+
+/* An element of memory, 0 where it is not valid. */
+static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
+    const smg_access *access = &w->k->accesses.items[tile->access];
+    const char *valid, *sum = view_address(w, it, access, &valid);
     w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
     const char *name = w->buffer_name[access->buffer];
     if (valid == NULL) return GLSL_STRING(w, "g_%s[%s]", name, sum);
     return GLSL_STRING(w, "(%s ? g_%s[%s ? %s : 0] : 0.0)", valid, name, valid, sum);
+}
+
+bool glsl_view_wide(const glsl_writer *w, const smg_tile *tile, int axis) {
+    return tile->residence == SMG_VIEW && axis >= 0 && glsl_groups(w, tile->access, axis);
+}
+
+const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int t) {
+    const smg_access *access = &w->k->accesses.items[w->k->tiles.items[t].access];
+    const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
+    w->buffer_wide[access->buffer] = true;
+    if (valid == NULL) return GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum);
+    return GLSL_STRING(w, "(%s ? w_%s[%s ? (%s) >> 2 : 0] : vec4(0.0))", valid, name, valid, sum);
 }
 
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {

@@ -1,6 +1,6 @@
-/* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k, both factors from
- * shared memory. A factor whose runs go along k is read as 16-byte groups of four k, one whose runs go along the
- * columns as groups of four columns; anything else element by element. */
+/* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k, factors from shared
+ * memory or where they lie. A factor whose runs go along k is read as 16-byte groups of four k, one whose runs go along
+ * the columns as groups of four columns; anything else element by element. */
 #include "glsl_private.h"
 
 typedef struct product_form {
@@ -27,16 +27,23 @@ static int last_axis(const smg_tile *tile) {
     return tile->axis[tile->axis_count - 1];
 }
 
+/* Four neighbours of a factor, from the current element on. */
+static const char *group_of(glsl_writer *w, const glsl_iter *it, int tile) {
+    bool view = w->k->tiles.items[tile].residence == SMG_VIEW;
+    return (view ? glsl_view_group : glsl_tile_group)(w, it, tile);
+}
+
 static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *a = &k->tiles.items[instr->a], *b = &k->tiles.items[instr->b];
     product_form f = {.unroll = 1};
     f.unroll = smg_kernel_product_group(k, instr);
     int inner = instr->axes[instr->axis_count - 1];
-    bool fours = k->axes.items[inner].tile % 4 == 0;
-    f.a_groups = fours && glsl_tile_wide(k, a) && last_axis(a) == inner;
-    f.b_groups = fours && glsl_tile_wide(k, b) && last_axis(b) == inner;
-    f.b_columns = !f.b_groups && glsl_tile_wide(k, b) && last_axis(b) == glsl_run_axis(w, it);
+    bool fours = f.unroll == 4;
+    f.a_groups = fours && ((glsl_tile_wide(k, a) && last_axis(a) == inner) || glsl_view_wide(w, a, inner));
+    f.b_groups = fours && ((glsl_tile_wide(k, b) && last_axis(b) == inner) || glsl_view_wide(w, b, inner));
+    int run = glsl_run_axis(w, it);
+    f.b_columns = !f.b_groups && ((glsl_tile_wide(k, b) && last_axis(b) == run) || glsl_view_wide(w, b, run));
     return f;
 }
 
@@ -68,7 +75,7 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, boo
     GLSL_LINE(w, "%s fa[%d];", groups ? "vec4" : "float", it->outer_registers);
     open_count(w, "i", it->outer_registers);
     row_coordinates(w, it);
-    GLSL_LINE(w, "fa[%s] = %s;", it->i, groups ? glsl_tile_group(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
+    GLSL_LINE(w, "fa[%s] = %s;", it->i, groups ? group_of(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
     glsl_close(w);
 }
 
@@ -78,11 +85,11 @@ static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, 
     it->j_step = f->b_columns ? 4 : 1;
     glsl_inner_open(w, it);
     if (f->b_columns) {
-        GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group(w, it, instr->b));
+        GLSL_LINE(w, "vec4 four = %s;", group_of(w, it, instr->b));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
     } else {
         GLSL_LINE(w, "fb[%s] = %s;", it->j,
-                  f->b_groups ? glsl_tile_group(w, it, instr->b) : glsl_tile_element(w, it, instr->b));
+                  f->b_groups ? group_of(w, it, instr->b) : glsl_tile_element(w, it, instr->b));
     }
     glsl_inner_close(w, it);
     it->j_step = 1;
@@ -114,7 +121,7 @@ static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, cons
 static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const char *sum = sum_of(w, it, instr);
     glsl_inner_open(w, it);
-    GLSL_LINE(w, "vec4 fb = %s;", glsl_tile_group(w, it, instr->b));
+    GLSL_LINE(w, "vec4 fb = %s;", group_of(w, it, instr->b));
     for (int u = 0; u < 4; u++) {
         open_count(w, "i", it->outer_registers);
         GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, it->i, u, u, sum);
@@ -170,11 +177,24 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     for (; loops > 0; loops--) glsl_close(w);
 }
 
+static void join_lanes(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *tile = &w->k->tiles.items[instr->dst];
+    uint32_t mask = smg_layout_local_mask(smg_kernel_layout(w->k, instr), instr->axes, instr->axis_count);
+    for (int64_t r = 0; r < smg_tile_registers(w->k, tile); r++) {
+        const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[instr->dst], (long long)r);
+        glsl_reduce_lanes(w, SMG_COMBINE_ADD, sum, mask);
+    }
+}
+
 /* Adds up partial sums of lanes that are copies of each other otherwise: all leave theirs in shared memory, the copies
  * share out the adding, all take the totals. So many registers at a time as the exchange holds. */
 void glsl_join(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *tile = &k->tiles.items[instr->dst];
+    if (smg_kernel_joins_in_subgroup(k, instr)) {
+        join_lanes(w, instr);
+        return;
+    }
     int all = (int)smg_tile_registers(k, tile), most = (int)smg_kernel_join_registers(k, tile);
     int lanes = k->lanes, copies = (int)smg_kernel_product_lanes(k, instr), plane = lanes / copies;
     glsl_open(w, "");

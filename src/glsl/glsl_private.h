@@ -177,6 +177,9 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
  * starts at the current element. */
 bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
+/* Four neighbours of a view along the axis are one aligned group, valid together; the group at the current element. */
+bool glsl_view_wide(const glsl_writer *w, const smg_tile *tile, int axis);
+const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_group.c */
@@ -211,6 +214,7 @@ void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a stag
 
 /* glsl_reduce.c, glsl_mma.c, glsl_code.c */
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);
+void glsl_reduce_lanes(glsl_writer *w, smg_combine combine, const char *name, uint32_t mask);
 void glsl_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_join(glsl_writer *w, const smg_instr *instr);
 void glsl_code(glsl_writer *w);

@@ -18,24 +18,24 @@ static const char *subgroup_word(smg_combine combine) {
     return words[combine];
 }
 
-/* acc becomes the combination over the lanes of the subgroup that differ in bits of `mask`, in each of them. */
-static void reduce_lanes(glsl_writer *w, smg_combine combine, uint32_t mask) {
+/* `name` becomes the combination over the lanes of the subgroup that differ in bits of `mask`, in each of them. */
+void glsl_reduce_lanes(glsl_writer *w, smg_combine combine, const char *name, uint32_t mask) {
     const smg_target *target = w->target;
     uint32_t all = (uint32_t)w->k->subgroup - 1;
     if (mask == 0) return;
     w->uses[GLSL_USE_SUBGROUP] = true;
     if (mask == all && target->subgroup_arithmetic) {
         w->uses[GLSL_USE_ARITHMETIC] = true;
-        GLSL_LINE(w, "acc = subgroup%s(acc);", subgroup_word(combine));
+        GLSL_LINE(w, "%s = subgroup%s(%s);", name, subgroup_word(combine), name);
     } else if (target->subgroup_clustered && (mask & (mask + 1)) == 0) {
         w->uses[GLSL_USE_CLUSTERED] = true;
-        GLSL_LINE(w, "acc = subgroupClustered%s(acc, %uu);", subgroup_word(combine), mask + 1);
+        GLSL_LINE(w, "%s = subgroupClustered%s(%s, %uu);", name, subgroup_word(combine), name, mask + 1);
     } else if (target->subgroup_shuffle) {
         w->uses[GLSL_USE_SHUFFLE] = true;
         for (uint32_t bit = (all + 1) / 2; bit > 0; bit /= 2) {
             if ((mask & bit) == 0) continue;
-            const char *other = GLSL_STRING(w, "subgroupShuffleXor(acc, %uu)", bit);
-            GLSL_LINE(w, "acc = %s;", combined(w, combine, "acc", other));
+            const char *other = GLSL_STRING(w, "subgroupShuffleXor(%s, %uu)", name, bit);
+            GLSL_LINE(w, "%s = %s;", name, combined(w, combine, name, other));
         }
     } else {
         glsl_fail(w, SMG_UNSUPPORTED, "reduces in subgroups, the device has no such operations");
@@ -107,7 +107,7 @@ static void exchange(glsl_writer *w, const smg_instr *instr, smg_kind kind) {
         if (mask != 0) reduce_tree(w, instr->combine, kind, mask);
         return;
     }
-    reduce_lanes(w, instr->combine, lanes);
+    glsl_reduce_lanes(w, instr->combine, "acc", lanes);
     if (above != 0) reduce_subgroups(w, instr->combine, kind, lanes, above);
 }
 

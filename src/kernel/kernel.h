@@ -187,7 +187,9 @@ int64_t smg_kernel_registers(const smg_kernel *k);
 /* Bytes of scratch that REDUCE needs when it goes over several subgroups: one 4-byte word for each subgroup where it
  * goes over all lanes of one, else for each invocation. 0 when no reduction crosses. */
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
-/* Registers of one tile that a JOIN exchanges at a time, and the shared bytes of that exchange; 0 without a JOIN. */
+/* Are the lanes whose sums a JOIN adds up in one subgroup? Else they go through shared memory: registers of one tile
+ * that are exchanged at a time, and the bytes of that exchange; 0 without such a JOIN. */
+bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join);
 int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_kernel_join_bytes(const smg_kernel *k);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */

@@ -88,7 +88,8 @@ int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product) 
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
     bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t depth = smg_kernel_product_depth(k, product);
-    return views ? 1 : depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+    if (views && k->numbered) return 1; /* a row's element is one load for all lanes */
+    return depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
 }
 
 /* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its

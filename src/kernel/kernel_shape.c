@@ -121,10 +121,14 @@ int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
     return registers < most ? registers : most;
 }
 
+bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join) {
+    return smg_layout_local_mask(&k->layouts.items[join->layout], join->axes, join->axis_count) < (uint32_t)k->subgroup;
+}
+
 int64_t smg_kernel_join_bytes(const smg_kernel *k) {
     int64_t most = 0;
     for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].kind != SMG_I_JOIN) continue;
+        if (k->code.items[i].kind != SMG_I_JOIN || smg_kernel_joins_in_subgroup(k, &k->code.items[i])) continue;
         int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[k->code.items[i].dst]);
         if (registers > most) most = registers;
     }

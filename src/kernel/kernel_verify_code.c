@@ -233,11 +233,12 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     return kernel_verify_read_tile(v, tile);
 }
 
-/* Lanes that share out k are copies of each other otherwise: the upper bits of a lane's number. */
+/* Lanes that share out k are copies of each other otherwise, and can add up: in one subgroup, or the upper ones. */
 static smg_status check_shares(const kernel_verifier *v, const smg_instr *instr) {
     uint32_t mask = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
-    if (mask != 0 && (((mask | (mask - 1)) != (uint32_t)v->k->lanes - 1) || !is_run(mask)))
-        return KERNEL_WRONG(v, "the lanes that share out axis '%s' are not the upper ones",
+    bool upper = (mask | (mask - 1)) == (uint32_t)v->k->lanes - 1 && is_run(mask);
+    if (mask >= (uint32_t)v->k->subgroup && !upper)
+        return KERNEL_WRONG(v, "the lanes that share out axis '%s' are in several subgroups and not the upper ones",
                             axis_name(v, instr->axes[0]));
     return SMG_OK;
 }

@@ -24,7 +24,8 @@ typedef struct smg_lane_grid {
     int vec;        /* neighbouring columns a lane owns */
     int row_axis;   /* distributed over row lanes; -1 */
     int subgroup;
-    bool numbered; /* lanes are known by their subgroup: a subgroup is one row lane */
+    bool depth_near; /* depth lanes are neighbours: lane = (row * cols + column) * depth + depth lane */
+    bool numbered;   /* lanes are known by their subgroup: a subgroup is one row lane */
 } smg_lane_grid;
 /* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);

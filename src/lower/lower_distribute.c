@@ -32,7 +32,7 @@ static bool has(const smg_kernel *k, smg_instr_kind kind) {
 /* Bits of a subgroup's lane that are columns in the block of a woven kernel; 0: lanes are dealt out row by row. */
 static int woven_columns(const smg_kernel *k, const smg_lane_grid *g) {
     int lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
-    if (g->numbered || lanes < 4 || rows + columns < lanes || !has(k, SMG_I_MMA)) return 0;
+    if (g->numbered || g->depth_near || lanes < 4 || rows + columns < lanes || !has(k, SMG_I_MMA)) return 0;
     /* A row that is reduced stays within its subgroup; else the block is as square as can be. */
     int block = has(k, SMG_I_REDUCE) ? columns : (lanes + 1) / 2;
     if (block > columns) block = columns;
@@ -44,6 +44,7 @@ static lane_bits deal(const smg_kernel *k, const smg_lane_grid *g) {
     lane_bits b = {0};
     int bit = 0, lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
     int woven = woven_columns(k, g);
+    while (g->depth_near && b.depth_count < log2_of(g->depth)) b.depth[b.depth_count++] = bit++;
     if (woven > 0) {
         b.columns[b.column_count++] = bit++;
         while (b.row_count < lanes - woven) b.rows[b.row_count++] = bit++;

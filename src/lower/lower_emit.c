@@ -209,8 +209,9 @@ static smg_status plan_one(lowering *l, int node, product *p) {
 /* The operands' tiles, as views of memory. */
 static smg_status make_views(lowering *l, product *p) {
     smg_tile *a = &l->k->tiles.items[p->a], *b = &l->k->tiles.items[p->b];
-    bool good = !p->held && l->s->temporal < 0 &&
-                lower_view_operands(l, p->ln->core, p->ln->right, b->axis[b->axis_count - 1], &a->access, &b->access);
+    bool good =
+        !p->held && l->s->temporal < 0 &&
+        lower_view_operands(l, p->ln->core, p->ln->right, b->axis[b->axis_count - 1], p->mma, &a->access, &b->access);
     if (!good) return lower_refuse(l, "an operand of a product is not read where it lies");
     a->residence = b->residence = SMG_VIEW;
     a->pad = b->pad = 0;

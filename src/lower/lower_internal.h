@@ -75,8 +75,9 @@ smg_status lower_emit_store(lowering *l, int node);
 smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 
 /* lower_view.c: the accesses of a product's operands where both can be read where they lie; `unit_axis` is the last of
- * the result's axes. */
-bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int *out_left, int *out_right);
+ * the result's axes, `k` the contracted one. */
+bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
+                         int *out_right);
 
 /* lower_merge.c: neighbouring loops of products over one axis become one. */
 smg_status lower_merge(lowering *l, int from);

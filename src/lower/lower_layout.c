@@ -50,8 +50,9 @@ smg_status lower_distribute(smg_kernel *k, const smg_schedule *s) {
                           .depth = s->lane_depth,
                           .vec = s->vec,
                           .row_axis = s->row_axis,
+                          .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
-                          .numbered = s->direct};
+                          .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};
     SMG_TRY(smg_kernel_distribute(k, &grid));
     order_operands(k);
     return SMG_OK;

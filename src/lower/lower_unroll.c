@@ -47,6 +47,12 @@ static int64_t most_products(const smg_target *t, int64_t sums) {
     return 4 * sums >= registers ? registers : 2 * registers;
 }
 
+/* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. */
+static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_instr *product, int64_t sums) {
+    int64_t rows = smg_kernel_product_rows(k, product);
+    return t->registers_lane / 2 / (rows + sums / rows) * sums;
+}
+
 /* There is no barrier inside a product, so the driver may read ahead over all that is written out. */
 static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *product) {
     int64_t group = smg_kernel_product_group(k, product), depth = smg_kernel_product_depth(k, product);
@@ -54,6 +60,10 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
     int64_t stride = group * smg_kernel_product_lanes(k, product);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t most = views ? VIEW_PRODUCTS : most_products(t, sums);
+    if (views && smg_target_hides_loads(t)) {
+        int64_t ahead = most_ahead(k, t, product, sums);
+        if (ahead < most) most = ahead;
+    }
     product->unroll = (int)group;
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
     int64_t trips = depth / stride;

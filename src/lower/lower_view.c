@@ -1,8 +1,8 @@
 /* Operands of a product that are read where they lie in memory. Where the lanes of a core are the elements of one
  * vector register, a way through shared memory costs what it costs to read memory, and barriers besides; a row's
- * elements are then read once for all lanes, and neighbouring columns as one register. That asks for operands that
- * are plain loads, for columns that are neighbours in memory, and for tiles that come out even: only rows may end
- * early. */
+ * elements are then read once for all lanes, and neighbouring columns as one register. Where each element is used for
+ * few results, shared memory has nothing to share. Both ask for operands that are plain loads and for lanes that read
+ * neighbours; what checks for ends costs a CPU too much, so there only rows may end early. */
 #include "lower/lower_internal.h"
 
 /* The access of an operand that is a load and nothing else; -1. */
@@ -34,10 +34,12 @@ static bool neighbours(const lowering *l, const smg_access *access, int axis) {
     return false;
 }
 
-bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int *out_left, int *out_right) {
+bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
+                         int *out_right) {
     *out_left = plain_load(l, left);
     *out_right = plain_load(l, right);
     if (*out_left < 0 || *out_right < 0 || unit_axis == l->s->row_axis) return false;
     const smg_access *a = &l->k->accesses.items[*out_left], *b = &l->k->accesses.items[*out_right];
-    return even(l, a, l->s->row_axis) && even(l, b, -1) && neighbours(l, b, unit_axis);
+    if (!l->s->guarded && (!even(l, a, l->s->row_axis) || !even(l, b, -1))) return false;
+    return l->s->depth_near ? neighbours(l, a, k) && neighbours(l, b, k) : neighbours(l, b, unit_axis);
 }

@@ -51,7 +51,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead;
-    bool joins, direct, reuse;
+    bool joins, near, direct, reuse;
     smg_axis_set covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -88,6 +88,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .temporal = s->temporal,
                       .ahead = s->ahead,
                       .joins = s->lane_depth > 1,
+                      .near = s->depth_near,
                       .direct = s->direct,
                       .reuse = s->reuse};
     for (int a = 0; a < s->space->axes.count; a++) {

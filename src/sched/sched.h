@@ -27,9 +27,11 @@ typedef struct smg_schedule {
     int64_t tile[SMG_SPACE_AXES];
     int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
     int lane_rows, lane_cols, lane_depth, vec, subgroup;
-    int ahead;   /* slices that are fetched before they are needed: 0 or 1 */
-    bool direct; /* products read both operands where they lie in memory, without shared memory */
-    bool reuse;  /* shared tiles that are never needed together lie on the same memory */
+    bool depth_near; /* lanes that share out a contraction are neighbours, and so are the elements they read */
+    int ahead;       /* slices that are fetched before they are needed: 0 or 1 */
+    bool guarded;    /* direct: what is behind the ends is checked for, so that tiles need not come out even */
+    bool direct;     /* products read both operands where they lie in memory, without shared memory */
+    bool reuse;      /* shared tiles that are never needed together lie on the same memory */
 } smg_schedule;
 
 typedef struct smg_schedules {

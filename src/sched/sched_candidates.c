@@ -173,8 +173,54 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
     return SMG_OK;
 }
 
+/* Products that read each element of a factor for few results, on cores that hide loads: factors come from where they
+ * lie, and many lanes share out the contraction, so that loads are under way everywhere. Neighbouring lanes have
+ * neighbouring columns, in runs, or neighbouring elements of the contraction, whichever are neighbours in memory. */
+#define FEW_ROWS 16
+#define STREAM_VEC 4
+#define STREAM_AHEAD 16 /* k of a lane that one slice has */
+
+static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_schedule s) {
+    int64_t lanes = (int64_t)shape->cols * shape->depth;
+    if (lanes < e->target->subgroup_size || lanes > e->target->max_invocations) return SMG_OK;
+    s.lane_cols = shape->cols;
+    s.lane_depth = shape->depth;
+    if (!set_tiles(e, shape, false, &s)) return SMG_OK;
+    smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = s;
+    return SMG_OK;
+}
+
+static smg_status add_streamed(enumerator *e, smg_schedule base) {
+    const smg_target *t = e->target;
+    int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
+    bool alone = base.temporal < 0 && base.columns == 0 && base.col_axis >= 0;
+    if (!alone || !smg_target_switches_lanes(t) || !smg_target_hides_loads(t) || rows > FEW_ROWS) return SMG_OK;
+    while (row_registers < rows) row_registers *= 2;
+    base.direct = base.guarded = true;
+    base.lane_rows = 1;
+    base.vec = STREAM_VEC;
+    base.subgroup = subgroup_of(t);
+    for (int cols = 8; cols <= 32; cols *= 2)
+        for (int depth = 4; cols * depth <= 512; depth *= 2) {
+            lane_shape shape = {1, cols, (int)row_registers, STREAM_VEC, depth * STREAM_AHEAD, depth};
+            SMG_TRY(push_streamed(e, &shape, base));
+        }
+    base.depth_near = true;
+    base.vec = 1;
+    int depth = base.subgroup;
+    for (int cols = 1; depth > 1 && cols <= 8; cols *= 2)
+        for (int registers = 1; registers <= 8; registers *= 2) {
+            lane_shape shape = {1, cols, (int)row_registers, registers, depth * STREAM_VEC * 2, depth};
+            SMG_TRY(push_streamed(e, &shape, base));
+        }
+    return SMG_OK;
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     SMG_TRY(add_direct(e, *base));
+    SMG_TRY(add_streamed(e, *base));
     const lane_shape *shapes = e->roles.contractions > 0 ? product_shapes
                                : e->roles.reductions > 0 ? row_shapes
                                                          : map_shapes;
