@@ -107,7 +107,7 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
         else if (a == s->temporal)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (s->columns & bit) {
-            if (!constant(e, a, &extent) || extent > 16384) return false;
+            if (!constant(e, a, &extent) || extent > 65536) return false;
             s->tile[a] = extent;
         } else if (s->inner & bit) {
             if (innermost < 0 || e->nominal[a] > e->nominal[innermost]) innermost = a;
