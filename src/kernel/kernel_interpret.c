@@ -103,27 +103,67 @@ static smg_status bind_loops(kernel_machine *m) {
             m->match[i] = open[--depth];
             m->match[m->match[i]] = i;
         }
-        if (instr->kind != SMG_I_REDUCE) continue;
-        int64_t results = smg_tile_elements(k, &k->tiles.items[instr->dst]);
-        if (results > m->most_results) m->most_results = results;
     }
     return SMG_OK;
+}
+
+/* ---- one workgroup --------------------------------------------------------------------------------- */
+
+/* A FETCH runs at a base some slices on; behind the last slice nothing is fetched. */
+static void run_fetch(const kernel_machine *m, kernel_worker *w, int at) {
+    const smg_instr *instr = &m->k->code.items[at];
+    int64_t here = w->base[instr->a];
+    w->base[instr->a] += instr->b * m->k->axes.items[instr->a].tile;
+    if (w->base[instr->a] < m->extent[instr->a] || instr->b == 0) m->mode->run(m, w, at);
+    w->base[instr->a] = here;
+}
+
+/* Runs the instruction at `at`; returns the next one. A loop's step is the base of its axis. */
+static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
+    const smg_instr *instr = &m->k->code.items[at];
+    int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
+    if (instr->kind == SMG_I_LOOP) {
+        w->base[axis] = 0;
+        if (m->extent[axis] <= 0) return m->match[at] + 1;
+    } else if (instr->kind == SMG_I_END) {
+        w->base[axis] += m->k->axes.items[axis].tile;
+        if (w->base[axis] < m->extent[axis]) return m->match[at] + 1;
+        w->base[axis] = 0;
+    } else if (instr->kind == SMG_I_FETCH) {
+        run_fetch(m, w, at);
+    } else {
+        m->mode->run(m, w, at);
+    }
+    return at + 1;
+}
+
+/* Runs the whole program for one workgroup; stops at a fault. */
+static void run_group(const kernel_machine *m, kernel_worker *w, int64_t group) {
+    const smg_kernel *k = m->k;
+    int64_t rest = group;
+    for (int i = 0; i < k->axes.count; i++) w->base[i] = 0;
+    for (int i = k->grid.count - 1; i >= 0; i--) {
+        int axis = k->grid.items[i];
+        int64_t tile = k->axes.items[axis].tile;
+        int64_t steps = m->extent[axis] / tile + (m->extent[axis] % tile != 0);
+        w->base[axis] = rest % steps * tile;
+        rest /= steps;
+    }
+    m->mode->begin(m, w);
+    for (int at = 0; at < k->code.count && w->fault.what == KERNEL_FAULT_NONE;) {
+        w->fault.instr = at;
+        w->fault.group = group;
+        at = run_instr(m, w, at);
+    }
 }
 
 /* ---- workers --------------------------------------------------------------------------------------- */
 
 static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
-    const smg_kernel *k = m->k;
-    w->tile = SMG_ARENA_ARRAY(m->arena, double *, (size_t)k->tiles.count + 1);
-    w->base = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)k->axes.count + 1);
+    w->base = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->axes.count + 1);
     w->slots = SMG_ARENA_ARRAY(m->arena, double, ((size_t)m->most_steps + 1) * KERNEL_BLOCK);
-    w->fold = SMG_ARENA_ARRAY(m->arena, double, (size_t)m->most_results + 1);
-    if (!w->tile || !w->base || !w->slots || !w->fold) return SMG_MEMORY;
-    for (int i = 0; i < k->tiles.count; i++) {
-        w->tile[i] = SMG_ARENA_ARRAY(m->arena, double, (size_t)smg_tile_elements(k, &k->tiles.items[i]));
-        if (!w->tile[i]) return SMG_MEMORY;
-    }
-    return SMG_OK;
+    if (!w->base || !w->slots) return SMG_MEMORY;
+    return m->mode->make_worker(m, w);
 }
 
 static smg_status make_workers(kernel_machine *m) {
@@ -139,7 +179,7 @@ static void run_workers(void *user, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         kernel_worker *w = &m->worker[i];
         for (int64_t group = i; group < m->groups && w->fault.what == KERNEL_FAULT_NONE; group += m->workers)
-            kernel_group_run(m, w, group);
+            run_group(m, w, group);
     }
 }
 
@@ -150,6 +190,9 @@ static smg_status report(const kernel_machine *m) {
         if (other->what != KERNEL_FAULT_NONE && (!fault || other->group < fault->group)) fault = other;
     }
     if (!fault) return SMG_OK;
+    if (fault->what == KERNEL_FAULT_TOLD)
+        return smg_fail(m->ctx, SMG_INTERNAL, "kernel '%s', instruction %d, workgroup %lld: %s", m->k->name,
+                        fault->instr, (long long)fault->group, fault->told);
     const kernel_view *v = &m->views[fault->access];
     const char *buffer = m->k->buffers.items[v->buffer].name;
     if (fault->what == KERNEL_FAULT_INDEX)
@@ -170,17 +213,23 @@ static smg_status interpret(kernel_machine *m) {
     SMG_TRY(kernel_tapes_compile(m));
     if (!smg_kernel_grid(m->k, m->symbols, &m->groups))
         return smg_fail(m->ctx, SMG_INVALID, "kernel '%s': the number of workgroups overflows", m->k->name);
+    SMG_TRY(m->mode->prepare(m));
     SMG_TRY(make_workers(m));
     smg_parallel_for(m->workers, 1, run_workers, m);
     return report(m);
 }
 
-smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
-                                bool single) {
-    SMG_TRY(smg_kernel_verify(ctx, k));
-    kernel_machine m = {.ctx = ctx, .k = k, .symbols = symbols, .buffers = buffers, .single = single};
+smg_status kernel_interpret_as(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
+                               bool single, const kernel_mode *mode) {
+    kernel_machine m = {.ctx = ctx, .k = k, .symbols = symbols, .buffers = buffers, .single = single, .mode = mode};
     SMG_TRY(smg_arena_create(ctx, &m.arena));
     smg_status status = interpret(&m);
     smg_arena_destroy(m.arena);
     return status;
+}
+
+smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
+                                bool single) {
+    SMG_TRY(smg_kernel_verify(ctx, k));
+    return kernel_interpret_as(ctx, k, symbols, buffers, single, &kernel_once);
 }

@@ -1,5 +1,5 @@
-/* Private to the interpreter: a kernel bound to symbol values (machine), one thread's memory (worker),
- * and the flat form of expressions (tape). Everything a worker touches is plain data made beforehand,
+/* Private to the interpreter: a kernel bound to symbol values (machine), one thread's memory (worker), the flat form of
+ * expressions (tape), and the two ways to keep tiles (mode). Everything a worker touches is plain data made beforehand,
  * because pools and contexts belong to one thread. */
 #ifndef SMG_KERNEL_INTERPRET_H
 #define SMG_KERNEL_INTERPRET_H
@@ -52,7 +52,12 @@ typedef struct kernel_view { /* an access with numbers for sizes */
     int64_t index_limit;
 } kernel_view;
 
-typedef enum kernel_fault_kind { KERNEL_FAULT_NONE, KERNEL_FAULT_ADDRESS, KERNEL_FAULT_INDEX } kernel_fault_kind;
+typedef enum kernel_fault_kind {
+    KERNEL_FAULT_NONE,
+    KERNEL_FAULT_ADDRESS,
+    KERNEL_FAULT_INDEX,
+    KERNEL_FAULT_TOLD /* of the mode: its own sentence */
+} kernel_fault_kind;
 
 typedef struct kernel_fault {
     kernel_fault_kind what;
@@ -61,19 +66,38 @@ typedef struct kernel_fault {
     int access;
     int64_t address;
     double index;
+    char told[256];
 } kernel_fault;
 
+struct kernel_lanes;
+struct kernel_lanes_plan;
+
 typedef struct kernel_worker {
-    double **tile; /* by tile: its elements, row-major without padding */
-    int64_t *base; /* by axis */
-    double *slots; /* KERNEL_BLOCK values a step */
-    double *fold;  /* results of a REDUCE before they are written */
+    double **tile;              /* once an element: by tile, row-major without padding */
+    double *fold;               /* once an element: results of a REDUCE before they are written */
+    struct kernel_lanes *lanes; /* by lane: registers and shared memory */
+    int64_t *base;              /* by axis */
+    double *slots;              /* KERNEL_BLOCK values a step */
     int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
     int64_t address[KERNEL_BLOCK];
     bool valid[KERNEL_BLOCK];  /* of the access at hand */
     bool inside[KERNEL_BLOCK]; /* every coordinate of the space is valid */
     kernel_fault fault;
 } kernel_worker;
+
+struct kernel_machine;
+/* How tiles are kept, and what instructions do to them. */
+typedef struct kernel_mode {
+    smg_status (*prepare)(struct kernel_machine *m);
+    smg_status (*make_worker)(struct kernel_machine *m, kernel_worker *w);
+    /* A workgroup begins: no tile has been written. */
+    void (*begin)(const struct kernel_machine *m, kernel_worker *w);
+    /* Any instruction but LOOP and END, at w->base. */
+    void (*run)(const struct kernel_machine *m, kernel_worker *w, int at);
+    /* Elements of a tile at the block's coordinates; false after a fault. */
+    bool (*read_tile)(const struct kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
+                      double *out);
+} kernel_mode;
 
 typedef struct kernel_machine {
     smg_context *ctx;
@@ -82,17 +106,21 @@ typedef struct kernel_machine {
     const int64_t *symbols;
     smg_karray *buffers;
     bool single;
-    int64_t *extent;    /* by axis */
-    kernel_view *views; /* by access */
-    kernel_tape *tapes; /* by instruction */
-    int *match;         /* by instruction: LOOP -> END, END -> LOOP */
+    const kernel_mode *mode;
+    struct kernel_lanes_plan *lanes; /* by lane only */
+    int64_t *extent;                 /* by axis */
+    kernel_view *views;              /* by access */
+    kernel_tape *tapes;              /* by instruction */
+    int *match;                      /* by instruction: LOOP -> END, END -> LOOP */
     int most_steps;
-    int64_t most_results; /* of a REDUCE */
     int64_t groups;
     int workers;
     kernel_worker *worker;
 } kernel_machine;
 
+/* Binds the kernel and runs its workgroups over the machine's cores. */
+smg_status kernel_interpret_as(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
+                               bool single, const kernel_mode *mode);
 /* Evaluates a size, or fails with INVALID naming `what`. */
 smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *what, int64_t *out_value);
 
@@ -110,8 +138,20 @@ const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const k
 bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access, const kernel_space *s,
                           const double *index, int n);
 
+void kernel_space_add(const smg_kernel *k, kernel_space *s, int count, const int *axes);
+/* The axis's slot in the space, or -1. */
+int kernel_space_slot(const kernel_space *s, int axis);
+
 /* ---- instructions (kernel_interpret_run.c) ---- */
-/* Runs the whole program for one workgroup; stops at a fault. */
-void kernel_group_run(const kernel_machine *m, kernel_worker *w, int64_t group);
+extern const kernel_mode kernel_once; /* once an element, whoever holds it */
+
+static inline double kernel_rounded(const kernel_machine *m, smg_kind kind, double value) {
+    return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
+}
+
+static inline double kernel_folded(smg_prim prim, smg_kind kind, double a, double b) {
+    double value = smg_prim_eval(prim, kind, a, b, 0.0);
+    return kind == SMG_KIND_INT ? smg_wrap_i32(value) : value;
+}
 
 #endif

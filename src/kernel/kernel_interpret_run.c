@@ -1,16 +1,8 @@
-/* The instructions of the interpreter, one workgroup at a time. A tile is one array of its elements,
- * whoever owns them on the device; NaN fills all tiles at the start, so that an element that is used
- * before it is written shows in the result. A loop's step is the base of its axis. */
+/* The fast mode of the interpreter. A tile is one array of its elements, whoever holds them on the device; NaN fills
+ * all tiles at the start, so that an element that is used before it is written shows in the result. */
 #include "kernel/kernel_interpret.h"
 
 #include <math.h>
-
-static void space_add(const smg_kernel *k, kernel_space *s, int count, const int *axes) {
-    for (int i = 0; i < count; i++) {
-        s->axis[s->axis_count++] = axes[i];
-        s->elements *= k->axes.items[axes[i]].tile;
-    }
-}
 
 static int block_size(const kernel_space *s, int64_t first) {
     return s->elements - first < KERNEL_BLOCK ? (int)(s->elements - first) : KERNEL_BLOCK;
@@ -26,15 +18,11 @@ static void end_others(const kernel_machine *m, kernel_worker *w, int tile) {
     }
 }
 
-static double rounded(const kernel_machine *m, smg_kind kind, double value) {
-    return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
-}
-
 /* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
 static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
-    space_add(m->k, &s, dst->axis_count, dst->axis);
+    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
@@ -42,24 +30,16 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
         if (!value) return;
         double *out = w->tile[instr->dst] + first;
         for (int i = 0; i < n; i++)
-            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : rounded(m, dst->kind, value[i]);
+            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->kind, value[i]);
     }
-}
-
-/* A STAGE at a base some slices on. Behind the last slice nothing is fetched. */
-static void run_fetch(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
-    int64_t here = w->base[instr->a];
-    w->base[instr->a] += instr->b * m->k->axes.items[instr->a].tile;
-    if (w->base[instr->a] < m->extent[instr->a] || instr->b == 0) run_set(m, w, instr, tape);
-    w->base[instr->a] = here;
 }
 
 static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
-    space_add(m->k, &s, dst->axis_count, dst->axis);
+    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     int64_t results = s.elements;
-    space_add(m->k, &s, instr->axis_count, instr->axes);
+    kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
     int64_t run = s.elements / results;
     smg_prim prim = smg_combine_prim(instr->combine);
     double *old = w->tile[instr->dst];
@@ -75,11 +55,10 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
         kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
         for (int i = 0; i < n; i++) {
             double *fold = &w->fold[(first + i) / run];
-            if (counts[i]) *fold = smg_prim_eval(prim, dst->kind, *fold, value[i], 0.0);
-            if (dst->kind == SMG_KIND_INT) *fold = smg_wrap_i32(*fold);
+            if (counts[i]) *fold = kernel_folded(prim, dst->kind, *fold, value[i]);
         }
     }
-    for (int64_t i = 0; i < results; i++) old[i] = rounded(m, dst->kind, w->fold[i]);
+    for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->kind, w->fold[i]);
 }
 
 /* The stride in `tile` of each axis of the space (0 where the tile lacks it). */
@@ -106,7 +85,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
-    space_add(m->k, &s, dst->axis_count, dst->axis);
+    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
@@ -136,7 +115,7 @@ static bool run_view(const kernel_machine *m, kernel_worker *w, int tile) {
     if (t->residence != SMG_VIEW) return true;
     const double *data = m->buffers[m->views[t->access].buffer].data;
     kernel_space s = {.elements = 1};
-    space_add(m->k, &s, t->axis_count, t->axis);
+    kernel_space_add(m->k, &s, t->axis_count, t->axis);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
@@ -155,8 +134,8 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     kernel_space s = {.elements = 1}, inner = {.elements = 1};
     int64_t a_stride[KERNEL_SPACE_AXES], b_stride[KERNEL_SPACE_AXES];
     int64_t a_inner[KERNEL_SPACE_AXES], b_inner[KERNEL_SPACE_AXES], a_at[KERNEL_BLOCK], b_at[KERNEL_BLOCK];
-    space_add(k, &s, dst->axis_count, dst->axis);
-    space_add(k, &inner, instr->axis_count, instr->axes);
+    kernel_space_add(k, &s, dst->axis_count, dst->axis);
+    kernel_space_add(k, &inner, instr->axis_count, instr->axes);
     tile_strides(k, ta, &s, a_stride);
     tile_strides(k, tb, &s, b_stride);
     tile_strides(k, ta, &inner, a_inner);
@@ -176,7 +155,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
             }
         }
     }
-    for (int64_t i = 0; i < s.elements; i++) out[i] = rounded(m, dst->kind, out[i]);
+    for (int64_t i = 0; i < s.elements; i++) out[i] = kernel_rounded(m, dst->kind, out[i]);
 }
 
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
@@ -184,7 +163,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     smg_kind kind = smg_type_kind(buffer->type);
     double *data = m->buffers[m->views[instr->a].buffer].data;
     kernel_space s = {.elements = 1};
-    space_add(m->k, &s, instr->axis_count, instr->axes);
+    kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
@@ -193,57 +172,66 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++)
-            if (w->valid[i] && w->inside[i]) data[w->address[i]] = rounded(m, kind, value[i]);
+            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, kind, value[i]);
     }
 }
 
-/* Runs the instruction at `at`; returns the next one. */
-static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
+static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
-    int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
     end_others(m, w, instr->dst);
     switch (instr->kind) {
     case SMG_I_SET:
+    case SMG_I_FETCH:
     case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;
     case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
-    case SMG_I_FETCH: run_fetch(m, w, instr, &m->tapes[at]); break;
     case SMG_I_PUT:
     case SMG_I_SPILL: run_move(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
-    case SMG_I_LOOP:
-        w->base[axis] = 0;
-        if (m->extent[axis] <= 0) return m->match[at] + 1;
-        break;
-    case SMG_I_END:
-        w->base[axis] += m->k->axes.items[axis].tile;
-        if (w->base[axis] < m->extent[axis]) return m->match[at] + 1;
-        w->base[axis] = 0;
-        break;
     case SMG_I_JOIN: /* a tile is kept once, whole */
-    case SMG_I_BARRIER: break;
+    case SMG_I_BARRIER:
+    case SMG_I_LOOP:
+    case SMG_I_END: break;
     }
-    return at + 1;
 }
 
-void kernel_group_run(const kernel_machine *m, kernel_worker *w, int64_t group) {
+/* ---- tiles ------------------------------------------------------------------------------------------ */
+
+static smg_status prepare(kernel_machine *m) {
+    (void)m;
+    return SMG_OK;
+}
+
+static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     const smg_kernel *k = m->k;
-    int64_t rest = group;
-    for (int i = 0; i < k->axes.count; i++) w->base[i] = 0;
-    for (int i = k->grid.count - 1; i >= 0; i--) {
-        int axis = k->grid.items[i];
-        int64_t tile = k->axes.items[axis].tile;
-        int64_t steps = m->extent[axis] / tile + (m->extent[axis] % tile != 0);
-        w->base[axis] = rest % steps * tile;
-        rest /= steps;
+    int64_t results = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].kind != SMG_I_REDUCE) continue;
+        int64_t elements = smg_tile_elements(k, &k->tiles.items[k->code.items[i].dst]);
+        if (elements > results) results = elements;
     }
-    for (int t = 0; t < k->tiles.count; t++) {
-        int64_t elements = smg_tile_elements(k, &k->tiles.items[t]);
+    w->fold = SMG_ARENA_ARRAY(m->arena, double, (size_t)results + 1);
+    w->tile = SMG_ARENA_ARRAY(m->arena, double *, (size_t)k->tiles.count + 1);
+    if (!w->fold || !w->tile) return SMG_MEMORY;
+    for (int i = 0; i < k->tiles.count; i++) {
+        w->tile[i] = SMG_ARENA_ARRAY(m->arena, double, (size_t)smg_tile_elements(k, &k->tiles.items[i]));
+        if (!w->tile[i]) return SMG_MEMORY;
+    }
+    return SMG_OK;
+}
+
+static void begin(const kernel_machine *m, kernel_worker *w) {
+    for (int t = 0; t < m->k->tiles.count; t++) {
+        int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[t]);
         for (int64_t i = 0; i < elements; i++) w->tile[t][i] = (double)NAN;
     }
-    for (int at = 0; at < k->code.count && w->fault.what == KERNEL_FAULT_NONE;) {
-        w->fault.instr = at;
-        w->fault.group = group;
-        at = run_instr(m, w, at);
-    }
 }
+
+static bool read_tile(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out) {
+    int64_t stride[KERNEL_SPACE_AXES];
+    tile_strides(m->k, &m->k->tiles.items[tile], s, stride);
+    for (int i = 0; i < n; i++) out[i] = w->tile[tile][element_of(w, s, stride, i)];
+    return true;
+}
+
+const kernel_mode kernel_once = {prepare, make_worker, begin, run_instr, read_tile};

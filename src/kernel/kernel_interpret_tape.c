@@ -104,6 +104,13 @@ smg_status kernel_tapes_compile(kernel_machine *m) {
 
 /* ---- coordinates and addresses --------------------------------------------------------------------- */
 
+void kernel_space_add(const smg_kernel *k, kernel_space *s, int count, const int *axes) {
+    for (int i = 0; i < count; i++) {
+        s->axis[s->axis_count++] = axes[i];
+        s->elements *= k->axes.items[axes[i]].tile;
+    }
+}
+
 void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from, int to, int n,
                        bool *mask) {
     for (int slot = from; slot < to; slot++) {
@@ -130,7 +137,7 @@ void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_
     kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
 }
 
-static int space_slot(const kernel_space *s, int axis) {
+int kernel_space_slot(const kernel_space *s, int axis) {
     for (int i = 0; i < s->axis_count; i++)
         if (s->axis[i] == axis) return i;
     return -1;
@@ -140,7 +147,7 @@ static void block_linear(kernel_worker *w, const kernel_space *s, int64_t consta
                          const int64_t *stride, int n) {
     for (int i = 0; i < n; i++) w->address[i] = constant;
     for (int a = 0; a < axis_count; a++) {
-        int slot = space_slot(s, axis[a]);
+        int slot = kernel_space_slot(s, axis[a]);
         if (slot < 0 || stride[a] == 0) continue;
         for (int i = 0; i < n; i++) w->address[i] += w->coordinate[slot][i] * stride[a];
     }
@@ -152,7 +159,7 @@ static void block_view(const kernel_machine *m, kernel_worker *w, const kernel_v
     block_linear(w, s, constant, v->axis_count, v->axis, v->stride, n);
     for (int i = 0; i < n; i++) w->valid[i] = true;
     for (int a = 0; a < v->axis_count; a++) {
-        int slot = space_slot(s, v->axis[a]);
+        int slot = kernel_space_slot(s, v->axis[a]);
         if (slot >= 0) {
             kernel_block_mask(m, w, s, slot, slot + 1, n, w->valid);
         } else if (w->base[v->axis[a]] >= m->extent[v->axis[a]]) {
@@ -197,18 +204,6 @@ bool kernel_block_address(const kernel_machine *m, kernel_worker *w, int access,
 }
 
 /* ---- running --------------------------------------------------------------------------------------- */
-
-static void step_tile(const kernel_machine *m, kernel_worker *w, const kernel_step *step, const kernel_space *s, int n,
-                      double *out) {
-    const smg_tile *tile = &m->k->tiles.items[step->index];
-    int64_t stride[SMG_TILE_AXES], elements = 1;
-    for (int a = tile->axis_count - 1; a >= 0; a--) {
-        stride[a] = elements;
-        elements *= m->k->axes.items[tile->axis[a]].tile;
-    }
-    block_linear(w, s, 0, tile->axis_count, tile->axis, stride, n);
-    for (int i = 0; i < n; i++) out[i] = w->tile[step->index][w->address[i]];
-}
 
 static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_step *step, const kernel_space *s, int n,
                       double *out) {
@@ -257,7 +252,9 @@ const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const k
         case KERNEL_STEP_CONST:
             for (int i = 0; i < n; i++) out[i] = step->value;
             break;
-        case KERNEL_STEP_TILE: step_tile(m, w, step, s, n, out); break;
+        case KERNEL_STEP_TILE:
+            if (!m->mode->read_tile(m, w, step->index, s, n, out)) return NULL;
+            break;
         case KERNEL_STEP_LOAD:
             if (!step_load(m, w, step, s, n, out)) return NULL;
             break;
