@@ -236,8 +236,16 @@ typedef struct smg_karray {
 } smg_karray;
 /* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to
  * f32 after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID
- * ("index 30600 outside [0, 30522)"). Register tiles are kept once per element (not per lane). */
+ * ("index 30600 outside [0, 30522)"). Tiles are kept once an element, whoever holds it. */
 smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
                                 bool single);
+/* The same by lane: every register of every lane, shared memory with who touched each word, all lanes together from one
+ * instruction to the next. INTERNAL, with instruction, lanes and tile, where a lane reads a register that does not hold
+ * its element, what nobody has written, or in shared memory what another lane wrote without a barrier between; where it
+ * writes over what another read or wrote so; and where lanes that hold the same element differ after an instruction.
+ * Sums of partial products may differ until their JOIN. Indices, kinds and loops must be those of a program that
+ * smg_kernel_verify accepts; layouts and barriers need not be. Several times slower. */
+smg_status smg_kernel_interpret_lanes(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
+                                      smg_karray *buffers, bool single);
 
 #endif

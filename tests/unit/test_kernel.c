@@ -438,6 +438,7 @@ static smg_status whole_way(smg_context *ctx) {
         smg_text_free(&out);
     }
     if (status == SMG_OK) status = smg_kernel_interpret(ctx, k, symbols, arrays, false);
+    if (status == SMG_OK) status = smg_kernel_interpret_lanes(ctx, k, symbols, arrays, false);
     smg_arena_destroy(arena);
     return status;
 }

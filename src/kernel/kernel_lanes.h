@@ -1,0 +1,113 @@
+/* Private to the per-lane mode of the interpreter: what it computes once a kernel (plan), and one workgroup's registers
+ * and shared memory (lanes). */
+#ifndef SMG_KERNEL_LANES_H
+#define SMG_KERNEL_LANES_H
+
+#include "kernel/kernel_interpret.h"
+
+/* A layout as tables: what a register's number and a lane's (in the workgroup) add to a coordinate. */
+typedef struct lanes_places {
+    smg_layout layout;
+    int registers;
+    int axis_count;
+    int axis[SMG_LAYOUT_AXES];
+    int *by_register[SMG_LAYOUT_AXES];
+    int *by_lane[SMG_LAYOUT_AXES];
+    bool ragged;     /* it spans more than the tiles of its axes */
+    uint32_t copies; /* bits of a lane's number that do not move its elements */
+} lanes_places;
+
+/* Where tiles of one layout are read and written beside the elements of another. */
+typedef struct lanes_beside {
+    int *reg;  /* by register of the other; -1: there is none */
+    bool held; /* always by the lane that works on the element */
+} lanes_beside;
+
+/* An MMA: the parts of its layout that its factors have, and which of a lane's factors a register multiplies. */
+typedef struct lanes_product {
+    lanes_places left, right;
+    int *left_of, *right_of; /* by register of the instruction's layout */
+} lanes_product;
+
+typedef struct kernel_lanes_plan {
+    lanes_places *places;    /* by layout */
+    lanes_beside *beside;    /* by layout of the tile * layouts + layout of the instruction; those that are asked for */
+    lanes_product *products; /* by instruction */
+    int64_t *first_word;     /* by tile: SHARED */
+    int64_t words;           /* of shared memory */
+    int64_t most_registers;  /* of a tile or a factor */
+    int64_t most_places;     /* registers of an MMA's layout */
+} kernel_lanes_plan;
+
+/* Whose accesses a barrier puts in order. Today's barriers are the workgroup's. */
+typedef enum lanes_scope { LANES_SUBGROUP, LANES_WORKGROUP, LANES_SCOPES } lanes_scope;
+
+/* Who touched a word last, and after how many barriers of each scope. */
+typedef struct lanes_mark {
+    int lane; /* -1: nobody */
+    int instr;
+    uint32_t epoch[LANES_SCOPES];
+} lanes_mark;
+
+/* Two readers are enough to find one that is not the writer. */
+typedef struct lanes_word {
+    double value;
+    int tile; /* whose element it is; -1: nobody's */
+    lanes_mark writer, reader, other_reader;
+} lanes_word;
+
+/* REGISTER: lane * registers + register. STAGING: its elements. */
+typedef struct lanes_tile {
+    double *value;
+    bool *set;
+    uint32_t partial; /* bits of a lane's number over which its sums are not joined */
+} lanes_tile;
+
+typedef struct kernel_lanes {
+    lanes_tile *tile;
+    lanes_word *word;
+    uint32_t epoch[LANES_SCOPES];
+    /* the elements at hand */
+    int layout; /* -1: dealt out over all lanes */
+    int lane[KERNEL_BLOCK], reg[KERNEL_BLOCK];
+    double *fold; /* REDUCE: by lane and register of the result */
+    double *left, *right, *sums;
+    bool *summed;
+    int *live; /* MMA: the lane's places inside the tiles */
+} kernel_lanes;
+
+/* The elements that an instruction goes over, as blocks. */
+typedef struct lanes_walk {
+    const lanes_places *places; /* NULL: dealt out over all lanes */
+    uint32_t skip;              /* lanes whose numbers have any of these bits are left out */
+    int64_t next, end;
+} lanes_walk;
+
+/* ---- elements and where they are (kernel_lanes_tile.c) ---- */
+void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w);
+/* All elements of the layout (-1: of the space, dealt out flat). */
+lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int layout);
+/* The next elements of the walk become the block at hand; returns how many, 0 at the end. */
+int kernel_lanes_next(const kernel_machine *m, kernel_worker *w, const kernel_space *s, lanes_walk *walk);
+/* Registers of the lane's places that are inside the tiles; returns how many. */
+int kernel_lanes_live(const kernel_machine *m, const lanes_places *p, int lane, int *out_live);
+/* Where the block's elements of a tile are, as w->address; false after a fault. */
+bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n);
+/* The block's elements of a tile, each by its lane; false after a fault. */
+bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out);
+bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
+                        const double *value);
+void kernel_lanes_barrier(kernel_worker *w, lanes_scope scope);
+/* Lanes that hold the same elements of the register tile must agree. */
+bool kernel_lanes_compare(const kernel_machine *m, kernel_worker *w, int tile);
+/* Ends the workgroup with a sentence; returns false. */
+bool kernel_lanes_fault(kernel_worker *w, const char *format, ...) SMG_PRINTF(2, 3);
+
+static inline const lanes_beside *kernel_lanes_beside(const kernel_machine *m, int of, int layout) {
+    return &m->lanes->beside[of * m->k->layouts.count + layout];
+}
+
+/* ---- instructions (kernel_lanes_run.c) ---- */
+void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at);
+
+#endif

@@ -1,0 +1,222 @@
+/* The per-lane mode: instructions. Within one instruction lanes exchange values only where the instruction itself is an
+ * exchange (REDUCE, JOIN), between the lanes whose bits its layout puts on the axes that go. */
+#include "kernel/kernel_lanes.h"
+
+/* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
+static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    bool flat = instr->kind != SMG_I_SET;
+    kernel_space s = {.elements = 1};
+    double out[KERNEL_BLOCK];
+    kernel_space_add(m->k, &s, flat ? instr->axis_count : dst->axis_count, flat ? instr->axes : dst->axis);
+    lanes_walk walk = kernel_lanes_walk(m, w, &s, flat ? -1 : dst->layout);
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value) return;
+        for (int i = 0; i < n; i++) out[i] = flat && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->kind, value[i]);
+        if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
+    }
+}
+
+/* SPILL, whose elements outside an axis are 0, by the first lane that holds them; PUT by all lanes. */
+static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_tile *a = &m->k->tiles.items[instr->a];
+    bool spill = instr->kind == SMG_I_SPILL;
+    kernel_space s = {.elements = 1};
+    double value[KERNEL_BLOCK];
+    kernel_space_add(m->k, &s, spill ? a->axis_count : instr->axis_count, spill ? a->axis : instr->axes);
+    lanes_walk walk = kernel_lanes_walk(m, w, &s, spill ? a->layout : -1);
+    if (spill) walk.skip = walk.places->copies;
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        if (!kernel_lanes_read(m, w, instr->a, &s, n, value)) return;
+        for (int i = 0; i < n; i++)
+            if (spill && !w->inside[i]) value[i] = 0.0;
+        if (!kernel_lanes_write(m, w, instr->dst, &s, n, value)) return;
+    }
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------- */
+
+/* Each lane's own elements. */
+static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    smg_prim prim = smg_combine_prim(instr->combine);
+    int64_t results = (int64_t)m->lanes->places[dst->layout].registers * m->k->lanes;
+    kernel_space s = {.elements = 1};
+    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
+    kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
+    for (int64_t i = 0; i < results; i++) w->lanes->fold[i] = smg_combine_identity(instr->combine);
+    lanes_walk walk = kernel_lanes_walk(m, w, &s, instr->layout);
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        bool counts[KERNEL_BLOCK];
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value || !kernel_lanes_find(m, w, instr->dst, &s, n)) return false;
+        for (int i = 0; i < n; i++) counts[i] = true;
+        kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
+        for (int i = 0; i < n; i++) {
+            double *fold = &w->lanes->fold[w->address[i]];
+            if (counts[i]) *fold = kernel_folded(prim, dst->kind, *fold, value[i]);
+        }
+    }
+    return true;
+}
+
+/* Values of lanes that differ in bits of the mask only are combined, in the order of lanes, and given to all. */
+static void exchange(int lanes, uint32_t mask, int registers, smg_prim prim, smg_kind kind, double *value) {
+    for (int lane = 0; lane < lanes; lane++) {
+        if (((uint32_t)lane & mask) != 0) continue;
+        for (int r = 0; r < registers; r++) {
+            double total = value[lane * registers + r];
+            for (uint32_t other = mask & (~mask + 1); other != 0; other = (other - mask) & mask)
+                total = kernel_folded(prim, kind, total, value[(lane | (int)other) * registers + r]);
+            for (uint32_t other = mask; other != 0; other = (other - 1) & mask)
+                value[(lane | (int)other) * registers + r] = total;
+            value[lane * registers + r] = total;
+        }
+    }
+}
+
+static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
+    const smg_kernel *k = m->k;
+    const smg_tile *dst = &k->tiles.items[instr->dst];
+    smg_prim prim = smg_combine_prim(instr->combine);
+    uint32_t mask = smg_layout_local_mask(&k->layouts.items[instr->layout], instr->axes, instr->axis_count);
+    int registers = m->lanes->places[dst->layout].registers;
+    kernel_space s = {.elements = 1};
+    double out[KERNEL_BLOCK];
+    if (!fold_own(m, w, instr, tape)) return;
+    exchange(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
+    kernel_space_add(k, &s, dst->axis_count, dst->axis);
+    lanes_walk walk = kernel_lanes_walk(m, w, &s, dst->layout);
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        if (instr->accumulate && !kernel_lanes_read(m, w, instr->dst, &s, n, out)) return;
+        for (int i = 0; i < n; i++) {
+            double total = w->lanes->fold[w->lanes->lane[i] * registers + w->lanes->reg[i]];
+            if (instr->accumulate) total = kernel_folded(prim, dst->kind, out[i], total);
+            out[i] = kernel_rounded(m, dst->kind, total);
+        }
+        if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
+    }
+}
+
+/* ---- products --------------------------------------------------------------------------------------- */
+
+/* A lane's registers of one factor. Elements of a view that do not exist are 0. */
+static bool load_factor(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, int lane,
+                        double *out) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    const double *data = t->residence == SMG_VIEW ? m->buffers[m->views[t->access].buffer].data : NULL;
+    kernel_space s = {.elements = 1};
+    double value[KERNEL_BLOCK];
+    kernel_space_add(m->k, &s, t->axis_count, t->axis);
+    lanes_walk walk = {.places = p, .next = (int64_t)lane * p->registers, .end = (int64_t)(lane + 1) * p->registers};
+    w->lanes->layout = -1;
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        if (t->residence == SMG_VIEW) {
+            if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
+            for (int i = 0; i < n; i++) value[i] = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
+        } else if (!kernel_lanes_read(m, w, tile, &s, n, value)) {
+            return false;
+        }
+        for (int i = 0; i < n; i++) out[w->lanes->reg[i]] = value[i];
+    }
+    return true;
+}
+
+/* Multiplies what the lane's layout says, and adds it to the lane's sums. */
+static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product,
+                     int lane) {
+    kernel_lanes *l = w->lanes;
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    const int *sum_of = kernel_lanes_beside(m, dst->layout, instr->layout)->reg;
+    const lanes_places *p = &m->lanes->places[instr->layout];
+    int registers = m->lanes->places[dst->layout].registers;
+    double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
+    int count = kernel_lanes_live(m, p, lane, l->live);
+    if (!load_factor(m, w, instr->a, &product->left, lane, l->left)) return false;
+    if (!load_factor(m, w, instr->b, &product->right, lane, l->right)) return false;
+    memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
+    memset(l->summed, 0, (size_t)registers * sizeof *l->summed);
+    for (int i = 0; i < count; i++) {
+        int r = l->live[i];
+        l->sums[sum_of[r]] += l->left[product->left_of[r]] * l->right[product->right_of[r]];
+        l->summed[sum_of[r]] = true;
+    }
+    for (int r = 0; r < registers; r++) {
+        if (!l->summed[r]) continue;
+        if (!l->tile[instr->dst].set[lane * registers + r])
+            return kernel_lanes_fault(w, "lane %d adds to a sum of '%s' that nobody has set", lane, dst->name);
+        value[r] = kernel_rounded(m, dst->kind, value[r] + l->sums[r]);
+    }
+    return true;
+}
+
+static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    const smg_layout *layout = &m->k->layouts.items[instr->layout];
+    if (!kernel_lanes_beside(m, dst->layout, instr->layout)->held) {
+        (void)kernel_lanes_fault(w, "the sums of '%s' lie in other lanes than layout %d multiplies them in", dst->name,
+                                 instr->layout);
+        return;
+    }
+    for (int lane = 0; lane < m->k->lanes; lane++)
+        if (!multiply(m, w, instr, product, lane)) return;
+    w->lanes->tile[instr->dst].partial |= smg_layout_local_mask(layout, instr->axes, instr->axis_count);
+}
+
+static void run_join(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_kernel *k = m->k;
+    const smg_tile *dst = &k->tiles.items[instr->dst];
+    lanes_tile *own = &w->lanes->tile[instr->dst];
+    uint32_t mask = smg_layout_local_mask(&k->layouts.items[instr->layout], instr->axes, instr->axis_count);
+    int registers = m->lanes->places[dst->layout].registers;
+    exchange(k->lanes, mask, registers, SMG_PRIM_ADD, dst->kind, own->value);
+    for (int64_t i = 0; i < (int64_t)registers * k->lanes; i++)
+        own->value[i] = kernel_rounded(m, dst->kind, own->value[i]);
+    own->partial &= ~mask;
+}
+
+/* ---- stores ----------------------------------------------------------------------------------------- */
+
+/* All lanes that hold an element compute it, the first one stores it. */
+static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
+    int buffer = m->views[instr->a].buffer;
+    smg_kind kind = smg_type_kind(m->k->buffers.items[buffer].type);
+    double *data = m->buffers[buffer].data;
+    kernel_space s = {.elements = 1};
+    kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
+    lanes_walk walk = kernel_lanes_walk(m, w, &s, instr->layout);
+    for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
+        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        if (!value) return;
+        const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
+        if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
+        for (int i = 0; i < n; i++) {
+            bool first = ((uint32_t)w->lanes->lane[i] & walk.places->copies) == 0;
+            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, kind, value[i]);
+        }
+    }
+}
+
+void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
+    const smg_instr *instr = &m->k->code.items[at];
+    const kernel_tape *tape = &m->tapes[at];
+    smg_residence residence = instr->dst >= 0 ? m->k->tiles.items[instr->dst].residence : SMG_VIEW;
+    switch (instr->kind) {
+    case SMG_I_SET:
+    case SMG_I_STAGE:
+    case SMG_I_FETCH: run_set(m, w, instr, tape); break;
+    case SMG_I_REDUCE: run_reduce(m, w, instr, tape); break;
+    case SMG_I_PUT:
+    case SMG_I_SPILL: run_move(m, w, instr); break;
+    case SMG_I_MMA: run_mma(m, w, instr, &m->lanes->products[at]); break;
+    case SMG_I_JOIN: run_join(m, w, instr); break;
+    case SMG_I_STORE: run_store(m, w, instr, tape); break;
+    case SMG_I_BARRIER: kernel_lanes_barrier(w, LANES_WORKGROUP); break;
+    case SMG_I_LOOP:
+    case SMG_I_END: break;
+    }
+    if (residence != SMG_REGISTER || w->fault.what != KERNEL_FAULT_NONE) return;
+    if (instr->kind == SMG_I_SET || instr->kind == SMG_I_REDUCE) w->lanes->tile[instr->dst].partial = 0;
+    (void)kernel_lanes_compare(m, w, instr->dst);
+}

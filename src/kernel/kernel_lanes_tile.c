@@ -1,0 +1,317 @@
+/* The per-lane mode: elements, the places where lanes keep them, and who touched shared memory. Every read and write
+ * goes through here: a register must be the one of the lane that works on the element, an element of shared memory must
+ * have been written, and a barrier must lie between two lanes that touch the same word unless both only read it. */
+#include "kernel/kernel_lanes.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+bool kernel_lanes_fault(kernel_worker *w, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(w->fault.told, sizeof w->fault.told, format, arguments);
+    va_end(arguments);
+    w->fault.what = KERNEL_FAULT_TOLD;
+    return false;
+}
+
+void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w) {
+    static const lanes_mark nobody = {.lane = -1};
+    const smg_kernel *k = m->k;
+    kernel_lanes *l = w->lanes;
+    for (int t = 0; t < k->tiles.count; t++) {
+        const smg_tile *tile = &k->tiles.items[t];
+        int64_t count = 0;
+        if (tile->residence == SMG_REGISTER) count = (int64_t)m->lanes->places[tile->layout].registers * k->lanes;
+        if (tile->residence == SMG_STAGING) count = smg_tile_elements(k, tile);
+        for (int64_t i = 0; i < count; i++) l->tile[t].value[i] = (double)NAN;
+        memset(l->tile[t].set, 0, (size_t)count * sizeof *l->tile[t].set);
+        l->tile[t].partial = 0;
+    }
+    for (int64_t i = 0; i < m->lanes->words; i++) l->word[i] = (lanes_word){(double)NAN, -1, nobody, nobody, nobody};
+    for (int scope = 0; scope < LANES_SCOPES; scope++) l->epoch[scope] = 0;
+}
+
+/* ---- the elements at hand --------------------------------------------------------------------------- */
+
+lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int layout) {
+    w->lanes->layout = layout;
+    if (layout < 0) return (lanes_walk){.end = s->elements};
+    const lanes_places *p = &m->lanes->places[layout];
+    return (lanes_walk){.places = p, .end = (int64_t)p->registers * m->k->lanes};
+}
+
+static bool inside_tile(const kernel_machine *m, const lanes_places *p, int reg, int lane) {
+    for (int a = 0; p->ragged && a < p->axis_count; a++)
+        if (p->by_register[a][reg] + p->by_lane[a][lane] >= m->k->axes.items[p->axis[a]].tile) return false;
+    return true;
+}
+
+int kernel_lanes_live(const kernel_machine *m, const lanes_places *p, int lane, int *out_live) {
+    int count = 0;
+    for (int r = 0; r < p->registers; r++)
+        if (inside_tile(m, p, r, lane)) out_live[count++] = r;
+    return count;
+}
+
+/* The numbers of a block's lanes and registers, without places behind the end of a tile. */
+static int next_places(const kernel_machine *m, kernel_lanes *l, lanes_walk *walk) {
+    const lanes_places *p = walk->places;
+    int lane = (int)(walk->next / p->registers), reg = (int)(walk->next % p->registers), n = 0;
+    for (; walk->next < walk->end && n < KERNEL_BLOCK; walk->next++) {
+        if (((uint32_t)lane & walk->skip) == 0 && inside_tile(m, p, reg, lane)) {
+            l->lane[n] = lane;
+            l->reg[n++] = reg;
+        }
+        if (++reg < p->registers) continue;
+        reg = 0;
+        lane++;
+    }
+    return n;
+}
+
+static void place_coordinates(kernel_worker *w, const kernel_space *s, const lanes_places *p, int n) {
+    const kernel_lanes *l = w->lanes;
+    for (int slot = 0; slot < s->axis_count; slot++) {
+        int a = 0;
+        while (a < p->axis_count && p->axis[a] != s->axis[slot]) a++;
+        for (int i = 0; i < n; i++)
+            w->coordinate[slot][i] = a < p->axis_count ? p->by_register[a][l->reg[i]] + p->by_lane[a][l->lane[i]] : 0;
+    }
+}
+
+int kernel_lanes_next(const kernel_machine *m, kernel_worker *w, const kernel_space *s, lanes_walk *walk) {
+    kernel_lanes *l = w->lanes;
+    if (walk->places) {
+        int n = next_places(m, l, walk);
+        place_coordinates(w, s, walk->places, n);
+        for (int i = 0; i < n; i++) w->inside[i] = true;
+        kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
+        return n;
+    }
+    int n = walk->end - walk->next < KERNEL_BLOCK ? (int)(walk->end - walk->next) : KERNEL_BLOCK;
+    kernel_block_begin(m, w, s, walk->next, n);
+    for (int i = 0; i < n; i++) l->lane[i] = (int)((walk->next + i) % m->k->lanes);
+    walk->next += n;
+    return n;
+}
+
+/* ---- sentences -------------------------------------------------------------------------------------- */
+
+typedef struct element_name {
+    char text[128];
+} element_name;
+
+static int64_t coordinate(const kernel_worker *w, const kernel_space *s, int axis, int i) {
+    int slot = kernel_space_slot(s, axis);
+    return slot >= 0 ? w->coordinate[slot][i] : 0;
+}
+
+/* "element [2, 5] of 't'". */
+static element_name name_of(const kernel_machine *m, const kernel_worker *w, int tile, const kernel_space *s, int i) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    element_name name;
+    size_t room = sizeof name.text, at = (size_t)snprintf(name.text, room, "element [");
+    for (int a = 0; a < t->axis_count; a++)
+        at += (size_t)snprintf(name.text + at, room - at, "%s%lld", a > 0 ? ", " : "",
+                               (long long)coordinate(w, s, t->axis[a], i));
+    (void)snprintf(name.text + at, room - at, "] of '%.24s'", t->name);
+    return name;
+}
+
+/* ---- where elements are ----------------------------------------------------------------------------- */
+
+static bool spans(const smg_kernel *k, const smg_tile *t) {
+    for (int a = 0; a < t->axis_count; a++)
+        if (smg_layout_span(&k->layouts.items[t->layout], t->axis[a]) < k->axes.items[t->axis[a]].tile) return false;
+    return true;
+}
+
+/* Is element i of the block in this register of its lane? */
+static bool holds(const kernel_machine *m, const kernel_worker *w, const smg_tile *t, const kernel_space *s, int i,
+                  int reg) {
+    const lanes_places *p = &m->lanes->places[t->layout];
+    for (int a = 0; a < t->axis_count && reg >= 0; a++) {
+        int64_t here = 0;
+        for (int b = 0; b < p->axis_count; b++)
+            if (p->axis[b] == t->axis[a]) here = p->by_register[b][reg] + p->by_lane[b][w->lanes->lane[i]];
+        if (here != coordinate(w, s, t->axis[a], i)) return false;
+    }
+    return reg >= 0;
+}
+
+static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
+    const kernel_lanes *l = w->lanes;
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (l->layout < 0)
+        return kernel_lanes_fault(w, "elements that are dealt out over all lanes meet register tile '%s'", t->name);
+    const lanes_beside *beside = kernel_lanes_beside(m, t->layout, l->layout);
+    int registers = m->lanes->places[t->layout].registers;
+    bool sure = beside->held && spans(m->k, t);
+    for (int i = 0; i < n; i++) {
+        int reg = beside->reg[l->reg[i]];
+        if (!sure && !holds(m, w, t, s, i, reg))
+            return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
+                                      name_of(m, w, tile, s, i).text);
+        w->address[i] = (int64_t)l->lane[i] * registers + reg;
+    }
+    return true;
+}
+
+/* Row-major over the tile's axes, the last one padded. */
+static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    int64_t stride = 1, first = t->residence == SMG_SHARED ? m->lanes->first_word[tile] : 0;
+    for (int i = 0; i < n; i++) w->address[i] = first;
+    for (int a = t->axis_count - 1; a >= 0; a--) {
+        int slot = kernel_space_slot(s, t->axis[a]);
+        for (int i = 0; slot >= 0 && i < n; i++) w->address[i] += w->coordinate[slot][i] * stride;
+        stride *= m->k->axes.items[t->axis[a]].tile + (a == t->axis_count - 1 ? t->pad : 0);
+    }
+}
+
+bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
+    const kernel_lanes *l = w->lanes;
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (t->residence == SMG_REGISTER) return find_registers(m, w, tile, s, n);
+    if (t->residence == SMG_VIEW)
+        return kernel_lanes_fault(w, "view '%s' is used by another instruction than a product", t->name);
+    find_elements(m, w, tile, s, n);
+    for (int i = 0; t->residence == SMG_STAGING && i < n; i++)
+        if (l->layout >= 0 || w->address[i] % m->k->lanes != l->lane[i])
+            return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
+                                      name_of(m, w, tile, s, i).text);
+    return true;
+}
+
+/* ---- shared memory ---------------------------------------------------------------------------------- */
+
+void kernel_lanes_barrier(kernel_worker *w, lanes_scope scope) {
+    for (int inner = 0; inner <= (int)scope; inner++) w->lanes->epoch[inner]++;
+}
+
+/* Is what the lane does now after what the mark tells of? */
+static bool after(const kernel_machine *m, const kernel_lanes *l, const lanes_mark *mark, int lane) {
+    if (mark->lane < 0 || mark->lane == lane) return true;
+    bool near = mark->lane / m->k->subgroup == lane / m->k->subgroup;
+    lanes_scope scope = near ? LANES_SUBGROUP : LANES_WORKGROUP;
+    return mark->epoch[scope] < l->epoch[scope];
+}
+
+static lanes_mark mark_now(const kernel_worker *w, int lane) {
+    lanes_mark mark = {.lane = lane, .instr = w->fault.instr};
+    memcpy(mark.epoch, w->lanes->epoch, sizeof mark.epoch);
+    return mark;
+}
+
+/* What follows a barrier of the workgroup is after all readers before it. */
+static void note_reader(const kernel_worker *w, lanes_word *word, int lane) {
+    lanes_mark *reader = &word->reader;
+    uint32_t now = w->lanes->epoch[LANES_WORKGROUP];
+    bool first = reader->lane < 0 || reader->lane == lane || reader->epoch[LANES_WORKGROUP] < now;
+    *(first ? reader : &word->other_reader) = mark_now(w, lane);
+}
+
+static bool race(kernel_worker *w, int lane, const char *verb, const char *element, const lanes_mark *mark,
+                 const char *did) {
+    return kernel_lanes_fault(w, "lane %d %s %s, which lane %d %s in instruction %d without a barrier between", lane,
+                              verb, element, mark->lane, did, mark->instr);
+}
+
+/* Tiles of one memory begin at the same word, and every use of a tile goes over its first element: what has been
+ * written over by another tile is found there. */
+static bool read_word(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int i, double *out) {
+    lanes_word *word = &w->lanes->word[w->address[i]];
+    int lane = w->lanes->lane[i];
+    if (word->tile != tile)
+        return kernel_lanes_fault(w, "lane %d reads %s, which nobody has written", lane,
+                                  name_of(m, w, tile, s, i).text);
+    if (!after(m, w->lanes, &word->writer, lane))
+        return race(w, lane, "reads", name_of(m, w, tile, s, i).text, &word->writer, "wrote");
+    note_reader(w, word, lane);
+    *out = word->value;
+    return true;
+}
+
+static bool write_word(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int i,
+                       double value) {
+    lanes_word *word = &w->lanes->word[w->address[i]];
+    int lane = w->lanes->lane[i];
+    const lanes_mark *marks[] = {&word->writer, &word->reader, &word->other_reader};
+    for (int n = 0; n < 3; n++)
+        if (!after(m, w->lanes, marks[n], lane))
+            return race(w, lane, "writes over", name_of(m, w, tile, s, i).text, marks[n], n == 0 ? "wrote" : "read");
+    word->value = value;
+    word->tile = tile;
+    word->writer = mark_now(w, lane);
+    return true;
+}
+
+/* ---- reading and writing ---------------------------------------------------------------------------- */
+
+bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out) {
+    const lanes_tile *own = &w->lanes->tile[tile];
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (!kernel_lanes_find(m, w, tile, s, n)) return false;
+    if (own->partial != 0) return kernel_lanes_fault(w, "'%s' is read before its partial sums are joined", t->name);
+    for (int i = 0; i < n; i++) {
+        if (t->residence == SMG_SHARED) {
+            if (!read_word(m, w, tile, s, i, &out[i])) return false;
+        } else if (!own->set[w->address[i]]) {
+            return kernel_lanes_fault(w, "lane %d reads %s, which nobody has written", w->lanes->lane[i],
+                                      name_of(m, w, tile, s, i).text);
+        } else {
+            out[i] = own->value[w->address[i]];
+        }
+    }
+    return true;
+}
+
+bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
+                        const double *value) {
+    lanes_tile *own = &w->lanes->tile[tile];
+    if (!kernel_lanes_find(m, w, tile, s, n)) return false;
+    for (int i = 0; i < n; i++) {
+        if (m->k->tiles.items[tile].residence == SMG_SHARED) {
+            if (!write_word(m, w, tile, s, i, value[i])) return false;
+        } else {
+            own->value[w->address[i]] = value[i];
+            own->set[w->address[i]] = true;
+        }
+    }
+    return true;
+}
+
+/* ---- copies ----------------------------------------------------------------------------------------- */
+
+static bool same(double a, double b) {
+    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* "element [2, 5] of 't'", of a register of a lane. */
+static element_name name_in(const kernel_machine *m, kernel_worker *w, int tile, int lane, int reg) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    kernel_space s = {.elements = 1};
+    kernel_space_add(m->k, &s, t->axis_count, t->axis);
+    w->lanes->lane[0] = lane;
+    w->lanes->reg[0] = reg;
+    place_coordinates(w, &s, &m->lanes->places[t->layout], 1);
+    return name_of(m, w, tile, &s, 0);
+}
+
+bool kernel_lanes_compare(const kernel_machine *m, kernel_worker *w, int tile) {
+    const lanes_tile *own = &w->lanes->tile[tile];
+    const lanes_places *p = &m->lanes->places[m->k->tiles.items[tile].layout];
+    uint32_t copies = p->copies & ~own->partial;
+    for (int lane = 0; lane < m->k->lanes; lane++) {
+        int first = (int)((uint32_t)lane & ~copies);
+        if (first == lane) continue;
+        const double *a = own->value + (int64_t)first * p->registers, *b = own->value + (int64_t)lane * p->registers;
+        for (int r = 0; r < p->registers; r++)
+            if (!same(a[r], b[r]))
+                return kernel_lanes_fault(w, "lanes %d and %d hold %s and differ: %.9g and %.9g", first, lane,
+                                          name_in(m, w, tile, lane, r).text, a[r], b[r]);
+    }
+    return true;
+}
