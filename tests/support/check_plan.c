@@ -83,6 +83,7 @@ smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_optio
         int value = k->buffers.items[b].value;
         buffers[b] = (smg_karray){.data = a->data[value], .elements = a->count[value]};
     }
+    if (o->by_lane) return smg_kernel_interpret_lanes(ctx, k, o->symbols, buffers, true);
     return smg_kernel_interpret(ctx, k, o->symbols, buffers, true);
 }
 

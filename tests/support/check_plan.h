@@ -13,6 +13,7 @@ typedef struct check_options {
     int64_t int_limit; /* default 2 */
     double tolerance;  /* |difference| <= tolerance * (1 + |reference|) */
     bool show;         /* prints the plan */
+    bool by_lane;      /* kernels run in the per-lane mode of the interpreter */
     /* Overwrites an input's random values; NULL: keep them. `dims` has n->rank entries. */
     void (*fill)(void *user, const smg_node *n, const int64_t *dims, double *data);
     void *user;

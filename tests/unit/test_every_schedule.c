@@ -1,7 +1,9 @@
 /* Not only the schedule that the price picks: every candidate of a whole graph, on several targets, is lowered,
- * verified, run by the interpreter and compared with the reference. How many there are and how many of them are run,
- * for each target as "schedules/kernels", stands in every_schedule.counts: a lowering that refuses everything fails
- * here. After a change that is meant to move them, the table that this test writes takes the place of the old one. */
+ * verified, run by the interpreter and compared with the reference. Each distinct program (targets often lower to the
+ * same text) runs once more in the interpreter's per-lane mode; scripts/every-schedule.sh runs all of them so, in all
+ * sizes. How many there are, how many of them are run, and how many programs no target before had, for each target as
+ * "schedules/kernels/programs", stands in every_schedule.counts: a lowering that refuses everything fails here. After a
+ * change that is meant to move them, the table that this test writes takes the place of the old one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,16 +22,25 @@
 
 #define NODES 128
 
-/* Sanitizers, for which the interpreter is ten times slower, see one in so many sizes and random graphs. */
+/* Sanitizers, for which the interpreter is ten times slower, see one in so many sizes and random graphs, and one in so
+ * many programs by lane. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ONE_IN = 3 }; /* odd: over all targets, and seeds with and without symbols */
+enum { ONE_IN = 3, /* odd: over all targets, and seeds with and without symbols */ LANES_ONE_IN = 16 };
 #else
-enum { ONE_IN = 1 };
+enum { ONE_IN = 1, LANES_ONE_IN = 1 };
 #endif
 
 typedef struct tally {
-    int schedules, lowered, failed;
+    int schedules, lowered, programs, failed;
 } tally;
+
+/* Programs that have been met, by the hash of their text. */
+typedef struct programs {
+    smg_arena *arena;
+    smg_map *met;
+    bool every; /* by lane: all of them, not only new ones */
+    int runs;   /* by lane */
+} programs;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
     smg_node_id nodes[NODES];
@@ -58,8 +69,41 @@ static bool fits(const smg_kernel *k, const smg_target *t) {
            k->buffers.count < 64;
 }
 
+static uint64_t hash_of(smg_context *ctx, const smg_kernel *k) {
+    smg_text text;
+    smg_text_init(&text, ctx);
+    smg_kernel_print(k, &text);
+    assert_int_equal(smg_text_status(&text), SMG_OK);
+    uint64_t hash = smg_hash_text(SMG_HASH_SEED, smg_text_cstr(&text));
+    smg_text_free(&text);
+    return hash;
+}
+
+/* Shall the program run by lane? */
+static bool by_lane(smg_context *ctx, const smg_kernel *k, programs *p, tally *t) {
+    uint64_t hash = hash_of(ctx, k);
+    void *unused;
+    bool met = smg_map_get(p->met, &hash, sizeof hash, &unused);
+    if (!met) assert_int_equal(smg_map_set(p->met, &hash, sizeof hash, p), SMG_OK);
+    t->programs += !met;
+    bool runs = p->every || (!met && hash % LANES_ONE_IN == 0);
+    p->runs += runs;
+    return runs;
+}
+
+static smg_status run(const smg_graph *g, const smg_kernel *k, const check_options *o, bool lanes, check_arrays *a,
+                      check_result *r) {
+    check_options options = *o;
+    options.by_lane = lanes;
+    check_arrays_reset(g, a);
+    SMG_TRY(check_kernel(g->ctx, k, &options, a));
+    check_compare(g, o, a, r);
+    return SMG_OK;
+}
+
+/* `p`: programs that run by lane, too; NULL: none. */
 static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_target *target, const check_options *o,
-                         check_arrays *a, tally *t) {
+                         check_arrays *a, programs *p, tally *t) {
     smg_kernel *kernel;
     const char *refused;
     smg_arena *arena;
@@ -69,10 +113,10 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     t->schedules++;
     if (status == SMG_OK && kernel != NULL && fits(kernel, target)) {
         t->lowered++;
-        check_arrays_reset(g, a);
         status = smg_kernel_verify(g->ctx, kernel);
-        if (status == SMG_OK) status = check_kernel(g->ctx, kernel, o, a);
-        if (status == SMG_OK) check_compare(g, o, a, &r);
+        if (status == SMG_OK) status = run(g, kernel, o, false, a, &r);
+        bool lanes = status == SMG_OK && r.pass && p != NULL && by_lane(g->ctx, kernel, p, t);
+        if (lanes) status = run(g, kernel, o, true, a, &r);
     } else {
         r.pass = true;
     }
@@ -84,7 +128,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     smg_arena_destroy(arena);
 }
 
-static void try_graph(const smg_graph *g, const check_options *o, tally *t) {
+static void try_graph(const smg_graph *g, const check_options *o, programs *p, tally *t) {
     smg_arena *arena;
     smg_target target;
     smg_space *space;
@@ -101,7 +145,7 @@ static void try_graph(const smg_graph *g, const check_options *o, tally *t) {
         assert_int_equal(smg_sched_candidates(space, &target, nominal, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
         for (int i = 0; i < schedules.items.count && t->failed < 5; i++) {
-            try_schedule(g, &schedules.items.items[i], &target, o, &a, t);
+            try_schedule(g, &schedules.items.items[i], &target, o, &a, p, t);
         }
     }
     smg_arena_destroy(arena);
@@ -135,14 +179,15 @@ static void table_open(smg_context *ctx, const char *file, table *t) {
 static void table_find(const table *t, const char *name, int count, tally *out) {
     size_t length = strlen(name);
     const char *line = t->old;
-    for (int i = 0; i < count; i++) out[i] = (tally){.schedules = -1, .lowered = -1};
+    for (int i = 0; i < count; i++) out[i] = (tally){-1, -1, -1, 0};
     while (line != NULL && (strncmp(line, name, length) != 0 || line[length] != ' ')) {
         line = strchr(line, '\n');
         line += line != NULL;
     }
     for (int i = 0; line != NULL && i < count; i++) {
         line = strchr(line + 1, ' ');
-        if (line != NULL && sscanf(line, " %d/%d", &out[i].schedules, &out[i].lowered) != 2) return;
+        if (line != NULL && sscanf(line, " %d/%d/%d", &out[i].schedules, &out[i].lowered, &out[i].programs) != 3)
+            return;
     }
 }
 
@@ -152,10 +197,11 @@ static void table_check(table *t, const char *name, const tally *counted, int co
     table_find(t, name, count, known);
     smg_text_add(&t->now, name);
     for (int i = 0; i < count; i++) {
-        smg_text_addf(&t->now, " %d/%d", counted[i].schedules, counted[i].lowered);
-        if (counted[i].schedules == known[i].schedules && counted[i].lowered == known[i].lowered) continue;
-        printf("%s, number %d: %d schedules, %d kernels, but %d and %d in the table\n", name, i + 1,
-               counted[i].schedules, counted[i].lowered, known[i].schedules, known[i].lowered);
+        const tally *c = &counted[i], *old = &known[i];
+        smg_text_addf(&t->now, " %d/%d/%d", c->schedules, c->lowered, c->programs);
+        if (c->schedules == old->schedules && c->lowered == old->lowered && c->programs == old->programs) continue;
+        printf("%s, number %d: %d schedules, %d kernels, %d programs, but %d, %d and %d in the table\n", name, i + 1,
+               c->schedules, c->lowered, c->programs, old->schedules, old->lowered, old->programs);
         t->wrong++;
     }
     smg_text_add(&t->now, "\n");
@@ -180,17 +226,25 @@ static const char *base_name(const char *path) {
 
 /* ---- the graphs of the repository ------------------------------------------------------------------------ */
 
-/* Every size has the same schedules, so that one number is enough. */
-static int one_target(const smg_graph *g, size_t number, size_t target, tally *out) {
+typedef struct fixture {
+    smg_context *ctx;
+    programs programs;
+} fixture;
+
+/* Every size has the same schedules, so that one number is enough. Programs run by lane in the last size, the largest,
+ * where loops have several steps. */
+static int one_target(const smg_graph *g, size_t number, size_t target, programs *p, tally *out) {
     static const int64_t sizes[][4] = {{1, 1, 1, 1}, {3, 2, 5, 7}, {2, 1, 33, 77}};
     int failed = 0, runs = 0;
     for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        bool last = i + ONE_IN >= SMG_COUNT_OF(sizes);
         if ((target * SMG_COUNT_OF(sizes) + i + number) % ONE_IN != 0) continue;
         check_options o = {.target = targets[target], .tolerance = 5e-5, .symbols = sizes[i]};
         tally t = {0};
-        try_graph(g, &o, &t);
+        try_graph(g, &o, last || p->every ? p : NULL, &t);
         failed += t.failed;
         if (runs++ > 0) assert_true(t.schedules == out->schedules && t.lowered == out->lowered);
+        t.programs += runs > 1 ? out->programs : 0;
         *out = t;
     }
     assert_true(runs > 0);
@@ -198,30 +252,32 @@ static int one_target(const smg_graph *g, size_t number, size_t target, tally *o
 }
 
 static void graph_files(void **state) {
-    smg_context *ctx = *state;
+    fixture *f = *state;
     smg_arena *arena;
     table t;
     int failed = 0;
     const char *path[64];
-    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
-    table_open(ctx, "every_schedule.counts", &t);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    table_open(f->ctx, "every_schedule.counts", &t);
     int count = check_list(arena, "tests/graphs", ".smg", path, 64);
     assert_true(count >= 12);
     for (int i = 0; i < count; i++) {
         smg_graph *g;
         tally counted[TARGETS];
-        assert_int_equal(check_load(ctx, path[i], &g), SMG_OK);
-        for (size_t k = 0; k < TARGETS; k++) failed += one_target(g, (size_t)i, k, &counted[k]);
+        assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
+        for (size_t k = 0; k < TARGETS; k++) failed += one_target(g, (size_t)i, k, &f->programs, &counted[k]);
         table_check(&t, base_name(path[i]), counted, TARGETS);
         smg_graph_destroy(g);
     }
     smg_arena_destroy(arena);
+    printf("%d runs by lane\n", f->programs.runs);
     table_close(&t);
     assert_int_equal(failed, 0);
 }
 
 static void random_graphs(void **state) {
-    smg_context *ctx = *state;
+    fixture *f = *state;
+    smg_context *ctx = f->ctx;
     const char *number = getenv("SMG_GRAPHS"), *first = getenv("SMG_SEED");
     uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
     uint64_t count = number != NULL ? strtoull(number, NULL, 10) : 300;
@@ -245,11 +301,12 @@ static void random_graphs(void **state) {
                            .tolerance = RANDOM_TOLERANCE,
                            .symbols = symbols,
                            .seed = seed};
-        try_graph(g, &o, &t);
+        try_graph(g, &o, &f->programs, &t);
         smg_graph_destroy(g);
         smg_graph_destroy(made);
     }
-    printf("%d schedules, %d kernels\n", t.schedules, t.lowered);
+    printf("%d schedules, %d kernels, %d programs, with the graph files %d runs by lane\n", t.schedules, t.lowered,
+           t.programs, f->programs.runs);
     assert_int_equal(t.failed, 0);
     assert_true(t.lowered > 0);
     if (ONE_IN != 1 || first != NULL || number != NULL) return;
@@ -259,14 +316,19 @@ static void random_graphs(void **state) {
 }
 
 static int setup(void **state) {
-    static smg_context *ctx;
-    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
-    *state = ctx;
+    static fixture f;
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.programs.arena), SMG_OK);
+    assert_int_equal(smg_map_create(f.programs.arena, &f.programs.met), SMG_OK);
+    f.programs.every = getenv("SMG_EVERY_BY_LANE") != NULL;
+    *state = &f;
     return 0;
 }
 
 static int teardown(void **state) {
-    smg_context_destroy(*state);
+    fixture *f = *state;
+    smg_arena_destroy(f->programs.arena);
+    smg_context_destroy(f->ctx);
     return 0;
 }
 
