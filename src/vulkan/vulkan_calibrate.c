@@ -1,9 +1,10 @@
 /* Measured facts: multiply-add rate, bandwidth against the working set (which shows the last-level cache), cost of a
- * dispatch and of a workgroup barrier. What can be asked is asked: the cores of a CPU and its cache; cores of another
- * device that nobody tells are how many times faster the whole device is than one workgroup. Rates are rounded to
- * steps beside the table's value, so that a machine gives the same answer each time; where even the best runs disagree
- * somebody else is using the device, and the table's value stays. The result is kept in <cache>/calibration as a target
- * text behind a line with its hash, so that a second run reads it. */
+ * dispatch and of a workgroup barrier, lanes and shared memory that a core holds at a time. What can be asked is asked:
+ * the cores of a CPU and its cache; cores of another device that nobody tells are how many times faster the whole
+ * device is than one workgroup. Rates are rounded to steps beside the table's value, so that a machine gives the same
+ * answer each time; where even the best runs disagree somebody else is using the device, and the table's value stays.
+ * The result is kept in <cache>/calibration as a target text behind a line with its hash, so that a second run reads
+ * it. */
 #include "vulkan/vulkan_measure.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 enum { SET_COUNT = 15 }; /* 4 MiB .. 512 MiB in half octaves */
 
-static const char calibration_word[] = "# smg calibration 2 ";
+static const char calibration_word[] = "# smg calibration 3 ";
 
 typedef struct measured {
     double value; /* 0: not measured */
@@ -21,6 +22,7 @@ typedef struct measured {
 typedef struct measurements {
     measured fma_rate, one_group_rate, bandwidth, cache_bandwidth, dispatch_cost, barrier_cost;
     int64_t cores, cache_bytes; /* 0: told by somebody, or none seen */
+    int64_t core_lanes, shared_core;
 } measurements;
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -97,11 +99,31 @@ static smg_status measure_gpu(smg_vk_bench *bench, measurements *m) {
     return SMG_OK;
 }
 
+/* Of workgroups without shared memory to speak of, and of those with a half of it to an eighth, a core runs as many as
+ * it holds: what the driver gives a compute shader may be a part of what the chip has. */
+static smg_status measure_core(smg_vk_bench *bench, measurements *m) {
+    const smg_target *target = &bench->dev->target;
+    int64_t groups = 0, lanes = bench->read_size / 2;
+    SMG_TRY(smg_vk_bench_resident(bench, bench->read_size, 0, &groups));
+    m->core_lanes = groups / bench->cores * bench->read_size;
+    for (int64_t share = 2; share <= 8; share++) {
+        int64_t bytes = target->shared_bytes / share / 16 * 16;
+        SMG_TRY(smg_vk_bench_resident(bench, lanes, bytes, &groups));
+        int64_t held = groups / bench->cores * bytes;
+        if (held > m->shared_core) m->shared_core = held;
+    }
+    if (m->shared_core < target->shared_bytes) m->shared_core = target->shared_bytes;
+    smg_log(bench->dev->ctx, SMG_LOG_INFO, "calibrate: a core holds %lld lanes, %lld bytes of shared memory",
+            (long long)m->core_lanes, (long long)m->shared_core);
+    return SMG_OK;
+}
+
 static smg_status measure_all(smg_vk_bench *bench, measurements *m) {
     bool cpu = bench->dev->target.type == SMG_DEVICE_CPU;
     SMG_TRY(cpu ? measure_cpu(bench, m) : measure_gpu(bench, m));
     SMG_TRY(smg_vk_bench_fill(bench));
     if (cpu) return measure_cpu_memory(bench, m); /* the rest is waking threads up, which the table knows better */
+    SMG_TRY(measure_core(bench, m));
     SMG_TRY(seek_cache(bench, m));
     SMG_TRY(smg_vk_bench_dispatch(bench, &m->dispatch_cost.value));
     m->dispatch_cost.settled = bench->settled;
@@ -164,6 +186,8 @@ static bool apply(smg_vk_device *dev, const measurements *m) {
     bool all = true;
     if (m->cores > 0) SET_FACT(t, cores, m->cores, SMG_FACT_MEASURED);
     if (m->cache_bytes > 0) SET_FACT(t, cache_bytes, m->cache_bytes, SMG_FACT_MEASURED);
+    if (m->core_lanes > t->subgroup_max) SET_FACT(t, core_lanes, m->core_lanes, SMG_FACT_MEASURED);
+    if (m->shared_core > 0) SET_FACT(t, shared_core, m->shared_core, SMG_FACT_MEASURED);
     all = take_rate(dev, "fma_rate", m->fma_rate, &t->fma_rate, &t->fma_rate_from) && all;
     all = take_rate(dev, "bandwidth", m->bandwidth, &t->bandwidth, &t->bandwidth_from) && all;
     all = take_rate(dev, "cache_bandwidth", m->cache_bandwidth, &t->cache_bandwidth, &t->cache_bandwidth_from) && all;
@@ -193,7 +217,7 @@ static void take_measured(smg_target *target, const smg_target *from) {
 #undef SMG_TARGET_FIELD
 }
 
-/* `text` is "# smg calibration 2 <16 digits>\n" and what the digits are the hash of. */
+/* `text` is "# smg calibration 3 <16 digits>\n" and what the digits are the hash of. */
 static bool text_valid(const char *text, const char **out_body) {
     size_t length = sizeof calibration_word - 1;
     if (strncmp(text, calibration_word, length) != 0) return false;

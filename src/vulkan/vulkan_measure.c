@@ -25,20 +25,25 @@ static int64_t at_most(int64_t value, int64_t limit) {
     return value < limit ? value : limit;
 }
 
-static smg_status make_pipeline(smg_vk_bench *bench, const char *name, const uint32_t *words, size_t bytes,
-                                int64_t local_size, int bindings, smg_vk_pipeline **out_pipeline) {
-    const uint32_t size = (uint32_t)local_size;
+/* constants[0]: the workgroup's size. */
+static smg_status make_sized(smg_vk_bench *bench, const char *name, const uint32_t *words, size_t bytes,
+                             const uint32_t *constants, int count, int bindings, smg_vk_pipeline **out_pipeline) {
     const smg_vk_pipeline_desc desc = {
         .name = name,
         .words = words,
         .word_count = bytes / sizeof *words,
-        .local_size = {(int)local_size, 1, 1},
+        .local_size = {(int)constants[0], 1, 1},
         .binding_count = bindings,
         .push_bytes = sizeof(bench_push),
-        .constants = &size,
-        .constant_count = 1,
+        .constants = constants,
+        .constant_count = count,
     };
     return smg_vk_pipeline_create(bench->dev, &desc, out_pipeline);
+}
+
+static smg_status make_pipeline(smg_vk_bench *bench, const char *name, const uint32_t *words, size_t bytes,
+                                int64_t local_size, int bindings, smg_vk_pipeline **out_pipeline) {
+    return make_sized(bench, name, words, bytes, (const uint32_t[]){(uint32_t)local_size}, 1, bindings, out_pipeline);
 }
 
 static int64_t data_size(const smg_vk_device *dev) {
@@ -284,4 +289,35 @@ smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds) {
     SMG_TRY(time_growing(bench, &w, &w.push.a, &seconds));
     *out_seconds = seconds / (double)w.push.a;
     return SMG_OK;
+}
+
+#define RESIDENT_GROUPS 40 /* for each core; none runs so many at once */
+#define RESIDENT_STEPS 4096
+
+static smg_status count_resident(smg_vk_bench *bench, smg_vk_pipeline *pipeline, int64_t *out_groups) {
+    const work w = {
+        .pipeline = pipeline,
+        .bindings = {{bench->result, 0, 0}},
+        .binding_count = 1,
+        .push = {RESIDENT_STEPS, 0, 0},
+        .groups = at_most(bench->cores * RESIDENT_GROUPS, bench->dev->target.max_grid_x),
+        .dispatches = 1,
+    };
+    uint32_t counted[2] = {0, 0};
+    double seconds = 0;
+    SMG_TRY(smg_vk_fill(bench->result, 0, 256, 0));
+    SMG_TRY(time_work(bench, &w, 2, &seconds));
+    SMG_TRY(smg_vk_download(bench->result, 0, counted, sizeof counted));
+    *out_groups = counted[1];
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups) {
+    const uint32_t constants[2] = {(uint32_t)lanes, (uint32_t)(shared_bytes < 4 ? 1 : shared_bytes / 4)};
+    smg_vk_pipeline *pipeline = NULL;
+    SMG_TRY(make_sized(bench, "calibrate resident", smg_calibrate_resident, sizeof smg_calibrate_resident, constants, 2,
+                       1, &pipeline));
+    smg_status status = count_resident(bench, pipeline, out_groups);
+    smg_vk_pipeline_destroy(pipeline);
+    return status;
 }

@@ -32,5 +32,7 @@ smg_status smg_vk_bench_read(smg_vk_bench *bench, int64_t bytes, int64_t *out_by
 smg_status smg_vk_bench_stream(smg_vk_bench *bench, int64_t bytes, double *out_rate);
 smg_status smg_vk_bench_dispatch(smg_vk_bench *bench, double *out_seconds);
 smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
+/* The most workgroups of `lanes` invocations that ran at the same time, each with so much shared memory. */
+smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups);
 
 #endif

@@ -19,6 +19,7 @@
 #include "support/device.h"
 #include "support/driver_leaks.h"
 #include "support/witness.h"
+#include "vulkan/vulkan_measure.h"
 #include "vulkan/vulkan_private.h" /* test_adopted is an application with a VkDevice of its own */
 
 #include "smg/vulkan.h"
@@ -349,6 +350,24 @@ static void test_statistics(void **state) {
     close_device(&f);
 }
 
+/* At least one runs, and on a CPU no more at a time than threads work on them; counts do not add up over runs. */
+static void test_resident(void **state) {
+    (void)state;
+    fixture f;
+    smg_vk_bench bench;
+    open_device(&f);
+    bool cpu = smg_vk_target(f.dev)->type == SMG_DEVICE_CPU;
+    assert_int_equal(smg_vk_bench_create(f.dev, &bench), SMG_OK);
+    bench.cores = 1;
+    for (int64_t shared = 0; shared <= smg_vk_target(f.dev)->shared_bytes; shared += 16384) {
+        int64_t groups = 0;
+        assert_int_equal(smg_vk_bench_resident(&bench, 32, shared, &groups), SMG_OK);
+        assert_in_range(groups, 1, cpu && smg_cpu_cores() < 40 ? smg_cpu_cores() : 40);
+    }
+    smg_vk_bench_destroy(&bench);
+    close_device(&f);
+}
+
 /* Measured once, then read from the cache folder; a damaged file is measured again. */
 static void test_calibration(void **state) {
     (void)state;
@@ -503,11 +522,17 @@ int main(void) {
     int found = find_device();
     if (found != 0) return found;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),     cmocka_unit_test(test_add),
-        cmocka_unit_test(test_many),        cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_calibration), cmocka_unit_test(test_missing_barrier),
-        cmocka_unit_test(test_adopted),     cmocka_unit_test(test_every_allocation_fails),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_add),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_resident),
+        cmocka_unit_test(test_missing_barrier),
+        cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_every_allocation_fails),
     };
     return cmocka_run_group_tests_name("vulkan", tests, NULL, NULL);
 }
