@@ -16,7 +16,6 @@ typedef struct segment {
     smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
     const char *refused;   /* when not possible */
     bool hopeless;         /* no common space: more nodes do not change that */
-    int tried, fitted;     /* schedules */
 } segment;
 
 typedef struct planner {
@@ -56,8 +55,56 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
 /* Lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
 
-/* Price of a program at nominal sizes; false when it breaks a limit, with the reason. */
-bool plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *out_price,
-                const char **out_refused);
+/* What things take. Slots are multiply-adds of the measured rate for each lane, waits shares of a load's latency. */
+typedef struct plan_costs {
+    double product;               /* slots: one multiply-add of a product */
+    double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
+    double exposed;               /* more for each where nothing is written out that could overlap it */
+    double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
+    double view_read;             /* a word of an operand where it lies in memory */
+    double map, element, load;    /* elementwise: a multiply-add's worth of arithmetic, one element, its load */
+    double walk, walk_map;        /* one step of a walk by all invocations, and its arithmetic */
+    double put;                   /* one store to shared memory */
+    double hop, join;             /* one exchange between lanes; one sum joined */
+    double round;                 /* one round of a loop */
+    double spill;                 /* a register that does not fit, each time */
+    double near;                  /* a byte to or from the memory near a core: shared, and its own cache */
+    double load_wait, step_wait;  /* waits: a load, one in a loop */
+    double next_wait;             /* for each load of a lane until the next one is on its way */
+    double near_wait;             /* for near memory, or another lane */
+    double view_wait;             /* for what a round of a product reads where it lies */
+    double read_wait;             /* for each group of k that one subgroup alone reads */
+    double barrier;               /* share of the measured cost */
+    double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
+    double overlap;           /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
+    double registers, spared; /* that the driver's compiler adds; those of them that it needs */
+    double group;             /* elements that one load of a walk takes where they lie side by side */
+} plan_costs;
+
+/* What plan_count.c counts: of one workgroup, with all its loops. */
+typedef struct plan_counts {
+    double lanes, workgroups;
+    double slots; /* of all lanes */
+    double near;  /* bytes that pass between lanes and the memory near them */
+    double wait;  /* seconds that a workgroup waits when it is alone */
+    double barriers;
+    double rounds;  /* k of products, by groups that are read together */
+    double traffic; /* bytes that all workgroups ask for */
+    double memory;  /* bytes that reach device memory, of all */
+    double stored;  /* bytes of results, of all */
+    double flops;   /* useful, x2, of all */
+} plan_counts;
+
+void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
+                plan_counts *out_counts);
+/* Lanes that a core runs at a time. */
+double plan_width(const smg_target *t);
+/* Seconds that so many slots of one workgroup take when it has its core for itself. */
+double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
+
+/* Shared bytes and registers of a program; false when it breaks a limit, with the reason. */
+bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused);
+/* Adds to these what the program takes at nominal sizes, once it is decided what is written out. */
+void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price);
 
 #endif

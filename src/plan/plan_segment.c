@@ -131,32 +131,49 @@ static bool within_budget(trial *t, const smg_schedule *s, const smg_price *pric
     return false;
 }
 
+static smg_status keep_ranked(trial *t, const smg_schedule *s, const smg_price *price) {
+    ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = (ranked){.price = *price, .schedule = *s};
+    return SMG_OK;
+}
+
+/* A program that fits: its price, and whether it is the best so far. How much code it is takes as long to count as the
+ * price, so only those that would be taken are asked. */
+static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, smg_price *price,
+                              const char **out_refused) {
+    segment *best = t->best;
+    bool ranks = t->p->options->rank > 0;
+    smg_kernel_unroll(k, t->p->target);
+    plan_price(k, t->p->target, t->p->nominal, price);
+    bool better = !best->possible || is_better(price, &best->price);
+    if (!better && !ranks) return SMG_OK;
+    price->operations = smg_kernel_operations(k);
+    if (!within_budget(t, s, price, out_refused)) {
+        price->seconds = HUGE_VAL;
+        return SMG_OK;
+    }
+    if (ranks) SMG_TRY(keep_ranked(t, s, price));
+    if (!better) return SMG_OK;
+    best->possible = true;
+    best->price = *price;
+    best->schedule = *s;
+    return SMG_OK;
+}
+
 /* *out_seconds: its price, infinite when it does not fit. */
 static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
     segment *best = t->best;
     lowered program;
     smg_price price;
-    best->tried++;
     *out_seconds = HUGE_VAL;
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.kernel != NULL) {
         SMG_TRY(smg_kernel_retile(program.kernel, s));
-        smg_kernel_unroll(program.kernel, t->p->target);
-        if (plan_price(program.kernel, t->p->target, t->p->nominal, &price, &refused) &&
-            within_budget(t, s, &price, &refused)) {
-            best->fitted++;
+        if (plan_fits(program.kernel, t->p->target, &price, &refused)) {
+            SMG_TRY(try_program(t, s, program.kernel, &price, &refused));
             *out_seconds = price.seconds;
-            if (t->p->options->rank > 0) {
-                ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
-                if (slot == NULL) return SMG_MEMORY;
-                *slot = (ranked){.price = price, .schedule = *s};
-            }
-            if (!best->possible || is_better(&price, &best->price)) {
-                best->possible = true;
-                best->price = price;
-                best->schedule = *s;
-            }
         }
     }
     if (!best->possible && refused != NULL && best->refused == NULL) {

@@ -1,0 +1,364 @@
+/* What a tile program makes a core do, by one walk over it. Everything is of one workgroup, multiplied by the open
+ * loops; bytes of memory and multiply-adds are of all. A lane's time is counted in slots: one multiply-add each. */
+#include <math.h>
+
+#include "plan/plan_internal.h"
+
+typedef struct walk {
+    const smg_kernel *k;
+    const smg_target *t;
+    const plan_costs *cost;
+    const int64_t *symbols;
+    plan_counts *out;
+    const smg_layout *layout; /* of the instruction at hand; NULL where all invocations walk over its elements */
+    int last;                 /* then the axis that they go along */
+    double trips;             /* product of open loops */
+    double outside[16];
+    int axis[16]; /* of the open loops */
+    int depth;
+    double on_its_way; /* seconds that fetched slices still take, each time round */
+    bool first;        /* a first slice was fetched in front of the next loop */
+} walk;
+
+static double extent_of(const walk *w, int axis) {
+    int64_t value = 1;
+    if (!smg_size_eval(w->k->sizes, w->k->axes.items[axis].extent, w->symbols, &value)) value = 1;
+    return (double)value;
+}
+
+static double tile_of(const walk *w, int axis) {
+    return (double)w->k->axes.items[axis].tile;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+#define NEAR_RUN 128.0 /* bytes side by side that the memory near a core hands out at a time */
+#define SECTOR 32.0    /* the least that a cache moves, and what memory does */
+#define MEMORY_RUN 64.0
+#define WORD 4.0
+
+/* Bytes side by side: that neighbouring lanes ask for at once, and a workgroup soon. */
+typedef struct runs {
+    double lanes, group;
+} runs;
+
+static const runs whole_runs = {NEAR_RUN, NEAR_RUN}; /* also of what all lanes share */
+
+/* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
+static runs runs_of(const walk *w, const smg_access *a) {
+    smg_size one = smg_size_const(w->k->sizes, 1);
+    if (a->axis_count == 0 || !smg_target_switches_lanes(w->t)) return whole_runs;
+    for (int i = 0; i < a->axis_count; i++) {
+        if (a->stride[i] != one) continue;
+        double tile = tile_of(w, a->axis[i]), walked = a->axis[i] == w->last ? tile : 1;
+        double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, a->axis[i]) : walked;
+        return (runs){WORD * fmin(lanes, tile), WORD * tile};
+    }
+    return (runs){WORD, WORD};
+}
+
+/* `again`: what is read more than once comes from the core's own cache. Returns the bytes of the whole view. */
+static double count_bytes(walk *w, const smg_access *a, runs run, bool again) {
+    double tile = 1, whole = 1;
+    for (int i = 0; i < a->axis_count; i++) {
+        double extent = extent_of(w, a->axis[i]);
+        tile *= fmin(extent, tile_of(w, a->axis[i]));
+        whole *= extent;
+    }
+    double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
+    double asked = tile * w->trips * w->out->workgroups * bytes;
+    whole *= bytes;
+    if (asked < whole || again) asked = whole;
+    double moved = whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked;
+    w->out->traffic += asked * fmax(1, SECTOR / run.group);
+    w->out->memory += moved * fmax(1, fmin(MEMORY_RUN / run.group, 4));
+    w->out->near += w->trips * tile * WORD * fmax(1, NEAR_RUN / run.lanes);
+    return whole;
+}
+
+typedef struct load_walk {
+    walk *w;
+    int loads;
+} load_walk;
+
+static void count_leaf(void *user, int leaf) {
+    load_walk *l = user;
+    const smg_kleaf *f = &l->w->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD) return;
+    const smg_access *a = &l->w->k->accesses.items[f->index];
+    count_bytes(l->w, a, runs_of(l->w, a), false);
+    l->loads++;
+}
+
+/* The loads of an expression; how many they are. */
+static int count_loads(walk *w, smg_expr expr) {
+    load_walk l = {.w = w};
+    if (expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, expr, count_leaf, &l);
+    return l.loads;
+}
+
+static void wait_for_loads(walk *w, double share) {
+    w->out->wait += w->trips * w->t->load_latency * share;
+}
+
+/* ---- elementwise ------------------------------------------------------------------------------- */
+
+/* A tile that takes another one's value is the same registers. */
+static bool copies(const walk *w, const smg_instr *in) {
+    const smg_expr_node *node = smg_expr_get(w->k->exprs, in->expr);
+    return smg_target_switches_lanes(w->t) && node->prim == SMG_PRIM_LEAF &&
+           w->k->leaves.items[node->leaf].what == SMG_KLEAF_TILE;
+}
+
+/* Of a loop the first step is waited for like a load outside of one; those of the others are on their way by then. */
+static double map_wait(const walk *w) {
+    double steps = w->depth > 0 ? w->trips / w->outside[w->depth - 1] : 1;
+    return (w->cost->load_wait + (steps - 1) * w->cost->step_wait) / steps;
+}
+
+static void count_map(walk *w, const smg_instr *in) {
+    double elements = (double)smg_layout_registers(w->layout) * w->out->lanes;
+    double cost = smg_expr_cost(w->k->exprs, in->expr);
+    int loads = count_loads(w, in->expr);
+    if (loads > 0) wait_for_loads(w, map_wait(w) + w->cost->next_wait * loads * elements / w->out->lanes);
+    double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * loads;
+    w->out->slots += w->trips * elements * each;
+    w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
+}
+
+static void count_store(walk *w, const smg_instr *in) {
+    const smg_access *a = &w->k->accesses.items[in->a];
+    count_map(w, in);
+    w->out->stored += count_bytes(w, a, runs_of(w, a), false);
+}
+
+/* What lanes that share a row exchange goes from lane to lane; more than a subgroup's meets in shared memory. */
+static void count_reduce(walk *w, const smg_instr *in) {
+    count_map(w, in);
+    double results = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]), exchanges = 0;
+    uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
+    if (mask >= (uint32_t)w->k->subgroup) w->out->barriers += 2.0 * w->trips;
+    for (; mask != 0; mask &= mask - 1) exchanges += 1;
+    w->out->slots += w->trips * exchanges * w->cost->hop * results * w->out->lanes;
+    w->out->wait += w->trips * exchanges * w->t->load_latency * w->cost->near_wait;
+}
+
+/* ---- slices on their way to shared memory -------------------------------------------------------- */
+
+typedef struct group_walk {
+    const walk *w;
+    int last;
+    bool found;
+} group_walk;
+
+static void seek_group(void *user, int leaf) {
+    group_walk *g = user;
+    const smg_kleaf *f = &g->w->k->leaves.items[leaf];
+    smg_size one = smg_size_const(g->w->k->sizes, 1);
+    if (f->what != SMG_KLEAF_LOAD) return;
+    const smg_access *a = &g->w->k->accesses.items[f->index];
+    for (int i = 0; i < a->axis_count; i++)
+        if (a->axis[i] == g->last && a->stride[i] == one) g->found = true;
+}
+
+/* Elements that one instruction loads: those that lie side by side go together. */
+static double group_of(const walk *w, const smg_instr *in) {
+    if (in->axis_count == 0) return 1;
+    group_walk g = {.w = w, .last = in->axes[in->axis_count - 1]};
+    if (w->k->axes.items[g.last].tile % 4 != 0) return 1;
+    smg_expr_leaves(w->k->exprs, in->expr, seek_group, &g);
+    return g.found ? w->cost->group : 1;
+}
+
+static void count_walk(walk *w, const smg_instr *in) {
+    double elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]), group = group_of(w, in);
+    double cost = smg_expr_cost(w->k->exprs, in->expr);
+    double steps = ceil(elements / group / w->out->lanes) * w->out->lanes;
+    count_loads(w, in->expr);
+    w->out->slots += w->trips * steps * (w->cost->walk + w->cost->walk_map * cost * group);
+    w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
+}
+
+/* A tile that is turned on the way is written element by element, and neighbours meet in the same banks. */
+static void count_put(walk *w, const smg_instr *in, double group) {
+    const smg_tile *t = &w->k->tiles.items[in->dst];
+    double elements = (double)smg_tile_elements(w->k, t);
+    bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
+    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : group);
+    w->out->near += w->trips * elements * WORD * (turned ? 2 : 1);
+}
+
+static double group_of_fetch(const walk *w, int tile) {
+    for (int i = 0; i < w->k->code.count; i++) {
+        const smg_instr *in = &w->k->code.items[i];
+        if (in->kind == SMG_I_FETCH && in->dst == tile) return group_of(w, in);
+    }
+    return 1;
+}
+
+/* A driver moves no load in front of a store to shared memory: what is staged is waited for, one after another. */
+static void count_stage(walk *w, const smg_instr *in) {
+    double before = w->out->traffic;
+    count_walk(w, in);
+    count_put(w, in, group_of(w, in));
+    if (w->out->traffic > before) wait_for_loads(w, w->cost->step_wait);
+}
+
+/* A fetch in front of its loop is the loop's first slice, of which the loop counts the bytes. Inside, the product that
+ * it overlaps hides it. */
+static void count_fetch(walk *w, const smg_instr *in) {
+    if (w->depth > 0 && w->axis[w->depth - 1] == in->a) {
+        count_walk(w, in);
+        w->on_its_way = w->t->load_latency * w->cost->step_wait;
+        return;
+    }
+    if (!w->first) wait_for_loads(w, w->cost->step_wait);
+    w->first = true;
+}
+
+static void arrive(walk *w) {
+    w->out->wait += w->trips * w->on_its_way;
+    w->on_its_way = 0;
+}
+
+/* ---- products ---------------------------------------------------------------------------------- */
+
+/* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
+static double bank_conflicts(int64_t stride) {
+    int count[8] = {0}, most = 1;
+    for (int lane = 0; lane < 8; lane++) {
+        int bank = (int)(lane * stride / 4 % 8);
+        if (++count[bank] > most) most = count[bank];
+    }
+    return most;
+}
+
+/* A lane's reads of one operand: instructions, and turns of shared memory that they take. The lanes of a row read the
+ * same place of the left operand. */
+typedef struct reads {
+    double groups, words, turns;
+} reads;
+
+static reads row_reads(const walk *w, const smg_tile *tile, int k_axis, double rows, double depth) {
+    bool grouped = smg_tile_runs_along(w->k, tile, k_axis);
+    return (reads){.groups = grouped ? rows * depth / 4 : 0, .words = grouped ? 0 : rows * depth};
+}
+
+static reads column_reads(const walk *w, const smg_tile *tile, int k_axis, double columns, double depth) {
+    double groups = columns * depth / 4;
+    int64_t row = w->k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad, run = 1;
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] != k_axis) run *= smg_layout_run(w->layout, tile->axis[i]);
+    if (smg_tile_runs_along(w->k, tile, k_axis))
+        return (reads){.groups = groups, .turns = groups * bank_conflicts(row * run)};
+    if (run % 4 == 0 && row % 4 == 0) return (reads){.groups = groups, .turns = groups};
+    return (reads){.words = columns * depth, .turns = columns * depth};
+}
+
+/* Slots of one lane for reading what it multiplies. */
+static double read_slots(walk *w, const smg_instr *in, double rows, double columns, double depth) {
+    const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
+    int k_axis = in->axes[in->axis_count - 1];
+    reads left = row_reads(w, a, k_axis, rows, depth), right = column_reads(w, b, k_axis, columns, depth);
+    double subgroups = w->out->lanes / (double)w->t->subgroup_size;
+    double group = w->cost->group_read, word = w->cost->word_read;
+    if (in->unroll <= smg_kernel_product_group(w->k, in)) group += w->cost->exposed, word += w->cost->exposed;
+    w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * NEAR_RUN;
+    return (left.groups + right.groups) * group + (left.words + right.words) * word;
+}
+
+/* Sums that vector registers hold beside the factors; more of them pass through memory for every k. */
+#define VECTOR_SUMS 16.0
+
+/* The same where both operands are views of memory. */
+static double view_slots(walk *w, const smg_instr *in, double rows, double columns, double depth) {
+    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], whole_runs, true);
+    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], whole_runs, true);
+    double passing = rows * columns > VECTOR_SUMS ? 3.0 * rows * columns : 0;
+    return ((rows + columns) * w->cost->view_read + passing) * depth;
+}
+
+/* A lane multiplies rows x columns of registers for each k. Between two rounds of what is written out it waits for what
+ * it reads, and inside of them, where no other subgroup of its workgroup fills the time. */
+static void count_product(walk *w, const smg_instr *in) {
+    const smg_tile *c = &w->k->tiles.items[in->dst];
+    double registers = (double)smg_tile_registers(w->k, c);
+    double rows = (double)smg_kernel_product_rows(w->k, in), columns = registers / rows;
+    double depth = ceil((double)smg_kernel_product_depth(w->k, in) / (double)smg_kernel_product_lanes(w->k, in));
+    double written = fmax(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
+    bool views = w->k->tiles.items[in->a].residence == SMG_VIEW && w->k->tiles.items[in->b].residence == SMG_VIEW;
+    double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
+    slots = (slots + rows * columns * depth * w->cost->product + rounds * w->cost->round) * w->out->lanes;
+    double round = views ? w->cost->view_wait : w->cost->near_wait;
+    double groups = depth / smg_kernel_product_group(w->k, in), others = plan_width(w->t) / w->out->lanes;
+    double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * fmin(1, others));
+    w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    w->out->slots += w->trips * slots;
+    w->out->wait += w->trips * wait;
+    w->out->rounds += w->trips * groups;
+    w->out->flops += 2.0 * w->trips * rows * columns * depth * w->out->lanes * w->out->workgroups;
+}
+
+/* Every sum is written, added up once over the depth lanes, and read back. */
+static void count_join(walk *w, const smg_instr *in) {
+    const smg_tile *tile = &w->k->tiles.items[in->dst];
+    double registers = (double)smg_tile_registers(w->k, tile);
+    double times = ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
+    w->out->slots += w->trips * w->cost->join * registers * w->out->lanes;
+    w->out->near += w->trips * 2.0 * registers * w->out->lanes * WORD;
+    w->out->barriers += 3.0 * w->trips * times;
+    w->out->wait += w->trips * 2.0 * times * w->t->load_latency * w->cost->near_wait;
+}
+
+/* ---- the program ------------------------------------------------------------------------------- */
+
+static void begin_loop(walk *w, const smg_instr *in) {
+    arrive(w);
+    w->outside[w->depth] = w->trips;
+    w->axis[w->depth++] = in->axes[0];
+    w->trips *= ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
+    w->out->slots += w->trips * w->cost->round * w->out->lanes;
+    w->first = false;
+}
+
+static void count_spill(walk *w, const smg_instr *in) {
+    double elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    w->out->slots += w->trips * elements * w->cost->put;
+    w->out->near += w->trips * elements * WORD * 2;
+}
+
+static void step(walk *w, const smg_instr *in) {
+    w->layout = smg_kernel_layout(w->k, in);
+    w->last = -1;
+    for (int i = 0; i < in->axis_count; i++)
+        if (tile_of(w, in->axes[i]) > 1) w->last = in->axes[i];
+    switch (in->kind) {
+    case SMG_I_LOOP: begin_loop(w, in); break;
+    case SMG_I_END:
+        arrive(w);
+        w->trips = w->outside[--w->depth];
+        break;
+    case SMG_I_BARRIER: w->out->barriers += w->trips; break;
+    case SMG_I_SET: count_map(w, in); break;
+    case SMG_I_REDUCE: count_reduce(w, in); break;
+    case SMG_I_STORE: count_store(w, in); break;
+    case SMG_I_MMA: count_product(w, in); break;
+    case SMG_I_JOIN: count_join(w, in); break;
+    case SMG_I_STAGE: count_stage(w, in); break;
+    case SMG_I_FETCH: count_fetch(w, in); break;
+    case SMG_I_SPILL: count_spill(w, in); break;
+    case SMG_I_PUT:
+        arrive(w);
+        count_put(w, in, group_of_fetch(w, in->a));
+        break;
+    }
+}
+
+void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
+                plan_counts *out_counts) {
+    int64_t groups = 1;
+    if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
+    *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
+    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .out = out_counts, .trips = 1};
+    for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
+}
