@@ -18,60 +18,6 @@ typedef struct lane_shape {
     int depth; /* lanes that share out the contraction */
 } lane_shape;
 
-static const lane_shape product_shapes[] = {
-    {16, 16, 4, 4, 16, 1},
-    {16, 16, 8, 4, 16, 1},
-    {16, 16, 8, 8, 16, 1},
-    {16, 16, 2, 4, 16, 1},
-    {8, 16, 4, 4, 16, 1},
-    {8, 16, 2, 4, 32, 1},
-    {8, 8, 4, 4, 16, 1},
-    {8, 8, 2, 4, 32, 1},
-    {16, 8, 2, 4, 16, 1},
-    {16, 8, 1, 4, 16, 1},
-    {8, 32, 2, 4, 16, 1},
-    {8, 32, 1, 4, 16, 1},
-    {16, 16, 4, 4, 32, 1},
-    {16, 16, 2, 4, 64, 1},
-    {16, 8, 2, 4, 64, 1},
-    {16, 8, 1, 4, 64, 1},
-    {8, 16, 2, 4, 64, 1},
-    {8, 8, 2, 4, 64, 1},
-    {8, 8, 4, 4, 32, 1},
-    {16, 16, 8, 4, 32, 1},
-    {4, 32, 4, 4, 16, 1},
-    {4, 32, 2, 4, 16, 1},
-    {4, 64, 2, 4, 8, 1},
-    {16, 4, 1, 4, 16, 1},
-    {16, 16, 8, 8, 32, 1},
-    {16, 8, 8, 8, 16, 1},
-    {16, 8, 8, 4, 32, 1},
-    {16, 16, 16, 8, 16, 1},
-    /* rows, slices and results of a chained product in little shared memory */
-    {16, 8, 4, 4, 16, 1},
-    {16, 16, 4, 2, 16, 1},
-    {8, 8, 8, 4, 16, 1},
-    {32, 8, 2, 4, 16, 1},
-    {8, 16, 8, 8, 16, 1},
-    {16, 8, 4, 8, 16, 1},
-    {16, 8, 4, 8, 32, 1},
-    {32, 8, 4, 8, 16, 1},
-    {32, 8, 2, 8, 16, 1},
-    {32, 8, 4, 4, 16, 1},
-    {16, 8, 8, 4, 16, 1},
-    {16, 8, 8, 8, 32, 1},
-    /* few results, long contraction: several lanes a result */
-    {4, 8, 4, 4, 128, 8},
-    {4, 8, 4, 4, 64, 4},
-    {8, 8, 4, 4, 64, 4},
-    {8, 8, 4, 4, 128, 4},
-    {8, 8, 8, 4, 64, 4},
-    {8, 8, 8, 8, 32, 4},
-    {4, 8, 8, 4, 128, 8},
-    {4, 8, 4, 8, 64, 8},
-    {8, 8, 8, 8, 32, 2},
-    {4, 8, 4, 4, 256, 8},
-};
 /* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
 static const lane_shape direct_shapes[] = {
     {1, 0, 8, 2, 8, 1},  {1, 0, 16, 1, 8, 1}, {1, 0, 4, 4, 8, 1},  {1, 0, 8, 1, 16, 1},
@@ -218,21 +164,135 @@ static smg_status add_streamed(enumerator *e, smg_schedule base) {
     return SMG_OK;
 }
 
+/* ---- shapes of products ------------------------------------------------------------------------- */
+
+#define LANE_SHARE 4     /* a core has enough to do when this share of its lanes works */
+#define LEAST_STAGED 8   /* elements of a slice that an invocation stages: two groups */
+#define MOST_STAGED 24   /* six of them: more are registers that wait */
+#define MOST_STREAMED 40 /* where each is used for few products, or workgroups are few: memory has to be kept busy */
+#define FEW_RESULTS 8
+#define MOST_RATIO 4      /* of a block's sides: longer ones read more for each product */
+#define MOST_SUBGROUPS 16 /* of a workgroup: more of them wait for each other */
+#define MOST_DEPTH 32
+#define LEAST_LANES 64
+#define MANY_LANES 256
+
+/* For whatever is smaller than any block that pays, or so wide that only few rows of it fit. */
+static const lane_shape small_shapes[] = {
+    {8, 8, 2, 4, 16, 1},  {8, 8, 4, 4, 16, 1},  {16, 8, 1, 4, 16, 1},  {16, 4, 1, 4, 16, 1},
+    {8, 32, 1, 4, 16, 1}, {4, 32, 2, 4, 16, 1}, {16, 16, 4, 4, 16, 1}, {16, 16, 4, 2, 16, 1},
+};
+
+/* What the shapes of one grid are chosen for. */
+typedef struct block_wants {
+    int64_t rows, cols; /* extents; 1 where no axis has them */
+    double results;     /* for each lane that the device keeps busy */
+    double others;      /* workgroups along the other axes of the grid */
+    bool chain;         /* a lane's registers are the held columns, too */
+} block_wants;
+
+static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
+    block_wants w = {.rows = 1, .cols = 1, .others = 1, .chain = base->columns != 0};
+    int col = base->col_axis >= 0 ? base->col_axis : base->temporal;
+    for (int a = 0; a < e->space->axes.count; a++) {
+        if (a == base->row_axis)
+            w.rows = e->nominal[a];
+        else if (a == col)
+            w.cols = e->nominal[a];
+        else if (base->grid & SMG_AXIS_BIT(a))
+            w.others *= (double)e->nominal[a];
+        else if (col < 0 && (base->columns & SMG_AXIS_BIT(a)))
+            w.cols = w.cols > e->nominal[a] ? w.cols : e->nominal[a];
+    }
+    double lanes = (double)(e->target->cores * e->target->core_lanes) / LANE_SHARE;
+    w.results = w.others * (double)w.rows * (double)w.cols / lanes;
+    return w;
+}
+
+/* A side is no more than twice as long as its axis. */
+static bool side_fits(int64_t side, int64_t extent, int64_t least) {
+    return side <= least || side < 2 * extent;
+}
+
+/* Few results want small tiles of registers and many lanes a result, many results large tiles. */
+static bool suits(const block_wants *w, const lane_shape *s) {
+    int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
+    double sums = (double)s->row_registers * s->col_registers;
+    if (!side_fits(rows, w->rows, 1) || !side_fits(cols, w->cols, 16)) return false;
+    if (rows < w->rows && (rows > MOST_RATIO * cols || cols > MOST_RATIO * rows)) return false;
+    if (sums > 8 && sums > 4 * w->results) return false;
+    if (sums < 16 && sums < w->results / 8 && !w->chain) return false;
+    return s->depth == 1 || s->depth * w->results < 4 * sums;
+}
+
+static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shape shape) {
+    bool chained = base->temporal >= 0 && e->roles.contractions > 1 && base->inner != 0;
+    if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
+    SMG_TRY(add(e, &shape, base->temporal >= 0, *base));
+    if (!chained || shape.row_registers < 4) return SMG_OK;
+    return add(e, &shape, false, *base);
+}
+
+static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
+    int64_t invocations = (int64_t)shape.rows * shape.cols * shape.depth;
+    int64_t sides = (int64_t)shape.rows * shape.row_registers + (int64_t)shape.cols * shape.col_registers;
+    bool few = shape.rows * shape.row_registers < FEW_ROWS || base->columns != 0 || w->results < FEW_RESULTS;
+    int64_t least = shape.depth > 1 ? LEAST_STAGED / 2 : LEAST_STAGED, most = few ? MOST_STREAMED : MOST_STAGED;
+    int shortest = smg_target_switches_lanes(e->target) ? 8 : 16;
+    for (shape.inner = shortest; shape.inner <= 256; shape.inner *= 2) {
+        int64_t staged = sides * shape.inner;
+        if (staged < least * invocations || staged > most * invocations) continue;
+        if (4 * staged > e->target->shared_bytes || shape.inner < 4 * shape.depth) continue;
+        SMG_TRY(add_rows_of(e, base, shape));
+    }
+    return SMG_OK;
+}
+
+static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
+    int most = (int)(e->target->registers_lane + 1) / (smg_target_switches_lanes(e->target) ? 2 : 4);
+    for (shape.col_registers = 4; shape.col_registers <= 8; shape.col_registers *= 2) {
+        for (shape.row_registers = 1; shape.row_registers <= 16; shape.row_registers *= 2) {
+            if (shape.row_registers * shape.col_registers > most || !suits(w, &shape)) continue;
+            SMG_TRY(add_slices(e, base, w, shape));
+            if (base->row_axis < 0) break;
+        }
+    }
+    return SMG_OK;
+}
+
+/* Every way to deal a workgroup's lanes out to rows, columns and depth that suits the extents and the target. */
+static smg_status add_products_of(enumerator *e, const smg_schedule *base) {
+    const smg_target *t = e->target;
+    block_wants w = wants_of(e, base);
+    int64_t least = 2 * t->subgroup_size > LEAST_LANES ? 2 * t->subgroup_size : LEAST_LANES;
+    int64_t most = MOST_SUBGROUPS * t->subgroup_size;
+    if (most < MANY_LANES) most = MANY_LANES;
+    int narrow = base->columns != 0 ? 4 : 8; /* the fewer lanes a row has, the less its reduction takes */
+    for (int64_t lanes = least; lanes <= most && lanes <= t->max_invocations; lanes *= 2) {
+        for (int depth = 1; depth <= MOST_DEPTH; depth *= 2) {
+            for (int64_t cols = narrow; cols <= 64 && cols * depth <= lanes; cols *= 2) {
+                lane_shape shape = {.rows = (int)(lanes / (cols * depth)), .cols = (int)cols, .depth = depth};
+                if (shape.rows > 32 || (base->row_axis < 0 && shape.rows > 1)) continue;
+                SMG_TRY(add_tiles(e, base, &w, shape));
+            }
+        }
+    }
+    return SMG_OK;
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     SMG_TRY(add_direct(e, *base));
     SMG_TRY(add_streamed(e, *base));
-    const lane_shape *shapes = e->roles.contractions > 0 ? product_shapes
-                               : e->roles.reductions > 0 ? row_shapes
-                                                         : map_shapes;
-    size_t count = e->roles.contractions > 0 ? SMG_COUNT_OF(product_shapes)
-                   : e->roles.reductions > 0 ? SMG_COUNT_OF(row_shapes)
-                                             : SMG_COUNT_OF(map_shapes);
+    if (e->roles.contractions > 0) {
+        for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
+        return add_products_of(e, base);
+    }
+    const lane_shape *shapes = e->roles.reductions > 0 ? row_shapes : map_shapes;
+    size_t count = e->roles.reductions > 0 ? SMG_COUNT_OF(row_shapes) : SMG_COUNT_OF(map_shapes);
     for (size_t i = 0; i < count; i++) {
         lane_shape shape = shapes[i];
         if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
-        bool chained = base->temporal >= 0 && e->roles.contractions > 1 && base->inner != 0;
-        SMG_TRY(add(e, &shape, base->temporal >= 0, *base));
-        if (chained && shape.row_registers >= 4) SMG_TRY(add(e, &shape, false, *base));
+        SMG_TRY(add(e, &shape, false, *base));
     }
     return SMG_OK;
 }

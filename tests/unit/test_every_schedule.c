@@ -139,9 +139,9 @@ static void try_graph(const smg_graph *g, const check_options *o, programs *p, t
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
-        for (int i = 0; i < space->axes.count; i++) {
-            assert_true(smg_size_eval(g->sizes, space->axes.items[i].extent, o->symbols, &nominal[i]));
-        }
+        /* What schedules are preferred for says nothing about where they are right: those for large extents, and for
+         * few results, run at small ones. */
+        for (int i = 0; i < space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
         assert_int_equal(smg_sched_candidates(space, &target, nominal, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
         for (int i = 0; i < schedules.items.count && t->failed < 5; i++) {
