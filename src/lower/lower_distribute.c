@@ -61,7 +61,8 @@ enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 48, MOST_PLACES = 64 };
 /* Axes of more than one element that some tile or instruction goes over, and their layout. */
 typedef struct axis_list {
     int axes[MOST_AXES], count;
-    int layout; /* -1: not made yet */
+    uint64_t set; /* the same, as bits: most lists differ in it */
+    int layout;   /* -1: not made yet */
 } axis_list;
 
 /* The column lanes that an axis lies over, and the neighbours in a lane's registers before them. */
@@ -83,16 +84,25 @@ typedef struct distribution {
 
 /* The number of the list; -1 where there are too many. */
 static int list_of(distribution *d, const int *axes, int count) {
-    axis_list list = {.layout = -1};
-    for (int i = 0; i < count; i++)
-        if (d->k->axes.items[axes[i]].tile > 1) list.axes[list.count++] = axes[i];
+    int wide[MOST_AXES], wide_count = 0;
+    uint64_t set = 0;
+    for (int i = 0; i < count; i++) {
+        if (d->k->axes.items[axes[i]].tile == 1) continue;
+        wide[wide_count++] = axes[i];
+        set |= UINT64_C(1) << axes[i];
+    }
     for (int i = 0; i < d->list_count; i++) {
-        const axis_list *old = &d->lists[i];
-        size_t bytes = (size_t)list.count * sizeof *list.axes;
-        if (old->count == list.count && memcmp(old->axes, list.axes, bytes) == 0) return i;
+        if (d->lists[i].set != set) continue;
+        int same = 0;
+        while (same < wide_count && d->lists[i].axes[same] == wide[same]) same++;
+        if (same == wide_count) return i;
     }
     if (d->list_count == MOST_LISTS) return -1;
-    d->lists[d->list_count] = list;
+    axis_list *list = &d->lists[d->list_count];
+    list->count = wide_count;
+    list->set = set;
+    list->layout = -1;
+    for (int i = 0; i < wide_count; i++) list->axes[i] = wide[i];
     return d->list_count++;
 }
 
