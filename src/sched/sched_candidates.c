@@ -124,14 +124,24 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
  * neighbouring columns, in runs, or neighbouring elements of the contraction, whichever are neighbours in memory. */
 #define FEW_ROWS 16
 #define STREAM_VEC 4
-#define STREAM_AHEAD 16 /* k of a lane that one slice has */
+#define STREAM_AHEAD 16  /* k of a lane that one slice has */
+#define STREAM_NARROW 32 /* columns of the narrowest block by runs */
+
+/* Cores without a workgroup read nothing: wide blocks only where each core has two of them. */
+static bool leaves_cores_idle(const enumerator *e, const smg_schedule *s) {
+    double groups = 1;
+    if (s->tile[s->col_axis] <= STREAM_NARROW) return false;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->grid & SMG_AXIS_BIT(a)) groups *= (double)((e->nominal[a] + s->tile[a] - 1) / s->tile[a]);
+    return groups < 2.0 * (double)e->target->cores;
+}
 
 static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_schedule s) {
     int64_t lanes = (int64_t)shape->cols * shape->depth;
     if (lanes < e->target->subgroup_size || lanes > e->target->max_invocations) return SMG_OK;
     s.lane_cols = shape->cols;
     s.lane_depth = shape->depth;
-    if (!set_tiles(e, shape, false, &s)) return SMG_OK;
+    if (!set_tiles(e, shape, false, &s) || leaves_cores_idle(e, &s)) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = s;
