@@ -131,8 +131,10 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
 static bool leaves_cores_idle(const enumerator *e, const smg_schedule *s) {
     double groups = 1;
     if (s->tile[s->col_axis] <= STREAM_NARROW) return false;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (s->grid & SMG_AXIS_BIT(a)) groups *= (double)((e->nominal[a] + s->tile[a] - 1) / s->tile[a]);
+    for (int a = 0; a < e->space->axes.count; a++) {
+        int64_t blocks = (e->nominal[a] + s->tile[a] - 1) / s->tile[a];
+        if (s->grid & SMG_AXIS_BIT(a)) groups *= (double)blocks;
+    }
     return groups < 2.0 * (double)e->target->cores;
 }
 
