@@ -94,6 +94,9 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
 /* false on overflow, *out untouched. Operands are nonnegative. */
 bool smg_mul_i64(int64_t a, int64_t b, int64_t *out);
 bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
+int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most); /* `most` where the product is larger */
+bool smg_is_power_of_two(int64_t value);
+int smg_log2(int64_t value); /* rounded up; 0 for 1 and less */
 
 /* ---- text --------------------------------------------------------------------------------- */
 

@@ -241,3 +241,18 @@ bool smg_add_i64(int64_t a, int64_t b, int64_t *out) {
     *out = a + b;
     return true;
 }
+
+int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most) {
+    int64_t product;
+    return smg_mul_i64(a, b, &product) && product < most ? product : most;
+}
+
+bool smg_is_power_of_two(int64_t value) {
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+int smg_log2(int64_t value) {
+    int bits = 0;
+    while (bits < 62 && INT64_C(1) << bits < value) bits++;
+    return bits;
+}

@@ -27,20 +27,15 @@ static void add_piece(pieces *p, piece digit) {
     if (p->count < MOST_PIECES) p->items[p->count++] = digit;
 }
 
-static bool power_of_two(int64_t value) {
-    return (value & (value - 1)) == 0;
-}
-
 static const char *digit_text(glsl_writer *w, const char *number, int64_t range, const piece *digit) {
     bool whole = digit->below * digit->count >= range;
     const char *of = strchr(number, ' ') != NULL ? GLSL_STRING(w, "(%s)", number) : number;
     if (digit->below == 1 && whole) return number;
-    if (!power_of_two(digit->below) || !power_of_two(digit->count)) {
+    if (!smg_is_power_of_two(digit->below) || !smg_is_power_of_two(digit->count)) {
         const char *rest = digit->below > 1 ? GLSL_STRING(w, "%s / %lld", of, (long long)digit->below) : of;
         return whole ? GLSL_STRING(w, "(%s)", rest) : GLSL_STRING(w, "(%s %% %lld)", rest, (long long)digit->count);
     }
-    int shift = 0;
-    while (INT64_C(1) << shift < digit->below) shift++;
+    int shift = smg_log2(digit->below);
     if (shift == 0) return GLSL_STRING(w, "(%s & %lld)", of, (long long)digit->count - 1);
     if (whole) return GLSL_STRING(w, "(%s >> %d)", of, shift);
     return GLSL_STRING(w, "(%s >> %d & %lld)", of, shift, (long long)digit->count - 1);

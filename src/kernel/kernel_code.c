@@ -11,8 +11,7 @@
 #define STEPS_WRITTEN 32     /* of a walk by all invocations; more of them are a loop */
 
 static int64_t at_most_huge(int64_t a, int64_t b) {
-    int64_t product;
-    return smg_mul_i64(a, b, &product) && product < CODE_HUGE ? product : CODE_HUGE;
+    return smg_mul_at_most(a, b, CODE_HUGE);
 }
 
 bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers) {

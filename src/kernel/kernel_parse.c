@@ -74,8 +74,8 @@ static smg_status read_buffer(kernel_reader *r) {
 static smg_status read_power(kernel_reader *r, int *out_bits) {
     int64_t value = 0;
     SMG_TRY(kernel_read_integer(r, 1, INT64_C(1) << (SMG_LAYOUT_LEVEL_BITS - 1), &value));
-    for (*out_bits = 0; (INT64_C(1) << *out_bits) < value;) ++*out_bits;
-    return INT64_C(1) << *out_bits == value ? SMG_OK : kernel_read_fail(r, "a power of two");
+    *out_bits = smg_log2(value);
+    return smg_is_power_of_two(value) ? SMG_OK : kernel_read_fail(r, "a power of two");
 }
 
 /* Does a word of a layout come next? Axes of these names would have to be quoted, and are not read as digits. */

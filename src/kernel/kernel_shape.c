@@ -8,9 +8,7 @@
 #define WORD_BYTES 4
 
 static int64_t saturating_mul(int64_t a, int64_t b) {
-    int64_t product = 0;
-    if (!smg_mul_i64(a, b, &product) || product > SHAPE_HUGE) return SHAPE_HUGE;
-    return product;
+    return smg_mul_at_most(a, b, SHAPE_HUGE);
 }
 
 static int64_t ceil_div(int64_t a, int64_t b) {

@@ -2,15 +2,11 @@
  * order in which later checks rely on them; kernel_verify_code.c then walks the program. */
 #include "kernel/kernel_verify.h"
 
-static bool power_of_two(int value) {
-    return value > 0 && (value & (value - 1)) == 0;
-}
-
 static smg_status verify_lanes(const kernel_verifier *v) {
     const smg_kernel *k = v->k;
-    if (k->lanes > 4096 || !power_of_two(k->lanes))
+    if (k->lanes > 4096 || !smg_is_power_of_two(k->lanes))
         return KERNEL_WRONG(v, "%d lanes: must be a power of two up to 4096", k->lanes);
-    if (!power_of_two(k->subgroup) || k->subgroup > k->lanes)
+    if (!smg_is_power_of_two(k->subgroup) || k->subgroup > k->lanes)
         return KERNEL_WRONG(v, "subgroups of %d in %d lanes: must be a power of two, and no more", k->subgroup,
                             k->lanes);
     return SMG_OK;

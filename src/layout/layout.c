@@ -1,15 +1,7 @@
 /* Building layouts, and what they are. */
-#include "layout/layout.h"
+#include "layout/layout_private.h"
 
-#include <string.h>
-
-static int log2_of(int64_t value) {
-    int bits = 0;
-    while ((int64_t)1 << bits < value) bits++;
-    return bits;
-}
-
-static const smg_layout_axis *find(const smg_layout *layout, int axis) {
+const smg_layout_axis *layout_axis(const smg_layout *layout, int axis) {
     for (int i = 0; i < layout->axis_count; i++)
         if (layout->axes[i].axis == axis) return &layout->axes[i];
     return NULL;
@@ -19,7 +11,10 @@ static const smg_layout_axis *find(const smg_layout *layout, int axis) {
 static smg_layout_axis *found_or_new(smg_layout *layout, int axis) {
     for (int i = 0; i < layout->axis_count; i++)
         if (layout->axes[i].axis == axis) return &layout->axes[i];
-    if (layout->axis_count >= SMG_LAYOUT_AXES) return NULL;
+    if (layout->axis_count >= SMG_LAYOUT_AXES) {
+        layout->too_large = true;
+        return NULL;
+    }
     layout->axes[layout->axis_count] = (smg_layout_axis){.axis = (int16_t)axis, .repeats = 1};
     return &layout->axes[layout->axis_count++];
 }
@@ -29,10 +24,12 @@ smg_layout smg_layout_one(void) {
 }
 
 void smg_layout_set(smg_layout *layout, smg_layout_level level, int bit, smg_basis basis) {
-    for (int i = layout->bits[level]; i <= bit && i < SMG_LAYOUT_LEVEL_BITS; i++)
-        layout->basis[level][i] = (smg_basis){.axis = -1};
+    if (bit >= SMG_LAYOUT_LEVEL_BITS) {
+        layout->too_large = true;
+        return;
+    }
+    for (int i = layout->bits[level]; i <= bit; i++) layout->basis[level][i] = (smg_basis){.axis = -1};
     if (layout->bits[level] <= bit) layout->bits[level] = bit + 1;
-    if (bit >= SMG_LAYOUT_LEVEL_BITS) return; /* smg_layout_valid says so */
     layout->basis[level][bit] = basis;
     if (basis.axis < 0) return;
     smg_layout_axis *a = found_or_new(layout, basis.axis);
@@ -41,16 +38,12 @@ void smg_layout_set(smg_layout *layout, smg_layout_level level, int bit, smg_bas
 
 void smg_layout_add(smg_layout *layout, smg_layout_level level, int axis, int64_t count) {
     smg_layout_axis *a = found_or_new(layout, axis);
-    if (a == NULL) {
-        layout->bits[level] = SMG_LAYOUT_LEVEL_BITS + 1;
-        return;
-    }
-    for (int n = log2_of(count); n > 0; n--)
+    for (int n = smg_log2(count); a != NULL && n > 0; n--)
         smg_layout_set(layout, level, layout->bits[level], (smg_basis){(int8_t)axis, (int8_t)a->bits});
 }
 
 void smg_layout_replicate(smg_layout *layout, smg_layout_level level, int64_t count) {
-    for (int n = log2_of(count); n > 0; n--)
+    for (int n = smg_log2(count); n > 0; n--)
         smg_layout_set(layout, level, layout->bits[level], (smg_basis){.axis = -1});
 }
 
@@ -63,15 +56,11 @@ void smg_layout_repeat(smg_layout *layout, int axis, int64_t times) {
 bool smg_layout_valid(const smg_layout *layout, const char **out_why) {
     uint32_t covered[SMG_LAYOUT_AXES] = {0};
     *out_why = NULL;
-    if (layout->axis_count > SMG_LAYOUT_AXES) *out_why = "a layout has too many axes";
+    if (layout->too_large) *out_why = "a layout has too many axes or bits";
     for (int level = 0; level < SMG_LAYOUT_LEVELS && *out_why == NULL; level++) {
-        if (layout->bits[level] < 0 || layout->bits[level] > SMG_LAYOUT_LEVEL_BITS) {
-            *out_why = "a layout has too many bits";
-            break;
-        }
         for (int i = 0; i < layout->bits[level]; i++) {
             smg_basis b = layout->basis[level][i];
-            const smg_layout_axis *a = find(layout, b.axis);
+            const smg_layout_axis *a = layout_axis(layout, b.axis);
             if (b.axis < 0) continue;
             if (a == NULL || b.bit < 0 || b.bit >= a->bits || a->bits > SMG_LAYOUT_LEVEL_BITS) {
                 *out_why = "a bit of a layout sets a coordinate that is none of its axes'";
@@ -95,17 +84,18 @@ int64_t smg_layout_numbers(const smg_layout *layout, smg_layout_level level) {
 }
 
 int64_t smg_layout_registers(const smg_layout *layout) {
-    int64_t count = smg_layout_numbers(layout, SMG_LAYOUT_REGISTER);
-    for (int i = 0; i < layout->axis_count; i++) count *= layout->axes[i].repeats;
+    int64_t count = layout->too_large ? SMG_LAYOUT_HUGE : smg_layout_numbers(layout, SMG_LAYOUT_REGISTER);
+    for (int i = 0; i < layout->axis_count; i++)
+        count = smg_mul_at_most(count, layout->axes[i].repeats, SMG_LAYOUT_HUGE);
     return count;
 }
 
 bool smg_layout_has(const smg_layout *layout, int axis) {
-    return find(layout, axis) != NULL;
+    return layout_axis(layout, axis) != NULL;
 }
 
 int64_t smg_layout_span(const smg_layout *layout, int axis) {
-    const smg_layout_axis *a = find(layout, axis);
+    const smg_layout_axis *a = layout_axis(layout, axis);
     return a == NULL ? 1 : (int64_t)a->repeats << a->bits;
 }
 
@@ -125,7 +115,7 @@ uint32_t smg_layout_local_mask(const smg_layout *layout, const int *axes, int co
 }
 
 int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
-    const smg_layout_axis *a = find(layout, axis);
+    const smg_layout_axis *a = layout_axis(layout, axis);
     if (a == NULL) return 1;
     int64_t count = a->repeats;
     for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++)
@@ -135,7 +125,8 @@ int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
 
 int64_t smg_layout_registers_over(const smg_layout *layout, const int *axes, int count) {
     int64_t registers = 1;
-    for (int i = 0; i < count; i++) registers *= smg_layout_registers_along(layout, axes[i]);
+    for (int i = 0; i < count; i++)
+        registers = smg_mul_at_most(registers, smg_layout_registers_along(layout, axes[i]), SMG_LAYOUT_HUGE);
     return registers;
 }
 
@@ -151,7 +142,7 @@ static int64_t block_of(const smg_layout *layout, int axis, int64_t reg) {
 }
 
 int64_t smg_layout_part(const smg_layout *layout, int axis, smg_layout_level level, int64_t number) {
-    const smg_layout_axis *a = find(layout, axis);
+    const smg_layout_axis *a = layout_axis(layout, axis);
     if (a == NULL) return 0;
     int64_t sum = level == SMG_LAYOUT_REGISTER ? block_of(layout, axis, number) << a->bits : 0;
     for (int i = 0; i < layout->bits[level]; i++) {
@@ -181,8 +172,13 @@ int64_t smg_layout_register_of(const smg_layout *layout, const int64_t *coordina
     return (blocks << layout->bits[SMG_LAYOUT_REGISTER]) + reg;
 }
 
-static bool same_basis(smg_basis a, smg_basis b) {
-    return a.axis == b.axis && (a.axis < 0 || a.bit == b.bit);
+bool layout_same_numbers(const smg_layout *a, const smg_layout *b, smg_layout_level level) {
+    if (a->bits[level] != b->bits[level]) return false;
+    for (int i = 0; i < a->bits[level]; i++) {
+        smg_basis x = a->basis[level][i], y = b->basis[level][i];
+        if (x.axis != y.axis || (x.axis >= 0 && x.bit != y.bit)) return false;
+    }
+    return true;
 }
 
 bool smg_layout_equal(const smg_layout *a, const smg_layout *b) {
@@ -191,19 +187,17 @@ bool smg_layout_equal(const smg_layout *a, const smg_layout *b) {
         const smg_layout_axis *x = &a->axes[i], *y = &b->axes[i];
         if (x->axis != y->axis || x->bits != y->bits || x->repeats != y->repeats) return false;
     }
-    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
-        if (a->bits[level] != b->bits[level]) return false;
-        for (int i = 0; i < a->bits[level]; i++)
-            if (!same_basis(a->basis[level][i], b->basis[level][i])) return false;
-    }
-    return true;
+    bool same = a->too_large == b->too_large;
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
+        same = same && layout_same_numbers(a, b, (smg_layout_level)level);
+    return same;
 }
 
 /* ---- digits and text ----------------------------------------------------------------------------- */
 
 int smg_layout_digits(const smg_layout *layout, smg_layout_level level, smg_layout_digit *out_digits) {
     const smg_basis *b = layout->basis[level];
-    int bits = layout->bits[level] < SMG_LAYOUT_LEVEL_BITS ? layout->bits[level] : SMG_LAYOUT_LEVEL_BITS, count = 0;
+    int bits = layout->bits[level], count = 0;
     for (int i = 0, next; i < bits; i = next) {
         for (next = i + 1; next < bits; next++)
             if (b[next].axis != b[i].axis || (b[i].axis >= 0 && b[next].bit != b[next - 1].bit + 1)) break;

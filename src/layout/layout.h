@@ -22,6 +22,7 @@
 
 #define SMG_LAYOUT_AXES 12
 #define SMG_LAYOUT_LEVEL_BITS 20
+#define SMG_LAYOUT_HUGE (INT64_C(1) << 40) /* registers of a layout that is too large: any limit refuses it */
 
 typedef enum smg_layout_level {
     SMG_LAYOUT_REGISTER,
@@ -44,11 +45,12 @@ typedef struct smg_layout_axis {
 typedef struct smg_layout {
     int axis_count;
     smg_layout_axis axes[SMG_LAYOUT_AXES];
+    bool too_large; /* more bits or axes were asked for than there is room for: the rest says nothing */
     int bits[SMG_LAYOUT_LEVELS];
     smg_basis basis[SMG_LAYOUT_LEVELS][SMG_LAYOUT_LEVEL_BITS]; /* from the lowest bit of each level */
 } smg_layout;
 
-/* ---- building: digits from the inside out ---------------------------------------------------------- */
+/* ---- building: digits from the inside out; what does not fit leaves a layout that is too large -------- */
 
 /* One element: no axis, one register of one lane. */
 smg_layout smg_layout_one(void);
@@ -66,7 +68,7 @@ bool smg_layout_valid(const smg_layout *layout, const char **out_why);
 
 /* ---- what it is ---------------------------------------------------------------------------------- */
 
-int64_t smg_layout_registers(const smg_layout *layout);                       /* a lane's */
+int64_t smg_layout_registers(const smg_layout *layout);                       /* a lane's; at most SMG_LAYOUT_HUGE */
 int64_t smg_layout_numbers(const smg_layout *layout, smg_layout_level level); /* 1 << bits */
 bool smg_layout_has(const smg_layout *layout, int axis);
 /* Elements of the axis, 1 where the layout does not have it. */

@@ -1,5 +1,5 @@
 /* What lowering asks of layouts. */
-#include "layout/layout.h"
+#include "layout/layout_private.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool listed(const int *axes, int count, int axis) {
 }
 
 smg_layout smg_layout_keep(const smg_layout *layout, const int *axes, int count) {
-    smg_layout kept = {0};
+    smg_layout kept = {.too_large = layout->too_large};
     for (int i = 0; i < layout->axis_count; i++)
         if (listed(axes, count, layout->axes[i].axis)) kept.axes[kept.axis_count++] = layout->axes[i];
     for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
@@ -26,15 +26,9 @@ smg_layout smg_layout_keep(const smg_layout *layout, const int *axes, int count)
     return kept;
 }
 
-static const smg_layout_axis *axis_of(const smg_layout *layout, int axis) {
-    for (int i = 0; i < layout->axis_count; i++)
-        if (layout->axes[i].axis == axis) return &layout->axes[i];
-    return NULL;
-}
-
 bool smg_layout_readable(const smg_layout *of, const smg_layout *beside) {
     for (int i = 0; i < of->axis_count; i++) {
-        const smg_layout_axis *a = &of->axes[i], *b = axis_of(beside, a->axis);
+        const smg_layout_axis *a = &of->axes[i], *b = layout_axis(beside, a->axis);
         if (b == NULL || a->bits != b->bits || a->repeats != b->repeats) return false;
     }
     for (int level = SMG_LAYOUT_LANE; level < SMG_LAYOUT_LEVELS; level++) {
@@ -55,20 +49,10 @@ int64_t smg_layout_register_beside(const smg_layout *of, const smg_layout *besid
     return smg_layout_register_of(of, coordinates);
 }
 
-static bool same_numbers(const smg_layout *a, const smg_layout *b, smg_layout_level level) {
-    if (a->bits[level] != b->bits[level]) return false;
-    for (int i = 0; i < a->bits[level]; i++) {
-        smg_basis x = a->basis[level][i], y = b->basis[level][i];
-        if (x.axis != y.axis || (x.axis >= 0 && x.bit != y.bit)) return false;
-    }
-    return true;
-}
-
 static bool same_blocks(const smg_layout *a, const smg_layout *b) {
-    int64_t one = 1;
-    for (int i = 0; i < a->axis_count; i++)
-        if (a->axes[i].repeats != 1) one = 0;
-    if (one) return true; /* nothing is repeated: the order of axes decides nothing */
+    bool repeats = false;
+    for (int i = 0; i < a->axis_count; i++) repeats = repeats || a->axes[i].repeats != 1;
+    if (!repeats) return true; /* then the order of axes decides nothing */
     for (int i = 0; i < a->axis_count; i++)
         if (a->axes[i].axis != b->axes[i].axis) return false;
     return true;
@@ -77,12 +61,12 @@ static bool same_blocks(const smg_layout *a, const smg_layout *b) {
 smg_conversion smg_layout_conversion(const smg_layout *from, const smg_layout *to) {
     bool blocks = from->axis_count == to->axis_count;
     for (int i = 0; i < from->axis_count && blocks; i++) {
-        const smg_layout_axis *a = &from->axes[i], *b = axis_of(to, a->axis);
+        const smg_layout_axis *a = &from->axes[i], *b = layout_axis(to, a->axis);
         blocks = b != NULL && a->bits == b->bits && a->repeats == b->repeats;
     }
-    if (!blocks || !same_numbers(from, to, SMG_LAYOUT_SUBGROUP)) return SMG_CONVERSION_SHARED;
-    if (!same_numbers(from, to, SMG_LAYOUT_LANE)) return SMG_CONVERSION_SHUFFLE;
-    bool none = same_numbers(from, to, SMG_LAYOUT_REGISTER) && same_blocks(from, to);
+    if (!blocks || !layout_same_numbers(from, to, SMG_LAYOUT_SUBGROUP)) return SMG_CONVERSION_SHARED;
+    if (!layout_same_numbers(from, to, SMG_LAYOUT_LANE)) return SMG_CONVERSION_SHUFFLE;
+    bool none = layout_same_numbers(from, to, SMG_LAYOUT_REGISTER) && same_blocks(from, to);
     return none ? SMG_CONVERSION_NONE : SMG_CONVERSION_RENAME;
 }
 

@@ -31,7 +31,7 @@ typedef struct smg_lane_grid {
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
 
 /* Gives a lowered program the lanes and tile sizes of another schedule, one that leads to the same program otherwise,
- * and lays the right operands of its products out for them (lower_layout.c). */
+ * and lays the right operands of its products out for them (lower_operands.c). */
 smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
 
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is

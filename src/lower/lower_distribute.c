@@ -17,12 +17,6 @@ typedef struct lane_bits {
     int row_count, column_count, depth_count;
 } lane_bits;
 
-static int log2_of(int64_t value) {
-    int bits = 0;
-    while ((int64_t)1 << bits < value) bits++;
-    return bits;
-}
-
 static bool has(const smg_kernel *k, smg_instr_kind kind) {
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == kind) return true;
@@ -31,7 +25,7 @@ static bool has(const smg_kernel *k, smg_instr_kind kind) {
 
 /* Bits of a subgroup's lane that are columns in the block of a woven kernel; 0: lanes are dealt out row by row. */
 static int woven_columns(const smg_kernel *k, const smg_lane_grid *g) {
-    int lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
+    int lanes = smg_log2(g->subgroup), rows = smg_log2(g->rows), columns = smg_log2(g->cols);
     if (g->numbered || g->depth_near || lanes < 4 || rows + columns < lanes || !has(k, SMG_I_MMA)) return 0;
     /* A row that is reduced stays within its subgroup; else the block is as square as can be. */
     int block = has(k, SMG_I_REDUCE) ? columns : (lanes + 1) / 2;
@@ -42,9 +36,9 @@ static int woven_columns(const smg_kernel *k, const smg_lane_grid *g) {
 
 static lane_bits deal(const smg_kernel *k, const smg_lane_grid *g) {
     lane_bits b = {0};
-    int bit = 0, lanes = log2_of(g->subgroup), rows = log2_of(g->rows), columns = log2_of(g->cols);
+    int bit = 0, lanes = smg_log2(g->subgroup), rows = smg_log2(g->rows), columns = smg_log2(g->cols);
     int woven = woven_columns(k, g);
-    while (g->depth_near && b.depth_count < log2_of(g->depth)) b.depth[b.depth_count++] = bit++;
+    while (g->depth_near && b.depth_count < smg_log2(g->depth)) b.depth[b.depth_count++] = bit++;
     if (woven > 0) {
         b.columns[b.column_count++] = bit++;
         while (b.row_count < lanes - woven) b.rows[b.row_count++] = bit++;
@@ -52,11 +46,11 @@ static lane_bits deal(const smg_kernel *k, const smg_lane_grid *g) {
     while (b.column_count < (woven > 0 ? woven : columns)) b.columns[b.column_count++] = bit++;
     while (b.column_count < columns) b.columns[b.column_count++] = bit++;
     while (b.row_count < rows) b.rows[b.row_count++] = bit++;
-    while (b.depth_count < log2_of(g->depth)) b.depth[b.depth_count++] = bit++;
+    while (b.depth_count < smg_log2(g->depth)) b.depth[b.depth_count++] = bit++;
     return b;
 }
 
-enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 48, MOST_PLACES = 64 };
+enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 128, MOST_PLACES = 64 };
 
 /* Axes of more than one element that some tile or instruction goes over, and their layout. */
 typedef struct axis_list {
@@ -118,7 +112,7 @@ static void place_axes(distribution *d, const axis_list *list) {
         if (list->axes[i] == d->grid->row_axis) continue;
         if (!p->known) {
             p->known = true;
-            p->run = last ? log2_of(tile < d->grid->vec ? tile : d->grid->vec) : 0;
+            p->run = last ? smg_log2(tile < d->grid->vec ? tile : d->grid->vec) : 0;
             int64_t span = INT64_C(1) << p->run;
             for (int bit = 0; bit < d->bits.column_count && span < tile; bit++) {
                 if (taken >> bit & 1) continue;
@@ -140,8 +134,8 @@ static void place_all(distribution *d) {
 
 /* The next elements of the axis in this lane's bit. */
 static void over_lane(const distribution *d, smg_layout *l, int axis, int bit) {
-    int lanes = log2_of(d->grid->subgroup);
-    smg_basis basis = {(int8_t)axis, (int8_t)log2_of(smg_layout_span(l, axis))};
+    int lanes = smg_log2(d->grid->subgroup);
+    smg_basis basis = {(int8_t)axis, (int8_t)smg_log2(smg_layout_span(l, axis))};
     if (bit < lanes)
         smg_layout_set(l, SMG_LAYOUT_LANE, bit, basis);
     else
@@ -189,16 +183,16 @@ static int number_of(distribution *d, int list) {
     return of->layout;
 }
 
-/* The contracted axis: as many of k as operands are read by, then all depth lanes (the program joins their sums, also
- * where some have nothing to add), then the loop. */
-static smg_layout product_layout(const distribution *d, const smg_instr *product, int sums) {
-    smg_layout l = layout_of(d, &d->lists[sums]);
-    int axis = product->axes[0];
-    if (d->k->axes.items[axis].tile == 1 && d->bits.depth_count == 0) return l;
+/* The same with the contracted axis: as many of k as operands are read by, then all depth lanes (the program joins
+ * their sums, also where some have nothing to add), then the loop. */
+static int product_number(distribution *d, const smg_instr *product, int sums) {
+    int number = number_of(d, sums), axis = product->axes[0];
+    if (number < 0 || (d->k->axes.items[axis].tile == 1 && d->bits.depth_count == 0)) return number;
+    smg_layout l = d->k->layouts.items[number];
     smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, smg_kernel_product_group(d->k, product));
     for (int i = 0; i < d->bits.depth_count; i++) over_lane(d, &l, axis, d->bits.depth[i]);
     rest_in_registers(d, &l, axis);
-    return l;
+    return smg_kernel_add_layout(d->k, &l);
 }
 
 static const smg_instr *product_into(const smg_kernel *k, int tile) {
@@ -207,55 +201,60 @@ static const smg_instr *product_into(const smg_kernel *k, int tile) {
     return NULL;
 }
 
-/* The list of axes that an instruction goes over; -2 where it goes over none, -1 where there are too many. */
+static bool is_product(const smg_instr *in) {
+    return in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN;
+}
+
+/* The list of axes that an instruction goes over, without those of a product's contraction. */
 static int instruction_list(distribution *d, const smg_instr *in) {
     int axes[MOST_AXES], count = 0;
-    bool product = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN;
-    if (!product && in->kind != SMG_I_REDUCE && in->kind != SMG_I_STORE) return -2;
     const smg_tile *dst = in->kind == SMG_I_STORE ? NULL : &d->k->tiles.items[in->dst];
     for (int i = 0; dst != NULL && i < dst->axis_count; i++) axes[count++] = dst->axis[i];
-    for (int i = 0; !product && i < in->axis_count; i++) axes[count++] = in->axes[i];
+    for (int i = 0; !is_product(in) && i < in->axis_count; i++) axes[count++] = in->axes[i];
     return list_of(d, axes, count);
 }
 
-static smg_status too_many_lists(const distribution *d) {
+/* Which lists there are decides where axes lie: all are collected first, and `layout` keeps their numbers so long. */
+static smg_status collect_lists(distribution *d) {
+    bool room = true;
+    for (int t = 0; t < d->k->tiles.count; t++) {
+        smg_tile *tile = &d->k->tiles.items[t];
+        tile->layout = tile->residence == SMG_REGISTER ? list_of(d, tile->axis, tile->axis_count) : -1;
+        room = room && (tile->residence != SMG_REGISTER || tile->layout >= 0);
+    }
+    for (int i = 0; i < d->k->code.count; i++) {
+        smg_instr *in = &d->k->code.items[i];
+        bool laid = is_product(in) || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
+        in->layout = laid ? instruction_list(d, in) : -1;
+        room = room && (!laid || in->layout >= 0);
+    }
+    if (room) return SMG_OK;
     return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a kernel goes over more than %d lists of axes",
                     MOST_LISTS);
 }
 
-/* Which lists there are decides where axes lie. */
-static smg_status collect_lists(distribution *d) {
+/* Numbers of lists become numbers of layouts. */
+static smg_status lay_out(distribution *d) {
     for (int t = 0; t < d->k->tiles.count; t++) {
-        const smg_tile *tile = &d->k->tiles.items[t];
+        smg_tile *tile = &d->k->tiles.items[t];
         if (tile->residence != SMG_REGISTER) continue;
-        if (list_of(d, tile->axis, tile->axis_count) < 0) return too_many_lists(d);
+        tile->layout = number_of(d, tile->layout);
+        if (tile->layout < 0) return SMG_MEMORY;
     }
-    for (int i = 0; i < d->k->code.count; i++)
-        if (instruction_list(d, &d->k->code.items[i]) == -1) return too_many_lists(d);
+    for (int i = 0; i < d->k->code.count; i++) {
+        smg_instr *in = &d->k->code.items[i];
+        const smg_instr *product = in->kind == SMG_I_JOIN ? product_into(d->k, in->dst) : in;
+        if (in->layout < 0) continue;
+        if (product == NULL) return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a join without a product");
+        in->layout = is_product(in) ? product_number(d, product, in->layout) : number_of(d, in->layout);
+        if (in->layout < 0) return SMG_MEMORY;
+    }
     return SMG_OK;
 }
 
-static smg_status lay_out(distribution *d, smg_instr *in) {
-    int list = instruction_list(d, in);
-    if (list < 0) return SMG_OK;
-    if (in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN) {
-        const smg_instr *product = in->kind == SMG_I_MMA ? in : product_into(d->k, in->dst);
-        if (product == NULL) return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a join without a product");
-        smg_layout l = product_layout(d, product, list);
-        in->layout = smg_kernel_add_layout(d->k, &l);
-    } else {
-        in->layout = number_of(d, list);
-    }
-    return in->layout < 0 ? SMG_MEMORY : SMG_OK;
-}
-
-static bool power_of_two(int value) {
-    return value > 0 && (value & (value - 1)) == 0;
-}
-
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
-    if (!power_of_two(grid->rows) || !power_of_two(grid->cols) || !power_of_two(grid->depth) ||
-        !power_of_two(grid->vec) || !power_of_two(grid->subgroup))
+    if (!smg_is_power_of_two(grid->rows) || !smg_is_power_of_two(grid->cols) || !smg_is_power_of_two(grid->depth) ||
+        !smg_is_power_of_two(grid->vec) || !smg_is_power_of_two(grid->subgroup))
         return smg_fail(smg_arena_context(k->arena), SMG_INTERNAL,
                         "%d x %d x %d lanes, runs of %d, subgroups of %d: all must be powers of two", grid->depth,
                         grid->rows, grid->cols, grid->vec, grid->subgroup);
@@ -277,13 +276,5 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     smg_layout_replicate(&d.copies, SMG_LAYOUT_SUBGROUP, k->lanes / grid->subgroup);
     SMG_TRY(collect_lists(&d));
     place_all(&d);
-    for (int t = 0; t < k->tiles.count; t++) {
-        smg_tile *tile = &k->tiles.items[t];
-        tile->layout = -1;
-        if (tile->residence != SMG_REGISTER) continue;
-        tile->layout = number_of(&d, list_of(&d, tile->axis, tile->axis_count));
-        if (tile->layout < 0) return SMG_MEMORY;
-    }
-    for (int i = 0; i < k->code.count; i++) SMG_TRY(lay_out(&d, &k->code.items[i]));
-    return SMG_OK;
+    return lay_out(&d);
 }

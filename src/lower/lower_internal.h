@@ -94,7 +94,7 @@ smg_status lower_memory(lowering *l);
 /* lower_barriers.c: barriers that order nothing go. */
 smg_status lower_barriers(lowering *l);
 
-/* lower_layout.c: the layouts that the schedule asks for, and the order of axes of what products read by them. */
+/* lower_operands.c: the layouts that the schedule asks for, and the order of axes of what products read by them. */
 smg_status lower_distribute(smg_kernel *k, const smg_schedule *s);
 
 /* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */

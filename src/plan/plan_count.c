@@ -132,15 +132,20 @@ static void count_store(walk *w, const smg_instr *in) {
     w->out->stored += count_bytes(w, a, runs_of(w, a), false);
 }
 
+/* What lanes exchange about some registers each, without shared memory. */
+static void count_exchange(walk *w, uint32_t mask, double registers) {
+    double exchanges = 0;
+    for (; mask != 0; mask &= mask - 1) exchanges += 1;
+    w->out->slots += w->trips * exchanges * w->cost->hop * registers * w->out->lanes;
+    w->out->wait += w->trips * exchanges * w->t->load_latency * w->cost->near_wait;
+}
+
 /* What lanes that share a row exchange goes from lane to lane; more than a subgroup's meets in shared memory. */
 static void count_reduce(walk *w, const smg_instr *in) {
     count_map(w, in);
-    double results = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]), exchanges = 0;
     uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
     if (mask >= (uint32_t)w->k->subgroup) w->out->barriers += 2.0 * w->trips;
-    for (; mask != 0; mask &= mask - 1) exchanges += 1;
-    w->out->slots += w->trips * exchanges * w->cost->hop * results * w->out->lanes;
-    w->out->wait += w->trips * exchanges * w->t->load_latency * w->cost->near_wait;
+    count_exchange(w, mask, (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]));
 }
 
 /* ---- slices on their way to shared memory -------------------------------------------------------- */
@@ -299,10 +304,14 @@ static void count_product(walk *w, const smg_instr *in) {
     w->out->flops += 2.0 * w->trips * rows * columns * depth * w->out->lanes * w->out->workgroups;
 }
 
-/* Every sum is written, added up once over the depth lanes, and read back. */
+/* Every sum is written, added up once over the depth lanes, and read back; or goes from lane to lane of a subgroup. */
 static void count_join(walk *w, const smg_instr *in) {
     const smg_tile *tile = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, tile);
+    if (smg_kernel_joins_in_subgroup(w->k, in)) {
+        count_exchange(w, smg_layout_local_mask(w->layout, in->axes, in->axis_count), registers);
+        return;
+    }
     double times = ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
     w->out->slots += w->trips * w->cost->join * registers * w->out->lanes;
     w->out->near += w->trips * 2.0 * registers * w->out->lanes * WORD;

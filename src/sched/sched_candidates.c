@@ -140,7 +140,8 @@ static bool leaves_cores_idle(const enumerator *e, const smg_schedule *s) {
 
 static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_schedule s) {
     int64_t lanes = (int64_t)shape->cols * shape->depth;
-    if (lanes < e->target->subgroup_size || lanes > e->target->max_invocations) return SMG_OK;
+    if (lanes < e->target->subgroup_size || lanes > e->target->max_invocations || lanes > e->target->max_size_x)
+        return SMG_OK;
     s.lane_cols = shape->cols;
     s.lane_depth = shape->depth;
     if (!set_tiles(e, shape, false, &s) || leaves_cores_idle(e, &s)) return SMG_OK;
@@ -153,7 +154,7 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
 static smg_status add_streamed(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
-    bool alone = base.temporal < 0 && base.columns == 0 && base.col_axis >= 0;
+    bool alone = e->roles.contractions > 0 && base.temporal < 0 && base.columns == 0 && base.col_axis >= 0;
     if (!alone || !smg_target_switches_lanes(t) || !smg_target_hides_loads(t) || rows > FEW_ROWS) return SMG_OK;
     while (row_registers < rows) row_registers *= 2;
     base.direct = base.guarded = true;

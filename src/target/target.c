@@ -104,10 +104,6 @@ static bool is_flag(const char *key) {
     return false;
 }
 
-static bool is_power_of_two(int64_t value) {
-    return value > 0 && (value & (value - 1)) == 0;
-}
-
 static smg_status verify_row(smg_context *ctx, const smg_target *target, const smg_fact_row *row) {
     if (row->is_real) {
         double value = smg_fact_real(target, row);
@@ -131,7 +127,7 @@ static smg_status verify_powers(smg_context *ctx, const smg_target *target) {
     for (size_t i = 0; i < SMG_COUNT_OF(powers); i++) {
         const smg_fact_row *row = smg_fact_find(powers[i], strlen(powers[i]));
         int64_t value = smg_fact_int(target, row);
-        if (!is_power_of_two(value))
+        if (!smg_is_power_of_two(value))
             return smg_fail(ctx, SMG_FORMAT, "target '%s': %s is %lld, must be a power of two", target->name, row->key,
                             (long long)value);
     }

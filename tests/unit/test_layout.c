@@ -141,6 +141,19 @@ static void test_invalid(void **state) {
     smg_layout wide = smg_layout_one();
     smg_layout_add(&wide, SMG_LAYOUT_LANE, 0, (int64_t)1 << 30);
     assert_false(smg_layout_valid(&wide, &why));
+    assert_string_equal(why, "a layout has too many axes or bits");
+    smg_layout held = smg_layout_one(); /* 1024 x 4095 x 4095 x 4095 registers: any limit refuses them */
+    smg_layout_add(&held, SMG_LAYOUT_LANE, 0, 4);
+    smg_layout_repeat(&held, 0, 1024);
+    for (int a = 1; a < 4; a++) smg_layout_repeat(&held, a, 4095);
+    assert_int_equal(smg_layout_registers(&held), SMG_LAYOUT_HUGE);
+    assert_true(smg_layout_valid(&held, &why));
+    smg_layout larger = smg_layout_one();
+    for (int a = 0; a < 2; a++) smg_layout_repeat(&larger, a, 65536);
+    assert_int_equal(smg_layout_registers(&larger), SMG_LAYOUT_HUGE);
+    assert_false(smg_layout_valid(&larger, &why));
+    smg_layout part = smg_layout_keep(&larger, &(int){1}, 1);
+    assert_int_equal(smg_layout_registers(&part), SMG_LAYOUT_HUGE);
     smg_layout many = smg_layout_one();
     for (int a = 0; a <= SMG_LAYOUT_AXES; a++) smg_layout_add(&many, SMG_LAYOUT_REGISTER, a, 2);
     assert_false(smg_layout_valid(&many, &why));
