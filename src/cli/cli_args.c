@@ -18,6 +18,7 @@ static const option_row rows[] = {
     {"device", TEXT, FIELD(device), 0},
     {"target", TEXT, FIELD(target), 0},
     {"phase", TEXT, FIELD(phase), 0},
+    {"after", TEXT, FIELD(after), 0},
     {"kernel", TEXT, FIELD(kernel), 0},
     {"objective", TEXT, FIELD(objective), 0},
     {"json", FLAG, FIELD(json), 0},
@@ -44,7 +45,7 @@ static const struct {
 } relations[] = {
     {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
     {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
-    {"verbose", "json", false},     {"no-calibrate", "verbose", true},
+    {"verbose", "json", false},     {"no-calibrate", "verbose", true}, {"after", "phase", true},
 };
 
 static bool takes(const cli_command *command, const char *name) {

@@ -7,8 +7,9 @@ static smg_status explain(cli_job *job) {
     smg_compilation *c = NULL;
     SMG_TRY(cli_target(o, NULL, &target));
     const smg_model_desc desc = cli_model_desc(o);
-    const smg_compile_options options = smg_compile_options_of(&desc);
-    const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .prices = o->prices};
+    smg_compile_options options = smg_compile_options_of(&desc);
+    const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .after = o->after, .prices = o->prices};
+    options.keep_passes = o->phase != NULL && strcmp(o->phase, "lower") == 0;
     SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
     smg_status status = o->json ? smg_compile_explain_json(c, &job->text) : smg_compile_explain(c, &show, &job->text);
     smg_compilation_destroy(c);

@@ -25,12 +25,14 @@ static const cli_command commands[] = {
      "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels on the\n"
      "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
      "kernel's N-th next schedule by price (for tuning)."},
-    {"explain", cli_explain, "target device phase kernel prices json dim max-dim objective unfused rank no-calibrate",
-     "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--kernel K] [--prices]\n"
+    {"explain", cli_explain,
+     "target device phase after kernel prices json dim max-dim objective unfused rank no-calibrate",
+     "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"
      "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
      "        [--no-calibrate] [--rank N] [--json]",
-     "Shows every phase: graph, rewrite, target, space, plan, kernel, glsl. Needs no device with\n"
-     "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --json has the\n"
+     "Shows every phase: graph, rewrite, target, space, plan, lower, kernel, glsl. Needs no device with\n"
+     "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --phase lower\n"
+     "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
      "plan with its prices."},
     {"bench", cli_bench, "device dim max-dim input repeat json seed objective rank no-calibrate check",
      "smg bench MODEL [--device D] [--dim batch=1] [--max-dim batch=8]\n"

@@ -72,8 +72,11 @@ static smg_status choose_sizes(smg_compilation *c) {
     if (c->nominal == NULL) return SMG_MEMORY;
     SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
     SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
-    c->plan_options = (smg_plan_options){
-        .objective = options->objective, .unfused = options->unfused, .rank = options->rank, .nominal = c->nominal};
+    c->plan_options = (smg_plan_options){.objective = options->objective,
+                                         .unfused = options->unfused,
+                                         .rank = options->rank,
+                                         .keep_passes = options->keep_passes,
+                                         .nominal = c->nominal};
     return SMG_OK;
 }
 

@@ -69,6 +69,7 @@ typedef struct smg_compile_options {
     int dim_count;
     const smg_dim *max_dims;
     int max_dim_count;
+    bool keep_passes;   /* of lowering, for the phase "lower" of smg_compile_explain */
     bool no_plan_cache; /* smg_compile_open makes everything anew and keeps nothing of it */
 } smg_compile_options;
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc);
@@ -212,11 +213,13 @@ smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols, con
 
 /* ---- explain (compile_explain.c) --------------------------------------------------------------------- */
 
-/* phase: "graph", "rewrite", "space", "plan", "kernel", "glsl", "target" or NULL for the summary and the
- * plan. kernel: a step's name or number; NULL: all. NOT_FOUND lists what there is. */
+/* phase: "graph", "rewrite", "space", "plan", "lower", "kernel", "glsl", "target" or NULL for the summary and the
+ * plan. kernel: a step's name or number; NULL: all. after: the pass of lowering whose program is shown (phase "lower",
+ * of a compilation that kept them); NULL: each that changed something. NOT_FOUND lists what there is. */
 typedef struct smg_explain_options {
     const char *phase;
     const char *kernel;
+    const char *after;
     bool prices; /* estimates beside the steps; without them the text depends on structure only */
 } smg_explain_options;
 smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options, smg_text *text);

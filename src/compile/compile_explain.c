@@ -7,8 +7,10 @@
 
 #include "compile/compile.h"
 #include "glsl/glsl.h"
+#include "lower/lower.h"
 
-typedef smg_status (*print_step)(smg_compilation *c, const smg_pstep *step, smg_text *text);
+typedef smg_status (*print_step)(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                                 smg_text *text);
 
 /* A reason stays, its prices go: they are the same line's rest, from the last colon on. */
 static void add_without_prices(smg_text *text, const char *line, size_t length) {
@@ -55,13 +57,55 @@ static void print_plan_step(const smg_compilation *c, const smg_pstep *step, boo
     if (!once || !summary) print_because(step, prices, text);
 }
 
-static smg_status print_kernel(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+/* The last program that stood after pass `pass` or before it. */
+static const char *program_after(const smg_pstep *step, int pass) {
+    const char *text = "";
+    for (int i = 0; i < step->lowered.count && step->lowered.items[i].pass <= pass; i++)
+        text = step->lowered.items[i].text;
+    return text;
+}
+
+static smg_status no_pass(smg_compilation *c, const char *name) {
+    smg_text names;
+    smg_text_init(&names, c->ctx);
+    for (int i = 0; i < smg_lower_pass_count(); i++)
+        smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", smg_lower_pass_get(i)->name);
+    smg_status status =
+        smg_fail(c->ctx, SMG_NOT_FOUND, "there is no pass '%s'; there are: %s", name, smg_text_cstr(&names));
+    smg_text_free(&names);
+    return status;
+}
+
+/* The list of passes, each with its program where it made another one of it; or the program after one of them. */
+static smg_status print_lower(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                              smg_text *text) {
+    int at = 0;
+    for (int i = 0; i < smg_lower_pass_count(); i++) {
+        const smg_lower_pass *pass = smg_lower_pass_get(i);
+        if (options->after != NULL && strcmp(options->after, pass->name) == 0) {
+            smg_text_add(text, program_after(step, i));
+            return SMG_OK;
+        }
+        if (options->after != NULL) continue;
+        bool changed = at < step->lowered.count && step->lowered.items[at].pass == i;
+        smg_text_addf(text, "%s pass %s: %s%s\n", step->name, pass->name, pass->what,
+                      changed ? "" : " (nothing to do)");
+        if (changed) smg_text_add(text, step->lowered.items[at++].text);
+    }
+    return options->after != NULL ? no_pass(c, options->after) : SMG_OK;
+}
+
+static smg_status print_kernel(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                               smg_text *text) {
     (void)c;
+    (void)options;
     smg_kernel_print(step->kernel, text);
     return SMG_OK;
 }
 
-static smg_status print_glsl(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+static smg_status print_glsl(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                             smg_text *text) {
+    (void)options;
     smg_text_addf(text, "// %s\n", step->name);
     return smg_glsl_write(c->ctx, step->kernel, &c->target, text);
 }
@@ -82,7 +126,9 @@ static void mark_needed(const smg_graph *g, const smg_pstep *step, bool *inside,
     }
 }
 
-static smg_status print_space(smg_compilation *c, const smg_pstep *step, smg_text *text) {
+static smg_status print_space(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                              smg_text *text) {
+    (void)options;
     smg_arena *arena = NULL;
     smg_space *space = NULL;
     SMG_TRY(smg_arena_create(c->ctx, &arena));
@@ -125,7 +171,7 @@ static smg_status each_step(smg_compilation *c, const smg_explain_options *optio
         if (!chosen(options, step, i)) continue;
         any = true;
         if (print != NULL) {
-            SMG_TRY(print(c, step, text));
+            SMG_TRY(print(c, step, options, text));
         } else {
             print_plan_step(c, step, i < 0, options, text);
         }
@@ -199,8 +245,8 @@ static const struct phase {
 } phases[] = {
     {"graph", print_source, NULL},  {"rewrite", print_rewritten, NULL},
     {"target", print_target, NULL}, {"space", NULL, print_space},
-    {"plan", NULL, NULL},           {"kernel", NULL, print_kernel},
-    {"glsl", NULL, print_glsl},
+    {"plan", NULL, NULL},           {"lower", NULL, print_lower},
+    {"kernel", NULL, print_kernel}, {"glsl", NULL, print_glsl},
 };
 
 static smg_status no_phase(smg_compilation *c, const char *name) {
@@ -224,6 +270,9 @@ smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *op
     for (size_t i = 0; i < SMG_COUNT_OF(phases); i++)
         if (strcmp(phases[i].name, options->phase) == 0) phase = &phases[i];
     if (phase == NULL) return no_phase(c, options->phase);
+    if (options->after != NULL && phase->step != print_lower)
+        return smg_fail(c->ctx, SMG_INVALID, "phase '%s' has no program after pass '%s'; phase 'lower' has",
+                        phase->name, options->after);
     if (phase->whole != NULL && options->kernel != NULL)
         return smg_fail(c->ctx, SMG_INVALID, "phase '%s' is one text, without kernel '%s'", phase->name,
                         options->kernel);

@@ -133,6 +133,7 @@ static smg_status write_into(glsl_writer *w, smg_text *out, smg_glsl_interface *
 static smg_status run(smg_context *ctx, const smg_kernel *k, const smg_target *target, smg_text *out,
                       smg_glsl_interface *out_interface) {
     if (k == NULL || target == NULL) return smg_fail(ctx, SMG_INVALID, "glsl: no kernel or no target");
+    if (!smg_kernel_laid_out(k)) return smg_fail(ctx, SMG_INVALID, "glsl: kernel '%s' has no layouts yet", k->name);
     glsl_writer w;
     memset(&w, 0, sizeof w);
     w.ctx = ctx;

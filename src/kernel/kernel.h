@@ -46,7 +46,9 @@ typedef struct smg_tile {
     smg_residence residence;
     int axis_count;
     int axis[SMG_TILE_AXES]; /* indices of kernel->axes */
-    int layout;              /* REGISTER: of kernel->layouts, over its axes of more than one element; else -1 */
+    int layout;              /* REGISTER: of kernel->layouts, over its axes of more than one element; else -1. Before
+                                lowering has chosen layouts a kernel has none, and all are -1: such a program is
+                                verified, printed and parsed, and has no lanes to run on */
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of an f32 buffer that is not written, without an index */
     int memory; /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
@@ -165,6 +167,8 @@ typedef struct smg_kernel {
 
 /* ---- shape of things (kernel_shape.c) ----------------------------------------------------------- */
 
+/* Does the program say where elements are? Before lowering has chosen layouts nothing has one. */
+bool smg_kernel_laid_out(const smg_kernel *k);
 /* Where an instruction's elements are: its own layout, or that of the register tile that it goes over. NULL for those
  * that go over no register tile. */
 const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr);

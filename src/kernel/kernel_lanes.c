@@ -198,5 +198,7 @@ static const kernel_mode by_lane = {prepare, make_worker, kernel_lanes_begin, ke
 
 smg_status smg_kernel_interpret_lanes(smg_context *ctx, const smg_kernel *k, const int64_t *symbols,
                                       smg_karray *buffers, bool single) {
+    if (!smg_kernel_laid_out(k))
+        return smg_fail(ctx, SMG_INTERNAL, "kernel '%s' has no layouts, so its lanes hold nothing", k->name);
     return kernel_interpret_as(ctx, k, symbols, buffers, single, &by_lane);
 }

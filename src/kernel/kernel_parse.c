@@ -153,10 +153,8 @@ static smg_status read_tile_line(kernel_reader *r) {
     else
         SMG_TRY(kernel_read_word(r, "register"));
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
-    if (tile.residence == SMG_REGISTER) {
-        SMG_TRY(kernel_read_word(r, "layout"));
+    if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "layout"))
         SMG_TRY(kernel_read_int(r, 0, r->k->layouts.count - 1, &tile.layout));
-    }
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
     if (tile.residence == SMG_VIEW) {
         SMG_TRY(kernel_read_word(r, "of"));
@@ -248,10 +246,10 @@ static smg_status read_over(kernel_reader *r, const char *word, smg_instr *instr
     return kernel_read_list(r, SMG_TILE_AXES, instr->axes, &instr->axis_count);
 }
 
-/* over [axes] layout N */
+/* over [axes] [layout N] */
 static smg_status read_laid(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(read_over(r, "over", instr));
-    SMG_TRY(kernel_read_word(r, "layout"));
+    if (!kernel_read_keyword(r, "layout")) return SMG_OK;
     return kernel_read_int(r, 0, r->k->layouts.count - 1, &instr->layout);
 }
 

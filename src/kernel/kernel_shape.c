@@ -37,6 +37,10 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
     return k->layouts.count - 1;
 }
 
+bool smg_kernel_laid_out(const smg_kernel *k) {
+    return k->layouts.count > 0;
+}
+
 const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr) {
     int number = instr->layout;
     if (instr->kind == SMG_I_SET) number = k->tiles.items[instr->dst].layout;

@@ -247,7 +247,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
                       : tile->residence == SMG_VIEW    ? "view"
                                                        : "register");
         add_list(k, text, tile->axis, tile->axis_count);
-        if (tile->residence == SMG_REGISTER) smg_text_addf(text, " layout %d", tile->layout);
+        if (tile->residence == SMG_REGISTER && tile->layout >= 0) smg_text_addf(text, " layout %d", tile->layout);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
@@ -307,7 +307,7 @@ static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *ins
 static void add_over(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     smg_text_add(text, " over ");
     add_list(k, text, instr->axes, instr->axis_count);
-    smg_text_addf(text, " layout %d", instr->layout);
+    if (instr->layout >= 0) smg_text_addf(text, " layout %d", instr->layout);
 }
 
 static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr) {

@@ -28,7 +28,7 @@ typedef struct kernel_verifier {
     /* the instruction at hand */
     int at;
     bool staging;
-    const smg_layout *layout; /* of its elements in lanes; NULL while staging */
+    const smg_layout *layout; /* of its elements in lanes; NULL while staging, or without layouts */
     int axis_count;           /* what it ranges over */
     int axes[KERNEL_SPACE_AXES];
     int visit; /* its number in the walk */
@@ -45,7 +45,7 @@ smg_status kernel_verify_bound(const kernel_verifier *v, int axis);
 /* A tile is read, or written as a whole, by the instruction at hand. */
 smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
 smg_status kernel_verify_write_tile(kernel_verifier *v, int tile);
-/* The layout exists, spans these axes and has no others. */
+/* The layout exists, spans these axes and has no others; or the program has no layouts yet. */
 smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
 smg_status kernel_verify_code(kernel_verifier *v);
 

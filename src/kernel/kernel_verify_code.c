@@ -94,6 +94,7 @@ static bool tile_has(const smg_tile *t, int axis) {
 /* The instruction's layout covers its axes, and its result lies where the lanes that make it can write it. */
 static smg_status check_layout(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst) {
     SMG_TRY(kernel_verify_layout(v, "the instruction", instr->layout, v->axes, v->axis_count));
+    if (!smg_kernel_laid_out(v->k)) return SMG_OK;
     v->layout = &v->k->layouts.items[instr->layout];
     if (dst != NULL && !smg_layout_readable(&v->k->layouts.items[dst->layout], v->layout))
         return KERNEL_WRONG(v, "the result '%s' lies in other lanes than layout %d makes it in", dst->name,
@@ -105,10 +106,15 @@ static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
-    v->layout = &v->k->layouts.items[dst->layout];
+    if (smg_kernel_laid_out(v->k)) v->layout = &v->k->layouts.items[dst->layout];
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* Bits of a lane's number that lie on the instruction's own axes. */
+static uint32_t lanes_along(const kernel_verifier *v, const smg_instr *instr) {
+    return v->layout == NULL ? 0 : smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
 }
 
 /* Subgroups exchange through words in a row: what they differ by is one run of bits. */
@@ -127,7 +133,7 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     if (instr->axis_count == 0) return KERNEL_WRONG(v, "a reduction into '%s' over no axis", dst->name);
     SMG_TRY(check_layout(v, instr, dst));
-    uint32_t mask = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    uint32_t mask = lanes_along(v, instr);
     if (v->k->subgroup > 1 && !is_run(mask / (uint32_t)v->k->subgroup))
         return KERNEL_WRONG(v, "a reduction into '%s' over subgroups that are no run of bits", dst->name);
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
@@ -235,7 +241,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
 
 /* Lanes that share out k are copies of each other otherwise, and can add up: in one subgroup, or the upper ones. */
 static smg_status check_shares(const kernel_verifier *v, const smg_instr *instr) {
-    uint32_t mask = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    uint32_t mask = lanes_along(v, instr);
     bool upper = (mask | (mask - 1)) == (uint32_t)v->k->lanes - 1 && is_run(mask);
     if (mask >= (uint32_t)v->k->subgroup && !upper)
         return KERNEL_WRONG(v, "the lanes that share out axis '%s' are in several subgroups and not the upper ones",
@@ -254,7 +260,7 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_shares(v, instr));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
-    uint32_t shares = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    uint32_t shares = lanes_along(v, instr);
     uint32_t *partial = &v->tiles[instr->dst].partial;
     if (*partial != 0 && *partial != shares)
         return KERNEL_WRONG(v, "the partial sums of '%s' lie in other lanes already", dst->name);
@@ -272,7 +278,8 @@ static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
         return KERNEL_WRONG(v, "tile '%s' is joined over %d axes, not one", dst->name, instr->axis_count);
     v->axes[v->axis_count++] = instr->axes[0]; /* its loop may be closed */
     SMG_TRY(check_layout(v, instr, dst));
-    uint32_t shares = smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
+    uint32_t shares = lanes_along(v, instr);
+    if (!smg_kernel_laid_out(v->k)) return SMG_OK;
     if (!v->tiles[instr->dst].set || shares == 0 || v->tiles[instr->dst].partial != shares)
         return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums in those lanes", dst->name);
     v->tiles[instr->dst].partial = 0;
@@ -281,10 +288,11 @@ static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
 
 /* What is written out at once is a whole part of the tile's k, in whole groups. */
 static smg_status check_unroll(const kernel_verifier *v, const smg_instr *instr) {
+    if (instr->unroll == 0) return SMG_OK;
     int group = smg_kernel_product_group(v->k, instr);
     int64_t depth = smg_kernel_product_depth(v->k, instr), lanes = smg_kernel_product_lanes(v->k, instr);
     int64_t part = instr->unroll * lanes;
-    if (instr->unroll == 0 || instr->unroll == group) return SMG_OK;
+    if (instr->unroll == group) return SMG_OK;
     if (instr->unroll > 0 && instr->unroll % group == 0 && depth % part == 0) return SMG_OK;
     return KERNEL_WRONG(v, "%d of %lld k are written out at once, in groups of %d by %lld lanes", instr->unroll,
                         (long long)depth, group, (long long)lanes);
@@ -340,6 +348,7 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
+    v->layout = NULL;
     v->visit++;
     switch (instr->kind) {
     case SMG_I_SET: return check_set(v, instr);

@@ -111,7 +111,7 @@ static smg_status check_axes(const kernel_verifier *v, const char *what, int num
 
 /* An element must be read in the lane that owns it. */
 static smg_status check_owner(const kernel_verifier *v, const smg_tile *tile) {
-    if (smg_layout_readable(&v->k->layouts.items[tile->layout], v->layout)) return SMG_OK;
+    if (v->layout == NULL || smg_layout_readable(&v->k->layouts.items[tile->layout], v->layout)) return SMG_OK;
     return KERNEL_WRONG(v, "register tile '%s' (layout %d) lies in other lanes than the instruction's elements",
                         tile->name, tile->layout);
 }

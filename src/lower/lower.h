@@ -12,9 +12,25 @@
 #include "kernel/kernel.h"
 #include "sched/sched.h"
 
-/* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL.
- * `why` collects lines about passes, updates and postponed factors; may be NULL. */
-smg_status smg_kernel_lower(const smg_schedule *schedule, smg_arena *arena, const char *name, smg_text *why,
+/* One pass of lowering: its name, and in a line what it does. */
+typedef struct smg_lower_pass {
+    const char *name, *what;
+} smg_lower_pass;
+int smg_lower_pass_count(void);
+const smg_lower_pass *smg_lower_pass_get(int number); /* in their order */
+
+typedef struct smg_lower_options {
+    const char *name;         /* of the kernel; kept as it is */
+    const smg_target *target; /* whose driver builds it; NULL: what is written out is left to smg_kernel_unroll */
+    smg_text *why; /* collects lines about passes over the temporal axis, updates and postponed factors; NULL */
+    bool verify;   /* after each pass; INTERNAL names it */
+    /* Called with the program after each pass; NULL. A failure ends lowering. */
+    smg_status (*after)(void *user, int pass, const smg_kernel *k);
+    void *user;
+} smg_lower_options;
+
+/* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL. */
+smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
                             smg_kernel **out_kernel, const char **out_refused);
 
 /* How the lanes of a workgroup are dealt out: lane = (depth * rows + row) * cols + column, or woven in products. */

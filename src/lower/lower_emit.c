@@ -12,16 +12,16 @@ smg_instr lower_blank(smg_instr_kind kind) {
 }
 
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {
-    smg_instr *instr = SMG_ARRAY_PUSH(l->arena, &l->body);
+    smg_instr *instr = SMG_ARRAY_PUSH(l->arena, &l->k->code);
     if (instr == NULL) return NULL;
     *instr = lower_blank(kind);
     return instr;
 }
 
 smg_status lower_insert(lowering *l, int at, smg_instr instr) {
-    if (SMG_ARRAY_PUSH(l->arena, &l->body) == NULL) return SMG_MEMORY;
-    memmove(l->body.items + at + 1, l->body.items + at, (size_t)(l->body.count - 1 - at) * sizeof(smg_instr));
-    l->body.items[at] = instr;
+    if (SMG_ARRAY_PUSH(l->arena, &l->k->code) == NULL) return SMG_MEMORY;
+    memmove(l->k->code.items + at + 1, l->k->code.items + at, (size_t)(l->k->code.count - 1 - at) * sizeof(smg_instr));
+    l->k->code.items[at] = instr;
     return SMG_OK;
 }
 
@@ -249,18 +249,26 @@ static smg_status spill_left(lowering *l, product *p) {
     return SMG_OK;
 }
 
+/* The last `count` instructions move to the program's head. */
+static void move_to_head(lowering *l, int count) {
+    smg_instr moved[2];
+    smg_instr *code = l->k->code.items;
+    int rest = l->k->code.count - count - l->head;
+    memcpy(moved, code + l->head + rest, (size_t)count * sizeof *moved);
+    memmove(code + l->head + count, code + l->head, (size_t)rest * sizeof *moved);
+    memcpy(code + l->head, moved, (size_t)count * sizeof *moved);
+    l->head += count;
+}
+
 /* A staged left operand that no open loop changes is staged once, before everything. */
 static smg_status stage_left(lowering *l, product *p) {
     bool fixed =
         l->s->temporal >= 0 && p->loop_count == 0 && !(lower_expr_axes(l, p->ln->core) & SMG_AXIS_BIT(l->s->temporal));
     if (!fixed) return emit_stage(l, p->a, p->ln->core, "left operand");
-    code_list body = l->body;
-    l->body = l->head;
-    smg_status status = emit_stage(l, p->a, p->ln->core, "left operand, the same for all slices");
-    if (status == SMG_OK) status = emit_simple(l, SMG_I_BARRIER, -1);
-    l->head = l->body;
-    l->body = body;
-    return status;
+    SMG_TRY(emit_stage(l, p->a, p->ln->core, "left operand, the same for all slices"));
+    SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
+    move_to_head(l, 2);
+    return SMG_OK;
 }
 
 smg_status lower_emit_product(lowering *l, int node, bool accumulate) {

@@ -22,12 +22,11 @@ typedef struct lnode {
     smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
 } lnode;
 
-typedef SMG_ARRAY(smg_instr) code_list;
-
 typedef struct lowering {
     const smg_schedule *s;
     const smg_space *space;
     const smg_graph *g;
+    const smg_target *target; /* NULL: nobody says what to write out */
     smg_context *ctx;
     smg_arena *arena;
     smg_kernel *k;
@@ -39,8 +38,7 @@ typedef struct lowering {
     int tile_node_count;
     SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
     int passes;
-    code_list head; /* staged once, before everything */
-    code_list body; /* being written */
+    int head; /* instructions at the program's begin that stage once, before everything */
 } lowering;
 
 /* lower_value.c */
@@ -61,13 +59,16 @@ smg_axis_set lower_columns(const lowering *l, smg_axis_set set);
 int lower_buffer(lowering *l, smg_node_id source, bool written); /* -1 when memory is out */
 smg_status lower_refuse(lowering *l, const char *why);
 
-/* lower_passes.c */
+/* lower_temporal.c: which pass over the temporal axis computes what, and by which updates. */
 smg_status lower_plan_passes(lowering *l);
+
+/* lower_structure.c: the program in order, over tiles without layouts. */
+smg_status lower_structure(lowering *l);
 
 /* lower_emit.c */
 smg_instr lower_blank(smg_instr_kind kind);
 smg_instr *lower_emit(lowering *l, smg_instr_kind kind);       /* NULL when memory is out */
-smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of body[at] */
+smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of code[at] */
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
@@ -79,8 +80,17 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
                          int *out_right);
 
+/* Straight stretches: what lies between loops over the temporal axis, and what lies in one. A pass that inserts or
+ * deletes instructions of one moves its end. */
+typedef struct lower_stretch {
+    int from, to; /* instructions [from, to) */
+} lower_stretch;
+#define LOWER_NO_STRETCH ((lower_stretch){.from = -1, .to = -1})
+/* The stretch behind this one; false behind the last. */
+bool lower_next_stretch(const lowering *l, lower_stretch *io_stretch);
+
 /* lower_merge.c: neighbouring loops of products over one axis become one. */
-smg_status lower_merge(lowering *l, int from);
+smg_status lower_merge(lowering *l);
 
 /* lower_join.c: partial sums of depth lanes are added up behind the loops that make them. */
 smg_status lower_join(lowering *l);
@@ -96,9 +106,12 @@ smg_status lower_barriers(lowering *l);
 
 /* lower_operands.c: the layouts that the schedule asks for, and the order of axes of what products read by them. */
 smg_status lower_distribute(smg_kernel *k, const smg_schedule *s);
+void lower_operands(smg_kernel *k);
 
-/* lower_share.c: subexpressions used by several instructions of body[from..) become tiles. */
-smg_status lower_share(lowering *l, int from);
+/* lower_share.c: subexpressions used by several instructions of a stretch become tiles. */
+smg_status lower_share(lowering *l);
+/* lower_drop.c: tiles that nothing writes go. */
+smg_status lower_drop(lowering *l);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */
 smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with);
 

@@ -5,7 +5,7 @@
 /* A product in the stretch that adds to the tile; NULL. */
 static const smg_instr *adds_to(const lowering *l, int from, int to, int tile) {
     for (int i = from; i < to; i++) {
-        if (l->body.items[i].kind == SMG_I_MMA && l->body.items[i].dst == tile) return &l->body.items[i];
+        if (l->k->code.items[i].kind == SMG_I_MMA && l->k->code.items[i].dst == tile) return &l->k->code.items[i];
     }
     return NULL;
 }
@@ -32,12 +32,13 @@ static smg_status join_stretch(lowering *l, int from, int *to) {
 }
 
 smg_status lower_join(lowering *l) {
-    for (int i = 0; i < l->body.count; i++) {
+    if (l->s->lane_depth <= 1) return SMG_OK;
+    for (int i = 0; i < l->k->code.count; i++) {
         int to = i + 1;
-        if (l->body.items[i].kind == SMG_I_LOOP) {
+        if (l->k->code.items[i].kind == SMG_I_LOOP) {
             for (int depth = 1; depth > 0; to++) {
-                if (l->body.items[to].kind == SMG_I_LOOP) depth++;
-                if (l->body.items[to].kind == SMG_I_END) depth--;
+                if (l->k->code.items[to].kind == SMG_I_LOOP) depth++;
+                if (l->k->code.items[to].kind == SMG_I_END) depth--;
             }
         }
         SMG_TRY(join_stretch(l, i, &to));

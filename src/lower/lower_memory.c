@@ -33,6 +33,7 @@ static int partner(const memories *m, int t) {
 
 smg_status lower_memory(lowering *l) {
     smg_kernel *k = l->k;
+    if (!l->s->reuse) return SMG_OK;
     kernel_live_set *meets = SMG_ARENA_ARRAY(l->arena, kernel_live_set, (size_t)k->tiles.count + 1);
     if (meets == NULL) return SMG_MEMORY;
     if (!kernel_live_meets(k, meets)) return SMG_OK;

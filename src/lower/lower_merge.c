@@ -19,10 +19,10 @@ static bool reads_register(const lowering *l, smg_expr expr) {
 
 /* A loop of stages, a barrier, products, a barrier. */
 static bool find_loop(const lowering *l, int at, staged_loop *out) {
-    if (at >= l->body.count || l->body.items[at].kind != SMG_I_LOOP) return false;
+    if (at >= l->k->code.count || l->k->code.items[at].kind != SMG_I_LOOP) return false;
     out->begin = at;
-    for (int i = at + 1; i < l->body.count; i++) {
-        const smg_instr *in = &l->body.items[i];
+    for (int i = at + 1; i < l->k->code.count; i++) {
+        const smg_instr *in = &l->k->code.items[i];
         if (in->kind == SMG_I_END) {
             out->end = i;
             return true;
@@ -55,7 +55,7 @@ static void put(merged *m, smg_instr in) {
 /* Appends the stages (or products) of a loop; a stage that is there already lends its tile. */
 static void gather(const lowering *l, const staged_loop *loop, smg_instr_kind kind, merged *m, int *alias) {
     for (int i = loop->begin + 1; i < loop->end; i++) {
-        smg_instr in = l->body.items[i];
+        smg_instr in = l->k->code.items[i];
         if (in.kind != kind) continue;
         if (kind == SMG_I_STAGE) {
             int twin = -1;
@@ -80,33 +80,40 @@ static smg_status merge_pair(lowering *l, const staged_loop *x, const staged_loo
     merged m = {.items = SMG_ARENA_ARRAY(l->arena, smg_instr, (size_t)(y->end - x->begin + 1))};
     if (alias == NULL || m.items == NULL) return SMG_MEMORY;
     for (int t = 0; t < tiles; t++) alias[t] = t;
-    smg_instr barrier = {.kind = SMG_I_BARRIER, .dst = -1, .a = -1, .b = -1, .expr = SMG_EXPR_NONE, .note = ""};
-    for (int i = x->end + 1; i < y->begin; i++) put(&m, l->body.items[i]);
-    put(&m, l->body.items[x->begin]);
+    smg_instr barrier = lower_blank(SMG_I_BARRIER);
+    for (int i = x->end + 1; i < y->begin; i++) put(&m, l->k->code.items[i]);
+    put(&m, l->k->code.items[x->begin]);
     gather(l, x, SMG_I_STAGE, &m, alias);
     gather(l, y, SMG_I_STAGE, &m, alias);
     put(&m, barrier);
     gather(l, x, SMG_I_MMA, &m, alias);
     gather(l, y, SMG_I_MMA, &m, alias);
     put(&m, barrier);
-    put(&m, l->body.items[x->end]);
-    memcpy(l->body.items + x->begin, m.items, (size_t)m.count * sizeof(smg_instr));
-    int rest = l->body.count - (y->end + 1);
-    memmove(l->body.items + x->begin + m.count, l->body.items + y->end + 1, (size_t)rest * sizeof(smg_instr));
-    l->body.count = x->begin + m.count + rest;
+    put(&m, l->k->code.items[x->end]);
+    memcpy(l->k->code.items + x->begin, m.items, (size_t)m.count * sizeof(smg_instr));
+    int rest = l->k->code.count - (y->end + 1);
+    memmove(l->k->code.items + x->begin + m.count, l->k->code.items + y->end + 1, (size_t)rest * sizeof(smg_instr));
+    l->k->code.count = x->begin + m.count + rest;
     return SMG_OK;
 }
 
-smg_status lower_merge(lowering *l, int from) {
-    for (int i = from; i < l->body.count; i++) {
+static smg_status merge_stretch(lowering *l, lower_stretch *stretch) {
+    for (int i = stretch->from; i < stretch->to; i++) {
         staged_loop x, y;
         if (!find_loop(l, i, &x)) continue;
         int next = x.end + 1;
-        while (next < l->body.count && constant_set(l, &l->body.items[next])) next++;
-        if (!find_loop(l, next, &y)) continue;
-        if (l->body.items[x.begin].axes[0] != l->body.items[y.begin].axes[0]) continue;
+        while (next < stretch->to && constant_set(l, &l->k->code.items[next])) next++;
+        if (next >= stretch->to || !find_loop(l, next, &y)) continue;
+        if (l->k->code.items[x.begin].axes[0] != l->k->code.items[y.begin].axes[0]) continue;
+        int before = l->k->code.count;
         SMG_TRY(merge_pair(l, &x, &y));
+        stretch->to -= before - l->k->code.count;
         i--; /* the merged loop may take the next one in, too */
     }
+    return SMG_OK;
+}
+
+smg_status lower_merge(lowering *l) {
+    for (lower_stretch s = LOWER_NO_STRETCH; lower_next_stretch(l, &s);) SMG_TRY(merge_stretch(l, &s));
     return SMG_OK;
 }

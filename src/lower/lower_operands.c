@@ -31,7 +31,7 @@ static void move_last(int *axes, int count, int axis) {
     axes[count - 1] = axis;
 }
 
-static void order_operands(smg_kernel *k) {
+void lower_operands(smg_kernel *k) {
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
@@ -53,12 +53,12 @@ smg_status lower_distribute(smg_kernel *k, const smg_schedule *s) {
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
                           .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};
-    SMG_TRY(smg_kernel_distribute(k, &grid));
-    order_operands(k);
-    return SMG_OK;
+    return smg_kernel_distribute(k, &grid);
 }
 
 smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
     for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = schedule->tile[a];
-    return lower_distribute(k, schedule);
+    SMG_TRY(lower_distribute(k, schedule));
+    lower_operands(k);
+    return SMG_OK;
 }

@@ -21,22 +21,22 @@ static void check_read(void *user, int leaf) {
     const smg_kleaf *f = &r->l->k->leaves.items[leaf];
     if (f->what != SMG_KLEAF_TILE) return;
     for (int i = r->loop.begin; i < r->loop.end; i++) {
-        if (r->l->body.items[i].dst == f->index) r->good = false;
+        if (r->l->k->code.items[i].dst == f->index) r->good = false;
     }
 }
 
 static int end_of(const lowering *l, int begin) {
     int depth = 0;
-    for (int i = begin; i < l->body.count; i++) {
-        if (l->body.items[i].kind == SMG_I_LOOP) depth++;
-        if (l->body.items[i].kind == SMG_I_END && --depth == 0) return i;
+    for (int i = begin; i < l->k->code.count; i++) {
+        if (l->k->code.items[i].kind == SMG_I_LOOP) depth++;
+        if (l->k->code.items[i].kind == SMG_I_END && --depth == 0) return i;
     }
     return begin;
 }
 
 static bool eligible(const lowering *l, loop_range loop, int at) {
-    const smg_instr *stage = &l->body.items[at];
-    int axis = l->body.items[loop.begin].axes[0];
+    const smg_instr *stage = &l->k->code.items[at];
+    int axis = l->k->code.items[loop.begin].axes[0];
     if (stage->kind != SMG_I_STAGE || !(lower_expr_axes(l, stage->expr) & SMG_AXIS_BIT(axis))) return false;
     stage_reads r = {.l = l, .loop = loop, .good = true};
     smg_expr_leaves(l->k->exprs, stage->expr, check_read, &r);
@@ -49,7 +49,7 @@ static int last_products(const lowering *l, int from, int to) {
     int depth = 0, found = -1, inner = from;
     bool parted = true;
     for (int i = from; i < to; i++) {
-        smg_instr_kind kind = l->body.items[i].kind;
+        smg_instr_kind kind = l->k->code.items[i].kind;
         if (kind == SMG_I_LOOP && depth++ == 0) inner = i;
         if (kind == SMG_I_END) depth--;
         if (kind == SMG_I_BARRIER && depth == 0) parted = true;
@@ -61,7 +61,7 @@ static int last_products(const lowering *l, int from, int to) {
 }
 
 static smg_status split(lowering *l, loop_range loop, int at) {
-    smg_instr stage = l->body.items[at], fetch = stage, put = stage;
+    smg_instr stage = l->k->code.items[at], fetch = stage, put = stage;
     const smg_tile *shared = &l->k->tiles.items[stage.dst];
     int before = last_products(l, loop.begin + 1, at);
     int place = before >= 0 ? before : last_products(l, at + 1, loop.end);
@@ -71,10 +71,10 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     put.kind = SMG_I_PUT;
     put.a = tile;
     put.expr = SMG_EXPR_NONE;
-    l->body.items[at] = put;
+    l->k->code.items[at] = put;
     fetch.kind = SMG_I_FETCH;
     fetch.dst = tile;
-    fetch.a = l->body.items[loop.begin].axes[0];
+    fetch.a = l->k->code.items[loop.begin].axes[0];
     fetch.b = before >= 0 ? 0 : 1;
     fetch.note = before >= 0 ? "on its way during the product" : "the next slice, on its way during the product";
     SMG_TRY(lower_insert(l, place, fetch));
@@ -88,12 +88,12 @@ static smg_status split(lowering *l, loop_range loop, int at) {
 static smg_status pipeline_loop(lowering *l, loop_range *loop) {
     int depth = 0;
     for (int i = loop->begin + 1; i < loop->end; i++) {
-        if (l->body.items[i].kind == SMG_I_LOOP) depth++;
-        if (l->body.items[i].kind == SMG_I_END) depth--;
+        if (l->k->code.items[i].kind == SMG_I_LOOP) depth++;
+        if (l->k->code.items[i].kind == SMG_I_END) depth--;
         if (depth > 0 || !eligible(l, *loop, i)) continue;
-        int before = l->body.count;
+        int before = l->k->code.count;
         SMG_TRY(split(l, *loop, i));
-        int added = l->body.count - before;
+        int added = l->k->code.count - before;
         if (added == 2) loop->begin++; /* the first fetch stands in front of it */
         loop->end += added;
         if (added > 0) i++; /* one instruction more in front of this one */
@@ -115,7 +115,7 @@ static bool sliced_load(const lowering *l, loop_range loop, const smg_kleaf *f) 
     const smg_access *access = &l->k->accesses.items[f->index];
     if (access->index != SMG_EXPR_NONE || l->k->buffers.items[access->buffer].written) return false;
     for (int i = 0; i < access->axis_count; i++)
-        if (access->axis[i] == l->body.items[loop.begin].axes[0]) return true;
+        if (access->axis[i] == l->k->code.items[loop.begin].axes[0]) return true;
     return false;
 }
 
@@ -127,7 +127,7 @@ static void find_load(void *user, int leaf) {
 /* A tile of the load's own axes, in the order of the instruction's: all of its columns or none. */
 static smg_status early_tile(const early *e, int *out_tile) {
     lowering *l = e->l;
-    const smg_instr *in = &l->body.items[e->at];
+    const smg_instr *in = &l->k->code.items[e->at];
     const smg_tile *dst = &l->k->tiles.items[in->dst];
     smg_axis_set own = lower_leaf_axes(l, e->leaf), columns = 0;
     int axes[SMG_TILE_AXES], count;
@@ -150,9 +150,9 @@ static smg_status move_load(early *e, int place) {
     int number = lower_new_leaf(l, leaf, -1);
     if (number < 0) return SMG_MEMORY;
     smg_expr from = smg_expr_leaf(l->k->exprs, kind, e->leaf), to = smg_expr_leaf(l->k->exprs, kind, number);
-    smg_expr changed = lower_replace(l->k->exprs, l->body.items[e->at].expr, from, to);
+    smg_expr changed = lower_replace(l->k->exprs, l->k->code.items[e->at].expr, from, to);
     if (from == SMG_EXPR_NONE || to == SMG_EXPR_NONE || changed == SMG_EXPR_NONE) return SMG_MEMORY;
-    l->body.items[e->at].expr = changed;
+    l->k->code.items[e->at].expr = changed;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = tile;
     set.expr = from;
@@ -166,14 +166,14 @@ static smg_status move_load(early *e, int place) {
 static smg_status early_loads(lowering *l, loop_range *loop) {
     int product = -1, depth = 0;
     for (int i = loop->begin + 1; i < loop->end; i++) {
-        smg_instr_kind kind = l->body.items[i].kind;
+        smg_instr_kind kind = l->k->code.items[i].kind;
         if (kind == SMG_I_LOOP) depth++;
         if (kind == SMG_I_END) depth--;
         if (depth > 0) continue;
         if (kind == SMG_I_MMA && product < 0) product = i;
         if (kind != SMG_I_SET || product < 0) continue;
         early e = {.l = l, .loop = *loop, .at = i, .leaf = -1};
-        smg_expr_leaves(l->k->exprs, l->body.items[i].expr, find_load, &e);
+        smg_expr_leaves(l->k->exprs, l->k->code.items[i].expr, find_load, &e);
         if (e.leaf < 0) continue;
         SMG_TRY(move_load(&e, product));
         if (e.at == i) continue;
@@ -185,8 +185,9 @@ static smg_status early_loads(lowering *l, loop_range *loop) {
 }
 
 smg_status lower_pipeline(lowering *l) {
-    for (int i = 0; i < l->body.count; i++) {
-        if (l->body.items[i].kind != SMG_I_LOOP) continue;
+    if (l->s->ahead == 0) return SMG_OK;
+    for (int i = 0; i < l->k->code.count; i++) {
+        if (l->k->code.items[i].kind != SMG_I_LOOP) continue;
         loop_range loop = {.begin = i, .end = end_of(l, i)};
         SMG_TRY(pipeline_loop(l, &loop));
         SMG_TRY(early_loads(l, &loop));

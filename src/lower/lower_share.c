@@ -13,7 +13,7 @@ typedef struct candidate {
 
 typedef struct sharing {
     lowering *l;
-    int from;
+    lower_stretch *stretch;
     int expr_count;
     int *uses; /* per expression: instructions that contain it */
     int *first;
@@ -67,8 +67,8 @@ static smg_status count_uses(sharing *s) {
         s->columns == NULL) {
         return SMG_MEMORY;
     }
-    for (int i = s->from; i < l->body.count; i++) {
-        const smg_instr *in = &l->body.items[i];
+    for (int i = s->stretch->from; i < s->stretch->to; i++) {
+        const smg_instr *in = &l->k->code.items[i];
         if (!shares(in)) continue;
         memset(s->mark, 0, n * sizeof(bool));
         visit(s, in->expr, i, lower_columns(l, instr_axes(s, in)));
@@ -108,7 +108,7 @@ static void check_writes(void *user, int leaf) {
     const smg_kleaf *f = &w->l->k->leaves.items[leaf];
     if (f->what != SMG_KLEAF_TILE) return;
     for (int i = w->from; i < w->to; i++) {
-        if (w->l->body.items[i].dst == f->index) w->stable = false;
+        if (w->l->k->code.items[i].dst == f->index) w->stable = false;
     }
 }
 
@@ -167,6 +167,7 @@ static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
     set.dst = *out_tile;
     set.expr = c->expr;
     set.note = "shared";
+    s->stretch->to++;
     return lower_insert(l, c->first, set);
 }
 
@@ -179,8 +180,8 @@ static smg_status share_one(sharing *s, const candidate *c) {
     int id = lower_new_leaf(l, leaf, -1);
     if (id < 0) return SMG_MEMORY;
     smg_expr with = smg_expr_leaf(l->k->exprs, leaf.kind, id);
-    for (int i = c->first + 1; i < l->body.count; i++) {
-        smg_instr *in = &l->body.items[i];
+    for (int i = c->first + 1; i < s->stretch->to; i++) {
+        smg_instr *in = &l->k->code.items[i];
         if (!shares(in)) continue;
         in->expr = lower_replace(l->k->exprs, in->expr, c->expr, with);
         if (in->expr == SMG_EXPR_NONE) return SMG_MEMORY;
@@ -188,13 +189,18 @@ static smg_status share_one(sharing *s, const candidate *c) {
     return SMG_OK;
 }
 
-smg_status lower_share(lowering *l, int from) {
+static smg_status share_stretch(lowering *l, lower_stretch *stretch) {
     for (int round = 0; round < 32 && l->refused == NULL; round++) {
-        sharing s = {.l = l, .from = from};
+        sharing s = {.l = l, .stretch = stretch};
         candidate c;
         SMG_TRY(count_uses(&s));
         if (!pick(&s, &c)) return SMG_OK;
         SMG_TRY(share_one(&s, &c));
     }
+    return SMG_OK;
+}
+
+smg_status lower_share(lowering *l) {
+    for (lower_stretch s = LOWER_NO_STRETCH; lower_next_stretch(l, &s);) SMG_TRY(share_stretch(l, &s));
     return SMG_OK;
 }

@@ -24,6 +24,7 @@ int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence w
                        .kind = kind,
                        .residence = where,
                        .axis_count = axis_count,
+                       .layout = -1,
                        .pad = pad};
     if (tile->name == NULL) return -1;
     for (int i = 0; i < axis_count; i++) tile->axis[i] = axes[i];

@@ -26,6 +26,7 @@ typedef struct smg_plan_options {
     int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
     bool unfused;           /* every non-view node its own kernel (the yardstick) */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
+    bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
 } smg_plan_options;
 
@@ -39,13 +40,20 @@ typedef struct smg_price {
     int64_t operations; /* code of a lane after unrolling */
 } smg_price;
 
+/* The program of a step after one pass of lowering. */
+typedef struct smg_lowered {
+    int pass; /* of smg_lower_pass_get */
+    const char *text;
+} smg_lowered;
+
 typedef struct smg_pstep {
     const char *name;
     smg_kernel *kernel;
     int node_count;
     const smg_node_id *nodes;
     smg_price price;
-    const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    const char *because;            /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;
 
 typedef struct smg_plan {

@@ -109,7 +109,8 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
         return SMG_OK;
     }
     *out = (lowered){.key = key};
-    SMG_TRY(smg_kernel_lower(s, t->scratch, "try", NULL, &out->kernel, &out->refused));
+    const smg_lower_options options = {.name = "try"};
+    SMG_TRY(smg_kernel_lower(s, &options, t->scratch, &out->kernel, &out->refused));
     if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
     return SMG_OK;
 }
@@ -285,6 +286,30 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     return smg_map_set(p->cache, &key, sizeof(key), s);
 }
 
+typedef struct pass_keeper {
+    planner *p;
+    smg_pstep *step;
+} pass_keeper;
+
+static smg_status keep_pass(void *user, int pass, const smg_kernel *k) {
+    const pass_keeper *keeper = user;
+    smg_arena *arena = keeper->p->arena;
+    smg_pstep *step = keeper->step;
+    smg_text text;
+    smg_text_init(&text, keeper->p->ctx);
+    smg_kernel_print(k, &text);
+    const char *before = step->lowered.count > 0 ? step->lowered.items[step->lowered.count - 1].text : "";
+    smg_status status = smg_text_status(&text);
+    if (status == SMG_OK && strcmp(smg_text_cstr(&text), before) != 0) {
+        smg_lowered *slot = SMG_ARRAY_PUSH(arena, &step->lowered);
+        const char *kept = smg_arena_string(arena, smg_text_cstr(&text));
+        if (slot != NULL) *slot = (smg_lowered){.pass = pass, .text = kept};
+        if (slot == NULL || kept == NULL) status = SMG_MEMORY;
+    }
+    smg_text_free(&text);
+    return status;
+}
+
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
     smg_node_id members[PLAN_MAX_MEMBERS], *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
     const char *refused;
@@ -299,14 +324,20 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     schedule.space = space;
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);
-    SMG_TRY(smg_kernel_lower(&schedule, p->arena, out_step->name, why, &out_step->kernel, &refused));
+    pass_keeper keeper = {.p = p, .step = out_step};
+    const smg_lower_options options = {.name = out_step->name,
+                                       .target = p->target,
+                                       .why = why,
+                                       .verify = true,
+                                       .after = p->options->keep_passes ? keep_pass : NULL,
+                                       .user = &keeper};
+    SMG_TRY(smg_kernel_lower(&schedule, &options, p->arena, &out_step->kernel, &refused));
     if (out_step->kernel == NULL) {
         return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,
                         refused);
     }
-    smg_kernel_unroll(out_step->kernel, p->target);
     out_step->nodes = nodes;
     out_step->node_count = to - from;
     out_step->price = s->price;
-    return smg_kernel_verify(p->ctx, out_step->kernel);
+    return SMG_OK;
 }

@@ -109,7 +109,8 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     smg_arena *arena;
     check_result r = {0};
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
-    smg_status status = smg_kernel_lower(s, arena, "every", NULL, &kernel, &refused);
+    const smg_lower_options options = {.name = "every", .target = target, .verify = true};
+    smg_status status = smg_kernel_lower(s, &options, arena, &kernel, &refused);
     t->schedules++;
     if (status == SMG_OK && kernel != NULL && fits(kernel, target)) {
         t->lowered++;

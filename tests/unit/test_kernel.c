@@ -375,7 +375,7 @@ static void test_broken_text(void **state) {
                       "an expression");
     assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = load(0)\n",
                       "0 is outside [0, -1]");
-    assert_unreadable("kernel x\ntile t float register []\n", "expected layout");
+    assert_unreadable("kernel x\ntile t float register [] lay\n", "expected the end of the line");
     assert_unreadable("kernel x\ntile t float register [] layout 0\n", "0 is outside [0, -1]");
     assert_unreadable("kernel x\nlayout 1 = []\n", "1 is outside [0, 0]");
     assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*3\n", "a power of two");

@@ -59,7 +59,8 @@ static void finish(fixture *f) {
 static smg_kernel *lower(const fixture *f, int schedule) {
     smg_kernel *k;
     const char *refused;
-    assert_int_equal(smg_kernel_lower(&f->schedules.items.items[schedule], f->arena, "k", NULL, &k, &refused), SMG_OK);
+    const smg_lower_options options = {.name = "k", .verify = true};
+    assert_int_equal(smg_kernel_lower(&f->schedules.items.items[schedule], &options, f->arena, &k, &refused), SMG_OK);
     return k;
 }
 
@@ -247,6 +248,66 @@ static void retiling_lays_out_anew(void **state) {
     finish(&f);
 }
 
+/* ---- passes ------------------------------------------------------------------------------------------ */
+
+typedef struct pass_log {
+    fixture *f;
+    int count;
+    bool laid; /* the program has layouts */
+} pass_log;
+
+/* Every pass leaves a program that prints and reads again; layouts come once and stay. */
+static smg_status look(void *user, int pass, const smg_kernel *k) {
+    pass_log *log = user;
+    smg_kernel *again;
+    smg_text text, second;
+    assert_int_equal(pass, log->count++);
+    smg_text_init(&text, log->f->ctx);
+    smg_text_init(&second, log->f->ctx);
+    smg_kernel_print(k, &text);
+    if (smg_kernel_parse(log->f->arena, log->f->g->sizes, smg_text_cstr(&text), &again) != SMG_OK)
+        fail_msg("%s", smg_context_error(log->f->ctx));
+    smg_kernel_print(again, &second);
+    assert_string_equal(smg_text_cstr(&text), smg_text_cstr(&second));
+    smg_text_free(&text);
+    smg_text_free(&second);
+    bool laid = smg_kernel_laid_out(k);
+    assert_true(laid || !log->laid);
+    log->laid = laid;
+    return SMG_OK;
+}
+
+static smg_status stop(void *user, int pass, const smg_kernel *k) {
+    const pass_log *log = user;
+    (void)k;
+    return pass < 2 ? SMG_OK : smg_fail(log->f->ctx, SMG_INVALID, "seen enough");
+}
+
+static void every_pass_leaves_a_program(void **state) {
+    (void)state;
+    fixture f;
+    smg_kernel *k;
+    const char *refused;
+    start(&f, "docs/attention.smg", NULL, "h200");
+    pass_log log = {.f = &f};
+    smg_lower_options options = {.name = "k", .verify = true, .after = look, .user = &log};
+    int lowered = 0;
+    for (int s = 0; s < f.schedules.items.count; s += 97) {
+        log.count = 0;
+        log.laid = false;
+        assert_int_equal(smg_kernel_lower(&f.schedules.items.items[s], &options, f.arena, &k, &refused), SMG_OK);
+        if (k == NULL) continue;
+        assert_int_equal(log.count, smg_lower_pass_count());
+        assert_true(log.laid);
+        lowered++;
+    }
+    assert_true(lowered > 0);
+    options.after = stop;
+    assert_int_equal(smg_kernel_lower(&f.schedules.items.items[0], &options, f.arena, &k, &refused), SMG_INVALID);
+    assert_string_equal(smg_context_error(f.ctx), "seen enough");
+    finish(&f);
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------ */
 
 /* One operand lies turned, so that no two of its eight axes are one: a maximum over seven of them at once. */
@@ -267,7 +328,8 @@ static void too_many_axes_are_refused(void **state) {
         smg_kernel *k;
         const char *refused;
         smg_schedule *schedule = &f.schedules.items.items[s];
-        assert_int_equal(smg_kernel_lower(schedule, f.arena, "k", NULL, &k, &refused), SMG_OK);
+        const smg_lower_options options = {.name = "k"};
+        assert_int_equal(smg_kernel_lower(schedule, &options, f.arena, &k, &refused), SMG_OK);
         assert_null(k);
         assert_string_equal(refused, "a tile has too many axes");
     }
@@ -284,7 +346,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers), cmocka_unit_test(a_chain_has_two_barriers),
         cmocka_unit_test(a_chain_reuses_memory),      cmocka_unit_test(columns_lie_last_for_runs_of_columns),
-        cmocka_unit_test(retiling_lays_out_anew),     cmocka_unit_test(too_many_axes_are_refused),
+        cmocka_unit_test(retiling_lays_out_anew),     cmocka_unit_test(every_pass_leaves_a_program),
+        cmocka_unit_test(too_many_axes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,8 @@ static const spoilt rows[] = {
     {"subgroups *4 i*4", "subgroups i*4 *4", "register tile 'r' (layout 1) lies in other lanes"},
     {"subgroups l*4 i*4", "subgroups l*2 *2 i*4", "spans 2 of the 4 elements of axis 'l'"},
     {"register [i] layout 1\ntile p", "register [i] layout 2\ntile p", "has axis 'k', which that has not"},
+    {"register [i] layout 1\ntile p", "register [i]\ntile p", "r has layout -1 of 6"},
+    {"r = max over [l] layout 3", "r = max over [l]", "the instruction has layout -1 of 6"},
     {"r = max over [l] layout 3", "r = max over [l] layout 0", "spans 1 of the 4 elements of axis 'l'"},
     {"subgroups l*4 i*4", "subgroups i*4 l*4", "register tile 'r' (layout 1) lies in other lanes"},
     {"k*4 subgroups j*4 i*4", "subgroups j*4 k*4", "no bit of a layout sets some coordinate bit of an axis"},
@@ -309,10 +311,56 @@ static void test_memory(void **state) {
     }
 }
 
+/* ---- before layouts ---------------------------------------------------------------------------------- */
+
+/* Lines that declare layouts go, and every mention of one. */
+static void without_layouts(const char *text, char *out) {
+    while (*text != '\0') {
+        bool line = strncmp(text, "layout ", 7) == 0 && text[-1] == '\n';
+        if (line) {
+            text = strchr(text, '\n') + 1;
+        } else if (strncmp(text, " layout ", 8) == 0) {
+            text += 9;
+        } else {
+            *out++ = *text++;
+        }
+    }
+    *out = '\0';
+}
+
+/* What lowering has before it chooses layouts is a program: the same rules but those of lanes, its text is read again,
+ * and nothing that has lanes takes it. */
+static void test_no_layouts(void **state) {
+    (void)state;
+    bench b;
+    char text[sizeof good];
+    without_layouts(good, text);
+    bench_open(&b, text);
+    assert_verdict(&b, "without layouts", "");
+    smg_text printed;
+    smg_text_init(&printed, b.ctx);
+    smg_kernel_print(b.k, &printed);
+    assert_null(strstr(smg_text_cstr(&printed), "layout"));
+    smg_kernel *again;
+    assert_int_equal(smg_kernel_parse(b.arena, b.sizes, smg_text_cstr(&printed), &again), SMG_OK);
+    smg_text_free(&printed);
+    smg_karray none[1] = {{NULL, 0}};
+    assert_int_equal(smg_kernel_interpret_lanes(b.ctx, b.k, b.symbols, none, true), SMG_INTERNAL);
+    assert_string_equal(smg_context_error(b.ctx), "kernel 'good' has no layouts, so its lanes hold nothing");
+    bench_close(&b);
+    char *barrier = strstr(text, "    barrier\n");
+    assert_non_null(barrier);
+    memmove(barrier, barrier + 12, strlen(barrier + 12) + 1);
+    bench_open(&b, text);
+    assert_verdict(&b, "without a barrier", "shared tile 'sa' is read without a barrier after its last write");
+    bench_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),   cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_views),      cmocka_unit_test(test_good),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices),    cmocka_unit_test(test_owners), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_no_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,157 @@
+/* The program's structure: axes, passes, then the program in order. Staged-once operands first; one loop
+ * per pass with the folds of that pass; what is final after a pass behind its loop; results that do not
+ * vary at the end. */
+#include "lower/lower_internal.h"
+
+static smg_status make_axes(lowering *l) {
+    for (int a = 0; a < l->space->axes.count; a++) {
+        smg_kaxis *axis = SMG_ARRAY_PUSH(l->arena, &l->k->axes);
+        if (axis == NULL) return SMG_MEMORY;
+        *axis = (smg_kaxis){.name = l->space->axes.items[a].name,
+                            .extent = l->space->axes.items[a].extent,
+                            .tile = l->s->tile[a],
+                            .grid = (l->s->grid & SMG_AXIS_BIT(a)) != 0};
+        if (!axis->grid) continue;
+        int *slot = SMG_ARRAY_PUSH(l->arena, &l->k->grid);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = a;
+    }
+    return SMG_OK;
+}
+
+typedef struct need {
+    lowering *l;
+    bool *wanted;
+} need;
+
+static void want_leaf(void *user, int leaf) {
+    need *n = user;
+    int owner = n->l->leaf_node.items[leaf];
+    if (owner < 0 || n->wanted[owner] || !n->l->node[owner].varies) return;
+    n->wanted[owner] = true;
+    lower_leaves(n->l, n->l->node[owner].core, want_leaf, n);
+    if (n->l->node[owner].right != SMG_EXPR_NONE) {
+        lower_leaves(n->l, n->l->node[owner].right, want_leaf, n);
+    }
+}
+
+static bool material(const lowering *l, int i) {
+    return l->node[i].core != SMG_EXPR_NONE;
+}
+
+typedef struct latest {
+    const lowering *l;
+    int pass;
+} latest;
+
+static void latest_leaf(void *user, int leaf) {
+    latest *f = user;
+    int owner = f->l->leaf_node.items[leaf];
+    if (owner < 0) return;
+    const lnode *n = &f->l->node[owner];
+    int pass = n->varies ? n->pass : n->pass + 1;
+    if (pass > f->pass) f->pass = pass;
+}
+
+/* The pass in which a result that varies along the temporal axis can be stored. */
+static smg_status store_pass(lowering *l, int i, int *out_pass) {
+    smg_expr value;
+    latest f = {.l = l, .pass = 0};
+    SMG_TRY(lower_value(l, i, &value));
+    if (l->refused != NULL) return SMG_OK;
+    lower_leaves(l, value, latest_leaf, &f);
+    *out_pass = f.pass;
+    return SMG_OK;
+}
+
+static bool stores_varying(const lowering *l, int i) {
+    const smg_snode *n = &l->space->nodes.items[i];
+    return n->output && l->s->temporal >= 0 && (n->result & SMG_AXIS_BIT(l->s->temporal));
+}
+
+/* One loop over the temporal axis: products that the pass needs, running folds, results that vary. */
+static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
+    int count = l->space->nodes.count;
+    need n = {.l = l, .wanted = SMG_ARENA_ARRAY(l->arena, bool, (size_t)count + 1)};
+    if (n.wanted == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) {
+        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) {
+            SMG_TRY(lower_emit_init(l, i));
+            lower_leaves(l, l->node[i].core, want_leaf, &n);
+        }
+        if (stores_varying(l, i) && store_in[i] == pass) {
+            smg_expr value;
+            SMG_TRY(lower_value(l, i, &value));
+            lower_leaves(l, value, want_leaf, &n);
+        }
+    }
+    smg_instr *loop = lower_emit(l, SMG_I_LOOP);
+    if (loop == NULL) return SMG_MEMORY;
+    loop->axis_count = 1;
+    loop->axes[0] = l->s->temporal;
+    loop->note = smg_arena_format(l->arena, "pass %d", pass);
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) SMG_TRY(lower_emit_fold(l, i, true));
+        if (material(l, i) && l->node[i].varies && n.wanted[i]) SMG_TRY(lower_emit_fold(l, i, false));
+        if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
+    }
+    return lower_emit(l, SMG_I_END) != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+/* Folds that neither run nor vary and are final after `pass`. */
+static smg_status emit_between(lowering *l, int pass) {
+    for (int i = 0; i < l->space->nodes.count && l->refused == NULL; i++) {
+        const lnode *n = &l->node[i];
+        if (material(l, i) && !n->running && !n->varies && n->pass == pass) SMG_TRY(lower_emit_fold(l, i, false));
+    }
+    return SMG_OK;
+}
+
+static smg_status emit_program(lowering *l) {
+    int count = l->space->nodes.count;
+    int *store_in = SMG_ARENA_ARRAY(l->arena, int, (size_t)count + 1);
+    if (store_in == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (!stores_varying(l, i)) continue;
+        SMG_TRY(store_pass(l, i, &store_in[i]));
+        if (store_in[i] + 1 > l->passes) l->passes = store_in[i] + 1;
+    }
+    if (l->passes > 0) SMG_TRY(emit_between(l, LOWER_BEFORE));
+    for (int pass = 0; pass < l->passes && l->refused == NULL; pass++) {
+        SMG_TRY(emit_pass(l, pass, store_in));
+        if (pass + 1 < l->passes) SMG_TRY(emit_between(l, pass));
+    }
+    int last = l->passes - 1;
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        const lnode *n = &l->node[i];
+        if (material(l, i) && !n->running && !n->varies && n->pass == last) SMG_TRY(lower_emit_fold(l, i, false));
+    }
+    for (int i = 0; i < count && l->refused == NULL; i++) {
+        if (l->space->nodes.items[i].output && !stores_varying(l, i)) SMG_TRY(lower_emit_store(l, i));
+    }
+    return SMG_OK;
+}
+
+/* Does a loop over the temporal axis begin or end here? `depth`: loops inside of it that are open. */
+static bool parts_stretches(const lowering *l, int at, int *depth) {
+    const smg_instr *in = &l->k->code.items[at];
+    if (in->kind == SMG_I_LOOP && in->axes[0] == l->s->temporal) return true;
+    if (in->kind == SMG_I_END && *depth == 0) return true;
+    *depth += (in->kind == SMG_I_LOOP) - (in->kind == SMG_I_END);
+    return false;
+}
+
+bool lower_next_stretch(const lowering *l, lower_stretch *s) {
+    int depth = 0;
+    s->from = s->to + 1;
+    if (s->from > l->k->code.count) return false;
+    for (s->to = s->from; s->to < l->k->code.count; s->to++)
+        if (parts_stretches(l, s->to, &depth)) break;
+    return true;
+}
+
+smg_status lower_structure(lowering *l) {
+    SMG_TRY(make_axes(l));
+    SMG_TRY(lower_plan_passes(l));
+    return l->refused == NULL ? emit_program(l) : SMG_OK;
+}
