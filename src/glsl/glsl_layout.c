@@ -157,11 +157,6 @@ const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_l
 
 /* ---- copies ----------------------------------------------------------------------------------------- */
 
-static uint32_t replicas(const smg_layout *layout) {
-    static const int nothing = -1;
-    return smg_layout_local_mask(layout, &nothing, 1);
-}
-
 /* The uppermost of them, which differ by whole blocks of lanes. */
 static uint32_t upper_replicas(const glsl_writer *w, uint32_t mask) {
     uint32_t upper = 0;
@@ -174,16 +169,16 @@ static const char *first_of(glsl_writer *w, uint32_t mask) {
 }
 
 const char *glsl_once(glsl_writer *w, const glsl_iter *it) {
-    return first_of(w, replicas(&it->layout));
+    return first_of(w, smg_layout_replicas(&it->layout));
 }
 
 const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it) {
-    uint32_t all = replicas(&it->layout);
+    uint32_t all = smg_layout_replicas(&it->layout);
     return first_of(w, all & ~upper_replicas(w, all));
 }
 
 const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i) {
-    uint32_t upper = upper_replicas(w, replicas(&it->layout));
+    uint32_t upper = upper_replicas(w, smg_layout_replicas(&it->layout));
     if (upper == 0) return NULL;
     int block = (int)(upper & (~upper + 1)), copies = w->k->lanes / block;
     if (it->outer_registers == 1 || it->outer_registers % copies != 0) return first_of(w, upper);

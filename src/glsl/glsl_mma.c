@@ -191,6 +191,10 @@ static void join_lanes(glsl_writer *w, const smg_instr *instr) {
 void glsl_join(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *tile = &k->tiles.items[instr->dst];
+    if (!smg_kernel_joins_products(k, instr)) {
+        glsl_join_parts(w, instr);
+        return;
+    }
     if (smg_kernel_joins_in_subgroup(k, instr)) {
         join_lanes(w, instr);
         return;

@@ -217,6 +217,7 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr);
 void glsl_reduce_lanes(glsl_writer *w, smg_combine combine, const char *name, uint32_t mask);
 void glsl_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_join(glsl_writer *w, const smg_instr *instr);
+void glsl_join_parts(glsl_writer *w, const smg_instr *instr); /* of what REDUCE folded apart */
 void glsl_code(glsl_writer *w);
 
 #endif

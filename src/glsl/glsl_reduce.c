@@ -99,6 +99,7 @@ static void reduce_tree(glsl_writer *w, smg_combine combine, smg_kind kind, uint
     GLSL_LINE(w, "acc = %s;", scratch_word(w, kind, GLSL_STRING(w, "local & ~%u", mask)));
 }
 
+/* acc of all lanes that hold elements along the instruction's axes becomes their combination, in each of them. */
 static void exchange(glsl_writer *w, const smg_instr *instr, smg_kind kind) {
     const smg_layout *layout = smg_kernel_layout(w->k, instr);
     uint32_t mask = smg_layout_local_mask(layout, instr->axes, instr->axis_count);
@@ -139,10 +140,22 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr) {
     glsl_outer_open(w, &it);
     GLSL_LINE(w, "%s acc = %s;", glsl_kind(dst->kind), identity);
     reduce_own(w, &it, instr, identity);
-    exchange(w, instr, dst->kind);
+    if (!instr->apart) exchange(w, instr, dst->kind);
     const char *place = glsl_register_place(w, &it, &w->k->layouts.items[dst->layout]);
     const char *name = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
     GLSL_LINE(w, "%s = %s;", name, instr->accumulate ? combined(w, instr->combine, name, "acc") : "acc");
     glsl_outer_close(w, &it);
     glsl_close(w);
+}
+
+void glsl_join_parts(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    for (int64_t r = 0; r < smg_tile_registers(w->k, dst); r++) {
+        const char *name = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[instr->dst], (long long)r);
+        glsl_open(w, "");
+        GLSL_LINE(w, "%s acc = %s;", glsl_kind(dst->kind), name);
+        exchange(w, instr, dst->kind);
+        GLSL_LINE(w, "%s = acc;", name);
+        glsl_close(w);
+    }
 }

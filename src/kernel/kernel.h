@@ -94,7 +94,8 @@ typedef enum smg_instr_kind {
     SMG_I_SET,    /* dst (register) = expr, for every element owned */
     SMG_I_REDUCE, /* dst (register) = [dst (+)] combine over `axes` of expr. The operand ranges over dst's axes
                        and `axes`, distributed as `layout` says: registers of `axes` are combined in the lane, lanes
-                       and subgroups with each other. Invalid elements of `axes` count as the combine's identity */
+                       and subgroups with each other, or `apart`: each lane keeps what it has folded, until JOIN.
+                       Invalid elements of `axes` count as the combine's identity */
     SMG_I_STAGE,  /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
                        invocations together; elements with an invalid coordinate become 0. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
@@ -109,8 +110,10 @@ typedef enum smg_instr_kind {
                        shared or a view, k and others of dst's axes; in any order (runs along k are read as groups); k
                        spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
                        k to sums of its own, which JOIN adds up */
-    SMG_I_JOIN,   /* dst (register) = the sum of the partial sums of the lanes that share out `axes` in `layout`, in
-                       all of them; after such an MMA and before anything else reads it */
+    SMG_I_JOIN,   /* dst (register) = combine of the parts of the lanes that share out `axes` in `layout`, in all of
+                       them: after such an MMA before anything else reads it, or after REDUCE apart. Until then dst is
+                       in parts: a SET reads the lane's own, and its result is in parts too, where its elements are
+                       in several of those lanes; so does another REDUCE apart */
     SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
                        stored. Elements replicated over lanes are stored once */
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END */
@@ -125,6 +128,7 @@ typedef struct smg_instr {
     smg_expr expr;
     smg_combine combine;
     bool accumulate; /* REDUCE: starts from dst's old value */
+    bool apart;      /* REDUCE: lanes do not exchange what they have folded */
     int unroll;      /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
     int layout;      /* REDUCE, STORE, MMA, JOIN: of kernel->layouts; else -1 */
@@ -191,6 +195,8 @@ int64_t smg_kernel_registers(const smg_kernel *k);
 /* Bytes of scratch that REDUCE needs when it goes over several subgroups: one 4-byte word for each subgroup where it
  * goes over all lanes of one, else for each invocation. 0 when no reduction crosses. */
 int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
+/* Does a JOIN add up sums of products? Else its lanes exchange as those of a REDUCE do. */
+bool smg_kernel_joins_products(const smg_kernel *k, const smg_instr *join);
 /* Are the lanes whose sums a JOIN adds up in one subgroup? Else they go through shared memory: registers of one tile
  * that are exchanged at a time, and the bytes of that exchange; 0 without such a JOIN. */
 bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join);

@@ -106,12 +106,14 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
     case SMG_I_SET:
     case SMG_I_STORE:
     case SMG_I_SPILL: return map_operations(k, in);
-    case SMG_I_REDUCE: return map_operations(k, in) + exchange_operations(k, in);
+    case SMG_I_REDUCE: return map_operations(k, in) + (in->apart ? 0 : exchange_operations(k, in));
     case SMG_I_STAGE:
     case SMG_I_FETCH:
     case SMG_I_PUT: return walk_operations(k, in);
     case SMG_I_MMA: return product_operations(k, in);
-    case SMG_I_JOIN: return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + smg_kernel_product_lanes(k, in);
+    case SMG_I_JOIN:
+        if (!smg_kernel_joins_products(k, in)) return exchange_operations(k, in);
+        return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + smg_kernel_product_lanes(k, in);
     case SMG_I_LOOP:
     case SMG_I_END:
     case SMG_I_BARRIER: break;

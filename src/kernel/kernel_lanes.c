@@ -10,15 +10,10 @@
 
 /* ---- layouts as tables ------------------------------------------------------------------------------ */
 
-static uint32_t copies_of(const smg_layout *layout) {
-    static const int nothing = -1;
-    return smg_layout_local_mask(layout, &nothing, 1);
-}
-
 static smg_status make_places(kernel_machine *m, const smg_layout *layout, lanes_places *p) {
     int64_t registers = smg_layout_registers(layout);
     int lanes = m->k->lanes, subgroup = m->k->subgroup;
-    *p = (lanes_places){.layout = *layout, .axis_count = layout->axis_count, .copies = copies_of(layout)};
+    *p = (lanes_places){.layout = *layout, .axis_count = layout->axis_count, .copies = smg_layout_replicas(layout)};
     if (registers > MOST_PLACES / lanes)
         return smg_fail(m->ctx, SMG_INTERNAL, "kernel '%s': a layout has %lld registers", m->k->name,
                         (long long)registers);

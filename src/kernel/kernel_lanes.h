@@ -68,7 +68,8 @@ typedef struct kernel_lanes {
     lanes_word *word;
     uint32_t epoch[LANES_SCOPES];
     /* the elements at hand */
-    int layout; /* -1: dealt out over all lanes */
+    int layout;            /* -1: dealt out over all lanes */
+    uint32_t apart, parts; /* bits of lanes' numbers: whose parts may be read, and whose have been */
     int lane[KERNEL_BLOCK], reg[KERNEL_BLOCK];
     double *fold; /* REDUCE: by lane and register of the result */
     double *left, *right, *sums;

@@ -85,7 +85,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     kernel_space s = {.elements = 1};
     double out[KERNEL_BLOCK];
     if (!fold_own(m, w, instr, tape)) return;
-    exchange(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
+    if (!instr->apart) exchange(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
     kernel_space_add(k, &s, dst->axis_count, dst->axis);
     lanes_walk walk = kernel_lanes_walk(m, w, &s, dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
@@ -97,6 +97,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
         }
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
     }
+    w->lanes->tile[instr->dst].partial = instr->apart ? mask : 0;
 }
 
 /* ---- products --------------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static void run_join(const kernel_machine *m, kernel_worker *w, const smg_instr 
     lanes_tile *own = &w->lanes->tile[instr->dst];
     uint32_t mask = smg_layout_local_mask(&k->layouts.items[instr->layout], instr->axes, instr->axis_count);
     int registers = m->lanes->places[dst->layout].registers;
-    exchange(k->lanes, mask, registers, SMG_PRIM_ADD, dst->kind, own->value);
+    exchange(k->lanes, mask, registers, smg_combine_prim(instr->combine), dst->kind, own->value);
     for (int64_t i = 0; i < (int64_t)registers * k->lanes; i++)
         own->value[i] = kernel_rounded(m, dst->kind, own->value[i]);
     own->partial &= ~mask;
@@ -198,10 +199,18 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     }
 }
 
+/* Lanes whose parts the instruction may read: where each of its elements is in one of them. */
+static uint32_t apart_of(const kernel_machine *m, const smg_instr *instr) {
+    if (instr->kind == SMG_I_SET) return ~UINT32_C(0);
+    return instr->kind == SMG_I_REDUCE && instr->apart ? ~m->lanes->places[instr->layout].copies : 0;
+}
+
 void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     const kernel_tape *tape = &m->tapes[at];
     smg_residence residence = instr->dst >= 0 ? m->k->tiles.items[instr->dst].residence : SMG_VIEW;
+    w->lanes->apart = apart_of(m, instr);
+    w->lanes->parts = 0;
     switch (instr->kind) {
     case SMG_I_SET:
     case SMG_I_STAGE:
@@ -217,6 +226,8 @@ void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_END: break;
     }
     if (residence != SMG_REGISTER || w->fault.what != KERNEL_FAULT_NONE) return;
-    if (instr->kind == SMG_I_SET || instr->kind == SMG_I_REDUCE) w->lanes->tile[instr->dst].partial = 0;
+    if (instr->kind == SMG_I_SET)
+        w->lanes->tile[instr->dst].partial =
+            w->lanes->parts & m->lanes->places[m->k->tiles.items[instr->dst].layout].copies;
     (void)kernel_lanes_compare(m, w, instr->dst);
 }

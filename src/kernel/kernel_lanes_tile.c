@@ -254,7 +254,9 @@ bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, cons
     const lanes_tile *own = &w->lanes->tile[tile];
     const smg_tile *t = &m->k->tiles.items[tile];
     if (!kernel_lanes_find(m, w, tile, s, n)) return false;
-    if (own->partial != 0) return kernel_lanes_fault(w, "'%s' is read before its partial sums are joined", t->name);
+    if ((own->partial & ~w->lanes->apart) != 0)
+        return kernel_lanes_fault(w, "'%s' is read before its partial sums are joined", t->name);
+    w->lanes->parts |= own->partial;
     for (int i = 0; i < n; i++) {
         if (t->residence == SMG_SHARED) {
             if (!read_word(m, w, tile, s, i, &out[i])) return false;

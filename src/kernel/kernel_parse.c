@@ -253,7 +253,8 @@ static smg_status read_laid(kernel_reader *r, smg_instr *instr) {
     return kernel_read_int(r, 0, r->k->layouts.count - 1, &instr->layout);
 }
 
-static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
+/* TILE = COMBINE over [axes] layout N */
+static smg_status read_folded(kernel_reader *r, smg_instr *instr) {
     const char *word = NULL;
     int combine = 0;
     SMG_TRY(kernel_read_tile(r, &instr->dst));
@@ -262,7 +263,12 @@ static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
     while (combine < SMG_COMBINE_COUNT && strcmp(smg_combine_word((smg_combine)combine), word) != 0) combine++;
     if (combine == SMG_COMBINE_COUNT) return kernel_read_fail(r, "a combine");
     instr->combine = (smg_combine)combine;
-    SMG_TRY(read_laid(r, instr));
+    return read_laid(r, instr);
+}
+
+static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_folded(r, instr));
+    instr->apart = kernel_read_keyword(r, "apart");
     SMG_TRY(kernel_read_word(r, "of"));
     return kernel_read_expr(r, &instr->expr);
 }
@@ -313,7 +319,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_MMA: return read_mma(r, instr);
-    case SMG_I_JOIN: SMG_TRY(kernel_read_tile(r, &instr->dst)); return read_laid(r, instr);
+    case SMG_I_JOIN: return read_folded(r, instr);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_laid(r, instr));

@@ -104,7 +104,8 @@ int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
     int64_t words = 0, whole = k->lanes / k->subgroup;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_REDUCE) continue;
+        bool joins = in->kind == SMG_I_JOIN && !smg_kernel_joins_products(k, in);
+        if (!joins && (in->kind != SMG_I_REDUCE || in->apart)) continue;
         uint32_t mask = smg_layout_local_mask(&k->layouts.items[in->layout], in->axes, in->axis_count);
         uint32_t lanes = (uint32_t)k->subgroup - 1;
         if ((mask & ~lanes) == 0) continue;
@@ -123,6 +124,12 @@ int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
     return registers < most ? registers : most;
 }
 
+bool smg_kernel_joins_products(const smg_kernel *k, const smg_instr *join) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA && k->code.items[i].dst == join->dst) return true;
+    return false;
+}
+
 bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join) {
     return smg_layout_local_mask(&k->layouts.items[join->layout], join->axes, join->axis_count) < (uint32_t)k->subgroup;
 }
@@ -130,8 +137,10 @@ bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join) {
 int64_t smg_kernel_join_bytes(const smg_kernel *k) {
     int64_t most = 0;
     for (int i = 0; i < k->code.count; i++) {
-        if (k->code.items[i].kind != SMG_I_JOIN || smg_kernel_joins_in_subgroup(k, &k->code.items[i])) continue;
-        int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[k->code.items[i].dst]);
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_JOIN || !smg_kernel_joins_products(k, in) || smg_kernel_joins_in_subgroup(k, in))
+            continue;
+        int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[in->dst]);
         if (registers > most) most = registers;
     }
     return most * WORD_BYTES * k->lanes;

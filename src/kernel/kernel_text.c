@@ -330,7 +330,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     case SMG_I_REDUCE:
         smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
         add_over(k, text, instr);
-        smg_text_add(text, " of ");
+        smg_text_add(text, instr->apart ? " apart of " : " of ");
         add_expr(k, text, instr->expr);
         break;
     case SMG_I_STAGE:
@@ -370,7 +370,10 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
         if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
         break;
-    case SMG_I_JOIN: add_over(k, text, instr); break;
+    case SMG_I_JOIN:
+        smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
+        add_over(k, text, instr);
+        break;
     case SMG_I_END:
     case SMG_I_BARRIER: break;
     }

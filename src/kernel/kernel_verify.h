@@ -28,6 +28,8 @@ typedef struct kernel_verifier {
     /* the instruction at hand */
     int at;
     bool staging;
+    uint32_t apart;           /* lanes whose parts it may read: bits of their number */
+    uint32_t parts;           /* lanes whose parts it has read */
     const smg_layout *layout; /* of its elements in lanes; NULL while staging, or without layouts */
     int axis_count;           /* what it ranges over */
     int axes[KERNEL_SPACE_AXES];

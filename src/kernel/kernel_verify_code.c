@@ -25,7 +25,9 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     if (t->residence == SMG_VIEW)
         return KERNEL_WRONG(v, "view '%s' is read by another instruction than a product", t->name);
     if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
-    if (state->partial) return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
+    if ((state->partial & ~v->apart) != 0)
+        return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
+    v->parts |= state->partial;
     if (t->residence != SMG_SHARED) return SMG_OK;
     if (state->written)
         return KERNEL_WRONG(v, "shared tile '%s' is read without a barrier after its last write", t->name);
@@ -102,13 +104,20 @@ static smg_status check_layout(kernel_verifier *v, const smg_instr *instr, const
     return SMG_OK;
 }
 
+/* Lanes that hold what others hold: bits of their number. */
+static uint32_t copies(const kernel_verifier *v) {
+    return v->layout == NULL ? 0 : smg_layout_replicas(v->layout);
+}
+
 static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
     if (smg_kernel_laid_out(v->k)) v->layout = &v->k->layouts.items[dst->layout];
+    v->apart = ~UINT32_C(0);
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
+    v->tiles[instr->dst].partial = v->parts & copies(v);
     return kernel_verify_write_tile(v, instr->dst);
 }
 
@@ -121,6 +130,14 @@ static uint32_t lanes_along(const kernel_verifier *v, const smg_instr *instr) {
 static bool is_run(uint32_t mask) {
     while (mask != 0 && (mask & 1) == 0) mask >>= 1;
     return (mask & (mask + 1)) == 0;
+}
+
+/* What is folded apart goes on in the lanes that it began in. */
+static smg_status check_parts(kernel_verifier *v, const smg_instr *instr, uint32_t lanes) {
+    uint32_t partial = v->tiles[instr->dst].partial;
+    if (instr->apart && partial != 0 && partial != lanes)
+        return KERNEL_WRONG(v, "the parts of '%s' lie in other lanes already", v->k->tiles.items[instr->dst].name);
+    return kernel_verify_read_tile(v, instr->dst);
 }
 
 static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
@@ -136,9 +153,11 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     uint32_t mask = lanes_along(v, instr);
     if (v->k->subgroup > 1 && !is_run(mask / (uint32_t)v->k->subgroup))
         return KERNEL_WRONG(v, "a reduction into '%s' over subgroups that are no run of bits", dst->name);
+    v->apart = instr->apart ? ~copies(v) : 0;
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
-    if (instr->accumulate) SMG_TRY(kernel_verify_read_tile(v, instr->dst));
+    if (instr->accumulate) SMG_TRY(check_parts(v, instr, mask));
+    v->tiles[instr->dst].partial = instr->apart ? mask : 0;
     return kernel_verify_write_tile(v, instr->dst);
 }
 
@@ -274,13 +293,22 @@ static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
-    if (instr->axis_count != 1 || instr->axes[0] < 0 || instr->axes[0] >= v->k->axes.count)
-        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes, not one", dst->name, instr->axis_count);
-    v->axes[v->axis_count++] = instr->axes[0]; /* its loop may be closed */
+    bool products = smg_kernel_joins_products(v->k, instr);
+    if (instr->axis_count < 1 || instr->axis_count > SMG_TILE_AXES || (unsigned)instr->combine >= SMG_COMBINE_COUNT ||
+        (products && (instr->axis_count > 1 || instr->combine != SMG_COMBINE_ADD)))
+        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes by combine %d; products are added up over one",
+                            dst->name, instr->axis_count, (int)instr->combine);
+    for (int i = 0; i < instr->axis_count; i++) { /* their loops may be closed */
+        int axis = instr->axes[i];
+        if (axis < 0 || axis >= v->k->axes.count || has_axis(v->axes, v->axis_count, axis))
+            return KERNEL_WRONG(v, "tile '%s' is joined over axis %d of %d, or over one twice", dst->name, axis,
+                                v->k->axes.count);
+        v->axes[v->axis_count++] = axis;
+    }
     SMG_TRY(check_layout(v, instr, dst));
     uint32_t shares = lanes_along(v, instr);
     if (!smg_kernel_laid_out(v->k)) return SMG_OK;
-    if (!v->tiles[instr->dst].set || shares == 0 || v->tiles[instr->dst].partial != shares)
+    if (!v->tiles[instr->dst].set || v->tiles[instr->dst].partial != shares)
         return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums in those lanes", dst->name);
     v->tiles[instr->dst].partial = 0;
     return SMG_OK;
@@ -349,6 +377,7 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
     v->layout = NULL;
+    v->apart = v->parts = 0;
     v->visit++;
     switch (instr->kind) {
     case SMG_I_SET: return check_set(v, instr);

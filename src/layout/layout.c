@@ -114,6 +114,11 @@ uint32_t smg_layout_local_mask(const smg_layout *layout, const int *axes, int co
     return mask;
 }
 
+uint32_t smg_layout_replicas(const smg_layout *layout) {
+    static const int nothing = -1;
+    return smg_layout_local_mask(layout, &nothing, 1);
+}
+
 int64_t smg_layout_registers_along(const smg_layout *layout, int axis) {
     const smg_layout_axis *a = layout_axis(layout, axis);
     if (a == NULL) return 1;

@@ -77,6 +77,7 @@ int64_t smg_layout_span(const smg_layout *layout, int axis);
 uint32_t smg_layout_mask(const smg_layout *layout, smg_layout_level level, int axis);
 /* Bits of a lane's number in the workgroup (subgroups above lanes) that lie on any of the axes (-1: are replicated). */
 uint32_t smg_layout_local_mask(const smg_layout *layout, const int *axes, int count);
+uint32_t smg_layout_replicas(const smg_layout *layout); /* of one that are replicated */
 /* Registers that differ along the axis; along any of several axes. */
 int64_t smg_layout_registers_along(const smg_layout *layout, int axis);
 int64_t smg_layout_registers_over(const smg_layout *layout, const int *axes, int count);

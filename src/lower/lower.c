@@ -85,6 +85,11 @@ static smg_status start(lowering *l, const char *name) {
     if (l->view_value == NULL || l->space_leaf == NULL) return SMG_MEMORY;
     for (int v = 0; v < l->space->views.count; v++) l->view_value[v] = SMG_EXPR_NONE;
     for (int f = 0; f < l->space->leaves.count; f++) l->space_leaf[f] = SMG_EXPR_NONE;
+    /* A product reads what was folded before it, in other lanes. */
+    l->apart = l->s->temporal >= 0;
+    for (int i = 0; i < l->space->nodes.count; i++)
+        if (!l->space->nodes.items[i].streamed && l->space->nodes.items[i].class_ == SMG_CLASS_CONTRACT)
+            l->apart = false;
     return SMG_OK;
 }
 

@@ -201,16 +201,18 @@ static const smg_instr *product_into(const smg_kernel *k, int tile) {
     return NULL;
 }
 
-static bool is_product(const smg_instr *in) {
-    return in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN;
+/* The product whose layout the instruction shares; NULL. */
+static const smg_instr *product_of(const smg_kernel *k, const smg_instr *in) {
+    return in->kind == SMG_I_MMA ? in : in->kind == SMG_I_JOIN ? product_into(k, in->dst) : NULL;
 }
 
 /* The list of axes that an instruction goes over, without those of a product's contraction. */
 static int instruction_list(distribution *d, const smg_instr *in) {
     int axes[MOST_AXES], count = 0;
     const smg_tile *dst = in->kind == SMG_I_STORE ? NULL : &d->k->tiles.items[in->dst];
+    bool product = product_of(d->k, in) != NULL;
     for (int i = 0; dst != NULL && i < dst->axis_count; i++) axes[count++] = dst->axis[i];
-    for (int i = 0; !is_product(in) && i < in->axis_count; i++) axes[count++] = in->axes[i];
+    for (int i = 0; !product && i < in->axis_count; i++) axes[count++] = in->axes[i];
     return list_of(d, axes, count);
 }
 
@@ -224,7 +226,8 @@ static smg_status collect_lists(distribution *d) {
     }
     for (int i = 0; i < d->k->code.count; i++) {
         smg_instr *in = &d->k->code.items[i];
-        bool laid = is_product(in) || in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
+        bool laid =
+            in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE || in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN;
         in->layout = laid ? instruction_list(d, in) : -1;
         room = room && (!laid || in->layout >= 0);
     }
@@ -243,10 +246,9 @@ static smg_status lay_out(distribution *d) {
     }
     for (int i = 0; i < d->k->code.count; i++) {
         smg_instr *in = &d->k->code.items[i];
-        const smg_instr *product = in->kind == SMG_I_JOIN ? product_into(d->k, in->dst) : in;
+        const smg_instr *product = product_of(d->k, in);
         if (in->layout < 0) continue;
-        if (product == NULL) return smg_fail(smg_arena_context(d->k->arena), SMG_INTERNAL, "a join without a product");
-        in->layout = is_product(in) ? product_number(d, product, in->layout) : number_of(d, in->layout);
+        in->layout = product != NULL ? product_number(d, product, in->layout) : number_of(d, in->layout);
         if (in->layout < 0) return SMG_MEMORY;
     }
     return SMG_OK;

@@ -72,9 +72,22 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
     reduce->expr = ln->core;
     reduce->combine = smg_op_combine(n->op);
     reduce->accumulate = accumulate;
+    reduce->apart = accumulate && l->apart;
     if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, reduce->axes, &reduce->axis_count)) return lower_refuse_axes(l);
     reduce->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
     return reduce->note != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+smg_status lower_emit_join(lowering *l, int node) {
+    const smg_snode *n = &l->space->nodes.items[node];
+    SMG_TRY(prepare_running(l, &l->node[node]));
+    smg_instr *join = lower_emit(l, SMG_I_JOIN);
+    if (join == NULL) return SMG_MEMORY;
+    join->dst = l->node[node].tile;
+    join->combine = smg_op_combine(n->op);
+    if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, join->axes, &join->axis_count)) return lower_refuse_axes(l);
+    join->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
+    return join->note != NULL ? SMG_OK : SMG_MEMORY;
 }
 
 smg_status lower_emit_init(lowering *l, int node) {

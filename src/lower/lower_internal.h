@@ -38,7 +38,8 @@ typedef struct lowering {
     int tile_node_count;
     SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
     int passes;
-    int head; /* instructions at the program's begin that stage once, before everything */
+    bool apart; /* in a loop each lane folds what it has itself; they are joined behind it */
+    int head;   /* instructions at the program's begin that stage once, before everything */
 } lowering;
 
 /* lower_value.c */
@@ -72,6 +73,8 @@ smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of co
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
+/* Behind the loop: what each lane has folded becomes one, by the same updates as from slice to slice. */
+smg_status lower_emit_join(lowering *l, int node);
 smg_status lower_emit_store(lowering *l, int node);
 smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 

@@ -95,7 +95,10 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
         if (material(l, i) && l->node[i].varies && n.wanted[i]) SMG_TRY(lower_emit_fold(l, i, false));
         if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
     }
-    return lower_emit(l, SMG_I_END) != NULL ? SMG_OK : SMG_MEMORY;
+    if (lower_emit(l, SMG_I_END) == NULL) return SMG_MEMORY;
+    for (int i = 0; l->apart && i < count && l->refused == NULL; i++)
+        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) SMG_TRY(lower_emit_join(l, i));
+    return SMG_OK;
 }
 
 /* Folds that neither run nor vary and are final after `pass`. */

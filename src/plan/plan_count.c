@@ -141,11 +141,16 @@ static void count_exchange(walk *w, uint32_t mask, double registers) {
 }
 
 /* What lanes that share a row exchange goes from lane to lane; more than a subgroup's meets in shared memory. */
+static void count_parts(walk *w, const smg_instr *in) {
+    double registers = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]);
+    uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
+    if (mask >= (uint32_t)w->k->subgroup) w->out->barriers += 2.0 * w->trips * registers;
+    count_exchange(w, mask, registers);
+}
+
 static void count_reduce(walk *w, const smg_instr *in) {
     count_map(w, in);
-    uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
-    if (mask >= (uint32_t)w->k->subgroup) w->out->barriers += 2.0 * w->trips;
-    count_exchange(w, mask, (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]));
+    if (!in->apart) count_parts(w, in);
 }
 
 /* ---- slices on their way to shared memory -------------------------------------------------------- */
@@ -308,8 +313,8 @@ static void count_product(walk *w, const smg_instr *in) {
 static void count_join(walk *w, const smg_instr *in) {
     const smg_tile *tile = &w->k->tiles.items[in->dst];
     double registers = (double)smg_tile_registers(w->k, tile);
-    if (smg_kernel_joins_in_subgroup(w->k, in)) {
-        count_exchange(w, smg_layout_local_mask(w->layout, in->axes, in->axis_count), registers);
+    if (!smg_kernel_joins_products(w->k, in) || smg_kernel_joins_in_subgroup(w->k, in)) {
+        count_parts(w, in);
         return;
     }
     double times = ceil(registers / (double)smg_kernel_join_registers(w->k, tile));

@@ -202,7 +202,7 @@ static const char depth[] = "kernel depth\n"
                             "    mma acc += sa * sb over [k] layout 1\n"
                             "    barrier\n"
                             "  end\n"
-                            "  join acc over [k] layout 1\n"
+                            "  join acc = add over [k] layout 1\n"
                             "  store 2 over [i, j] layout 0 = add(acc, 1)\n";
 
 /* Operands where they lie; no barrier. */
@@ -284,6 +284,36 @@ static const char columns[] = "kernel columns\n"
                               "    accumulate sum = add over [r] layout 1 of load(0)\n"
                               "  end\n"
                               "  store 1 over [c] layout 0 = sum\n";
+
+/* The same of exponentials, corrected as their maximum moves: each lane has its own until the end. */
+static const char parts[] = "kernel parts\n"
+                            "lanes 32 subgroup 8\n"
+                            "symbol n\n"
+                            "axis r = n tile 16\n"
+                            "axis c = 6 tile 6\n"
+                            "layout 0 = [c] registers c*2 lanes c*4:2 *2 subgroups *4\n"
+                            "layout 1 = [r, c] registers c*2 r*2:8 lanes c*4:2 r*2 subgroups r*4:2\n"
+                            "buffer x f32 [6*n] value 0\n"
+                            "buffer y f32 [6] value 1 written\n"
+                            "tile most float register [c] layout 0\n"
+                            "tile old float register [c] layout 0\n"
+                            "tile sum float register [c] layout 0\n"
+                            "access 0 = x at [0] r*[6] c*[1]\n"
+                            "access 1 = y at [0] c*[1]\n"
+                            "code\n"
+                            "  set most = -1000\n"
+                            "  set sum = 0\n"
+                            "  loop r\n"
+                            "    set old = most\n"
+                            "    accumulate most = max over [r] layout 1 apart of load(0)\n"
+                            "    set sum = mul(sum, exp(sub(old, most)))\n"
+                            "    accumulate sum = add over [r] layout 1 apart of exp(sub(load(0), most))\n"
+                            "  end\n"
+                            "  set old = most\n"
+                            "  join most = max over [r] layout 1\n"
+                            "  set sum = mul(sum, exp(sub(old, most)))\n"
+                            "  join sum = add over [r] layout 1\n"
+                            "  store 1 over [c] layout 0 = add(log(sum), most)\n";
 
 /* Without subgroups every bit of a lane's number is a subgroup's. */
 static const char tree[] = "kernel tree\n"
@@ -409,6 +439,8 @@ static void test_agrees(void **state) {
     assert_agrees(spill, 11, 0);
     assert_agrees(columns, 37, 0);
     assert_agrees(columns, 1, 0);
+    assert_agrees(parts, 37, 0);
+    assert_agrees(parts, 1, 0);
     assert_agrees(tree, 0, 0);
     assert_agrees(batch, 0, 0);
     assert_agrees(chain, 0, 0);
@@ -533,10 +565,16 @@ static void test_copies(void **state) {
 
 static void test_partial_sums(void **state) {
     (void)state;
-    assert_told_changed(depth, "  join acc over [k] layout 1\n", "", 7, 0,
+    assert_told_changed(depth, "  join acc = add over [k] layout 1\n", "", 7, 0,
                         "kernel 'depth', instruction 8, workgroup 0: 'acc' is read before its partial sums are joined");
-    assert_told_changed(depth, "  join acc over [k] layout 1\n", "  join acc over [k] layout 2\n", 7, 0,
+    assert_told_changed(depth, "  join acc = add over [k] layout 1\n", "  join acc = add over [k] layout 2\n", 7, 0,
                         "kernel 'depth', instruction 9, workgroup 0: 'acc' is read before its partial sums are joined");
+    assert_told_changed(
+        parts, "  join sum = add over [r] layout 1\n", "", 21, 0,
+        "kernel 'parts', instruction 11, workgroup 0: 'sum' is read before its partial sums are joined");
+    assert_told_changed(
+        parts, "apart of exp", "of exp", 21, 0,
+        "kernel 'parts', instruction 6, workgroup 0: 'most' is read before its partial sums are joined");
 }
 
 int main(void) {
