@@ -114,6 +114,9 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_JOIN: glsl_join(w, instr); break;
+    case SMG_I_LEAVE: glsl_leave(w, instr); break;
+    case SMG_I_FOLD: glsl_fold(w, instr); break;
+    case SMG_I_GATHER: glsl_gather(w, instr); break;
     case SMG_I_STORE: glsl_write_store(w, instr); break;
     case SMG_I_LOOP: write_loop(w, instr); break;
     case SMG_I_END: write_end(w, at); break;

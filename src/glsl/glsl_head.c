@@ -146,15 +146,11 @@ static void write_shared(glsl_writer *w, smg_text *out) {
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         int64_t words = smg_kernel_memory_bytes(k, t) / 4;
-        if (tile->residence != SMG_SHARED || words == 0) continue; /* the first tile of a memory stands for all */
+        if (!smg_tile_in_shared(tile) || words == 0) continue; /* the first tile of a memory stands for all */
         bool wide = glsl_tile_wide(k, tile);
         smg_text_addf(out, "shared %s t_%s[%lld];\n", wide ? "vec4" : glsl_kind(tile->kind), w->tile_name[t],
                       (long long)(words / (wide ? 4 : 1)));
     }
-    if (smg_kernel_join_bytes(k) > 0)
-        smg_text_addf(out, "shared float smg_join[%lld];\n", (long long)(smg_kernel_join_bytes(k) / 4));
-    if (w->uses[GLSL_USE_SCRATCH])
-        smg_text_addf(out, "shared uint smg_scratch[%lld];\n", (long long)(smg_kernel_scratch_bytes(k) / 4));
 }
 
 /* The sections of the library whose name is called in `sizes` or the body. */

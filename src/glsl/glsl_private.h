@@ -15,7 +15,6 @@ typedef enum glsl_use {
     GLSL_USE_ARITHMETIC,
     GLSL_USE_CLUSTERED,
     GLSL_USE_F16,
-    GLSL_USE_SCRATCH,
     GLSL_USE_DIAGNOSTICS,
     GLSL_USE_ADDRESSES,
     GLSL_USE_COUNT
@@ -212,12 +211,14 @@ void glsl_fetch(glsl_writer *w, const smg_instr *instr);
 void glsl_put(glsl_writer *w, const smg_instr *instr);
 void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 
-/* glsl_reduce.c, glsl_mma.c, glsl_code.c */
+/* glsl_reduce.c, glsl_exchange.c, glsl_mma.c, glsl_code.c */
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);
-void glsl_reduce_lanes(glsl_writer *w, smg_combine combine, const char *name, uint32_t mask);
+const char *glsl_combined(glsl_writer *w, smg_combine combine, const char *a, const char *b);
 void glsl_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_join(glsl_writer *w, const smg_instr *instr);
-void glsl_join_parts(glsl_writer *w, const smg_instr *instr); /* of what REDUCE folded apart */
+void glsl_leave(glsl_writer *w, const smg_instr *instr);
+void glsl_fold(glsl_writer *w, const smg_instr *instr);
+void glsl_gather(glsl_writer *w, const smg_instr *instr);
 void glsl_code(glsl_writer *w);
 
 #endif

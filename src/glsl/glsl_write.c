@@ -1,5 +1,5 @@
 /* glsl_write.c: the entry. The inside of main is written first; what it turned out to use (sizes,
- * extensions, scratch, diagnostics) then decides the head. */
+ * extensions, diagnostics) then decides the head. */
 #include "glsl_private.h"
 
 void glsl_indent(glsl_writer *w) {

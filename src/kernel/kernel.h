@@ -14,7 +14,8 @@
  * the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its `memory`. A
  * STAGING tile is in registers too, but on its way from global to shared memory: its elements, flattened in its axes'
  * order, are dealt out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its
- * elements stay where an access says (0 where invalid), and only MMA reads it.
+ * elements stay where an access says (0 where invalid), and only MMA reads it. An EXCHANGE tile is words of shared
+ * memory that lanes leave for each other: register by register one for each unit (smg_exchange).
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
@@ -38,7 +39,7 @@ typedef struct smg_kaxis {
     bool grid;    /* cut over workgroups: ceil(extent / tile) of them */
 } smg_kaxis;
 
-typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW } smg_residence;
+typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW, SMG_EXCHANGE } smg_residence;
 
 typedef struct smg_tile {
     const char *name;
@@ -51,6 +52,7 @@ typedef struct smg_tile {
                                 verified, printed and parsed, and has no lanes to run on */
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of an f32 buffer that is not written, without an index */
+    int words;               /* EXCHANGE: how many of 4 bytes */
     int memory; /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
 } smg_tile;
 
@@ -111,9 +113,16 @@ typedef enum smg_instr_kind {
                        spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
                        k to sums of its own, which JOIN adds up */
     SMG_I_JOIN,   /* dst (register) = combine of the parts of the lanes that share out `axes` in `layout`, in all of
-                       them: after such an MMA before anything else reads it, or after REDUCE apart. Until then dst is
-                       in parts: a SET reads the lane's own, and its result is in parts too, where its elements are
-                       in several of those lanes; so does another REDUCE apart */
+                       them, or with a `form` in those of one subgroup: after such an MMA before anything else reads
+                       it, or after REDUCE apart. Until then dst is in parts: a SET reads the lane's own, and its
+                       result is in parts too, where its elements are in several of those lanes; so does another
+                       REDUCE apart */
+    SMG_I_LEAVE,  /* dst (exchange) = parts of registers [first, first + registers) of register tile `a`: what subgroups
+                       have to tell each other about `axes` in `layout`. After JOIN with a form, if lanes share any */
+    SMG_I_FOLD,   /* dst (exchange): of the words that belong together the first one becomes their combine; who left
+                       them share out the registers. Ranges as in the LEAVE before it */
+    SMG_I_GATHER, /* dst (register): the same registers = combine of their words in exchange tile `a`, or `folded`, the
+                       first of each. With the last registers dst is whole again */
     SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
                        stored. Elements replicated over lanes are stored once */
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END */
@@ -121,17 +130,28 @@ typedef enum smg_instr_kind {
     SMG_I_BARRIER /* all shared writes before are seen after */
 } smg_instr_kind;
 
+/* How the lanes of a subgroup join. */
+typedef enum smg_join {
+    SMG_JOIN_OPEN,      /* not decided, and not in one subgroup alone: lowering gives it a form */
+    SMG_JOIN_WHOLE,     /* an operation of all lanes of a subgroup */
+    SMG_JOIN_CLUSTERED, /* of neighbouring lanes */
+    SMG_JOIN_XOR        /* one exchange for each bit of their number */
+} smg_join;
+
 typedef struct smg_instr {
     smg_instr_kind kind;
     int dst;  /* tile; -1 */
     int a, b; /* tiles (MMA, SPILL, PUT), access (STORE) or axis and distance (FETCH); -1 */
     smg_expr expr;
     smg_combine combine;
-    bool accumulate; /* REDUCE: starts from dst's old value */
-    bool apart;      /* REDUCE: lanes do not exchange what they have folded */
-    int unroll;      /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
+    bool accumulate;      /* REDUCE: starts from dst's old value */
+    bool apart;           /* REDUCE: lanes do not exchange what they have folded */
+    smg_join form;        /* JOIN */
+    bool folded;          /* GATHER */
+    int first, registers; /* LEAVE, FOLD, GATHER */
+    int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
-    int layout;      /* REDUCE, STORE, MMA, JOIN: of kernel->layouts; else -1 */
+    int layout;           /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
     int axis_count;
     int axes[SMG_TILE_AXES];
     const char *note; /* why it is there; printed as a comment */
@@ -173,6 +193,8 @@ typedef struct smg_kernel {
 
 /* Does the program say where elements are? Before lowering has chosen layouts nothing has one. */
 bool smg_kernel_laid_out(const smg_kernel *k);
+/* Is `a` a tile that the instruction reads? */
+bool smg_instr_reads_a(const smg_instr *instr);
 /* Where an instruction's elements are: its own layout, or that of the register tile that it goes over. NULL for those
  * that go over no register tile. */
 const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr);
@@ -183,8 +205,9 @@ int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_a
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
+bool smg_tile_in_shared(const smg_tile *tile);                            /* SHARED or EXCHANGE */
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
-int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* tiles + the scratch of wide reductions */
+int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* of all tiles */
 /* The shared memory that tile `t` lies on: bytes of its largest tile; 0 for all but the first tile of a memory. */
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t);
 /* Runs of `axis` in a shared tile can be read as groups of four. */
@@ -192,21 +215,33 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis);
 /* The most that a lane needs at once: tiles whose value somebody still reads, and the factors of the product that is
  * under way (kernel_live.c). Addresses and what the driver reads ahead come on top. */
 int64_t smg_kernel_registers(const smg_kernel *k);
-/* Bytes of scratch that REDUCE needs when it goes over several subgroups: one 4-byte word for each subgroup where it
- * goes over all lanes of one, else for each invocation. 0 when no reduction crosses. */
-int64_t smg_kernel_scratch_bytes(const smg_kernel *k);
-/* Does a JOIN add up sums of products? Else its lanes exchange as those of a REDUCE do. */
-bool smg_kernel_joins_products(const smg_kernel *k, const smg_instr *join);
-/* Are the lanes whose sums a JOIN adds up in one subgroup? Else they go through shared memory: registers of one tile
- * that are exchanged at a time, and the bytes of that exchange; 0 without such a JOIN. */
-bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join);
-int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile);
-int64_t smg_kernel_join_bytes(const smg_kernel *k);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
+
+/* A program of its own with the same expressions and sizes, to be changed without the other (kernel_copy.c). */
+smg_status smg_kernel_copy(const smg_kernel *k, smg_arena *arena, smg_kernel **out_copy);
+
+/* ---- exchanges between lanes (kernel_exchange.c) ---------------------------------------------------- */
+
+/* Who holds parts of one value. A unit leaves one word for each register: a lane, or a subgroup whose lanes hold the
+ * same. */
+typedef struct smg_exchange {
+    uint32_t joined; /* bits of a lane's number: parts in one subgroup, JOIN's */
+    int width;       /* lanes of a unit */
+    int units;
+    uint32_t parts;     /* bits of a unit's number: those that differ in them hold parts of one value */
+    uint32_t others;    /* the same, and lanes that hold copies: unit & ~others is the first */
+    int64_t part_count; /* units that hold parts of one value */
+} smg_exchange;
+/* Of JOIN, LEAVE, FOLD, GATHER, and of a REDUCE or MMA whose parts are to be joined. */
+smg_exchange smg_kernel_exchange(const smg_kernel *k, const smg_instr *in);
+/* The word of the unit for the reg-th register of a LEAVE. */
+int64_t smg_exchange_word(const smg_exchange *e, int reg, int unit);
+/* The next combination of `bits` behind `part`; 0 behind the last. */
+uint32_t smg_exchange_next(uint32_t bits, uint32_t part);
 
 /* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */
 
@@ -223,6 +258,8 @@ int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product);
 /* Is the inner loop over a lane's registers, or the one over the steps of a walk by all invocations, written out? */
 bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers);
 bool smg_kernel_steps_written(int64_t steps);
+
+const char *smg_join_word(smg_join form); /* "xor" */
 
 /* ---- text, verifier, interpreter ------------------------------------------------------------------ */
 

@@ -52,12 +52,23 @@ static int64_t map_operations(const smg_kernel *k, const smg_instr *in) {
     return at_most_huge(written_elements(k, in), each);
 }
 
-/* Between the lanes that hold what is reduced, for each register of the result. */
-static int64_t exchange_operations(const smg_kernel *k, const smg_instr *in) {
-    int64_t results = smg_tile_registers(k, &k->tiles.items[in->dst]), hops = 0;
-    uint32_t mask = smg_layout_local_mask(&k->layouts.items[in->layout], in->axes, in->axis_count);
-    for (; mask != 0; mask &= mask - 1) hops++;
-    return at_most_huge(results, 2 * hops);
+static int64_t bits_of(uint32_t mask) {
+    int64_t bits = 0;
+    for (; mask != 0; mask &= mask - 1) bits++;
+    return bits;
+}
+
+/* Between the lanes that hold parts, for each register. */
+static int64_t join_operations(const smg_kernel *k, const smg_instr *in) {
+    smg_exchange e = smg_kernel_exchange(k, in);
+    int64_t hops = bits_of(e.joined) + (in->form == SMG_JOIN_OPEN ? bits_of(e.parts) : 0);
+    return at_most_huge(smg_tile_registers(k, &k->tiles.items[in->dst]), 2 * hops);
+}
+
+/* The words of one register are read in a loop where they are many. */
+static int64_t gather_operations(const smg_kernel *k, const smg_instr *in) {
+    int64_t parts = in->folded ? 1 : smg_kernel_exchange(k, in).part_count;
+    return at_most_huge(in->registers, ELEMENT_OPERATIONS + (smg_kernel_steps_written(parts) ? 2 * parts : 2));
 }
 
 static int64_t walk_operations(const smg_kernel *k, const smg_instr *in) {
@@ -106,14 +117,15 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
     case SMG_I_SET:
     case SMG_I_STORE:
     case SMG_I_SPILL: return map_operations(k, in);
-    case SMG_I_REDUCE: return map_operations(k, in) + (in->apart ? 0 : exchange_operations(k, in));
+    case SMG_I_REDUCE: return map_operations(k, in) + (in->apart ? 0 : join_operations(k, in));
     case SMG_I_STAGE:
     case SMG_I_FETCH:
     case SMG_I_PUT: return walk_operations(k, in);
     case SMG_I_MMA: return product_operations(k, in);
-    case SMG_I_JOIN:
-        if (!smg_kernel_joins_products(k, in)) return exchange_operations(k, in);
-        return 2 * smg_tile_registers(k, &k->tiles.items[in->dst]) + smg_kernel_product_lanes(k, in);
+    case SMG_I_JOIN: return join_operations(k, in);
+    case SMG_I_LEAVE: return at_most_huge(in->registers, ELEMENT_OPERATIONS);
+    case SMG_I_FOLD: return ELEMENT_OPERATIONS + 2 * smg_kernel_exchange(k, in).part_count;
+    case SMG_I_GATHER: return gather_operations(k, in);
     case SMG_I_LOOP:
     case SMG_I_END:
     case SMG_I_BARRIER: break;

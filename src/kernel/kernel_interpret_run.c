@@ -189,6 +189,9 @@ static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
     case SMG_I_JOIN: /* a tile is kept once, whole */
+    case SMG_I_LEAVE:
+    case SMG_I_FOLD:
+    case SMG_I_GATHER:
     case SMG_I_BARRIER:
     case SMG_I_LOOP:
     case SMG_I_END: break;

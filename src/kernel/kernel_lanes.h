@@ -98,6 +98,11 @@ bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, cons
 bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out);
 bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
                         const double *value);
+/* A word of an exchange, by its place in shared memory; false after a fault. */
+bool kernel_lanes_read_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
+                            double *out);
+bool kernel_lanes_write_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
+                             double value);
 void kernel_lanes_barrier(kernel_worker *w, lanes_scope scope);
 /* Lanes that hold the same elements of the register tile must agree. */
 bool kernel_lanes_compare(const kernel_machine *m, kernel_worker *w, int tile);
@@ -107,6 +112,14 @@ bool kernel_lanes_fault(kernel_worker *w, const char *format, ...) SMG_PRINTF(2,
 static inline const lanes_beside *kernel_lanes_beside(const kernel_machine *m, int of, int layout) {
     return &m->lanes->beside[of * m->k->layouts.count + layout];
 }
+
+/* ---- exchanges (kernel_lanes_exchange.c) ---- */
+/* Values of lanes that differ in bits of the mask only are combined, in the order of lanes, and given to all. */
+void kernel_lanes_combine(int lanes, uint32_t mask, int registers, smg_prim prim, smg_kind kind, double *value);
+void kernel_lanes_join(const kernel_machine *m, kernel_worker *w, const smg_instr *instr);
+void kernel_lanes_leave(const kernel_machine *m, kernel_worker *w, const smg_instr *instr);
+void kernel_lanes_fold(const kernel_machine *m, kernel_worker *w, const smg_instr *instr);
+void kernel_lanes_gather(const kernel_machine *m, kernel_worker *w, const smg_instr *instr);
 
 /* ---- instructions (kernel_lanes_run.c) ---- */
 void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at);

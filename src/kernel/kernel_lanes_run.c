@@ -1,5 +1,5 @@
 /* The per-lane mode: instructions. Within one instruction lanes exchange values only where the instruction itself is an
- * exchange (REDUCE, JOIN), between the lanes whose bits its layout puts on the axes that go. */
+ * exchange (kernel_lanes_exchange.c), between the lanes whose bits its layout puts on the axes that go. */
 #include "kernel/kernel_lanes.h"
 
 /* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
@@ -61,21 +61,6 @@ static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr 
     return true;
 }
 
-/* Values of lanes that differ in bits of the mask only are combined, in the order of lanes, and given to all. */
-static void exchange(int lanes, uint32_t mask, int registers, smg_prim prim, smg_kind kind, double *value) {
-    for (int lane = 0; lane < lanes; lane++) {
-        if (((uint32_t)lane & mask) != 0) continue;
-        for (int r = 0; r < registers; r++) {
-            double total = value[lane * registers + r];
-            for (uint32_t other = mask & (~mask + 1); other != 0; other = (other - mask) & mask)
-                total = kernel_folded(prim, kind, total, value[(lane | (int)other) * registers + r]);
-            for (uint32_t other = mask; other != 0; other = (other - 1) & mask)
-                value[(lane | (int)other) * registers + r] = total;
-            value[lane * registers + r] = total;
-        }
-    }
-}
-
 static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_kernel *k = m->k;
     const smg_tile *dst = &k->tiles.items[instr->dst];
@@ -85,7 +70,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     kernel_space s = {.elements = 1};
     double out[KERNEL_BLOCK];
     if (!fold_own(m, w, instr, tape)) return;
-    if (!instr->apart) exchange(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
+    if (!instr->apart) kernel_lanes_combine(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
     kernel_space_add(k, &s, dst->axis_count, dst->axis);
     lanes_walk walk = kernel_lanes_walk(m, w, &s, dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
@@ -165,18 +150,6 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     w->lanes->tile[instr->dst].partial |= smg_layout_local_mask(layout, instr->axes, instr->axis_count);
 }
 
-static void run_join(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
-    const smg_kernel *k = m->k;
-    const smg_tile *dst = &k->tiles.items[instr->dst];
-    lanes_tile *own = &w->lanes->tile[instr->dst];
-    uint32_t mask = smg_layout_local_mask(&k->layouts.items[instr->layout], instr->axes, instr->axis_count);
-    int registers = m->lanes->places[dst->layout].registers;
-    exchange(k->lanes, mask, registers, smg_combine_prim(instr->combine), dst->kind, own->value);
-    for (int64_t i = 0; i < (int64_t)registers * k->lanes; i++)
-        own->value[i] = kernel_rounded(m, dst->kind, own->value[i]);
-    own->partial &= ~mask;
-}
-
 /* ---- stores ----------------------------------------------------------------------------------------- */
 
 /* All lanes that hold an element compute it, the first one stores it. */
@@ -219,7 +192,10 @@ void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_PUT:
     case SMG_I_SPILL: run_move(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr, &m->lanes->products[at]); break;
-    case SMG_I_JOIN: run_join(m, w, instr); break;
+    case SMG_I_JOIN: kernel_lanes_join(m, w, instr); break;
+    case SMG_I_LEAVE: kernel_lanes_leave(m, w, instr); break;
+    case SMG_I_FOLD: kernel_lanes_fold(m, w, instr); break;
+    case SMG_I_GATHER: kernel_lanes_gather(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, tape); break;
     case SMG_I_BARRIER: kernel_lanes_barrier(w, LANES_WORKGROUP); break;
     case SMG_I_LOOP:

@@ -108,10 +108,15 @@ static int64_t coordinate(const kernel_worker *w, const kernel_space *s, int axi
     return slot >= 0 ? w->coordinate[slot][i] : 0;
 }
 
-/* "element [2, 5] of 't'". */
+/* "element [2, 5] of 't'"; of an exchange, which has no space, "word 3 of 'x'". */
 static element_name name_of(const kernel_machine *m, const kernel_worker *w, int tile, const kernel_space *s, int i) {
     const smg_tile *t = &m->k->tiles.items[tile];
     element_name name;
+    if (s == NULL) {
+        long long word = (long long)(w->address[i] - m->lanes->first_word[tile]);
+        (void)snprintf(name.text, sizeof name.text, "word %lld of '%.24s'", word, t->name);
+        return name;
+    }
     size_t room = sizeof name.text, at = (size_t)snprintf(name.text, room, "element [");
     for (int a = 0; a < t->axis_count; a++)
         at += (size_t)snprintf(name.text + at, room - at, "%s%lld", a > 0 ? ", " : "",
@@ -246,6 +251,20 @@ static bool write_word(const kernel_machine *m, kernel_worker *w, int tile, cons
     word->tile = tile;
     word->writer = mark_now(w, lane);
     return true;
+}
+
+bool kernel_lanes_read_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
+                            double *out) {
+    w->address[0] = address;
+    w->lanes->lane[0] = lane;
+    return read_word(m, w, tile, NULL, 0, out);
+}
+
+bool kernel_lanes_write_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
+                             double value) {
+    w->address[0] = address;
+    w->lanes->lane[0] = lane;
+    return write_word(m, w, tile, NULL, 0, value);
 }
 
 /* ---- reading and writing ---------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #define MOST_LANES 4096
 #define MOST_PAD 4096
+#define MOST_WORDS (1 << 20) /* of an exchange, and registers of a lane */
 #define MOST_WRITTEN (1 << 20)
 
 /* ---- header ---------------------------------------------------------------------------------------- */
@@ -150,11 +151,17 @@ static smg_status read_tile_line(kernel_reader *r) {
         tile.residence = SMG_STAGING;
     else if (kernel_read_keyword(r, "view"))
         tile.residence = SMG_VIEW;
+    else if (kernel_read_keyword(r, "exchange"))
+        tile.residence = SMG_EXCHANGE;
     else
         SMG_TRY(kernel_read_word(r, "register"));
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
     if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "layout"))
         SMG_TRY(kernel_read_int(r, 0, r->k->layouts.count - 1, &tile.layout));
+    if (tile.residence == SMG_EXCHANGE) {
+        SMG_TRY(kernel_read_word(r, "words"));
+        SMG_TRY(kernel_read_int(r, 1, MOST_WORDS, &tile.words));
+    }
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
     if (tile.residence == SMG_VIEW) {
         SMG_TRY(kernel_read_word(r, "of"));
@@ -253,17 +260,62 @@ static smg_status read_laid(kernel_reader *r, smg_instr *instr) {
     return kernel_read_int(r, 0, r->k->layouts.count - 1, &instr->layout);
 }
 
-/* TILE = COMBINE over [axes] layout N */
-static smg_status read_folded(kernel_reader *r, smg_instr *instr) {
+static smg_status read_combine(kernel_reader *r, smg_instr *instr) {
     const char *word = NULL;
     int combine = 0;
-    SMG_TRY(kernel_read_tile(r, &instr->dst));
-    SMG_TRY(kernel_read_sign(r, "="));
     SMG_TRY(kernel_read_name(r, &word));
     while (combine < SMG_COMBINE_COUNT && strcmp(smg_combine_word((smg_combine)combine), word) != 0) combine++;
     if (combine == SMG_COMBINE_COUNT) return kernel_read_fail(r, "a combine");
     instr->combine = (smg_combine)combine;
+    return SMG_OK;
+}
+
+/* TILE = COMBINE over [axes] layout N */
+static smg_status read_folded(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(read_combine(r, instr));
     return read_laid(r, instr);
+}
+
+static smg_status read_join(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_folded(r, instr));
+    if (!kernel_read_keyword(r, "by")) return SMG_OK;
+    for (int form = SMG_JOIN_WHOLE; form <= SMG_JOIN_XOR; form++) {
+        if (!kernel_read_keyword(r, smg_join_word((smg_join)form))) continue;
+        instr->form = (smg_join)form;
+        return SMG_OK;
+    }
+    return kernel_read_fail(r, "whole, clustered or xor");
+}
+
+/* over [axes] layout N registers A to B */
+static smg_status read_range(kernel_reader *r, smg_instr *instr) {
+    int last = 0;
+    SMG_TRY(read_laid(r, instr));
+    SMG_TRY(kernel_read_word(r, "registers"));
+    SMG_TRY(kernel_read_int(r, 0, MOST_WORDS, &instr->first));
+    SMG_TRY(kernel_read_word(r, "to"));
+    SMG_TRY(kernel_read_int(r, instr->first, MOST_WORDS, &last));
+    instr->registers = last - instr->first + 1;
+    return SMG_OK;
+}
+
+/* TILE = TILE | COMBINE | COMBINE of TILE | first of TILE, and the range */
+static smg_status read_exchange(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(kernel_read_sign(r, "="));
+    if (instr->kind == SMG_I_LEAVE) {
+        SMG_TRY(kernel_read_tile(r, &instr->a));
+        return read_range(r, instr);
+    }
+    instr->folded = instr->kind == SMG_I_GATHER && kernel_read_keyword(r, "first");
+    if (!instr->folded) SMG_TRY(read_combine(r, instr));
+    if (instr->kind == SMG_I_GATHER) {
+        SMG_TRY(kernel_read_word(r, "of"));
+        SMG_TRY(kernel_read_tile(r, &instr->a));
+    }
+    return read_range(r, instr);
 }
 
 static smg_status read_reduce(kernel_reader *r, smg_instr *instr) {
@@ -319,7 +371,10 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_MMA: return read_mma(r, instr);
-    case SMG_I_JOIN: return read_folded(r, instr);
+    case SMG_I_JOIN: return read_join(r, instr);
+    case SMG_I_LEAVE:
+    case SMG_I_FOLD:
+    case SMG_I_GATHER: return read_exchange(r, instr);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_laid(r, instr));
@@ -344,11 +399,11 @@ static smg_status read_instr(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_instr_kind kind;
-    } rows[] = {{"set", SMG_I_SET},        {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE},
-                {"stage", SMG_I_STAGE},    {"fetch", SMG_I_FETCH},   {"put", SMG_I_PUT},
-                {"spill", SMG_I_SPILL},    {"mma", SMG_I_MMA},       {"join", SMG_I_JOIN},
-                {"store", SMG_I_STORE},    {"loop", SMG_I_LOOP},     {"end", SMG_I_END},
-                {"barrier", SMG_I_BARRIER}};
+    } rows[] = {
+        {"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE}, {"stage", SMG_I_STAGE},
+        {"fetch", SMG_I_FETCH}, {"put", SMG_I_PUT},       {"spill", SMG_I_SPILL},       {"mma", SMG_I_MMA},
+        {"join", SMG_I_JOIN},   {"leave", SMG_I_LEAVE},   {"fold", SMG_I_FOLD},         {"gather", SMG_I_GATHER},
+        {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},           {"barrier", SMG_I_BARRIER}};
     smg_instr instr = {.dst = -1, .a = -1, .b = -1, .layout = -1, .expr = SMG_EXPR_NONE};
     size_t row = 0;
     while (row < SMG_COUNT_OF(rows) && !kernel_read_keyword(r, rows[row].word)) row++;

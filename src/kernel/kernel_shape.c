@@ -37,6 +37,11 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
     return k->layouts.count - 1;
 }
 
+bool smg_instr_reads_a(const smg_instr *in) {
+    return in->kind == SMG_I_MMA || in->kind == SMG_I_SPILL || in->kind == SMG_I_PUT || in->kind == SMG_I_LEAVE ||
+           in->kind == SMG_I_GATHER;
+}
+
 bool smg_kernel_laid_out(const smg_kernel *k) {
     return k->layouts.count > 0;
 }
@@ -72,7 +77,12 @@ int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_a
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
+bool smg_tile_in_shared(const smg_tile *tile) {
+    return tile->residence == SMG_SHARED || tile->residence == SMG_EXCHANGE;
+}
+
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->residence == SMG_EXCHANGE) return (int64_t)WORD_BYTES * tile->words;
     if (tile->residence != SMG_SHARED) return 0;
     if (tile->axis_count == 0) return WORD_BYTES;
     int64_t run = k->axes.items[tile->axis[tile->axis_count - 1]].tile;
@@ -82,7 +92,7 @@ int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
 }
 
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {
-    if (k->tiles.items[t].residence != SMG_SHARED) return 0;
+    if (!smg_tile_in_shared(&k->tiles.items[t])) return 0;
     int64_t most = smg_tile_shared_bytes(k, &k->tiles.items[t]);
     int memory = k->tiles.items[t].memory;
     for (int i = 0; memory > 0 && i < k->tiles.count; i++) {
@@ -100,54 +110,8 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis) {
     return run % 4 == 0 && (run + tile->pad) % 4 == 0;
 }
 
-int64_t smg_kernel_scratch_bytes(const smg_kernel *k) {
-    int64_t words = 0, whole = k->lanes / k->subgroup;
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        bool joins = in->kind == SMG_I_JOIN && !smg_kernel_joins_products(k, in);
-        if (!joins && (in->kind != SMG_I_REDUCE || in->apart)) continue;
-        uint32_t mask = smg_layout_local_mask(&k->layouts.items[in->layout], in->axes, in->axis_count);
-        uint32_t lanes = (uint32_t)k->subgroup - 1;
-        if ((mask & ~lanes) == 0) continue;
-        int64_t need = k->subgroup > 1 && (mask & lanes) == lanes ? whole : k->lanes;
-        if (need > words) words = need;
-    }
-    return WORD_BYTES * words;
-}
-
-#define JOIN_BYTES 16384
-
-int64_t smg_kernel_join_registers(const smg_kernel *k, const smg_tile *tile) {
-    int64_t registers = smg_tile_registers(k, tile);
-    int64_t most = JOIN_BYTES / (WORD_BYTES * (int64_t)k->lanes);
-    if (most < 1) most = 1;
-    return registers < most ? registers : most;
-}
-
-bool smg_kernel_joins_products(const smg_kernel *k, const smg_instr *join) {
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_MMA && k->code.items[i].dst == join->dst) return true;
-    return false;
-}
-
-bool smg_kernel_joins_in_subgroup(const smg_kernel *k, const smg_instr *join) {
-    return smg_layout_local_mask(&k->layouts.items[join->layout], join->axes, join->axis_count) < (uint32_t)k->subgroup;
-}
-
-int64_t smg_kernel_join_bytes(const smg_kernel *k) {
-    int64_t most = 0;
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_JOIN || !smg_kernel_joins_products(k, in) || smg_kernel_joins_in_subgroup(k, in))
-            continue;
-        int64_t registers = smg_kernel_join_registers(k, &k->tiles.items[in->dst]);
-        if (registers > most) most = registers;
-    }
-    return most * WORD_BYTES * k->lanes;
-}
-
 int64_t smg_kernel_shared_bytes(const smg_kernel *k) {
-    int64_t bytes = smg_kernel_scratch_bytes(k) + smg_kernel_join_bytes(k);
+    int64_t bytes = 0;
     for (int i = 0; i < k->tiles.count; i++) bytes += smg_kernel_memory_bytes(k, i);
     return bytes;
 }

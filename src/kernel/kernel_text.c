@@ -242,12 +242,14 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         smg_text_add(text, "tile ");
         add_tile(k, text, i);
         smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
-                      tile->residence == SMG_SHARED    ? "shared"
-                      : tile->residence == SMG_STAGING ? "staging"
-                      : tile->residence == SMG_VIEW    ? "view"
-                                                       : "register");
+                      tile->residence == SMG_SHARED     ? "shared"
+                      : tile->residence == SMG_STAGING  ? "staging"
+                      : tile->residence == SMG_VIEW     ? "view"
+                      : tile->residence == SMG_EXCHANGE ? "exchange"
+                                                        : "register");
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->residence == SMG_REGISTER && tile->layout >= 0) smg_text_addf(text, " layout %d", tile->layout);
+        if (tile->residence == SMG_EXCHANGE) smg_text_addf(text, " words %d", tile->words);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
@@ -297,6 +299,11 @@ static void add_accesses(const smg_kernel *k, smg_text *text) {
     }
 }
 
+const char *smg_join_word(smg_join form) {
+    static const char *const words[] = {"", "whole", "clustered", "xor"};
+    return (unsigned)form < SMG_COUNT_OF(words) ? words[form] : "?";
+}
+
 /* ---- code ------------------------------------------------------------------------------------------ */
 
 static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
@@ -310,20 +317,25 @@ static void add_over(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->layout >= 0) smg_text_addf(text, " layout %d", instr->layout);
 }
 
+static void add_range(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    add_over(k, text, instr);
+    smg_text_addf(text, " registers %d to %d", instr->first, instr->first + instr->registers - 1);
+}
+
 static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     smg_text_add(text, " walk ");
     add_list(k, text, instr->axes, instr->axis_count);
 }
 
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
-    static const char *const words[] = {"set ", "reduce ", "stage ", "fetch ", "put ", "spill ",
-                                        "mma ", "join ",   "store ", "loop ",  "end",  "barrier"};
+    static const char *const words[] = {"set ",   "reduce ", "stage ",  "fetch ", "put ",  "spill ", "mma ",   "join ",
+                                        "leave ", "fold ",   "gather ", "store ", "loop ", "end",    "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
     if (adds)
         smg_text_add(text, "accumulate ");
     else
         smg_text_add(text, (unsigned)instr->kind < SMG_COUNT_OF(words) ? words[instr->kind] : "?");
-    bool writes_tile = instr->kind <= SMG_I_JOIN;
+    bool writes_tile = instr->kind < SMG_I_STORE;
     if (writes_tile) add_tile(k, text, instr->dst);
     switch (instr->kind) {
     case SMG_I_SET: add_equals(k, text, instr); break;
@@ -373,6 +385,21 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     case SMG_I_JOIN:
         smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
         add_over(k, text, instr);
+        if (instr->form != SMG_JOIN_OPEN) smg_text_addf(text, " by %s", smg_join_word(instr->form));
+        break;
+    case SMG_I_LEAVE:
+        smg_text_add(text, " = ");
+        add_tile(k, text, instr->a);
+        add_range(k, text, instr);
+        break;
+    case SMG_I_FOLD:
+        smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
+        add_range(k, text, instr);
+        break;
+    case SMG_I_GATHER:
+        smg_text_addf(text, " = %s of ", instr->folded ? "first" : smg_combine_word(instr->combine));
+        add_tile(k, text, instr->a);
+        add_range(k, text, instr);
         break;
     case SMG_I_END:
     case SMG_I_BARRIER: break;

@@ -109,13 +109,16 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
-        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_VIEW)
+        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_EXCHANGE)
             return KERNEL_WRONG(v, "tile %d lacks a name, or its kind %d or residence %d does not exist", i,
                                 (int)tile->kind, (int)tile->residence);
         SMG_TRY(verify_axis_list(v, tile->name, tile->axis, tile->axis_count, SMG_TILE_AXES));
         if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
             return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
         if (tile->residence == SMG_VIEW) SMG_TRY(verify_view(v, tile));
+        if ((tile->residence == SMG_EXCHANGE) != (tile->words > 0) || (tile->words > 0 && tile->axis_count > 0))
+            return KERNEL_WRONG(v, "tile '%s' has %d words and %d axes; exchanges have words and no axes", tile->name,
+                                tile->words, tile->axis_count);
         if (tile->residence == SMG_REGISTER)
             SMG_TRY(kernel_verify_layout(v, tile->name, tile->layout, tile->axis, tile->axis_count));
         if (tile->memory < 0 || (tile->memory > 0 && (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT)))

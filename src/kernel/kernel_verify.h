@@ -12,6 +12,8 @@ typedef struct kernel_tile_state {
     bool written;     /* SHARED: since the last barrier */
     bool read;        /* SHARED: since the last barrier */
     uint32_t partial; /* lanes that hold parts of its sums: bits of their number */
+    int gathered;     /* registers that GATHER has made whole again */
+    int left;         /* EXCHANGE: the LEAVE whose words are there, by instruction */
 } kernel_tile_state;
 
 typedef struct kernel_verifier {

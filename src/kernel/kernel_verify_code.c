@@ -28,7 +28,7 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     if ((state->partial & ~v->apart) != 0)
         return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
     v->parts |= state->partial;
-    if (t->residence != SMG_SHARED) return SMG_OK;
+    if (!smg_tile_in_shared(t)) return SMG_OK;
     if (state->written)
         return KERNEL_WRONG(v, "shared tile '%s' is read without a barrier after its last write", t->name);
     state->read = true;
@@ -49,7 +49,8 @@ smg_status kernel_verify_write_tile(kernel_verifier *v, int tile) {
     }
     kernel_tile_state *state = &v->tiles[tile];
     state->set = true;
-    if (t->residence != SMG_SHARED) return SMG_OK;
+    state->gathered = 0;
+    if (!smg_tile_in_shared(t)) return SMG_OK;
     if (state->read || state->written)
         return KERNEL_WRONG(v, "shared tile '%s' is written without a barrier after its last %s", t->name,
                             state->read ? "read" : "write");
@@ -62,7 +63,7 @@ static smg_status check_tile(const kernel_verifier *v, const char *role, int til
     if (tile < 0 || tile >= v->k->tiles.count)
         return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
     const smg_tile *t = &v->k->tiles.items[tile];
-    static const char *const words[] = {"register", "shared", "staging", "view"};
+    static const char *const words[] = {"register", "shared", "staging", "view", "exchange"};
     if (t->residence != residence) return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;
@@ -126,12 +127,6 @@ static uint32_t lanes_along(const kernel_verifier *v, const smg_instr *instr) {
     return v->layout == NULL ? 0 : smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
 }
 
-/* Subgroups exchange through words in a row: what they differ by is one run of bits. */
-static bool is_run(uint32_t mask) {
-    while (mask != 0 && (mask & 1) == 0) mask >>= 1;
-    return (mask & (mask + 1)) == 0;
-}
-
 /* What is folded apart goes on in the lanes that it began in. */
 static smg_status check_parts(kernel_verifier *v, const smg_instr *instr, uint32_t lanes) {
     uint32_t partial = v->tiles[instr->dst].partial;
@@ -151,8 +146,6 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     if (instr->axis_count == 0) return KERNEL_WRONG(v, "a reduction into '%s' over no axis", dst->name);
     SMG_TRY(check_layout(v, instr, dst));
     uint32_t mask = lanes_along(v, instr);
-    if (v->k->subgroup > 1 && !is_run(mask / (uint32_t)v->k->subgroup))
-        return KERNEL_WRONG(v, "a reduction into '%s' over subgroups that are no run of bits", dst->name);
     v->apart = instr->apart ? ~copies(v) : 0;
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
@@ -258,16 +251,6 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     return kernel_verify_read_tile(v, tile);
 }
 
-/* Lanes that share out k are copies of each other otherwise, and can add up: in one subgroup, or the upper ones. */
-static smg_status check_shares(const kernel_verifier *v, const smg_instr *instr) {
-    uint32_t mask = lanes_along(v, instr);
-    bool upper = (mask | (mask - 1)) == (uint32_t)v->k->lanes - 1 && is_run(mask);
-    if (mask >= (uint32_t)v->k->subgroup && !upper)
-        return KERNEL_WRONG(v, "the lanes that share out axis '%s' are in several subgroups and not the upper ones",
-                            axis_name(v, instr->axes[0]));
-    return SMG_OK;
-}
-
 static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
@@ -276,7 +259,6 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     if (instr->axis_count == 0 || dst->kind != SMG_KIND_FLOAT)
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
     SMG_TRY(check_layout(v, instr, dst));
-    SMG_TRY(check_shares(v, instr));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
     uint32_t shares = lanes_along(v, instr);
@@ -289,28 +271,100 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     return kernel_verify_write_tile(v, instr->dst);
 }
 
-static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
-    const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
-    bool products = smg_kernel_joins_products(v->k, instr);
-    if (instr->axis_count < 1 || instr->axis_count > SMG_TILE_AXES || (unsigned)instr->combine >= SMG_COMBINE_COUNT ||
-        (products && (instr->axis_count > 1 || instr->combine != SMG_COMBINE_ADD)))
-        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes by combine %d; products are added up over one",
-                            dst->name, instr->axis_count, (int)instr->combine);
-    for (int i = 0; i < instr->axis_count; i++) { /* their loops may be closed */
+/* The axes of an exchange, whose loops may be closed, behind those of the tile; and its layout. */
+static smg_status exchange_axes(kernel_verifier *v, const smg_instr *instr, const smg_tile *tile) {
+    SMG_TRY(add_axes(v, tile->axis, tile->axis_count, SMG_TILE_AXES));
+    if (instr->axis_count < 1 || instr->axis_count > SMG_TILE_AXES || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
+        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes by combine %d", tile->name, instr->axis_count,
+                            (int)instr->combine);
+    for (int i = 0; i < instr->axis_count; i++) {
         int axis = instr->axes[i];
         if (axis < 0 || axis >= v->k->axes.count || has_axis(v->axes, v->axis_count, axis))
-            return KERNEL_WRONG(v, "tile '%s' is joined over axis %d of %d, or over one twice", dst->name, axis,
+            return KERNEL_WRONG(v, "tile '%s' is joined over axis %d of %d, or over one twice", tile->name, axis,
                                 v->k->axes.count);
         v->axes[v->axis_count++] = axis;
     }
-    SMG_TRY(check_layout(v, instr, dst));
-    uint32_t shares = lanes_along(v, instr);
+    return check_layout(v, instr, tile);
+}
+
+/* An operation of the subgroup that does what the layout asks for. */
+static smg_status check_form(const kernel_verifier *v, const smg_instr *instr, uint32_t lanes) {
+    uint32_t all = (uint32_t)v->k->subgroup - 1;
+    bool fits = (unsigned)instr->form <= SMG_JOIN_XOR && lanes != 0;
+    if (instr->form == SMG_JOIN_WHOLE) fits = fits && lanes == all;
+    if (instr->form == SMG_JOIN_CLUSTERED) fits = fits && (lanes & (lanes + 1)) == 0;
+    if (fits || instr->form == SMG_JOIN_OPEN) return SMG_OK;
+    return KERNEL_WRONG(v, "the lanes that differ in bits %u of %u do not join by '%s'", lanes, all,
+                        smg_join_word(instr->form));
+}
+
+static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    SMG_TRY(exchange_axes(v, instr, dst));
     if (!smg_kernel_laid_out(v->k)) return SMG_OK;
+    uint32_t shares = lanes_along(v, instr), near = shares & ((uint32_t)v->k->subgroup - 1);
     if (!v->tiles[instr->dst].set || v->tiles[instr->dst].partial != shares)
         return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums in those lanes", dst->name);
-    v->tiles[instr->dst].partial = 0;
+    SMG_TRY(check_form(v, instr, near));
+    v->tiles[instr->dst].partial = instr->form == SMG_JOIN_OPEN ? 0 : shares & ~near;
+    return SMG_OK;
+}
+
+/* What LEAVE, FOLD and GATHER have in common: a register tile in parts, words enough for the registers. */
+static smg_status check_range(kernel_verifier *v, const smg_instr *instr, int tile, int words) {
+    SMG_TRY(check_tile(v, "what is exchanged", tile, SMG_REGISTER));
+    SMG_TRY(check_tile(v, "the exchange", words, SMG_EXCHANGE));
+    const smg_tile *t = &v->k->tiles.items[tile], *x = &v->k->tiles.items[words];
+    if (!smg_kernel_laid_out(v->k)) return KERNEL_WRONG(v, "'%s' is exchanged before it has a layout", t->name);
+    SMG_TRY(exchange_axes(v, instr, t));
+    smg_exchange e = smg_kernel_exchange(v->k, instr);
+    int64_t registers = smg_tile_registers(v->k, t), last = (int64_t)instr->first + instr->registers;
+    if (instr->first < 0 || instr->registers < 1 || last > registers ||
+        smg_exchange_word(&e, instr->registers, 0) > x->words || t->kind != x->kind)
+        return KERNEL_WRONG(v, "registers %d to %lld of the %lld of '%s' do not fit the %d words of '%s', or its kind",
+                            instr->first, (long long)last - 1, (long long)registers, t->name, x->words, x->name);
+    uint32_t parts = e.parts * (uint32_t)e.width;
+    if (!v->tiles[tile].set || parts == 0 || v->tiles[tile].partial != parts)
+        return KERNEL_WRONG(v, "tile '%s' is exchanged and holds no parts in those subgroups", t->name);
+    return SMG_OK;
+}
+
+static smg_status check_leave(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_range(v, instr, instr->a, instr->dst));
+    v->tiles[instr->dst].left = v->at;
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+/* The words are those that an instruction of the same range has left. */
+static smg_status check_left(kernel_verifier *v, const smg_instr *instr, int words) {
+    SMG_TRY(kernel_verify_read_tile(v, words));
+    const smg_instr *leave = &v->k->code.items[v->tiles[words].left];
+    if (leave->first == instr->first && leave->registers == instr->registers && leave->layout == instr->layout)
+        return SMG_OK;
+    return KERNEL_WRONG(v, "the words of '%s' are of registers %d to %d by layout %d, left by instruction %d",
+                        v->k->tiles.items[words].name, leave->first, leave->first + leave->registers - 1, leave->layout,
+                        v->tiles[words].left);
+}
+
+/* Who folds reads words of others, and writes over none but one that it has read alone. */
+static smg_status check_fold(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the exchange", instr->dst, SMG_EXCHANGE));
+    SMG_TRY(check_left(v, instr, instr->dst));
+    SMG_TRY(check_range(v, instr, v->k->code.items[v->tiles[instr->dst].left].a, instr->dst));
+    v->tiles[instr->dst].read = false;
+    return kernel_verify_write_tile(v, instr->dst);
+}
+
+static smg_status check_gather(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_range(v, instr, instr->dst, instr->a));
+    SMG_TRY(check_left(v, instr, instr->a));
+    kernel_tile_state *state = &v->tiles[instr->dst];
+    if (state->gathered != instr->first)
+        return KERNEL_WRONG(v, "register %d of '%s' is gathered, and of those before it only %d", instr->first,
+                            v->k->tiles.items[instr->dst].name, state->gathered);
+    state->gathered += instr->registers;
+    if (state->gathered == smg_tile_registers(v->k, &v->k->tiles.items[instr->dst])) state->partial = 0;
     return SMG_OK;
 }
 
@@ -388,6 +442,9 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_SPILL: return check_spill(v, instr);
     case SMG_I_MMA: SMG_TRY(check_mma(v, instr)); return check_unroll(v, instr);
     case SMG_I_JOIN: return check_join(v, instr);
+    case SMG_I_LEAVE: return check_leave(v, instr);
+    case SMG_I_FOLD: return check_fold(v, instr);
+    case SMG_I_GATHER: return check_gather(v, instr);
     case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */

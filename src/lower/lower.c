@@ -3,42 +3,36 @@
 #include "kernel/kernel_live.h"
 #include "lower/lower_internal.h"
 
-static smg_status keep_live(lowering *l) {
+static smg_status keep_live(lower_sized *l) {
     return kernel_live_keep(l->k);
 }
 
-static smg_status distribute(lowering *l) {
-    return lower_distribute(l->k, l->s);
-}
-
-static smg_status order_operands(lowering *l) {
-    lower_operands(l->k);
+static smg_status unroll(lower_sized *l) {
+    smg_kernel_unroll(l->k, l->target);
     return SMG_OK;
 }
 
-static smg_status unroll(lowering *l) {
-    if (l->target != NULL) smg_kernel_unroll(l->k, l->target);
-    return SMG_OK;
-}
-
+/* One of the two: what the schedule's structure decides, or its sizes. */
 typedef struct pass {
     smg_lower_pass shown;
-    smg_status (*run)(lowering *l);
+    smg_status (*structure)(lowering *l);
+    smg_status (*sized)(lower_sized *l);
 } pass;
 
 static const pass passes[] = {
-    {{"structure", "loops, folds, updates and stores over tiles that lie nowhere yet"}, lower_structure},
-    {{"merge", "neighbouring loops of products over one axis become one"}, lower_merge},
-    {{"share", "what several instructions compute becomes a tile"}, lower_share},
-    {{"join", "partial sums of lanes that share out a contraction are added up"}, lower_join},
-    {{"pipeline", "slices are fetched before they are needed"}, lower_pipeline},
-    {{"drop", "tiles that nothing writes go"}, lower_drop},
-    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, distribute},
-    {{"operands", "shared operands lie in the order in which lanes read them"}, order_operands},
-    {{"memory", "shared tiles that are never needed together lie on the same memory"}, lower_memory},
-    {{"barriers", "barriers that order nothing go"}, lower_barriers},
-    {{"live", "what is needed at once is noted for the count of registers"}, keep_live},
-    {{"unroll", "short loops and products are written out within the budget of code"}, unroll},
+    {{"structure", "loops, folds, updates and stores over tiles that lie nowhere yet"}, lower_structure, NULL},
+    {{"merge", "neighbouring loops of products over one axis become one"}, lower_merge, NULL},
+    {{"share", "what several instructions compute becomes a tile"}, lower_share, NULL},
+    {{"join", "partial sums of lanes that share out a contraction are added up"}, lower_join, NULL},
+    {{"pipeline", "slices are fetched before they are needed"}, lower_pipeline, NULL},
+    {{"drop", "tiles that nothing writes go"}, lower_drop, NULL},
+    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, NULL, lower_layouts},
+    {{"operands", "shared operands lie in the order in which lanes read them"}, NULL, lower_operands},
+    {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, NULL, lower_exchange},
+    {{"memory", "shared tiles that are never needed together lie on the same memory"}, NULL, lower_memory},
+    {{"barriers", "barriers that order nothing go"}, NULL, lower_barriers},
+    {{"live", "what is needed at once is noted for the count of registers"}, NULL, keep_live},
+    {{"unroll", "short loops and products are written out within the budget of code"}, NULL, unroll},
 };
 
 int smg_lower_pass_count(void) {
@@ -49,15 +43,28 @@ const smg_lower_pass *smg_lower_pass_get(int number) {
     return &passes[number].shown;
 }
 
-static smg_status run_passes(lowering *l, const smg_lower_options *options) {
+static smg_status look(smg_context *ctx, const smg_lower_options *options, size_t number, const smg_kernel *k) {
+    if (options->verify) {
+        smg_status status = smg_kernel_verify(ctx, k);
+        if (status != SMG_OK) return smg_fail_within(ctx, status, "after pass '%s'", passes[number].shown.name);
+    }
+    return options->after != NULL ? options->after(options->user, (int)number, k) : SMG_OK;
+}
+
+static smg_status run_structure(lowering *l, const smg_lower_options *options) {
     for (size_t i = 0; i < SMG_COUNT_OF(passes) && l->refused == NULL; i++) {
-        SMG_TRY(passes[i].run(l));
-        if (l->refused != NULL) break;
-        if (options->verify) {
-            smg_status status = smg_kernel_verify(l->ctx, l->k);
-            if (status != SMG_OK) return smg_fail_within(l->ctx, status, "after pass '%s'", passes[i].shown.name);
-        }
-        if (options->after != NULL) SMG_TRY(options->after(options->user, (int)i, l->k));
+        if (passes[i].structure == NULL) continue;
+        SMG_TRY(passes[i].structure(l));
+        if (l->refused == NULL) SMG_TRY(look(l->ctx, options, i, l->k));
+    }
+    return SMG_OK;
+}
+
+static smg_status run_sized(lower_sized *l, const smg_lower_options *options) {
+    for (size_t i = 0; i < SMG_COUNT_OF(passes) && l->refused == NULL; i++) {
+        if (passes[i].sized == NULL) continue;
+        SMG_TRY(passes[i].sized(l));
+        if (l->refused == NULL) SMG_TRY(look(l->ctx, options, i, l->k));
     }
     return SMG_OK;
 }
@@ -85,16 +92,11 @@ static smg_status start(lowering *l, const char *name) {
     if (l->view_value == NULL || l->space_leaf == NULL) return SMG_MEMORY;
     for (int v = 0; v < l->space->views.count; v++) l->view_value[v] = SMG_EXPR_NONE;
     for (int f = 0; f < l->space->leaves.count; f++) l->space_leaf[f] = SMG_EXPR_NONE;
-    /* A product reads what was folded before it, in other lanes. */
-    l->apart = l->s->temporal >= 0;
-    for (int i = 0; i < l->space->nodes.count; i++)
-        if (!l->space->nodes.items[i].streamed && l->space->nodes.items[i].class_ == SMG_CLASS_CONTRACT)
-            l->apart = false;
     return SMG_OK;
 }
 
-smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
-                            smg_kernel **out_kernel, const char **out_refused) {
+smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
+                                smg_kernel **out_kernel, const char **out_refused) {
     *out_kernel = NULL;
     *out_refused = NULL;
     lowering *l = SMG_ARENA_NEW(arena, lowering);
@@ -103,14 +105,45 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_option
     l->s = schedule;
     l->space = schedule->space;
     l->g = schedule->space->graph;
-    l->target = options->target;
     l->ctx = smg_arena_context(arena);
     l->arena = arena;
     l->k = k;
     l->why = options->why;
     SMG_TRY(start(l, options->name));
-    SMG_TRY(run_passes(l, options));
+    SMG_TRY(run_structure(l, options));
     *out_refused = l->refused;
     if (l->refused == NULL) *out_kernel = k;
     return smg_context_status(l->ctx);
+}
+
+smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
+                          smg_arena *arena, smg_kernel **out_kernel, const char **out_refused) {
+    lower_sized l = {.ctx = smg_arena_context(arena), .arena = arena, .s = schedule, .target = options->target};
+    *out_kernel = NULL;
+    *out_refused = NULL;
+    SMG_TRY(smg_kernel_copy(structure, arena, &l.k));
+    SMG_TRY(run_sized(&l, options));
+    *out_refused = l.refused;
+    if (l.refused == NULL) *out_kernel = l.k;
+    return smg_context_status(l.ctx);
+}
+
+smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_kernel **out_probe) {
+    SMG_TRY(smg_kernel_copy(structure, arena, out_probe));
+    return kernel_live_keep(*out_probe);
+}
+
+smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
+    lower_sized l = {.ctx = smg_arena_context(k->arena), .arena = k->arena, .k = k, .s = schedule};
+    SMG_TRY(lower_layouts(&l));
+    return lower_operands(&l);
+}
+
+smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
+                            smg_kernel **out_kernel, const char **out_refused) {
+    smg_kernel *structure;
+    SMG_TRY(smg_kernel_structure(schedule, options, arena, &structure, out_refused));
+    *out_kernel = NULL;
+    if (structure == NULL) return SMG_OK;
+    return smg_kernel_fit(structure, schedule, options, arena, out_kernel, out_refused);
 }

@@ -21,7 +21,7 @@ const smg_lower_pass *smg_lower_pass_get(int number); /* in their order */
 
 typedef struct smg_lower_options {
     const char *name;         /* of the kernel; kept as it is */
-    const smg_target *target; /* whose driver builds it; NULL: what is written out is left to smg_kernel_unroll */
+    const smg_target *target; /* whose lanes run it and whose driver builds it; smg_kernel_structure needs none */
     smg_text *why; /* collects lines about passes over the temporal axis, updates and postponed factors; NULL */
     bool verify;   /* after each pass; INTERNAL names it */
     /* Called with the program after each pass; NULL. A failure ends lowering. */
@@ -32,6 +32,20 @@ typedef struct smg_lower_options {
 /* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL. */
 smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
                             smg_kernel **out_kernel, const char **out_refused);
+/* The same in two halves. The structure depends on which axes are cut and which tiles cover theirs, not on lanes and
+ * sizes: one serves all schedules that agree in that. Fitting copies it, and gives the copy lanes, tile sizes, layouts
+ * and memory of one schedule. */
+smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
+                                smg_kernel **out_kernel, const char **out_refused);
+smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
+                          smg_arena *arena, smg_kernel **out_kernel, const char **out_refused);
+
+/* What the schedule makes of the structure's tiles, in place and without memory: layouts and the order of operands, as
+ * often as one likes. Enough to see whether its registers and shared memory are there; what lanes exchange comes on
+ * top. */
+smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
+/* A copy of the structure for that. */
+smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_kernel **out_probe);
 
 /* How the lanes of a workgroup are dealt out: lane = (depth * rows + row) * cols + column, or woven in products. */
 typedef struct smg_lane_grid {
@@ -46,12 +60,12 @@ typedef struct smg_lane_grid {
 /* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
 
-/* Gives a lowered program the lanes and tile sizes of another schedule, one that leads to the same program otherwise,
- * and lays the right operands of its products out for them (lower_operands.c). */
-smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
-
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
- * possible: smg_kernel_operations tells. Not part of lowering, because it depends on the sizes of tiles. */
+ * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target);
+
+/* What lanes tell each other as instructions, for hand-written programs (lower_exchange.c); INVALID where the target has
+ * no operations for it. */
+smg_status smg_kernel_exchange_lanes(smg_kernel *k, const smg_target *target);
 
 #endif

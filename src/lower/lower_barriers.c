@@ -40,7 +40,9 @@ static uint64_t bits_under(const uses *u, int tile) {
 static uses uses_of(const smg_kernel *k, const int *bit, const smg_instr *in) {
     uses u = {.k = k, .bit = bit};
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, in->expr, add_read, &u);
-    if (in->kind == SMG_I_MMA) u.reads |= bit_of(&u, in->a) | bit_of(&u, in->b);
+    if (smg_instr_reads_a(in)) u.reads |= bit_of(&u, in->a);
+    if (in->kind == SMG_I_MMA) u.reads |= bit_of(&u, in->b);
+    if (in->kind == SMG_I_FOLD) u.reads |= bit_of(&u, in->dst);
     u.writes = bits_under(&u, in->dst);
     return u;
 }
@@ -82,7 +84,7 @@ static void compact(smg_kernel *k, const bool *gone) {
     k->code.count = kept;
 }
 
-smg_status lower_barriers(lowering *l) {
+smg_status lower_barriers(lower_sized *l) {
     smg_kernel *k = l->k;
     size_t count = (size_t)k->code.count + 1;
     int shared = 0, *bit = SMG_ARENA_ARRAY(l->arena, int, (size_t)k->tiles.count + 1);
@@ -90,7 +92,7 @@ smg_status lower_barriers(lowering *l) {
     bool *gone = SMG_ARENA_ARRAY(l->arena, bool, count);
     uses *use = SMG_ARENA_ARRAY(l->arena, uses, count);
     if (bit == NULL || match == NULL || gone == NULL || use == NULL) return SMG_MEMORY;
-    for (int t = 0; t < k->tiles.count; t++) bit[t] = k->tiles.items[t].residence == SMG_SHARED ? shared++ : -1;
+    for (int t = 0; t < k->tiles.count; t++) bit[t] = smg_tile_in_shared(&k->tiles.items[t]) ? shared++ : -1;
     if (shared > 64) return SMG_OK;
     for (int i = 0; i < k->code.count; i++) use[i] = uses_of(k, bit, &k->code.items[i]);
     match_loops(k, match);

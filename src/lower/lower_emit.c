@@ -72,7 +72,7 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
     reduce->expr = ln->core;
     reduce->combine = smg_op_combine(n->op);
     reduce->accumulate = accumulate;
-    reduce->apart = accumulate && l->apart;
+    reduce->apart = accumulate && ln->apart;
     if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, reduce->axes, &reduce->axis_count)) return lower_refuse_axes(l);
     reduce->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
     return reduce->note != NULL ? SMG_OK : SMG_MEMORY;
@@ -80,7 +80,7 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
 
 smg_status lower_emit_join(lowering *l, int node) {
     const smg_snode *n = &l->space->nodes.items[node];
-    SMG_TRY(prepare_running(l, &l->node[node]));
+    if (l->reduces) SMG_TRY(prepare_running(l, &l->node[node]));
     smg_instr *join = lower_emit(l, SMG_I_JOIN);
     if (join == NULL) return SMG_MEMORY;
     join->dst = l->node[node].tile;

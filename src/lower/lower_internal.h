@@ -16,17 +16,27 @@ typedef struct lnode {
     int pass;        /* pass whose loop computes it, or after which it is final */
     bool varies;     /* along the temporal axis */
     bool running;    /* reduced over the temporal axis */
+    bool apart;      /* in the loop each lane folds what it has itself; they are joined behind it */
     bool stabiliser; /* some update depends on it: starts finite */
     smg_expr core;   /* what is folded: summand, or left operand of a product */
     smg_expr right;  /* right operand of a product */
     smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
 } lnode;
 
+/* The second half of lowering: a program that gets the tile sizes, lanes and memory of one schedule. */
+typedef struct lower_sized {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_kernel *k;
+    const smg_schedule *s;
+    const smg_target *target;
+    const char *refused;
+} lower_sized;
+
 typedef struct lowering {
     const smg_schedule *s;
     const smg_space *space;
     const smg_graph *g;
-    const smg_target *target; /* NULL: nobody says what to write out */
     smg_context *ctx;
     smg_arena *arena;
     smg_kernel *k;
@@ -38,8 +48,8 @@ typedef struct lowering {
     int tile_node_count;
     SMG_ARRAY(int) leaf_node; /* per kernel leaf: node of a TILE leaf, -1 */
     int passes;
-    bool apart; /* in a loop each lane folds what it has itself; they are joined behind it */
-    int head;   /* instructions at the program's begin that stage once, before everything */
+    bool reduces; /* nothing but reductions: what one reads of another is apart as well */
+    int head;     /* instructions at the program's begin that stage once, before everything */
 } lowering;
 
 /* lower_value.c */
@@ -101,15 +111,18 @@ smg_status lower_join(lowering *l);
 /* lower_pipeline.c: slices are fetched one step ahead. */
 smg_status lower_pipeline(lowering *l);
 
+/* lower_distribute.c by the schedule's lanes; lower_operands.c: the order of axes of what products read by them. */
+smg_status lower_layouts(lower_sized *l);
+smg_status lower_operands(lower_sized *l);
+
+/* lower_exchange.c: what lanes tell each other becomes instructions. */
+smg_status lower_exchange(lower_sized *l);
+
 /* lower_memory.c: shared tiles that are never needed together lie on the same memory. */
-smg_status lower_memory(lowering *l);
+smg_status lower_memory(lower_sized *l);
 
 /* lower_barriers.c: barriers that order nothing go. */
-smg_status lower_barriers(lowering *l);
-
-/* lower_operands.c: the layouts that the schedule asks for, and the order of axes of what products read by them. */
-smg_status lower_distribute(smg_kernel *k, const smg_schedule *s);
-void lower_operands(smg_kernel *k);
+smg_status lower_barriers(lower_sized *l);
 
 /* lower_share.c: subexpressions used by several instructions of a stretch become tiles. */
 smg_status lower_share(lowering *l);

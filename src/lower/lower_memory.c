@@ -31,7 +31,7 @@ static int partner(const memories *m, int t) {
     return -1;
 }
 
-smg_status lower_memory(lowering *l) {
+smg_status lower_memory(lower_sized *l) {
     smg_kernel *k = l->k;
     if (!l->s->reuse) return SMG_OK;
     kernel_live_set *meets = SMG_ARENA_ARRAY(l->arena, kernel_live_set, (size_t)k->tiles.count + 1);
@@ -45,5 +45,6 @@ smg_status lower_memory(lowering *l) {
         if (k->tiles.items[first].memory == 0) k->tiles.items[first].memory = ++used;
         k->tiles.items[t].memory = k->tiles.items[first].memory;
     }
-    return used > 0 ? SMG_OK : lower_refuse(l, "no shared tiles take turns");
+    if (used == 0) l->refused = "no shared tiles take turns";
+    return SMG_OK;
 }

@@ -31,7 +31,8 @@ static void move_last(int *axes, int count, int axis) {
     axes[count - 1] = axis;
 }
 
-void lower_operands(smg_kernel *k) {
+smg_status lower_operands(lower_sized *l) {
+    smg_kernel *k = l->k;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
@@ -42,9 +43,11 @@ void lower_operands(smg_kernel *k) {
         int run = run_axis(k, &k->tiles.items[in->dst]);
         if (run >= 0) move_last(b->axis, b->axis_count, run);
     }
+    return SMG_OK;
 }
 
-smg_status lower_distribute(smg_kernel *k, const smg_schedule *s) {
+smg_status lower_layouts(lower_sized *l) {
+    const smg_schedule *s = l->s;
     smg_lane_grid grid = {.rows = s->lane_rows,
                           .cols = s->lane_cols,
                           .depth = s->lane_depth,
@@ -53,12 +56,6 @@ smg_status lower_distribute(smg_kernel *k, const smg_schedule *s) {
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
                           .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};
-    return smg_kernel_distribute(k, &grid);
-}
-
-smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule) {
-    for (int a = 0; a < k->axes.count; a++) k->axes.items[a].tile = schedule->tile[a];
-    SMG_TRY(lower_distribute(k, schedule));
-    lower_operands(k);
-    return SMG_OK;
+    for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
+    return smg_kernel_distribute(l->k, &grid);
 }

@@ -96,8 +96,8 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
         if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
     }
     if (lower_emit(l, SMG_I_END) == NULL) return SMG_MEMORY;
-    for (int i = 0; l->apart && i < count && l->refused == NULL; i++)
-        if (material(l, i) && l->node[i].running && l->node[i].pass == pass) SMG_TRY(lower_emit_join(l, i));
+    for (int i = 0; i < count && l->refused == NULL; i++)
+        if (l->node[i].apart && l->node[i].pass == pass) SMG_TRY(lower_emit_join(l, i));
     return SMG_OK;
 }
 
@@ -135,6 +135,59 @@ static smg_status emit_program(lowering *l) {
     return SMG_OK;
 }
 
+/* ---- what lanes fold apart ----------------------------------------------------------------------------- */
+
+typedef struct reader {
+    const lowering *l;
+    int of; /* node */
+    bool found;
+} reader;
+
+static void seek_node(void *user, int leaf) {
+    reader *r = user;
+    const lnode *n = &r->l->node[r->of];
+    r->found = r->found || leaf == n->leaf || leaf == n->old_leaf;
+}
+
+static bool reads(const lowering *l, smg_expr expr, int of) {
+    reader r = {.l = l, .of = of};
+    if (expr != SMG_EXPR_NONE) lower_leaves(l, expr, seek_node, &r);
+    return r.found;
+}
+
+/* Does the loop of its pass need the running value for something else than to go on with it? */
+static smg_status is_read_inside(lowering *l, int of, bool *out_read) {
+    for (int i = 0; i < l->space->nodes.count && !*out_read; i++) {
+        const lnode *n = &l->node[i];
+        bool inside = material(l, i) && (n->varies || (n->running && n->pass == l->node[of].pass));
+        if (i != of && inside) *out_read = reads(l, n->core, of) || reads(l, n->right, of) || reads(l, n->update, of);
+        if (!stores_varying(l, i)) continue;
+        smg_expr value;
+        SMG_TRY(lower_value(l, i, &value));
+        *out_read = *out_read || (l->refused == NULL && reads(l, value, of));
+    }
+    return SMG_OK;
+}
+
+/* Between two slices lanes tell each other nothing that waits until behind the loop. Where all that runs is reductions
+ * they all wait: what one corrects by is its lane's own. Beside a product, whose lanes are others, only those wait that
+ * nobody reads. */
+static smg_status mark_apart(lowering *l) {
+    l->reduces = true;
+    for (int i = 0; i < l->space->nodes.count; i++) {
+        const smg_snode *n = &l->space->nodes.items[i];
+        if (!n->streamed && n->class_ == SMG_CLASS_CONTRACT) l->reduces = false;
+    }
+    for (int i = 0; i < l->space->nodes.count && l->refused == NULL; i++) {
+        bool running = material(l, i) && l->node[i].running;
+        bool reduces = l->space->nodes.items[i].class_ == SMG_CLASS_REDUCE, read = !reduces;
+        if (!running) continue;
+        if (!l->reduces && reduces) SMG_TRY(is_read_inside(l, i, &read));
+        l->node[i].apart = reduces && (l->reduces || !read);
+    }
+    return SMG_OK;
+}
+
 /* Does a loop over the temporal axis begin or end here? `depth`: loops inside of it that are open. */
 static bool parts_stretches(const lowering *l, int at, int *depth) {
     const smg_instr *in = &l->k->code.items[at];
@@ -156,5 +209,6 @@ bool lower_next_stretch(const lowering *l, lower_stretch *s) {
 smg_status lower_structure(lowering *l) {
     SMG_TRY(make_axes(l));
     SMG_TRY(lower_plan_passes(l));
+    if (l->refused == NULL) SMG_TRY(mark_apart(l));
     return l->refused == NULL ? emit_program(l) : SMG_OK;
 }

@@ -22,9 +22,7 @@ static body look_into(const smg_kernel *k, int loop) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind == SMG_I_LOOP && depth++ > 0) b.loop = true;
         if (in->kind == SMG_I_END && --depth == 0) break;
-        if (in->kind == SMG_I_BARRIER || in->kind == SMG_I_JOIN ||
-            (in->kind == SMG_I_REDUCE && !in->apart && smg_kernel_scratch_bytes(k) > 0))
-            b.barrier = true;
+        if (in->kind == SMG_I_BARRIER) b.barrier = true;
         if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW) b.views = true;
     }
     return b;

@@ -140,17 +140,30 @@ static void count_exchange(walk *w, uint32_t mask, double registers) {
     w->out->wait += w->trips * exchanges * w->t->load_latency * w->cost->near_wait;
 }
 
-/* What lanes that share a row exchange goes from lane to lane; more than a subgroup's meets in shared memory. */
-static void count_parts(walk *w, const smg_instr *in) {
-    double registers = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]);
-    uint32_t mask = smg_layout_local_mask(w->layout, in->axes, in->axis_count);
-    if (mask >= (uint32_t)w->k->subgroup) w->out->barriers += 2.0 * w->trips * registers;
-    count_exchange(w, mask, registers);
+static void count_reduce(walk *w, const smg_instr *in) {
+    smg_exchange e = smg_kernel_exchange(w->k, in);
+    count_map(w, in);
+    if (!in->apart) count_exchange(w, e.joined, (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]));
 }
 
-static void count_reduce(walk *w, const smg_instr *in) {
-    count_map(w, in);
-    if (!in->apart) count_parts(w, in);
+static void count_join(walk *w, const smg_instr *in) {
+    smg_exchange e = smg_kernel_exchange(w->k, in);
+    count_exchange(w, e.joined, (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]));
+}
+
+/* Words that lanes of the workgroup leave for each other. */
+static void count_words(walk *w, double words, double slots) {
+    w->out->slots += w->trips * slots;
+    w->out->near += w->trips * words * WORD;
+}
+
+/* A word read for each part of a register, by every lane; or by the one that folds it. */
+static void count_gather(walk *w, const smg_instr *in) {
+    smg_exchange e = smg_kernel_exchange(w->k, in);
+    double words = in->registers * w->out->lanes, parts = in->folded ? 1 : (double)e.part_count;
+    if (in->kind == SMG_I_FOLD) words /= (double)e.part_count;
+    count_words(w, words * parts, words * w->cost->hop * log2(2 * parts));
+    w->out->wait += w->trips * w->t->load_latency * w->cost->near_wait;
 }
 
 /* ---- slices on their way to shared memory -------------------------------------------------------- */
@@ -309,21 +322,6 @@ static void count_product(walk *w, const smg_instr *in) {
     w->out->flops += 2.0 * w->trips * rows * columns * depth * w->out->lanes * w->out->workgroups;
 }
 
-/* Every sum is written, added up once over the depth lanes, and read back; or goes from lane to lane of a subgroup. */
-static void count_join(walk *w, const smg_instr *in) {
-    const smg_tile *tile = &w->k->tiles.items[in->dst];
-    double registers = (double)smg_tile_registers(w->k, tile);
-    if (!smg_kernel_joins_products(w->k, in) || smg_kernel_joins_in_subgroup(w->k, in)) {
-        count_parts(w, in);
-        return;
-    }
-    double times = ceil(registers / (double)smg_kernel_join_registers(w->k, tile));
-    w->out->slots += w->trips * w->cost->join * registers * w->out->lanes;
-    w->out->near += w->trips * 2.0 * registers * w->out->lanes * WORD;
-    w->out->barriers += 3.0 * w->trips * times;
-    w->out->wait += w->trips * 2.0 * times * w->t->load_latency * w->cost->near_wait;
-}
-
 /* ---- the program ------------------------------------------------------------------------------- */
 
 static void begin_loop(walk *w, const smg_instr *in) {
@@ -358,6 +356,11 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_STORE: count_store(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;
     case SMG_I_JOIN: count_join(w, in); break;
+    case SMG_I_LEAVE:
+        count_words(w, in->registers * w->out->lanes, w->cost->join * in->registers * w->out->lanes);
+        break;
+    case SMG_I_FOLD:
+    case SMG_I_GATHER: count_gather(w, in); break;
     case SMG_I_STAGE: count_stage(w, in); break;
     case SMG_I_FETCH: count_fetch(w, in); break;
     case SMG_I_SPILL: count_spill(w, in); break;

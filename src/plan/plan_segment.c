@@ -58,7 +58,8 @@ typedef struct signature {
 
 typedef struct lowered {
     signature key;
-    smg_kernel *kernel; /* NULL when refused */
+    smg_kernel *structure; /* NULL when refused */
+    smg_kernel *probe;
     const char *refused;
 } lowered;
 
@@ -110,7 +111,8 @@ static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
     }
     *out = (lowered){.key = key};
     const smg_lower_options options = {.name = "try"};
-    SMG_TRY(smg_kernel_lower(s, &options, t->scratch, &out->kernel, &out->refused));
+    SMG_TRY(smg_kernel_structure(s, &options, t->scratch, &out->structure, &out->refused));
+    if (out->structure != NULL) SMG_TRY(smg_kernel_probe(out->structure, t->scratch, &out->probe));
     if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
     return SMG_OK;
 }
@@ -145,7 +147,6 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
                               const char **out_refused) {
     segment *best = t->best;
     bool ranks = t->p->options->rank > 0;
-    smg_kernel_unroll(k, t->p->target);
     plan_price(k, t->p->target, t->p->nominal, price);
     bool better = !best->possible || is_better(price, &best->price);
     if (!better && !ranks) return SMG_OK;
@@ -170,10 +171,13 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     *out_seconds = HUGE_VAL;
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
-    if (program.kernel != NULL) {
-        SMG_TRY(smg_kernel_retile(program.kernel, s));
-        if (plan_fits(program.kernel, t->p->target, &price, &refused)) {
-            SMG_TRY(try_program(t, s, program.kernel, &price, &refused));
+    if (program.structure != NULL) SMG_TRY(smg_kernel_retile(program.probe, s));
+    if (program.structure != NULL && plan_fits(program.probe, t->p->target, &price, &refused)) {
+        smg_kernel *k;
+        const smg_lower_options options = {.name = "try", .target = t->p->target};
+        SMG_TRY(smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused));
+        if (k != NULL && plan_fits(k, t->p->target, &price, &refused)) {
+            SMG_TRY(try_program(t, s, k, &price, &refused));
             *out_seconds = price.seconds;
         }
     }

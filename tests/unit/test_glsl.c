@@ -344,10 +344,12 @@ static smg_kernel *columns(smg_arena *arena, lanes l) {
 
 /* ---- compiling and running ------------------------------------------------------------------------ */
 
-static void compile(fixture *f, smg_arena *arena, const smg_kernel *k, const smg_target *target,
+/* What lanes tell each other becomes instructions first. */
+static void compile(fixture *f, smg_arena *arena, smg_kernel *k, const smg_target *target,
                     smg_spirv_module *out_module) {
     smg_text text;
     smg_text_init(&text, f->ctx);
+    assert_int_equal(smg_kernel_exchange_lanes(k, target), SMG_OK);
     smg_status status = smg_glsl_write(f->ctx, k, target, &text);
     if (status == SMG_OK)
         status = smg_spirv_compile(f->compiler, arena, k->name, smg_text_cstr(&text), NULL, out_module);
@@ -494,12 +496,13 @@ static void compare(const smg_kernel *k, lanes l, const values *want, const valu
 #endif
 
 /* `poor`: as if the device had shuffles alone and no 16-bit storage. */
-static void run_and_compare(fixture *f, smg_arena *arena, const smg_kernel *k, lanes l, bool poor) {
+static void run_and_compare(fixture *f, smg_arena *arena, smg_kernel *k, lanes l, bool poor) {
 #if SMG_VULKAN
     static const int64_t sizes[] = {21, 64};
     smg_target target = f->target;
     if (poor) target.subgroup_arithmetic = target.subgroup_clustered = target.storage16 = 0;
     if (l.rows * l.cols > f->target.max_invocations) return;
+    assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
     if (smg_kernel_shared_bytes(k) > f->target.shared_bytes) return;
     f->ran++;
     smg_spirv_module module;
@@ -683,6 +686,7 @@ static void test_long_columns(void **state) {
         instr(k, SMG_I_REDUCE, sum, load(k, from), 1, d)->combine = SMG_COMBINE_ADD;
         instr(k, SMG_I_STORE, -1, of_tile(k, sum), 0)->a = to;
         distributed(k, (lanes){1, 32, 1, 32}, 1, -1);
+        assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
         smg_kernel_unroll(k, &target);
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(strstr(smg_text_cstr(&text), "[[dont_unroll]]") != NULL, i == 1);
@@ -707,8 +711,11 @@ static void test_refusals(void **state) {
     smg_context_clear_error(f->ctx);
     target = full_target(32, true);
     target.subgroup_shuffle = 0;
-    k = row_loop(arena, (lanes){2, 8, 1, 32});
-    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_UNSUPPORTED);
+    k = row_loop(arena, (lanes){2, 32, 1, 32});
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_INTERNAL);
+    assert_string_equal(smg_context_error(f->ctx), "kernel row_loop: a reduction's lanes are not joined");
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_INVALID);
     smg_context_clear_error(f->ctx);
     assert_int_equal(text.length, 0);
     smg_text_free(&text);

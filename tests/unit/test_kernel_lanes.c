@@ -429,6 +429,53 @@ static const char gather[] = "kernel gather\n"
                              "  barrier\n"
                              "  store 2 over [t, d] layout 0 = add(rows, to_float(iota(3)))\n";
 
+/* Sums in parts: in the lane, joined in subgroups, told across them by words, two registers in the first turn; folded
+ * in the second. */
+static const char told[] = "kernel told\n"
+                           "lanes 16 subgroup 4\n"
+                           "axis i = 12 tile 4 grid\n"
+                           "axis k = 48 tile 48\n"
+                           "grid i\n"
+                           "layout 0 = [i, k] registers i*4 lanes k*4 subgroups k*4:4 repeat k*3\n"
+                           "layout 1 = [i] registers i*4 lanes *4 subgroups *4\n"
+                           "buffer x f32 [576] value 0\n"
+                           "buffer y f32 [12] value 1 written\n"
+                           "tile sum float register [i] layout 1\n"
+                           "tile words float exchange [] words 8\n"
+                           "access 0 = x at [0] i*[48] k*[1]\n"
+                           "access 1 = y at [0] i*[1]\n"
+                           "code\n"
+                           "  reduce sum = add over [k] layout 0 apart of load(0)\n"
+                           "  join sum = add over [k] layout 0 by whole\n"
+                           "  leave words = sum over [k] layout 0 registers 0 to 1\n"
+                           "  barrier # left\n"
+                           "  gather sum = add of words over [k] layout 0 registers 0 to 1\n"
+                           "  barrier # again\n"
+                           "  leave words = sum over [k] layout 0 registers 2 to 3\n"
+                           "  barrier # to fold\n"
+                           "  fold words = add over [k] layout 0 registers 2 to 3\n"
+                           "  barrier # folded\n"
+                           "  gather sum = first of words over [k] layout 0 registers 2 to 3\n"
+                           "  store 1 over [i] layout 1 = sum\n";
+
+static void test_told(void **state) {
+    (void)state;
+    assert_told_changed(told, "  barrier # left\n", "", 0, 0,
+                        "kernel 'told', instruction 3, workgroup 0: lane 0 reads word 1 of 'words', which lane 4 wrote "
+                        "in instruction 2 without a barrier between");
+    assert_told_changed(
+        told, "  barrier # again\n", "", 0, 0,
+        "kernel 'told', instruction 5, workgroup 0: lane 0 writes over word 0 of 'words', which lane 15 "
+        "read in instruction 4 without a barrier between");
+    assert_told_changed(told, "  barrier # folded\n", "", 0, 0,
+                        "kernel 'told', instruction 9, workgroup 0: lane 0 reads word 4 of 'words', which lane 4 wrote "
+                        "in instruction 8 without a barrier between");
+    assert_told_changed(
+        told, "  gather sum = add of words over [k] layout 0 registers 0 to 1\n", "", 0, 0,
+        "kernel 'told', instruction 9, workgroup 0: lanes 0 and 4 hold element [0] of 'sum' and differ: "
+        "0.439020991 and 0.131063938");
+}
+
 static void test_agrees(void **state) {
     (void)state;
     assert_agrees(softmax, 7, 100);
@@ -578,9 +625,10 @@ static void test_partial_sums(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agrees),         cmocka_unit_test(test_single),    cmocka_unit_test(test_races),
-        cmocka_unit_test(test_own_words),      cmocka_unit_test(test_unwritten), cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_register_order), cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_told),      cmocka_unit_test(test_agrees),
+                                       cmocka_unit_test(test_single),    cmocka_unit_test(test_races),
+                                       cmocka_unit_test(test_own_words), cmocka_unit_test(test_unwritten),
+                                       cmocka_unit_test(test_layouts),   cmocka_unit_test(test_register_order),
+                                       cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

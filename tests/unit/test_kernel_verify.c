@@ -311,6 +311,57 @@ static void test_memory(void **state) {
     }
 }
 
+/* ---- exchanges --------------------------------------------------------------------------------------- */
+
+static void test_exchanges(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 16 subgroup 4\naxis i = 16 tile 16\naxis j = 4 tile 4\n"
+                               "layout 0 = [] lanes *4 subgroups *4\nlayout 1 = [i] lanes i*4 subgroups i*4:4\n"
+                               "layout 2 = [j] registers j*4 lanes *4 subgroups *4\n"
+                               "layout 3 = [i, j] registers j*4 lanes i*4 subgroups i*4:4\n"
+                               "layout 4 = [j] lanes *2 j*2 subgroups j*2:2 *2\n"
+                               "tile r float register [] layout 0\ntile q float register [j] layout 2\n"
+                               "tile s float shared []\ntile x float exchange [] words 4\n"
+                               "tile y float exchange [] words 8\ncode\n";
+#define JOINED "  reduce r = add over [i] layout 1 apart of 1\n  join r = add over [i] layout 1 by xor\n"
+#define LEFT JOINED "  leave x = r over [i] layout 1 registers 0 to 0\n"
+#define GATHERED LEFT "  barrier\n  gather r = add of x over [i] layout 1 registers 0 to 0\n"
+    static const char *const bodies[][2] = {
+        {GATHERED "  spill s = r\n", ""},
+        {JOINED "  spill s = r\n", "tile 'r' is read before its partial sums are joined"},
+        {LEFT "  gather r = add of x over [i] layout 1 registers 0 to 0\n",
+         "shared tile 'x' is read without a barrier after its last write"},
+        {GATHERED "  leave x = r over [i] layout 1 registers 0 to 0\n",
+         "tile 'r' is exchanged and holds no parts in those subgroups"},
+        {"  reduce r = add over [i] layout 1 apart of 1\n  leave x = r over [i] layout 1 registers 0 to 0\n",
+         "tile 'r' is exchanged and holds no parts in those subgroups"},
+        {JOINED "  leave x = r over [i] layout 1 registers 0 to 1\n",
+         "registers 0 to 1 of the 1 of 'r' do not fit the 4 words of 'x'"},
+        {"  reduce r = add over [j] layout 4 apart of 1\n  join r = add over [j] layout 4 by whole\n",
+         "the lanes that differ in bits 2 of 3 do not join by 'whole'"},
+        {"  reduce r = add over [j] layout 4 apart of 1\n  join r = add over [j] layout 4 by clustered\n",
+         "the lanes that differ in bits 2 of 3 do not join by 'clustered'"},
+        {"  reduce q = add over [i] layout 3 apart of 1\n  join q = add over [i] layout 3 by whole\n"
+         "  leave y = q over [i] layout 3 registers 0 to 1\n  barrier\n"
+         "  gather q = add of y over [i] layout 3 registers 2 to 3\n",
+         "the words of 'y' are of registers 0 to 1 by layout 3, left by instruction 2"},
+        {"  reduce q = add over [i] layout 3 apart of 1\n  join q = add over [i] layout 3 by whole\n"
+         "  leave y = q over [i] layout 3 registers 2 to 3\n  barrier\n"
+         "  gather q = add of y over [i] layout 3 registers 2 to 3\n",
+         "register 2 of 'q' is gathered, and of those before it only 0"},
+        {"  stage x walk [] = 1\n", "the result 'x' must be a shared tile"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 1024];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_int_equal(smg_kernel_shared_bytes(b.k), 13 * 4);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
 /* ---- before layouts ---------------------------------------------------------------------------------- */
 
 /* Lines that declare layouts go, and every mention of one. */
@@ -358,9 +409,9 @@ static void test_no_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),      cmocka_unit_test(test_good),   cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices),    cmocka_unit_test(test_owners), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_no_layouts),
+        cmocka_unit_test(test_views),      cmocka_unit_test(test_good),      cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices),    cmocka_unit_test(test_owners),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
