@@ -64,8 +64,8 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
  * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target);
 
-/* What lanes tell each other as instructions, for hand-written programs (lower_exchange.c); INVALID where the target has
- * no operations for it. */
+/* What lanes tell each other as instructions, for hand-written programs (lower_exchange.c); INVALID where the target
+ * has no operations for it. */
 smg_status smg_kernel_exchange_lanes(smg_kernel *k, const smg_target *target);
 
 #endif
