@@ -1,7 +1,10 @@
-/* Layouts of register tiles. Each axis of the kernel gets its places once: the row axis over row lanes, every other
- * one over column lanes. Axes of one tile share the column lanes out: the last takes its run of `vec` neighbours and as
- * many lanes as it has elements for, then the one before it; what lanes do not cover is in registers. Axes that no tile
- * has both may lie in the same lanes. So all tiles are readable beside each other: what one lacks is replicated.
+/* Layouts of register tiles. Tiles that meet in an expression are a field: each axis of it gets its places once, the row
+ * axis over row lanes, every other one over column lanes. What one field leaves for another goes through shared memory,
+ * so that keys can be rows where they are computed and columns where they are multiplied. Where all rows are those of
+ * the grid, everything is laid out as one field. Axes of one tile share the column lanes out: the last takes its run of
+ * `vec` neighbours and as many lanes as it has elements for, then the one before it; what lanes do not cover is in
+ * registers. Axes that no tile has both may lie in the same lanes. So all tiles of a field are readable beside each
+ * other: what one lacks is replicated.
  *
  * In a kernel with products the lanes of a subgroup form a block of rows and columns, and its bits are woven: the
  * lowest bit of a lane's number chooses a column, the next ones the row, the rest the column again. Neighbouring pairs
@@ -50,12 +53,13 @@ static lane_bits deal(const smg_kernel *k, const smg_lane_grid *g) {
     return b;
 }
 
-enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 128, MOST_PLACES = 64 };
+enum { MOST_AXES = 2 * SMG_TILE_AXES, MOST_LISTS = 128, MOST_PLACES = 64, MOST_FIELDS = 8 };
 
 /* Axes of more than one element that some tile or instruction goes over, and their layout. */
 typedef struct axis_list {
     int axes[MOST_AXES], count;
     uint64_t set; /* the same, as bits: most lists differ in it */
+    int field;    /* which all of its tiles are in */
     int layout;   /* -1: not made yet */
 } axis_list;
 
@@ -73,11 +77,113 @@ typedef struct distribution {
     smg_layout copies; /* no axis yet: all lanes hold the same */
     axis_list lists[MOST_LISTS];
     int list_count;
-    axis_place place[MOST_PLACES]; /* by axis of the kernel */
+    int *field;                /* by tile: another tile of the same field, itself for the last; NULL: one field */
+    int last[MOST_FIELDS];     /* by field: the last of its tiles */
+    int row_axis[MOST_FIELDS]; /* -1: none */
+    int field_count;
+    axis_place place[MOST_FIELDS][MOST_PLACES]; /* by field and axis of the kernel */
 } distribution;
 
+/* ---- fields --------------------------------------------------------------------------------------- */
+
+static int last_of(const distribution *d, int tile) {
+    while (d->field[tile] != tile) tile = d->field[tile];
+    return tile;
+}
+
+typedef struct meeting {
+    distribution *d;
+    int tile; /* one of those that meet; -1 */
+} meeting;
+
+static void meet(meeting *m, int tile) {
+    if (m->d->k->tiles.items[tile].residence != SMG_REGISTER) return;
+    int other = last_of(m->d, tile);
+    if (m->tile >= 0) m->d->field[other] = last_of(m->d, m->tile);
+    m->tile = tile;
+}
+
+static void meet_leaf(void *user, int leaf) {
+    meeting *m = user;
+    const smg_kernel *k = m->d->k;
+    const smg_kleaf *f = &k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_TILE) meet(m, f->index);
+    if (f->what != SMG_KLEAF_LOAD) return;
+    smg_expr index = k->accesses.items[f->index].index;
+    if (index != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, index, meet_leaf, m);
+}
+
+/* All tiles that an instruction goes over meet in it; one of them, -1 where there is none. */
+static int met_by(distribution *d, const smg_instr *in) {
+    meeting m = {.d = d, .tile = -1};
+    if (in->dst >= 0) meet(&m, in->dst);
+    if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(d->k->exprs, in->expr, meet_leaf, &m);
+    return m.tile;
+}
+
+static bool has_axis(const int *axes, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis) return true;
+    return false;
+}
+
+/* Does some tile or instruction of the field have the axis? */
+static bool in_field(distribution *d, int last, int axis) {
+    const smg_kernel *k = d->k;
+    for (int t = 0; t < k->tiles.count; t++) {
+        const smg_tile *of = &k->tiles.items[t];
+        if (of->residence != SMG_REGISTER || last_of(d, t) != last) continue;
+        if (has_axis(of->axis, of->axis_count, axis)) return true;
+    }
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_STORE && in->kind != SMG_I_REDUCE) continue;
+        int met = met_by(d, in);
+        if (met >= 0 && last_of(d, met) == last && has_axis(in->axes, in->axis_count, axis)) return true;
+    }
+    return false;
+}
+
+/* The first row axis that the field has. */
+static int rows_of_field(distribution *d, int last) {
+    const int8_t *more = d->grid->more_rows;
+    int axis = d->grid->row_axis;
+    while (!in_field(d, last, axis) && more != NULL && *more >= 0) axis = *more++;
+    return axis;
+}
+
+static smg_status find_fields(distribution *d) {
+    const smg_kernel *k = d->k;
+    bool more = d->grid->more_rows != NULL && d->grid->more_rows[0] >= 0;
+    d->field = NULL;
+    d->field_count = 1;
+    d->row_axis[0] = d->grid->row_axis;
+    if (!more && (d->grid->row_axis < 0 || k->axes.items[d->grid->row_axis].grid)) return SMG_OK;
+    d->field = SMG_ARENA_ARRAY(k->arena, int, (size_t)k->tiles.count + 1);
+    if (d->field == NULL) return SMG_MEMORY;
+    for (int t = 0; t < k->tiles.count; t++) d->field[t] = t;
+    for (int i = 0; i < k->code.count; i++) met_by(d, &k->code.items[i]);
+    d->field_count = 0;
+    for (int t = 0; t < k->tiles.count && d->field_count < MOST_FIELDS; t++) {
+        if (k->tiles.items[t].residence != SMG_REGISTER || d->field[t] != t) continue;
+        d->last[d->field_count] = t;
+        d->row_axis[d->field_count++] = rows_of_field(d, t);
+    }
+    return SMG_OK;
+}
+
+/* The field of a tile; the first one for what goes over no tile (-1), the last one for what is behind it. */
+static int field_of(const distribution *d, int tile) {
+    if (tile < 0 || d->field == NULL) return 0;
+    int field = 0;
+    while (field + 1 < d->field_count && d->last[field] != last_of(d, tile)) field++;
+    return field;
+}
+
+/* ---- lists of axes -------------------------------------------------------------------------------- */
+
 /* The number of the list; -1 where there are too many. */
-static int list_of(distribution *d, const int *axes, int count) {
+static int list_of(distribution *d, int field, const int *axes, int count) {
     int wide[MOST_AXES], wide_count = 0;
     uint64_t set = 0;
     for (int i = 0; i < count; i++) {
@@ -86,7 +192,7 @@ static int list_of(distribution *d, const int *axes, int count) {
         set |= UINT64_C(1) << axes[i];
     }
     for (int i = 0; i < d->list_count; i++) {
-        if (d->lists[i].set != set) continue;
+        if (d->lists[i].set != set || d->lists[i].field != field) continue;
         int same = 0;
         while (same < wide_count && d->lists[i].axes[same] == wide[same]) same++;
         if (same == wide_count) return i;
@@ -95,22 +201,33 @@ static int list_of(distribution *d, const int *axes, int count) {
     axis_list *list = &d->lists[d->list_count];
     list->count = wide_count;
     list->set = set;
+    list->field = field;
     list->layout = -1;
     for (int i = 0; i < wide_count; i++) list->axes[i] = wide[i];
     return d->list_count++;
 }
 
+/* The column lanes of the axes that stand beside `axis` in some list. */
+static uint32_t lanes_beside(const distribution *d, int field, int axis) {
+    uint32_t taken = 0;
+    for (int i = 0; i < d->list_count; i++) {
+        const axis_list *list = &d->lists[i];
+        if (list->field != field || !has_axis(list->axes, list->count, axis)) continue;
+        for (int n = 0; n < list->count; n++) taken |= d->place[field][list->axes[n]].lanes;
+    }
+    return taken;
+}
+
 /* The axes of one list share out the column lanes that those known already leave. */
 static void place_axes(distribution *d, const axis_list *list) {
-    uint32_t taken = 0;
     bool last = true;
-    for (int i = 0; i < list->count; i++)
-        if (d->place[list->axes[i]].known) taken |= d->place[list->axes[i]].lanes;
     for (int i = list->count - 1; i >= 0; i--) {
-        axis_place *p = &d->place[list->axes[i]];
-        int64_t tile = d->k->axes.items[list->axes[i]].tile;
-        if (list->axes[i] == d->grid->row_axis) continue;
+        int axis = list->axes[i];
+        axis_place *p = &d->place[list->field][axis];
+        int64_t tile = d->k->axes.items[axis].tile;
+        if (axis == d->row_axis[list->field]) continue;
         if (!p->known) {
+            uint32_t taken = lanes_beside(d, list->field, axis);
             p->known = true;
             p->run = last ? smg_log2(tile < d->grid->vec ? tile : d->grid->vec) : 0;
             int64_t span = INT64_C(1) << p->run;
@@ -119,7 +236,6 @@ static void place_axes(distribution *d, const axis_list *list) {
                 p->lanes |= 1u << bit;
                 span *= 2;
             }
-            taken |= p->lanes;
         }
         last = false;
     }
@@ -155,22 +271,23 @@ static void over_rows(const distribution *d, smg_layout *l, int axis) {
 /* Registers from the last axis on, so that its neighbours come first; rows behind all columns. */
 static smg_layout layout_of(const distribution *d, const axis_list *list) {
     smg_layout l = d->copies;
+    int row_axis = d->row_axis[list->field];
     bool has_rows = false;
     for (int i = 0; i < list->count; i++) smg_layout_add(&l, SMG_LAYOUT_REGISTER, list->axes[i], 1);
     for (int i = list->count - 1; i >= 0; i--) {
         int axis = list->axes[i];
-        const axis_place *p = &d->place[axis];
-        has_rows = has_rows || axis == d->grid->row_axis;
-        if (axis == d->grid->row_axis) continue;
+        const axis_place *p = &d->place[list->field][axis];
+        has_rows = has_rows || axis == row_axis;
+        if (axis == row_axis) continue;
         smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, INT64_C(1) << p->run);
         for (int bit = 0; bit < d->bits.column_count; bit++)
             if (p->lanes >> bit & 1) over_lane(d, &l, axis, d->bits.columns[bit]);
     }
     for (int i = list->count - 1; i >= 0; i--)
-        if (list->axes[i] != d->grid->row_axis) rest_in_registers(d, &l, list->axes[i]);
+        if (list->axes[i] != row_axis) rest_in_registers(d, &l, list->axes[i]);
     if (!has_rows) return l;
-    over_rows(d, &l, d->grid->row_axis);
-    rest_in_registers(d, &l, d->grid->row_axis);
+    over_rows(d, &l, row_axis);
+    rest_in_registers(d, &l, row_axis);
     return l;
 }
 
@@ -213,7 +330,8 @@ static int instruction_list(distribution *d, const smg_instr *in) {
     bool product = product_of(d->k, in) != NULL;
     for (int i = 0; dst != NULL && i < dst->axis_count; i++) axes[count++] = dst->axis[i];
     for (int i = 0; !product && i < in->axis_count; i++) axes[count++] = in->axes[i];
-    return list_of(d, axes, count);
+    int met = d->field != NULL ? met_by(d, in) : -1;
+    return list_of(d, field_of(d, met), axes, count);
 }
 
 /* Which lists there are decides where axes lie: all are collected first, and `layout` keeps their numbers so long. */
@@ -221,8 +339,10 @@ static smg_status collect_lists(distribution *d) {
     bool room = true;
     for (int t = 0; t < d->k->tiles.count; t++) {
         smg_tile *tile = &d->k->tiles.items[t];
-        tile->layout = tile->residence == SMG_REGISTER ? list_of(d, tile->axis, tile->axis_count) : -1;
-        room = room && (tile->residence != SMG_REGISTER || tile->layout >= 0);
+        tile->layout = -1;
+        if (tile->residence != SMG_REGISTER) continue;
+        tile->layout = list_of(d, field_of(d, t), tile->axis, tile->axis_count);
+        room = room && tile->layout >= 0;
     }
     for (int i = 0; i < d->k->code.count; i++) {
         smg_instr *in = &d->k->code.items[i];
@@ -271,11 +391,12 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     d.k = k;
     d.grid = grid;
     d.list_count = 0;
-    memset(d.place, 0, sizeof d.place);
     d.bits = deal(k, grid);
     d.copies = smg_layout_one();
     smg_layout_replicate(&d.copies, SMG_LAYOUT_LANE, grid->subgroup);
     smg_layout_replicate(&d.copies, SMG_LAYOUT_SUBGROUP, k->lanes / grid->subgroup);
+    SMG_TRY(find_fields(&d));
+    memset(d.place, 0, (size_t)d.field_count * sizeof d.place[0]);
     SMG_TRY(collect_lists(&d));
     place_all(&d);
     return lay_out(&d);

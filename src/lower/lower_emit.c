@@ -170,8 +170,9 @@ typedef struct product {
     smg_axis_set k;
     int mma; /* axis of the MMA */
     int loops[8], loop_count;
-    bool held; /* the left operand is computed in the block */
-    int a, b;  /* shared tiles */
+    smg_expr factor[2]; /* left, right */
+    bool held[2];       /* computed in the block */
+    int tile[2];        /* shared tiles, or views */
 } product;
 
 static bool tile_covers(const lowering *l, int axis) {
@@ -199,7 +200,9 @@ static bool reads_tiles(const lowering *l, smg_expr expr) {
 static smg_status plan_one(lowering *l, int node, product *p) {
     *p = (product){.n = &l->space->nodes.items[node], .ln = &l->node[node], .mma = -1};
     p->k = folded(p->n);
-    p->held = reads_tiles(l, p->ln->core);
+    p->factor[0] = p->ln->core;
+    p->factor[1] = p->ln->right;
+    for (int side = 0; side < 2; side++) p->held[side] = reads_tiles(l, p->factor[side]);
     for (int a = 0; a < l->space->axes.count; a++) {
         if (!(p->k & SMG_AXIS_BIT(a))) continue;
         if (l->s->tile[a] > 1 && p->mma >= 0 && l->s->tile[p->mma] > 1) {
@@ -210,7 +213,7 @@ static smg_status plan_one(lowering *l, int node, product *p) {
     for (int a = 0; a < l->space->axes.count; a++) {
         bool open = a == l->s->temporal;
         if (!(p->k & SMG_AXIS_BIT(a)) || open || tile_covers(l, a)) continue;
-        if (p->held) return lower_refuse(l, "a held left operand would be read in slices");
+        if (p->held[0] || p->held[1]) return lower_refuse(l, "a computed operand would be read in slices");
         p->loops[p->loop_count++] = a;
     }
     return SMG_OK;
@@ -221,43 +224,64 @@ static smg_status plan_one(lowering *l, int node, product *p) {
 
 /* The operands' tiles, as views of memory. */
 static smg_status make_views(lowering *l, product *p) {
-    smg_tile *a = &l->k->tiles.items[p->a], *b = &l->k->tiles.items[p->b];
+    smg_tile *a = &l->k->tiles.items[p->tile[0]], *b = &l->k->tiles.items[p->tile[1]];
     bool good =
-        !p->held && l->s->temporal < 0 &&
-        lower_view_operands(l, p->ln->core, p->ln->right, b->axis[b->axis_count - 1], p->mma, &a->access, &b->access);
+        !p->held[0] && !p->held[1] && l->s->temporal < 0 &&
+        lower_view_operands(l, p->factor[0], p->factor[1], b->axis[b->axis_count - 1], p->mma, &a->access, &b->access);
     if (!good) return lower_refuse(l, "an operand of a product is not read where it lies");
     a->residence = b->residence = SMG_VIEW;
     a->pad = b->pad = 0;
     return SMG_OK;
 }
 
+/* Those of a value's axes that its tile has, and those along which it has several elements. */
+static smg_axis_set spanned(const lowering *l, smg_axis_set set) {
+    return lower_columns(l, set) | (l->s->row_axis >= 0 ? set & SMG_AXIS_BIT(l->s->row_axis) : 0);
+}
+
+static smg_axis_set wide(const lowering *l, smg_axis_set set) {
+    for (int a = 0; a < l->space->axes.count; a++)
+        if (l->s->tile[a] == 1) set &= ~SMG_AXIS_BIT(a);
+    return set;
+}
+
+/* The left operand has its rows, then k; the right one k, then all columns. */
 static smg_status make_shared(lowering *l, product *p) {
-    int axes[SMG_TILE_AXES], count = 0;
-    smg_axis_set left = lower_expr_axes(l, p->ln->core);
-    smg_axis_set k_bit = SMG_AXIS_BIT(p->mma);
-    if (p->held && (lower_columns(l, left) & ~k_bit)) return lower_refuse(l, "a held left operand has other columns");
-    if (l->s->row_axis >= 0 && (left & SMG_AXIS_BIT(l->s->row_axis))) axes[count++] = l->s->row_axis;
+    int axes[SMG_TILE_AXES + 1], count = 0;
+    smg_axis_set k = SMG_AXIS_BIT(p->mma), row = l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0;
+    smg_axis_set left = spanned(l, lower_expr_axes(l, p->factor[0])) & ~k;
+    smg_axis_set right = spanned(l, p->n->result) & ~row & ~wide(l, left);
+    if (wide(l, left) & ~p->n->result) return lower_refuse(l, "a left factor has axes that the product lacks");
+    if (wide(l, spanned(l, lower_expr_axes(l, p->factor[1])) & ~k & ~right))
+        return lower_refuse(l, "both factors of a product go over one axis of it");
+    if (!lower_tile_axes(l, left, SMG_TILE_AXES - 1, axes, &count)) return lower_refuse_axes(l);
     axes[count++] = p->mma;
-    p->a = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
+    p->tile[0] = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
     axes[0] = p->mma;
-    smg_axis_set columns = p->n->result & ~(l->s->row_axis >= 0 ? SMG_AXIS_BIT(l->s->row_axis) : 0);
-    if (!lower_tile_axes(l, columns, SMG_TILE_AXES - 1, axes + 1, &count)) return lower_refuse_axes(l);
-    p->b = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, GROUP_PAD);
-    if (p->a < 0 || p->b < 0) return SMG_MEMORY;
+    if (!lower_tile_axes(l, right, SMG_TILE_AXES - 1, axes + 1, &count)) return lower_refuse_axes(l);
+    p->tile[1] = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, GROUP_PAD);
+    if (p->tile[0] < 0 || p->tile[1] < 0) return SMG_MEMORY;
     if (l->s->direct) return make_views(l, p);
     return SMG_OK;
 }
 
-static smg_status spill_left(lowering *l, product *p) {
-    smg_axis_set set = lower_expr_axes(l, p->ln->core);
+static const char *const operand_note[] = {"left operand", "right operand"};
+
+/* An operand that is computed in the block: into registers of the lanes that have what it is made of, then to all. */
+static smg_status spill_operand(lowering *l, product *p, int side) {
     int axes[SMG_TILE_AXES], count;
+    smg_axis_set set = 0;
+    const smg_tile *shared = &l->k->tiles.items[p->tile[side]];
+    for (int i = 0; i < shared->axis_count; i++) set |= SMG_AXIS_BIT(shared->axis[i]);
+    if (spanned(l, lower_expr_axes(l, p->factor[side])) & ~set)
+        return lower_refuse(l, "a computed operand has axes that the product lacks");
     if (!lower_tile_axes(l, set, SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);
     int tile = lower_new_tile(l, "v", SMG_KIND_FLOAT, SMG_REGISTER, axes, count, 0);
     if (tile < 0) return SMG_MEMORY;
-    SMG_TRY(lower_emit_set(l, tile, p->ln->core, "left operand"));
+    SMG_TRY(lower_emit_set(l, tile, p->factor[side], operand_note[side]));
     smg_instr *spill = lower_emit(l, SMG_I_SPILL);
     if (spill == NULL) return SMG_MEMORY;
-    spill->dst = p->a;
+    spill->dst = p->tile[side];
     spill->a = tile;
     return SMG_OK;
 }
@@ -276,9 +300,9 @@ static void move_to_head(lowering *l, int count) {
 /* A staged left operand that no open loop changes is staged once, before everything. */
 static smg_status stage_left(lowering *l, product *p) {
     bool fixed =
-        l->s->temporal >= 0 && p->loop_count == 0 && !(lower_expr_axes(l, p->ln->core) & SMG_AXIS_BIT(l->s->temporal));
-    if (!fixed) return emit_stage(l, p->a, p->ln->core, "left operand");
-    SMG_TRY(emit_stage(l, p->a, p->ln->core, "left operand, the same for all slices"));
+        l->s->temporal >= 0 && p->loop_count == 0 && !(lower_expr_axes(l, p->factor[0]) & SMG_AXIS_BIT(l->s->temporal));
+    if (!fixed) return emit_stage(l, p->tile[0], p->factor[0], operand_note[0]);
+    SMG_TRY(emit_stage(l, p->tile[0], p->factor[0], "left operand, the same for all slices"));
     SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
     move_to_head(l, 2);
     return SMG_OK;
@@ -294,17 +318,18 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
         SMG_TRY(prepare_running(l, p.ln));
     else
         SMG_TRY(lower_emit_init(l, node));
-    if (p.held) SMG_TRY(spill_left(l, &p));
+    for (int side = 0; side < 2; side++)
+        if (p.held[side]) SMG_TRY(spill_operand(l, &p, side));
     if (l->refused != NULL) return SMG_OK;
     for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_LOOP, p.loops[i]));
-    if (!p.held && !l->s->direct) SMG_TRY(stage_left(l, &p));
-    if (!l->s->direct) SMG_TRY(emit_stage(l, p.b, p.ln->right, "right operand"));
+    if (!p.held[0] && !l->s->direct) SMG_TRY(stage_left(l, &p));
+    if (!p.held[1] && !l->s->direct) SMG_TRY(emit_stage(l, p.tile[1], p.factor[1], operand_note[1]));
     if (!l->s->direct) SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
     smg_instr *mma = lower_emit(l, SMG_I_MMA);
     if (mma == NULL) return SMG_MEMORY;
     mma->dst = p.ln->tile;
-    mma->a = p.a;
-    mma->b = p.b;
+    mma->a = p.tile[0];
+    mma->b = p.tile[1];
     mma->axis_count = 1;
     mma->axes[0] = p.mma;
     mma->note = smg_arena_string(l->arena, smg_graph_describe(l->g, p.n->node));

@@ -53,6 +53,7 @@ smg_status lower_layouts(lower_sized *l) {
                           .depth = s->lane_depth,
                           .vec = s->vec,
                           .row_axis = s->row_axis,
+                          .more_rows = s->more_rows,
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
                           .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};

@@ -24,15 +24,20 @@ typedef struct need {
     bool *wanted;
 } need;
 
+static void want_operands(need *n, int node);
+
 static void want_leaf(void *user, int leaf) {
     need *n = user;
     int owner = n->l->leaf_node.items[leaf];
     if (owner < 0 || n->wanted[owner] || !n->l->node[owner].varies) return;
     n->wanted[owner] = true;
-    lower_leaves(n->l, n->l->node[owner].core, want_leaf, n);
-    if (n->l->node[owner].right != SMG_EXPR_NONE) {
-        lower_leaves(n->l, n->l->node[owner].right, want_leaf, n);
-    }
+    want_operands(n, owner);
+}
+
+static void want_operands(need *n, int node) {
+    const lnode *of = &n->l->node[node];
+    lower_leaves(n->l, of->core, want_leaf, n);
+    if (of->right != SMG_EXPR_NONE) lower_leaves(n->l, of->right, want_leaf, n);
 }
 
 static bool material(const lowering *l, int i) {
@@ -77,7 +82,7 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
     for (int i = 0; i < count; i++) {
         if (material(l, i) && l->node[i].running && l->node[i].pass == pass) {
             SMG_TRY(lower_emit_init(l, i));
-            lower_leaves(l, l->node[i].core, want_leaf, &n);
+            want_operands(&n, i);
         }
         if (stores_varying(l, i) && store_in[i] == pass) {
             smg_expr value;

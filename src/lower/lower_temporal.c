@@ -27,7 +27,7 @@ static void depend_leaf(void *user, int leaf) {
 
 static dependence depends(const lowering *l, smg_expr expr) {
     dependence d = {.l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE};
-    lower_leaves(l, expr, depend_leaf, &d);
+    if (expr != SMG_EXPR_NONE) lower_leaves(l, expr, depend_leaf, &d);
     return d;
 }
 
@@ -139,9 +139,10 @@ static void tell(lowering *l, int i, const char *what, smg_expr expr) {
 /* Pass of a reduction over the temporal axis, and its update when it joins the pass of its source. */
 static smg_status place_running(lowering *l, int i, smg_combine combine) {
     lnode *ln = &l->node[i];
-    dependence d = depends(l, ln->core);
-    int base = later(later(d.varying_pass, d.final_pass + 1), 0);
-    ln->pass = later(base, d.running_pass);
+    dependence d = depends(l, ln->core), r = depends(l, ln->right);
+    int base = later(later(d.varying_pass, d.final_pass + 1), later(r.varying_pass, r.final_pass + 1));
+    /* There are no updates for what runs in a right factor. */
+    ln->pass = later(later(base, d.running_pass), later(r.running_pass + 1, 0));
     if (d.running_pass < 0 || d.running_pass < ln->pass) return SMG_OK;
     if (index_runs(l, ln->core, ln->pass)) {
         ln->pass++;
@@ -175,21 +176,23 @@ static smg_status place(lowering *l, int i, smg_combine combine) {
     ln->running = t >= 0 && (folded(n) & SMG_AXIS_BIT(t));
     ln->varies = t >= 0 && (n->result & SMG_AXIS_BIT(t));
     if (ln->running) return place_running(l, i, combine);
-    dependence d = depends(l, ln->core);
-    int final_pass = later(d.final_pass, d.running_pass);
-    ln->pass = ln->varies ? later(later(d.varying_pass, final_pass + 1), 0) : final_pass;
+    dependence d = depends(l, ln->core), r = depends(l, ln->right);
+    int final_pass = later(later(d.final_pass, d.running_pass), later(r.final_pass, r.running_pass));
+    int varying_pass = later(d.varying_pass, r.varying_pass);
+    ln->pass = ln->varies ? later(later(varying_pass, final_pass + 1), 0) : final_pass;
     return SMG_OK;
 }
 
-/* A factor of the summand that does not vary leaves the sum; the node's value takes it in again. */
-static smg_status postpone(lowering *l, int i) {
+/* A factor of the summand, or of one side of a product, that does not vary leaves the sum; the node's value takes it in
+ * again. */
+static smg_status postpone(lowering *l, int i, smg_expr *summand) {
     lnode *ln = &l->node[i];
     smg_slice_roles roles;
     smg_postponed p;
     SMG_TRY(make_roles(l, folded(&l->space->nodes.items[i]), -1, &roles));
-    SMG_TRY(smg_slice_postpone(&roles, ln->core, &p));
+    SMG_TRY(smg_slice_postpone(&roles, *summand, &p));
     if (p.factor == SMG_EXPR_NONE) return SMG_OK;
-    ln->core = p.core;
+    *summand = p.core;
     ln->value = smg_expr_make(l->k->exprs, SMG_PRIM_MUL, ln->value, p.factor, SMG_EXPR_NONE);
     tell(l, i, "postponed past the sum: factor", p.factor);
     if (p.guard != SMG_EXPR_NONE) {
@@ -212,7 +215,7 @@ static smg_status plan_reduce(lowering *l, int i) {
     }
     SMG_TRY(make_tile(l, i, smg_combine_word(combine)));
     if (l->refused != NULL) return SMG_OK;
-    if (combine == SMG_COMBINE_ADD) SMG_TRY(postpone(l, i));
+    if (combine == SMG_COMBINE_ADD) SMG_TRY(postpone(l, i, &l->node[i].core));
     return place(l, i, combine);
 }
 
@@ -232,7 +235,8 @@ static smg_status plan_product(lowering *l, int i) {
     }
     SMG_TRY(make_tile(l, i, "acc"));
     if (l->refused != NULL) return SMG_OK;
-    SMG_TRY(postpone(l, i));
+    SMG_TRY(postpone(l, i, &ln->core));
+    SMG_TRY(postpone(l, i, &ln->right));
     return place(l, i, SMG_COMBINE_ADD);
 }
 

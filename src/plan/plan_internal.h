@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 
 #define PLAN_MAX_SEGMENT 40
-#define PLAN_MAX_PRODUCTS 4
+#define PLAN_MAX_PRODUCTS 6
 #define PLAN_MAX_MEMBERS 80 /* of a segment, with what its nodes compute anew */
 
 /* What is known of a segment once it has been tried; shared by all segments of the same structure. */

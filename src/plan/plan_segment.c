@@ -52,7 +52,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead;
     bool joins, near, direct, reuse;
-    smg_axis_set covered, wide;
+    smg_axis_set grid, covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
 
@@ -87,6 +87,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
     key = (signature){.row_axis = s->row_axis,
                       .col_axis = s->col_axis,
                       .temporal = s->temporal,
+                      .grid = s->grid,
                       .ahead = s->ahead,
                       .joins = s->lane_depth > 1,
                       .near = s->depth_near,

@@ -15,15 +15,19 @@
 #include "target/target.h"
 
 #define SMG_SPACE_NODES 96
+#define SMG_MORE_ROWS 4
 
 typedef struct smg_schedule {
     const smg_space *space;
     smg_axis_set grid;    /* spatial axes: workgroups */
-    int row_axis;         /* the spatial axis tiled over row lanes; -1 */
+    smg_axis_set anew;    /* of the grid: not spatial, what lacks them is computed anew in each block */
+    int row_axis;         /* the axis over row lanes, spatial where one serves; -1 */
     int col_axis;         /* a spatial axis tiled over column lanes; -1 */
     int temporal;         /* the axis cut into serial slices; -1 */
     smg_axis_set inner;   /* contraction axes that only staged operands have */
     smg_axis_set columns; /* axes of values held in the block that are not spatial */
+    /* Over row lanes in what lacks row_axis and those before it; -1 behind the last. */
+    int8_t more_rows[SMG_MORE_ROWS];
     int64_t tile[SMG_SPACE_AXES];
     int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
     int lane_rows, lane_cols, lane_depth, vec, subgroup;

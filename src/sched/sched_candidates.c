@@ -9,6 +9,7 @@ typedef struct enumerator {
     smg_arena *arena;
     smg_schedules *out;
     smg_roles roles;
+    smg_axis_set anew;
 } enumerator;
 
 typedef struct lane_shape {
@@ -38,31 +39,38 @@ static int subgroup_of(const smg_target *t) {
     return t->subgroup_arithmetic && t->subgroup_shuffle ? (int)t->subgroup_size : 1;
 }
 
+/* Of the axes that a product contracts only one has slices of several elements: what it holds, else the longest. */
+static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *shape, bool whole, smg_schedule *s) {
+    int64_t extent, tile = shape->inner;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if ((k & SMG_AXIS_BIT(a)) && s->tile[a] > 1) return;
+    int axis = smg_sched_largest(k & s->inner, e->nominal);
+    if (axis < 0) return;
+    if (constant(e, axis, &extent) && (extent < tile || (whole && extent <= 64))) tile = extent;
+    s->tile[axis] = tile;
+}
+
 /* Sizes of every axis for one lane shape; false when a held axis has no static bound. `whole`: a short contraction that
  * only staged operands have is one slice, so that a left operand is staged once for all slices of the temporal axis. */
 static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
-    int innermost = -1;
     for (int a = 0; a < e->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
         s->tile[a] = 1;
-        if (a == s->row_axis)
+        if (a == s->row_axis && (s->grid & bit))
             s->tile[a] = (int64_t)shape->rows * shape->row_registers;
         else if (a == s->col_axis)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (a == s->temporal)
-            s->tile[a] = (int64_t)shape->cols * shape->col_registers;
+            s->tile[a] = s->col_axis >= 0 ? shape->inner : (int64_t)shape->cols * shape->col_registers;
         else if (s->columns & bit) {
             if (!constant(e, a, &extent) || extent > 65536) return false;
             s->tile[a] = extent;
-        } else if (s->inner & bit) {
-            if (innermost < 0 || e->nominal[a] > e->nominal[innermost]) innermost = a;
         }
     }
-    if (innermost >= 0) {
-        int64_t extent, tile = shape->inner;
-        if (constant(e, innermost, &extent) && (extent < tile || (whole && extent <= 64))) tile = extent;
-        s->tile[innermost] = tile;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        if (n->class_ == SMG_CLASS_CONTRACT) stage_slices(e, n->iterates & ~n->result, shape, whole, s);
     }
     return true;
 }
@@ -321,6 +329,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
     if (all_static) SMG_TRY(add_shapes(e, &base));
     for (int a = 0; a < e->space->axes.count; a++) {
         if (!(base.columns & SMG_AXIS_BIT(a))) continue;
+        if (a == base.row_axis) continue;
         base.temporal = a;
         SMG_TRY(add_shapes(e, &base));
     }
@@ -330,10 +339,28 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
 static smg_status add_grid(enumerator *e, int row, int col) {
     smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1};
     base.grid = e->roles.spatial;
+    base.anew = e->anew;
     base.inner = e->roles.inner;
     base.columns = e->roles.columns;
-    if (!smg_sched_sides(e->space, &e->roles, row, col, base.left)) return SMG_OK;
+    if (!smg_sched_sides(&base)) return SMG_OK;
     return add_temporal(e, base);
+}
+
+/* Where columns are held, they lie over the column lanes; a cut that computes anew is for the sake of its own. */
+static int columns_beside_held(const enumerator *e) {
+    return smg_sched_largest(e->anew, e->nominal);
+}
+
+/* Where no axis of the grid is one of rows, lanes are dealt out to one of a result that the block holds. */
+static smg_status add_held_rows(enumerator *e) {
+    int before = e->out->items.count;
+    int64_t extent;
+    smg_axis_set stored = 0;
+    for (int i = 0; i < e->space->nodes.count; i++)
+        if (e->space->nodes.items[i].output) stored |= e->space->nodes.items[i].result;
+    for (int row = e->space->axes.count - 1; row >= 0; row--)
+        if ((e->roles.columns & stored & SMG_AXIS_BIT(row)) && constant(e, row, &extent)) SMG_TRY(add_grid(e, row, -1));
+    return e->out->items.count > before ? SMG_OK : add_grid(e, -1, -1);
 }
 
 static smg_status add_products(enumerator *e) {
@@ -348,14 +375,14 @@ static smg_status add_products(enumerator *e) {
                 if (col == row && row >= 0) continue;
                 if (col >= 0 && !(free_axes & SMG_AXIS_BIT(col))) continue;
                 if (e->roles.columns == 0 && (pass == 0 ? col != unit || unit < 0 : col < 0)) continue;
-                if (e->roles.columns != 0 && col >= 0) continue;
+                if (e->roles.columns != 0 && col != columns_beside_held(e)) continue;
                 int before = e->out->items.count;
                 SMG_TRY(add_grid(e, row, col));
                 found = found || e->out->items.count > before;
             }
         }
     }
-    return found ? SMG_OK : add_grid(e, -1, -1);
+    return found ? SMG_OK : add_held_rows(e);
 }
 
 static smg_status add_rows(enumerator *e) {
@@ -370,6 +397,26 @@ static smg_status add_maps(enumerator *e) {
     return add_grid(e, smg_sched_largest(rest, e->nominal), col);
 }
 
+/* All schedules with the roles at hand. */
+static smg_status add_all(enumerator *e) {
+    if (e->roles.contractions > 0) return add_products(e);
+    return e->roles.reductions > 0 ? add_rows(e) : add_maps(e);
+}
+
+/* Columns of a product that are cut although its factor is made of rows as a whole: each block makes the factor anew.
+ * One such axis at a time, then all of them. */
+static smg_status add_anew(enumerator *e) {
+    smg_axis_set spatial = e->roles.spatial, anew = smg_slice_anew(e->space);
+    for (int a = 0; a <= e->space->axes.count; a++) {
+        smg_axis_set cut = a < e->space->axes.count ? anew & SMG_AXIS_BIT(a) : anew;
+        if (cut == 0 || (a == e->space->axes.count && (cut & (cut - 1)) == 0)) continue;
+        smg_sched_classify(e->space, spatial | cut, &e->roles);
+        e->anew = cut;
+        SMG_TRY(add_all(e));
+    }
+    return SMG_OK;
+}
+
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_arena *arena, smg_schedules *out_schedules) {
     enumerator e = {.space = space, .target = target, .nominal = nominal, .arena = arena, .out = out_schedules};
@@ -378,7 +425,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
     }
-    smg_sched_classify(space, &e.roles);
+    smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
     if (e.roles.loose != 0) {
         out_schedules->refused = "a result has an axis that the grid cannot cut";
         return SMG_OK;
@@ -388,12 +435,8 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
     out_schedules->items.items = SMG_ARENA_ARRAY(arena, smg_schedule, (size_t)room);
     if (out_schedules->items.items == NULL) return SMG_MEMORY;
     out_schedules->items.capacity = room;
-    if (e.roles.contractions > 0)
-        SMG_TRY(add_products(&e));
-    else if (e.roles.reductions > 0)
-        SMG_TRY(add_rows(&e));
-    else
-        SMG_TRY(add_maps(&e));
+    SMG_TRY(add_all(&e));
+    if (e.roles.contractions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {
         out_schedules->refused = "no spatial axis serves as rows of every product, or two held axes have no bound";
     }

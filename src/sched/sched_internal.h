@@ -5,7 +5,7 @@
 #include "sched/sched.h"
 
 typedef struct smg_roles {
-    smg_axis_set spatial;    /* may be cut over workgroups */
+    smg_axis_set spatial;    /* cut over workgroups */
     smg_axis_set columns;    /* held whole or cut temporally */
     smg_axis_set contracted; /* summed by some product */
     smg_axis_set inner;      /* contracted and nowhere held: staged in slices */
@@ -13,10 +13,11 @@ typedef struct smg_roles {
     int reductions, contractions;
 } smg_roles;
 
-/* sched_roles.c. All answer from mappings alone; -1 is no axis. */
-void smg_sched_classify(const smg_space *space, smg_roles *out_roles);
-/* Which operand of every contraction has the rows, when rows are `row` and columns `col`; false where one cannot. */
-bool smg_sched_sides(const smg_space *space, const smg_roles *roles, int row, int col, int8_t *out_left);
+/* sched_roles.c. All answer from mappings alone; -1 is no axis. `cut`: the axes of the grid. */
+void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out_roles);
+/* Which operand of every contraction has the rows, with the schedule's grid, row axis and column axis, and which other
+ * axes are rows of those that lack the row axis; false where one contraction cannot. */
+bool smg_sched_sides(smg_schedule *schedule);
 /* The axis of `among` along which the last result that is stored lies next to each other in memory. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among);
 /* By nominal extents; ties go to the lower number. */

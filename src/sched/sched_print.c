@@ -4,7 +4,7 @@
 void smg_sched_print(const smg_schedule *s, smg_text *text) {
     for (int a = 0; a < s->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
-        const char *role = a == s->row_axis   ? "spatial, rows"
+        const char *role = a == s->row_axis   ? (s->grid & bit ? "spatial, rows" : "whole, rows")
                            : a == s->col_axis ? "spatial, columns"
                            : a == s->temporal ? "temporal"
                            : s->grid & bit    ? "spatial"
@@ -14,6 +14,11 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
         smg_text_addf(text, "  %s = ", s->space->axes.items[a].name);
         smg_size_print(s->space->graph->sizes, s->space->axes.items[a].extent, text);
         smg_text_addf(text, ": %s, tile %lld\n", role, (long long)s->tile[a]);
+    }
+    for (int a = 0; a < s->space->axes.count; a++) {
+        if (!(s->anew & SMG_AXIS_BIT(a))) continue;
+        smg_text_addf(text, "  %s is cut all the same: each block computes anew what lacks it\n",
+                      s->space->axes.items[a].name);
     }
     smg_text_addf(text, "  lanes %d x %d", s->lane_rows, s->lane_cols);
     if (s->lane_depth > 1) smg_text_addf(text, ", contraction over %d", s->lane_depth);

@@ -1,14 +1,14 @@
-/* Roles of axes. Rows are a spatial axis that exactly one operand of every contraction has: that operand
- * is read by rows, the other by columns, and every tile of the block shares one distribution of rows over
- * lanes, so that a per-row value multiplies an accumulator without moving. */
+/* Roles of axes. Rows are an axis that exactly one operand of a product has: that operand is read by rows, the other by
+ * columns. One axis is the rows of all products that have it, so that a per-row value multiplies an accumulator without
+ * moving; products that lack it have rows of their own. */
 #include "sched/sched_internal.h"
 
 static smg_axis_set contracted(const smg_snode *n) {
     return n->iterates & ~n->result;
 }
 
-void smg_sched_classify(const smg_space *space, smg_roles *out) {
-    *out = (smg_roles){.spatial = smg_slice_spatial(space, NULL)};
+void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out) {
+    *out = (smg_roles){.spatial = cut};
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->streamed) continue;
@@ -29,29 +29,48 @@ void smg_sched_classify(const smg_space *space, smg_roles *out) {
     }
 }
 
-/* The operand with the rows, or -1 when `row`, `col` do not suit this contraction. */
-static int left_operand(const smg_space *space, const smg_roles *roles, const smg_snode *n, int row, int col) {
-    smg_axis_set k = contracted(n), row_set = row >= 0 ? SMG_AXIS_BIT(row) : 0;
-    smg_axis_set col_set = col >= 0 ? SMG_AXIS_BIT(col) : 0;
-    smg_axis_set alone = roles->spatial & ~row_set & ~col_set;
-    for (int side = 0; side < 2; side++) {
-        const smg_soperand *left = &n->operand[side], *right = &n->operand[1 - side];
-        smg_axis_set la = smg_space_operand_axes(space, left), ra = smg_space_operand_axes(space, right);
-        bool right_in_block = right->producer >= 0 && !space->nodes.items[right->producer].streamed;
-        if (right_in_block || (ra & row_set) || (la & ~(row_set | alone | k))) continue;
-        if ((n->result & row_set) && !(la & row_set)) continue;
-        return side;
+static smg_axis_set bit_of(int axis) {
+    return axis >= 0 ? SMG_AXIS_BIT(axis) : 0;
+}
+
+/* Axes of an operand that its tile has beside k. */
+static smg_axis_set beside(const smg_schedule *s, const smg_snode *n, int side) {
+    smg_axis_set alone = s->grid & ~bit_of(s->row_axis) & ~bit_of(s->col_axis);
+    return smg_space_operand_axes(s->space, &n->operand[side]) & ~contracted(n) & ~alone;
+}
+
+/* The operand with the rows, or -1; *out_row: the axis of them, none where the operand is one row. Products that have
+ * the row axis are dealt out by it; where none does, an operand without rows is the left one. */
+static int left_operand(const smg_schedule *s, const smg_snode *n, smg_axis_set *out_row) {
+    smg_axis_set row = bit_of(s->row_axis) & n->result;
+    for (int pass = row != 0 || s->row_axis < 0 ? 1 : 0; pass < 2; pass++) {
+        for (int side = 0; side < 2; side++) {
+            smg_axis_set left = beside(s, n, side), right = beside(s, n, 1 - side);
+            bool one = left != 0 && (left & (left - 1)) == 0;
+            if ((left & right) || (pass == 0 ? !one : left != row)) continue;
+            *out_row = left;
+            return side;
+        }
     }
     return -1;
 }
 
-bool smg_sched_sides(const smg_space *space, const smg_roles *roles, int row, int col, int8_t *out_left) {
-    for (int i = 0; i < space->nodes.count; i++) {
-        const smg_snode *n = &space->nodes.items[i];
+bool smg_sched_sides(smg_schedule *s) {
+    smg_axis_set rows = bit_of(s->row_axis);
+    int more = 0;
+    for (int i = 0; i < SMG_MORE_ROWS; i++) s->more_rows[i] = -1;
+    for (int i = 0; i < s->space->nodes.count; i++) {
+        const smg_snode *n = &s->space->nodes.items[i];
+        smg_axis_set row = 0;
         if (n->class_ != SMG_CLASS_CONTRACT) continue;
-        int side = left_operand(space, roles, n, row, col);
+        int side = left_operand(s, n, &row);
         if (side < 0) return false;
-        out_left[i] = (int8_t)side;
+        s->left[i] = (int8_t)side;
+        if (row == 0 || (n->result & rows)) continue;
+        if (more + 1 == SMG_MORE_ROWS) return false;
+        while (row != bit_of(s->more_rows[more])) s->more_rows[more]++;
+        rows |= row;
+        more++;
     }
     return true;
 }

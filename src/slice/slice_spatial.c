@@ -24,3 +24,16 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
     }
     return spatial;
 }
+
+smg_axis_set smg_slice_anew(const smg_space *space) {
+    smg_axis_set lacked = 0, fixed = 0;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->output || n->class_ == SMG_CLASS_CONTRACT) fixed |= ~n->result;
+        if (n->streamed || n->idle) continue;
+        fixed |= n->iterates & ~n->result;
+        lacked |= ~n->result;
+    }
+    smg_axis_set all = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
+    return all & lacked & ~fixed;
+}

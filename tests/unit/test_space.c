@@ -60,11 +60,10 @@ static void load(fixture *f, const char *path) {
     assert_null(f->space->refused);
 }
 
-/* Extents of the axes that may be cut, in axis order: "b*s 128". */
-static const char *spatial(fixture *f) {
+/* Extents of axes, in their order: "b*s 128". */
+static const char *extents(fixture *f, smg_axis_set set) {
     smg_text text;
     smg_text_init(&text, f->ctx);
-    smg_axis_set set = smg_slice_spatial(f->space, &f->why);
     for (int a = 0; a < f->space->axes.count; a++) {
         if (!(set & SMG_AXIS_BIT(a))) continue;
         if (text.length > 0) smg_text_add(&text, " ");
@@ -73,6 +72,10 @@ static const char *spatial(fixture *f) {
     const char *result = smg_arena_string(f->arena, smg_text_cstr(&text));
     smg_text_free(&text);
     return result;
+}
+
+static const char *spatial(fixture *f) {
+    return extents(f, smg_slice_spatial(f->space, &f->why));
 }
 
 static bool says(const fixture *f, const char *part) {
@@ -102,6 +105,19 @@ static void centred_rows_cut_rows(void **state) {
     load(f, "tests/graphs/layernorm.smg");
     assert_int_equal(f->space->axes.count, 2);
     assert_string_equal(spatial(f), "rows");
+}
+
+static void columns_are_cut_where_blocks_compute_rows_anew(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/rmsnorm_gemm.smg");
+    assert_string_equal(spatial(f), "rows");
+    assert_string_equal(extents(f, smg_slice_anew(f->space)), "48");
+    smg_graph_destroy(f->g);
+    load(f, "tests/graphs/attention.smg"); /* not products */
+    assert_int_equal(smg_slice_anew(f->space), 0);
+    smg_graph_destroy(f->g);
+    load(f, "tests/graphs/softmax.smg");
+    assert_int_equal(smg_slice_anew(f->space), 0);
 }
 
 static void heads_cut_batch_head_and_queries(void **state) {
@@ -238,10 +254,13 @@ static void schedules_are_legal(void **state) {
         smg_schedules schedules;
         smg_target target;
         candidates(f, "tests/graphs/attention.smg", device[d], &schedules, &target);
-        smg_axis_set allowed = smg_slice_spatial(f->space, NULL);
+        smg_axis_set anew = smg_slice_anew(f->space);
+        smg_axis_set spatial = smg_slice_spatial(f->space, NULL);
         for (int i = 0; i < schedules.items.count; i++) {
             const smg_schedule *s = &schedules.items.items[i];
+            smg_axis_set allowed = spatial | s->anew;
             assert_int_equal(s->grid & ~allowed, 0);
+            assert_int_equal(s->anew & ~anew, 0);
             assert_true(s->row_axis < 0 || (allowed & SMG_AXIS_BIT(s->row_axis)));
             assert_true(s->temporal < 0 || !(allowed & SMG_AXIS_BIT(s->temporal)));
             assert_true(s->lane_rows * s->lane_cols <= target.max_invocations);
@@ -266,6 +285,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(product_cuts_rows_and_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(row_reduction_cuts_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(centred_rows_cut_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(columns_are_cut_where_blocks_compute_rows_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(heads_cut_batch_head_and_queries, setup, teardown),
         cmocka_unit_test_setup_teardown(views_are_relabelings, setup, teardown),
         cmocka_unit_test_setup_teardown(neighbours_that_are_one_run_merge, setup, teardown),
