@@ -53,8 +53,8 @@ typedef struct smg_lane_grid {
     int depth;      /* lanes that share out the contraction of products; for everything else they are copies */
     int vec;        /* neighbouring columns a lane owns */
     int row_axis;   /* distributed over row lanes; -1 */
-    const int8_t
-        *more_rows; /* over row lanes in what does not meet row_axis or those before it; -1 ends; may be NULL */
+    /* Over row lanes in what does not meet row_axis or those before it; -1 behind the last. May be NULL. */
+    const int8_t *more_rows;
     int subgroup;
     bool depth_near; /* depth lanes are neighbours: lane = (row * cols + column) * depth + depth lane */
     bool numbered;   /* lanes are known by their subgroup: a subgroup is one row lane */

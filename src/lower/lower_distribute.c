@@ -1,10 +1,10 @@
-/* Layouts of register tiles. Tiles that meet in an expression are a field: each axis of it gets its places once, the row
- * axis over row lanes, every other one over column lanes. What one field leaves for another goes through shared memory,
- * so that keys can be rows where they are computed and columns where they are multiplied. Where all rows are those of
- * the grid, everything is laid out as one field. Axes of one tile share the column lanes out: the last takes its run of
- * `vec` neighbours and as many lanes as it has elements for, then the one before it; what lanes do not cover is in
- * registers. Axes that no tile has both may lie in the same lanes. So all tiles of a field are readable beside each
- * other: what one lacks is replicated.
+/* Layouts of register tiles. Tiles that meet in an expression are a field: each axis of it gets its places once, the
+ * row axis over row lanes, every other one over column lanes. What one field leaves for another goes through shared
+ * memory, so that keys can be rows where they are computed and columns where they are multiplied. Where all rows are
+ * those of the grid, everything is laid out as one field. Axes of one tile share the column lanes out: the last takes
+ * its run of `vec` neighbours and as many lanes as it has elements for, then the one before it; what lanes do not cover
+ * is in registers. Axes that no tile has both may lie in the same lanes. So all tiles of a field are readable beside
+ * each other: what one lacks is replicated.
  *
  * In a kernel with products the lanes of a subgroup form a block of rows and columns, and its bits are woven: the
  * lowest bit of a lane's number chooses a column, the next ones the row, the rest the column again. Neighbouring pairs
@@ -212,7 +212,7 @@ static uint32_t lanes_beside(const distribution *d, int field, int axis) {
     uint32_t taken = 0;
     for (int i = 0; i < d->list_count; i++) {
         const axis_list *list = &d->lists[i];
-        if (list->field != field || !has_axis(list->axes, list->count, axis)) continue;
+        if (list->field != field || !(list->set >> axis & 1)) continue;
         for (int n = 0; n < list->count; n++) taken |= d->place[field][list->axes[n]].lanes;
     }
     return taken;

@@ -24,6 +24,7 @@ typedef struct smg_schedule {
     int row_axis;         /* the axis over row lanes, spatial where one serves; -1 */
     int col_axis;         /* a spatial axis tiled over column lanes; -1 */
     int temporal;         /* the axis cut into serial slices; -1 */
+    bool one_by_one;      /* slices of one element, for products that have another axis to contract */
     smg_axis_set inner;   /* contraction axes that only staged operands have */
     smg_axis_set columns; /* axes of values held in the block that are not spatial */
     /* Over row lanes in what lacks row_axis and those before it; -1 behind the last. */

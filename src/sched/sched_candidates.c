@@ -50,9 +50,9 @@ static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *
     s->tile[axis] = tile;
 }
 
-/* Sizes of every axis for one lane shape; false when a held axis has no static bound. `whole`: a short contraction that
- * only staged operands have is one slice, so that a left operand is staged once for all slices of the temporal axis. */
-static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
+/* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
+ * that a left operand is staged once for all slices of the temporal axis. */
+static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
     for (int a = 0; a < e->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
@@ -62,17 +62,16 @@ static bool set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
         else if (a == s->col_axis)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (a == s->temporal)
-            s->tile[a] = s->col_axis >= 0 ? shape->inner : (int64_t)shape->cols * shape->col_registers;
-        else if (s->columns & bit) {
-            if (!constant(e, a, &extent) || extent > 65536) return false;
+            s->tile[a] = s->one_by_one      ? 1
+                         : s->col_axis >= 0 ? shape->inner
+                                            : (int64_t)shape->cols * shape->col_registers;
+        else if ((s->columns & bit) && constant(e, a, &extent))
             s->tile[a] = extent;
-        }
     }
     for (int i = 0; i < e->space->nodes.count; i++) {
         const smg_snode *n = &e->space->nodes.items[i];
         if (n->class_ == SMG_CLASS_CONTRACT) stage_slices(e, n->iterates & ~n->result, shape, whole, s);
     }
-    return true;
 }
 
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
@@ -88,7 +87,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.subgroup = subgroup_of(t);
     if (base.direct) base.subgroup = (int)t->subgroup_size;
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
-    if (!set_tiles(e, shape, whole, &base)) return SMG_OK;
+    set_tiles(e, shape, whole, &base);
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
@@ -152,7 +151,8 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
         return SMG_OK;
     s.lane_cols = shape->cols;
     s.lane_depth = shape->depth;
-    if (!set_tiles(e, shape, false, &s) || leaves_cores_idle(e, &s)) return SMG_OK;
+    set_tiles(e, shape, false, &s);
+    if (leaves_cores_idle(e, &s)) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = s;
@@ -214,7 +214,7 @@ typedef struct block_wants {
 
 static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
     block_wants w = {.rows = 1, .cols = 1, .others = 1, .chain = base->columns != 0};
-    int col = base->col_axis >= 0 ? base->col_axis : base->temporal;
+    int col = base->col_axis >= 0 ? base->col_axis : base->one_by_one ? -1 : base->temporal;
     for (int a = 0; a < e->space->axes.count; a++) {
         if (a == base->row_axis)
             w.rows = e->nominal[a];
@@ -318,20 +318,25 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     return SMG_OK;
 }
 
-/* With the grid fixed: nothing temporal when every held axis is static, else each held axis in turn. */
-static smg_status add_temporal(enumerator *e, smg_schedule base) {
-    bool all_static = true;
+#define MOST_HELD 65536 /* elements of an axis that a block holds whole: no kernel has room for more */
+
+/* Has every axis that the block holds a static bound? The temporal one is held in slices. */
+static bool held_are_static(const enumerator *e, const smg_schedule *base) {
     for (int a = 0; a < e->space->axes.count; a++) {
         int64_t extent;
-        if ((base.columns & SMG_AXIS_BIT(a)) && !constant(e, a, &extent)) all_static = false;
+        if (a == base->temporal || !(base->columns & SMG_AXIS_BIT(a))) continue;
+        if (!constant(e, a, &extent) || extent > MOST_HELD) return false;
     }
-    base.temporal = -1;
-    if (all_static) SMG_TRY(add_shapes(e, &base));
-    for (int a = 0; a < e->space->axes.count; a++) {
-        if (!(base.columns & SMG_AXIS_BIT(a))) continue;
-        if (a == base.row_axis) continue;
+    return true;
+}
+
+/* With the grid fixed: nothing temporal when every held axis is static, else each held axis in turn. */
+static smg_status add_temporal(enumerator *e, smg_schedule base) {
+    for (int a = -1; a < e->space->axes.count; a++) {
+        if (a >= 0 && (!(base.columns & SMG_AXIS_BIT(a)) || a == base.row_axis)) continue;
         base.temporal = a;
-        SMG_TRY(add_shapes(e, &base));
+        base.one_by_one = smg_sched_one_by_one(&base);
+        if (held_are_static(e, &base) && smg_sched_sides(&base)) SMG_TRY(add_shapes(e, &base));
     }
     return SMG_OK;
 }
@@ -342,7 +347,6 @@ static smg_status add_grid(enumerator *e, int row, int col) {
     base.anew = e->anew;
     base.inner = e->roles.inner;
     base.columns = e->roles.columns;
-    if (!smg_sched_sides(&base)) return SMG_OK;
     return add_temporal(e, base);
 }
 

@@ -18,6 +18,9 @@ void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out
 /* Which operand of every contraction has the rows, with the schedule's grid, row axis and column axis, and which other
  * axes are rows of those that lack the row axis; false where one contraction cannot. */
 bool smg_sched_sides(smg_schedule *schedule);
+/* Must slices of the temporal axis be of one element? Where a product contracts it beside another held axis, or has it
+ * in both factors: of two contracted axes it walks one, and the columns of its factors are apart. */
+bool smg_sched_one_by_one(const smg_schedule *schedule);
 /* The axis of `among` along which the last result that is stored lies next to each other in memory. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among);
 /* By nominal extents; ties go to the lower number. */

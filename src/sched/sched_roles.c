@@ -36,6 +36,7 @@ static smg_axis_set bit_of(int axis) {
 /* Axes of an operand that its tile has beside k. */
 static smg_axis_set beside(const smg_schedule *s, const smg_snode *n, int side) {
     smg_axis_set alone = s->grid & ~bit_of(s->row_axis) & ~bit_of(s->col_axis);
+    if (s->one_by_one) alone |= bit_of(s->temporal);
     return smg_space_operand_axes(s->space, &n->operand[side]) & ~contracted(n) & ~alone;
 }
 
@@ -53,6 +54,18 @@ static int left_operand(const smg_schedule *s, const smg_snode *n, smg_axis_set 
         }
     }
     return -1;
+}
+
+bool smg_sched_one_by_one(const smg_schedule *s) {
+    smg_axis_set slices = bit_of(s->temporal);
+    for (int i = 0; i < s->space->nodes.count; i++) {
+        const smg_snode *n = &s->space->nodes.items[i];
+        if (n->class_ != SMG_CLASS_CONTRACT) continue;
+        smg_axis_set k = contracted(n), both = smg_space_operand_axes(s->space, &n->operand[0]) &
+                                               smg_space_operand_axes(s->space, &n->operand[1]) & n->result;
+        if ((both & slices) || ((k & slices) && (k & s->columns & ~slices))) return true;
+    }
+    return false;
 }
 
 bool smg_sched_sides(smg_schedule *s) {

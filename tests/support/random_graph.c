@@ -336,6 +336,20 @@ static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch
     return true;
 }
 
+/* An input that lies along the last `axes` axes of `a`, and one more; NULL where it would be too large. */
+static item *weight(maker *m, const item *a, int axes) {
+    item w = {.rank = axes + 1, .low = -1, .high = 1, .view = true};
+    char dims[128], name[16];
+    for (int d = 0; d < axes; d++) w.dim[d] = a->dim[a->rank - axes + d];
+    w.dim[axes] = draw_extent(m);
+    if (!random_tame(m, &w)) return NULL;
+    random_dims_text(&w, dims);
+    snprintf(name, sizeof(name), "w%d", m->count);
+    w.v = smg_graph_input(m->g, name, "f32", dims);
+    m->pool[m->count] = w;
+    return &m->pool[m->count++];
+}
+
 static void contract(maker *m) {
     item *a = random_pick(m);
     if (a->rank == 0) return;
@@ -345,14 +359,37 @@ static void contract(maker *m) {
         int ka = random_draw(m, a->rank), kb = random_draw(m, b->rank);
         if (random_same(a->dim[ka], b->dim[kb]) && contract_with(m, a, b, ka, kb, random_draw(m, 2))) return;
     }
-    item weight = {.rank = 2, .dim = {a->dim[a->rank - 1], draw_extent(m)}, .low = -1, .high = 1, .view = true};
-    char dims[128], name[16];
-    if (!random_tame(m, &weight)) return;
-    random_dims_text(&weight, dims);
-    snprintf(name, sizeof(name), "w%d", m->count);
-    weight.v = smg_graph_input(m->g, name, "f32", dims);
-    m->pool[m->count++] = weight;
-    contract_with(m, a, &m->pool[m->count - 1], a->rank - 1, 0, false);
+    item *w = weight(m, a, 1);
+    if (w != NULL) contract_with(m, a, w, a->rank - 1, 0, false);
+}
+
+/* A row and what is made of the whole of it, then a product over the row. */
+static void row_product(maker *m) {
+    row_chain(m);
+    item *a = &m->pool[m->count - 1], *w = a->rank > 0 ? weight(m, a, 1) : NULL;
+    if (w != NULL) contract_with(m, a, w, a->rank - 1, 0, false);
+}
+
+/* A product over the last two axes. */
+static void contract_two(maker *m) {
+    item *a = random_pick(m), *w = a->rank >= 2 && m->count < POOL - 3 ? weight(m, a, 2) : NULL;
+    if (w == NULL) return;
+    char text[40];
+    item r = {.rank = a->rank - 1};
+    double n = (double)random_value_of(m, w->dim[0]) * (double)random_value_of(m, w->dim[1]);
+    for (int d = 0; d + 2 < a->rank; d++) r.dim[d] = a->dim[d];
+    r.dim[a->rank - 2] = w->dim[2];
+    product_range(a, w, &r);
+    r.error += EPSILON * 4 * random_magnitude(&r);
+    if (!random_tame(m, &r) || (double)elements(m, &r) * n > 4e5) return;
+    snprintf(text, sizeof(text), "%.*sxy,xyz->%.*sz", a->rank - 2, "ab", a->rank - 2, "ab");
+    a->used = w->used = true;
+    r.low *= n;
+    r.high *= n;
+    r.error *= n;
+    r.v = smg_graph_contract(m->g, text, a->v, w->v);
+    random_scale(m, &r, 1.0 / n);
+    random_keep(m, r);
 }
 
 /* ---- views and gathers ---------------------------------------------------------------------------- */
@@ -436,7 +473,7 @@ static void gather(maker *m, item *a) {
 /* ---- the whole ------------------------------------------------------------------------------------- */
 
 static void act(maker *m) {
-    switch (random_draw(m, 22)) {
+    switch (random_draw(m, 24)) {
     case 0:
     case 1: unary(m, random_pick(m)); break;
     case 2: positive(m, random_pick(m)); break;
@@ -453,6 +490,8 @@ static void act(maker *m) {
     case 13: reshape(m, random_pick(m)); break;
     case 14: slice(m, random_pick(m)); break;
     case 15: gather(m, random_pick(m)); break;
+    case 16: row_product(m); break;
+    case 17: contract_two(m); break;
     default: random_view(m); break;
     }
 }
