@@ -135,24 +135,51 @@ static int bit_of(const smg_layout *layout, smg_basis basis) {
     return -1;
 }
 
-/* What the number of a register among `from`'s adds to the number of the same element's register in `of`. */
-static const char *place_part(glsl_writer *w, const smg_layout *of, const smg_layout *from, const char *number) {
+/* The axis along which the element at hand decides the coordinate along `axis` of what the leaf reads (NULL: of the
+ * same element); -1: none does. `back`: of those that are picked backwards, else of those that are not picked. */
+static int decided_by(const smg_kleaf *leaf, int axis, bool back) {
+    const smg_layout_pick *p = leaf == NULL ? NULL : smg_kleaf_pick(leaf, axis);
+    if (p == NULL) return back ? -1 : axis;
+    return back ? p->from : -1;
+}
+
+/* What the number of a register among `from`'s adds to the number of the register in `of` of what the leaf reads. */
+static const char *place_part(glsl_writer *w, const smg_layout *of, const smg_layout *from, const char *number,
+                              const smg_kleaf *leaf, bool back) {
     pieces p = {.count = 0};
     for (int i = 0; i < of->bits[SMG_LAYOUT_REGISTER]; i++) {
-        int bit = bit_of(from, of->basis[SMG_LAYOUT_REGISTER][i]);
+        smg_basis basis = of->basis[SMG_LAYOUT_REGISTER][i];
+        if (basis.axis < 0) continue;
+        basis.axis = (int8_t)decided_by(leaf, basis.axis, back);
+        int bit = basis.axis < 0 ? -1 : bit_of(from, basis);
         if (bit >= 0) add_piece(&p, (piece){INT64_C(1) << bit, 2, INT64_C(1) << i});
     }
     for (int i = of->axis_count - 1; i >= 0; i--) {
-        int axis = of->axes[i].axis;
-        if (!smg_layout_has(from, axis)) continue;
-        smg_layout_digit in = smg_layout_repeats(from, axis), out = smg_layout_repeats(of, axis);
+        int axis = decided_by(leaf, of->axes[i].axis, back);
+        if (axis < 0 || !smg_layout_has(from, axis)) continue;
+        smg_layout_digit in = smg_layout_repeats(from, axis), out = smg_layout_repeats(of, of->axes[i].axis);
         add_piece(&p, (piece){in.below, in.count, out.below});
     }
     return sum_text(w, number, smg_layout_registers(from), &p);
 }
 
 const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of) {
-    return glsl_plus(w, place_part(w, of, &it->outer, it->i), place_part(w, of, &it->inner, it->j));
+    return glsl_plus(w, place_part(w, of, &it->outer, it->i, NULL, false),
+                     place_part(w, of, &it->inner, it->j, NULL, false));
+}
+
+const char *glsl_register_at(glsl_writer *w, const glsl_iter *it, const smg_layout *of, const smg_kleaf *leaf) {
+    int64_t fixed[SMG_LAYOUT_AXES] = {0};
+    for (int i = 0; i < of->axis_count; i++) {
+        const smg_layout_pick *p = smg_kleaf_pick(leaf, of->axes[i].axis);
+        if (p != NULL) fixed[i] = p->from < 0 ? p->at : smg_layout_span(of, p->axis) - 1;
+    }
+    const char *sum = GLSL_STRING(w, "%lld", (long long)smg_layout_register_of(of, fixed));
+    sum = glsl_plus(w, sum, place_part(w, of, &it->outer, it->i, leaf, false));
+    sum = glsl_plus(w, sum, place_part(w, of, &it->inner, it->j, leaf, false));
+    const char *back = glsl_plus(w, place_part(w, of, &it->outer, it->i, leaf, true),
+                                 place_part(w, of, &it->inner, it->j, leaf, true));
+    return strcmp(back, "0") == 0 ? sum : GLSL_STRING(w, "%s - (%s)", sum, back);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------- */

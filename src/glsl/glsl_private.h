@@ -101,6 +101,8 @@ const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
 const char *glsl_register_part(glsl_writer *w, const smg_layout *layout, int axis, const char *number);
 /* The register, in a tile of this layout, of the element at hand. */
 const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of);
+/* The same for what the leaf, of a tile of that layout, reads for the element at hand. */
+const char *glsl_register_at(glsl_writer *w, const glsl_iter *it, const smg_layout *of, const smg_kleaf *leaf);
 /* The condition that picks one of the lanes that hold the same element; NULL when there is only one. */
 const char *glsl_once(glsl_writer *w, const glsl_iter *it);
 /* Where the uppermost lanes are whole copies of the others, they may share out what is done once: the condition that

@@ -82,6 +82,9 @@ typedef struct smg_kleaf {
     smg_kind kind; /* of the value */
     int index;     /* tile or access */
     smg_size size; /* SIZE */
+    /* TILE: along these axes another element: of a register tile, along axes that are whole and in registers */
+    int pick_count;
+    smg_layout_pick pick[SMG_LAYOUT_PICKS];
 } smg_kleaf;
 
 typedef struct smg_kbuffer {
@@ -201,6 +204,10 @@ const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr)
 /* The axes whose registers the outer loop of an instruction goes over; those of the others are the inner loop. What a
  * lane does for each outer register: fold the reduced axes, read a row of the left factor, begin a row of a map. */
 int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_axes[SMG_LAYOUT_AXES]);
+/* Do they read the same? */
+bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b);
+/* What the leaf, of a tile, picks along the axis; NULL: its own coordinate. */
+const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis);
 /* The layout's number, added where it is new; -1 when memory is out. */
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */

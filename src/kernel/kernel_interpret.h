@@ -6,8 +6,9 @@
 
 #include "kernel/kernel.h"
 
-#define KERNEL_BLOCK 256                      /* elements evaluated at a time */
-#define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES) /* REDUCE: axes of dst and the reduced ones */
+#define KERNEL_BLOCK 256 /* elements evaluated at a time */
+/* REDUCE: axes of dst and the reduced ones; and those that a leaf picks from */
+#define KERNEL_SPACE_AXES (2 * SMG_TILE_AXES + SMG_LAYOUT_PICKS)
 
 typedef enum kernel_step_kind {
     KERNEL_STEP_CONST, /* constants and sizes */
@@ -21,8 +22,9 @@ typedef struct kernel_step {
     kernel_step_kind what;
     smg_prim prim;
     smg_kind kind;
-    int arg[3]; /* steps; LOAD: arg[0] is the index or -1 */
-    int index;  /* tile or access */
+    int arg[3];            /* steps; LOAD: arg[0] is the index or -1 */
+    int index;             /* tile or access */
+    const smg_kleaf *leaf; /* TILE */
     double value;
     bool jumps; /* of a float: it is rounded to f32 first, as the reference does */
 } kernel_step;
@@ -80,6 +82,7 @@ typedef struct kernel_worker {
     double *slots;              /* KERNEL_BLOCK values a step */
     int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
     int64_t address[KERNEL_BLOCK];
+    bool picks;                /* the coordinates are those of what a leaf picks, no longer the element's own */
     bool valid[KERNEL_BLOCK];  /* of the access at hand */
     bool inside[KERNEL_BLOCK]; /* every coordinate of the space is valid */
     kernel_fault fault;

@@ -28,7 +28,7 @@ static smg_status push_step(compiler *c, kernel_step step, int *out_step) {
 static smg_status compile_leaf(compiler *c, const smg_expr_node *node, int *out_step) {
     const smg_kernel *k = c->m->k;
     const smg_kleaf *leaf = &k->leaves.items[node->leaf];
-    kernel_step step = {.kind = leaf->kind, .arg = {-1, -1, -1}, .index = leaf->index};
+    kernel_step step = {.kind = leaf->kind, .arg = {-1, -1, -1}, .index = leaf->index, .leaf = leaf};
     int64_t size = 0;
     switch (leaf->what) {
     case SMG_KLEAF_TILE: step.what = KERNEL_STEP_TILE; break;
@@ -214,6 +214,38 @@ static bool step_load(const kernel_machine *m, kernel_worker *w, const kernel_st
     return true;
 }
 
+static void exchange(int64_t *a, int64_t *b, int n) {
+    for (int i = 0; i < n; i++) {
+        int64_t keep = a[i];
+        a[i] = b[i];
+        b[i] = keep;
+    }
+}
+
+/* A tile at other coordinates than the elements' own, which come back afterwards. */
+static bool step_picked(const kernel_machine *m, kernel_worker *w, const kernel_step *step, const kernel_space *s,
+                        int n, double *out) {
+    kernel_space moved = *s;
+    int64_t other[SMG_LAYOUT_PICKS][KERNEL_BLOCK];
+    int slots[SMG_LAYOUT_PICKS], count = step->leaf->pick_count;
+    for (int p = 0; p < count; p++) {
+        const smg_layout_pick *pick = &step->leaf->pick[p];
+        int64_t last = m->k->axes.items[pick->axis].tile - 1;
+        int from = kernel_space_slot(s, pick->from);
+        slots[p] = kernel_space_slot(s, pick->axis);
+        if (slots[p] < 0) slots[p] = moved.axis_count++;
+        moved.axis[slots[p]] = pick->axis;
+        for (int i = 0; i < n; i++)
+            other[p][i] = pick->from < 0 ? pick->at : last - (from < 0 ? 0 : w->coordinate[from][i]);
+    }
+    for (int p = 0; p < count; p++) exchange(w->coordinate[slots[p]], other[p], n);
+    w->picks = true;
+    bool good = m->mode->read_tile(m, w, step->index, &moved, n, out);
+    w->picks = false;
+    for (int p = 0; p < count; p++) exchange(w->coordinate[slots[p]], other[p], n);
+    return good;
+}
+
 static bool is_i32(double x) {
     return x >= INT32_MIN && x <= INT32_MAX;
 }
@@ -253,7 +285,9 @@ const double *kernel_tape_run(const kernel_machine *m, kernel_worker *w, const k
             for (int i = 0; i < n; i++) out[i] = step->value;
             break;
         case KERNEL_STEP_TILE:
-            if (!m->mode->read_tile(m, w, step->index, s, n, out)) return NULL;
+            if (!(step->leaf->pick_count > 0 ? step_picked(m, w, step, s, n, out)
+                                             : m->mode->read_tile(m, w, step->index, s, n, out)))
+                return NULL;
             break;
         case KERNEL_STEP_LOAD:
             if (!step_load(m, w, step, s, n, out)) return NULL;

@@ -146,6 +146,18 @@ static bool holds(const kernel_machine *m, const kernel_worker *w, const smg_til
     return reg >= 0;
 }
 
+/* The register in which the lane has element i of the block if it has it. */
+static int register_of(const kernel_machine *m, const kernel_worker *w, const smg_tile *t, const kernel_space *s,
+                       int i) {
+    const lanes_places *p = &m->lanes->places[t->layout];
+    int64_t part[SMG_LAYOUT_AXES];
+    for (int a = 0; a < p->axis_count; a++) {
+        part[a] = coordinate(w, s, p->axis[a], i) - p->by_lane[a][w->lanes->lane[i]];
+        if (part[a] < 0 || part[a] >= smg_layout_span(&p->layout, p->axis[a])) return -1;
+    }
+    return (int)smg_layout_register_of(&p->layout, part);
+}
+
 static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
     const kernel_lanes *l = w->lanes;
     const smg_tile *t = &m->k->tiles.items[tile];
@@ -153,9 +165,9 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
         return kernel_lanes_fault(w, "elements that are dealt out over all lanes meet register tile '%s'", t->name);
     const lanes_beside *beside = kernel_lanes_beside(m, t->layout, l->layout);
     int registers = m->lanes->places[t->layout].registers;
-    bool sure = beside->held && spans(m->k, t);
+    bool sure = !w->picks && beside->held && spans(m->k, t);
     for (int i = 0; i < n; i++) {
-        int reg = beside->reg[l->reg[i]];
+        int reg = w->picks ? register_of(m, w, t, s, i) : beside->reg[l->reg[i]];
         if (!sure && !holds(m, w, t, s, i, reg))
             return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
                                       name_of(m, w, tile, s, i).text);

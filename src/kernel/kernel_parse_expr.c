@@ -22,11 +22,7 @@ static smg_status made(kernel_reader *r, smg_expr expr, smg_expr *out_expr) {
 static smg_status make_leaf(kernel_reader *r, smg_kleaf leaf, smg_expr *out_expr) {
     smg_kernel *k = r->k;
     int number = 0;
-    for (; number < k->leaves.count; number++) {
-        const smg_kleaf *old = &k->leaves.items[number];
-        if (old->what == leaf.what && old->kind == leaf.kind && old->index == leaf.index && old->size == leaf.size)
-            break;
-    }
+    while (number < k->leaves.count && !smg_kleaf_equal(&k->leaves.items[number], &leaf)) number++;
     if (number == k->leaves.count) {
         smg_kleaf *slot = SMG_ARRAY_PUSH(r->arena, &k->leaves);
         if (!slot) return SMG_MEMORY;
@@ -35,10 +31,24 @@ static smg_status make_leaf(kernel_reader *r, smg_kleaf leaf, smg_expr *out_expr
     return made(r, smg_expr_leaf(k->exprs, leaf.kind, number), out_expr);
 }
 
+static smg_status read_pick(kernel_reader *r, smg_layout_pick *out) {
+    *out = (smg_layout_pick){.from = -1};
+    SMG_TRY(kernel_read_axis(r, &out->axis));
+    if (kernel_read_keyword(r, "back")) return kernel_read_axis(r, &out->from);
+    SMG_TRY(kernel_read_word(r, "at"));
+    return kernel_read_integer(r, 0, INT32_MAX, &out->at);
+}
+
 static smg_status read_tile_leaf(kernel_reader *r, smg_expr *out_expr) {
     smg_kleaf leaf = {.what = SMG_KLEAF_TILE};
     SMG_TRY(kernel_read_tile(r, &leaf.index));
     leaf.kind = r->k->tiles.items[leaf.index].kind;
+    bool open = kernel_read_take(r, "[");
+    for (bool more = open; more; more = kernel_read_take(r, ",")) {
+        if (leaf.pick_count == SMG_LAYOUT_PICKS) return kernel_read_fail(r, "fewer axes in a list");
+        SMG_TRY(read_pick(r, &leaf.pick[leaf.pick_count++]));
+    }
+    if (open) SMG_TRY(kernel_read_sign(r, "]"));
     return make_leaf(r, leaf, out_expr);
 }
 

@@ -26,6 +26,24 @@ int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
     return tile->residence == SMG_REGISTER ? smg_layout_registers(&k->layouts.items[tile->layout]) : 0;
 }
 
+/* ---- leaves ----------------------------------------------------------------------------------------- */
+
+bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b) {
+    bool same = a->what == b->what && a->kind == b->kind && a->index == b->index && a->size == b->size;
+    if (!same || a->pick_count != b->pick_count) return false;
+    for (int i = 0; i < a->pick_count; i++) {
+        const smg_layout_pick *p = &a->pick[i], *q = smg_kleaf_pick(b, p->axis);
+        if (q == NULL || p->from != q->from || (p->from < 0 && p->at != q->at)) return false;
+    }
+    return true;
+}
+
+const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis) {
+    for (int i = 0; i < leaf->pick_count; i++)
+        if (leaf->pick[i].axis == axis) return &leaf->pick[i];
+    return NULL;
+}
+
 /* ---- layouts ---------------------------------------------------------------------------------------- */
 
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {

@@ -133,6 +133,21 @@ static void count_uses(expr_writer *w, smg_expr expr) {
     for (int i = 0; i < smg_prim_arity(node->prim); i++) count_uses(w, node->arg[i]);
 }
 
+/* "[i1 at 2, i2 back i3]": element 2, and the same element from the end. */
+static void add_picks(const expr_writer *w, const smg_kleaf *leaf) {
+    for (int i = 0; i < leaf->pick_count; i++) {
+        const smg_layout_pick *p = &leaf->pick[i];
+        smg_text_add(w->text, i > 0 ? ", " : "[");
+        add_axis(w->k, w->text, p->axis);
+        smg_text_add(w->text, p->from < 0 ? " at " : " back ");
+        if (p->from < 0)
+            smg_text_addf(w->text, "%lld", (long long)p->at);
+        else
+            add_axis(w->k, w->text, p->from);
+    }
+    if (leaf->pick_count > 0) smg_text_add(w->text, "]");
+}
+
 static void add_leaf(expr_writer *w, int number) {
     if (number < 0 || number >= w->k->leaves.count) {
         smg_text_add(w->text, "?");
@@ -140,7 +155,10 @@ static void add_leaf(expr_writer *w, int number) {
     }
     const smg_kleaf *leaf = &w->k->leaves.items[number];
     switch (leaf->what) {
-    case SMG_KLEAF_TILE: add_tile(w->k, w->text, leaf->index); break;
+    case SMG_KLEAF_TILE:
+        add_tile(w->k, w->text, leaf->index);
+        add_picks(w, leaf);
+        break;
     case SMG_KLEAF_LOAD: smg_text_addf(w->text, "load(%d)", leaf->index); break;
     case SMG_KLEAF_IOTA: smg_text_addf(w->text, "iota(%d)", leaf->index); break;
     case SMG_KLEAF_SIZE:

@@ -136,6 +136,21 @@ static smg_status verify_tiles(const kernel_verifier *v) {
     return SMG_OK;
 }
 
+static smg_status verify_picks(const kernel_verifier *v, int number) {
+    const smg_kleaf *leaf = &v->k->leaves.items[number];
+    int axes = v->k->axes.count;
+    if (leaf->pick_count < 0 || leaf->pick_count > (leaf->what == SMG_KLEAF_TILE ? SMG_LAYOUT_PICKS : 0))
+        return KERNEL_WRONG(v, "leaf %d picks along %d axes", number, leaf->pick_count);
+    for (int i = 0; i < leaf->pick_count; i++) {
+        const smg_layout_pick *p = &leaf->pick[i];
+        if (p->axis < 0 || p->axis >= axes || p->from < -1 || p->from >= axes)
+            return KERNEL_WRONG(v, "leaf %d picks along axes %d and %d of %d", number, p->axis, p->from, axes);
+        if (smg_kleaf_pick(leaf, p->axis) != p)
+            return KERNEL_WRONG(v, "leaf %d picks along axis %d twice", number, p->axis);
+    }
+    return SMG_OK;
+}
+
 static smg_status verify_leaves(const kernel_verifier *v) {
     const smg_kernel *k = v->k;
     for (int i = 0; i < k->leaves.count; i++) {
@@ -149,6 +164,7 @@ static smg_status verify_leaves(const kernel_verifier *v) {
         smg_kind kind = size ? leaf->kind : SMG_KIND_INT;
         int buffer = leaf->what == SMG_KLEAF_LOAD ? k->accesses.items[leaf->index].buffer : 0;
         if (buffer < 0) return KERNEL_WRONG(v, "leaf %d loads from access %d, which has no buffer", i, leaf->index);
+        SMG_TRY(verify_picks(v, i));
         if (tile) kind = k->tiles.items[leaf->index].kind;
         if (leaf->what == SMG_KLEAF_LOAD) kind = smg_type_kind(k->buffers.items[buffer].type);
         if (leaf->kind != kind)

@@ -109,9 +109,48 @@ static smg_status check_axes(const kernel_verifier *v, const char *what, int num
     return SMG_OK;
 }
 
+/* What is picked is there for all sizes, and in each lane that has the rest. */
+static smg_status check_pick(const kernel_verifier *v, const smg_tile *tile, const smg_layout_pick *p) {
+    const smg_kernel *k = v->k;
+    int64_t low = 0, high = 0;
+    for (int at = 0; at <= tile->axis_count; at++) {
+        if (at == tile->axis_count) return KERNEL_WRONG(v, "a pick of tile '%s' along an axis it lacks", tile->name);
+        if (tile->axis[at] == p->axis) break;
+    }
+    const smg_kaxis *axis = &k->axes.items[p->axis];
+    smg_size_bounds(k->sizes, axis->extent, &low, &high);
+    if (tile->residence != SMG_REGISTER || axis->grid || v->looped[p->axis])
+        return KERNEL_WRONG(v, "tile '%s' is picked from along '%s', which is not held whole in registers", tile->name,
+                            axis->name);
+    if (p->from < 0) {
+        if (p->at >= 0 && p->at < low && p->at < axis->tile) return SMG_OK;
+        return KERNEL_WRONG(v, "element %lld along '%s' is picked, of %lld", (long long)p->at, axis->name,
+                            (long long)low);
+    }
+    const smg_kaxis *from = &k->axes.items[p->from];
+    if (low == axis->tile && from->tile == axis->tile && !from->grid && !v->looped[p->from]) return SMG_OK;
+    return KERNEL_WRONG(v, "axis '%s' is picked from backwards along '%s', which is not as long", axis->name,
+                        from->name);
+}
+
+static smg_status check_picks(const kernel_verifier *v, const smg_kleaf *leaf) {
+    const smg_tile *tile = &v->k->tiles.items[leaf->index];
+    int rest[SMG_TILE_AXES], count = 0;
+    for (int i = 0; i < leaf->pick_count; i++) {
+        SMG_TRY(check_pick(v, tile, &leaf->pick[i]));
+        if (leaf->pick[i].from >= 0) SMG_TRY(check_axes(v, "tile", leaf->index, &leaf->pick[i].from, 1));
+    }
+    for (int i = 0; i < tile->axis_count; i++)
+        if (smg_kleaf_pick(leaf, tile->axis[i]) == NULL) rest[count++] = tile->axis[i];
+    return check_axes(v, "tile", leaf->index, rest, count);
+}
+
 /* An element must be read in the lane that owns it. */
-static smg_status check_owner(const kernel_verifier *v, const smg_tile *tile) {
-    if (v->layout == NULL || smg_layout_readable(&v->k->layouts.items[tile->layout], v->layout)) return SMG_OK;
+static smg_status check_owner(const kernel_verifier *v, const smg_kleaf *leaf) {
+    const smg_tile *tile = &v->k->tiles.items[leaf->index];
+    if (v->layout == NULL) return SMG_OK;
+    const smg_layout *layout = &v->k->layouts.items[tile->layout];
+    if (smg_layout_readable_at(layout, v->layout, leaf->pick, leaf->pick_count)) return SMG_OK;
     return KERNEL_WRONG(v, "register tile '%s' (layout %d) lies in other lanes than the instruction's elements",
                         tile->name, tile->layout);
 }
@@ -126,8 +165,8 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
             return KERNEL_WRONG(v, "an expression reads staging tile '%s'; only a put does", tile->name);
         if (tile->residence == SMG_REGISTER && v->staging)
             return KERNEL_WRONG(v, "a stage reads register tile '%s'", tile->name);
-        SMG_TRY(check_axes(v, "tile", leaf->index, tile->axis, tile->axis_count));
-        if (tile->residence == SMG_REGISTER) SMG_TRY(check_owner(v, tile));
+        SMG_TRY(check_picks(v, leaf));
+        if (tile->residence == SMG_REGISTER) SMG_TRY(check_owner(v, leaf));
         return kernel_verify_read_tile(v, leaf->index);
     }
     const smg_access *access = &k->accesses.items[leaf->index];

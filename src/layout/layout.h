@@ -111,6 +111,19 @@ bool smg_layout_readable(const smg_layout *of, const smg_layout *beside);
 /* Then this is its register, beside register `reg` of the other. */
 int64_t smg_layout_register_beside(const smg_layout *of, const smg_layout *beside, int64_t reg);
 
+/* Along an axis another element than the one at hand: element `at`, or with `from` the one as far from the last as the
+ * element at hand is, along the axis `from`, from the first. */
+typedef struct smg_layout_pick {
+    int axis, from; /* from -1: none */
+    int64_t at;
+} smg_layout_pick;
+#define SMG_LAYOUT_PICKS 3
+/* The same questions where some of the axes are picked: yes where these are in registers only, so that a lane has all
+ * of their elements and another one is another register. `of` may have picked axes that `beside` does not have. */
+bool smg_layout_readable_at(const smg_layout *of, const smg_layout *beside, const smg_layout_pick *picks, int count);
+int64_t smg_layout_register_at(const smg_layout *of, const smg_layout *beside, const smg_layout_pick *picks, int count,
+                               int64_t reg);
+
 typedef enum smg_conversion {
     SMG_CONVERSION_NONE,    /* registers keep their numbers */
     SMG_CONVERSION_RENAME,  /* registers change their numbers */

@@ -49,6 +49,46 @@ int64_t smg_layout_register_beside(const smg_layout *of, const smg_layout *besid
     return smg_layout_register_of(of, coordinates);
 }
 
+static const smg_layout_pick *pick_of(const smg_layout_pick *picks, int count, int axis) {
+    for (int i = 0; i < count; i++)
+        if (picks[i].axis == axis) return &picks[i];
+    return NULL;
+}
+
+/* All elements along the axis are in each lane. */
+static bool in_registers(const smg_layout *layout, int axis) {
+    return smg_layout_mask(layout, SMG_LAYOUT_LANE, axis) == 0 &&
+           smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, axis) == 0;
+}
+
+bool smg_layout_readable_at(const smg_layout *of, const smg_layout *beside, const smg_layout_pick *picks, int count) {
+    int rest[SMG_LAYOUT_AXES], rest_count = 0;
+    for (int i = 0; i < of->axis_count; i++)
+        if (pick_of(picks, count, of->axes[i].axis) == NULL) rest[rest_count++] = of->axes[i].axis;
+    for (int i = 0; i < count; i++) {
+        int from = picks[i].from;
+        if (!in_registers(of, picks[i].axis)) return false;
+        if (from < 0) continue;
+        if (!in_registers(beside, from) || smg_layout_span(beside, from) != smg_layout_span(of, picks[i].axis))
+            return false;
+    }
+    smg_layout kept = smg_layout_keep(of, rest, rest_count);
+    return smg_layout_readable(&kept, beside);
+}
+
+int64_t smg_layout_register_at(const smg_layout *of, const smg_layout *beside, const smg_layout_pick *picks, int count,
+                               int64_t reg) {
+    int64_t coordinates[SMG_LAYOUT_AXES];
+    for (int i = 0; i < of->axis_count; i++) {
+        int axis = of->axes[i].axis;
+        const smg_layout_pick *p = pick_of(picks, count, axis);
+        int from = p == NULL ? axis : p->from;
+        coordinates[i] = from < 0 ? p->at : smg_layout_part(beside, from, SMG_LAYOUT_REGISTER, reg);
+        if (p != NULL && from >= 0) coordinates[i] = smg_layout_span(of, axis) - 1 - coordinates[i];
+    }
+    return smg_layout_register_of(of, coordinates);
+}
+
 static bool same_blocks(const smg_layout *a, const smg_layout *b) {
     bool repeats = false;
     for (int i = 0; i < a->axis_count; i++) repeats = repeats || a->axes[i].repeats != 1;

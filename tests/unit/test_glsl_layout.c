@@ -17,7 +17,7 @@
 
 #define LANES 1024
 
-/* ---- the little of GLSL that the formulas use: + * / % >> & over non-negative ints ------------------ */
+/* ---- the little of GLSL that the formulas use: + - * / % >> & over non-negative ints ------------------ */
 
 typedef struct reader {
     const char *at;
@@ -50,6 +50,7 @@ static int apply(char op, int a, int b) {
     case '&': return a & b;
     case '>': return a >> b;
     case '+': return a + b;
+    case '-': return a - b;
     case '*': return a * b;
     case '/': return a / b;
     default: return a % b;
@@ -58,7 +59,7 @@ static int apply(char op, int a, int b) {
 
 /* Levels in C's order: & >> + then * / %. */
 static int read_level(reader *r, int level) {
-    static const char *const ops[] = {"&", ">", "+", "*/%"};
+    static const char *const ops[] = {"&", ">", "+-", "*/%"};
     if (level == 4) return read_atom(r);
     int value = read_level(r, level + 1);
     for (;;) {
@@ -313,12 +314,42 @@ static void registers_as_text(void **state) {
     }
 }
 
+static void picked_registers_as_text(void **state) {
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        fixture f;
+        start(&f);
+        smg_layout l = random_layout(), tile = other_order(&l);
+        int outer[4], outer_count = 0;
+        for (int a = 0; a < l.axis_count; a++)
+            if (draw(2) == 0) outer[outer_count++] = l.axes[a].axis;
+        smg_kleaf leaf = {.what = SMG_KLEAF_TILE};
+        for (int a = 0; a < tile.axis_count && leaf.pick_count < SMG_LAYOUT_PICKS; a++) {
+            int axis = tile.axes[a].axis, span = (int)smg_layout_span(&tile, axis), from = draw(2) ? -1 : axis;
+            if (draw(2)) leaf.pick[leaf.pick_count++] = (smg_layout_pick){axis, from, draw(span)};
+        }
+        if (smg_layout_readable_at(&tile, &l, leaf.pick, leaf.pick_count)) {
+            glsl_iter it;
+            glsl_iter_over(&f.w, &it, &l, outer, outer_count);
+            it.i = "i";
+            it.j = "j";
+            const char *place = glsl_register_at(&f.w, &it, &tile, &leaf), *own = glsl_register_place(&f.w, &it, &l);
+            for (int i = 0; i < it.outer_registers; i++)
+                for (int j = 0; j < it.inner_registers; j++)
+                    assert_int_equal(
+                        value_of(place, 0, i, j),
+                        smg_layout_register_at(&tile, &l, leaf.pick, leaf.pick_count, value_of(own, 0, i, j)));
+        }
+        assert_int_equal(f.w.status, SMG_OK);
+        finish(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_weave),
-        cmocka_unit_test(reductions_stay_within_subgroups),
-        cmocka_unit_test(the_rest_is_plain),
-        cmocka_unit_test(registers_as_text),
+        cmocka_unit_test(products_weave),           cmocka_unit_test(reductions_stay_within_subgroups),
+        cmocka_unit_test(the_rest_is_plain),        cmocka_unit_test(registers_as_text),
+        cmocka_unit_test(picked_registers_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,6 +284,42 @@ static void test_owners(void **state) {
     }
 }
 
+/* Another element than the instruction's own: along an axis that each lane has whole, and only such. */
+static void test_picks(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 4 subgroup 4\nsymbol s <= 4\naxis i = 4 tile 4\naxis g = 4 tile 4\n"
+                               "axis h = 4 tile 4\naxis s = s tile 4\naxis p = 2 tile 2\n"
+                               "layout 0 = [g, i] registers g*4 lanes i*4\nlayout 1 = [i] lanes i*4\n"
+                               "layout 2 = [h, i] registers h*4 lanes i*4\nlayout 3 = [s] registers s*4 lanes *4\n"
+                               "layout 4 = [p, i] registers p*2 lanes i*4\n"
+                               "tile gi float register [g, i] layout 0\ntile r float register [i] layout 1\n"
+                               "tile hi float register [h, i] layout 2\ntile c float register [s] layout 3\n"
+                               "tile b float shared [g, i]\ntile pi float register [p, i] layout 4\n"
+                               "code\n  set gi = 0\n  set c = 0\n";
+    static const char *const bodies[][2] = {
+        {"  set r = add(gi[g at 3], gi[g at 0])\n", ""},
+        {"  set hi = gi[g back h]\n", ""},
+        {"  set gi = gi[g back g]\n", ""},
+        {"  set r = gi[g at 4]\n", "element 4 along 'g' is picked, of 4"},
+        {"  set c = c[s at 1]\n", "element 1 along 's' is picked, of 1"},
+        {"  set r = gi[h at 0]\n", "a pick of tile 'gi' along an axis it lacks"},
+        {"  set r = gi[g at 0, g at 1]\n", "picks along axis 1 twice"},
+        {"  set gi = gi[i at 0]\n", "lies in other lanes than the instruction's elements"},
+        {"  set r = gi[g back i]\n", "lies in other lanes than the instruction's elements"},
+        {"  set pi = gi[g back p]\n", "axis 'g' is picked from backwards along 'p', which is not as long"},
+        {"  set r = gi[g back h]\n", "runs over axis 'h', which the instruction does not"},
+        {"  set r = b[g at 0]\n", "tile 'b' is picked from along 'g', which is not held whole in registers"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 128];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
 /* Two tiles on one memory: the second ends the first, and waits for its readers. */
 static void test_memory(void **state) {
     (void)state;
@@ -411,7 +447,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views),      cmocka_unit_test(test_good),      cmocka_unit_test(test_rules),
         cmocka_unit_test(test_indices),    cmocka_unit_test(test_owners),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges), cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

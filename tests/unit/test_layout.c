@@ -269,6 +269,56 @@ static void test_keep_and_beside(void **state) {
     assert_true(readable > 50 && refused > 50);
 }
 
+/* The same for an element that is another one along some axes. */
+static int64_t picked_by_definition(const smg_layout *of, const smg_layout *beside, const smg_layout_pick *picks,
+                                    int count, place p) {
+    for (int64_t reg = 0; reg < smg_layout_registers(of); reg++) {
+        bool same = true;
+        for (int i = 0; i < of->axis_count && same; i++) {
+            int axis = of->axes[i].axis;
+            int64_t wanted = coordinate(beside, axis, p);
+            for (int n = 0; n < count; n++) {
+                if (picks[n].axis != axis) continue;
+                wanted = picks[n].at;
+                if (picks[n].from >= 0) wanted = smg_layout_span(of, axis) - 1 - coordinate(beside, picks[n].from, p);
+            }
+            same = coordinate(of, axis, (place){reg, p.lane, p.subgroup}) == wanted;
+        }
+        if (same) return reg;
+    }
+    return -1;
+}
+
+static void test_picks(void **state) {
+    (void)state;
+    int readable = 0, refused = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        smg_layout l = random_layout(), of = shuffled(&l, 1), beside = l;
+        smg_layout_pick picks[SMG_LAYOUT_PICKS];
+        int count = 0;
+        for (int i = 0; i < of.axis_count && count < SMG_LAYOUT_PICKS; i++) {
+            int axis = of.axes[i].axis;
+            if (draw(2) == 0) continue;
+            int from = draw(3) == 0 ? axis : draw(4) == 0 ? of.axes[draw(of.axis_count)].axis : -1;
+            picks[count++] = (smg_layout_pick){axis, from, draw((int)smg_layout_span(&of, axis))};
+        }
+        bool yes = smg_layout_readable_at(&of, &beside, picks, count);
+        for (int64_t n = 0; yes && n < places(&beside); n++) {
+            place p = place_of(&beside, n);
+            int64_t reg = picked_by_definition(&of, &beside, picks, count, p);
+            assert_true(reg >= 0);
+            assert_int_equal(smg_layout_register_at(&of, &beside, picks, count, p.reg), reg);
+        }
+        /* A constant element is in each lane only where lanes do not decide along its axis. */
+        for (int i = 0; yes && i < count; i++)
+            for (int level = SMG_LAYOUT_LANE; level < SMG_LAYOUT_LEVELS; level++)
+                assert_int_equal(smg_layout_mask(&of, (smg_layout_level)level, picks[i].axis), 0);
+        readable += yes && count > 0;
+        refused += !yes;
+    }
+    assert_true(readable > 50 && refused > 50);
+}
+
 /* Do the two hold the same elements in every group of places that `part` numbers? */
 static bool same_sets(const smg_layout *a, const smg_layout *b, int64_t (*part)(const smg_layout *l, place p)) {
     for (int side = 0; side < 2; side++) {
@@ -484,6 +534,7 @@ int main(void) {
         cmocka_unit_test(test_invalid),
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_keep_and_beside),
+        cmocka_unit_test(test_picks),
         cmocka_unit_test(test_conversion),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_segments),
