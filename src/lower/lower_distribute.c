@@ -312,15 +312,18 @@ static int product_number(distribution *d, const smg_instr *product, int sums) {
     return smg_kernel_add_layout(d->k, &l);
 }
 
-static const smg_instr *product_into(const smg_kernel *k, int tile) {
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_MMA && k->code.items[i].dst == tile) return &k->code.items[i];
+/* A product whose parts the join adds up; NULL. */
+static const smg_instr *product_into(const smg_kernel *k, const smg_instr *join) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_MMA && in->dst == join->dst && in->axes[0] == join->axes[0]) return in;
+    }
     return NULL;
 }
 
 /* The product whose layout the instruction shares; NULL. */
 static const smg_instr *product_of(const smg_kernel *k, const smg_instr *in) {
-    return in->kind == SMG_I_MMA ? in : in->kind == SMG_I_JOIN ? product_into(k, in->dst) : NULL;
+    return in->kind == SMG_I_MMA ? in : in->kind == SMG_I_JOIN ? product_into(k, in) : NULL;
 }
 
 /* The list of axes that an instruction goes over, without those of a product's contraction. */

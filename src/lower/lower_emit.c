@@ -316,7 +316,7 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
     if (l->refused != NULL) return SMG_OK;
     if (accumulate)
         SMG_TRY(prepare_running(l, p.ln));
-    else
+    else if (!p.ln->goes_on)
         SMG_TRY(lower_emit_init(l, node));
     for (int side = 0; side < 2; side++)
         if (p.held[side]) SMG_TRY(spill_operand(l, &p, side));

@@ -18,6 +18,7 @@ typedef struct lnode {
     bool running;    /* reduced over the temporal axis */
     bool apart;      /* in the loop each lane folds what it has itself; they are joined behind it */
     bool stabiliser; /* some update depends on it: starts finite */
+    bool goes_on;    /* a product that adds to the sums of an earlier one */
     smg_expr core;   /* what is folded: summand, or left operand of a product */
     smg_expr right;  /* right operand of a product */
     smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
@@ -72,6 +73,9 @@ smg_status lower_refuse(lowering *l, const char *why);
 
 /* lower_temporal.c: which pass over the temporal axis computes what, and by which updates. */
 smg_status lower_plan_passes(lowering *l);
+
+/* lower_sums.c: a product that was just planned and is only added to an earlier one adds to its sums. */
+void lower_go_on(lowering *l, int product);
 
 /* lower_structure.c: the program in order, over tiles without layouts. */
 smg_status lower_structure(lowering *l);

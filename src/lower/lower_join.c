@@ -24,7 +24,7 @@ static smg_status join_stretch(lowering *l, int from, int *to) {
     int tiles = l->k->tiles.count, end = *to;
     for (int t = tiles - 1; t >= 0; t--) {
         const smg_instr *product = adds_to(l, from, end, t);
-        if (product == NULL) continue;
+        if (product == NULL || adds_to(l, *to, l->k->code.count, t) != NULL) continue; /* a later one goes on */
         SMG_TRY(insert_join(l, end, product));
         ++*to;
     }

@@ -237,7 +237,9 @@ static smg_status plan_product(lowering *l, int i) {
     if (l->refused != NULL) return SMG_OK;
     SMG_TRY(postpone(l, i, &ln->core));
     SMG_TRY(postpone(l, i, &ln->right));
-    return place(l, i, SMG_COMBINE_ADD);
+    SMG_TRY(place(l, i, SMG_COMBINE_ADD));
+    lower_go_on(l, i);
+    return SMG_OK;
 }
 
 smg_status lower_plan_passes(lowering *l) {

@@ -92,9 +92,11 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
      * only held columns have. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
     bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
-    /* Only what one product leaves for the next can take the place of operands, and only a core that runs several
+    /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
      * workgroups gains by it. */
-    bool chain = e->roles.contractions > 1 && base.columns != 0 && smg_target_switches_lanes(t);
+    smg_axis_set sliced = sliced_axes(e, &base);
+    bool turns = base.columns != 0 || (sliced & (sliced - 1)) != 0;
+    bool chain = e->roles.contractions > 1 && turns && smg_target_switches_lanes(t);
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {

@@ -139,6 +139,34 @@ static void a_chain_has_two_barriers(void **state) {
     check_loops("tests/graphs/attention.smg", 2);
 }
 
+/* ---- sums ------------------------------------------------------------------------------------------ */
+
+/* Two products that are only added to each other have one tile of sums, joined once where lanes share out the
+ * contraction. */
+static void a_sum_of_products_has_one_tile(void **state) {
+    (void)state;
+    int deep = 0;
+    fixture f;
+    start(&f, "tests/graphs/sum_of_products.smg", NULL, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        smg_kernel *k = lower(&f, s);
+        if (k == NULL) continue;
+        int sums = -1, products = 0;
+        for (int i = 0; i < k->code.count; i++) {
+            const smg_instr *in = &k->code.items[i];
+            if (in->kind != SMG_I_MMA) continue;
+            if (products++ > 0) assert_int_equal(in->dst, sums);
+            sums = in->dst;
+        }
+        assert_int_equal(products, 2);
+        bool depth = f.schedules.items.items[s].lane_depth > 1;
+        assert_int_equal(count_kind(k, 0, k->code.count, SMG_I_JOIN), depth);
+        deep += depth;
+    }
+    assert_true(deep > 0);
+    finish(&f);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
 /* The same schedule that does not reuse memory; it stands behind the ones that do. */
@@ -351,10 +379,10 @@ static void too_many_axes_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_has_two_barriers), cmocka_unit_test(a_chain_has_two_barriers),
-        cmocka_unit_test(a_chain_reuses_memory),      cmocka_unit_test(columns_lie_last_for_runs_of_columns),
-        cmocka_unit_test(retiling_lays_out_anew),     cmocka_unit_test(every_pass_leaves_a_program),
-        cmocka_unit_test(too_many_axes_are_refused),
+        cmocka_unit_test(a_product_has_two_barriers),           cmocka_unit_test(a_chain_has_two_barriers),
+        cmocka_unit_test(a_sum_of_products_has_one_tile),       cmocka_unit_test(a_chain_reuses_memory),
+        cmocka_unit_test(columns_lie_last_for_runs_of_columns), cmocka_unit_test(retiling_lays_out_anew),
+        cmocka_unit_test(every_pass_leaves_a_program),          cmocka_unit_test(too_many_axes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
