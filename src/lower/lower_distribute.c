@@ -82,6 +82,7 @@ typedef struct distribution {
     int row_axis[MOST_FIELDS]; /* -1: none */
     int field_count;
     axis_place place[MOST_FIELDS][MOST_PLACES]; /* by field and axis of the kernel */
+    uint64_t picked;                            /* axes along which a lane reads other elements: it has all of them */
 } distribution;
 
 /* ---- fields --------------------------------------------------------------------------------------- */
@@ -226,6 +227,10 @@ static void place_axes(distribution *d, const axis_list *list) {
         axis_place *p = &d->place[list->field][axis];
         int64_t tile = d->k->axes.items[axis].tile;
         if (axis == d->row_axis[list->field]) continue;
+        if (d->picked >> axis & 1) {
+            p->known = true;
+            continue;
+        }
         if (!p->known) {
             uint32_t taken = lanes_beside(d, list->field, axis);
             p->known = true;
@@ -377,6 +382,18 @@ static smg_status lay_out(distribution *d) {
     return SMG_OK;
 }
 
+static uint64_t picked_axes(const smg_kernel *k) {
+    uint64_t picked = 0;
+    for (int f = 0; f < k->leaves.count; f++) {
+        const smg_kleaf *leaf = &k->leaves.items[f];
+        for (int i = 0; i < leaf->pick_count; i++) {
+            picked |= UINT64_C(1) << leaf->pick[i].axis;
+            if (leaf->pick[i].from >= 0) picked |= UINT64_C(1) << leaf->pick[i].from;
+        }
+    }
+    return picked;
+}
+
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     if (!smg_is_power_of_two(grid->rows) || !smg_is_power_of_two(grid->cols) || !smg_is_power_of_two(grid->depth) ||
         !smg_is_power_of_two(grid->vec) || !smg_is_power_of_two(grid->subgroup))
@@ -394,6 +411,7 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     d.k = k;
     d.grid = grid;
     d.list_count = 0;
+    d.picked = picked_axes(k);
     d.bits = deal(k, grid);
     d.copies = smg_layout_one();
     smg_layout_replicate(&d.copies, SMG_LAYOUT_LANE, grid->subgroup);

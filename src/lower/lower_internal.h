@@ -57,6 +57,10 @@ typedef struct lowering {
 smg_status lower_value(lowering *l, int node, smg_expr *out_value);
 smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value);
 int lower_new_leaf(lowering *l, smg_kleaf leaf, int node); /* -1 when memory is out */
+/* The leaf of the access made last, or of an older one that reads the same; -1 when memory is out. */
+int lower_leaf_of_last(lowering *l, smg_kleaf leaf);
+/* What stands outside, around the value. Zeros around a load need no choice: what is absent reads as 0. */
+smg_status lower_within(lowering *l, const smg_slayer *layer, int count, bool absent_is_zero, smg_expr *io_value);
 int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes, int axis_count,
                    int pad);
 smg_axis_set lower_leaf_axes(const lowering *l, int leaf);
@@ -71,14 +75,20 @@ smg_axis_set lower_columns(const lowering *l, smg_axis_set set);
 int lower_buffer(lowering *l, smg_node_id source, bool written); /* -1 when memory is out */
 smg_status lower_refuse(lowering *l, const char *why);
 
+/* lower_read.c */
+/* *io_value, of the reader's elements, becomes the value of those that are read. */
+smg_status lower_read(lowering *l, const smg_sread *read, smg_expr *io_value);
+/* The leaf of a tile, new or as before; -1 when memory is out. */
+int lower_tile_leaf(lowering *l, smg_kleaf leaf, int node);
+
 /* lower_temporal.c: which pass over the temporal axis computes what, and by which updates. */
 smg_status lower_plan_passes(lowering *l);
 
-/* lower_sums.c: a product that was just planned and is only added to an earlier one adds to its sums. */
-void lower_go_on(lowering *l, int product);
-
 /* lower_structure.c: the program in order, over tiles without layouts. */
 smg_status lower_structure(lowering *l);
+
+/* lower_sums.c: a product that was just planned and is only added to an earlier one adds to its sums. */
+void lower_go_on(lowering *l, int product);
 
 /* lower_emit.c */
 smg_instr lower_blank(smg_instr_kind kind);

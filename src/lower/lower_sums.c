@@ -2,7 +2,7 @@
  * earlier one, and the addition is gone: a(x) + b(y) takes as many sums as a(x). */
 #include "lower/lower_internal.h"
 
-/* The only node that reads the value, once; -1. */
+/* The only node that reads the value, at its own elements; -1. */
 static int only_reader(const lowering *l, int node) {
     int reader = -1, reads = l->space->nodes.items[node].output ? 2 : 0;
     for (int i = 0; i < l->space->nodes.count; i++) {
@@ -10,7 +10,7 @@ static int only_reader(const lowering *l, int node) {
         for (int k = 0; k < n->operand_count; k++) {
             if (n->operand[k].producer != node) continue;
             reader = i;
-            reads++;
+            reads += n->operand[k].read != NULL ? 2 : 1;
         }
     }
     return reads == 1 ? reader : -1;

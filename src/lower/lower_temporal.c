@@ -56,8 +56,30 @@ static bool index_runs(const lowering *l, smg_expr expr, int pass) {
     return d.running_pass == pass;
 }
 
+/* The previous value of what the leaf reads of a running aggregate. */
+static smg_status old_value(lowering *l, int leaf, int old_leaf, smg_expr *out_value) {
+    smg_kleaf old = l->k->leaves.items[leaf];
+    old.index = l->k->leaves.items[old_leaf].index;
+    int number = lower_tile_leaf(l, old, -1);
+    if (number < 0) return SMG_MEMORY;
+    *out_value = smg_expr_leaf(l->k->exprs, old.kind, number);
+    return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+}
+
+/* All of them, so that roles have room for them. */
+static smg_status make_old_leaves(lowering *l) {
+    for (int i = 0, count = l->k->leaves.count; i < count; i++) {
+        int owner = l->leaf_node.items[i];
+        smg_expr unused;
+        if (owner >= 0 && l->node[owner].old_leaf >= 0 && l->k->leaves.items[i].pick_count > 0)
+            SMG_TRY(old_value(l, i, l->node[owner].old_leaf, &unused));
+    }
+    return SMG_OK;
+}
+
 /* Roles of all leaves while the axes `cut` vary; aggregates are the tiles of `pass`, or all for pass < 0. */
 static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_roles *out) {
+    SMG_TRY(make_old_leaves(l));
     int count = l->k->leaves.count;
     smg_leaf_role *role = SMG_ARENA_ARRAY(l->arena, smg_leaf_role, (size_t)count + 1);
     smg_expr *old = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)count + 1);
@@ -71,9 +93,7 @@ static smg_status make_roles(lowering *l, smg_axis_set cut, int pass, smg_slice_
             role[i] = SMG_ROLE_VARIES;
         else if (owner >= 0 && (pass < 0 || (l->node[owner].running && l->node[owner].pass == pass))) {
             role[i] = SMG_ROLE_AGGREGATE;
-            if (l->node[owner].old_leaf >= 0) {
-                old[i] = smg_expr_leaf(l->k->exprs, l->k->leaves.items[i].kind, l->node[owner].old_leaf);
-            }
+            if (l->node[owner].old_leaf >= 0) SMG_TRY(old_value(l, i, l->node[owner].old_leaf, &old[i]));
         }
     }
     *out = (smg_slice_roles){.pool = l->k->exprs, .role = role, .old = old, .sum_of = sum_of, .count = count};
@@ -111,8 +131,10 @@ static smg_status keep_old(lowering *l, int pass) {
 
 static void mark_leaf(void *user, int leaf) {
     lowering *l = user;
-    for (int j = 0; j < l->space->nodes.count; j++) {
-        if (l->node[j].old_leaf == leaf && leaf >= 0) l->node[j].stabiliser = true;
+    const smg_kleaf *f = &l->k->leaves.items[leaf];
+    for (int j = 0; f->what == SMG_KLEAF_TILE && j < l->space->nodes.count; j++) {
+        int old = l->node[j].old_leaf;
+        if (old >= 0 && l->k->leaves.items[old].index == f->index) l->node[j].stabiliser = true;
     }
 }
 

@@ -77,7 +77,11 @@ smg_axis_set lower_leaf_axes(const lowering *l, int leaf) {
     smg_axis_set set = 0;
     if (f->what == SMG_KLEAF_TILE) {
         const smg_tile *t = &l->k->tiles.items[f->index];
-        for (int i = 0; i < t->axis_count; i++) set |= SMG_AXIS_BIT(t->axis[i]);
+        for (int i = 0; i < t->axis_count; i++) {
+            const smg_layout_pick *p = smg_kleaf_pick(f, t->axis[i]);
+            int axis = p == NULL ? t->axis[i] : p->from;
+            if (axis >= 0) set |= SMG_AXIS_BIT(axis);
+        }
     } else if (f->what != SMG_KLEAF_SIZE) {
         const smg_access *access = &l->k->accesses.items[f->index];
         for (int i = 0; i < access->axis_count; i++) set |= SMG_AXIS_BIT(access->axis[i]);
@@ -285,8 +289,7 @@ static bool same_access(const lowering *l, const smg_access *a, const smg_access
     return true;
 }
 
-/* The leaf of the access made last, or of an older one that reads the same. */
-static int leaf_of_last(lowering *l, smg_kleaf leaf) {
+int lower_leaf_of_last(lowering *l, smg_kleaf leaf) {
     const smg_access *last = &l->k->accesses.items[l->k->accesses.count - 1];
     for (int f = 0; f < l->k->leaves.count; f++) {
         const smg_kleaf *old = &l->k->leaves.items[f];
@@ -322,7 +325,7 @@ static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_v
     int buffer = lower_buffer(l, view->source, false);
     if (buffer < 0 || new_access(l, view, buffer, &r) < 0) return SMG_MEMORY;
     SMG_TRY(add_index_axes(l, &l->k->accesses.items[l->k->accesses.count - 1]));
-    int id = leaf_of_last(l, leaf);
+    int id = lower_leaf_of_last(l, leaf);
     if (id < 0) return SMG_MEMORY;
     *out_value = smg_expr_leaf(l->k->exprs, leaf.kind, id);
     return SMG_OK;
@@ -333,7 +336,7 @@ static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_v
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
     if (new_access(l, view, -1, &none) < 0) return SMG_MEMORY;
-    int id = leaf_of_last(l, leaf);
+    int id = lower_leaf_of_last(l, leaf);
     if (id < 0) return SMG_MEMORY;
     *out_value = smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id);
     if (view->index_count == 0) return SMG_OK;
@@ -343,8 +346,7 @@ static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_v
     return SMG_OK;
 }
 
-/* What stands outside, around the value. Zeros around a load need no choice: what is absent reads as 0. */
-static smg_status within(lowering *l, const smg_slayer *layer, int count, bool absent_is_zero, smg_expr *io_value) {
+smg_status lower_within(lowering *l, const smg_slayer *layer, int count, bool absent_is_zero, smg_expr *io_value) {
     bool zeros = absent_is_zero;
     for (int i = 0; i < count; i++) {
         double fill = layer[i].fill;
@@ -377,12 +379,15 @@ static smg_status view_value(lowering *l, const smg_sview *view, smg_expr *out_v
     }
     if (l->refused != NULL) return SMG_OK;
     if (*out_value == SMG_EXPR_NONE) return SMG_MEMORY;
-    return within(l, view->layer, view->layer_count, kind <= SMG_LEAF_TENSOR, out_value);
+    return lower_within(l, view->layer, view->layer_count, kind <= SMG_LEAF_TENSOR, out_value);
 }
 
 smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value) {
     const smg_soperand *o = &n->operand[k];
-    if (o->producer >= 0) return lower_value(l, o->producer, out_value);
+    if (o->producer >= 0) {
+        SMG_TRY(lower_value(l, o->producer, out_value));
+        return l->refused == NULL && o->read != NULL ? lower_read(l, o->read, out_value) : SMG_OK;
+    }
     if (l->view_value[o->view] == SMG_EXPR_NONE) {
         SMG_TRY(view_value(l, &l->space->views.items[o->view], &l->view_value[o->view]));
     }
@@ -410,7 +415,7 @@ smg_status lower_value(lowering *l, int node, smg_expr *out_value) {
             return smg_fail(l->ctx, SMG_INTERNAL, "kernel: %s has no scalar expression",
                             smg_graph_describe(l->g, n->node));
         }
-        SMG_TRY(within(l, n->layer, n->layer_count, false, &ln->value));
+        SMG_TRY(lower_within(l, n->layer, n->layer_count, false, &ln->value));
     }
     *out_value = ln->value;
     return SMG_OK;

@@ -29,6 +29,7 @@ typedef struct smg_schedule {
     smg_axis_set columns; /* axes of values held in the block that are not spatial */
     /* Over row lanes in what lacks row_axis and those before it; -1 behind the last. */
     int8_t more_rows[SMG_MORE_ROWS];
+    smg_axis_set held; /* short ones of them: each lane has all of it */
     int64_t tile[SMG_SPACE_AXES];
     int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
     int lane_rows, lane_cols, lane_depth, vec, subgroup;

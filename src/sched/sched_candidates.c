@@ -65,7 +65,7 @@ static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
             s->tile[a] = s->one_by_one      ? 1
                          : s->col_axis >= 0 ? shape->inner
                                             : (int64_t)shape->cols * shape->col_registers;
-        else if ((s->columns & bit) && constant(e, a, &extent))
+        else if (((s->columns | s->held) & bit) && constant(e, a, &extent))
             s->tile[a] = extent;
     }
     for (int i = 0; i < e->space->nodes.count; i++) {
@@ -211,11 +211,12 @@ typedef struct block_wants {
     int64_t rows, cols; /* extents; 1 where no axis has them */
     double results;     /* for each lane that the device keeps busy */
     double others;      /* workgroups along the other axes of the grid */
+    int64_t held;       /* elements that each lane has of each row and column */
     bool chain;         /* a lane's registers are the held columns, too */
 } block_wants;
 
 static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
-    block_wants w = {.rows = 1, .cols = 1, .others = 1, .chain = base->columns != 0};
+    block_wants w = {.rows = 1, .cols = 1, .others = 1, .held = 1, .chain = base->columns != 0};
     int col = base->col_axis >= 0 ? base->col_axis : base->one_by_one ? -1 : base->temporal;
     for (int a = 0; a < e->space->axes.count; a++) {
         if (a == base->row_axis)
@@ -224,11 +225,13 @@ static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
             w.cols = e->nominal[a];
         else if (base->grid & SMG_AXIS_BIT(a))
             w.others *= (double)e->nominal[a];
+        else if (base->held & SMG_AXIS_BIT(a))
+            w.held *= e->nominal[a];
         else if (col < 0 && (base->columns & SMG_AXIS_BIT(a)))
             w.cols = w.cols > e->nominal[a] ? w.cols : e->nominal[a];
     }
     double lanes = (double)(e->target->cores * e->target->core_lanes) / LANE_SHARE;
-    w.results = w.others * (double)w.rows * (double)w.cols / lanes;
+    w.results = w.others * (double)w.rows * (double)w.cols * (double)w.held / lanes;
     return w;
 }
 
@@ -240,8 +243,9 @@ static bool side_fits(int64_t side, int64_t extent, int64_t least) {
 /* Few results want small tiles of registers and many lanes a result, many results large tiles. */
 static bool suits(const block_wants *w, const lane_shape *s) {
     int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
-    double sums = (double)s->row_registers * s->col_registers;
+    double sums = (double)s->row_registers * s->col_registers * (double)w->held;
     if (!side_fits(rows, w->rows, 1) || !side_fits(cols, w->cols, 16)) return false;
+    cols *= w->held;
     if (rows < w->rows && (rows > MOST_RATIO * cols || cols > MOST_RATIO * rows)) return false;
     if (sums > 8 && sums > 4 * w->results) return false;
     if (sums < 16 && sums < w->results / 8 && !w->chain) return false;
@@ -258,7 +262,8 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
 
 static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
     int64_t invocations = (int64_t)shape.rows * shape.cols * shape.depth;
-    int64_t sides = (int64_t)shape.rows * shape.row_registers + (int64_t)shape.cols * shape.col_registers;
+    int64_t columns = (int64_t)shape.cols * shape.col_registers * w->held;
+    int64_t sides = (int64_t)shape.rows * shape.row_registers + columns;
     bool few = shape.rows * shape.row_registers < FEW_ROWS || base->columns != 0 || w->results < FEW_RESULTS;
     int64_t least = shape.depth > 1 ? LEAST_STAGED / 2 : LEAST_STAGED, most = few ? MOST_STREAMED : MOST_STAGED;
     int shortest = smg_target_switches_lanes(e->target) ? 8 : 16;
@@ -273,9 +278,9 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
 
 static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
     int most = (int)(e->target->registers_lane + 1) / (smg_target_switches_lanes(e->target) ? 2 : 4);
-    for (shape.col_registers = 4; shape.col_registers <= 8; shape.col_registers *= 2) {
+    for (shape.col_registers = w->held > 1 ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
         for (shape.row_registers = 1; shape.row_registers <= 16; shape.row_registers *= 2) {
-            if (shape.row_registers * shape.col_registers > most || !suits(w, &shape)) continue;
+            if (shape.row_registers * shape.col_registers * w->held > most || !suits(w, &shape)) continue;
             SMG_TRY(add_slices(e, base, w, shape));
             if (base->row_axis < 0) break;
         }
@@ -326,7 +331,7 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
 static bool held_are_static(const enumerator *e, const smg_schedule *base) {
     for (int a = 0; a < e->space->axes.count; a++) {
         int64_t extent;
-        if (a == base->temporal || !(base->columns & SMG_AXIS_BIT(a))) continue;
+        if (a == base->temporal || !((base->columns | base->held) & SMG_AXIS_BIT(a))) continue;
         if (!constant(e, a, &extent) || extent > MOST_HELD) return false;
     }
     return true;
@@ -349,6 +354,7 @@ static smg_status add_grid(enumerator *e, int row, int col) {
     base.anew = e->anew;
     base.inner = e->roles.inner;
     base.columns = e->roles.columns;
+    base.held = e->roles.held;
     return add_temporal(e, base);
 }
 

@@ -7,6 +7,7 @@
 typedef struct smg_roles {
     smg_axis_set spatial;    /* cut over workgroups */
     smg_axis_set columns;    /* held whole or cut temporally */
+    smg_axis_set held;       /* read at other elements than the reader's: whole in each lane */
     smg_axis_set contracted; /* summed by some product */
     smg_axis_set inner;      /* contracted and nowhere held: staged in slices */
     smg_axis_set loose;      /* of streamed results that lack a spatial axis: not handled */

@@ -9,6 +9,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
                            : a == s->temporal ? "temporal"
                            : s->grid & bit    ? "spatial"
                            : s->columns & bit ? "whole"
+                           : s->held & bit    ? "whole, in each lane"
                            : s->inner & bit   ? "contraction, staged"
                                               : "unused";
         smg_text_addf(text, "  %s = ", s->space->axes.items[a].name);

@@ -22,7 +22,10 @@ void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out
             out->contractions++;
         }
     }
-    out->inner = out->contracted & ~out->columns;
+    for (int a = 0; a < space->axes.count; a++)
+        if (space->axes.items[a].held) out->held |= SMG_AXIS_BIT(a);
+    out->columns &= ~out->held;
+    out->inner = out->contracted & ~out->columns & ~out->held;
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->output && n->streamed) out->loose |= n->result & ~out->spatial;

@@ -16,6 +16,13 @@ static void explain(const smg_space *space, const smg_snode *n, smg_axis_set los
 
 smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
     smg_axis_set spatial = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
+    for (int a = 0; a < space->axes.count; a++) {
+        if (!space->axes.items[a].held) continue;
+        spatial &= ~SMG_AXIS_BIT(a);
+        if (why == NULL) continue;
+        smg_text_addf(why, "%s is not cut: what is computed is read at other elements along it\n",
+                      space->axes.items[a].name);
+    }
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if ((n->streamed && !n->output) || n->idle) continue;

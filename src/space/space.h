@@ -6,7 +6,8 @@
  *           iteration axes; for each operand either the producing node in the set or a global view.
  * Promises: mappings are derived from index maps only: an operand that lacks an iteration axis is
  *           One-to-All along it; an iteration axis that the result lacks is All-to-One along it. A read of what
- *           lies in memory always has an index map: affine, shifted, with a border, divided or indirect.
+ *           lies in memory always has an index map: affine, shifted, with a border, divided or indirect; one of what is
+ *           computed in the set is at the reader's own elements, or picks some of a short axis.
  * Does not: choose tile sizes or decide what is cut.
  */
 #ifndef SMG_SPACE_H
@@ -21,6 +22,7 @@ typedef uint32_t smg_axis_set; /* bit i: axis i */
 typedef struct smg_saxis {
     const char *name;
     smg_size extent;
+    bool held; /* values are read at other elements along it than the reader's own: all of it stays together */
 } smg_saxis;
 
 #define SMG_VIEW_INDICES 6
@@ -55,9 +57,25 @@ typedef struct smg_sview {
     smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_sview;
 
+/* Along an axis of a value another element than the reader's own: element `at`, or with `from` the one as far from the
+ * last as the reader is, along its axis `from`, from the first. */
+typedef struct smg_spick {
+    int axis, from; /* from -1: none */
+    int64_t at;
+} smg_spick;
+#define SMG_READ_PICKS 3
+/* A read of a value of the space elsewhere: what is picked, within the layers. */
+typedef struct smg_sread {
+    int pick_count;
+    smg_spick pick[SMG_READ_PICKS];
+    int layer_count;
+    smg_slayer layer[SMG_VIEW_LAYERS];
+} smg_sread;
+
 typedef struct smg_soperand {
-    int producer; /* index in space->nodes, or -1 */
-    int view;     /* index in space->views when producer is -1 */
+    int producer;    /* index in space->nodes, or -1 */
+    int view;        /* index in space->views when producer is -1 */
+    smg_sread *read; /* of a producer: where; NULL: at the reader's own elements */
 } smg_soperand;
 
 typedef enum smg_sleaf_kind {

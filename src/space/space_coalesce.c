@@ -25,8 +25,22 @@ smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view) 
     return a.set;
 }
 
+static smg_axis_set read_axes(const smg_space *space, smg_axis_set result, const smg_sread *read) {
+    smg_sview guards = {.source = -1, .layer_count = read->layer_count};
+    memcpy(guards.layer, read->layer, sizeof(guards.layer));
+    smg_axis_set from = smg_space_view_axes(space, &guards);
+    for (int i = 0; i < read->pick_count; i++) {
+        result &= ~SMG_AXIS_BIT(read->pick[i].axis);
+        if (read->pick[i].from >= 0) from |= SMG_AXIS_BIT(read->pick[i].from);
+    }
+    return result | from;
+}
+
 smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand) {
-    if (operand->producer >= 0) return space->nodes.items[operand->producer].result;
+    if (operand->producer >= 0) {
+        smg_axis_set result = space->nodes.items[operand->producer].result;
+        return operand->read != NULL ? read_axes(space, result, operand->read) : result;
+    }
     return operand->view >= 0 ? smg_space_view_axes(space, &space->views.items[operand->view]) : 0;
 }
 
@@ -50,6 +64,7 @@ static bool mergeable(const smg_space *space, int outer, int inner) {
     smg_sizes *s = space->graph->sizes;
     smg_axis_set pair = SMG_AXIS_BIT(outer) | SMG_AXIS_BIT(inner);
     bool seen = false;
+    if (space->axes.items[outer].held || space->axes.items[inner].held) return false;
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (!both_or_none(n->iterates, pair) || !both_or_none(n->result, pair)) return false;
@@ -94,6 +109,13 @@ static void merge(smg_space *space, int outer, int inner) {
         smg_snode *n = &space->nodes.items[i];
         n->iterates = without(n->iterates, inner);
         n->result = without(n->result, inner);
+        for (int k = 0; k < n->operand_count; k++) {
+            smg_sread *read = n->operand[k].read;
+            for (int p = 0; read != NULL && p < read->pick_count; p++) {
+                read->pick[p].axis -= read->pick[p].axis > inner;
+                read->pick[p].from -= read->pick[p].from > inner;
+            }
+        }
     }
 }
 

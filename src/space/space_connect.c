@@ -170,20 +170,6 @@ static void restore(smg_space_builder *b, const saved_atoms *saved) {
     b->atoms.pool.count = saved->count;
 }
 
-/* Shares the axes of the producer; false with a reason when the map is not plain or boundaries do not nest. */
-static bool share_axes(smg_space_builder *b, int producer, const smg_operand_map *map, const char **out_why) {
-    *out_why = "a shifted read of an intermediate";
-    if (map->layer_count > 0) return false;
-    for (int d = 0; d < map->rank; d++) {
-        smg_atom_list list;
-        if (!smg_dim_plain(b, &map->dim[d], &list)) return false;
-        if (smg_atom_unify(&b->atoms, &b->out[producer][d], &list)) continue;
-        *out_why = "axes do not nest";
-        return false;
-    }
-    return true;
-}
-
 static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_map *map, bool prefer_copy) {
     smg_soperand *operand = &b->space->nodes.items[i].operand[k];
     const char *why = "";
@@ -195,8 +181,10 @@ static smg_status attach(smg_space_builder *b, int i, int k, const smg_operand_m
     bool streamed = b->space->nodes.items[producer].streamed;
     if (!(streamed && prefer_copy)) {
         if (streamed && !save(b, &saved)) return SMG_MEMORY;
-        if (share_axes(b, producer, map, &why)) {
-            b->space->nodes.items[i].operand[k].producer = producer;
+        smg_sread *read;
+        SMG_TRY(smg_space_share(b, producer, map, streamed, &read, &why));
+        if (why == NULL) {
+            *operand = (smg_soperand){.producer = producer, .view = -1, .read = read};
             return SMG_OK;
         }
         if (!streamed) return smg_space_refuse(b, why, map->source);

@@ -16,8 +16,7 @@ void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_affine
     }
 }
 
-/* Terms over roots: an atom that was split is its two parts at the right strides. */
-static bool resolve(smg_space_builder *b, smg_affine *dim) {
+bool smg_dim_resolve(smg_space_builder *b, smg_affine *dim) {
     smg_affine old = *dim;
     dim->count = 0;
     for (int t = 0; t < old.count; t++) {
@@ -37,7 +36,7 @@ static bool resolve(smg_space_builder *b, smg_affine *dim) {
 
 bool smg_dim_run(smg_space_builder *b, const smg_affine *dim, smg_atom_list *out_list, smg_size *out_unit) {
     smg_affine d = *dim;
-    if (!resolve(b, &d) || d.count > SMG_ATOM_LIST) return false;
+    if (!smg_dim_resolve(b, &d) || d.count > SMG_ATOM_LIST) return false;
     for (int t = 0; t < d.count; t++) {
         if (d.term[t].index < 0) return false;
     }
@@ -67,15 +66,17 @@ static smg_size extent_of(const void *user, int index) {
 /* Where a run crosses the boundary `by`, its atom is two: what is beyond it and what is within. */
 static bool split_at(const void *user, smg_affine *io, smg_size by) {
     smg_space_builder *b = ((const smg_dim_where *)user)->b;
-    if (!resolve(b, io)) return false;
+    if (!smg_dim_resolve(b, io)) return false;
     for (int t = 0; t < io->count; t++) {
-        smg_size inner, outer, extent = extent_of(user, io->term[t].index);
+        int64_t step;
+        smg_size inner, outer, extent = extent_of(user, io->term[t].index), times = io->term[t].by;
         if (io->term[t].index < 0) continue;
-        if (!smg_size_divide_exact(b->sizes, by, io->term[t].by, &inner) || smg_space_is_one(b, inner)) continue;
+        if (smg_size_is_const(b->sizes, times, &step) && step < 0) times = smg_size_const(b->sizes, -step);
+        if (!smg_size_divide_exact(b->sizes, by, times, &inner) || smg_space_is_one(b, inner)) continue;
         if (!smg_size_divide_exact(b->sizes, extent, inner, &outer) || smg_space_is_one(b, outer)) continue;
         if (!smg_atom_split(&b->atoms, io->term[t].index, outer, inner)) return false;
     }
-    return resolve(b, io);
+    return smg_dim_resolve(b, io);
 }
 
 smg_affine_scope smg_dim_scope(const smg_dim_where *where) {

@@ -19,6 +19,7 @@ typedef struct smg_atom {
     int parent;       /* union-find; itself when root */
     int outer, inner; /* of a split root; -1 */
     int axis;         /* final axis, -1 before numbering */
+    bool held;        /* somebody reads other elements along it than its own */
 } smg_atom;
 
 typedef struct smg_atom_list {
@@ -48,6 +49,12 @@ bool smg_atom_split(smg_atoms *atoms, int root, smg_size outer_extent, smg_size 
 /* In a form, a number from 0 on is an atom, one below 0 is an index of the map. */
 #define SMG_DIM_INDEX(i) (-1 - (i))
 
+/* A form that the layers bound: they fail where it is not in [0, extent). */
+typedef struct smg_bounded {
+    smg_affine at;
+    smg_size extent;
+} smg_bounded;
+
 /* How an operand is indexed, dimension by dimension of `source`: a form per dimension. */
 typedef struct smg_operand_map {
     smg_node_id source;
@@ -57,6 +64,8 @@ typedef struct smg_operand_map {
     smg_sindex index[SMG_VIEW_INDICES];
     int layer_count;
     smg_slayer layer[SMG_VIEW_LAYERS];
+    int window_count; /* the innermost last; some may be missing */
+    smg_bounded window[SMG_VIEW_LAYERS];
 } smg_operand_map;
 
 typedef struct smg_space_builder {
@@ -85,6 +94,8 @@ void smg_dim_of_list(smg_space_builder *b, const smg_atom_list *list, smg_affine
 /* The form as one run of atoms at a stride; false when it is none. begin is left aside. */
 bool smg_dim_run(smg_space_builder *b, const smg_affine *dim, smg_atom_list *out_list, smg_size *out_unit);
 bool smg_dim_plain(smg_space_builder *b, const smg_affine *dim, smg_atom_list *out_list);
+/* Terms over roots: an atom that was split is its two parts at the right strides. */
+bool smg_dim_resolve(smg_space_builder *b, smg_affine *dim);
 /* How far atoms and the indices of a map run; what a division crosses splits. Of `where`, which must stay. */
 typedef struct smg_dim_where {
     smg_space_builder *b;
@@ -116,6 +127,13 @@ smg_status smg_space_connect(smg_space_builder *b, int i);
 /* Does every iteration space of the first `count` nodes have each atom once? */
 bool smg_space_distinct(const smg_space_builder *b, int first, int last);
 void smg_space_mark_idle(smg_space_builder *b);
+
+/* space_reads.c */
+/* Makes the reader's atoms the producer's where `map` leads; *out_why is NULL where that could be done, and *out_read
+ * what is left (NULL: nothing). `plain`: only where nothing is. */
+smg_status smg_space_share(smg_space_builder *b, int producer, const smg_operand_map *map, bool plain,
+                           smg_sread **out_read, const char **out_why);
+smg_status smg_space_number_reads(smg_space_builder *b);
 
 /* space_align.c: reads of one tensor, and sibling products, share axes. */
 smg_status smg_space_align(smg_space_builder *b);

@@ -193,6 +193,7 @@ smg_status smg_space_number(smg_space_builder *b) {
     }
     if (space->refused == NULL) SMG_TRY(make_views(b));
     if (space->refused == NULL) SMG_TRY(number_views(b));
+    if (space->refused == NULL) SMG_TRY(smg_space_number_reads(b));
     for (int i = 0; space->refused == NULL && i < space->nodes.count; i++) {
         if (space->nodes.items[i].copy && !space->nodes.items[i].idle) copy_axes(space, i);
     }

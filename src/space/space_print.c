@@ -12,6 +12,18 @@ static void print_axes(const smg_space *space, smg_axis_set set, smg_text *text)
     smg_text_add(text, ")");
 }
 
+static void print_read(const smg_space *space, const smg_sread *read, smg_text *text) {
+    for (int i = 0; i < read->pick_count; i++) {
+        const smg_spick *p = &read->pick[i];
+        smg_text_addf(text, " %s ", space->axes.items[p->axis].name);
+        if (p->from < 0)
+            smg_text_addf(text, "at %lld", (long long)p->at);
+        else
+            smg_text_addf(text, "back %s", space->axes.items[p->from].name);
+    }
+    if (read->layer_count > 0) smg_text_add(text, " bordered");
+}
+
 static void print_node(const smg_space *space, const smg_snode *n, smg_text *text) {
     smg_text_addf(text, "  %s : %s ", smg_graph_describe(space->graph, n->node), smg_op_get(n->op)->word);
     print_axes(space, n->result, text);
@@ -35,6 +47,7 @@ static void print_node(const smg_space *space, const smg_snode *n, smg_text *tex
             smg_text_add(text, " one-to-all");
             print_axes(space, n->iterates & ~axes, text);
         }
+        if (o->read != NULL) print_read(space, o->read, text);
         const smg_sview *view = o->producer < 0 ? &space->views.items[o->view] : NULL;
         if (view != NULL && view->index_count > 0) smg_text_add(text, " indirect");
         if (view != NULL && view->layer_count > 0) smg_text_add(text, " bordered");

@@ -111,6 +111,8 @@ static bool through_window(smg_space_builder *b, const smg_node *view, const smg
     for (int d = 0; d < a->rank; d++) map->dim[d] = old.dim[d > view->axis ? d + 1 : d];
     map->dim[view->axis] = at;
     smg_expr value = SMG_EXPR_NONE;
+    if (!smg_affine_within(&scope, &at, NULL, a->dims[view->axis]) && map->window_count < SMG_VIEW_LAYERS)
+        map->window[map->window_count++] = (smg_bounded){.at = at, .extent = a->dims[view->axis]};
     if (smg_affine_sign(&scope, &at, NULL) <= 0) {
         value = smg_dim_value(b, map, &at);
         smg_expr guard = smg_space_make(b, SMG_PRIM_LE, smg_space_size_expr(b, SMG_SIZE_ZERO), value);

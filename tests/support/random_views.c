@@ -1,5 +1,5 @@
 /* What real files are full of and kernels must not care about: borders, windows, concatenations, gathers along
- * any axis, scans, masks that compare two positions, rows with nothing valid, reshapes that cut axes unevenly. */
+ * any axis, scans, masks that compare two positions, rows with nothing valid, parts of an axis that meet, reshapes that cut axes unevenly. */
 #include "random_internal.h"
 
 #include <math.h>
@@ -219,8 +219,69 @@ static void guarded_rows(maker *m, item *a) {
     random_keep(m, r);
 }
 
+static smg_value part_of(maker *m, const item *a, int axis, int64_t size, int part) {
+    char begin[24], count[24];
+    size_text(size * part, begin);
+    size_text(size, count);
+    return smg_graph_slice(m->g, a->v, axis, begin, count, 1);
+}
+
+/* One part of an axis gated by another. */
+static void gated(maker *m, item *a, int axis, int parts) {
+    item r = *a;
+    int64_t size = a->dim[axis].k / parts;
+    r.used = r.view = r.moved = false;
+    r.dim[axis].k = size;
+    r.low = fmin(a->low, 0);
+    r.high = fmax(a->high, 0);
+    r.error = 1.2 * a->error * (1 + random_magnitude(a));
+    if (!random_tame(m, &r)) return;
+    smg_value first = part_of(m, a, axis, size, random_draw(m, parts));
+    smg_value gate = part_of(m, a, axis, size, random_draw(m, parts));
+    gate = smg_graph_map(m->g, "sigmoid", 1, &gate);
+    a->used = true;
+    r.v = smg_graph_map(m->g, "mul", 2, (smg_value[]){first, gate});
+    random_keep(m, r);
+}
+
+/* What is added to its own halves changed over, or to itself backwards. */
+static void rotated(maker *m, item *a, int axis, bool backwards) {
+    item r = *a;
+    int64_t n = a->dim[axis].k;
+    char begin[24], count[24];
+    r.used = r.view = r.moved = false;
+    r.low = a->low - random_magnitude(a);
+    r.high = a->high + random_magnitude(a);
+    r.error = 2 * a->error;
+    if (!random_tame(m, &r)) return;
+    smg_value other;
+    if (backwards) {
+        size_text(n - 1, begin);
+        size_text(n, count);
+        other = smg_graph_slice(m->g, a->v, axis, begin, count, -1);
+    } else {
+        smg_value low = part_of(m, a, axis, n / 2, 0), high = part_of(m, a, axis, n / 2, 1);
+        high = smg_graph_map(m->g, "neg", 1, &high);
+        other = smg_graph_concat(m->g, 2, (smg_value[]){high, low}, axis);
+    }
+    a->used = true;
+    r.v = smg_graph_map(m->g, "add", 2, (smg_value[]){a->v, other});
+    random_keep(m, r);
+}
+
+/* Equal parts of an axis meet. */
+static void parts(maker *m, item *a) {
+    if (a->rank == 0) return;
+    int axis = random_draw(m, a->rank), count = 2 + random_draw(m, 3);
+    if (!random_is_static(a->dim[axis])) return;
+    if (random_draw(m, 2) == 0 && a->dim[axis].k % count == 0)
+        gated(m, a, axis, count);
+    else if (a->dim[axis].k % 2 == 0 || a->dim[axis].k < 6)
+        rotated(m, a, axis, a->dim[axis].k % 2 != 0 || random_draw(m, 3) == 0);
+}
+
 void random_view(maker *m) {
-    switch (random_draw(m, 10)) {
+    switch (random_draw(m, 13)) {
     case 0: pad(m, random_pick(m)); break;
     case 1:
     case 2: window(m, random_pick(m)); break;
@@ -230,6 +291,7 @@ void random_view(maker *m) {
     case 6: cumsum(m, random_pick(m)); break;
     case 7: uneven(m, random_pick(m)); break;
     case 8: taken_apart(m, random_pick(m)); break;
-    default: guarded_rows(m, random_pick(m)); break;
+    case 9: guarded_rows(m, random_pick(m)); break;
+    default: parts(m, random_pick(m)); break;
     }
 }

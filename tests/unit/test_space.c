@@ -159,6 +159,85 @@ static void shifted_intermediate_is_refused(void **state) {
     assert_non_null(strstr(f->space->refused, "shifted"));
 }
 
+static const smg_snode *node_of(const fixture *f, const char *name) {
+    for (int i = 0; i < f->space->nodes.count; i++)
+        if (strcmp(smg_graph_describe(f->g, f->space->nodes.items[i].node), name) == 0)
+            return &f->space->nodes.items[i];
+    fail_msg("no node %s", name);
+    return NULL;
+}
+
+/* The one pick of operand k of the node: along an axis of `extent`, which is held. */
+static const smg_spick *pick_of(const fixture *f, const char *name, int k, int64_t extent) {
+    const smg_sread *read = node_of(f, name)->operand[k].read;
+    assert_non_null(read);
+    assert_int_equal(read->pick_count, 1);
+    const smg_saxis *axis = &f->space->axes.items[read->pick[0].axis];
+    assert_true(axis->held);
+    assert_int_equal(axis->extent, smg_size_const(f->g->sizes, extent));
+    return &read->pick[0];
+}
+
+static void equal_parts_are_picked(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 5]\nw = input f32[36, 5]\ng = contract(x, w) \"ri,oi->ro\"\n"
+             "a = slice(g) axis=1 begin=12 : f32[n, 12]\nb = slice(g) axis=1 begin=24 : f32[n, 12]\n"
+             "y = mul(a, b)\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_string_equal(spatial(f), "n 12");
+    assert_int_equal(pick_of(f, "y", 0, 3)->at, 1);
+    assert_int_equal(pick_of(f, "y", 1, 3)->at, 2);
+    /* An axis that is held does not merge with its neighbour, and the reader does not have it. */
+    assert_int_equal(f->space->axes.count, 4);
+    assert_int_equal(node_of(f, "y")->iterates & SMG_AXIS_BIT(pick_of(f, "y", 0, 3)->axis), 0);
+}
+
+static void strided_parts_are_picked(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 5]\nw = input f32[36, 5]\ng = contract(x, w) \"ri,oi->ro\"\n"
+             "a = slice(g) axis=1 begin=0 step=3 : f32[n, 12]\nb = slice(g) axis=1 begin=2 step=3 : f32[n, 12]\n"
+             "y = mul(a, b)\noutput y = y\n");
+    assert_null(f->space->refused);
+    assert_int_equal(pick_of(f, "y", 0, 3)->at, 0);
+    assert_int_equal(pick_of(f, "y", 1, 3)->at, 2);
+}
+
+static void halves_change_over(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/rotary_projection.smg");
+    assert_null(f->space->refused);
+    assert_int_equal(pick_of(f, "minus", 0, 2)->at, 1);
+    const smg_spick *p = pick_of(f, "over", 2, 2);
+    assert_int_equal(p->at, 0);
+    assert_int_equal(node_of(f, "over")->operand[2].read->layer_count, 1);
+    /* What is picked from is an axis of the reader, too, which no workgroup cuts. */
+    assert_true(node_of(f, "over")->iterates & SMG_AXIS_BIT(p->axis));
+    assert_string_equal(spatial(f), "batch sequence 4 8");
+}
+
+static void short_axes_turn(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 3, 5]\nw = input f32[3, 5]\ng = contract(x, w) \"rgi,gi->rg\"\n"
+             "b = slice(g) axis=1 begin=2 step=-1 : f32[n, 3]\ny = mul(g, b)\noutput y = y\n");
+    assert_null(f->space->refused);
+    const smg_spick *p = pick_of(f, "y", 1, 3);
+    assert_int_equal(p->from, p->axis);
+    assert_null(node_of(f, "y")->operand[0].read);
+}
+
+/* Parts that do not divide the axis, and single elements of a long one. */
+static void uneven_parts_are_refused(void **state) {
+    fixture *f = *state;
+    parse(f, "graph s\ndim n\nx = input f32[n, 5]\nw = input f32[36, 5]\ng = contract(x, w) \"ri,oi->ro\"\n"
+             "a = slice(g) axis=1 begin=4 : f32[n, 10]\ny = neg(a)\noutput y = y\n");
+    assert_non_null(f->space->refused);
+    smg_graph_destroy(f->g);
+    parse(f, "graph s\ndim n\nx = input f32[n, 5]\nw = input f32[36, 5]\ng = contract(x, w) \"ri,oi->ro\"\n"
+             "a = slice(g) axis=1 begin=35 : f32[n, 1]\ny = neg(a)\noutput y = y\n");
+    assert_non_null(f->space->refused);
+    assert_non_null(strstr(f->space->refused, "shifted"));
+}
+
 static void diagonal_is_refused(void **state) {
     fixture *f = *state;
     parse(f, "graph d\nx = input f32[8, 8, 3]\ne = sum(x) axis=2\n"
@@ -291,6 +370,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(neighbours_that_are_one_run_merge, setup, teardown),
         cmocka_unit_test_setup_teardown(slices_of_split_axes_are_shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(shifted_intermediate_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_parts_are_picked, setup, teardown),
+        cmocka_unit_test_setup_teardown(strided_parts_are_picked, setup, teardown),
+        cmocka_unit_test_setup_teardown(halves_change_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(short_axes_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(uneven_parts_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(diagonal_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(shifted_map_of_inputs_is_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(product_of_a_map_with_itself, setup, teardown),
