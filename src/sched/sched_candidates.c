@@ -164,7 +164,10 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
 static smg_status add_streamed(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
+    smg_axis_set sliced = sliced_axes(e, &base);
     bool alone = e->roles.contractions > 0 && base.temporal < 0 && base.columns == 0 && base.col_axis >= 0;
+    /* Two kernels that stream run at a time, two loops of one behind each other. */
+    if ((sliced & (sliced - 1)) != 0) return SMG_OK;
     if (!alone || !smg_target_switches_lanes(t) || !smg_target_hides_loads(t) || rows > FEW_ROWS) return SMG_OK;
     while (row_registers < rows) row_registers *= 2;
     base.direct = base.guarded = true;

@@ -14,8 +14,9 @@
 #include "space/space.h"
 
 /* Spatial slicer: axes along which no block needs another. An axis is spatial iff every value that is
- * not streamed, and every result, has it: then no All-to-One runs along it and no One-to-All along it starts at an
- * intermediate; nor is an axis that is held. Appends one line per axis that is not ("i2 is not cut: sum reduces it") to `why`, may be NULL. */
+ * not streamed, and every result, has it, and it is not held: then no All-to-One runs along it, no One-to-All along it
+ * starts at an intermediate, and nobody needs another's elements. Appends one line per axis that is not ("i2 is not
+ * cut: sum reduces it") to `why`, may be NULL. */
 smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why);
 /* Axes that are not spatial and may be cut all the same, when each block computes anew what lacks them: every result
  * and every product has them, and nothing is reduced along them. Products would cost too much to make again. */
