@@ -50,6 +50,19 @@ static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *
     s->tile[axis] = tile;
 }
 
+/* Axes of which staged operands have slices: of each product the longest that it sums over; where two have one in common,
+ * that one is both's. */
+static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
+    smg_axis_set sliced = 0;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        smg_axis_set summed = n->class_ == SMG_CLASS_CONTRACT ? n->iterates & ~n->result & s->inner : 0;
+        int longest = smg_sched_largest(summed, e->nominal);
+        if (longest >= 0 && (summed & sliced) == 0) sliced |= SMG_AXIS_BIT(longest);
+    }
+    return sliced;
+}
+
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
 static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {

@@ -41,6 +41,8 @@ smg_axis_set smg_slice_anew(const smg_space *space) {
         fixed |= n->iterates & ~n->result;
         lacked |= ~n->result;
     }
+    for (int i = 0; i < space->axes.count; i++)
+        if (space->axes.items[i].held) fixed |= SMG_AXIS_BIT(i);
     smg_axis_set all = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
     return all & lacked & ~fixed;
 }
