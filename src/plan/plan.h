@@ -19,11 +19,15 @@
  * sources need nothing, the key of kept plans has their fingerprint. */
 #define SMG_PLAN_REVISION 1
 
+/* Of all schedules of a segment those that come out best by a count over its space (plan_rank.c). */
+#define SMG_PLAN_LOWERED 16
+
 typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_objective;
 
 typedef struct smg_plan_options {
     smg_objective objective;
     int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
+    int lowered;            /* schedules of a segment that are lowered and priced; 0: SMG_PLAN_LOWERED, and rank */
     bool unfused;           /* every non-view node its own kernel (the yardstick) */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */

@@ -32,48 +32,44 @@ static double tile_of(const walk *w, int axis) {
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
-#define NEAR_RUN 128.0 /* bytes side by side that the memory near a core hands out at a time */
-#define SECTOR 32.0    /* the least that a cache moves, and what memory does */
+#define SECTOR 32.0 /* the least that a cache moves, and what memory does */
 #define MEMORY_RUN 64.0
-#define WORD 4.0
 
-/* Bytes side by side: that neighbouring lanes ask for at once, and a workgroup soon. */
-typedef struct runs {
-    double lanes, group;
-} runs;
-
-static const runs whole_runs = {NEAR_RUN, NEAR_RUN}; /* also of what all lanes share */
+const plan_runs plan_whole_runs = {PLAN_NEAR_RUN, PLAN_NEAR_RUN};
 
 /* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
-static runs runs_of(const walk *w, const smg_access *a) {
+static plan_runs runs_of(const walk *w, const smg_access *a) {
     smg_size one = smg_size_const(w->k->sizes, 1);
-    if (a->axis_count == 0 || !smg_target_switches_lanes(w->t)) return whole_runs;
+    if (a->axis_count == 0 || !smg_target_switches_lanes(w->t)) return plan_whole_runs;
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
         double tile = tile_of(w, a->axis[i]), walked = a->axis[i] == w->last ? tile : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, a->axis[i]) : walked;
-        return (runs){WORD * fmin(lanes, tile), WORD * tile};
+        return (plan_runs){PLAN_WORD * fmin(lanes, tile), PLAN_WORD * tile};
     }
-    return (runs){WORD, WORD};
+    return (plan_runs){PLAN_WORD, PLAN_WORD};
 }
 
-/* `again`: what is read more than once comes from the core's own cache. Returns the bytes of the whole view. */
-static double count_bytes(walk *w, const smg_access *a, runs run, bool again) {
-    double tile = 1, whole = 1;
+void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
+    double asked = b.tile * b.trips * c->workgroups * b.element;
+    if (asked < b.whole || b.again) asked = b.whole;
+    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : asked;
+    c->traffic += asked * fmax(1, SECTOR / b.run.group);
+    c->memory += moved * fmax(1, fmin(MEMORY_RUN / b.run.group, 4));
+    c->near += b.trips * b.tile * PLAN_WORD * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
+}
+
+/* Returns the bytes of the whole view. */
+static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool again) {
+    plan_bytes b = {.tile = 1, .run = run, .trips = w->trips, .again = again};
+    b.whole = b.element = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     for (int i = 0; i < a->axis_count; i++) {
         double extent = extent_of(w, a->axis[i]);
-        tile *= fmin(extent, tile_of(w, a->axis[i]));
-        whole *= extent;
+        b.tile *= fmin(extent, tile_of(w, a->axis[i]));
+        b.whole *= extent;
     }
-    double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
-    double asked = tile * w->trips * w->out->workgroups * bytes;
-    whole *= bytes;
-    if (asked < whole || again) asked = whole;
-    double moved = whole <= 0.5 * (double)w->t->cache_bytes ? whole : asked;
-    w->out->traffic += asked * fmax(1, SECTOR / run.group);
-    w->out->memory += moved * fmax(1, fmin(MEMORY_RUN / run.group, 4));
-    w->out->near += w->trips * tile * WORD * fmax(1, NEAR_RUN / run.lanes);
-    return whole;
+    plan_add_bytes(w->out, w->t, b);
+    return b.whole;
 }
 
 typedef struct load_walk {
@@ -154,7 +150,7 @@ static void count_join(walk *w, const smg_instr *in) {
 /* Words that lanes of the workgroup leave for each other. */
 static void count_words(walk *w, double words, double slots) {
     w->out->slots += w->trips * slots;
-    w->out->near += w->trips * words * WORD;
+    w->out->near += w->trips * words * PLAN_WORD;
 }
 
 /* A word read for each part of a register, by every lane; or by the one that folds it. */
@@ -208,7 +204,7 @@ static void count_put(walk *w, const smg_instr *in, double group) {
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
     w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : group);
-    w->out->near += w->trips * elements * WORD * (turned ? 2 : 1);
+    w->out->near += w->trips * elements * PLAN_WORD * (turned ? 2 : 1);
 }
 
 static double group_of_fetch(const walk *w, int tile) {
@@ -246,8 +242,7 @@ static void arrive(walk *w) {
 
 /* ---- products ---------------------------------------------------------------------------------- */
 
-/* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
-static double bank_conflicts(int64_t stride) {
+double plan_bank_conflicts(int64_t stride) {
     int count[8] = {0}, most = 1;
     for (int lane = 0; lane < 8; lane++) {
         int bank = (int)(lane * stride / 4 % 8);
@@ -273,7 +268,7 @@ static reads column_reads(const walk *w, const smg_tile *tile, int k_axis, doubl
     for (int i = 0; i < tile->axis_count; i++)
         if (tile->axis[i] != k_axis) run *= smg_layout_run(w->layout, tile->axis[i]);
     if (smg_tile_runs_along(w->k, tile, k_axis))
-        return (reads){.groups = groups, .turns = groups * bank_conflicts(row * run)};
+        return (reads){.groups = groups, .turns = groups * plan_bank_conflicts(row * run)};
     if (run % 4 == 0 && row % 4 == 0) return (reads){.groups = groups, .turns = groups};
     return (reads){.words = columns * depth, .turns = columns * depth};
 }
@@ -286,18 +281,15 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     double subgroups = w->out->lanes / (double)w->t->subgroup_size;
     double group = w->cost->group_read, word = w->cost->word_read;
     if (in->unroll <= smg_kernel_product_group(w->k, in)) group += w->cost->exposed, word += w->cost->exposed;
-    w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * NEAR_RUN;
+    w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * PLAN_NEAR_RUN;
     return (left.groups + right.groups) * group + (left.words + right.words) * word;
 }
 
-/* Sums that vector registers hold beside the factors; more of them pass through memory for every k. */
-#define VECTOR_SUMS 16.0
-
 /* The same where both operands are views of memory. */
 static double view_slots(walk *w, const smg_instr *in, double rows, double columns, double depth) {
-    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], whole_runs, true);
-    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], whole_runs, true);
-    double passing = rows * columns > VECTOR_SUMS ? 3.0 * rows * columns : 0;
+    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], plan_whole_runs, true);
+    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], plan_whole_runs, true);
+    double passing = rows * columns > PLAN_VECTOR_SUMS ? 3.0 * rows * columns : 0;
     return ((rows + columns) * w->cost->view_read + passing) * depth;
 }
 
@@ -336,7 +328,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
 static void count_spill(walk *w, const smg_instr *in) {
     double elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
     w->out->slots += w->trips * elements * w->cost->put;
-    w->out->near += w->trips * elements * WORD * 2;
+    w->out->near += w->trips * elements * PLAN_WORD * 2;
 }
 
 static void step(walk *w, const smg_instr *in) {
@@ -375,7 +367,7 @@ void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *cost
                 plan_counts *out_counts) {
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
-    *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups};
+    *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups, .instructions = k->code.count};
     walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .out = out_counts, .trips = 1};
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

@@ -27,6 +27,7 @@ typedef struct planner {
     smg_map *cache;     /* structure hash -> segment */
     uint64_t *hash;     /* per node: what it does, smg_node_hash */
     int64_t *nominal;   /* per symbol */
+    double *map_cost;   /* per node: multiply-adds for one element of a map, else 0 */
     bool *prepared;     /* per node: computed once, by the prepare list */
     bool *inlined;      /* per node: computed anew by every reader */
     bool *bound;        /* per inlined node: it reads the result of a kernel, which has to come before its readers */
@@ -83,7 +84,7 @@ typedef struct plan_costs {
 
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
-    double lanes, workgroups;
+    double lanes, workgroups, instructions;
     double slots; /* of all lanes */
     double near;  /* bytes that pass between lanes and the memory near them */
     double wait;  /* seconds that a workgroup waits when it is alone */
@@ -95,16 +96,53 @@ typedef struct plan_counts {
     double flops;   /* useful, x2, of all */
 } plan_counts;
 
+#define PLAN_WORD 4.0
+#define PLAN_NEAR_RUN 128.0   /* bytes side by side that the memory near a core hands out at a time */
+#define PLAN_VECTOR_SUMS 16.0 /* that vector registers hold beside the factors; more pass through memory for every k */
+
+/* Bytes side by side: that neighbouring lanes ask for at once, and a workgroup soon. */
+typedef struct plan_runs {
+    double lanes, group;
+} plan_runs;
+extern const plan_runs plan_whole_runs; /* also of what all lanes share */
+
+/* A view that a workgroup reads or writes. */
+typedef struct plan_bytes {
+    double tile;    /* elements, each time */
+    double whole;   /* bytes of all of it */
+    double element; /* bytes */
+    double trips;
+    plan_runs run;
+    bool again; /* what is read more than once comes from the core's own cache */
+} plan_bytes;
+void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
+/* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
+double plan_bank_conflicts(int64_t stride);
 void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
                 plan_counts *out_counts);
+const plan_costs *plan_costs_of(const smg_target *t);
+/* Seconds of a kernel that counts so much and needs so many registers and shared bytes. */
+double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs);
 /* Lanes that a core runs at a time. */
 double plan_width(const smg_target *t);
 /* Seconds that so many slots of one workgroup take when it has its core for itself. */
 double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
 
+/* Has the target that many shared bytes and registers? */
+bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused);
 /* Shared bytes and registers of a program; false when it breaks a limit, with the reason. */
 bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused);
 /* Adds to these what the program takes at nominal sizes, once it is decided what is written out. */
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price);
+
+/* plan_rank.c */
+typedef struct plan_outline plan_outline;
+/* extents: of the space's axes at nominal sizes. */
+smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
+                             plan_outline **out_outline);
+/* Has a program of this schedule room on the target, as far as can be told without it? If not, why. */
+bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, const char **out_refused);
+/* Seconds, roughly; infinite where it has none. */
+double plan_guess(const plan_outline *outline, const smg_schedule *schedule);
 
 #endif

@@ -170,6 +170,17 @@ static smg_status choose_list(planner *p, smg_plan *plan, bool preparing) {
     return p->count > 0 ? choose(p, plan) : SMG_OK;
 }
 
+static smg_status count_maps(planner *p) {
+    smg_exprs *exprs;
+    p->map_cost = SMG_ARENA_ARRAY(p->arena, double, (size_t)p->g->nodes.count + 1);
+    if (p->map_cost == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_exprs_create(p->arena, &exprs));
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        if (!plan_map_cost(p, exprs, smg_graph_node(p->g, id), &p->map_cost[id])) p->map_cost[id] = 0;
+    }
+    return SMG_OK;
+}
+
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan) {
     static const smg_plan_options defaults = {.objective = SMG_OBJECTIVE_TIME};
@@ -185,6 +196,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     smg_plan_nominal(g, p.nominal);
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     SMG_TRY(smg_map_create(arena, &p.cache));
+    SMG_TRY(count_maps(&p));
     plan->graph = g;
     plan->arena = arena;
     SMG_TRY(plan_mark_prepared(&p));

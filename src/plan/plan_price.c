@@ -58,11 +58,16 @@ static const plan_costs spreading = {.product = 1.0,
                                      .overlap = 8.0,
                                      .group = 1.0};
 
+bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused) {
+    *out_refused = NULL;
+    if (needs->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
+    if (needs->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
+    return *out_refused == NULL;
+}
+
 bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused) {
     *price = (smg_price){.shared_bytes = smg_kernel_shared_bytes(k), .registers = smg_kernel_registers(k)};
-    *out_refused = NULL;
-    if (price->shared_bytes > t->shared_bytes) *out_refused = "needs more shared memory than a workgroup has";
-    if (price->registers > t->registers_lane) *out_refused = "needs more registers than a lane has";
+    plan_has_room(t, price, out_refused);
     if (k->buffers.count + smg_kernel_reports(k) > t->max_bindings)
         *out_refused = "needs more storage buffers than a stage has";
     return *out_refused == NULL;
@@ -98,9 +103,9 @@ static double most_registers(const smg_target *t, double lanes) {
 
 /* Workgroups that share one core: bounded by lanes, shared memory and registers, to which the driver's compiler adds
  * its own: some for every kernel and about one an instruction. */
-static double residents(const smg_kernel *k, const smg_target *t, const smg_price *price, const plan_costs *cost) {
-    double subgroup = (double)t->subgroup_size, lanes = ceil((double)k->lanes / subgroup) * subgroup;
-    double registers = (double)price->registers + (double)k->code.count + cost->registers;
+static double residents(const smg_target *t, const plan_costs *cost, const plan_counts *c, const smg_price *price) {
+    double subgroup = (double)t->subgroup_size, lanes = ceil(c->lanes / subgroup) * subgroup;
+    double registers = (double)price->registers + c->instructions + cost->registers;
     registers = fmin(registers, most_registers(t, lanes));
     double count = fmin(floor((double)t->core_lanes / lanes), floor((double)t->registers_core / (lanes * registers)));
     if (price->shared_bytes > 0) count = fmin(count, floor((double)t->shared_core / (double)price->shared_bytes));
@@ -146,16 +151,25 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     return waves * together_seconds(together, work, wait);
 }
 
-void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
-    const plan_costs *cost = smg_target_switches_lanes(t) ? &switching : &spreading;
-    plan_counts c;
-    plan_count(k, t, cost, symbols, &c);
-    c.slots += spilled(t, price, cost, &c);
-    double cores = cores_seconds(t, cost, &c, residents(k, t, price, cost));
+const plan_costs *plan_costs_of(const smg_target *t) {
+    return smg_target_switches_lanes(t) ? &switching : &spreading;
+}
+
+double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs) {
+    plan_counts c = *counts;
+    c.slots += spilled(t, needs, cost, &c);
+    double cores = cores_seconds(t, cost, &c, residents(t, cost, &c, needs));
     /* Half of the cores saturate memory. */
     double share = fmin(1.0, 2.0 * c.workgroups / (double)t->cores);
     double memory = fmax(c.memory / t->bandwidth, c.traffic / t->cache_bandwidth) / share;
-    price->seconds = norm(cores, memory, cost->overlap) + t->dispatch_cost;
+    return norm(cores, memory, cost->overlap) + t->dispatch_cost;
+}
+
+void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
+    const plan_costs *cost = plan_costs_of(t);
+    plan_counts c;
+    plan_count(k, t, cost, symbols, &c);
+    price->seconds = plan_seconds(t, cost, &c, price);
     price->bytes = c.memory;
     price->stored = c.stored;
     price->flops = c.flops;

@@ -194,32 +194,23 @@ static int by_price(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What a schedule adds to a plainer one shortens it by some waits, or makes room: it is tried only behind those that
- * come near the best without it, or do not fit. */
-#define PLAINER_REACH 1.5
-
-/* The same schedule without what the one at `at` adds: it stands behind it (sched_candidates.c). */
-static int plainer(const smg_schedules *all, int at) {
-    const smg_schedule *s = all->items.items, *of = &s[at];
-    int behind = at + 1;
-    while (of->ahead == 0 && behind < all->items.count && (s[behind].reuse || s[behind].ahead > 0)) behind++;
-    return behind < all->items.count ? behind : at;
-}
-
-static smg_status try_each(trial *t, const smg_schedules *schedules) {
-    int count = schedules->items.count;
-    double *seconds = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
-    if (seconds == NULL) return SMG_MEMORY;
-    for (int pass = 0; pass < 3; pass++) { /* plain; memory reused; slices fetched ahead */
-        for (int i = 0; i < count; i++) {
-            const smg_schedule *s = &schedules->items.items[i];
-            if (pass != (s->ahead > 0 ? 2 : s->reuse ? 1 : 0)) continue;
-            double before = pass > 0 ? seconds[plainer(schedules, i)] : 0;
-            bool near = before <= PLAINER_REACH * t->best->price.seconds || t->p->options->rank > 0;
-            bool may_fit = pass == 1 && isinf(before);
-            seconds[i] = HUGE_VAL;
-            if (pass == 0 || may_fit || (t->best->possible && near)) SMG_TRY(try_schedule(t, s, &seconds[i]));
-        }
+/* The schedules in the order of their guesses until enough of them fit. Tuning, which asks for the n-th best by price,
+ * has so many more. */
+static smg_status try_best(trial *t, const smg_schedules *schedules, const plan_outline *outline) {
+    const smg_plan_options *o = t->p->options;
+    int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + o->rank;
+    double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
+    if (guess == NULL) return SMG_MEMORY;
+    for (int i = 0; i < count; i++) guess[i] = plan_guess(outline, &schedules->items.items[i]);
+    while (left > 0) {
+        int best = -1;
+        double seconds;
+        for (int i = 0; i < count; i++)
+            if (!isinf(guess[i]) && (best < 0 || guess[i] < guess[best])) best = i;
+        if (best < 0) break;
+        guess[best] = HUGE_VAL;
+        SMG_TRY(try_schedule(t, &schedules->items.items[best], &seconds));
+        if (!isinf(seconds)) left--;
     }
     return SMG_OK;
 }
@@ -242,11 +233,34 @@ static void take_smallest(trial *t) {
     t->best->schedule = t->smallest.schedule;
 }
 
+typedef struct filter {
+    const plan_outline *outline;
+    const char *refused;
+} filter;
+
+static bool may_fit(void *user, const smg_schedule *s) {
+    filter *f = user;
+    const char *why;
+    if (plan_may_fit(f->outline, s, &why)) return true;
+    if (f->refused == NULL) f->refused = why;
+    return false;
+}
+
+/* What cannot be cut any more gets a kernel also where the count over the space says that none has room. */
+static smg_status try_alone(trial *t, const smg_space *space, const int64_t *nominal) {
+    smg_schedules all;
+    double seconds;
+    SMG_TRY(smg_sched_candidates(space, t->p->target, nominal, (smg_sched_room){0}, t->scratch, &all));
+    for (int i = 0; i < all.items.count; i++) SMG_TRY(try_schedule(t, &all.items.items[i], &seconds));
+    return SMG_OK;
+}
+
 /* alone: these nodes are no smaller segment's. */
 static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, bool alone,
                           segment *out) {
     smg_space *space;
     smg_schedules schedules;
+    plan_outline *outline;
     int64_t nominal[SMG_SPACE_AXES];
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
     out->hopeless = space->refused != NULL;
@@ -255,14 +269,17 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
         return out->refused != NULL ? SMG_OK : SMG_MEMORY;
     }
     nominal_extents(p, space, nominal);
-    SMG_TRY(smg_sched_candidates(space, p->target, nominal, scratch, &schedules));
-    out->refused = schedules.refused;
+    SMG_TRY(plan_outline_make(p, space, nominal, scratch, &outline));
+    filter f = {.outline = outline};
+    SMG_TRY(smg_sched_candidates(space, p->target, nominal, (smg_sched_room){may_fit, &f}, scratch, &schedules));
+    out->refused = f.refused != NULL ? f.refused : schedules.refused;
     trial *t = SMG_ARENA_NEW(scratch, trial);
     if (t == NULL) return SMG_MEMORY;
     t->p = p;
     t->scratch = scratch;
     t->best = out;
-    SMG_TRY(try_each(t, &schedules));
+    SMG_TRY(try_best(t, &schedules, outline));
+    if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     take_rank(t);
     if (alone) take_smallest(t);
     return SMG_OK;

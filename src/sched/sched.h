@@ -3,8 +3,9 @@
  * Takes:    a space, a target, nominal sizes (for preferences only, never for legality).
  * Gives:    schedules: which axis goes to the grid, which is tiled over row lanes and column lanes, which
  *           is cut temporally, which contraction axes are staged, and all tile sizes.
- * Promises: deterministic order; every schedule is legal by the slicers; whether it fits the target's limits
- *           is decided after lowering, when registers and shared bytes are known.
+ * Promises: deterministic order; every schedule is legal by the slicers; those that the caller knows to break the
+ *           target's limits are left out, of the others that is decided after lowering, when registers and shared bytes
+ *           are known.
  * Does not: emit code or price it.
  */
 #ifndef SMG_SCHED_H
@@ -45,9 +46,15 @@ typedef struct smg_schedules {
     const char *refused; /* why there is none */
 } smg_schedules;
 
+/* Asked of each shape of blocks, for its schedule that needs least; NULL: all have room. */
+typedef struct smg_sched_room {
+    bool (*has)(void *user, const smg_schedule *schedule);
+    void *user;
+} smg_sched_room;
+
 /* nominal[axis of space]: the extent to prefer for; at least 1. */
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
-                                smg_arena *arena, smg_schedules *out_schedules);
+                                smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);
 
 #endif

@@ -6,6 +6,7 @@ typedef struct enumerator {
     const smg_space *space;
     const smg_target *target;
     const int64_t *nominal;
+    smg_sched_room room;
     smg_arena *arena;
     smg_schedules *out;
     smg_roles roles;
@@ -87,6 +88,10 @@ static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
     }
 }
 
+static bool has_room(const enumerator *e, const smg_schedule *s) {
+    return e->room.has == NULL || e->room.has(e->room.user, s);
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -112,6 +117,9 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     bool chain = e->roles.contractions > 1 && turns && smg_target_switches_lanes(t);
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
+    base.vec = runs ? 4 : 1;
+    base.reuse = chain;
+    if (!has_room(e, &base)) return SMG_OK;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
         base.vec = vec;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
@@ -167,7 +175,7 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
     s.lane_cols = shape->cols;
     s.lane_depth = shape->depth;
     set_tiles(e, shape, false, &s);
-    if (leaves_cores_idle(e, &s)) return SMG_OK;
+    if (leaves_cores_idle(e, &s) || !has_room(e, &s)) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = s;
@@ -446,8 +454,9 @@ static smg_status add_anew(enumerator *e) {
 }
 
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
-                                smg_arena *arena, smg_schedules *out_schedules) {
-    enumerator e = {.space = space, .target = target, .nominal = nominal, .arena = arena, .out = out_schedules};
+                                smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules) {
+    enumerator e = {
+        .space = space, .target = target, .nominal = nominal, .room = room, .arena = arena, .out = out_schedules};
     *out_schedules = (smg_schedules){0};
     if (space->nodes.count > SMG_SPACE_NODES) {
         out_schedules->refused = "too many nodes for one kernel";
@@ -458,11 +467,6 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "a result has an axis that the grid cannot cut";
         return SMG_OK;
     }
-    /* Room for most spaces at once: growing would copy and clear all of them several times. */
-    int room = e.roles.contractions > 0 ? 512 : 32;
-    out_schedules->items.items = SMG_ARENA_ARRAY(arena, smg_schedule, (size_t)room);
-    if (out_schedules->items.items == NULL) return SMG_MEMORY;
-    out_schedules->items.capacity = room;
     SMG_TRY(add_all(&e));
     if (e.roles.contractions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {

@@ -145,7 +145,7 @@ static void try_graph(const smg_graph *g, const check_options *o, programs *p, t
         /* What schedules are preferred for says nothing about where they are right: those for large extents, and for
          * few results, run at small ones. */
         for (int i = 0; i < space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
-        assert_int_equal(smg_sched_candidates(space, &target, nominal, arena, &schedules), SMG_OK);
+        assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
         int one_in = p->every || schedules.items.count < FEWEST ? 1 : schedules.items.count / FEWEST;
         for (int i = 0; i < schedules.items.count && t->failed < 5; i += one_in) {

@@ -45,7 +45,8 @@ static void start(fixture *f, const char *path, const char *text, const char *ta
     assert_null(space->refused);
     for (int i = 0; i < space->axes.count; i++)
         assert_true(smg_size_eval(f->g->sizes, space->axes.items[i].extent, symbols, &nominal[i]));
-    assert_int_equal(smg_sched_candidates(space, &f->target, nominal, f->arena, &f->schedules), SMG_OK);
+    smg_sched_room any = {0};
+    assert_int_equal(smg_sched_candidates(space, &f->target, nominal, any, f->arena, &f->schedules), SMG_OK);
     assert_true(f->schedules.items.count > 0);
 }
 

@@ -13,6 +13,7 @@
 
 #define TOLERANCE 2e-5 /* f32 tiles, sums of a few hundred terms near 1 */
 #define LIMIT 64
+#define COUNT_LOSES 1.05 /* of a plan's price, at most */
 
 typedef struct fixture {
     smg_context *ctx;
@@ -134,8 +135,41 @@ static void one_kernel_each(void **state) {
     }
 }
 
-/* By price too, on every GPU that comes with a table: batch and heads large (64 x 32) or small (1 x 12), both over the
- * same lengths. Graphs with fewer sizes take the first ones as rows. */
+/* ---- prices ------------------------------------------------------------------------------------ */
+
+static double price_of(fixture *f, const smg_graph *g, const smg_target *t, const smg_plan_options *options) {
+    smg_arena *arena;
+    smg_plan *plan;
+    double seconds = 0;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    assert_int_equal(smg_plan_make(g, t, options, arena, &plan), SMG_OK);
+    for (int i = 0; i < plan->steps.count; i++) seconds += plan->steps.items[i].price.seconds;
+    smg_arena_destroy(arena);
+    return seconds;
+}
+
+/* Few schedules are lowered, and they are the right ones: of each graph's plan the price is that of the best of all. */
+static void count_finds_the_best(void **state) {
+    static const char *const target[] = {"h200", "lavapipe", "navi31", "dg2", "bmg", "adreno740", "m1"};
+    const smg_plan_options few = {0}, all = {.lowered = INT32_MAX};
+    fixture *f = *state;
+    int worse = 0;
+    for (int i = 0; i < f->graphs; i++) {
+        smg_graph *g;
+        assert_int_equal(check_load(f->ctx, f->graph[i], &g), SMG_OK);
+        for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
+            smg_target device;
+            assert_int_equal(check_target(f->ctx, target[t], &device), SMG_OK);
+            double best = price_of(f, g, &device, &all), found = price_of(f, g, &device, &few);
+            if (found <= COUNT_LOSES * best) continue;
+            printf("%s on %s: %g us of the best %g\n", f->graph[i], target[t], found * 1e6, best * 1e6);
+            worse++;
+        }
+        smg_graph_destroy(g);
+    }
+    assert_int_equal(worse, 0);
+}
+
 /* Code of the largest kernel, when no kernel may be more than `budget` operations. */
 static int64_t most_code(fixture *f, int64_t budget) {
     smg_graph *g;
@@ -167,6 +201,8 @@ static void code_within_budget(void **state) {
     assert_true(most_code(f, 1) > 1);
 }
 
+/* By price too, on every GPU that comes with a table: batch and heads large (64 x 32) or small (1 x 12), both over the
+ * same lengths. Graphs with fewer sizes take the first ones as rows. */
 static void one_kernel_by_default(void **state) {
     static const char *const target[] = {"h200", "ampere", "navi31", "dg2", "bmg", "adreno740", "m1"};
     static const char *const name[] = {"softmax", "layernorm", "rmsnorm", "logsumexp", "cross_entropy", "attention"};
@@ -397,6 +433,7 @@ int main(void) {
         cmocka_unit_test(maps_wait_for_their_readers),
         cmocka_unit_test(one_kernel_by_default),
         cmocka_unit_test(code_within_budget),
+        cmocka_unit_test(count_finds_the_best),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

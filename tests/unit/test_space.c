@@ -322,7 +322,7 @@ static void candidates(fixture *f, const char *path, const char *device, smg_sch
     load(f, path);
     for (int i = 0; i < SMG_SPACE_AXES; i++) nominal[i] = 128;
     assert_int_equal(check_target(f->ctx, device, target), SMG_OK);
-    assert_int_equal(smg_sched_candidates(f->space, target, nominal, f->arena, out), SMG_OK);
+    assert_int_equal(smg_sched_candidates(f->space, target, nominal, (smg_sched_room){0}, f->arena, out), SMG_OK);
     assert_true(out->items.count > 0);
 }
 
