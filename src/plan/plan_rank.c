@@ -10,6 +10,7 @@
 #define GROUP 4     /* words that lie side by side and are read together */
 #define GROUP_PAD 4 /* words behind each run of a shared tile */
 #define JOIN_BYTES 16384.0
+#define SPARE_REGISTERS 8 /* by which the count may exceed a program's */
 
 /* What some expression loads, or a result that is stored. */
 typedef struct rank_access {
@@ -712,6 +713,12 @@ static void guess_all(guess *g) {
     }
 }
 
+static bool has_room(const guess *g, smg_price *needs, const char **out_refused) {
+    smg_price least = *needs;
+    least.registers -= SPARE_REGISTERS;
+    return plan_has_room(g->o->target, &least, out_refused);
+}
+
 bool plan_may_fit(const plan_outline *o, const smg_schedule *s, const char **out_refused) {
     guess g;
     *out_refused = "needs more storage buffers than a stage has";
@@ -725,7 +732,7 @@ bool plan_may_fit(const plan_outline *o, const smg_schedule *s, const char **out
     guess_all(&g);
     if (s->reuse) take_turns(&g);
     smg_price needs = {.shared_bytes = (int64_t)shared_of(&g), .registers = g.registers};
-    return plan_has_room(o->target, &needs, out_refused);
+    return has_room(&g, &needs, out_refused);
 }
 
 double plan_guess(const plan_outline *o, const smg_schedule *s) {
@@ -734,6 +741,6 @@ double plan_guess(const plan_outline *o, const smg_schedule *s) {
     guess_all(&g);
     if ((s->reuse && !take_turns(&g)) || (s->ahead > 0 && !g.ahead)) return HUGE_VAL;
     smg_price needs = {.shared_bytes = (int64_t)shared_of(&g), .registers = g.registers};
-    if (!plan_has_room(o->target, &needs, &refused)) return HUGE_VAL;
+    if (!has_room(&g, &needs, &refused)) return HUGE_VAL;
     return plan_seconds(o->target, o->cost, &g.c, &needs);
 }
