@@ -355,21 +355,31 @@ static int64_t blocks(int64_t extent, int64_t tile) {
     return (extent + tile - 1) / tile;
 }
 
-static bool has_rows(const guess *g, smg_axis_set set) {
-    return g->s->row_axis >= 0 && (set & SMG_AXIS_BIT(g->s->row_axis)) != 0;
+/* The axis that is the rows of a tile with these axes; -1. */
+static int rows_among(const guess *g, smg_axis_set set) {
+    const smg_schedule *s = g->s;
+    int axis = s->row_axis;
+    for (int i = 0; axis >= 0 && !(set & SMG_AXIS_BIT(axis)); i++) axis = s->more_rows[i];
+    return axis;
 }
 
-/* Elements of a tile with these axes along all but the rows. */
-static int64_t columns_over(const guess *g, smg_axis_set set) {
+/* Elements of a tile with these axes. */
+static int64_t elements_over(const guess *g, smg_axis_set set) {
     int64_t product = 1;
-    if (has_rows(g, set)) set &= ~SMG_AXIS_BIT(g->s->row_axis);
     while (set != 0) product = smg_mul_at_most(product, g->s->tile[next_axis(&set)], SMG_LAYOUT_HUGE);
     return product;
 }
 
+/* Elements of a tile with these axes along all but the rows. */
+static int64_t columns_over(const guess *g, smg_axis_set set) {
+    int rows = rows_among(g, set);
+    return elements_over(g, rows >= 0 ? set & ~SMG_AXIS_BIT(rows) : set);
+}
+
 /* Registers of a tile with these axes: for its rows, for its columns. */
 static int64_t row_registers(const guess *g, smg_axis_set set) {
-    return has_rows(g, set) ? blocks(g->s->tile[g->s->row_axis], g->s->lane_rows) : 1;
+    int rows = rows_among(g, set);
+    return rows >= 0 ? blocks(g->s->tile[rows], g->s->lane_rows) : 1;
 }
 
 /* A lane takes neighbours in runs, also where other lanes have none then. */
@@ -396,7 +406,7 @@ static int unit_of(const guess *g, const rank_value *v) {
 /* A product under a schedule. */
 typedef struct block {
     const rank_value *left, *right;
-    bool held;                        /* the left factor is computed in the block */
+    bool left_held, right_held;       /* computed in the block */
     bool sliced;                      /* in the loop over the temporal axis */
     bool once;                        /* the left factor is the same in all slices */
     bool left_runs, right_runs;       /* in shared memory along k */
@@ -412,7 +422,8 @@ static block block_of(const guess *g, const rank_fold *f) {
     const smg_schedule *s = g->s;
     int left = s->left[f->node], k_axis = -1, loops = 0;
     block b = {.left = &f->value[left], .right = &f->value[1 - left], .k = 1, .loop = -1, .over = -1};
-    b.held = b.left->folds != 0;
+    b.left_held = b.left->folds != 0;
+    b.right_held = b.right->folds != 0;
     b.trips = slices_of(g, f->result | f->folded);
     for (smg_axis_set set = f->folded; set != 0;) {
         int a = next_axis(&set);
@@ -430,9 +441,9 @@ static block block_of(const guess *g, const rank_fold *f) {
     b.columns = column_registers(g, f->result);
     b.once = s->temporal >= 0 && loops == 0 && !(b.left->axes & SMG_AXIS_BIT(s->temporal));
     b.left_runs = b.k % GROUP == 0 && !s->direct;
-    b.right_runs = b.left_runs && unit_of(g, b.right) == k_axis && s->vec == 1;
-    b.left_rows = has_rows(g, b.left->axes) ? s->tile[s->row_axis] : 1;
-    b.right_columns = columns_over(g, f->result);
+    b.right_runs = b.left_runs && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
+    b.left_rows = elements_over(g, b.left->axes & f->result);
+    b.right_columns = elements_over(g, f->result & ~b.left->axes);
     return b;
 }
 
@@ -572,11 +583,12 @@ static void stage(guess *g, const rank_value *v, int64_t across, const block *b,
     if (g->counts) count_stage(g, v, (double)elements, times);
 }
 
-static void spill(guess *g, const block *b) {
-    double elements = (double)b->left_rows * (double)b->k;
-    add_tile(g, b->left_rows, b->k, true, g->loops, g->loops);
+/* A factor that is computed in the block. */
+static void spill(guess *g, const rank_value *v, int64_t across, const block *b, bool runs) {
+    double elements = (double)across * (double)b->k;
+    add_tile(g, across, b->k, runs, g->loops, g->loops);
     if (!g->counts) return;
-    count_elements(g, b->left, b->left->axes, b->trips);
+    count_elements(g, v, v->axes, b->trips);
     g->c.slots += b->trips * elements * g->o->cost->put;
     g->c.near += b->trips * elements * PLAN_WORD * 2;
 }
@@ -646,20 +658,24 @@ static double barriers_of(const guess *g, const block *b) {
 
 static void guess_product(guess *g, const rank_fold *f) {
     const block b = block_of(g, f);
-    bool shares = b.loop >= 0 && !b.held && b.loop == g->loop.axis && b.trips == g->loop.trips;
+    bool computed = b.left_held || b.right_held;
+    bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
     if (!shares) end_loop(g);
-    g->loop.axis = b.held ? -1 : b.loop;
+    g->loop.axis = computed ? -1 : b.loop;
     g->loop.trips = b.trips;
     if (g->s->direct) {
         if (g->counts) count_loads(g, b.left, b.trips, true, true);
         if (g->counts) count_loads(g, b.right, b.trips, true, true);
     } else {
         if (!shares) g->c.barriers += barriers_of(g, &b) * b.trips;
-        if (b.held)
-            spill(g, &b);
+        if (b.left_held)
+            spill(g, b.left, b.left_rows, &b, true);
         else
             stage(g, b.left, b.left_rows, &b, true, b.once);
-        stage(g, b.right, b.right_columns, &b, b.right_runs, false);
+        if (b.right_held)
+            spill(g, b.right, b.right_columns, &b, false);
+        else
+            stage(g, b.right, b.right_columns, &b, b.right_runs, false);
     }
     if (g->counts) count_product(g, &b);
     if (g->s->lane_depth > 1) join(g, &b);

@@ -51,8 +51,8 @@ static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *
     s->tile[axis] = tile;
 }
 
-/* Axes of which staged operands have slices: of each product the longest that it sums over; where two have one in common,
- * that one is both's. */
+/* Axes of which staged operands have slices: of each product the longest that it sums over; where two have one in
+ * common, that one is both's. */
 static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
     smg_axis_set sliced = 0;
     for (int i = 0; i < e->space->nodes.count; i++) {

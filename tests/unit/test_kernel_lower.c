@@ -295,6 +295,46 @@ static void retiling_lays_out_anew(void **state) {
     finish(&f);
 }
 
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static bool spilled(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_SPILL && k->code.items[i].dst == tile) return true;
+    return false;
+}
+
+static bool over_lanes(const smg_kernel *k, const smg_instr *product, int axis) {
+    return smg_layout_local_mask(&k->layouts.items[product->layout], &axis, 1) != 0;
+}
+
+/* The last of three products has both factors from the two before; rows of one are not those of the other, and both
+ * are shared out by lanes. */
+static void products_have_rows_of_their_own(void **state) {
+    (void)state;
+    int own = 0;
+    fixture f;
+    start(&f, "tests/graphs/computed_factors.smg", NULL, "h200");
+    for (int s = 0; s < f.schedules.items.count; s += 7) {
+        const smg_schedule *schedule = &f.schedules.items.items[s];
+        smg_kernel *k = lower(&f, s);
+        const smg_instr *product[3];
+        int count = 0;
+        for (int i = 0; k != NULL && i < k->code.count; i++)
+            if (k->code.items[i].kind == SMG_I_MMA && count < 3) product[count++] = &k->code.items[i];
+        if (k == NULL) continue;
+        assert_int_equal(count, 3);
+        assert_true(spilled(k, product[2]->a) && spilled(k, product[2]->b));
+        if (schedule->lane_rows < 2 || schedule->more_rows[0] < 0) continue;
+        int rows = schedule->row_axis, more = schedule->more_rows[0];
+        const smg_layout *first = &k->layouts.items[product[0]->layout];
+        int lacks = smg_layout_span(first, rows) > 1 ? 1 : 0;
+        own += over_lanes(k, product[1 - lacks], rows) && over_lanes(k, product[lacks], more);
+        assert_int_equal(smg_layout_span(&k->layouts.items[product[lacks]->layout], rows), 1);
+    }
+    assert_true(own > 0);
+    finish(&f);
+}
+
 /* ---- passes ------------------------------------------------------------------------------------------ */
 
 typedef struct pass_log {
@@ -395,6 +435,7 @@ int main(void) {
         cmocka_unit_test(a_sum_of_products_has_one_tile),       cmocka_unit_test(a_chain_reuses_memory),
         cmocka_unit_test(columns_lie_last_for_runs_of_columns), cmocka_unit_test(retiling_lays_out_anew),
         cmocka_unit_test(every_pass_leaves_a_program),          cmocka_unit_test(too_many_axes_are_refused),
+        cmocka_unit_test(products_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,7 +226,7 @@ static void one_kernel_by_default(void **state) {
 static void maps_wait_for_their_readers(void **state) {
     fixture *f = *state;
     smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
-    assert_int_equal(count_steps(f, "parallel_block", &fewest), 4);
+    assert_int_equal(count_steps(f, "parallel_block", &fewest), 3);
 }
 
 static void unfused_is_one_kernel_a_node(void **state) {
