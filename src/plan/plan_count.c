@@ -242,13 +242,16 @@ static void arrive(walk *w) {
 
 /* ---- products ---------------------------------------------------------------------------------- */
 
-double plan_bank_conflicts(int64_t stride) {
-    int count[8] = {0}, most = 1;
-    for (int lane = 0; lane < 8; lane++) {
-        int bank = (int)(lane * stride / 4 % 8);
-        if (++count[bank] > most) most = count[bank];
+/* Turns of shared memory for one read of the right operand by groups along k. */
+static double bank_turns(const walk *w, const smg_tile *tile) {
+    int64_t strides[SMG_LAYOUT_AXES] = {0}, step = 1;
+    for (int j = tile->axis_count - 1; j >= 0; j--) {
+        for (int i = 0; i < w->layout->axis_count; i++)
+            if (w->layout->axes[i].axis == tile->axis[j]) strides[i] = step;
+        step *= w->k->axes.items[tile->axis[j]].tile + (j == tile->axis_count - 1 ? tile->pad : 0);
     }
-    return most;
+    smg_layout_access group = {.strides = strides, .run = 4, .element_bytes = (int64_t)PLAN_WORD};
+    return (double)smg_layout_bank_turns(w->layout, &group);
 }
 
 /* A lane's reads of one operand: instructions, and turns of shared memory that they take. The lanes of a row read the
@@ -268,7 +271,7 @@ static reads column_reads(const walk *w, const smg_tile *tile, int k_axis, doubl
     for (int i = 0; i < tile->axis_count; i++)
         if (tile->axis[i] != k_axis) run *= smg_layout_run(w->layout, tile->axis[i]);
     if (smg_tile_runs_along(w->k, tile, k_axis))
-        return (reads){.groups = groups, .turns = groups * plan_bank_conflicts(row * run)};
+        return (reads){.groups = groups, .turns = groups * bank_turns(w, tile)};
     if (run % 4 == 0 && row % 4 == 0) return (reads){.groups = groups, .turns = groups};
     return (reads){.words = columns * depth, .turns = columns * depth};
 }

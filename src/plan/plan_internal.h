@@ -116,8 +116,6 @@ typedef struct plan_bytes {
     bool again; /* what is read more than once comes from the core's own cache */
 } plan_bytes;
 void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
-/* Lanes of one quarter of a subgroup that read the same bank when each reads a 16-byte group `stride` words on. */
-double plan_bank_conflicts(int64_t stride);
 void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
                 plan_counts *out_counts);
 const plan_costs *plan_costs_of(const smg_target *t);

@@ -613,7 +613,6 @@ static double factor_slots(guess *g, const block *b, double written) {
     bool grouped = b->right_runs || (g->s->vec == GROUP && b->right_columns % GROUP == 0);
     double more = written <= GROUP ? cost->exposed : 0;
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
-    if (b->right_runs) turns *= plan_bank_conflicts(b->k + GROUP_PAD);
     g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN;
     left *= b->left_runs ? (cost->group_read + more) / GROUP : cost->word_read + more;
     right *= grouped ? (cost->group_read + more) / GROUP : cost->word_read + more;
