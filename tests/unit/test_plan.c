@@ -13,7 +13,7 @@
 
 #define TOLERANCE 2e-5 /* f32 tiles, sums of a few hundred terms near 1 */
 #define LIMIT 64
-#define COUNT_LOSES 1.05 /* of a plan's price, at most */
+#define COUNT_LOSES 1.02 /* of a plan's price, at most */
 
 typedef struct fixture {
     smg_context *ctx;
