@@ -339,6 +339,7 @@ typedef struct guess {
     bool counts; /* else what is needed alone */
     int64_t lanes;
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
+    int64_t held[RANK_FOLDS];      /* registers of each fold */
     int64_t registers;
     shared_tile tiles[RANK_TILES];
     int tile_count, loops;
@@ -553,7 +554,10 @@ static void end_loop(guess *g) {
         g->ahead = true;
     }
     g->loops++;
-    g->loop = (slice_loop){.axis = -1};
+    g->loop.axis = -1;
+    g->loop.staged_count = 0;
+    g->loop.ahead = 0;
+    g->loop.trips = g->loop.hiding = 0;
 }
 
 static void count_stage(guess *g, const rank_value *v, double elements, double times) {
@@ -680,8 +684,8 @@ static void guess_product(guess *g, const rank_fold *f) {
     if (g->s->lane_depth > 1) join(g, &b);
     int64_t registers = b.rows * (b.left_runs ? GROUP : 1) + b.columns * (b.right_runs ? GROUP : 1);
     registers += g->loop.ahead;
-    for (uint64_t held = f->live | g->running; held != 0; held &= held - 1)
-        registers += registers_of(g, g->o->fold[smg_log2((int64_t)(held & (~held + 1)))].result);
+    uint64_t held = f->live | g->running;
+    for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     if (registers > g->registers) g->registers = registers;
 }
 
@@ -710,8 +714,21 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
     }
 }
 
+/* False where one product alone has no room: nothing else is asked then. */
+static bool hold_folds(guess *g) {
+    bool room = true;
+    for (int i = 0; i < g->o->fold_count; i++) {
+        const rank_fold *f = &g->o->fold[i];
+        g->held[i] = registers_of(g, f->result);
+        room = room && (!f->product || g->held[i] <= g->o->target->registers_lane + SPARE_REGISTERS);
+        if (g->held[i] > g->registers && f->product) g->registers = g->held[i];
+    }
+    return room;
+}
+
 static void guess_all(guess *g) {
     const smg_schedule *s = g->s;
+    if (!hold_folds(g)) return;
     g->lanes = (int64_t)s->lane_rows * s->lane_cols * s->lane_depth;
     g->c = (plan_counts){.lanes = (double)g->lanes, .workgroups = 1, .instructions = 4};
     g->loop = (slice_loop){.axis = -1};

@@ -11,6 +11,8 @@ typedef struct enumerator {
     smg_schedules *out;
     smg_roles roles;
     smg_axis_set anew;
+    smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
+    int products;
 } enumerator;
 
 typedef struct lane_shape {
@@ -55,9 +57,8 @@ static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *
  * common, that one is both's. */
 static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
     smg_axis_set sliced = 0;
-    for (int i = 0; i < e->space->nodes.count; i++) {
-        const smg_snode *n = &e->space->nodes.items[i];
-        smg_axis_set summed = n->class_ == SMG_CLASS_CONTRACT ? n->iterates & ~n->result & s->inner : 0;
+    for (int i = 0; i < e->products; i++) {
+        smg_axis_set summed = e->sums[i] & s->inner;
         int longest = smg_sched_largest(summed, e->nominal);
         if (longest >= 0 && (summed & sliced) == 0) sliced |= SMG_AXIS_BIT(longest);
     }
@@ -82,10 +83,7 @@ static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
         else if (((s->columns | s->held) & bit) && constant(e, a, &extent))
             s->tile[a] = extent;
     }
-    for (int i = 0; i < e->space->nodes.count; i++) {
-        const smg_snode *n = &e->space->nodes.items[i];
-        if (n->class_ == SMG_CLASS_CONTRACT) stage_slices(e, n->iterates & ~n->result, shape, whole, s);
-    }
+    for (int i = 0; i < e->products; i++) stage_slices(e, e->sums[i], shape, whole, s);
 }
 
 static bool has_room(const enumerator *e, const smg_schedule *s) {
@@ -112,9 +110,11 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
     /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
      * workgroups gains by it. */
-    smg_axis_set sliced = sliced_axes(e, &base);
-    bool turns = base.columns != 0 || (sliced & (sliced - 1)) != 0;
-    bool chain = e->roles.contractions > 1 && turns && smg_target_switches_lanes(t);
+    bool chain = e->roles.contractions > 1 && smg_target_switches_lanes(t);
+    if (chain && base.columns == 0) {
+        smg_axis_set sliced = sliced_axes(e, &base);
+        chain = (sliced & (sliced - 1)) != 0;
+    }
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     base.vec = runs ? 4 : 1;
@@ -461,6 +461,10 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
     if (space->nodes.count > SMG_SPACE_NODES) {
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
+    }
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->class_ == SMG_CLASS_CONTRACT) e.sums[e.products++] = n->iterates & ~n->result;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
     if (e.roles.loose != 0) {

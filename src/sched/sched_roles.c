@@ -107,7 +107,7 @@ int smg_sched_unit_axis(const smg_space *space, smg_axis_set among) {
 
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal) {
     int best = -1;
-    for (int a = 0; a < SMG_SPACE_AXES; a++) {
+    for (int a = 0; a < SMG_SPACE_AXES && among >> a != 0; a++) {
         if ((among & SMG_AXIS_BIT(a)) && (best < 0 || nominal[a] > nominal[best])) best = a;
     }
     return best;
