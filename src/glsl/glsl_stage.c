@@ -74,14 +74,37 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
     it->coord[last] = first;
 }
 
-static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group, bool reads) {
+/* Elements behind the end of an axis that are not made 0: as STAGE and FETCH clamp them, or as PUT moves them. */
+static bool is_kept(const glsl_writer *w, const smg_instr *instr, int axis) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    bool moved = instr->kind == SMG_I_PUT && !smg_tile_clamps(&w->k->tiles.items[instr->a], axis);
+    return moved || smg_tile_clamps(dst, axis);
+}
+
+/* Reads go to the last element of a clamped axis; its own coordinate is kept for what is stored. */
+static void clamp(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *out_own[SMG_TILE_AXES]) {
+    int last = instr->axes[instr->axis_count - 1];
+    for (int i = 0; i < instr->axis_count; i++) {
+        int axis = instr->axes[i];
+        const char *own = out_own[i] = it->coord[axis];
+        if (!smg_tile_clamps(&w->k->tiles.items[instr->dst], axis) || glsl_always_valid(w, axis)) continue;
+        const char *end =
+            GLSL_STRING(w, "%s - %d", glsl_size(w, w->k->axes.items[axis].extent), axis == last ? it->group : 1);
+        if (strcmp(glsl_base(w, axis), "0") != 0) end = GLSL_STRING(w, "%s - %s", end, glsl_base(w, axis));
+        it->coord[axis] = GLSL_STRING(w, "r_%s", w->axis_name[axis]);
+        GLSL_LINE(w, "int %s = %s ? %s : %s;", it->coord[axis], glsl_valid_text(w, axis, own), own, end);
+    }
+}
+
+static void unclamp(glsl_iter *it, const smg_instr *instr, const char *own[SMG_TILE_AXES]) {
+    for (int i = 0; i < instr->axis_count; i++) it->coord[instr->axes[i]] = own[i];
+}
+
+static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group, bool reads) {
     glsl_iter_init(w, it);
     if (w->status != SMG_OK) return false;
-    if (reads) {
-        glsl_check_axes(it, dst->axis, dst->axis_count);
-        glsl_expr_prepare(w, it, instr->expr);
-    }
+    if (reads) glsl_expr_prepare(w, it, instr->expr);
+    for (int i = 0; i < instr->axis_count; i++) it->check[instr->axes[i]] = !is_kept(w, instr, instr->axes[i]);
     glsl_open(w, "");
     if (reads) glsl_hoist(w, it);
     glsl_flat_open(w, it, instr->axes, instr->axis_count, group);
@@ -91,7 +114,11 @@ static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int
 void glsl_stage(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
     if (!open_walk(w, &it, instr, group_of(w, instr), true)) return;
-    store_step(w, &it, instr, step_value(w, &it, instr));
+    const char *own[SMG_TILE_AXES];
+    clamp(w, &it, instr, own);
+    const char *value = step_value(w, &it, instr);
+    unclamp(&it, instr, own);
+    store_step(w, &it, instr, value);
     glsl_flat_close(w, &it);
     glsl_close(w);
 }
@@ -122,6 +149,8 @@ void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
     if (guard)
         glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_size(w, k->axes.items[axis].extent)));
     if (open_walk(w, &it, instr, group_of(w, instr), true)) {
+        const char *own[SMG_TILE_AXES];
+        clamp(w, &it, instr, own);
         const char *value = step_value(w, &it, instr);
         const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, it.group) > 1 ? "n" : "0";
         GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], step, value);
@@ -142,7 +171,10 @@ void glsl_put(glsl_writer *w, const smg_instr *instr) {
     int group = group_of(w, fetch);
     if (!open_walk(w, &it, instr, group, false)) return;
     const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, group) > 1 ? "n" : "0";
-    store_step(w, &it, instr, GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step));
+    const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
+    const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step);
+    const char *zero = group == 4 ? "vec4(0.0)" : glsl_zero(w->k->tiles.items[instr->dst].kind);
+    store_step(w, &it, instr, valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value);
     glsl_flat_close(w, &it);
     glsl_close(w);
 }

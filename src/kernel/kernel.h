@@ -53,7 +53,11 @@ typedef struct smg_tile {
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of an f32 buffer that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
-    int memory; /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
+    int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
+    uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
+                         element once more, where it would be 0. Such a tile is read by an MMA only that does not
+                         contract over these axes: its result has nothing but invalid elements from there. STAGING: or
+                         by a PUT, which makes 0 of what its dst does not clamp */
 } smg_tile;
 
 /* A global view: address = offset + sum(index(axis) * stride) [+ index * index_stride], in elements.
@@ -102,7 +106,8 @@ typedef enum smg_instr_kind {
                        and subgroups with each other, or `apart`: each lane keeps what it has folded, until JOIN.
                        Invalid elements of `axes` count as the combine's identity */
     SMG_I_STAGE,  /* dst (shared) = expr over loads, iotas, sizes and shared tiles, by all
-                       invocations together; elements with an invalid coordinate become 0. `axes`:
+                       invocations together; elements with an invalid coordinate become 0, or as dst is
+                       clamped. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
                        of dst's axes */
     SMG_I_FETCH,  /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
@@ -213,6 +218,9 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 bool smg_tile_in_shared(const smg_tile *tile);                            /* SHARED or EXCHANGE */
+bool smg_tile_clamps(const smg_tile *tile, int axis);
+/* Has the axis a last element wherever a tile of it is filled? One that a workgroup or a step has begun with has. */
+bool smg_kernel_axis_ends(const smg_kernel *k, int axis);
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
 int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* of all tiles */
 /* The shared memory that tile `t` lies on: bytes of its largest tile; 0 for all but the first tile of a memory. */

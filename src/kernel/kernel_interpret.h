@@ -131,6 +131,11 @@ smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *wha
 smg_status kernel_tapes_compile(kernel_machine *m);
 /* Coordinates and `inside` of the n elements from `first` on. */
 void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int64_t first, int n);
+/* What the tile's clamped axes lack is their last element. */
+void kernel_block_clamp(const kernel_machine *m, kernel_worker *w, const kernel_space *s, const smg_tile *tile, int n);
+/* Is 0 what a PUT moves? Clears kept[i] where dst does not clamp what was fetched clamped. */
+void kernel_block_put(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, const smg_instr *put,
+                      int n, bool *kept);
 /* Clears mask[i] where a coordinate of the space's axes [from, to) is outside the axis. */
 void kernel_block_mask(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, int from, int to, int n,
                        bool *mask);

@@ -18,7 +18,7 @@ static void end_others(const kernel_machine *m, kernel_worker *w, int tile) {
     }
 }
 
-/* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
+/* SET, and STAGE and FETCH, whose elements outside an axis are 0, or what the axis ends with. */
 static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
@@ -26,6 +26,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
+        if (dst->clamped != 0) kernel_block_clamp(m, w, &s, dst, n);
         const double *value = kernel_tape_run(m, w, tape, &s, n);
         if (!value) return;
         double *out = w->tile[instr->dst] + first;
@@ -79,8 +80,8 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
     return element;
 }
 
-/* SPILL, whose elements outside an axis are 0, and PUT: what it moves was 0 where invalid when it was fetched, for
- * another base than the present one. */
+/* SPILL, whose elements outside an axis are 0, and PUT: what it moves was 0 where invalid when it was fetched, but for
+ * axes that were clamped. */
 static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
@@ -90,10 +91,11 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
-        for (int i = 0; i < n; i++) {
-            bool kept = instr->kind == SMG_I_PUT || w->inside[i];
-            w->tile[instr->dst][first + i] = kept ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
-        }
+        bool kept[KERNEL_BLOCK];
+        for (int i = 0; i < n; i++) kept[i] = instr->kind == SMG_I_PUT || w->inside[i];
+        if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
+        for (int i = 0; i < n; i++)
+            w->tile[instr->dst][first + i] = kept[i] ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
     }
 }
 

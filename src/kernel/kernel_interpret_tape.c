@@ -137,6 +137,26 @@ void kernel_block_begin(const kernel_machine *m, kernel_worker *w, const kernel_
     kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
 }
 
+void kernel_block_clamp(const kernel_machine *m, kernel_worker *w, const kernel_space *s, const smg_tile *tile, int n) {
+    for (int slot = 0; slot < s->axis_count; slot++) {
+        int axis = s->axis[slot];
+        if (!smg_tile_clamps(tile, axis)) continue;
+        int64_t last = m->extent[axis] - 1 - w->base[axis];
+        for (int i = 0; i < n; i++)
+            if (w->coordinate[slot][i] > last) w->coordinate[slot][i] = last;
+    }
+    for (int i = 0; i < n; i++) w->inside[i] = true;
+    kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
+}
+
+void kernel_block_put(const kernel_machine *m, const kernel_worker *w, const kernel_space *s, const smg_instr *put,
+                      int n, bool *kept) {
+    const smg_tile *from = &m->k->tiles.items[put->a], *to = &m->k->tiles.items[put->dst];
+    for (int slot = 0; slot < s->axis_count; slot++)
+        if (smg_tile_clamps(from, s->axis[slot]) && !smg_tile_clamps(to, s->axis[slot]))
+            kernel_block_mask(m, w, s, slot, slot + 1, n, kept);
+}
+
 int kernel_space_slot(const kernel_space *s, int axis) {
     for (int i = 0; i < s->axis_count; i++)
         if (s->axis[i] == axis) return i;

@@ -2,7 +2,19 @@
  * exchange (kernel_lanes_exchange.c), between the lanes whose bits its layout puts on the axes that go. */
 #include "kernel/kernel_lanes.h"
 
-/* SET, and STAGE and FETCH, whose elements outside an axis are 0. */
+/* What the tape makes of a tile's block; the coordinates are the elements' own again afterwards. */
+static const double *run_clamped(const kernel_machine *m, kernel_worker *w, const smg_tile *dst,
+                                 const kernel_tape *tape, const kernel_space *s, int n) {
+    int64_t own[KERNEL_SPACE_AXES][KERNEL_BLOCK];
+    if (dst->clamped == 0) return kernel_tape_run(m, w, tape, s, n);
+    memcpy(own, w->coordinate, sizeof own);
+    kernel_block_clamp(m, w, s, dst, n);
+    const double *value = kernel_tape_run(m, w, tape, s, n);
+    memcpy(w->coordinate, own, sizeof own);
+    return value;
+}
+
+/* SET, and STAGE and FETCH, whose elements outside an axis are 0, or what the axis ends with. */
 static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     bool flat = instr->kind != SMG_I_SET;
@@ -11,7 +23,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     kernel_space_add(m->k, &s, flat ? instr->axis_count : dst->axis_count, flat ? instr->axes : dst->axis);
     lanes_walk walk = kernel_lanes_walk(m, w, &s, flat ? -1 : dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
-        const double *value = kernel_tape_run(m, w, tape, &s, n);
+        const double *value = run_clamped(m, w, dst, tape, &s, n);
         if (!value) return;
         for (int i = 0; i < n; i++) out[i] = flat && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->kind, value[i]);
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
@@ -29,8 +41,11 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
     if (spill) walk.skip = walk.places->copies;
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (!kernel_lanes_read(m, w, instr->a, &s, n, value)) return;
+        bool kept[KERNEL_BLOCK];
+        for (int i = 0; i < n; i++) kept[i] = !spill || w->inside[i];
+        if (!spill) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
-            if (spill && !w->inside[i]) value[i] = 0.0;
+            if (!kept[i]) value[i] = 0.0;
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, value)) return;
     }
 }

@@ -136,6 +136,16 @@ static smg_status read_layout(kernel_reader *r) {
     return SMG_OK;
 }
 
+static smg_status read_clamped(kernel_reader *r, uint64_t *out_clamped) {
+    int axes[SMG_TILE_AXES], count = 0;
+    SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, axes, &count));
+    for (int i = 0; i < count; i++) {
+        if (axes[i] >= 64) return kernel_read_fail(r, "one of the first 64 axes");
+        *out_clamped |= UINT64_C(1) << axes[i];
+    }
+    return SMG_OK;
+}
+
 static smg_status read_tile_line(kernel_reader *r) {
     smg_tile tile = {.kind = SMG_KIND_FLOAT, .layout = -1};
     SMG_TRY(kernel_read_name(r, &tile.name));
@@ -168,6 +178,7 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_int(r, 0, INT32_MAX, &tile.access));
     }
     if (kernel_read_keyword(r, "memory")) SMG_TRY(kernel_read_int(r, 1, INT32_MAX, &tile.memory));
+    if (kernel_read_keyword(r, "clamped")) SMG_TRY(read_clamped(r, &tile.clamped));
     smg_tile *slot = SMG_ARRAY_PUSH(r->arena, &r->k->tiles);
     if (!slot) return SMG_MEMORY;
     *slot = tile;

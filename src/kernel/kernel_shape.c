@@ -6,6 +6,7 @@
 
 #define SHAPE_HUGE (INT64_C(1) << 40)
 #define WORD_BYTES 4
+#define CLAMPED_AXES 64 /* bits of smg_tile.clamped */
 
 static int64_t saturating_mul(int64_t a, int64_t b) {
     return smg_mul_at_most(a, b, SHAPE_HUGE);
@@ -19,6 +20,17 @@ int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile) {
     int64_t elements = 1;
     for (int i = 0; i < tile->axis_count; i++) elements = saturating_mul(elements, k->axes.items[tile->axis[i]].tile);
     return elements;
+}
+
+bool smg_tile_clamps(const smg_tile *tile, int axis) {
+    return axis < CLAMPED_AXES && (tile->clamped >> axis & 1) != 0;
+}
+
+bool smg_kernel_axis_ends(const smg_kernel *k, int axis) {
+    int64_t low = 0, high = 0;
+    if (k->axes.items[axis].grid) return true;
+    smg_size_bounds(k->sizes, k->axes.items[axis].extent, &low, &high);
+    return low > 0;
 }
 
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {

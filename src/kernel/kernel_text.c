@@ -245,6 +245,15 @@ static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
     }
 }
 
+static void add_clamped(const smg_kernel *k, smg_text *text, const smg_tile *tile) {
+    int axes[SMG_TILE_AXES], count = 0;
+    for (int i = 0; i < tile->axis_count && i < SMG_TILE_AXES; i++)
+        if (smg_tile_clamps(tile, tile->axis[i])) axes[count++] = tile->axis[i];
+    if (count == 0) return;
+    smg_text_add(text, " clamped ");
+    add_list(k, text, axes, count);
+}
+
 static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
     static const char *const kinds[] = {"float", "int", "bool"};
     for (int i = 0; i < k->buffers.count; i++) {
@@ -271,6 +280,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
+        add_clamped(k, text, tile);
         smg_text_add(text, "\n");
     }
 }

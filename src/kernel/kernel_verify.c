@@ -106,6 +106,22 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
     return SMG_OK;
 }
 
+/* Where an axis might be empty there is no last element. */
+static smg_status verify_clamped(const kernel_verifier *v, const smg_tile *tile) {
+    uint64_t own = 0;
+    for (int i = 0; i < tile->axis_count; i++) {
+        int axis = tile->axis[i];
+        if (!smg_tile_clamps(tile, axis)) continue;
+        own |= UINT64_C(1) << axis;
+        if (!smg_kernel_axis_ends(v->k, axis))
+            return KERNEL_WRONG(v, "tile '%s' is clamped along axis '%s', which may be empty", tile->name,
+                                v->k->axes.items[axis].name);
+    }
+    if (tile->clamped != own || (own != 0 && tile->residence != SMG_SHARED && tile->residence != SMG_STAGING))
+        return KERNEL_WRONG(v, "tile '%s' is clamped along axes it does not have, or is not staged", tile->name);
+    return SMG_OK;
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
@@ -124,6 +140,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         if (tile->memory < 0 || (tile->memory > 0 && (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT)))
             return KERNEL_WRONG(v, "tile '%s' lies on memory %d; only shared tiles of floats share one", tile->name,
                                 tile->memory);
+        SMG_TRY(verify_clamped(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }

@@ -209,6 +209,8 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
     for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
+    if ((dst->clamped & ~a->clamped) != 0)
+        return KERNEL_WRONG(v, "'%s' is clamped along an axis where '%s' is 0", dst->name, a->name);
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
     return kernel_verify_write_tile(v, instr->dst);
 }
@@ -220,6 +222,7 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
     for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
+    if (dst->clamped != 0) return KERNEL_WRONG(v, "'%s' is clamped, and not staged", dst->name);
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
     return kernel_verify_write_tile(v, instr->dst);
 }
@@ -240,6 +243,10 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     for (int i = 0; i < instr->axis_count; i++)
         if (!tile_has(t, instr->axes[i]))
             return KERNEL_WRONG(v, "factor '%s' lacks axis '%s'", t->name, axis_name(v, instr->axes[i]));
+    for (int i = 0; i < instr->axis_count; i++)
+        if (smg_tile_clamps(t, instr->axes[i]))
+            return KERNEL_WRONG(v, "factor '%s' is clamped along axis '%s', over which it is contracted", t->name,
+                                axis_name(v, instr->axes[i]));
     for (int i = 0; i < t->axis_count; i++) {
         int axis = t->axis[i];
         if (has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;

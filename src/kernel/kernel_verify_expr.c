@@ -163,6 +163,8 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
         const smg_tile *tile = &k->tiles.items[leaf->index];
         if (tile->residence == SMG_STAGING)
             return KERNEL_WRONG(v, "an expression reads staging tile '%s'; only a put does", tile->name);
+        if (tile->clamped != 0)
+            return KERNEL_WRONG(v, "an expression reads tile '%s', which is clamped; only products do", tile->name);
         if (tile->residence == SMG_REGISTER && v->staging)
             return KERNEL_WRONG(v, "a stage reads register tile '%s'", tile->name);
         SMG_TRY(check_picks(v, leaf));

@@ -26,6 +26,7 @@ static const pass passes[] = {
     {{"join", "partial sums of lanes that share out a contraction are added up"}, lower_join, NULL},
     {{"pipeline", "slices are fetched before they are needed"}, lower_pipeline, NULL},
     {{"drop", "tiles that nothing writes go"}, lower_drop, NULL},
+    {{"clamp", "operands repeat the end of an axis where no result has it"}, lower_clamp, NULL},
     {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, NULL, lower_layouts},
     {{"operands", "shared operands lie in the order in which lanes read them"}, NULL, lower_operands},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, NULL, lower_exchange},

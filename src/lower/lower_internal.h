@@ -142,6 +142,8 @@ smg_status lower_barriers(lower_sized *l);
 smg_status lower_share(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */
 smg_status lower_drop(lowering *l);
+/* lower_clamp.c: which axes of what is staged repeat their end. */
+smg_status lower_clamp(lowering *l);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */
 smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with);
 

@@ -74,6 +74,10 @@ static const spoilt rows[] = {
     {"grid i, j", "grid i, j, j", "stands 2 times"},
     {"grid i, j", "grid i, j, k", "axis 'k' is not a grid axis"},
     {"[i, j] layout 0\ntile", "[i, j] layout 0 pad 2\ntile", "only shared tiles"},
+    {"[i, j] layout 0\ntile", "[i, j] layout 0 clamped [i]\ntile", "along axes it does not have, or is not staged"},
+    {"sb float shared [k, j]", "sb float shared [k, j] clamped [i]", "along axes it does not have, or is not staged"},
+    {"sb float shared [k, j]", "sb float shared [k, j] clamped [k]", "'sb' is clamped along axis 'k', over which it"},
+    {"shared [i, k] pad 1", "shared [i, k] pad 1 clamped [i]", "'sa' is clamped, and not staged"},
     {"[i, j] layout 0\ntile", "[i, j] layout 0 memory 1\ntile", "only shared tiles of floats share one"},
     {"register [i, j]", "register [i, i]", "names axis 'i' twice"},
     /* layouts */
