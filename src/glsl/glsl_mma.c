@@ -1,11 +1,12 @@
 /* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k, factors from shared
  * memory or where they lie. A factor whose runs go along k is read as 16-byte groups of four k, one whose runs go along
- * the columns as groups of four columns; anything else element by element. */
+ * the rows or columns of a lane as groups of four of them; anything else element by element. */
 #include "glsl_private.h"
 
 typedef struct product_form {
     int unroll;     /* k at a time */
     bool a_groups;  /* a: runs along k */
+    bool a_rows;    /* a: runs along four rows of one lane */
     bool b_groups;  /* b: runs along k */
     bool b_columns; /* b: runs along four columns of one lane */
 } product_form;
@@ -33,6 +34,13 @@ static const char *group_of(glsl_writer *w, const glsl_iter *it, int tile) {
     return (view ? glsl_view_group : glsl_tile_group)(w, it, tile);
 }
 
+/* Do a lane's rows come by whole runs of four along the axis? */
+static bool owns_runs(const glsl_writer *w, const glsl_iter *it, int axis) {
+    int64_t tile = w->k->axes.items[axis].tile;
+    bool runs = glsl_is_outer(it, axis) && smg_layout_run(&it->outer, axis) % 4 == 0;
+    return runs && smg_layout_span(&it->outer, axis) == tile;
+}
+
 static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg_instr *instr) {
     const smg_kernel *k = w->k;
     const smg_tile *a = &k->tiles.items[instr->a], *b = &k->tiles.items[instr->b];
@@ -42,18 +50,23 @@ static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg
     bool fours = f.unroll == 4;
     f.a_groups = fours && ((glsl_tile_wide(k, a) && last_axis(a) == inner) || glsl_view_wide(w, a, inner));
     f.b_groups = fours && ((glsl_tile_wide(k, b) && last_axis(b) == inner) || glsl_view_wide(w, b, inner));
+    f.a_rows = !f.a_groups && glsl_tile_wide(k, a) && owns_runs(w, it, last_axis(a));
     int run = glsl_run_axis(w, it);
     f.b_columns = !f.b_groups && ((glsl_tile_wide(k, b) && last_axis(b) == run) || glsl_view_wide(w, b, run));
     return f;
 }
 
-static void open_count(glsl_writer *w, const char *name, int count) {
+static void open_steps(glsl_writer *w, const char *name, int count, int by) {
     if (count == 1) {
         glsl_open(w, "");
         return;
     }
     GLSL_LINE(w, "[[unroll]]");
-    glsl_open(w, GLSL_STRING(w, "for (int %s = 0; %s < %d; ++%s)", name, name, count, name));
+    glsl_open(w, GLSL_STRING(w, "for (int %s = 0; %s < %d; %s += %d)", name, name, count, name, by));
+}
+
+static void open_count(glsl_writer *w, const char *name, int count) {
+    open_steps(w, name, count, 1);
 }
 
 /* Rows beyond a ragged tile repeat its last row: their sums are not used. */
@@ -70,12 +83,18 @@ static void row_coordinates(glsl_writer *w, glsl_iter *it) {
 }
 
 /* fa[i]: a at the lane's rows. */
-static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, bool groups) {
+static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
     it->i = it->outer_registers > 1 ? "i" : "0";
-    GLSL_LINE(w, "%s fa[%d];", groups ? "vec4" : "float", it->outer_registers);
-    open_count(w, "i", it->outer_registers);
+    GLSL_LINE(w, "%s fa[%d];", f->a_groups ? "vec4" : "float", it->outer_registers);
+    open_steps(w, "i", it->outer_registers, f->a_rows ? 4 : 1);
     row_coordinates(w, it);
-    GLSL_LINE(w, "fa[%s] = %s;", it->i, groups ? group_of(w, it, instr->a) : glsl_tile_element(w, it, instr->a));
+    if (f->a_rows) {
+        GLSL_LINE(w, "vec4 four = %s;", group_of(w, it, instr->a));
+        for (int n = 0; n < 4; n++) GLSL_LINE(w, "fa[%s + %d] = four[%d];", it->i, n, n);
+    } else {
+        const char *value = f->a_groups ? group_of(w, it, instr->a) : glsl_tile_element(w, it, instr->a);
+        GLSL_LINE(w, "fa[%s] = %s;", it->i, value);
+    }
     glsl_close(w);
 }
 
@@ -146,6 +165,13 @@ static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
         first = "k0";
         end = GLSL_STRING(w, "k0 + %lld", (long long)(together * stride));
     }
+    /* Written out only by bounds that are the same for all lanes. */
+    if (together == trips && depth % stride == 0 && strcmp(first, "0") != 0) {
+        GLSL_LINE(w, "[[unroll]]");
+        glsl_open(w, GLSL_STRING(w, "for (int n = 0; n < %lld; n += %lld)", (long long)depth, (long long)stride));
+        GLSL_LINE(w, "int k = n + %s;", first);
+        return 1;
+    }
     if (together > 1) GLSL_LINE(w, "[[unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int k = %s; k < %s; k += %lld)", first, end, (long long)stride));
     return nested ? 2 : 1;
@@ -159,7 +185,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     product_form f = form_of(w, &it, instr);
     int loops = open_depth(w, instr, f.unroll);
     split_k(w, &it, instr, "k");
-    if (f.a_groups) load_rows(w, &it, instr, true);
+    if (f.a_groups) load_rows(w, &it, instr, &f);
     if (f.a_groups && f.b_groups) {
         stream_columns(w, &it, instr);
         for (; loops > 0; loops--) glsl_close(w);
@@ -169,7 +195,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     for (int u = 0; u < f.unroll; u++) {
         glsl_open(w, "");
         split_k(w, &it, instr, u > 0 ? GLSL_STRING(w, "(k + %d)", u) : "k");
-        if (!f.a_groups) load_rows(w, &it, instr, false);
+        if (!f.a_groups) load_rows(w, &it, instr, &f);
         if (!f.b_groups) load_columns(w, &it, instr, &f);
         multiply(w, &it, instr, &f, u);
         glsl_close(w);

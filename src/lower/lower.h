@@ -52,6 +52,7 @@ typedef struct smg_lane_grid {
     int rows, cols; /* lanes */
     int depth;      /* lanes that share out the contraction of products; for everything else they are copies */
     int vec;        /* neighbouring columns a lane owns */
+    int row_run;    /* and rows; 0: single ones */
     int row_axis;   /* distributed over row lanes; -1 */
     /* Over row lanes in what does not meet row_axis or those before it; -1 behind the last. May be NULL. */
     const int8_t *more_rows;

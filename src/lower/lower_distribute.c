@@ -268,6 +268,11 @@ static void rest_in_registers(const distribution *d, smg_layout *l, int axis) {
     smg_layout_repeat(l, axis, (tile + span - 1) / span);
 }
 
+static void run_of_rows(const distribution *d, smg_layout *l, int axis) {
+    int64_t tile = d->k->axes.items[axis].tile, run = d->grid->row_run > 1 ? d->grid->row_run : 1;
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, axis, run < tile ? run : tile);
+}
+
 static void over_rows(const distribution *d, smg_layout *l, int axis) {
     for (int i = 0; i < d->bits.row_count && smg_layout_span(l, axis) < d->k->axes.items[axis].tile; i++)
         over_lane(d, l, axis, d->bits.rows[i]);
@@ -291,6 +296,7 @@ static smg_layout layout_of(const distribution *d, const axis_list *list) {
     for (int i = list->count - 1; i >= 0; i--)
         if (list->axes[i] != row_axis) rest_in_registers(d, &l, list->axes[i]);
     if (!has_rows) return l;
+    run_of_rows(d, &l, row_axis);
     over_rows(d, &l, row_axis);
     rest_in_registers(d, &l, row_axis);
     return l;
@@ -396,7 +402,8 @@ static uint64_t picked_axes(const smg_kernel *k) {
 
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     if (!smg_is_power_of_two(grid->rows) || !smg_is_power_of_two(grid->cols) || !smg_is_power_of_two(grid->depth) ||
-        !smg_is_power_of_two(grid->vec) || !smg_is_power_of_two(grid->subgroup))
+        !smg_is_power_of_two(grid->vec) || (grid->row_run > 0 && !smg_is_power_of_two(grid->row_run)) ||
+        !smg_is_power_of_two(grid->subgroup))
         return smg_fail(smg_arena_context(k->arena), SMG_INTERNAL,
                         "%d x %d x %d lanes, runs of %d, subgroups of %d: all must be powers of two", grid->depth,
                         grid->rows, grid->cols, grid->vec, grid->subgroup);

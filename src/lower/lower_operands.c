@@ -1,6 +1,7 @@
-/* Layout of right operands in shared memory. As they lie in global memory they are filled by whole groups; but a lane
- * that owns four neighbouring columns reads one group for the four where the columns lie side by side. Then an operand
- * whose runs go along k is turned while it is put there: each of its elements is written once and read by every row. */
+/* Layout of operands in shared memory. As they lie in global memory they are filled by whole groups; but a lane that
+ * owns four neighbouring columns reads one group for the four where the columns lie side by side, and so it is with
+ * rows. Then an operand whose runs go along k is turned while it is put there: each of its elements is written once and
+ * read by every lane of the other side. */
 #include "lower/lower_internal.h"
 
 /* The order in which the operand's elements arrive; NULL when nothing stages it. */
@@ -31,17 +32,31 @@ static void move_last(int *axes, int count, int axis) {
     axes[count - 1] = axis;
 }
 
+/* Where lanes are dealt runs of rows, a group is four rows of one k, else four k of one row. What a product leaves for
+ * the next one stays as its lanes hold it. */
+static void lay_left(smg_kernel *k, const smg_instr *product, bool runs) {
+    smg_tile *a = &k->tiles.items[product->a];
+    int along = product->axes[0], first = a->axis[0], last = a->axis[a->axis_count - 1];
+    if (filled_by(k, product->a) == NULL) return;
+    move_last(a->axis, a->axis_count, !runs ? along : last == along ? first : last);
+}
+
+static void lay_right(smg_kernel *k, const smg_instr *product) {
+    smg_tile *b = &k->tiles.items[product->b];
+    const smg_instr *fill = filled_by(k, product->b);
+    if (fill == NULL) return;
+    memcpy(b->axis, fill->axes, (size_t)b->axis_count * sizeof(int));
+    int run = run_axis(k, &k->tiles.items[product->dst]);
+    if (run >= 0) move_last(b->axis, b->axis_count, run);
+}
+
 smg_status lower_operands(lower_sized *l) {
     smg_kernel *k = l->k;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
-        const smg_instr *fill = filled_by(k, in->b);
-        if (fill == NULL) continue;
-        smg_tile *b = &k->tiles.items[in->b];
-        memcpy(b->axis, fill->axes, (size_t)b->axis_count * sizeof(int));
-        int run = run_axis(k, &k->tiles.items[in->dst]);
-        if (run >= 0) move_last(b->axis, b->axis_count, run);
+        lay_left(k, in, l->s->row_run > 1);
+        lay_right(k, in);
     }
     return SMG_OK;
 }
@@ -52,6 +67,7 @@ smg_status lower_layouts(lower_sized *l) {
                           .cols = s->lane_cols,
                           .depth = s->lane_depth,
                           .vec = s->vec,
+                          .row_run = s->row_run,
                           .row_axis = s->row_axis,
                           .more_rows = s->more_rows,
                           .depth_near = s->depth_near,

@@ -33,7 +33,9 @@ typedef struct smg_schedule {
     smg_axis_set held; /* short ones of them: each lane has all of it */
     int64_t tile[SMG_SPACE_AXES];
     int8_t left[SMG_SPACE_NODES]; /* CONTRACT: the operand with the rows */
-    int lane_rows, lane_cols, lane_depth, vec, subgroup;
+    int lane_rows, lane_cols, lane_depth, subgroup;
+    int vec;         /* neighbouring columns of a lane */
+    int row_run;     /* neighbouring rows of a lane; 0 or 1: its rows lie as far apart as there are row lanes */
     bool depth_near; /* lanes that share out a contraction are neighbours, and so are the elements they read */
     int ahead;       /* slices that are fetched before they are needed: 0 or 1 */
     bool guarded;    /* direct: what is behind the ends is checked for, so that tiles need not come out even */

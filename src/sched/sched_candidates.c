@@ -90,6 +90,18 @@ static bool has_room(const enumerator *e, const smg_schedule *s) {
     return e->room.has == NULL || e->room.has(e->room.user, s);
 }
 
+#define LEAST_ROWS 8 /* of a lane that takes them in runs */
+
+/* Are a lane's rows runs of four? A group of shared memory is then four rows of one k, and what is read ahead takes a
+ * quarter of the registers: it pays from large tiles of registers on (bench/NOTES.md), where the left operand is staged
+ * and not left by another product. */
+static bool rows_by_fours(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
+    bool chain = e->roles.contractions > 1 && s->columns != 0;
+    bool staged = e->roles.contractions > 0 && !chain && !s->direct && s->row_axis >= 0;
+    bool cores = smg_target_switches_lanes(e->target) && smg_target_hides_loads(e->target);
+    return staged && cores && s->vec == 4 && shape->row_registers >= LEAST_ROWS;
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -122,6 +134,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     if (!has_room(e, &base)) return SMG_OK;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
         base.vec = vec;
+        base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
             for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) {
@@ -284,6 +297,16 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
     return add(e, &shape, false, *base);
 }
 
+/* Products of many sums are written out a slice at a time, as far as registers allow: a loop over k around them costs a
+ * quarter to a half more, and a driver seconds (bench/NOTES.md). Products side by side share the registers. */
+static bool too_deep(const enumerator *e, const smg_schedule *base, const lane_shape *shape, int64_t held) {
+    int64_t registers = (e->target->registers_lane + 1) / 2 * 2;
+    int64_t sums = (int64_t)shape->row_registers * shape->col_registers * held;
+    if (base->columns == 0) sums *= e->roles.contractions;
+    bool loops = smg_target_hides_loads(e->target) && 4 * sums >= registers;
+    return loops && sums * (shape->inner / shape->depth) > 4 * registers;
+}
+
 static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
     int64_t invocations = (int64_t)shape.rows * shape.cols * shape.depth;
     int64_t columns = (int64_t)shape.cols * shape.col_registers * w->held;
@@ -295,6 +318,7 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
         int64_t staged = sides * shape.inner;
         if (staged < least * invocations || staged > most * invocations) continue;
         if (4 * staged > e->target->shared_bytes || shape.inner < 4 * shape.depth) continue;
+        if (too_deep(e, base, &shape, w->held)) break;
         SMG_TRY(add_rows_of(e, base, shape));
     }
     return SMG_OK;

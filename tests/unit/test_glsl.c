@@ -48,11 +48,12 @@ static smg_kernel *kernel_new(smg_arena *arena, const char *name) {
 }
 
 /* Layouts by rows and columns, for a kernel that is complete. */
-static smg_kernel *dealt(smg_kernel *k, lanes l, int depth, int row_axis, bool numbered) {
+static smg_kernel *dealt(smg_kernel *k, lanes l, int depth, int row_axis, int row_run, bool numbered) {
     smg_lane_grid grid = {.rows = l.rows,
                           .cols = l.cols,
                           .depth = depth,
                           .vec = l.vec,
+                          .row_run = row_run,
                           .subgroup = l.subgroup,
                           .row_axis = row_axis,
                           .numbered = numbered};
@@ -61,7 +62,7 @@ static smg_kernel *dealt(smg_kernel *k, lanes l, int depth, int row_axis, bool n
 }
 
 static smg_kernel *distributed(smg_kernel *k, lanes l, int depth, int row_axis) {
-    return dealt(k, l, depth, row_axis, false);
+    return dealt(k, l, depth, row_axis, 1, false);
 }
 
 static smg_size size_of(smg_kernel *k, const char *text) {
@@ -232,6 +233,22 @@ static smg_kernel *product(smg_arena *arena, lanes l) {
     return distributed(k, l, 1, m);
 }
 
+static void clamp(smg_kernel *k, int tile_, int x) {
+    k->tiles.items[tile_].clamped |= UINT64_C(1) << x;
+}
+
+/* The same with a laid by rows, of which a lane has runs of four; rows and columns behind the end are the last ones. */
+static smg_kernel *clamped_product(smg_arena *arena, lanes l) {
+    smg_kernel *k = product(arena, l);
+    int m = 0, n = 1, d = 2, ta = 0, tb = 1;
+    k->tiles.items[ta].axis[0] = d;
+    k->tiles.items[ta].axis[1] = m;
+    k->tiles.items[ta].pad = 4;
+    clamp(k, ta, m);
+    clamp(k, tb, n);
+    return dealt(k, l, 1, m, 4, false);
+}
+
 /* c[m, g, n] = sum over k of a[m, k] * b[k, g, n], both read where they lie; ragged rows. */
 static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
     smg_kernel *k = kernel_new(arena, "viewed_product");
@@ -252,7 +269,7 @@ static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
     mma->b = tb;
     plain(k, SMG_I_END);
     instr(k, SMG_I_STORE, -1, of_tile(k, tc), 3, m, g, n)->a = to;
-    return dealt(k, l, 1, m, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
+    return dealt(k, l, 1, m, 1, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
 }
 
 static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
@@ -294,6 +311,19 @@ static smg_kernel *deep_product(smg_arena *arena, lanes l) {
     instr(k, SMG_I_JOIN, tc, SMG_EXPR_NONE, 1, d);
     instr(k, SMG_I_STORE, -1, of_tile(k, tc), 2, m, n)->a = to;
     return distributed(k, l, 4, m);
+}
+
+/* The same, fetched without zeros; those along k are put. */
+static smg_kernel *clamped_slices(smg_arena *arena, lanes l) {
+    smg_kernel *k = deep_product(arena, l);
+    int m = 0, n = 1, d = 2, ta = 0, tb = 1, na = 2, nb = 3;
+    clamp(k, ta, m);
+    clamp(k, tb, n);
+    clamp(k, na, m);
+    clamp(k, na, d);
+    clamp(k, nb, n);
+    clamp(k, nb, d);
+    return k;
 }
 
 /* y[m, n] = x[m, n] + w[n], rows as long as s+3: whether four neighbours are one aligned group is known at run time. */
@@ -586,6 +616,32 @@ static void test_row_loop(void **state) {
 static void test_product(void **state) {
     check(state, product);
     check(state, deep_product);
+    check(state, clamped_product);
+    check(state, clamped_slices);
+}
+
+/* Groups of four rows, and no select behind a load. */
+static void test_clamped(void **state) {
+    fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_text_init(&text, f->ctx);
+    smg_kernel *k = clamped_product(arena, (lanes){.rows = 4, .cols = 8, .vec = 4, .subgroup = 8});
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "fa[i + 3] = four[3];"));
+    assert_non_null(strstr(smg_text_cstr(&text), "int r_m = (even || at_m + c_m < "));
+    smg_text_free(&text);
+    smg_text_init(&text, f->ctx);
+    k = clamped_slices(arena, (lanes){.rows = 4, .cols = 8, .vec = 1, .subgroup = 8});
+    assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+    const char *fetch = strstr(smg_text_cstr(&text), "int r_m"), *end = strstr(fetch, "t_next_a");
+    assert_non_null(end);
+    for (const char *at = fetch; at < end; at++) assert_false(strncmp(at, "0.0", 3) == 0);
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
 }
 
 /* By address, a subgroup a row lane, where the device's lanes are the elements of one register; everywhere else element
@@ -755,10 +811,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
-        cmocka_unit_test(test_gather),      cmocka_unit_test(test_columns),  cmocka_unit_test(test_bad_index),
-        cmocka_unit_test(test_views),       cmocka_unit_test(test_refusals), cmocka_unit_test(test_long_columns),
-        cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
+        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),   cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

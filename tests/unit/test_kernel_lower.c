@@ -226,6 +226,12 @@ static const char along_columns[] = "graph along_columns\n"
                                     "y = contract(x, w) \"ir,io->ro\" : f32[256, 192]\n"
                                     "output y = y\n";
 
+static const char large[] = "graph large\n"
+                            "x = input f32[2048, 512]\n"
+                            "w = input f32[1024, 512]\n"
+                            "y = contract(x, w) \"ri,oi->ro\" : f32[2048, 1024]\n"
+                            "output y = y\n";
+
 /* The last axis of the right operand in shared memory: -1 refused or no such thing. */
 static int last_axis(const smg_kernel *k, int *out_along) {
     for (int i = 0; k != NULL && i < k->code.count; i++) {
@@ -263,6 +269,30 @@ static void columns_lie_last_for_runs_of_columns(void **state) {
     (void)state;
     check_layout(along_k, true);
     check_layout(along_columns, false);
+}
+
+/* Left operands lie by rows where lanes own runs of rows, else by k; a tile is clamped along all axes but k. */
+static void rows_lie_last_for_runs_of_rows(void **state) {
+    (void)state;
+    int runs[5] = {0};
+    fixture f;
+    start(&f, NULL, large, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        const smg_schedule *schedule = &f.schedules.items.items[s];
+        smg_kernel *k = schedule->direct || schedule->row_axis < 0 ? NULL : lower(&f, s);
+        for (int i = 0; k != NULL && i < k->code.count; i++) {
+            const smg_instr *in = &k->code.items[i];
+            if (in->kind != SMG_I_MMA) continue;
+            const smg_tile *a = &k->tiles.items[in->a];
+            int run = schedule->row_run > 1 ? schedule->row_axis : in->axes[0];
+            assert_int_equal(a->axis[a->axis_count - 1], run);
+            assert_false(smg_tile_clamps(a, in->axes[0]));
+            assert_true(smg_tile_clamps(a, schedule->row_axis));
+            runs[schedule->row_run]++;
+        }
+    }
+    assert_true(runs[1] > 0 && runs[4] > 0);
+    finish(&f);
 }
 
 /* The same program with other lanes is laid out anew. */
@@ -431,10 +461,15 @@ static void too_many_axes_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_has_two_barriers),           cmocka_unit_test(a_chain_has_two_barriers),
-        cmocka_unit_test(a_sum_of_products_has_one_tile),       cmocka_unit_test(a_chain_reuses_memory),
-        cmocka_unit_test(columns_lie_last_for_runs_of_columns), cmocka_unit_test(retiling_lays_out_anew),
-        cmocka_unit_test(every_pass_leaves_a_program),          cmocka_unit_test(too_many_axes_are_refused),
+        cmocka_unit_test(a_product_has_two_barriers),
+        cmocka_unit_test(a_chain_has_two_barriers),
+        cmocka_unit_test(a_sum_of_products_has_one_tile),
+        cmocka_unit_test(a_chain_reuses_memory),
+        cmocka_unit_test(columns_lie_last_for_runs_of_columns),
+        cmocka_unit_test(rows_lie_last_for_runs_of_rows),
+        cmocka_unit_test(retiling_lays_out_anew),
+        cmocka_unit_test(every_pass_leaves_a_program),
+        cmocka_unit_test(too_many_axes_are_refused),
         cmocka_unit_test(products_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
