@@ -294,7 +294,11 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
     if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
     SMG_TRY(add(e, &shape, base->temporal >= 0, *base));
     if (!chained || shape.row_registers < 4) return SMG_OK;
-    return add(e, &shape, false, *base);
+    smg_schedule whole = *base, sliced = *base;
+    set_tiles(e, &shape, true, &whole);
+    set_tiles(e, &shape, false, &sliced);
+    bool other = memcmp(whole.tile, sliced.tile, sizeof whole.tile) != 0;
+    return other ? add(e, &shape, false, *base) : SMG_OK;
 }
 
 /* Products of many sums are written out a slice at a time, as far as registers allow: a loop over k around them costs a
