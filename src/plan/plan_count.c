@@ -50,10 +50,12 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
     return (plan_runs){PLAN_WORD, PLAN_WORD};
 }
 
+/* What workgroups read that run at the same time passes through memory once for all of them. */
 void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     double asked = b.tile * b.trips * c->workgroups * b.element;
     if (asked < b.whole || b.again) asked = b.whole;
-    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : asked;
+    double rounds = ceil(c->workgroups / (double)t->cores);
+    double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : fmin(asked, rounds * b.whole);
     c->traffic += asked * fmax(1, SECTOR / b.run.group);
     c->memory += moved * fmax(1, fmin(MEMORY_RUN / b.run.group, 4));
     c->near += b.trips * b.tile * PLAN_WORD * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
@@ -262,6 +264,12 @@ typedef struct reads {
 
 static reads row_reads(const walk *w, const smg_tile *tile, int k_axis, double rows, double depth) {
     bool grouped = smg_tile_runs_along(w->k, tile, k_axis);
+    for (int i = 0; i < tile->axis_count; i++) { /* four k of a row, or four rows of one k */
+        int axis = tile->axis[i];
+        smg_layout own = smg_layout_keep(w->layout, &axis, 1);
+        grouped =
+            grouped || (axis != k_axis && smg_layout_run(&own, axis) % 4 == 0 && smg_tile_runs_along(w->k, tile, axis));
+    }
     return (reads){.groups = grouped ? rows * depth / 4 : 0, .words = grouped ? 0 : rows * depth};
 }
 

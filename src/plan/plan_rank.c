@@ -411,6 +411,7 @@ typedef struct block {
     bool sliced;                      /* in the loop over the temporal axis */
     bool once;                        /* the left factor is the same in all slices */
     bool left_runs, right_runs;       /* in shared memory along k */
+    bool row_runs;                    /* the left factor along runs of a lane's rows */
     double trips;                     /* rounds, those of the temporal axis among them */
     int64_t k, depth;                 /* of one round: of a workgroup, of a lane */
     int64_t rows, columns;            /* registers */
@@ -441,8 +442,9 @@ static block block_of(const guess *g, const rank_fold *f) {
     b.rows = row_registers(g, f->result);
     b.columns = column_registers(g, f->result);
     b.once = s->temporal >= 0 && loops == 0 && !(b.left->axes & SMG_AXIS_BIT(s->temporal));
-    b.left_runs = b.k % GROUP == 0 && !s->direct;
-    b.right_runs = b.left_runs && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
+    b.row_runs = s->row_run > 1 && !b.left_held;
+    b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
+    b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
     b.left_rows = elements_over(g, b.left->axes & f->result);
     b.right_columns = elements_over(g, f->result & ~b.left->axes);
     return b;
@@ -601,7 +603,7 @@ static void spill(guess *g, const rank_value *v, int64_t across, const block *b,
 static double written_out(const guess *g, const block *b) {
     double sums = (double)b->rows * (double)b->columns, registers = (double)g->o->target->registers_lane + 1;
     if (!g->o->hides) return g->s->direct ? (double)b->depth : GROUP;
-    double most = 4 * sums >= registers ? registers : 2 * registers;
+    double most = (4 * sums >= registers ? 4 : 2) * registers;
     if (g->s->direct) most = fmin(most, floor(registers / 2 / (double)(b->rows + b->columns)) * sums);
     return fmax(GROUP, fmin((double)b->depth, GROUP * floor(most / (GROUP * sums))));
 }
@@ -618,7 +620,7 @@ static double factor_slots(guess *g, const block *b, double written) {
     double more = written <= GROUP ? cost->exposed : 0;
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
     g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN;
-    left *= b->left_runs ? (cost->group_read + more) / GROUP : cost->word_read + more;
+    left *= b->left_runs || b->row_runs ? (cost->group_read + more) / GROUP : cost->word_read + more;
     right *= grouped ? (cost->group_read + more) / GROUP : cost->word_read + more;
     return left + right;
 }
@@ -674,7 +676,7 @@ static void guess_product(guess *g, const rank_fold *f) {
         if (b.left_held)
             spill(g, b.left, b.left_rows, &b, true);
         else
-            stage(g, b.left, b.left_rows, &b, true, b.once);
+            stage(g, b.left, b.left_rows, &b, !b.row_runs, b.once);
         if (b.right_held)
             spill(g, b.right, b.right_columns, &b, false);
         else
