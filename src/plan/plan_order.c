@@ -1,8 +1,9 @@
 /* The linear order that segments are cut from: depth first from the outputs, the operand that hangs on the fewest
  * products first, so that a chain (scores, their softmax, what they weigh) is not interrupted by the side branches that
  * it reads, and a branch is finished before the next begins. A product pulls in its siblings (three projections of one
- * input) and, one chain after the other, the maps and reductions that can follow at once, so that they may share a
- * kernel. Any contiguous cut of a topological order is free of cycles. */
+ * input), each with the maps that take its place, so that it may share a kernel with these or with all of them; then,
+ * one chain after the other, the maps and reductions that can follow at once. Any contiguous cut of a topological order
+ * is free of cycles. */
 #include <stdlib.h>
 
 #include "plan/plan_internal.h"
@@ -88,7 +89,7 @@ static void push_readers(ordering *o, smg_node_id id) {
 /* Maps and reductions that everything is there for, behind the nodes placed from `at` on, a chain after the other.
  * They come so early to share a kernel with what they read. Behind a reduction the walk goes on by itself; of several
  * products each has its chain to the end, so that two do not alternate. */
-static void put_chains(ordering *o, int at) {
+static void put_chains(ordering *o, int at, bool several) {
     int end = o->p->count;
     for (int i = at; i < end; i++) {
         o->chained = 0;
@@ -97,24 +98,41 @@ static void put_chains(ordering *o, int at) {
             smg_node_id id = o->chain[--o->chained];
             if (!ready(o, id)) continue; /* placed since */
             put(o, id);
-            if (end - at > 1 || !is_class(o, id, SMG_CLASS_REDUCE)) push_readers(o, id);
+            if (several || !is_class(o, id, SMG_CLASS_REDUCE)) push_readers(o, id);
         }
     }
 }
 
-static void put_with_siblings(ordering *o, smg_node_id id) {
-    int at = o->p->count;
+/* With the maps that take its place: each is the only reader of the one before. */
+static void put_product(ordering *o, smg_node_id id) {
     put(o, id);
-    if (!is_class(o, id, SMG_CLASS_CONTRACT)) return;
+    while (o->first[id + 1] - o->first[id] == 1) {
+        smg_node_id reader = o->readers[o->first[id]];
+        if (!is_class(o, reader, SMG_CLASS_MAP) || o->p->inlined[reader]) return;
+        if (!reads_in_place(o, reader, id) || !ready(o, reader)) return;
+        put(o, reader);
+        id = reader;
+    }
+}
+
+static void put_with_siblings(ordering *o, smg_node_id id) {
+    int at = o->p->count, products = 1;
+    if (!is_class(o, id, SMG_CLASS_CONTRACT)) {
+        put(o, id);
+        return;
+    }
+    put_product(o, id);
     for (int k = 0; k < 2; k++) {
         smg_node_id source = source_of(o, id, k);
         for (int r = o->first[source]; r < o->first[source + 1]; r++) {
             smg_node_id other = o->readers[r];
             if (!is_class(o, other, SMG_CLASS_CONTRACT) || o->level[other] != o->level[id]) continue;
-            if (ready(o, other)) put(o, other);
+            if (!ready(o, other)) continue;
+            put_product(o, other);
+            products++;
         }
     }
-    put_chains(o, at);
+    put_chains(o, at, products > 1);
 }
 
 static bool comes_before(const ordering *o, smg_node_id a, smg_node_id b) {
