@@ -119,7 +119,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
     bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
-    bool singles = !runs || base.columns != 0 || !smg_target_switches_lanes(t);
+    bool singles = !runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t);
     /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
      * workgroups gains by it. */
     bool chain = e->roles.contractions > 1 && smg_target_switches_lanes(t);
@@ -198,10 +198,7 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
 static smg_status add_streamed(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
-    smg_axis_set sliced = sliced_axes(e, &base);
     bool alone = e->roles.contractions > 0 && base.temporal < 0 && base.columns == 0 && base.col_axis >= 0;
-    /* Two kernels that stream run at a time, two loops of one behind each other. */
-    if ((sliced & (sliced - 1)) != 0) return SMG_OK;
     if (!alone || !smg_target_switches_lanes(t) || !smg_target_hides_loads(t) || rows > FEW_ROWS) return SMG_OK;
     while (row_registers < rows) row_registers *= 2;
     base.direct = base.guarded = true;
@@ -330,7 +327,10 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
 
 static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
     int most = (int)(e->target->registers_lane + 1) / (smg_target_switches_lanes(e->target) ? 2 : 4);
-    for (shape.col_registers = w->held > 1 ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
+    if (w->held > 1) most /= 2; /* what follows reads all parts of an element at once */
+    /* Single columns of parts that are read as one group are turned on their way, word by word. */
+    bool narrow = w->held > 1 && w->rows <= FEW_ROWS;
+    for (shape.col_registers = narrow ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
         for (shape.row_registers = 1; shape.row_registers <= 16; shape.row_registers *= 2) {
             if (shape.row_registers * shape.col_registers * w->held > most || !suits(w, &shape)) continue;
             SMG_TRY(add_slices(e, base, w, shape));
