@@ -56,6 +56,7 @@ typedef struct smg_lane_grid {
     int row_axis;   /* distributed over row lanes; -1 */
     /* Over row lanes in what does not meet row_axis or those before it; -1 behind the last. May be NULL. */
     const int8_t *more_rows;
+    int col_axis; /* takes runs and column lanes before all others; -1: the last axis of a tile does */
     int subgroup;
     bool depth_near; /* depth lanes are neighbours: lane = (row * cols + column) * depth + depth lane */
     bool numbered;   /* lanes are known by their subgroup: a subgroup is one row lane */

@@ -189,9 +189,10 @@ static int list_of(distribution *d, int field, const int *axes, int count) {
     uint64_t set = 0;
     for (int i = 0; i < count; i++) {
         if (d->k->axes.items[axes[i]].tile == 1) continue;
-        wide[wide_count++] = axes[i];
         set |= UINT64_C(1) << axes[i];
+        if (axes[i] != d->grid->col_axis) wide[wide_count++] = axes[i];
     }
+    if (d->grid->col_axis >= 0 && (set >> d->grid->col_axis & 1)) wide[wide_count++] = d->grid->col_axis;
     for (int i = 0; i < d->list_count; i++) {
         if (d->lists[i].set != set || d->lists[i].field != field) continue;
         int same = 0;

@@ -61,21 +61,41 @@ static smg_status prepare_running(lowering *l, lnode *n) {
     return lower_emit_set(l, n->tile, n->update, "update: derived");
 }
 
+/* One over the axes that the node folds. */
+static smg_status emit_reduce(lowering *l, int node, smg_instr what) {
+    smg_instr *reduce = lower_emit(l, SMG_I_REDUCE);
+    if (reduce == NULL) return SMG_MEMORY;
+    reduce->dst = what.dst;
+    reduce->expr = what.expr;
+    reduce->combine = what.combine;
+    reduce->accumulate = what.accumulate;
+    reduce->apart = what.accumulate && l->node[node].apart;
+    reduce->note = what.note;
+    smg_axis_set axes = folded(&l->space->nodes.items[node]);
+    if (!lower_tile_axes(l, axes, SMG_TILE_AXES, reduce->axes, &reduce->axis_count)) return lower_refuse_axes(l);
+    return SMG_OK;
+}
+
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
     const smg_snode *n = &l->space->nodes.items[node];
     lnode *ln = &l->node[node];
     if (n->class_ == SMG_CLASS_CONTRACT) return lower_emit_product(l, node, accumulate);
     if (accumulate) SMG_TRY(prepare_running(l, ln));
-    smg_instr *reduce = lower_emit(l, SMG_I_REDUCE);
-    if (reduce == NULL) return SMG_MEMORY;
-    reduce->dst = ln->tile;
-    reduce->expr = ln->core;
-    reduce->combine = smg_op_combine(n->op);
-    reduce->accumulate = accumulate;
-    reduce->apart = accumulate && ln->apart;
-    if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, reduce->axes, &reduce->axis_count)) return lower_refuse_axes(l);
-    reduce->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
-    return reduce->note != NULL ? SMG_OK : SMG_MEMORY;
+    if (accumulate && ln->counted != SMG_EXPR_NONE)
+        SMG_TRY(emit_reduce(l, node,
+                            (smg_instr){.dst = ln->count,
+                                        .expr = ln->counted,
+                                        .combine = SMG_COMBINE_ADD,
+                                        .accumulate = true,
+                                        .note = "elements that the update moves"}));
+    const char *note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
+    if (note == NULL) return SMG_MEMORY;
+    return emit_reduce(l, node,
+                       (smg_instr){.dst = ln->tile,
+                                   .expr = ln->core,
+                                   .combine = smg_op_combine(n->op),
+                                   .accumulate = accumulate,
+                                   .note = note});
 }
 
 smg_status lower_emit_join(lowering *l, int node) {
@@ -95,6 +115,8 @@ smg_status lower_emit_init(lowering *l, int node) {
     const lnode *ln = &l->node[node];
     smg_combine combine = n->class_ == SMG_CLASS_REDUCE ? smg_op_combine(n->op) : SMG_COMBINE_ADD;
     smg_kind kind = l->k->tiles.items[ln->tile].kind;
+    if (ln->counted != SMG_EXPR_NONE)
+        SMG_TRY(lower_emit_set(l, ln->count, smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 0), "start"));
     return lower_emit_set(l, ln->tile, smg_expr_const(l->k->exprs, kind, start_value(ln, combine)), "start");
 }
 

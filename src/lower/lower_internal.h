@@ -22,6 +22,8 @@ typedef struct lnode {
     smg_expr core;   /* what is folded: summand, or left operand of a product */
     smg_expr right;  /* right operand of a product */
     smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
+    int count;       /* what the update counts: a tile; -1 */
+    smg_expr counted;
 } lnode;
 
 /* The second half of lowering: a program that gets the tile sizes, lanes and memory of one schedule. */

@@ -70,6 +70,7 @@ smg_status lower_layouts(lower_sized *l) {
                           .row_run = s->row_run,
                           .row_axis = s->row_axis,
                           .more_rows = s->more_rows,
+                          .col_axis = s->across ? s->col_axis : -1,
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
                           .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};

@@ -53,6 +53,11 @@ static void visit(sharing *s, smg_expr e, int at, smg_axis_set columns) {
     for (int k = 0; k < smg_prim_arity(n.prim); k++) visit(s, n.arg[k], at, columns);
 }
 
+static bool is_load(const lowering *l, smg_expr e) {
+    const smg_expr_node *n = smg_expr_get(l->k->exprs, e);
+    return n->prim == SMG_PRIM_LEAF && l->k->leaves.items[n->leaf].what == SMG_KLEAF_LOAD;
+}
+
 static smg_status count_uses(sharing *s) {
     lowering *l = s->l;
     size_t n = (size_t)smg_expr_count(l->k->exprs) + 1;
@@ -69,16 +74,11 @@ static smg_status count_uses(sharing *s) {
     }
     for (int i = s->stretch->from; i < s->stretch->to; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        if (!shares(in)) continue;
+        if (!shares(in) || (in->kind == SMG_I_SET && is_load(l, in->expr))) continue;
         memset(s->mark, 0, n * sizeof(bool));
         visit(s, in->expr, i, lower_columns(l, instr_axes(s, in)));
     }
     return SMG_OK;
-}
-
-static bool is_load(const lowering *l, smg_expr e) {
-    const smg_expr_node *n = smg_expr_get(l->k->exprs, e);
-    return n->prim == SMG_PRIM_LEAF && l->k->leaves.items[n->leaf].what == SMG_KLEAF_LOAD;
 }
 
 static void seek_load(void *user, int leaf) {
@@ -112,12 +112,17 @@ static void check_writes(void *user, int leaf) {
     }
 }
 
+/* What is folded is loaded by groups before; a fold takes one element after the other. */
+static bool groups(const sharing *s, smg_expr e) {
+    return s->l->s->groups && is_load(s->l, e) && s->l->k->code.items[s->first[e]].kind == SMG_I_REDUCE;
+}
+
 static bool usable(const sharing *s, smg_expr e) {
     const lowering *l = s->l;
     if (s->uses[e] == 0 || !worth(l, e)) return false;
     smg_axis_set columns = lower_columns(l, lower_expr_axes(l, e));
     bool row_only = columns == 0 && s->wide[e] && smg_expr_cost(l->k->exprs, e) >= SHARE_COST;
-    if (s->uses[e] < 2 && !row_only) return false;
+    if (s->uses[e] < 2 && !row_only && !groups(s, e)) return false;
     if (columns != 0 && columns != s->columns[e]) return false;
     writes w = {.l = l, .from = s->first[e], .to = s->last[e], .stable = true};
     lower_leaves(l, e, check_writes, &w);

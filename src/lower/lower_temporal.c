@@ -158,6 +158,28 @@ static void tell(lowering *l, int i, const char *what, smg_expr expr) {
     smg_text_add(l->why, "\n");
 }
 
+/* A place for the number of elements that an update of the node's sum moves. What products add up is not counted. */
+static smg_status make_count(lowering *l, int i, smg_combine combine, smg_expr *out_leaf) {
+    lnode *ln = &l->node[i];
+    *out_leaf = SMG_EXPR_NONE;
+    if (combine != SMG_COMBINE_ADD || l->space->nodes.items[i].class_ != SMG_CLASS_REDUCE) return SMG_OK;
+    const smg_tile *t = &l->k->tiles.items[ln->tile];
+    ln->count = lower_new_tile(l, "n", SMG_KIND_FLOAT, SMG_REGISTER, t->axis, t->axis_count, 0);
+    if (ln->count < 0) return SMG_MEMORY;
+    int leaf = lower_new_leaf(l, (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = SMG_KIND_FLOAT, .index = ln->count}, -1);
+    if (leaf >= 0) *out_leaf = smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, leaf);
+    return *out_leaf != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+}
+
+/* Where nothing is counted the place, the last one made, goes again. */
+static void drop_count(lowering *l, lnode *ln) {
+    if (ln->count < 0 || ln->counted != SMG_EXPR_NONE) return;
+    ln->count = -1;
+    l->k->tiles.count--;
+    l->k->leaves.count--;
+    l->leaf_node.count--;
+}
+
 /* Pass of a reduction over the temporal axis, and its update when it joins the pass of its source. */
 static smg_status place_running(lowering *l, int i, smg_combine combine) {
     lnode *ln = &l->node[i];
@@ -175,8 +197,12 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
     SMG_TRY(keep_old(l, ln->pass));
     SMG_TRY(make_roles(l, SMG_AXIS_BIT(l->s->temporal), ln->pass, &roles));
     ln->pass = LOWER_NEVER;
-    SMG_TRY(smg_slice_update(&roles, combine, ln->core, smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, ln->leaf),
-                             &ln->update, &why));
+    smg_update update = {.t = smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, ln->leaf)};
+    SMG_TRY(make_count(l, i, combine, &update.n));
+    SMG_TRY(smg_slice_update(&roles, combine, ln->core, &update, &why));
+    ln->update = update.value;
+    ln->counted = update.counted;
+    drop_count(l, ln);
     ln->pass = d.running_pass;
     if (ln->update == SMG_EXPR_NONE) {
         ln->pass = d.running_pass + 1;

@@ -37,15 +37,19 @@ static double tile_of(const walk *w, int axis) {
 
 const plan_runs plan_whole_runs = {PLAN_NEAR_RUN, PLAN_NEAR_RUN};
 
-/* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
+/* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. Where a core runs
+ * one subgroup after the other, what another one asks for comes late. */
 static plan_runs runs_of(const walk *w, const smg_access *a) {
     smg_size one = smg_size_const(w->k->sizes, 1);
-    if (a->axis_count == 0 || !smg_target_switches_lanes(w->t)) return plan_whole_runs;
+    bool switches = smg_target_switches_lanes(w->t);
+    if (a->axis_count == 0 || (w->layout == NULL && !switches)) return plan_whole_runs;
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
-        double tile = tile_of(w, a->axis[i]), walked = a->axis[i] == w->last ? tile : 1;
-        double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, a->axis[i]) : walked;
-        return (plan_runs){PLAN_WORD * fmin(lanes, tile), PLAN_WORD * tile};
+        int axis = a->axis[i];
+        double tile = tile_of(w, axis), walked = axis == w->last ? tile : 1;
+        double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
+        double group = switches ? tile : fmin(tile, lanes * (double)smg_layout_registers_along(w->layout, axis));
+        return (plan_runs){PLAN_WORD * fmin(lanes, tile), PLAN_WORD * group};
     }
     return (plan_runs){PLAN_WORD, PLAN_WORD};
 }

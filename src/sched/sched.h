@@ -40,6 +40,8 @@ typedef struct smg_schedule {
     int ahead;       /* slices that are fetched before they are needed: 0 or 1 */
     bool guarded;    /* direct: what is behind the ends is checked for, so that tiles need not come out even */
     bool direct;     /* products read both operands where they lie in memory, without shared memory */
+    bool across;     /* what is reduced lies apart, and col_axis side by side: that takes runs and column lanes first */
+    bool groups;     /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
     bool reuse;      /* shared tiles that are never needed together lie on the same memory */
 } smg_schedule;
 

@@ -13,12 +13,14 @@ typedef struct enumerator {
     smg_axis_set anew;
     smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
     int products;
+    int run_axis;  /* along which what is reduced lies side by side; -1 */
+    bool by_fours; /* in whole runs of four: one load each */
 } enumerator;
 
 typedef struct lane_shape {
     int rows, cols; /* lanes */
     int row_registers, col_registers;
-    int inner; /* contraction slice */
+    int inner; /* slice of a contraction, or of what one lane reduces across columns */
     int depth; /* lanes that share out the contraction */
 } lane_shape;
 
@@ -29,7 +31,7 @@ static const lane_shape direct_shapes[] = {
 };
 static const lane_shape row_shapes[] = {
     {1, 512, 1, 8, 1, 1}, {1, 256, 1, 8, 1, 1}, {1, 128, 1, 8, 1, 1}, {1, 64, 1, 8, 1, 1}, {4, 64, 1, 8, 1, 1},
-    {4, 32, 1, 8, 1, 1},  {8, 16, 1, 8, 1, 1},  {16, 8, 1, 8, 1, 1},  {64, 4, 1, 8, 1, 1},
+    {4, 32, 1, 8, 1, 1},  {8, 32, 1, 8, 1, 1},  {8, 16, 1, 8, 1, 1},  {16, 8, 1, 8, 1, 1}, {64, 4, 1, 8, 1, 1},
 };
 static const lane_shape map_shapes[] = {
     {1, 256, 1, 4, 1, 1}, {4, 64, 4, 1, 1, 1}, {8, 32, 4, 1, 1, 1}, {16, 8, 4, 1, 1, 1}};
@@ -72,7 +74,7 @@ static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
         s->tile[a] = 1;
-        if (a == s->row_axis && (s->grid & bit))
+        if (a == s->row_axis && ((s->grid & bit) || a == s->temporal))
             s->tile[a] = (int64_t)shape->rows * shape->row_registers;
         else if (a == s->col_axis)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
@@ -102,6 +104,27 @@ static bool rows_by_fours(const enumerator *e, const lane_shape *shape, const sm
     return staged && cores && s->vec == 4 && shape->row_registers >= LEAST_ROWS;
 }
 
+#define STREAM_VEC 4   /* elements that one load takes */
+#define MOST_OF_ROW 16 /* elements of a row that a lane holds, while more lanes could share them out */
+#define MOST_LANES 512
+
+/* A row that is held keeps registers from other workgroups, which would have loads under way meanwhile (measured on one
+ * GPU: rows of 4096 over 64, 128 and 256 lanes take 138, 135 and 133 us, the speed of memory being 134). */
+static bool holds_too_much(const enumerator *e, const smg_schedule *s) {
+    int64_t held = 1, most = MOST_LANES;
+    if (most > e->target->max_invocations) most = e->target->max_invocations;
+    if (most > e->target->max_size_x) most = e->target->max_size_x;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->columns & SMG_AXIS_BIT(a)) held *= s->tile[a];
+    return s->temporal < 0 && 2 * s->lane_cols <= most && held > MOST_OF_ROW * (int64_t)s->lane_cols;
+}
+
+/* Are rows made of runs of four for every lane? Else some would have one, and others none. */
+static bool loads_fours(const enumerator *e, const smg_schedule *s) {
+    if (!e->by_fours || !(s->columns & SMG_AXIS_BIT(e->run_axis))) return false;
+    return s->temporal >= 0 || s->tile[e->run_axis] % (STREAM_VEC * (int64_t)s->lane_cols) == 0;
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -118,8 +141,12 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     set_tiles(e, shape, whole, &base);
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
-    bool runs = e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct;
-    bool singles = !runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t);
+    bool reduces = e->roles.contractions == 0 && e->roles.reductions > 0 && smg_target_switches_lanes(t);
+    if (reduces && holds_too_much(e, &base)) return SMG_OK;
+    base.groups = reduces && loads_fours(e, &base);
+    bool runs = base.groups || (e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct);
+    bool singles =
+        !base.groups && (!runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t));
     /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
      * workgroups gains by it. */
     bool chain = e->roles.contractions > 1 && smg_target_switches_lanes(t);
@@ -166,7 +193,6 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
  * lie, and many lanes share out the contraction, so that loads are under way everywhere. Neighbouring lanes have
  * neighbouring columns, in runs, or neighbouring elements of the contraction, whichever are neighbours in memory. */
 #define FEW_ROWS 16
-#define STREAM_VEC 4
 #define STREAM_AHEAD 16  /* k of a lane that one slice has */
 #define STREAM_NARROW 32 /* columns of the narrowest block by runs */
 
@@ -360,7 +386,64 @@ static smg_status add_products_of(enumerator *e, const smg_schedule *base) {
     return SMG_OK;
 }
 
+/* ---- reductions across columns -------------------------------------------------------------------- */
+
+/* What is reduced lies far apart in memory, and an axis that stays side by side: lanes take neighbours of that one, in
+ * runs where the core has registers for many loads, and read whole sectors. */
+#define ACROSS_LEAST 8  /* columns of a block: one sector */
+#define ACROSS_MOST 128 /* more leave few blocks */
+#define ACROSS_AHEAD 8  /* elements of one column that a lane loads together */
+#define ACROSS_SPREAD 4 /* vector registers side by side, where lanes are the elements of one */
+
+static smg_status push_across(enumerator *e, const lane_shape *shape, smg_schedule s) {
+    int64_t lanes = (int64_t)shape->rows * shape->cols, cols = (int64_t)shape->cols * shape->col_registers;
+    if (lanes > e->target->max_invocations || lanes > e->target->max_size_x) return SMG_OK;
+    if (cols > ACROSS_LEAST && cols >= 2 * e->nominal[s.col_axis]) return SMG_OK;
+    if (shape->rows > 1 && (s.row_axis < 0 || shape->rows >= 2 * e->nominal[s.row_axis])) return SMG_OK;
+    s.lane_rows = shape->rows;
+    s.lane_cols = shape->cols;
+    s.lane_depth = 1;
+    s.subgroup = lanes % subgroup_of(e->target) == 0 ? subgroup_of(e->target) : 1;
+    set_tiles(e, shape, false, &s);
+    if (!has_room(e, &s)) return SMG_OK;
+    smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = s;
+    return SMG_OK;
+}
+
+/* Row lanes share out what is reduced, or have rows of their own. */
+static smg_status add_across_rows(enumerator *e, smg_schedule base, int vec, int registers) {
+    int row = base.row_axis, least = (int)e->target->subgroup_size;
+    bool switches = smg_target_switches_lanes(e->target);
+    base.vec = vec;
+    base.groups = vec > 1;
+    for (int cols = 2; cols * registers <= ACROSS_MOST; cols *= 2) {
+        if (cols * registers < ACROSS_LEAST || (!switches && cols != least)) continue;
+        for (int lanes = switches ? 4 * least : least; lanes <= (switches ? 1024 : 4 * least); lanes *= 2) {
+            lane_shape shape = {lanes / cols, cols, 1, registers, ACROSS_AHEAD, 1};
+            if (shape.rows < 1) continue;
+            if (row >= 0) SMG_TRY(push_across(e, &shape, base));
+            shape.row_registers = ACROSS_AHEAD;
+            base.row_axis = base.temporal >= 0 ? base.temporal : smg_sched_largest(base.columns, e->nominal);
+            SMG_TRY(push_across(e, &shape, base));
+            base.row_axis = row;
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status add_across(enumerator *e, const smg_schedule *base) {
+    if (!smg_target_switches_lanes(e->target)) {
+        SMG_TRY(add_across_rows(e, *base, 1, 1));
+        return add_across_rows(e, *base, 1, ACROSS_SPREAD);
+    }
+    int run = e->by_fours ? STREAM_VEC : 1;
+    return add_across_rows(e, *base, run, run);
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
+    if (base->across) return add_across(e, base);
     SMG_TRY(add_direct(e, *base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {
@@ -373,6 +456,9 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
         lane_shape shape = shapes[i];
         if (base->row_axis < 0) shape.rows = shape.row_registers = 1;
         SMG_TRY(add(e, &shape, false, *base));
+        /* A slice is loaded as a whole before it is folded: what is under way in between. */
+        shape.col_registers *= 2;
+        if (base->temporal >= 0 && smg_target_switches_lanes(e->target)) SMG_TRY(add(e, &shape, false, *base));
     }
     return SMG_OK;
 }
@@ -407,6 +493,7 @@ static smg_status add_grid(enumerator *e, int row, int col) {
     base.inner = e->roles.inner;
     base.columns = e->roles.columns;
     base.held = e->roles.held;
+    base.across = col >= 0 && e->roles.contractions == 0 && e->roles.reductions > 0;
     return add_temporal(e, base);
 }
 
@@ -451,7 +538,12 @@ static smg_status add_products(enumerator *e) {
 
 static smg_status add_rows(enumerator *e) {
     int row = smg_sched_largest(e->roles.spatial, e->nominal);
-    return add_grid(e, row, -1);
+    int run = e->run_axis = smg_sched_run_axis(e->space, &e->roles, e->nominal);
+    int64_t extent;
+    e->by_fours = run >= 0 && constant(e, run, &extent) && extent % STREAM_VEC == 0;
+    SMG_TRY(add_grid(e, row, -1));
+    if (run < 0 || !(e->roles.spatial & SMG_AXIS_BIT(run))) return SMG_OK;
+    return add_grid(e, smg_sched_largest(e->roles.spatial & ~SMG_AXIS_BIT(run), e->nominal), run);
 }
 
 static smg_status add_maps(enumerator *e) {

@@ -24,6 +24,8 @@ bool smg_sched_sides(smg_schedule *schedule);
 bool smg_sched_one_by_one(const smg_schedule *schedule);
 /* The axis of `among` along which the last result that is stored lies next to each other in memory. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among);
+/* The axis along which the largest tensor that something here reduces lies next to each other in memory. */
+int smg_sched_run_axis(const smg_space *space, const smg_roles *roles, const int64_t *nominal);
 /* By nominal extents; ties go to the lower number. */
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal);
 

@@ -4,7 +4,9 @@
 void smg_sched_print(const smg_schedule *s, smg_text *text) {
     for (int a = 0; a < s->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
-        const char *role = a == s->row_axis   ? (s->grid & bit ? "spatial, rows" : "whole, rows")
+        const char *role = a == s->row_axis   ? (s->grid & bit      ? "spatial, rows"
+                                                 : a == s->temporal ? "temporal, rows"
+                                                                    : "whole, rows")
                            : a == s->col_axis ? "spatial, columns"
                            : a == s->temporal ? "temporal"
                            : s->grid & bit    ? "spatial"
@@ -25,6 +27,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->lane_depth > 1) smg_text_addf(text, ", contraction over %d", s->lane_depth);
     if (s->ahead > 0) smg_text_add(text, ", slices fetched ahead");
     if (s->direct) smg_text_add(text, ", operands read where they lie");
+    if (s->groups) smg_text_add(text, ", loads by groups");
     if (s->reuse) smg_text_add(text, ", shared memory reused");
     smg_text_addf(text, ", subgroup %d\n", s->subgroup);
 }

@@ -105,6 +105,33 @@ int smg_sched_unit_axis(const smg_space *space, smg_axis_set among) {
     return -1;
 }
 
+static bool stored(const smg_space *space, int view) {
+    for (int i = 0; i < space->nodes.count; i++)
+        if (space->nodes.items[i].store == view) return true;
+    return false;
+}
+
+int smg_sched_run_axis(const smg_space *space, const smg_roles *roles, const int64_t *nominal) {
+    smg_size one = smg_size_const(space->graph->sizes, 1);
+    double largest = 0;
+    int best = -1;
+    for (int v = 0; v < space->views.count; v++) {
+        const smg_sview *view = &space->views.items[v];
+        double elements = 1;
+        bool reduced = false;
+        int unit = -1;
+        for (int i = 0; i < view->axis_count; i++) {
+            elements *= (double)nominal[view->axis[i]];
+            reduced = reduced || (roles->columns & SMG_AXIS_BIT(view->axis[i]));
+            if (view->stride[i] == one) unit = view->axis[i];
+        }
+        if (view->source < 0 || !reduced || elements <= largest || stored(space, v)) continue;
+        largest = elements;
+        best = unit;
+    }
+    return best;
+}
+
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal) {
     int best = -1;
     for (int a = 0; a < SMG_SPACE_AXES && among >> a != 0; a++) {

@@ -54,10 +54,16 @@ smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postp
 /* Facts about values: proved to be >= 0 (or NaN) whatever the leaves hold. */
 bool smg_slice_nonnegative(const smg_exprs *pool, smg_expr expr);
 
-/* Update function of t = combine over the cut axis of expr(c, r), when r moves from its old to its new value:
- * out_update is an expression over leaf `t`, old and new aggregates; SMG_EXPR_NONE when none exists, with the reason in
- * out_why (static text). sum: t * H(r')/H(r); max and min: t + (H(r') - H(r)). */
-smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
-                            smg_expr *out_update, const char **out_why);
+/* Update function of t = combine over the cut axis of expr(c, r), when r moves from its old to its new value. sum:
+ * t * H(r')/H(r), or t + n * (H(r') - H(r)) where n counts the elements that H(r) is added to; max and min:
+ * t + (H(r') - H(r)). */
+typedef struct smg_update {
+    smg_expr t, n;  /* asked for: leaves of the running value and of the count; n is SMG_EXPR_NONE where none is kept */
+    smg_expr value; /* over t, n, old and new aggregates; SMG_EXPR_NONE when there is none */
+    smg_expr counted; /* n is the running sum of this, up to the slice before; SMG_EXPR_NONE when the value has no n */
+} smg_update;
+/* Fills value and counted; out_why: the reason why there is no value (static text). */
+smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_update *update,
+                            const char **out_why);
 
 #endif

@@ -232,28 +232,94 @@ smg_status smg_slice_postpone(const smg_slice_roles *r, smg_expr expr, smg_postp
     return SMG_OK;
 }
 
-smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t,
-                            smg_expr *out_update, const char **out_why) {
+/* ---- what a sum gains ------------------------------------------------------------------------------ */
+
+/* Each element that `where` holds for (SMG_EXPR_NONE: each) becomes larger by the same `by`. */
+typedef struct gain {
+    smg_expr by, where;
+} gain;
+
+/* Finite, and no larger than the aggregates: what is added for a while leaves a sum as exact as it was. A quotient or
+ * a logarithm may be infinite on the way to its last value. */
+static bool stays_near(const smg_slice_roles *r, smg_expr e) {
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    if (!smg_slice_aggregates(r, e) || n.prim == SMG_PRIM_LEAF) return true;
+    if (n.prim == SMG_PRIM_NEG) return stays_near(r, n.arg[0]);
+    bool sum = n.prim == SMG_PRIM_ADD || n.prim == SMG_PRIM_SUB, product = n.prim == SMG_PRIM_MUL;
+    if (!sum && !product && n.prim != SMG_PRIM_DIV) return false;
+    bool first = smg_slice_aggregates(r, n.arg[0]), second = smg_slice_aggregates(r, n.arg[1]);
+    if (!sum && second && (first || !product)) return false;
+    return stays_near(r, n.arg[0]) && stays_near(r, n.arg[1]);
+}
+
+static bool find_gain(const smg_slice_roles *r, smg_expr e, gain *out);
+
+/* `select(p, a, 0)`, where p does not move with r. */
+static bool masked_gain(const smg_slice_roles *r, const smg_expr_node *n, gain *out) {
+    bool zero_first = is_const(r, n->arg[1], 0.0);
+    if (smg_slice_aggregates(r, n->arg[0]) || (!zero_first && !is_const(r, n->arg[2], 0.0))) return false;
+    if (!find_gain(r, n->arg[zero_first ? 2 : 1], out)) return false;
+    out->where = both(r, zero_first ? make1(r, SMG_PRIM_NOT, n->arg[0]) : n->arg[0], out->where);
+    return true;
+}
+
+/* The same beside an operand that does not move: `fixed` is its number. */
+static bool gain_beside(const smg_slice_roles *r, const smg_expr_node *n, int fixed, gain *out) {
+    bool scales = n->prim == SMG_PRIM_MUL || (n->prim == SMG_PRIM_DIV && fixed == 1);
+    if (smg_slice_aggregates(r, n->arg[fixed]) || (scales && smg_slice_varies(r, n->arg[fixed]))) return false;
+    if (!scales && n->prim != SMG_PRIM_ADD && n->prim != SMG_PRIM_SUB) return false;
+    if (!find_gain(r, n->arg[1 - fixed], out)) return false;
+    if (scales) out->by = make2(r, n->prim, out->by, n->arg[fixed]);
+    if (n->prim == SMG_PRIM_SUB && fixed == 0) out->by = make1(r, SMG_PRIM_NEG, out->by);
+    return true;
+}
+
+static bool find_gain(const smg_slice_roles *r, smg_expr e, gain *out) {
+    smg_expr_node n = *smg_expr_get(r->pool, e);
+    *out = (gain){.by = difference(r, e), .where = SMG_EXPR_NONE};
+    if (out->by != SMG_EXPR_NONE) return stays_near(r, out->by);
+    if (n.prim == SMG_PRIM_SELECT) return masked_gain(r, &n, out);
+    if (n.prim == SMG_PRIM_NEG && find_gain(r, n.arg[0], out)) {
+        out->by = make1(r, SMG_PRIM_NEG, out->by);
+        return true;
+    }
+    return smg_prim_arity(n.prim) == 2 && (gain_beside(r, &n, 1, out) || gain_beside(r, &n, 0, out));
+}
+
+/* t + n * by. What counts nothing yet has no old aggregates either: they may be as large as numbers get. */
+static void add_gain(const smg_slice_roles *r, smg_expr expr, smg_update *update) {
+    gain g;
+    if (update->n == SMG_EXPR_NONE || !find_gain(r, expr, &g)) return;
+    smg_expr moved = make2(r, SMG_PRIM_ADD, update->t, make2(r, SMG_PRIM_MUL, update->n, g.by));
+    smg_expr any = make2(r, SMG_PRIM_LT, zero(r), update->n);
+    update->value = smg_expr_make(r->pool, SMG_PRIM_SELECT, any, moved, update->t);
+    update->counted = one(r);
+    if (g.where != SMG_EXPR_NONE) update->counted = smg_expr_make(r->pool, SMG_PRIM_SELECT, g.where, one(r), zero(r));
+}
+
+smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_update *update,
+                            const char **out_why) {
     *out_why = "";
-    *out_update = SMG_EXPR_NONE;
+    update->value = update->counted = SMG_EXPR_NONE;
     if (smg_expr_get(r->pool, expr)->kind != SMG_KIND_FLOAT) {
         *out_why = "updates are derived for floats only";
         return SMG_OK;
     }
     if (combine == SMG_COMBINE_ADD) {
-        *out_update = make2(r, SMG_PRIM_MUL, t, ratio(r, expr));
-        *out_why = "the summand is not a product of a part that varies and a part of the aggregate";
+        update->value = make2(r, SMG_PRIM_MUL, update->t, ratio(r, expr));
+        if (update->value == SMG_EXPR_NONE) add_gain(r, expr, update);
+        *out_why = "the summand is neither a product nor a sum of a part that varies and a part of the aggregate";
     } else if (combine == SMG_COMBINE_MAX || combine == SMG_COMBINE_MIN) {
-        *out_update = make2(r, SMG_PRIM_ADD, t, difference(r, expr));
+        update->value = make2(r, SMG_PRIM_ADD, update->t, difference(r, expr));
         *out_why = "the operand is not a sum of a part that varies and a part of the aggregate";
     } else {
         *out_why = "no update is known for a product over the axis";
     }
-    if (*out_update == SMG_EXPR_NONE) return SMG_OK;
+    if (update->value == SMG_EXPR_NONE) return SMG_OK;
     const char *wrong;
-    SMG_TRY(slice_gate(r, combine, expr, t, *out_update, &wrong));
+    SMG_TRY(slice_gate(r, combine, expr, update, &wrong));
     if (wrong == NULL) return SMG_OK;
-    *out_update = SMG_EXPR_NONE;
+    update->value = update->counted = SMG_EXPR_NONE;
     *out_why = wrong;
     return SMG_OK;
 }

@@ -79,7 +79,8 @@ static double evaluate(gate *g, smg_expr e) {
 typedef struct question {
     const smg_slice_roles *roles;
     smg_combine combine;
-    smg_expr now, before, t, update; /* the operand at the new and the old aggregates */
+    smg_expr now, before; /* the operand at the new and the old aggregates */
+    const smg_update *update;
     int leaf_count;
 } question;
 
@@ -87,7 +88,7 @@ typedef enum verdict { SAYS_NOTHING, AGREES, DIFFERS } verdict;
 
 static verdict try_once(gate *g, const question *q) {
     const smg_slice_roles *r = q->roles;
-    double old = smg_combine_identity(q->combine), now = old, size = 0.0;
+    double old = smg_combine_identity(q->combine), now = old, size = 0.0, count = 0.0;
     smg_prim fold = smg_combine_prim(q->combine);
     g->lost = false;
     for (int i = 0; i < q->leaf_count; i++) g->leaf[i] = draw(g);
@@ -98,17 +99,21 @@ static verdict try_once(gate *g, const question *q) {
         double then = evaluate(g, q->before), value = evaluate(g, q->now);
         old = smg_prim_eval(fold, SMG_KIND_FLOAT, old, then, 0);
         now = smg_prim_eval(fold, SMG_KIND_FLOAT, now, value, 0);
+        if (q->update->counted != SMG_EXPR_NONE) count += evaluate(g, q->update->counted);
         size += fabs(value);
         if (q->combine != SMG_COMBINE_ADD) size += fabs(then);
     }
     if (g->lost || !isfinite(old) || !isfinite(now)) return SAYS_NOTHING;
-    g->leaf[smg_expr_get(g->pool, q->t)->leaf] = old;
-    double corrected = evaluate(g, q->update);
+    g->leaf[smg_expr_get(g->pool, q->update->t)->leaf] = old;
+    if (q->update->n != SMG_EXPR_NONE) g->leaf[smg_expr_get(g->pool, q->update->n)->leaf] = count;
+    double corrected = evaluate(g, q->update->value);
     return fabs(corrected - now) <= 1e-9 * size ? AGREES : DIFFERS; /* a corrected NaN differs */
 }
 
-static int largest_leaf(const smg_slice_roles *r, smg_expr t) {
-    int largest = r->count - 1, leaf = smg_expr_get(r->pool, t)->leaf;
+static int largest_leaf(const smg_slice_roles *r, const smg_update *update) {
+    int largest = r->count - 1, leaf = smg_expr_get(r->pool, update->t)->leaf;
+    if (leaf > largest) largest = leaf;
+    if (update->n != SMG_EXPR_NONE) leaf = smg_expr_get(r->pool, update->n)->leaf;
     if (leaf > largest) largest = leaf;
     for (int i = 0; i < r->count; i++) {
         if (r->old[i] == SMG_EXPR_NONE) continue;
@@ -132,11 +137,11 @@ static const char *ask(gate *g, const question *q) {
                                   : "too few of the values drawn give numbers to compare the derived update with";
 }
 
-smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
+smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, const smg_update *update,
                       const char **out_why) {
     smg_context *ctx = smg_exprs_context(r->pool);
-    question q = {.roles = r, .combine = combine, .now = expr, .t = t, .update = update};
-    q.leaf_count = largest_leaf(r, t) + 1;
+    question q = {.roles = r, .combine = combine, .now = expr, .update = update};
+    q.leaf_count = largest_leaf(r, update) + 1;
     q.before = smg_expr_substitute(r->pool, expr, r->old, r->count);
     if (q.before == SMG_EXPR_NONE) return SMG_MEMORY;
     gate g = {.pool = r->pool, .state = SMG_HASH_SEED, .leaf = smg_alloc(ctx, (size_t)q.leaf_count, sizeof(double))};

@@ -4,9 +4,9 @@
 
 #include "slice/slice.h"
 
-/* Is `update` of t = combine over c of expr(c, r) what recomputation gives? NULL when it is, else the reason why it
+/* Is the update of t = combine over c of expr(c, r) what recomputation gives? NULL when it is, else the reason why it
  * must not be used (static text). Only MEMORY is a failure. */
-smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_expr t, smg_expr update,
+smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, const smg_update *update,
                       const char **out_why);
 
 #endif

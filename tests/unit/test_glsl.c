@@ -50,6 +50,7 @@ static smg_kernel *kernel_new(smg_arena *arena, const char *name) {
 /* Layouts by rows and columns, for a kernel that is complete. */
 static smg_kernel *dealt(smg_kernel *k, lanes l, int depth, int row_axis, int row_run, bool numbered) {
     smg_lane_grid grid = {.rows = l.rows,
+                          .col_axis = -1,
                           .cols = l.cols,
                           .depth = depth,
                           .vec = l.vec,

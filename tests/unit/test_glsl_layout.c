@@ -142,8 +142,13 @@ static void deal(fixture *f, shape s, bool product, bool reduces) {
         reduce->axis_count = 1;
         reduce->axes[0] = COLUMN;
     }
-    smg_lane_grid grid = {
-        .rows = s.rows, .cols = s.cols, .depth = s.depth, .vec = 1, .row_axis = ROW, .subgroup = s.subgroup};
+    smg_lane_grid grid = {.rows = s.rows,
+                          .cols = s.cols,
+                          .depth = s.depth,
+                          .vec = 1,
+                          .row_axis = ROW,
+                          .col_axis = -1,
+                          .subgroup = s.subgroup};
     assert_int_equal(smg_kernel_distribute(f->k, &grid), SMG_OK);
     glsl_lanes(&f->w);
     assert_int_equal(f->w.status, SMG_OK);

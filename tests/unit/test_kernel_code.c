@@ -111,7 +111,8 @@ static void test_product_budget(void **state) {
     assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 4); /* its sums are many already */
     assert_int_equal(first(f.k, SMG_I_LOOP)->unroll, -1);
     f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
-    smg_lane_grid grid = {.rows = 4, .cols = 8, .depth = 1, .vec = 1, .row_axis = 0, .subgroup = 8, .numbered = true};
+    smg_lane_grid grid = {
+        .rows = 4, .cols = 8, .depth = 1, .vec = 1, .row_axis = 0, .col_axis = -1, .subgroup = 8, .numbered = true};
     assert_int_equal(smg_kernel_distribute(f.k, &grid), SMG_OK);
     int last = 16; /* fewer sums: all of k; then less of it, and never nothing */
     for (int64_t budget = 2000; budget > 0; budget -= 50) {

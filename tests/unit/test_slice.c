@@ -11,7 +11,7 @@
 
 #include "slice/slice_internal.h"
 
-enum { C, R, FIXED, MASK, T, OLD, LEAVES };
+enum { C, R, FIXED, MASK, T, OLD, COUNT, LEAVES };
 
 typedef struct fixture {
     smg_context *ctx;
@@ -55,10 +55,27 @@ static smg_expr parse(fixture *f, const char *prefix) {
     return e;
 }
 
+enum { NONE = SMG_EXPR_NONE };
+
+static smg_expr make(fixture *f, smg_prim prim, smg_expr x, smg_expr y, smg_expr z) {
+    smg_expr e = smg_expr_make(f->pool, prim, x, y, z);
+    assert_int_not_equal(e, SMG_EXPR_NONE);
+    return e;
+}
+
 static smg_expr update(fixture *f, smg_combine combine, smg_expr e, const char **why) {
-    smg_expr result;
-    assert_int_equal(smg_slice_update(&f->roles, combine, e, f->leaf[T], &result, why), SMG_OK);
-    return result;
+    smg_update u = {.t = f->leaf[T], .n = SMG_EXPR_NONE};
+    assert_int_equal(smg_slice_update(&f->roles, combine, e, &u, why), SMG_OK);
+    assert_int_equal(u.counted, SMG_EXPR_NONE);
+    return u.value;
+}
+
+/* The same where elements may be counted. */
+static smg_update counted(fixture *f, smg_expr e) {
+    smg_update u = {.t = f->leaf[T], .n = f->leaf[COUNT]};
+    const char *why;
+    assert_int_equal(smg_slice_update(&f->roles, SMG_COMBINE_ADD, e, &u, &why), SMG_OK);
+    return u;
 }
 
 static double at(fixture *f, smg_expr e, double r, double old, double t) {
@@ -102,6 +119,54 @@ static void masks_stand_still(void **state) {
     assert_true(fabs(at(f, u, 2, 1, 5) - 5 * exp(-1)) < 1e-12);
     smg_expr other = smg_expr_make(f->pool, SMG_PRIM_SELECT, f->leaf[MASK], e, f->leaf[FIXED]);
     assert_int_equal(update(f, SMG_COMBINE_ADD, other, &why), SMG_EXPR_NONE);
+}
+
+static double moved(fixture *f, const smg_update *u, double r, double old, double t, double count) {
+    double leaves[LEAVES] = {[R] = r, [OLD] = old, [T] = t, [COUNT] = count, [FIXED] = 3};
+    return smg_expr_eval(f->pool, u->value, leaves);
+}
+
+static double count_of(fixture *f, const smg_update *u, bool mask) {
+    double leaves[LEAVES] = {[MASK] = mask};
+    return smg_expr_eval(f->pool, u->counted, leaves);
+}
+
+static void sums_gain_by_what_they_count(void **state) {
+    fixture *f = *state;
+    smg_expr zero = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0), difference = parse(f, "(sub a b)");
+    smg_update u = counted(f, difference);
+    assert_true(moved(f, &u, 5, 3, 10, 4) == 2 && count_of(f, &u, false) == 1);
+    assert_true(moved(f, &u, 5, -(double)FLT_MAX, 0, 0) == 0); /* the first slice */
+    assert_true(moved(f, &u, -1e38, -(double)FLT_MAX, 0, 0) == 0);
+    assert_true(isinf(moved(f, &u, 5, 3, -(double)INFINITY, 4)));
+    u = counted(f, make(f, SMG_PRIM_SELECT, f->leaf[MASK], difference, zero));
+    assert_true(moved(f, &u, 5, 3, 10, 4) == 2 && count_of(f, &u, false) == 0 && count_of(f, &u, true) == 1);
+    u = counted(f, make(f, SMG_PRIM_SELECT, f->leaf[MASK], zero, difference));
+    assert_true(moved(f, &u, 5, 3, 10, 4) == 2 && count_of(f, &u, false) == 1 && count_of(f, &u, true) == 0);
+    smg_expr masked = make(f, SMG_PRIM_SELECT, f->leaf[MASK], difference, zero);
+    u = counted(f, make(f, SMG_PRIM_MUL, make(f, SMG_PRIM_NEG, masked, NONE, NONE), f->leaf[FIXED], NONE));
+    assert_true(moved(f, &u, 5, 3, 10, 4) == 34 && count_of(f, &u, true) == 1);
+    u = counted(f, make(f, SMG_PRIM_SUB, f->leaf[C], masked, NONE));
+    assert_true(moved(f, &u, 5, 3, 10, 4) == 18 && count_of(f, &u, false) == 0);
+    u = counted(f, parse(f, "(exp (sub a b))")); /* needs no count */
+    assert_true(u.value != SMG_EXPR_NONE && u.counted == SMG_EXPR_NONE);
+}
+
+/* What may be far from its last value on the way would drown the sum. */
+static void sums_gain_nothing_that_strays(void **state) {
+    static const char *const expression[] = {"(sub a (log b))",  "(add a (div 1 b))", "(sub a (exp b))",
+                                             "(mul a b)",        "(max (sub a b) 0)", "(mul (sub a b) (sub a b))",
+                                             "(mul a (sub a b))"};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(expression); i++) {
+        smg_update u = counted(f, parse(f, expression[i]));
+        if (u.value != SMG_EXPR_NONE) fail_msg("%s has an update", expression[i]);
+    }
+    /* a mask that moves with r, and one that leaves something else */
+    smg_expr difference = parse(f, "(sub a b)"), zero = smg_expr_const(f->pool, SMG_KIND_FLOAT, 0);
+    smg_expr below = make(f, SMG_PRIM_LT, f->leaf[C], f->leaf[R], NONE);
+    assert_int_equal(counted(f, make(f, SMG_PRIM_SELECT, below, difference, zero)).value, SMG_EXPR_NONE);
+    assert_int_equal(counted(f, make(f, SMG_PRIM_SELECT, f->leaf[MASK], difference, f->leaf[C])).value, SMG_EXPR_NONE);
 }
 
 static void refused_with_a_reason(void **state) {
@@ -172,12 +237,6 @@ static void nan_guards_leave_sums(void **state) {
     f->roles.sum_of = NULL;
 }
 
-static smg_expr make(fixture *f, smg_prim prim, smg_expr x, smg_expr y, smg_expr z) {
-    smg_expr e = smg_expr_make(f->pool, prim, x, y, z);
-    assert_int_not_equal(e, SMG_EXPR_NONE);
-    return e;
-}
-
 static smg_postponed postponed(fixture *f, smg_expr e) {
     smg_postponed p;
     assert_int_equal(smg_slice_postpone(&f->roles, e, &p), SMG_OK);
@@ -241,7 +300,8 @@ static const char *gate(fixture *f, smg_combine combine, smg_expr e, const char 
     smg_expr u = smg_expr_parse(f->pool, with, operand);
     const char *why = NULL;
     assert_int_not_equal(u, SMG_EXPR_NONE);
-    assert_int_equal(slice_gate(&f->roles, combine, e, f->leaf[T], u, &why), SMG_OK);
+    smg_update update = {.t = f->leaf[T], .n = SMG_EXPR_NONE, .value = u, .counted = SMG_EXPR_NONE};
+    assert_int_equal(slice_gate(&f->roles, combine, e, &update, &why), SMG_OK);
     return why;
 }
 
@@ -323,6 +383,8 @@ int main(void) {
         cmocka_unit_test(exponentials_are_corrected_without_quotients),
         cmocka_unit_test(maxima_shift),
         cmocka_unit_test(masks_stand_still),
+        cmocka_unit_test(sums_gain_by_what_they_count),
+        cmocka_unit_test(sums_gain_nothing_that_strays),
         cmocka_unit_test(refused_with_a_reason),
         cmocka_unit_test(linear_factors_leave_sums),
         cmocka_unit_test(nan_guards_leave_sums),
