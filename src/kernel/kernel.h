@@ -217,7 +217,7 @@ const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis);
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
-bool smg_tile_in_shared(const smg_tile *tile);                            /* SHARED or EXCHANGE */
+bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
 bool smg_tile_clamps(const smg_tile *tile, int axis);
 /* Has the axis a last element wherever a tile of it is filled? One that a workgroup or a step has begun with has. */
 bool smg_kernel_axis_ends(const smg_kernel *k, int axis);

@@ -1,6 +1,6 @@
-/* What is staged behind the end of an axis. A row of the left operand that does not exist is multiplied into a row of the
- * result that does not exist either: nobody stores or reduces that, so it need not be 0, and a load of the last row in
- * its place has nothing to wait for (a select behind each load stands in front of the product that should hide it,
+/* What is staged behind the end of an axis. A row of the left operand that does not exist is multiplied into a row of
+ * the result that does not exist either: nobody stores or reduces that, so it need not be 0, and a load of the last row
+ * in its place has nothing to wait for (a select behind each load stands in front of the product that should hide it,
  * bench/NOTES.md). Only the contraction's own axis needs zeros. What is fetched ahead gets them where it is put, behind
  * that product. */
 #include "lower/lower_internal.h"

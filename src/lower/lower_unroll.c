@@ -38,9 +38,9 @@ static void unroll_loop(smg_kernel *k, int at) {
     loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
 }
 
-/* Multiply-adds of a lane: two for each register it has, four where the sums alone take a quarter of the registers. Such
- * large tiles read little for each k, so that what is read ahead has room even when a slice is written out whole, and a
- * loop around that many sums costs the most (measured at 4x4 to 16x8 sums a lane, bench/NOTES.md). */
+/* Multiply-adds of a lane: two for each register it has, four where the sums alone take a quarter of the registers.
+ * Such large tiles read little for each k, so that what is read ahead has room even when a slice is written out whole;
+ * and a loop around that many sums costs the most (measured at 4x4 to 16x8 sums a lane, bench/NOTES.md). */
 static int64_t most_products(const smg_target *t, int64_t sums) {
     int64_t registers = (t->registers_lane + 1) / 2 * 2;
     return (4 * sums >= registers ? 4 : 2) * registers;
