@@ -80,7 +80,7 @@ bool smg_sched_sides(smg_schedule *s) {
         smg_axis_set row = 0;
         if (n->class_ != SMG_CLASS_CONTRACT) continue;
         int side = left_operand(s, n, &row);
-        if (side < 0) return false;
+        if (side < 0 || (row & s->held)) return false; /* rows are in lanes of their own */
         s->left[i] = (int8_t)side;
         if (row == 0 || (n->result & rows)) continue;
         if (more + 1 == SMG_MORE_ROWS) return false;
