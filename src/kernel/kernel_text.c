@@ -355,7 +355,22 @@ static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr
     add_list(k, text, instr->axes, instr->axis_count);
 }
 
-static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+/* What lanes tell each other, behind the tile that it goes to. */
+static void add_exchange(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    const char *combine = instr->folded ? "first" : smg_combine_word(instr->combine);
+    smg_text_addf(text, " = %s", instr->kind == SMG_I_LEAVE ? "" : combine);
+    if (instr->kind == SMG_I_GATHER) smg_text_add(text, " of ");
+    if (smg_instr_reads_a(instr)) add_tile(k, text, instr->a);
+    if (instr->kind != SMG_I_JOIN) {
+        add_range(k, text, instr);
+        return;
+    }
+    add_over(k, text, instr);
+    if (instr->form != SMG_JOIN_OPEN) smg_text_addf(text, " by %s", smg_join_word(instr->form));
+}
+
+/* The word, and the tile that it writes. */
+static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     static const char *const words[] = {"set ",   "reduce ", "stage ",  "fetch ", "put ",  "spill ", "mma ",   "join ",
                                         "leave ", "fold ",   "gather ", "store ", "loop ", "end",    "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
@@ -363,8 +378,11 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         smg_text_add(text, "accumulate ");
     else
         smg_text_add(text, (unsigned)instr->kind < SMG_COUNT_OF(words) ? words[instr->kind] : "?");
-    bool writes_tile = instr->kind < SMG_I_STORE;
-    if (writes_tile) add_tile(k, text, instr->dst);
+    if (instr->kind < SMG_I_STORE) add_tile(k, text, instr->dst);
+}
+
+static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    add_word(k, text, instr);
     switch (instr->kind) {
     case SMG_I_SET: add_equals(k, text, instr); break;
     case SMG_I_REDUCE:
@@ -385,11 +403,8 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_equals(k, text, instr);
         break;
     case SMG_I_PUT:
-        add_walk(k, text, instr);
-        smg_text_add(text, " = ");
-        add_tile(k, text, instr->a);
-        break;
     case SMG_I_SPILL:
+        if (instr->kind == SMG_I_PUT) add_walk(k, text, instr);
         smg_text_add(text, " = ");
         add_tile(k, text, instr->a);
         break;
@@ -411,24 +426,9 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
         break;
     case SMG_I_JOIN:
-        smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
-        add_over(k, text, instr);
-        if (instr->form != SMG_JOIN_OPEN) smg_text_addf(text, " by %s", smg_join_word(instr->form));
-        break;
     case SMG_I_LEAVE:
-        smg_text_add(text, " = ");
-        add_tile(k, text, instr->a);
-        add_range(k, text, instr);
-        break;
     case SMG_I_FOLD:
-        smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
-        add_range(k, text, instr);
-        break;
-    case SMG_I_GATHER:
-        smg_text_addf(text, " = %s of ", instr->folded ? "first" : smg_combine_word(instr->combine));
-        add_tile(k, text, instr->a);
-        add_range(k, text, instr);
-        break;
+    case SMG_I_GATHER: add_exchange(k, text, instr); break;
     case SMG_I_END:
     case SMG_I_BARRIER: break;
     }

@@ -116,7 +116,7 @@ static bool holds_too_much(const enumerator *e, const smg_schedule *s) {
     if (most > e->target->max_size_x) most = e->target->max_size_x;
     for (int a = 0; a < e->space->axes.count; a++)
         if (s->columns & SMG_AXIS_BIT(a)) held *= s->tile[a];
-    return s->temporal < 0 && 2 * s->lane_cols <= most && held > MOST_OF_ROW * (int64_t)s->lane_cols;
+    return s->temporal < 0 && INT64_C(2) * s->lane_cols <= most && held > MOST_OF_ROW * (int64_t)s->lane_cols;
 }
 
 /* Are rows made of runs of four for every lane? Else some would have one, and others none. */
@@ -145,8 +145,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     if (reduces && holds_too_much(e, &base)) return SMG_OK;
     base.groups = reduces && loads_fours(e, &base);
     bool runs = base.groups || (e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct);
-    bool singles =
-        !base.groups && (!runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t));
+    bool singles = !base.groups && (!runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t));
     /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
      * workgroups gains by it. */
     bool chain = e->roles.contractions > 1 && smg_target_switches_lanes(t);
@@ -358,7 +357,8 @@ static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block
     bool narrow = w->held > 1 && w->rows <= FEW_ROWS;
     for (shape.col_registers = narrow ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
         for (shape.row_registers = 1; shape.row_registers <= 16; shape.row_registers *= 2) {
-            if (shape.row_registers * shape.col_registers * w->held > most || !suits(w, &shape)) continue;
+            int64_t sums = (int64_t)shape.row_registers * shape.col_registers * w->held;
+            if (sums > most || !suits(w, &shape)) continue;
             SMG_TRY(add_slices(e, base, w, shape));
             if (base->row_axis < 0) break;
         }
