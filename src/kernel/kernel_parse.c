@@ -471,8 +471,10 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
     k->lanes = k->subgroup = 1;
     SMG_TRY(smg_exprs_create(arena, &k->exprs));
     kernel_reader r = {.ctx = smg_arena_context(arena), .arena = arena, .k = k, .at = text, .line = 1};
+    smg_status before = smg_context_status(r.ctx);
     SMG_TRY(read_lines(&r));
     SMG_TRY(kernel_live_keep(k));
+    if (before == SMG_OK) SMG_TRY(smg_context_status(r.ctx)); /* a walk that got no memory says so there */
     *out_kernel = k;
     return SMG_OK;
 }
