@@ -37,8 +37,16 @@ static double tile_of(const walk *w, int axis) {
 
 const plan_runs plan_whole_runs = {PLAN_NEAR_RUN, PLAN_NEAR_RUN};
 
-/* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. Where a core runs
- * one subgroup after the other, what another one asks for comes late. */
+#define SOON 16.0 /* loads of a lane after which its line is still near the core */
+
+/* Where a core runs one subgroup after the other, what the next one asks for comes late, if this one loops before. */
+static bool comes_soon(const walk *w, int axis) {
+    if (smg_target_switches_lanes(w->t)) return true;
+    double along = (double)smg_layout_registers_along(w->layout, axis);
+    return w->depth == 0 && (double)smg_layout_registers(w->layout) <= SOON * along;
+}
+
+/* Lanes as the layout says, or all invocations along the instruction's axes, the last one fastest. */
 static plan_runs runs_of(const walk *w, const smg_access *a) {
     smg_size one = smg_size_const(w->k->sizes, 1);
     bool switches = smg_target_switches_lanes(w->t);
@@ -48,7 +56,8 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
         int axis = a->axis[i];
         double tile = tile_of(w, axis), walked = axis == w->last ? tile : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
-        double group = switches ? tile : fmin(tile, lanes * (double)smg_layout_registers_along(w->layout, axis));
+        double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
+        double group = comes_soon(w, axis) ? tile : fmin(tile, own);
         return (plan_runs){PLAN_WORD * fmin(lanes, tile), PLAN_WORD * group};
     }
     return (plan_runs){PLAN_WORD, PLAN_WORD};
