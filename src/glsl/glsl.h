@@ -9,7 +9,7 @@
  *
  * Any grid of at least smg_kernel_grid() workgroups in x and y does: the kernel numbers them
  * linearly and those beyond the last return at once. Buffers of one dispatch must not overlap (all
- * are `restrict`). REDUCE relies on full subgroups of exactly kernel->subgroup invocations when
+ * are `restrict`). JOIN relies on full subgroups of exactly kernel->subgroup invocations when
  * that is above 1.
  */
 #ifndef SMG_GLSL_H

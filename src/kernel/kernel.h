@@ -183,7 +183,7 @@ typedef struct smg_kernel {
     smg_sizes *sizes;
     smg_exprs *exprs;
     int lanes;     /* invocations of a workgroup, a power of two */
-    int subgroup;  /* subgroup size the program relies on; 1: none (tree reductions) */
+    int subgroup;  /* subgroup size the program relies on; 1: none, lanes exchange words */
     bool numbered; /* lanes are known by the number of their subgroup and their number in it */
     int written;   /* inner registers of a lane that are written out at most, more are a loop; 0: however many */
     SMG_ARRAY(smg_layout) layouts; /* of tiles and instructions; bits of lanes and subgroups as above */

@@ -12,6 +12,12 @@
 #include "kernel/kernel.h"
 #include "sched/sched.h"
 
+/* Words behind each run of a shared operand: one 16-byte group keeps runs whole groups and spreads neighbouring ones
+ * over the banks. */
+#define SMG_OPERAND_PAD 4
+/* Of shared memory that lanes exchange through at a time; more registers take turns. */
+#define SMG_EXCHANGE_BYTES 16384
+
 /* One pass of lowering: its name, and in a line what it does. */
 typedef struct smg_lower_pass {
     const char *name, *what;
@@ -40,9 +46,8 @@ smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_op
 smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
                           smg_arena *arena, smg_kernel **out_kernel, const char **out_refused);
 
-/* What the schedule makes of the structure's tiles, in place and without memory: layouts and the order of operands, as
- * often as one likes. Enough to see whether its registers and shared memory are there; what lanes exchange comes on
- * top. */
+/* What the schedule makes of the structure's tiles, in place: layouts and the order of operands, as often as one likes.
+ * Enough to see whether its registers and shared memory are there; what lanes exchange comes on top. */
 smg_status smg_kernel_retile(smg_kernel *k, const smg_schedule *schedule);
 /* A copy of the structure for that. */
 smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_kernel **out_probe);

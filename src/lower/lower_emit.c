@@ -241,9 +241,6 @@ static smg_status plan_one(lowering *l, int node, product *p) {
     return SMG_OK;
 }
 
-/* Elements behind each run: one 16-byte group keeps runs whole groups and spreads neighbouring ones over the banks. */
-#define GROUP_PAD 4
-
 /* The operands' tiles, as views of memory. */
 static smg_status make_views(lowering *l, product *p) {
     smg_tile *a = &l->k->tiles.items[p->tile[0]], *b = &l->k->tiles.items[p->tile[1]];
@@ -278,10 +275,10 @@ static smg_status make_shared(lowering *l, product *p) {
         return lower_refuse(l, "both factors of a product go over one axis of it");
     if (!lower_tile_axes(l, left, SMG_TILE_AXES - 1, axes, &count)) return lower_refuse_axes(l);
     axes[count++] = p->mma;
-    p->tile[0] = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, GROUP_PAD);
+    p->tile[0] = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, SMG_OPERAND_PAD);
     axes[0] = p->mma;
     if (!lower_tile_axes(l, right, SMG_TILE_AXES - 1, axes + 1, &count)) return lower_refuse_axes(l);
-    p->tile[1] = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, GROUP_PAD);
+    p->tile[1] = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, SMG_OPERAND_PAD);
     if (p->tile[0] < 0 || p->tile[1] < 0) return SMG_MEMORY;
     if (l->s->direct) return make_views(l, p);
     return SMG_OK;

@@ -3,8 +3,7 @@
  * through words of shared memory. Barriers stand on both sides of the words; those that order nothing go later. */
 #include "lower/lower_internal.h"
 
-#define EXCHANGE_BYTES 16384 /* at a time; more registers take turns */
-#define DIRECT_WORDS 64      /* that a lane reads at most; for more the units share out the adding */
+#define DIRECT_WORDS 64 /* that a lane reads at most; for more the units share out the adding */
 
 typedef struct exchanging {
     lower_sized *l;
@@ -84,7 +83,7 @@ static smg_status take_turn(exchanging *x, const smg_instr *join, const smg_exch
 static smg_status across_subgroups(exchanging *x, const smg_instr *join, const smg_exchange *e) {
     const smg_tile *tile = &x->l->k->tiles.items[join->dst];
     smg_kind kind = tile->kind;
-    int64_t all = smg_tile_registers(x->l->k, tile), most = EXCHANGE_BYTES / (4 * (int64_t)e->units);
+    int64_t all = smg_tile_registers(x->l->k, tile), most = SMG_EXCHANGE_BYTES / (4 * (int64_t)e->units);
     if (most < 1) most = 1;
     if (most > all) most = all;
     int words = words_for(x, kind, smg_exchange_word(e, (int)most, 0));

@@ -38,14 +38,6 @@ static void unroll_loop(smg_kernel *k, int at) {
     loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
 }
 
-/* Multiply-adds of a lane: two for each register it has, four where the sums alone take a quarter of the registers.
- * Such large tiles read little for each k, so that what is read ahead has room even when a slice is written out whole;
- * and a loop around that many sums costs the most (measured at 4x4 to 16x8 sums a lane, bench/NOTES.md). */
-static int64_t most_products(const smg_target *t, int64_t sums) {
-    int64_t registers = (t->registers_lane + 1) / 2 * 2;
-    return (4 * sums >= registers ? 4 : 2) * registers;
-}
-
 /* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. */
 static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_instr *product, int64_t sums) {
     int64_t rows = smg_kernel_product_rows(k, product);
@@ -58,7 +50,7 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
     int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]);
     int64_t stride = group * smg_kernel_product_lanes(k, product);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
-    int64_t most = views ? VIEW_PRODUCTS : most_products(t, sums);
+    int64_t most = views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
     if (views && smg_target_hides_loads(t)) {
         int64_t ahead = most_ahead(k, t, product, sums);
         if (ahead < most) most = ahead;

@@ -7,9 +7,7 @@
 
 #include "plan/plan_internal.h"
 
-#define GROUP 4     /* words that lie side by side and are read together */
-#define GROUP_PAD 4 /* words behind each run of a shared tile */
-#define JOIN_BYTES 16384.0
+#define GROUP 4           /* words that lie side by side and are read together */
 #define SPARE_REGISTERS 8 /* by which the count may exceed a program's */
 
 /* What some expression loads, or a result that is stored. */
@@ -452,7 +450,8 @@ static block block_of(const guess *g, const rank_fold *f) {
 
 /* runs: along k, else across. */
 static void add_tile(guess *g, int64_t across, int64_t k, bool runs, int from, int to) {
-    double words = runs ? (double)across * (double)(k + GROUP_PAD) : (double)(across + GROUP_PAD) * (double)k;
+    double words =
+        runs ? (double)across * (double)(k + SMG_OPERAND_PAD) : (double)(across + SMG_OPERAND_PAD) * (double)k;
     if (g->tile_count == RANK_TILES) return;
     g->tiles[g->tile_count] = (shared_tile){PLAN_WORD * words, from, to, g->tile_count};
     g->tile_count++;
@@ -601,10 +600,11 @@ static void spill(guess *g, const rank_value *v, int64_t across, const block *b,
 
 /* k of a lane between two rounds of what is written out (lower_unroll.c). */
 static double written_out(const guess *g, const block *b) {
-    double sums = (double)b->rows * (double)b->columns, registers = (double)g->o->target->registers_lane + 1;
+    double sums = (double)b->rows * (double)b->columns;
     if (!g->o->hides) return g->s->direct ? (double)b->depth : GROUP;
-    double most = (4 * sums >= registers ? 4 : 2) * registers;
-    if (g->s->direct) most = fmin(most, floor(registers / 2 / (double)(b->rows + b->columns)) * sums);
+    double most = (double)smg_target_most_written(g->o->target, b->rows * b->columns);
+    double half = (double)(g->o->target->registers_lane / 2);
+    if (g->s->direct) most = fmin(most, floor(half / (double)(b->rows + b->columns)) * sums);
     return fmax(GROUP, fmin((double)b->depth, GROUP * floor(most / (GROUP * sums))));
 }
 
@@ -643,7 +643,7 @@ static void count_product(guess *g, const block *b) {
 static void join(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
-    double most = fmax(1, floor(JOIN_BYTES / (PLAN_WORD * lanes))), times = ceil(sums / most);
+    double most = fmax(1, floor(SMG_EXCHANGE_BYTES / (PLAN_WORD * lanes))), times = ceil(sums / most);
     if (g->s->depth_near && g->s->lane_depth <= g->s->subgroup) {
         if (g->counts) count_exchange(g, 1, g->s->lane_depth, sums);
         return;

@@ -137,7 +137,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.lane_depth = shape->depth;
     base.subgroup = subgroup_of(t);
     if (base.direct) base.subgroup = (int)t->subgroup_size;
-    if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: trees */
+    if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: lanes share words */
     set_tiles(e, shape, whole, &base);
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
@@ -326,11 +326,11 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
 /* Products of many sums are written out a slice at a time, as far as registers allow: a loop over k around them costs a
  * quarter to a half more, and a driver seconds (bench/NOTES.md). Products side by side share the registers. */
 static bool too_deep(const enumerator *e, const smg_schedule *base, const lane_shape *shape, int64_t held) {
-    int64_t registers = (e->target->registers_lane + 1) / 2 * 2;
+    const smg_target *t = e->target;
     int64_t sums = (int64_t)shape->row_registers * shape->col_registers * held;
     if (base->columns == 0) sums *= e->roles.contractions;
-    bool loops = smg_target_hides_loads(e->target) && 4 * sums >= registers;
-    return loops && sums * (shape->inner / shape->depth) > 4 * registers;
+    bool loops = smg_target_hides_loads(t) && smg_target_many_sums(t, sums);
+    return loops && sums * (shape->inner / shape->depth) > smg_target_most_written(t, sums);
 }
 
 static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {

@@ -214,6 +214,19 @@ bool smg_target_hides_loads(const smg_target *target) {
     return target->load_latency > SHORT_LOAD;
 }
 
+/* An odd one is taken by something else. */
+static int64_t even_registers(const smg_target *target) {
+    return (target->registers_lane + 1) / 2 * 2;
+}
+
+bool smg_target_many_sums(const smg_target *target, int64_t sums) {
+    return 4 * sums >= even_registers(target);
+}
+
+int64_t smg_target_most_written(const smg_target *target, int64_t sums) {
+    return (smg_target_many_sums(target, sums) ? 4 : 2) * even_registers(target);
+}
+
 bool smg_target_switches_lanes(const smg_target *target) {
     return target->core_lanes > target->subgroup_max;
 }

@@ -113,6 +113,12 @@ int64_t smg_target_largest_buffer(const smg_target *target);
 const char *smg_device_type_word(smg_device_type type);
 /* Loads take so long that it pays to arrange work around them: fetching ahead, several lanes a sum, unrolling. */
 bool smg_target_hides_loads(const smg_target *target);
+/* Do so many sums of a lane take a quarter of its registers or more? They read little for each k. */
+bool smg_target_many_sums(const smg_target *target, int64_t sums);
+/* Multiply-adds of a lane around so many sums that are written out at most: two for each of its registers, four around
+ * many sums, where what is read ahead has room even when a slice is written out whole, and where a loop costs the most
+ * (measured at 4x4 to 16x8 sums a lane, bench/NOTES.md). */
+int64_t smg_target_most_written(const smg_target *target, int64_t sums);
 /* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
  * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
 bool smg_target_switches_lanes(const smg_target *target);
