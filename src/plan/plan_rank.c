@@ -603,7 +603,7 @@ static double written_out(const guess *g, const block *b) {
     double sums = (double)b->rows * (double)b->columns;
     if (!g->o->hides) return g->s->direct ? (double)b->depth : GROUP;
     double most = (double)smg_target_most_written(g->o->target, b->rows * b->columns);
-    double half = (double)(g->o->target->registers_lane / 2);
+    double half = (double)g->o->target->registers_lane / 2;
     if (g->s->direct) most = fmin(most, floor(half / (double)(b->rows + b->columns)) * sums);
     return fmax(GROUP, fmin((double)b->depth, GROUP * floor(most / (GROUP * sums))));
 }
