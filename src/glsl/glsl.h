@@ -19,7 +19,7 @@
 #include "kernel/kernel.h"
 #include "target/target.h"
 
-#define SMG_GLSL_MAX_PUSH 16
+#define SMG_GLSL_MAX_PUSH SMG_KERNEL_SIZES
 #define SMG_GLSL_MAX_EVEN 12
 
 /* The diagnostics buffer: uint 0 becomes 1 with the first bad index, int 1 is that index, int 2 its limit. */

@@ -185,19 +185,6 @@ static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_t
     return sum;
 }
 
-static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
-    return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % 4 == 0;
-}
-
-/* One memory has one type: groups where every tile on it is made of whole ones. */
-bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile) {
-    bool wide = whole_groups(k, tile);
-    for (int t = 0; tile->memory > 0 && t < k->tiles.count; t++)
-        if (k->tiles.items[t].memory == tile->memory) wide = wide && whole_groups(k, &k->tiles.items[t]);
-    return wide;
-}
-
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
     return GLSL_STRING(w, "t_%s[(%s) >> 2]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]));
 }
@@ -226,10 +213,6 @@ static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_t
     return GLSL_STRING(w, "(%s ? g_%s[%s ? %s : 0] : 0.0)", valid, name, valid, sum);
 }
 
-bool glsl_view_wide(const glsl_writer *w, const smg_tile *tile, int axis) {
-    return tile->residence == SMG_VIEW && axis >= 0 && glsl_groups(w, tile->access, axis);
-}
-
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_access *access = &w->k->accesses.items[w->k->tiles.items[t].access];
     const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
@@ -244,7 +227,7 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
     if (tile->residence == SMG_VIEW) return view_element(w, it, tile);
     if (tile->residence == SMG_SHARED) {
         place = shared_place(w, it, tile);
-        if (glsl_tile_wide(w->k, tile))
+        if (smg_tile_wide(w->k, tile))
             return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
     } else {
         place = glsl_register_place(w, it, &w->k->layouts.items[tile->layout]);

@@ -2,16 +2,8 @@
  * block under its note. */
 #include "glsl_private.h"
 
-/* The load that a SET copies, when it does nothing else; NULL. */
-static const smg_kleaf *plain_load(const glsl_writer *w, const smg_instr *instr) {
-    const smg_expr_node *node = smg_expr_get(w->k->exprs, instr->expr);
-    if (node->prim != SMG_PRIM_LEAF || w->k->leaves.items[node->leaf].what != SMG_KLEAF_LOAD) return NULL;
-    return &w->k->leaves.items[node->leaf];
-}
-
 static void write_set(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
-    const smg_kleaf *load = plain_load(w, instr);
     glsl_iter it;
     glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
@@ -19,8 +11,10 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_open(w, "");
     glsl_hoist(w, &it);
     glsl_outer_open(w, &it);
-    if (load != NULL) {
-        glsl_load_inner(w, &it, load, dst->kind, GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]));
+    if (smg_kernel_plain_load(w->k, instr->expr) >= 0) {
+        const smg_kleaf *load = &w->k->leaves.items[smg_expr_get(w->k->exprs, instr->expr)->leaf];
+        const char *array = GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]);
+        glsl_load_inner(w, &it, load, instr->wide[0], array, dst->kind);
     } else {
         glsl_inner_open(w, &it);
         const char *value = glsl_expr_text(w, &it, instr->expr);
@@ -32,16 +26,11 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
-/* Does the lane own runs of four elements that lie side by side in the shared tile? */
-static bool spills_groups(const glsl_writer *w, const glsl_iter *it, const smg_tile *dst) {
-    return glsl_tile_wide(w->k, dst) && dst->axis[dst->axis_count - 1] == glsl_run_axis(w, it);
-}
-
 /* One element, or the four from it on along the lane's run. */
 static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
     const char *part[4], *j = it->j, *zero = glsl_zero(dst->kind);
-    int run = it->j_step > 1 ? glsl_run_axis(w, it) : -1;
+    int run = instr->wide[0].axis;
     for (int m = 0; m < it->j_step; m++) {
         const char *valid = glsl_all_valid(w, it, from->axis, from->axis_count);
         if (m > 0 && it->valid[run] != NULL)
@@ -59,13 +48,12 @@ static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
 }
 
 static void write_spill(glsl_writer *w, const smg_instr *instr) {
-    const smg_tile *dst = &w->k->tiles.items[instr->dst];
     const smg_tile *from = &w->k->tiles.items[instr->a];
     glsl_iter it;
     glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
     glsl_check_axes(&it, from->axis, from->axis_count);
-    if (spills_groups(w, &it, dst)) it.j_step = 4;
+    if (instr->wide[0].width > 0) it.j_step = instr->wide[0].width;
     const char *once = glsl_once(w, &it);
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     glsl_outer_open(w, &it);

@@ -1,24 +1,10 @@
-/* glsl_direct.c: MMA whose factors are views of memory, for cores whose lanes are the elements of one vector register
+/* glsl_direct.c: MMA whose factors are read by address, for cores whose lanes are the elements of one vector register
  * (drivers there make a load of one address by all lanes one load, and a load of lanes' own addresses one for each
  * lane). Lanes lie over columns, a subgroup over one row lane; addresses are therefore the same for all lanes:
  * an element of the left factor is read once, and a run of neighbouring columns by reads that every lane makes alike,
  * of which each takes its own (smg_across): the driver's compiler makes one vector load of them. Addresses are 64-bit
  * numbers, because loads from bindings are checked against their ends one by one. */
 #include "glsl_private.h"
-
-static bool is_view(const smg_kernel *k, int tile) {
-    return k->tiles.items[tile].residence == SMG_VIEW;
-}
-
-bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target) {
-    bool views = false;
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        views = views || (in->kind == SMG_I_MMA && is_view(k, in->a) && is_view(k, in->b));
-    }
-    return views && k->numbered && target->buffer_addresses && k->subgroup > 1 &&
-           (k->buffers.count + 1) * 8 + SMG_GLSL_MAX_PUSH * 4 <= target->max_push_bytes;
-}
 
 typedef struct direct_form {
     glsl_iter it;
@@ -32,33 +18,6 @@ static smg_size stride_of(const smg_access *access, int axis) {
     for (int i = 0; i < access->axis_count; i++)
         if (access->axis[i] == axis) return access->stride[i];
     return SMG_SIZE_ZERO;
-}
-
-/* The axis whose neighbours the lanes of a subgroup hold; -1 when they do not, or hold more than one each. */
-static int lane_axis(const smg_kernel *k, const glsl_iter *it) {
-    smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
-    int count = smg_layout_digits(&it->layout, SMG_LAYOUT_LANE, digits);
-    return count == 1 && digits[0].count == k->subgroup && digits[0].step == 1 ? digits[0].axis : -1;
-}
-
-/* What the views must be for the fast way; lowering makes no others. */
-static bool fits(glsl_writer *w, const direct_form *f) {
-    const smg_kernel *k = w->k;
-    int columns = lane_axis(k, &f->it);
-    if (columns < 0 || glsl_is_outer(&f->it, columns)) return false;
-    if (!smg_size_is_one(k->sizes, stride_of(f->b, columns))) return false;
-    const smg_access *both[2] = {f->a, f->b};
-    for (int n = 0; n < 2; n++)
-        for (int i = 0; i < both[n]->axis_count; i++) {
-            int axis = both[n]->axis[i];
-            if (!glsl_is_outer(&f->it, axis) && !glsl_always_valid(w, axis)) return false;
-        }
-    for (int i = 0; i < f->it.inner_count; i++) {
-        int axis = f->it.inner_axes[i];
-        if (smg_layout_span(&f->it.layout, axis) != k->axes.items[axis].tile) return false;
-        if (smg_layout_mask(&f->it.layout, SMG_LAYOUT_SUBGROUP, axis) != 0) return false;
-    }
-    return f->it.outer_count <= 1;
 }
 
 /* The axis of rows; -1 without one. */
@@ -154,14 +113,13 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
     glsl_close(w);
 }
 
-bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
+void glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     const smg_kernel *k = w->k;
-    if (!w->direct || !is_view(k, instr->a) || !is_view(k, instr->b) || instr->axis_count != 1) return false;
     direct_form f = {.a = &k->accesses.items[k->tiles.items[instr->a].access],
                      .b = &k->accesses.items[k->tiles.items[instr->b].access]};
     glsl_iter_of_sums(w, &f.it, instr);
-    if (w->status != SMG_OK) return true;
-    if (!fits(w, &f)) return false;
+    if (w->status != SMG_OK) return;
+    w->uses[GLSL_USE_ADDRESSES] = true;
     f.depth = (int)k->axes.items[instr->axes[0]].tile;
     f.together = instr->unroll > 0 ? instr->unroll : 1;
     f.from = f.together < f.depth ? "k0" : "0";
@@ -175,5 +133,4 @@ bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     row_addresses(w, &f, instr->axes[0]);
     for (int x = 0; x < f.together; x++) multiply(w, &f, instr, x);
     glsl_close(w);
-    return true;
 }

@@ -147,7 +147,7 @@ static void write_shared(glsl_writer *w, smg_text *out) {
         const smg_tile *tile = &k->tiles.items[t];
         int64_t words = smg_kernel_memory_bytes(k, t) / 4;
         if (!smg_tile_in_shared(tile) || words == 0) continue; /* the first tile of a memory stands for all */
-        bool wide = glsl_tile_wide(k, tile);
+        bool wide = smg_tile_wide(k, tile);
         smg_text_addf(out, "shared %s t_%s[%lld];\n", wide ? "vec4" : glsl_kind(tile->kind), w->tile_name[t],
                       (long long)(words / (wide ? 4 : 1)));
     }

@@ -24,36 +24,20 @@ static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const
     }
 }
 
-static int last_axis(const smg_tile *tile) {
-    return tile->axis[tile->axis_count - 1];
-}
-
 /* Four neighbours of a factor, from the current element on. */
 static const char *group_of(glsl_writer *w, const glsl_iter *it, int tile) {
     bool view = w->k->tiles.items[tile].residence == SMG_VIEW;
     return (view ? glsl_view_group : glsl_tile_group)(w, it, tile);
 }
 
-/* Do a lane's rows come by whole runs of four along the axis? */
-static bool owns_runs(const glsl_writer *w, const glsl_iter *it, int axis) {
-    int64_t tile = w->k->axes.items[axis].tile;
-    bool runs = glsl_is_outer(it, axis) && smg_layout_run(&it->outer, axis) % 4 == 0;
-    return runs && smg_layout_span(&it->outer, axis) == tile;
-}
-
-static product_form form_of(const glsl_writer *w, const glsl_iter *it, const smg_instr *instr) {
-    const smg_kernel *k = w->k;
-    const smg_tile *a = &k->tiles.items[instr->a], *b = &k->tiles.items[instr->b];
-    product_form f = {.unroll = 1};
-    f.unroll = smg_kernel_product_group(k, instr);
+static product_form form_of(const smg_kernel *k, const smg_instr *instr) {
+    smg_wide left = instr->wide[0], right = instr->wide[1];
     int inner = instr->axes[instr->axis_count - 1];
-    bool fours = f.unroll == 4;
-    f.a_groups = fours && ((glsl_tile_wide(k, a) && last_axis(a) == inner) || glsl_view_wide(w, a, inner));
-    f.b_groups = fours && ((glsl_tile_wide(k, b) && last_axis(b) == inner) || glsl_view_wide(w, b, inner));
-    f.a_rows = !f.a_groups && glsl_tile_wide(k, a) && owns_runs(w, it, last_axis(a));
-    int run = glsl_run_axis(w, it);
-    f.b_columns = !f.b_groups && ((glsl_tile_wide(k, b) && last_axis(b) == run) || glsl_view_wide(w, b, run));
-    return f;
+    return (product_form){.unroll = smg_kernel_product_group(k, instr),
+                          .a_groups = left.width > 0 && left.axis == inner,
+                          .a_rows = left.width > 0 && left.axis != inner,
+                          .b_groups = right.width > 0 && right.axis == inner,
+                          .b_columns = right.width > 0 && right.axis != inner};
 }
 
 static void open_steps(glsl_writer *w, const char *name, int count, int by) {
@@ -179,10 +163,13 @@ static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
 
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    if (glsl_direct_mma(w, instr)) return;
+    if (instr->addressed) {
+        glsl_direct_mma(w, instr);
+        return;
+    }
     glsl_iter_of_sums(w, &it, instr);
     if (w->status != SMG_OK) return;
-    product_form f = form_of(w, &it, instr);
+    product_form f = form_of(w->k, instr);
     int loops = open_depth(w, instr, f.unroll);
     split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, &f);

@@ -46,7 +46,6 @@ typedef struct glsl_writer {
     bool *buffer_wide;  /* is read or written by 16-byte groups */
     int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
     SMG_ARRAY(glsl_lane_name) lane_parts;
-    bool direct;                           /* lanes as glsl_direct_lanes asks for */
     bool *address_used;                    /* by buffer: its address is pushed */
     smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
     int64_t even_by[SMG_GLSL_MAX_EVEN];
@@ -110,9 +109,8 @@ const char *glsl_once(glsl_writer *w, const glsl_iter *it);
 const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
 const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
 
-/* glsl_direct.c: does the kernel read factors where they lie, a row for a subgroup? */
-bool glsl_direct_lanes(const smg_kernel *k, const smg_target *target);
-bool glsl_direct_mma(glsl_writer *w, const smg_instr *instr); /* false: not written */
+/* glsl_direct.c */
+void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
 
 /* glsl_even.c: the condition, which the even form knows to be true when `size` is a multiple of `by`. */
 const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition);
@@ -174,23 +172,17 @@ const char *glsl_named_condition(glsl_writer *w, const char *condition, int numb
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
-/* A shared tile whose runs are whole 16-byte groups is declared as groups; glsl_tile_group names the one that
- * starts at the current element. */
-bool glsl_tile_wide(const smg_kernel *k, const smg_tile *tile);
+/* The group of a wide shared tile, or of a view, that starts at the current element. */
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
-/* Four neighbours of a view along the axis are one aligned group, valid together; the group at the current element. */
-bool glsl_view_wide(const glsl_writer *w, const smg_tile *tile, int axis);
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_group.c */
-/* Can four neighbours along `axis` be loaded as one 16-byte group? */
-bool glsl_groups(const glsl_writer *w, int access, int axis);
-/* Loaded or stored so, at least where the sizes of the run allow it: *out_condition, or NULL where they always do. */
-bool glsl_groups_when(glsl_writer *w, int access, int axis, const char **out_condition);
-/* Loads what the lane owns of one outer register into its `array`, by groups where it can; opens and closes the inner
- * loop. */
-void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array);
+/* The condition on the run's sizes under which the access's groups are aligned; NULL: they always are. */
+const char *glsl_aligned(glsl_writer *w, int access, smg_wide wide);
+/* Loads what the lane owns of one outer register into its `array`; opens and closes the inner loop. */
+void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_wide wide, const char *array,
+                     smg_kind kind);
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, const char *value);
 void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
 

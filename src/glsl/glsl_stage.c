@@ -1,33 +1,27 @@
 /* glsl_stage.c: from global memory to shared memory, by all invocations together. At once (STAGE), or in two halves
- * with other work between them: FETCH into registers, PUT from there. Where four neighbours of the walk are
- * one 16-byte group in memory they are loaded as one, and stored as one where the shared tile keeps them together. */
+ * with other work between them: FETCH into registers, PUT from there What the
+ * walk takes at once is stored as one where the shared tile keeps it together. */
 #include "glsl_private.h"
 
 typedef struct stage_leaves {
     glsl_writer *w;
     glsl_iter *it;
-    int axis;
-    bool found;
+    smg_wide wide;
 } stage_leaves;
 
-static void find_groups(void *user, int leaf) {
+/* Of the loads in a step by groups, those that are groups themselves. */
+static void load_groups(void *user, int leaf) {
     stage_leaves *s = user;
-    const smg_kleaf *f = &s->w->k->leaves.items[leaf];
-    if (f->what != SMG_KLEAF_LOAD || !glsl_groups(s->w, f->index, s->axis)) return;
-    s->found = true;
-    if (s->it != NULL && s->it->vector[f->index] == NULL) glsl_load_group(s->w, s->it, f->index);
+    const smg_kernel *k = s->w->k;
+    const smg_kleaf *f = &k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || s->it->vector[f->index] != NULL) return;
+    bool written = k->buffers.items[k->accesses.items[f->index].buffer].written;
+    if (!written && smg_access_aligned(k, f->index, s->wide) == SMG_ALIGNED_ALWAYS)
+        glsl_load_group(s->w, s->it, f->index);
 }
 
-/* Elements that one step takes along the walk's last axis: 4 where some load gains by it. */
-static int group_of(glsl_writer *w, const smg_instr *instr) {
-    int last = instr->axes[instr->axis_count - 1];
-    smg_size quotient;
-    const smg_kaxis *axis = &w->k->axes.items[last];
-    if (axis->tile % 4 != 0 || w->k->tiles.items[instr->dst].kind != SMG_KIND_FLOAT) return 1;
-    if (!smg_size_divide_exact(w->k->sizes, axis->extent, smg_size_const(w->k->sizes, 4), &quotient)) return 1;
-    stage_leaves s = {.w = w, .axis = last};
-    smg_expr_leaves(w->k->exprs, instr->expr, find_groups, &s);
-    return s.found ? 4 : 1;
+static int group_of(const smg_instr *instr) {
+    return instr->wide[0].width > 0 ? instr->wide[0].width : 1;
 }
 
 /* The value of every element of the step; out[0] is a vec4 where the group is 4. */
@@ -38,8 +32,8 @@ static const char *step_value(glsl_writer *w, glsl_iter *it, const smg_instr *in
     const char *valid = glsl_all_valid(w, it, dst->axis, dst->axis_count);
     const char *first = it->coord[last], *part[4] = {"", "", "", ""}, *value;
     if (it->group == 4) {
-        stage_leaves s = {.w = w, .it = it, .axis = last};
-        smg_expr_leaves(w->k->exprs, instr->expr, find_groups, &s);
+        stage_leaves s = {.w = w, .it = it, .wide = instr->wide[0]};
+        smg_expr_leaves(w->k->exprs, instr->expr, load_groups, &s);
     }
     for (it->member = 0; it->member < it->group; it->member++) {
         if (it->member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, it->member);
@@ -61,7 +55,7 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), value);
         return;
     }
-    if (dst->axis[dst->axis_count - 1] == last && glsl_tile_wide(w->k, dst)) {
+    if (dst->axis[dst->axis_count - 1] == last && smg_tile_wide(w->k, dst)) {
         GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
         return;
     }
@@ -113,7 +107,7 @@ static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int
 
 void glsl_stage(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    if (!open_walk(w, &it, instr, group_of(w, instr), true)) return;
+    if (!open_walk(w, &it, instr, group_of(instr), true)) return;
     const char *own[SMG_TILE_AXES];
     clamp(w, &it, instr, own);
     const char *value = step_value(w, &it, instr);
@@ -134,7 +128,7 @@ static const smg_instr *first_fetch(const glsl_writer *w, int tile) {
 void glsl_staging(glsl_writer *w, int tile) {
     const smg_instr *fetch = first_fetch(w, tile);
     if (fetch == NULL) return;
-    int group = group_of(w, fetch);
+    int group = group_of(fetch);
     GLSL_LINE(w, "%s t_%s[%lld];", group == 4 ? "vec4" : glsl_kind(w->k->tiles.items[tile].kind), w->tile_name[tile],
               (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
 }
@@ -148,7 +142,7 @@ void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
     bool guard = w->looped[axis] && instr->b > 0;
     if (guard)
         glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_size(w, k->axes.items[axis].extent)));
-    if (open_walk(w, &it, instr, group_of(w, instr), true)) {
+    if (open_walk(w, &it, instr, group_of(instr), true)) {
         const char *own[SMG_TILE_AXES];
         clamp(w, &it, instr, own);
         const char *value = step_value(w, &it, instr);
@@ -162,13 +156,8 @@ void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
 }
 
 void glsl_put(glsl_writer *w, const smg_instr *instr) {
-    const smg_instr *fetch = first_fetch(w, instr->a);
     glsl_iter it;
-    if (fetch == NULL) {
-        glsl_fail(w, SMG_INTERNAL, "a staging tile is put that nothing fetches");
-        return;
-    }
-    int group = group_of(w, fetch);
+    int group = group_of(instr);
     if (!open_walk(w, &it, instr, group, false)) return;
     const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, group) > 1 ? "n" : "0";
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);

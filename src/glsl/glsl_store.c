@@ -62,7 +62,9 @@ static void load_early(void *user, int leaf) {
     glsl_outer_open(w, &it);
     const char *share = it.outer_registers == e->it->outer_registers ? glsl_share(w, e->it, it.i) : NULL;
     if (share != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", share));
-    glsl_load_inner(w, &it, f, kind, name);
+    smg_wide wide = {.width = SMG_WIDE, .axis = glsl_run_axis(w, &it)};
+    if (wide.axis < 0 || smg_access_aligned(w->k, f->index, wide) == SMG_ALIGNED_NEVER) wide.width = 0;
+    glsl_load_inner(w, &it, f, wide, name, kind);
     if (share != NULL) glsl_close(w);
     glsl_outer_close(w, &it);
     glsl_close(w);
@@ -74,7 +76,7 @@ static void load_early(void *user, int leaf) {
  * valid together. */
 static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
-    int run = glsl_run_axis(w, it);
+    int run = group > 1 ? instr->wide[0].axis : -1;
     const char *part[4];
     it->j_step = group;
     glsl_inner_open(w, it);
@@ -125,10 +127,10 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
         smg_expr_leaves(w->k->exprs, instr->expr, load_early, &e);
     }
     glsl_hoist(w, &it);
-    int run = glsl_run_axis(w, &it);
-    bool groups = run >= 0 && glsl_groups_when(w, instr->a, run, &condition);
+    bool groups = instr->wide[0].width > 0;
+    if (groups) condition = glsl_aligned(w, instr->a, instr->wide[0]);
     if (condition != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", condition));
-    if (groups) store_outer(w, &it, instr, 4);
+    if (groups) store_outer(w, &it, instr, instr->wide[0].width);
     if (condition != NULL) {
         glsl_close(w);
         glsl_open(w, "else");

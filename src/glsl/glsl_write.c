@@ -64,9 +64,7 @@ static smg_status prepare(glsl_writer *w) {
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     if (w->status != SMG_OK) return w->status;
-    w->direct = glsl_direct_lanes(k, w->target);
     w->uses[GLSL_USE_SUBGROUP] = k->numbered;
-    w->uses[GLSL_USE_ADDRESSES] = w->direct;
     return glsl_names(w);
 }
 

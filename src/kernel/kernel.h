@@ -31,6 +31,7 @@
 
 #define SMG_TILE_AXES 6
 #define SMG_ACCESS_AXES 8
+#define SMG_KERNEL_SIZES 16 /* at most, that a kernel is told when it runs */
 
 typedef struct smg_kaxis {
     const char *name;
@@ -138,6 +139,13 @@ typedef enum smg_instr_kind {
     SMG_I_BARRIER /* all shared writes before are seen after */
 } smg_instr_kind;
 
+/* Neighbours that are one access of memory: `width` elements along `axis`; width 0: each element is one. */
+#define SMG_WIDE 4
+typedef struct smg_wide {
+    int width; /* 0 or SMG_WIDE */
+    int axis;
+} smg_wide;
+
 /* How the lanes of a subgroup join. */
 typedef enum smg_join {
     SMG_JOIN_OPEN,      /* not decided, and not in one subgroup alone: lowering gives it a form */
@@ -160,6 +168,12 @@ typedef struct smg_instr {
     int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
     int layout;           /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
+    smg_wide
+        wide[2];    /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of
+                         what FETCH loads; MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where
+                         sizes decide whether the groups are aligned, they do so when the kernel runs */
+    bool addressed; /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's
+                         element once for all of them, neighbouring columns by each, which takes its own */
     int axis_count;
     int axes[SMG_TILE_AXES];
     const char *note; /* why it is there; printed as a comment */
@@ -211,6 +225,8 @@ const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr)
 int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_axes[SMG_LAYOUT_AXES]);
 /* Do they read the same? */
 bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b);
+/* The access that the expression loads, where it does nothing else; -1. */
+int smg_kernel_plain_load(const smg_kernel *k, smg_expr expr);
 /* What the leaf, of a tile, picks along the axis; NULL: its own coordinate. */
 const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis);
 /* The layout's number, added where it is new; -1 when memory is out. */
@@ -257,6 +273,23 @@ smg_exchange smg_kernel_exchange(const smg_kernel *k, const smg_instr *in);
 int64_t smg_exchange_word(const smg_exchange *e, int reg, int unit);
 /* The next combination of `bits` behind `part`; 0 behind the last. */
 uint32_t smg_exchange_next(uint32_t bits, uint32_t part);
+
+/* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
+
+/* Are the access's neighbours along the axis aligned groups of that width? */
+typedef enum smg_aligned { SMG_ALIGNED_NEVER, SMG_ALIGNED_BY_SIZES, SMG_ALIGNED_ALWAYS } smg_aligned;
+smg_aligned smg_access_aligned(const smg_kernel *k, int access, smg_wide wide);
+/* BY_SIZES: they are where each of these sizes is a multiple of the width. How many they are. */
+int smg_access_asked(const smg_kernel *k, int access, smg_wide wide, smg_size out_sizes[SMG_ACCESS_AXES + 2]);
+/* Does shared memory under the tile consist of groups of SMG_WIDE? One memory has one type: every tile on it does. */
+bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile);
+/* The axis along which a lane owns whole groups in registers of the instruction's inner loop; -1: none. */
+int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr);
+/* The same of a product's rows along the axis. */
+bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis);
+/* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
+ * and k come out even. */
+bool smg_kernel_addressable(const smg_kernel *k, int at);
 
 /* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */
 

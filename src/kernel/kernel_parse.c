@@ -259,6 +259,19 @@ static smg_status read_equals(kernel_reader *r, smg_instr *instr) {
     return kernel_read_expr(r, &instr->expr);
 }
 
+/* [by N AXIS] */
+static smg_status read_wide(kernel_reader *r, smg_wide *out_wide) {
+    if (!kernel_read_keyword(r, "by")) return SMG_OK;
+    SMG_TRY(kernel_read_int(r, SMG_WIDE, SMG_WIDE, &out_wide->width));
+    return kernel_read_axis(r, &out_wide->axis);
+}
+
+/* The tile that is written, and how many neighbours at once. */
+static smg_status read_result(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    return read_wide(r, &instr->wide[0]);
+}
+
 static smg_status read_over(kernel_reader *r, const char *word, smg_instr *instr) {
     SMG_TRY(kernel_read_word(r, word));
     return kernel_read_list(r, SMG_TILE_AXES, instr->axes, &instr->axis_count);
@@ -340,9 +353,12 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->dst));
     SMG_TRY(kernel_read_sign(r, "+="));
     SMG_TRY(kernel_read_tile(r, &instr->a));
+    SMG_TRY(read_wide(r, &instr->wide[0]));
     SMG_TRY(kernel_read_sign(r, "*"));
     SMG_TRY(kernel_read_tile(r, &instr->b));
+    SMG_TRY(read_wide(r, &instr->wide[1]));
     SMG_TRY(read_laid(r, instr));
+    instr->addressed = kernel_read_keyword(r, "addressed");
     return kernel_read_keyword(r, "unroll") ? kernel_read_int(r, 1, MOST_WRITTEN, &instr->unroll) : SMG_OK;
 }
 
@@ -354,7 +370,7 @@ static smg_status read_loop(kernel_reader *r, smg_instr *instr) {
 }
 
 static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
-    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(read_result(r, instr));
     SMG_TRY(read_over(r, "walk", instr));
     SMG_TRY(kernel_read_word(r, "along"));
     SMG_TRY(kernel_read_axis(r, &instr->a));
@@ -365,20 +381,20 @@ static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
 
 static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     switch (instr->kind) {
-    case SMG_I_SET: SMG_TRY(kernel_read_tile(r, &instr->dst)); return read_equals(r, instr);
+    case SMG_I_SET: SMG_TRY(read_result(r, instr)); return read_equals(r, instr);
     case SMG_I_REDUCE: return read_reduce(r, instr);
     case SMG_I_STAGE:
-        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(read_result(r, instr));
         SMG_TRY(read_over(r, "walk", instr));
         return read_equals(r, instr);
     case SMG_I_FETCH: return read_fetch(r, instr);
     case SMG_I_PUT:
-        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(read_result(r, instr));
         SMG_TRY(read_over(r, "walk", instr));
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_SPILL:
-        SMG_TRY(kernel_read_tile(r, &instr->dst));
+        SMG_TRY(read_result(r, instr));
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_MMA: return read_mma(r, instr);
@@ -388,6 +404,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     case SMG_I_GATHER: return read_exchange(r, instr);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
+        SMG_TRY(read_wide(r, &instr->wide[0]));
         SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);

@@ -56,6 +56,13 @@ const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis) {
     return NULL;
 }
 
+int smg_kernel_plain_load(const smg_kernel *k, smg_expr expr) {
+    if (expr == SMG_EXPR_NONE) return -1;
+    const smg_expr_node *node = smg_expr_get(k->exprs, expr);
+    if (node->prim != SMG_PRIM_LEAF || k->leaves.items[node->leaf].what != SMG_KLEAF_LOAD) return -1;
+    return k->leaves.items[node->leaf].index;
+}
+
 /* ---- layouts ---------------------------------------------------------------------------------------- */
 
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {

@@ -355,6 +355,12 @@ static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr
     add_list(k, text, instr->axes, instr->axis_count);
 }
 
+static void add_wide(const smg_kernel *k, smg_text *text, smg_wide wide) {
+    if (wide.width == 0) return;
+    smg_text_addf(text, " by %d ", wide.width);
+    add_axis(k, text, wide.axis);
+}
+
 /* What lanes tell each other, behind the tile that it goes to. */
 static void add_exchange(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     const char *combine = instr->folded ? "first" : smg_combine_word(instr->combine);
@@ -379,6 +385,8 @@ static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr
     else
         smg_text_add(text, (unsigned)instr->kind < SMG_COUNT_OF(words) ? words[instr->kind] : "?");
     if (instr->kind < SMG_I_STORE) add_tile(k, text, instr->dst);
+    if (instr->kind == SMG_I_STORE) smg_text_addf(text, "%d", instr->a);
+    if (instr->kind != SMG_I_MMA) add_wide(k, text, instr->wide[0]);
 }
 
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
@@ -411,13 +419,15 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     case SMG_I_MMA:
         smg_text_add(text, " += ");
         add_tile(k, text, instr->a);
+        add_wide(k, text, instr->wide[0]);
         smg_text_add(text, " * ");
         add_tile(k, text, instr->b);
+        add_wide(k, text, instr->wide[1]);
         add_over(k, text, instr);
+        if (instr->addressed) smg_text_add(text, " addressed");
         if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
         break;
     case SMG_I_STORE:
-        smg_text_addf(text, "%d", instr->a);
         add_over(k, text, instr);
         add_equals(k, text, instr);
         break;

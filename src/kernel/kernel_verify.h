@@ -51,6 +51,8 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
 smg_status kernel_verify_write_tile(kernel_verifier *v, int tile);
 /* The layout exists, spans these axes and has no others; or the program has no layouts yet. */
 smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
+/* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */
+smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *instr);
 smg_status kernel_verify_code(kernel_verifier *v);
 
 #endif

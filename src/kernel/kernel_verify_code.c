@@ -434,7 +434,7 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
     return kernel_verify_reads(v, instr->expr);
 }
 
-static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
+static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
     v->layout = NULL;
@@ -460,6 +460,11 @@ static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
         return SMG_OK;
     }
     return KERNEL_WRONG(v, "kind %d does not exist", (int)instr->kind);
+}
+
+static smg_status check_instr(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_kind(v, instr));
+    return kernel_verify_wide(v, instr);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------ */

@@ -12,6 +12,11 @@ static smg_status unroll(lower_sized *l) {
     return SMG_OK;
 }
 
+static smg_status widen(lower_sized *l) {
+    smg_kernel_widen(l->k, l->target);
+    return SMG_OK;
+}
+
 /* One of the two: what the schedule's structure decides, or its sizes. */
 typedef struct pass {
     smg_lower_pass shown;
@@ -32,6 +37,7 @@ static const pass passes[] = {
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, NULL, lower_exchange},
     {{"memory", "shared tiles that are never needed together lie on the same memory"}, NULL, lower_memory},
     {{"barriers", "barriers that order nothing go"}, NULL, lower_barriers},
+    {{"wide", "neighbours that lie side by side are loaded and stored at once"}, NULL, widen},
     {{"live", "what is needed at once is noted for the count of registers"}, NULL, keep_live},
     {{"unroll", "short loops and products are written out within the budget of code"}, NULL, unroll},
 };

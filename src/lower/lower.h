@@ -69,6 +69,10 @@ typedef struct smg_lane_grid {
 /* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
 
+/* Which neighbours are loaded, stored and multiplied at once, and what is read by address (lower_wide.c), once layouts
+ * and memory are chosen. */
+void smg_kernel_widen(smg_kernel *k, const smg_target *target);
+
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
  * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target);

@@ -324,6 +324,58 @@ static void test_picks(void **state) {
     }
 }
 
+/* Neighbours at once: they lie side by side, aligned, and one lane has all of them. */
+static void test_wide(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 8 subgroup 8\nsymbol s <= 64\n"
+                               "axis r = 2 tile 1 grid\naxis i = 32 tile 32\naxis n = 6 tile 6\naxis k = 8 tile 8\n"
+                               "axis j = 4 tile 4\ngrid r\n"
+                               "layout 0 = [i] registers i*4 lanes i*8:4\nlayout 1 = [i] registers i*4:8 lanes i*8\n"
+                               "layout 2 = [j, i] registers i*4 j*4 lanes i*8:4\n"
+                               "layout 3 = [j, i, k] registers i*4 j*4 k*8 lanes i*8:4\n"
+                               "buffer a f32 [64] value 0\nbuffer o f32 [65] value 1\nbuffer p f32 [2*s] value 2\n"
+                               "buffer y f32 [64] value 3 written\n"
+                               "tile runs float register [i] layout 0\ntile apart float register [i] layout 1\n"
+                               "tile c float register [j, i] layout 2\ntile b float shared [k, i]\n"
+                               "tile w float shared [j, k]\ntile odd float shared [k, i] pad 1\n"
+                               "tile next float staging [k, i]\n"
+                               "access 0 = a at [0] r*[32] i*[1]\naccess 1 = o at [1] r*[32] i*[1]\n"
+                               "access 2 = p at [0] r*[s] i*[1]\naccess 3 = y at [0] r*[32] i*[1]\n"
+                               "access 4 = a at [0] k*[8] i*[1]\naccess 5 = a at [0] j*[8] k*[1]\n"
+                               "access 6 = a at [0] r*[1] i*[2]\ncode\n";
+#define STAGED "  stage w walk [j, k] = load(5)\n  stage b by 4 i walk [k, i] = load(4)\n  set c = 0\n  barrier\n"
+    static const char *const bodies[][2] = {
+        {"  set runs by 4 i = load(0)\n  store 3 by 4 i over [i] layout 0 = runs\n", ""},
+        {"  set runs by 4 i = load(2)\n", ""}, /* s decides, when the kernel runs */
+        {"  set runs by 4 i = load(1)\n", "access 1 has no aligned groups of 4 along axis 'i'"},
+        {"  set runs by 4 i = load(6)\n", "access 6 has no aligned groups of 4 along axis 'i'"},
+        {"  set apart by 4 i = load(0)\n", "no lane owns runs of 4 along axis 'i'"},
+        {"  set runs by 4 k = load(0)\n", "no lane owns runs of 4 along axis 'k'"},
+        {"  set runs by 4 n = load(0)\n", "4 neighbours at once along axis 'n', whose tile is 6"},
+        {"  set runs by 4 i = neg(load(0))\n", "of what is no plain load of an input"},
+        {"  set apart = 0\n  store 3 by 4 i over [i] layout 1 = apart\n", "no lane owns runs of 4 along axis 'i'"},
+        {"  stage b by 4 k walk [k, i] = load(4)\n", "the walk does not go by groups of 4 along axis 'k'"},
+        {"  fetch next by 4 i walk [k, i] along k ahead 0 = load(4)\n  put b by 4 i walk [k, i] = next\n", ""},
+        {"  fetch next by 4 i walk [k, i] along k ahead 0 = load(4)\n  put b walk [k, i] = next\n",
+         "'next' is put by groups of 0, and fetched by groups of 4 in instruction 0"},
+        {STAGED "  mma c += w by 4 k * b by 4 i over [k] layout 3\n", ""},
+        {STAGED "  mma c += w by 4 j * b over [k] layout 3\n", "'w' does not lie in groups of 4 along axis 'j'"},
+        {STAGED "  mma c += w * b by 4 k over [k] layout 3\n", "'b' does not lie in groups of 4 along axis 'k'"},
+        {"  stage w walk [j, k] = load(5)\n  stage odd walk [k, i] = load(4)\n  set c = 0\n  barrier\n"
+         "  mma c += w * odd by 4 i over [k] layout 3\n",
+         "'odd' does not lie in groups of 4 along axis 'i'"},
+        {STAGED "  mma c += w * b over [k] layout 3 addressed\n", "no views whose columns lie over a subgroup's lanes"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 512];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
 /* Two tiles on one memory: the second ends the first, and waits for its readers. */
 static void test_memory(void **state) {
     (void)state;
@@ -449,9 +501,10 @@ static void test_no_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),      cmocka_unit_test(test_good),      cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices),    cmocka_unit_test(test_owners),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges), cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

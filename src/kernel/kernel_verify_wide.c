@@ -1,0 +1,111 @@
+/* The verifier: neighbours that an instruction takes at once. A group lies side by side where it is read and where it
+ * is written, and one lane has all of it. */
+#include "kernel/kernel_verify.h"
+
+static const char *axis_name(const kernel_verifier *v, int axis) {
+    return v->k->axes.items[axis].name;
+}
+
+static smg_status check_group(const kernel_verifier *v, smg_wide wide) {
+    if (wide.width != SMG_WIDE) return KERNEL_WRONG(v, "%d neighbours at once, not %d", wide.width, SMG_WIDE);
+    if (wide.axis < 0 || wide.axis >= v->k->axes.count)
+        return KERNEL_WRONG(v, "neighbours along axis %d of %d", wide.axis, v->k->axes.count);
+    if (!smg_kernel_laid_out(v->k))
+        return KERNEL_WRONG(v, "neighbours at once along axis '%s', and no layouts yet", axis_name(v, wide.axis));
+    int64_t tile = v->k->axes.items[wide.axis].tile;
+    if (tile % wide.width == 0) return SMG_OK;
+    return KERNEL_WRONG(v, "%d neighbours at once along axis '%s', whose tile is %lld", wide.width,
+                        axis_name(v, wide.axis), (long long)tile);
+}
+
+static smg_status check_access(const kernel_verifier *v, smg_wide wide, int access, smg_aligned least) {
+    if (smg_access_aligned(v->k, access, wide) >= least) return SMG_OK;
+    return KERNEL_WRONG(v, "access %d has no aligned groups of %d along axis '%s'", access, wide.width,
+                        axis_name(v, wide.axis));
+}
+
+static smg_status check_run(const kernel_verifier *v, const smg_instr *in) {
+    if (smg_kernel_run_axis(v->k, in) == in->wide[0].axis) return SMG_OK;
+    return KERNEL_WRONG(v, "no lane owns runs of %d along axis '%s'", in->wide[0].width,
+                        axis_name(v, in->wide[0].axis));
+}
+
+static smg_status check_shared(const kernel_verifier *v, smg_wide wide, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    if (smg_tile_wide(v->k, t) && t->axis[t->axis_count - 1] == wide.axis) return SMG_OK;
+    return KERNEL_WRONG(v, "'%s' does not lie in groups of %d along axis '%s'", t->name, wide.width,
+                        axis_name(v, wide.axis));
+}
+
+/* A SET that loads, and does nothing else. */
+static smg_status check_set(const kernel_verifier *v, const smg_instr *in) {
+    int access = smg_kernel_plain_load(v->k, in->expr);
+    if (access < 0 || v->k->buffers.items[v->k->accesses.items[access].buffer].written)
+        return KERNEL_WRONG(v, "neighbours at once of what is no plain load of an input");
+    SMG_TRY(check_run(v, in));
+    return check_access(v, in->wide[0], access, SMG_ALIGNED_BY_SIZES);
+}
+
+/* A walk goes along its last axis, whose end is a group's end. */
+static smg_status check_walk(const kernel_verifier *v, const smg_instr *in) {
+    smg_wide wide = in->wide[0];
+    smg_size quotient, width = smg_size_const(v->k->sizes, wide.width);
+    bool along = in->axis_count > 0 && in->axes[in->axis_count - 1] == wide.axis;
+    bool whole = smg_size_divide_exact(v->k->sizes, v->k->axes.items[wide.axis].extent, width, &quotient);
+    if (along && whole && v->k->tiles.items[in->dst].kind == SMG_KIND_FLOAT) return SMG_OK;
+    return KERNEL_WRONG(v, "the walk does not go by groups of %d along axis '%s'", wide.width, axis_name(v, wide.axis));
+}
+
+/* What is fetched by groups is put by them. */
+static smg_status check_put(const kernel_verifier *v, const smg_instr *put) {
+    if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0]));
+    for (int i = 0; i < v->k->code.count; i++) {
+        const smg_instr *in = &v->k->code.items[i];
+        if (in->kind != SMG_I_FETCH || in->dst != put->a) continue;
+        if (in->wide[0].width == put->wide[0].width && in->wide[0].axis == put->wide[0].axis) continue;
+        return KERNEL_WRONG(v, "'%s' is put by groups of %d, and fetched by groups of %d in instruction %d",
+                            v->k->tiles.items[put->a].name, put->wide[0].width, in->wide[0].width, i);
+    }
+    return put->wide[0].width > 0 ? check_walk(v, put) : SMG_OK;
+}
+
+/* Along k where k goes by groups, or along rows or columns that one lane owns. */
+static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, int side) {
+    smg_wide wide = in->wide[side];
+    int tile = side == 0 ? in->a : in->b;
+    const smg_tile *t = &v->k->tiles.items[tile];
+    SMG_TRY(check_group(v, wide));
+    bool depth = wide.axis == in->axes[in->axis_count - 1] && smg_kernel_product_group(v->k, in) % wide.width == 0;
+    bool runs = side == 0 ? smg_kernel_owns_rows(v->k, in, wide.axis) : smg_kernel_run_axis(v->k, in) == wide.axis;
+    if (!depth && !runs)
+        return KERNEL_WRONG(v, "no lane multiplies runs of %d of factor '%s' along axis '%s'", wide.width, t->name,
+                            axis_name(v, wide.axis));
+    if (t->residence == SMG_VIEW) return check_access(v, wide, t->access, SMG_ALIGNED_ALWAYS);
+    return check_shared(v, wide, tile);
+}
+
+static smg_status check_addressed(const kernel_verifier *v, const smg_instr *in) {
+    bool product = in->kind == SMG_I_MMA && smg_kernel_laid_out(v->k);
+    if (product && smg_kernel_addressable(v->k, v->at)) return SMG_OK;
+    return KERNEL_WRONG(v,
+                        "its factors are read by address, and are no views whose columns lie over a subgroup's lanes");
+}
+
+smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
+    if (in->addressed) SMG_TRY(check_addressed(v, in));
+    if (in->kind == SMG_I_PUT) return check_put(v, in);
+    if (in->kind == SMG_I_MMA) {
+        if (in->wide[0].width != 0) SMG_TRY(check_factor(v, in, 0));
+        return in->wide[1].width != 0 ? check_factor(v, in, 1) : SMG_OK;
+    }
+    if (in->wide[0].width == 0) return SMG_OK;
+    SMG_TRY(check_group(v, in->wide[0]));
+    switch (in->kind) {
+    case SMG_I_SET: return check_set(v, in);
+    case SMG_I_STORE: SMG_TRY(check_run(v, in)); return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);
+    case SMG_I_SPILL: SMG_TRY(check_run(v, in)); return check_shared(v, in->wide[0], in->dst);
+    case SMG_I_STAGE:
+    case SMG_I_FETCH: return check_walk(v, in);
+    default: return KERNEL_WRONG(v, "an instruction of kind %d takes neighbours at once", (int)in->kind);
+    }
+}

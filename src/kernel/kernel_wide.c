@@ -1,0 +1,156 @@
+/* Neighbours at once. Where elements along one axis lie side by side and everything else that moves the address moves
+ * it by whole groups of them, a group is one aligned access of memory. Sizes that only a run knows (rows as long as a
+ * sequence) may decide that; then both ways are written, and the run takes one. */
+#include "kernel/kernel.h"
+
+#define MOST_BYTES 16 /* of one access of a lane */
+
+static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
+    smg_size quotient;
+    if (smg_size_divide_exact(k->sizes, size, smg_size_const(k->sizes, width), &quotient)) return SMG_ALIGNED_ALWAYS;
+    return smg_size_is_const(k->sizes, size, NULL) ? SMG_ALIGNED_NEVER : SMG_ALIGNED_BY_SIZES;
+}
+
+static bool is_one(const smg_kernel *k, smg_size size) {
+    int64_t value = 0;
+    return smg_size_is_const(k->sizes, size, &value) && value == 1;
+}
+
+smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
+    const smg_access *access = &k->accesses.items[number];
+    const smg_kaxis *along = &k->axes.items[wide.axis];
+    bool unit = false;
+    if (access->buffer < 0 || access->index != SMG_EXPR_NONE || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
+    smg_type type = k->buffers.items[access->buffer].type;
+    if (type != SMG_TYPE_F32 || wide.width * smg_type_device_bytes(type) != MOST_BYTES) return SMG_ALIGNED_NEVER;
+    smg_aligned least = multiple_of(k, access->offset, wide.width);
+    smg_aligned extent = multiple_of(k, along->extent, wide.width);
+    if (extent < least) least = extent;
+    for (int i = 0; i < access->axis_count; i++) {
+        smg_aligned stride = multiple_of(k, access->stride[i], wide.width);
+        if (access->axis[i] == wide.axis && is_one(k, access->stride[i]))
+            unit = true;
+        else if (stride < least)
+            least = stride;
+    }
+    return unit ? least : SMG_ALIGNED_NEVER;
+}
+
+static void add_asked(const smg_kernel *k, smg_size size, int width, smg_size *sizes, int *io_count) {
+    if (multiple_of(k, size, width) == SMG_ALIGNED_ALWAYS) return;
+    for (int i = 0; i < *io_count; i++)
+        if (sizes[i] == size) return;
+    sizes[(*io_count)++] = size;
+}
+
+int smg_access_asked(const smg_kernel *k, int number, smg_wide wide, smg_size out_sizes[SMG_ACCESS_AXES + 2]) {
+    const smg_access *access = &k->accesses.items[number];
+    int count = 0;
+    add_asked(k, access->offset, wide.width, out_sizes, &count);
+    add_asked(k, k->axes.items[wide.axis].extent, wide.width, out_sizes, &count);
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] != wide.axis) add_asked(k, access->stride[i], wide.width, out_sizes, &count);
+    return count;
+}
+
+static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
+    return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % SMG_WIDE == 0;
+}
+
+bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
+    bool wide = whole_groups(k, tile);
+    for (int t = 0; tile->memory > 0 && t < k->tiles.count; t++)
+        if (k->tiles.items[t].memory == tile->memory) wide = wide && whole_groups(k, &k->tiles.items[t]);
+    return wide;
+}
+
+int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr) {
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, instr, outer);
+    smg_layout layout = *smg_kernel_layout(k, instr);
+    const smg_tile *dst = instr->kind == SMG_I_MMA ? &k->tiles.items[instr->dst] : NULL;
+    if (dst != NULL) layout = smg_layout_keep(&layout, dst->axis, dst->axis_count);
+    for (int i = 0; i < layout.axis_count; i++) {
+        int axis = layout.axes[i].axis;
+        bool inner = true;
+        for (int n = 0; n < count; n++) inner = inner && outer[n] != axis;
+        bool whole = k->axes.items[axis].tile % SMG_WIDE == 0;
+        if (inner && whole && smg_layout_run(&layout, axis) % SMG_WIDE == 0) return axis;
+    }
+    return -1;
+}
+
+bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis) {
+    int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, product, outer);
+    smg_layout rows = smg_layout_keep(smg_kernel_layout(k, product), outer, count);
+    bool row = false;
+    for (int n = 0; n < count; n++) row = row || outer[n] == axis;
+    return row && smg_layout_run(&rows, axis) % SMG_WIDE == 0 &&
+           smg_layout_span(&rows, axis) == k->axes.items[axis].tile;
+}
+
+/* ---- products of views by address -------------------------------------------------------------------- */
+
+static bool is_view(const smg_kernel *k, int tile) {
+    return k->tiles.items[tile].residence == SMG_VIEW;
+}
+
+static bool has_loop(const smg_kernel *k, int at, int axis) {
+    int depth = 0;
+    for (int i = at - 1; i >= 0; i--) {
+        if (k->code.items[i].kind == SMG_I_END) depth++;
+        if (k->code.items[i].kind == SMG_I_LOOP && depth-- == 0) {
+            if (k->code.items[i].axes[0] == axis) return true;
+            depth = 0;
+        }
+    }
+    return false;
+}
+
+/* Is every element of a tile of the axis valid, whatever the sizes are? */
+static bool comes_out_even(const smg_kernel *k, int at, int a) {
+    const smg_kaxis *axis = &k->axes.items[a];
+    int64_t low = 0, high = 0;
+    smg_size quotient;
+    if (axis->tile == 1) return true;
+    if (axis->grid || has_loop(k, at, a))
+        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile), &quotient);
+    smg_size_bounds(k->sizes, axis->extent, &low, &high);
+    return low >= axis->tile;
+}
+
+/* The axis whose neighbours the lanes of a subgroup hold, one each; -1. */
+static int lane_axis(const smg_kernel *k, const smg_layout *layout) {
+    smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
+    int count = smg_layout_digits(layout, SMG_LAYOUT_LANE, digits);
+    return count == 1 && digits[0].count == k->subgroup && digits[0].step == 1 ? digits[0].axis : -1;
+}
+
+/* All but the rows come out even; neighbouring columns lie side by side. */
+static bool view_fits(const smg_kernel *k, int at, const smg_access *access, int rows, int unit) {
+    bool beside = unit < 0;
+    for (int i = 0; i < access->axis_count; i++) {
+        if (access->axis[i] != rows && !comes_out_even(k, at, access->axis[i])) return false;
+        beside = beside || (access->axis[i] == unit && is_one(k, access->stride[i]));
+    }
+    return beside;
+}
+
+bool smg_kernel_addressable(const smg_kernel *k, int at) {
+    const smg_instr *in = &k->code.items[at];
+    if (!k->numbered || k->subgroup < 2 || in->axis_count != 1 || !is_view(k, in->a) || !is_view(k, in->b))
+        return false;
+    const smg_tile *dst = &k->tiles.items[in->dst];
+    int outer[SMG_LAYOUT_AXES], rows = smg_kernel_outer_axes(k, in, outer);
+    smg_layout sums = smg_layout_keep(smg_kernel_layout(k, in), dst->axis, dst->axis_count);
+    int row = rows > 0 ? outer[0] : -1, columns = lane_axis(k, &sums);
+    if (rows > 1 || columns < 0 || columns == row) return false;
+    for (int i = 0; i < sums.axis_count; i++) {
+        int axis = sums.axes[i].axis;
+        if (axis == row) continue;
+        if (smg_layout_span(&sums, axis) != k->axes.items[axis].tile) return false;
+        if (smg_layout_mask(&sums, SMG_LAYOUT_SUBGROUP, axis) != 0) return false;
+    }
+    return view_fits(k, at, &k->accesses.items[k->tiles.items[in->a].access], row, -1) &&
+           view_fits(k, at, &k->accesses.items[k->tiles.items[in->b].access], row, columns);
+}

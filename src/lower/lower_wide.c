@@ -1,0 +1,114 @@
+/* Which neighbours go at once: a quarter of the instructions where four elements are one access of memory. Where lanes
+ * own runs of what they load or store, where all invocations walk along what lies side by side, and where a lane
+ * multiplies runs of a factor. Where lanes are the elements of one vector register (a CPU), factors that lie in memory
+ * are read by addresses that all lanes of a subgroup share: drivers check loads from bindings lane by lane. */
+#include "lower/lower_internal.h"
+
+static smg_wide along(int axis) {
+    return (smg_wide){.width = SMG_WIDE, .axis = axis};
+}
+
+static bool never_written(const smg_kernel *k, int access) {
+    return !k->buffers.items[k->accesses.items[access].buffer].written;
+}
+
+static bool aligned(const smg_kernel *k, int access, int axis, smg_aligned least) {
+    return axis >= 0 && smg_access_aligned(k, access, along(axis)) >= least;
+}
+
+static int last_axis(const smg_tile *tile) {
+    return tile->axis_count > 0 ? tile->axis[tile->axis_count - 1] : -1;
+}
+
+/* Of a lane's own elements: what it loads, stores, or leaves in shared memory. */
+static void widen_map(const smg_kernel *k, smg_instr *in) {
+    int axis = smg_kernel_run_axis(k, in);
+    bool wide = false;
+    if (in->kind == SMG_I_SPILL) {
+        const smg_tile *dst = &k->tiles.items[in->dst];
+        wide = axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis;
+    } else {
+        int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
+        bool moves = access >= 0 && (in->kind == SMG_I_STORE || never_written(k, access));
+        wide = moves && aligned(k, access, axis, SMG_ALIGNED_BY_SIZES);
+    }
+    if (wide) in->wide[0] = along(axis);
+}
+
+typedef struct group_seek {
+    const smg_kernel *k;
+    int axis;
+    bool found;
+} group_seek;
+
+static void seek_group(void *user, int leaf) {
+    group_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || !never_written(s->k, f->index)) return;
+    s->found = s->found || aligned(s->k, f->index, s->axis, SMG_ALIGNED_ALWAYS);
+}
+
+/* A walk goes by groups where some load gains by it, and the axis ends with one. */
+static void widen_walk(const smg_kernel *k, smg_instr *in) {
+    if (in->axis_count == 0 || k->tiles.items[in->dst].kind != SMG_KIND_FLOAT) return;
+    smg_size quotient, width = smg_size_const(k->sizes, SMG_WIDE);
+    group_seek s = {.k = k, .axis = in->axes[in->axis_count - 1]};
+    const smg_kaxis *axis = &k->axes.items[s.axis];
+    if (axis->tile % SMG_WIDE != 0 || !smg_size_divide_exact(k->sizes, axis->extent, width, &quotient)) return;
+    smg_expr_leaves(k->exprs, in->expr, seek_group, &s);
+    if (s.found) in->wide[0] = along(s.axis);
+}
+
+static void widen_put(const smg_kernel *k, smg_instr *put) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_FETCH && in->dst == put->a) put->wide[0] = in->wide[0];
+    }
+}
+
+/* Do groups of a factor lie along the axis? */
+static bool factor_lies(const smg_kernel *k, int tile, int axis) {
+    const smg_tile *t = &k->tiles.items[tile];
+    if (axis < 0) return false;
+    if (t->residence == SMG_VIEW) return never_written(k, t->access) && aligned(k, t->access, axis, SMG_ALIGNED_ALWAYS);
+    return smg_tile_wide(k, t) && last_axis(t) == axis;
+}
+
+/* Four k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
+static void widen_product(const smg_kernel *k, smg_instr *in) {
+    int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
+    int rows = last_axis(&k->tiles.items[in->a]);
+    bool fours = smg_kernel_product_group(k, in) == SMG_WIDE;
+    bool staged = k->tiles.items[in->a].residence == SMG_SHARED;
+    if (fours && factor_lies(k, in->a, inner))
+        in->wide[0] = along(inner);
+    else if (staged && factor_lies(k, in->a, rows) && smg_kernel_owns_rows(k, in, rows))
+        in->wide[0] = along(rows);
+    if (fours && factor_lies(k, in->b, inner))
+        in->wide[1] = along(inner);
+    else if (factor_lies(k, in->b, run))
+        in->wide[1] = along(run);
+}
+
+#define ADDRESS_BYTES 8
+#define SIZE_BYTES 4
+
+/* Are addresses and sizes small enough to be pushed? */
+static bool has_addresses(const smg_kernel *k, const smg_target *target) {
+    int64_t pushed = (k->buffers.count + 1) * ADDRESS_BYTES + SMG_KERNEL_SIZES * SIZE_BYTES;
+    return target->buffer_addresses && pushed <= target->max_push_bytes;
+}
+
+void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
+    bool addresses = has_addresses(k, target);
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, in);
+        if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, in);
+        if (in->kind != SMG_I_MMA) continue;
+        in->addressed = addresses && smg_kernel_addressable(k, i);
+        if (!in->addressed) widen_product(k, in);
+    }
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_PUT) widen_put(k, &k->code.items[i]);
+}
