@@ -129,15 +129,9 @@ const char *glsl_named_condition(glsl_writer *w, const char *valid, int number) 
     return GLSL_STRING(w, "ok%d", number);
 }
 
-/* The element of an array that was loaded before the loops over registers. */
-static const char *early_element(glsl_writer *w, const glsl_iter *it, int a) {
-    return GLSL_STRING(w, "%s[%s]", it->early[a], glsl_register_place(w, it, it->early_layout[a]));
-}
-
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     const smg_access *access = &w->k->accesses.items[leaf->index];
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
-    if (it->early[leaf->index] != NULL) return glsl_convert(w, early_element(w, it, leaf->index), kind, leaf->kind);
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
     w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;

@@ -15,8 +15,6 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it) {
     it->memo = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(char *));
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
-    it->early = glsl_zeroed(w, k->accesses.count, sizeof(char *));
-    it->early_layout = glsl_zeroed(w, k->accesses.count, sizeof(smg_layout *));
     it->j_step = it->group = 1;
     it->i = it->j = "0";
     it->outer_registers = it->inner_registers = 1;
@@ -219,15 +217,6 @@ void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, i
 
 void glsl_flat_close(glsl_writer *w, glsl_iter *it) {
     glsl_inner_close(w, it);
-}
-
-int glsl_run_axis(const glsl_writer *w, const glsl_iter *it) {
-    for (int n = 0; n < it->inner_count; n++) {
-        int axis = it->inner_axes[n];
-        bool whole = w->k->axes.items[axis].tile % 4 == 0;
-        if (whole && smg_layout_run(&it->layout, axis) % 4 == 0) return axis;
-    }
-    return -1;
 }
 
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count) {

@@ -69,11 +69,9 @@ typedef struct glsl_iter {
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int outer_braces, inner_braces;
-    int j_step;                /* registers taken at a time by the loop over j */
-    int group, member;         /* flat form: elements a step along the last axis, and the one at hand */
-    const char **vector;       /* by access: name of the group that was loaded; NULL: by element */
-    const char **early;        /* by access: name of the array loaded before the loops; NULL: loaded where used */
-    smg_layout **early_layout; /* of its elements */
+    int j_step;          /* registers taken at a time by the loop over j */
+    int group, member;   /* flat form: elements a step along the last axis, and the one at hand */
+    const char **vector; /* by access: name of the group that was loaded; NULL: by element */
 } glsl_iter;
 
 #define GLSL_LINE(w, ...)                                                                                              \
@@ -147,8 +145,6 @@ void glsl_outer_close(glsl_writer *w, glsl_iter *it);
 void glsl_inner_open(glsl_writer *w, glsl_iter *it);
 void glsl_inner_close(glsl_writer *w, glsl_iter *it);
 bool glsl_is_outer(const glsl_iter *it, int axis);
-/* The axis along which a lane owns runs of four elements in registers of the inner loop; -1 when it owns none. */
-int glsl_run_axis(const glsl_writer *w, const glsl_iter *it);
 /* All invocations walk over the axes' elements together, `group` (1, or 4 where the last axis has whole groups) a
  * step. */
 void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group);

@@ -17,29 +17,32 @@ static smg_status widen(lower_sized *l) {
     return SMG_OK;
 }
 
-/* One of the two: what the schedule's structure decides, or its sizes. */
+/* One of the three: what the schedule's structure decides, what its sizes do, or what no price depends on: that is done
+ * for kernels that are kept. */
 typedef struct pass {
     smg_lower_pass shown;
     smg_status (*structure)(lowering *l);
     smg_status (*sized)(lower_sized *l);
+    smg_status (*last)(lower_sized *l);
 } pass;
 
 static const pass passes[] = {
-    {{"structure", "loops, folds, updates and stores over tiles that lie nowhere yet"}, lower_structure, NULL},
-    {{"merge", "neighbouring loops of products over one axis become one"}, lower_merge, NULL},
-    {{"share", "what several instructions compute becomes a tile"}, lower_share, NULL},
-    {{"join", "partial sums of lanes that share out a contraction are added up"}, lower_join, NULL},
-    {{"pipeline", "slices are fetched before they are needed"}, lower_pipeline, NULL},
-    {{"drop", "tiles that nothing writes go"}, lower_drop, NULL},
-    {{"clamp", "operands repeat the end of an axis where no result has it"}, lower_clamp, NULL},
-    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, NULL, lower_layouts},
-    {{"operands", "shared operands lie in the order in which lanes read them"}, NULL, lower_operands},
-    {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, NULL, lower_exchange},
-    {{"memory", "shared tiles that are never needed together lie on the same memory"}, NULL, lower_memory},
-    {{"barriers", "barriers that order nothing go"}, NULL, lower_barriers},
-    {{"wide", "neighbours that lie side by side are loaded and stored at once"}, NULL, widen},
-    {{"live", "what is needed at once is noted for the count of registers"}, NULL, keep_live},
-    {{"unroll", "short loops and products are written out within the budget of code"}, NULL, unroll},
+    {{"structure", "loops, folds, updates and stores over tiles that lie nowhere yet"}, .structure = lower_structure},
+    {{"merge", "neighbouring loops of products over one axis become one"}, .structure = lower_merge},
+    {{"share", "what several instructions compute becomes a tile"}, .structure = lower_share},
+    {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
+    {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
+    {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},
+    {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
+    {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},
+    {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
+    {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},
+    {{"memory", "shared tiles that are never needed together lie on the same memory"}, .sized = lower_memory},
+    {{"barriers", "barriers that order nothing go"}, .sized = lower_barriers},
+    {{"live", "what is needed at once is noted for the count of registers"}, .sized = keep_live},
+    {{"unroll", "short loops and products are written out within the budget of code"}, .sized = unroll},
+    {{"early", "what a store loads is loaded in front of it"}, .last = lower_early},
+    {{"wide", "neighbours that lie side by side are loaded and stored at once"}, .last = widen},
 };
 
 int smg_lower_pass_count(void) {
@@ -67,10 +70,11 @@ static smg_status run_structure(lowering *l, const smg_lower_options *options) {
     return SMG_OK;
 }
 
-static smg_status run_sized(lower_sized *l, const smg_lower_options *options) {
+static smg_status run_sized(lower_sized *l, const smg_lower_options *options, bool last) {
     for (size_t i = 0; i < SMG_COUNT_OF(passes) && l->refused == NULL; i++) {
-        if (passes[i].sized == NULL) continue;
-        SMG_TRY(passes[i].sized(l));
+        smg_status (*run)(lower_sized *) = last ? passes[i].last : passes[i].sized;
+        if (run == NULL) continue;
+        SMG_TRY(run(l));
         if (l->refused == NULL) SMG_TRY(look(l->ctx, options, i, l->k));
     }
     return SMG_OK;
@@ -131,7 +135,7 @@ smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *sched
     *out_kernel = NULL;
     *out_refused = NULL;
     SMG_TRY(smg_kernel_copy(structure, arena, &l.k));
-    SMG_TRY(run_sized(&l, options));
+    SMG_TRY(run_sized(&l, options, false));
     *out_refused = l.refused;
     if (l.refused == NULL) *out_kernel = l.k;
     return smg_context_status(l.ctx);
@@ -154,5 +158,9 @@ smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_option
     SMG_TRY(smg_kernel_structure(schedule, options, arena, &structure, out_refused));
     *out_kernel = NULL;
     if (structure == NULL) return SMG_OK;
-    return smg_kernel_fit(structure, schedule, options, arena, out_kernel, out_refused);
+    SMG_TRY(smg_kernel_fit(structure, schedule, options, arena, out_kernel, out_refused));
+    if (*out_kernel == NULL) return SMG_OK;
+    lower_sized l = {
+        .ctx = smg_arena_context(arena), .arena = arena, .k = *out_kernel, .s = schedule, .target = options->target};
+    return run_sized(&l, options, true);
 }

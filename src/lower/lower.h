@@ -38,7 +38,7 @@ typedef struct smg_lower_options {
 /* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL. */
 smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
                             smg_kernel **out_kernel, const char **out_refused);
-/* The same in two halves. The structure depends on which axes are cut and which tiles cover theirs, not on lanes and
+/* The same in two halves, but for the last passes, on which no price depends. The structure depends on which axes are cut and which tiles cover theirs, not on lanes and
  * sizes: one serves all schedules that agree in that. Fitting copies it, and gives the copy lanes, tile sizes, layouts
  * and memory of one schedule. */
 smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,

@@ -137,6 +137,9 @@ smg_status lower_exchange(lower_sized *l);
 /* lower_memory.c: shared tiles that are never needed together lie on the same memory. */
 smg_status lower_memory(lower_sized *l);
 
+/* lower_early.c: what stores load is loaded in front of them. */
+smg_status lower_early(lower_sized *l);
+
 /* lower_barriers.c: barriers that order nothing go. */
 smg_status lower_barriers(lower_sized *l);
 

@@ -1,0 +1,100 @@
+/* Loads in front of stores. A driver moves no load over a store that may change what it reads, so what a store's
+ * expression loads is loaded first, for all of the lane's elements: the loads are under way together. As many as find
+ * room beside the tiles that the program needs. */
+#include "lower/lower_internal.h"
+
+#define EARLY_REGISTERS 96 /* at most, that loads ahead of the stores take */
+
+typedef struct early {
+    lower_sized *l;
+    int at; /* the store */
+    int64_t registers;
+    int loads[SMG_ACCESS_AXES]; /* leaves to move */
+    int count;
+} early;
+
+static bool has_axis(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return true;
+    return false;
+}
+
+/* Where the elements of the access are that the store's lanes ask for. */
+static smg_layout layout_of(const smg_kernel *k, const smg_instr *store, const smg_access *access) {
+    const smg_layout *all = &k->layouts.items[store->layout];
+    int axes[SMG_LAYOUT_AXES], count = 0;
+    for (int i = 0; i < all->axis_count; i++)
+        if (has_axis(access, all->axes[i].axis)) axes[count++] = all->axes[i].axis;
+    return smg_layout_keep(all, axes, count);
+}
+
+static void take_load(void *user, int leaf) {
+    early *e = user;
+    smg_kernel *k = e->l->k;
+    const smg_kleaf *f = &k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || e->count == (int)SMG_COUNT_OF(e->loads)) return;
+    const smg_access *access = &k->accesses.items[f->index];
+    if (access->index != SMG_EXPR_NONE || k->buffers.items[access->buffer].written) return;
+    for (int i = 0; i < e->count; i++)
+        if (e->loads[i] == leaf) return;
+    smg_layout own = layout_of(k, &k->code.items[e->at], access);
+    int64_t registers = smg_layout_registers(&own);
+    if (own.axis_count > SMG_TILE_AXES || registers > e->registers) return;
+    e->registers -= registers;
+    e->loads[e->count++] = leaf;
+}
+
+/* A tile of what the leaf loads; -1 when memory is out. */
+static int add_tile(lower_sized *l, const smg_instr *store, int leaf) {
+    smg_kernel *k = l->k;
+    smg_layout own = layout_of(k, store, &k->accesses.items[k->leaves.items[leaf].index]);
+    smg_tile tile = {.name = smg_arena_format(l->arena, "early%d", k->tiles.count),
+                     .kind = k->leaves.items[leaf].kind,
+                     .residence = SMG_REGISTER,
+                     .layout = smg_kernel_add_layout(k, &own)};
+    for (int i = 0; i < own.axis_count; i++) tile.axis[tile.axis_count++] = own.axes[i].axis;
+    smg_tile *slot = SMG_ARRAY_PUSH(l->arena, &k->tiles);
+    if (tile.name == NULL || tile.layout < 0 || slot == NULL) return -1;
+    *slot = tile;
+    return k->tiles.count - 1;
+}
+
+static smg_status move_load(lower_sized *l, int at, int leaf) {
+    smg_kernel *k = l->k;
+    smg_kind kind = k->leaves.items[leaf].kind;
+    int tile = add_tile(l, &k->code.items[at], leaf);
+    smg_kleaf *read = SMG_ARRAY_PUSH(l->arena, &k->leaves);
+    if (tile < 0 || read == NULL || SMG_ARRAY_PUSH(l->arena, &k->code) == NULL) return SMG_MEMORY;
+    *read = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = kind, .index = tile};
+    smg_instr set = lower_blank(SMG_I_SET);
+    set.dst = tile;
+    set.expr = smg_expr_leaf(k->exprs, kind, leaf);
+    set.note = "in front of the stores";
+    smg_expr with = smg_expr_leaf(k->exprs, kind, k->leaves.count - 1);
+    if (set.expr == SMG_EXPR_NONE || with == SMG_EXPR_NONE) return SMG_MEMORY;
+    smg_instr *store = &k->code.items[at];
+    store->expr = lower_replace(k->exprs, store->expr, set.expr, with);
+    if (store->expr == SMG_EXPR_NONE) return SMG_MEMORY;
+    memmove(store + 1, store, (size_t)(k->code.count - 1 - at) * sizeof(*store));
+    *store = set;
+    return SMG_OK;
+}
+
+/* Half of what the tiles leave: addresses and values in between need the other half. */
+static int64_t room(const smg_kernel *k, const smg_target *target) {
+    int64_t half = (target->registers_lane - smg_kernel_registers(k)) / 2;
+    return half < EARLY_REGISTERS ? half : EARLY_REGISTERS;
+}
+
+smg_status lower_early(lower_sized *l) {
+    smg_kernel *k = l->k;
+    int64_t registers = room(k, l->target);
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_STORE || smg_layout_registers(&k->layouts.items[in->layout]) == 1) continue;
+        early e = {.l = l, .at = i, .registers = registers};
+        smg_expr_leaves(k->exprs, in->expr, take_load, &e);
+        for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, i++, e.loads[n]));
+    }
+    return SMG_OK;
+}
