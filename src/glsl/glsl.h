@@ -20,7 +20,7 @@
 #include "target/target.h"
 
 #define SMG_GLSL_MAX_PUSH SMG_KERNEL_SIZES
-#define SMG_GLSL_MAX_EVEN 12
+#define SMG_GLSL_MAX_EVEN SMG_KERNEL_EVENS
 
 /* The diagnostics buffer: uint 0 becomes 1 with the first bad index, int 1 is that index, int 2 its limit. */
 #define SMG_GLSL_DIAGNOSTICS_BYTES 16

@@ -36,9 +36,11 @@ smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface) 
     bool sized = w->uses[GLSL_USE_SUBGROUP] || (k->subgroup > 1 && whole);
     out_interface->subgroup_size = sized ? k->subgroup : 0;
     out_interface->shared_bytes = smg_kernel_shared_bytes(k);
-    out_interface->even_count = w->even_count;
-    memcpy(out_interface->even_size, w->even_size, sizeof(w->even_size));
-    memcpy(out_interface->even_by, w->even_by, sizeof(w->even_by));
+    out_interface->even_count = k->evens.count;
+    for (int i = 0; i < k->evens.count; i++) {
+        out_interface->even_size[i] = k->evens.items[i].size;
+        out_interface->even_by[i] = k->evens.items[i].by;
+    }
     if (out_interface->binding_count > w->target->max_bindings) {
         glsl_fail(w, SMG_UNSUPPORTED,
                   GLSL_STRING(w, "%d buffers, the device binds at most %lld", out_interface->binding_count,
@@ -194,7 +196,7 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     }
     write_extensions(w, out);
     smg_text_addf(out, "layout(local_size_x = %d) in;\n", k->lanes);
-    if (w->even_count > 0) smg_text_add(out, "layout(constant_id = 0) const bool even = false;\n");
+    if (w->k->evens.count > 0) smg_text_add(out, "layout(constant_id = 0) const bool even = false;\n");
     write_push(w, out);
     write_buffers(w, out);
     write_shared(w, out);

@@ -46,10 +46,7 @@ typedef struct glsl_writer {
     bool *buffer_wide;  /* is read or written by 16-byte groups */
     int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
     SMG_ARRAY(glsl_lane_name) lane_parts;
-    bool *address_used;                    /* by buffer: its address is pushed */
-    smg_size even_size[SMG_GLSL_MAX_EVEN]; /* what the even form relies on */
-    int64_t even_by[SMG_GLSL_MAX_EVEN];
-    int even_count;
+    bool *address_used; /* by buffer: its address is pushed */
 } glsl_writer;
 
 typedef struct glsl_iter {
@@ -110,9 +107,6 @@ const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
 
-/* glsl_even.c: the condition, which the even form knows to be true when `size` is a multiple of `by`. */
-const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition);
-
 /* glsl_head.c: everything in front of the inside of main */
 void glsl_head(glsl_writer *w, smg_text *out);
 smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface);
@@ -122,6 +116,8 @@ smg_status glsl_names(glsl_writer *w);
 const char *glsl_comment(glsl_writer *w, const char *text); /* one harmless line */
 
 /* glsl_size.c */
+/* The condition, which the even form knows to be true where it relies on `size` being a multiple of `by`. */
+const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition);
 const char *glsl_size(glsl_writer *w, smg_size size);               /* literal or zN */
 void glsl_size_text(glsl_writer *w, smg_size size, smg_text *text); /* the whole polynomial */
 void glsl_size_symbols(glsl_writer *w);                             /* marks those of w->sizes */

@@ -159,3 +159,11 @@ const char *glsl_both(glsl_writer *w, const char *a, const char *b) {
     if (b == NULL) return a;
     return GLSL_STRING(w, "%s && %s", a, b);
 }
+
+const char *glsl_unless_even(glsl_writer *w, smg_size size, int64_t by, const char *condition) {
+    for (int i = 0; i < w->k->evens.count; i++) {
+        const smg_even *even = &w->k->evens.items[i];
+        if (even->size == size && even->by % by == 0) return GLSL_STRING(w, "(even || %s)", condition);
+    }
+    return condition;
+}

@@ -191,6 +191,13 @@ typedef struct kernel_live_point {
 } kernel_live_point;
 typedef SMG_ARRAY(kernel_live_point) smg_kernel_live;
 
+/* A run in which `size` is a multiple of `by`. */
+#define SMG_KERNEL_EVENS 12
+typedef struct smg_even {
+    smg_size size;
+    int64_t by;
+} smg_even;
+
 typedef struct smg_kernel {
     const char *name;
     smg_arena *arena;
@@ -208,6 +215,9 @@ typedef struct smg_kernel {
     SMG_ARRAY(smg_kleaf) leaves;
     SMG_ARRAY(smg_kbuffer) buffers; /* index = binding */
     SMG_ARRAY(smg_instr) code;
+    SMG_ARRAY(smg_even)
+    evens;                /* the kernel has a form for runs in which all of these hold, without the checks that ask
+                                  whether a tile of `by` is whole or a group of `by` aligned; empty: no such form */
     smg_kernel_live live; /* the points where most is needed (kernel_live.c); empty: all tiles at once */
 } smg_kernel;
 

@@ -240,6 +240,18 @@ static smg_status read_access(kernel_reader *r) {
     return SMG_OK;
 }
 
+static smg_status read_even(kernel_reader *r) {
+    smg_even even = {0};
+    SMG_TRY(kernel_read_bracket(r, &even.size));
+    SMG_TRY(kernel_read_word(r, "by"));
+    SMG_TRY(kernel_read_integer(r, 2, SMG_SIZE_UNBOUNDED, &even.by));
+    if (r->k->evens.count == SMG_KERNEL_EVENS) return kernel_read_fail(r, "fewer sizes of an even form");
+    smg_even *slot = SMG_ARRAY_PUSH(r->arena, &r->k->evens);
+    if (!slot) return SMG_MEMORY;
+    *slot = even;
+    return SMG_OK;
+}
+
 static smg_status read_pending(kernel_reader *r) {
     kernel_reader ahead = *r;
     for (int i = 0; i < r->pending.count; i++) {
@@ -452,8 +464,9 @@ static smg_status read_statement(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_status (*read)(kernel_reader *r);
-    } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol}, {"axis", read_axis_line}, {"grid", read_grid},
-                {"layout", read_layout}, {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access}};
+    } rows[] = {{"lanes", read_lanes},    {"symbol", read_symbol}, {"axis", read_axis_line},
+                {"grid", read_grid},      {"layout", read_layout}, {"buffer", read_buffer},
+                {"tile", read_tile_line}, {"access", read_access}, {"even", read_even}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);

@@ -285,6 +285,14 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
     }
 }
 
+static void add_evens(const smg_kernel *k, smg_text *text) {
+    for (int i = 0; i < k->evens.count; i++) {
+        smg_text_add(text, "even ");
+        add_size(k, text, k->evens.items[i].size);
+        smg_text_addf(text, " by %lld\n", (long long)k->evens.items[i].by);
+    }
+}
+
 static void add_layout_axis(const void *user, int axis, smg_text *text) {
     add_axis(user, text, axis);
 }
@@ -473,5 +481,6 @@ void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     add_layouts(k, text);
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);
+    add_evens(k, text);
     add_code(k, text);
 }

@@ -204,6 +204,17 @@ static smg_status verify_access(const kernel_verifier *v, int number) {
     return SMG_OK;
 }
 
+static smg_status verify_evens(const kernel_verifier *v) {
+    if (v->k->evens.count > SMG_KERNEL_EVENS)
+        return KERNEL_WRONG(v, "%d sizes of an even form, more than %d", v->k->evens.count, SMG_KERNEL_EVENS);
+    for (int i = 0; i < v->k->evens.count; i++) {
+        const smg_even *even = &v->k->evens.items[i];
+        if (even->size < 0 || even->by < 2)
+            return KERNEL_WRONG(v, "the even form asks for multiples of %lld", (long long)even->by);
+    }
+    return SMG_OK;
+}
+
 static smg_status verify_declarations(kernel_verifier *v) {
     SMG_TRY(verify_lanes(v));
     SMG_TRY(verify_axes(v));
@@ -211,6 +222,7 @@ static smg_status verify_declarations(kernel_verifier *v) {
     SMG_TRY(verify_tiles(v));
     for (int i = 0; i < v->k->accesses.count; i++) SMG_TRY(verify_access(v, i));
     SMG_TRY(verify_leaves(v));
+    SMG_TRY(verify_evens(v));
     for (int i = 0; i < v->k->accesses.count; i++)
         if (v->k->accesses.items[i].index != SMG_EXPR_NONE)
             SMG_TRY(kernel_verify_expr(v, v->k->accesses.items[i].index, SMG_KIND_INT));

@@ -17,6 +17,10 @@ static smg_status widen(lower_sized *l) {
     return SMG_OK;
 }
 
+static smg_status find_evens(lower_sized *l) {
+    return smg_kernel_find_evens(l->k, l->target);
+}
+
 /* One of the three: what the schedule's structure decides, what its sizes do, or what no price depends on: that is done
  * for kernels that are kept. */
 typedef struct pass {
@@ -43,6 +47,7 @@ static const pass passes[] = {
     {{"unroll", "short loops and products are written out within the budget of code"}, .sized = unroll},
     {{"early", "what a store loads is loaded in front of it"}, .last = lower_early},
     {{"wide", "neighbours that lie side by side are loaded and stored at once"}, .last = widen},
+    {{"even", "sizes are named whose multiples need fewer checks"}, .last = find_evens},
 };
 
 int smg_lower_pass_count(void) {

@@ -38,9 +38,9 @@ typedef struct smg_lower_options {
 /* *out_refused (static or arena text) says why this schedule has no program; *out_kernel is then NULL. */
 smg_status smg_kernel_lower(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
                             smg_kernel **out_kernel, const char **out_refused);
-/* The same in two halves, but for the last passes, on which no price depends. The structure depends on which axes are cut and which tiles cover theirs, not on lanes and
- * sizes: one serves all schedules that agree in that. Fitting copies it, and gives the copy lanes, tile sizes, layouts
- * and memory of one schedule. */
+/* The same in two halves, but for the last passes, on which no price depends. The structure depends on which axes are
+ * cut and which tiles cover theirs, not on lanes and sizes: one serves all schedules that agree in that. Fitting copies
+ * it, and gives the copy lanes, tile sizes, layouts and memory of one schedule. */
 smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_options *options, smg_arena *arena,
                                 smg_kernel **out_kernel, const char **out_refused);
 smg_status smg_kernel_fit(const smg_kernel *structure, const smg_schedule *schedule, const smg_lower_options *options,
@@ -72,6 +72,10 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);
 /* Which neighbours are loaded, stored and multiplied at once, and what is read by address (lower_wide.c), once layouts
  * and memory are chosen. */
 void smg_kernel_widen(smg_kernel *k, const smg_target *target);
+
+/* What the sizes of a run must be multiples of for a form without checks (lower_even.c), once tiles and `wide` are
+ * chosen. */
+smg_status smg_kernel_find_evens(smg_kernel *k, const smg_target *target);
 
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
  * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */

@@ -382,6 +382,7 @@ static void compile(fixture *f, smg_arena *arena, smg_kernel *k, const smg_targe
     smg_text_init(&text, f->ctx);
     assert_int_equal(smg_kernel_exchange_lanes(k, target), SMG_OK);
     smg_kernel_widen(k, target);
+    assert_int_equal(smg_kernel_find_evens(k, target), SMG_OK);
     smg_status status = smg_glsl_write(f->ctx, k, target, &text);
     if (status == SMG_OK)
         status = smg_spirv_compile(f->compiler, arena, k->name, smg_text_cstr(&text), NULL, out_module);
@@ -536,6 +537,7 @@ static void run_and_compare(fixture *f, smg_arena *arena, smg_kernel *k, lanes l
     if (l.rows * l.cols > f->target.max_invocations) return;
     assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
     smg_kernel_widen(k, &target);
+    assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
     if (smg_kernel_shared_bytes(k) > f->target.shared_bytes) return;
     f->ran++;
     smg_spirv_module module;
@@ -633,6 +635,7 @@ static void test_clamped(void **state) {
     smg_text_init(&text, f->ctx);
     smg_kernel *k = clamped_product(arena, (lanes){.rows = 4, .cols = 8, .vec = 4, .subgroup = 8});
     smg_kernel_widen(k, &target);
+    assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
     assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
     assert_non_null(strstr(smg_text_cstr(&text), "fa[i + 3] = four[3];"));
     assert_non_null(strstr(smg_text_cstr(&text), "int r_m = (even || at_m + c_m < "));
@@ -641,6 +644,7 @@ static void test_clamped(void **state) {
     k = clamped_slices(arena, (lanes){.rows = 4, .cols = 8, .vec = 1, .subgroup = 8});
     assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
     smg_kernel_widen(k, &target);
+    assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
     assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
     const char *fetch = strstr(smg_text_cstr(&text), "int r_m"), *end = strstr(fetch, "t_next_a");
     assert_non_null(end);
@@ -668,6 +672,7 @@ static void test_views(void **state) {
         smg_text_init(&text, f->ctx);
         smg_kernel *k = viewed_product(arena, (lanes){4, 8, 1, 8});
         smg_kernel_widen(k, &target);
+        assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(smg_glsl_describe(f->ctx, k, &target, &face), SMG_OK);
         assert_int_equal(face.address_count, addresses ? 2 : 0);
@@ -688,6 +693,7 @@ static void test_strided(void **state) {
     smg_text_init(&text, f->ctx);
     smg_kernel *k = strided(arena, (lanes){1, 64, 4, 8});
     smg_kernel_widen(k, &target);
+    assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
     assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
     assert_non_null(strstr(smg_text_cstr(&text), " & 3) == 0"));
     assert_non_null(strstr(smg_text_cstr(&text), ">> 2] = "));
@@ -752,6 +758,7 @@ static void test_long_columns(void **state) {
         distributed(k, (lanes){1, 32, 1, 32}, 1, -1);
         assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
         smg_kernel_widen(k, &target);
+        assert_int_equal(smg_kernel_find_evens(k, &target), SMG_OK);
         smg_kernel_unroll(k, &target);
         assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
         assert_int_equal(strstr(smg_text_cstr(&text), "[[dont_unroll]]") != NULL, i == 1);

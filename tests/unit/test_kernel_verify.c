@@ -45,6 +45,7 @@ static const char good[] = "kernel good\n"
                            "access 4 = a at [0] i*[1] : index*[1] below [m] of load(3)\n"
                            "access 5 = y at [0] i*[21] j*[1]\n"
                            "access 6 = y at [0] i*[21]\n"
+                           "even [m] by 8\n"
                            "code\n"
                            "  set acc = 0\n"
                            "  set r = load(4)\n"
@@ -227,7 +228,7 @@ static void test_rules(void **state) {
 
 /* ---- what text cannot spoil ------------------------------------------------------------------------- */
 
-enum { LEAF_NUMBER, LEAF_TILE, LEAF_KIND, AXIS_OF_TILE, BUFFER_OF_ACCESS, EXPRESSION, KIND_OF_INSTR, SPOILS };
+enum { LEAF_NUMBER, LEAF_TILE, LEAF_KIND, AXIS_OF_TILE, BUFFER_OF_ACCESS, EXPRESSION, EVEN_BY, KIND_OF_INSTR, SPOILS };
 
 static const char *spoil(smg_kernel *k, int which) {
     switch (which) {
@@ -243,6 +244,7 @@ static const char *spoil(smg_kernel *k, int which) {
     case AXIS_OF_TILE: k->tiles.items[0].axis[1] = 12; return "names axis 12 of";
     case BUFFER_OF_ACCESS: k->accesses.items[2].buffer = 9; return "buffer 9 of";
     case EXPRESSION: k->code.items[0].expr = SMG_EXPR_NONE; return "expression -1 does not exist";
+    case EVEN_BY: k->evens.items[0].by = 1; return "the even form asks for multiples of 1";
     default: k->code.items[0].dst = -1; return "the result is tile -1 of";
     }
 }
