@@ -1,10 +1,11 @@
 /* The conversion: inputs and weights become values, nodes are converted in order, outputs are set.
  *
  * A call of one of the model's functions converts the function's body in a scope of its own, an If the
- * branch that its condition chooses, in a scope that sees the one around. When a converter finds what a
- * symbol of the inputs must be, everything starts again with that knowledge: sizes are kept
+ * branch that its condition chooses, or both where that is not known, in a scope that sees the one around. When a
+ * converter finds what a symbol of the inputs must be, everything starts again with that knowledge: sizes are kept
  * canonical, so an equality cannot be added later.
  */
+#include "onnx/onnx_part.h"
 #include "onnx/onnx_private.h"
 
 #define MOST_NODES 100000 /* after functions are expanded */
@@ -99,26 +100,68 @@ static smg_status output_names(driver *d, const pb_graph *g, const char *const *
     return SMG_OK;
 }
 
+/* One branch of an If, converted in a scope of its own. */
+typedef struct branch {
+    onnx_scope scope;
+    const pb_graph *graph;
+    const char *const *names; /* of its outputs */
+} branch;
+
+static smg_status convert_branch(driver *d, const onnx_scope *outer, const smg_onnx_node *n, const char *word,
+                                 branch *out) {
+    const pb_attribute *attribute = smg_onnx_find_attribute(n->attributes, word);
+    if (!attribute || !attribute->g) return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no %s", word);
+    const pb_graph *g = out->graph = attribute->g;
+    out->scope = *outer;
+    out->scope.outer = outer;
+    out->scope.depth++;
+    SMG_TRY(smg_map_create(d->m->arena, &out->scope.values));
+    SMG_TRY(add_initializers(d, &out->scope, g));
+    SMG_TRY(output_names(d, g, &out->names));
+    const onnx_body body = {g->n_node, g->node, g->n_output, out->names};
+    return convert_body(d, &out->scope, &body);
+}
+
+/* Output `output` of a condition that comes at run time: both are computed, one is taken. */
+static smg_status choose(driver *d, const smg_onnx_node *n, int output, smg_onnx_value *yes, smg_onnx_value *no) {
+    smg_onnx_build *b = &d->b;
+    smg_onnx_value *condition = n->inputs[0];
+    bool alike = !yes->items && !no->items && yes->rank == no->rank &&
+                 smg_onnx_graph_type(yes->dtype) == smg_onnx_graph_type(no->dtype);
+    for (int i = 0; i < yes->rank && alike; i++) alike = yes->dims[i] == no->dims[i];
+    if (!alike || smg_onnx_graph_type(condition->dtype) != SMG_TYPE_BOOL ||
+        !smg_onnx_is_const(b, smg_onnx_product(b, condition->rank, condition->dims), 1))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
+                             "its condition '%s' is not known before the run, and output %d is %s after one branch, "
+                             "%s after the other",
+                             condition->name, output, smg_onnx_shape_text(b, yes), smg_onnx_shape_text(b, no));
+    smg_value holds = smg_onnx_reshape(b, smg_onnx_value_in(b, condition), 0, NULL);
+    smg_value value = smg_onnx_select(b, holds, smg_onnx_value_in(b, yes), smg_onnx_value_in(b, no));
+    return smg_onnx_set_typed(b, n, output, yes->dtype, value);
+}
+
+static smg_status take_both(driver *d, const onnx_scope *outer, const smg_onnx_node *n) {
+    branch yes, no;
+    SMG_TRY(convert_branch(d, outer, n, "then_branch", &yes));
+    SMG_TRY(convert_branch(d, outer, n, "else_branch", &no));
+    for (int i = 0; i < n->output_count; i++) {
+        if (!n->outputs[i]) continue;
+        if ((size_t)i >= yes.graph->n_output || (size_t)i >= no.graph->n_output)
+            return smg_onnx_fail(&d->b, n, SMG_FORMAT, "output %d is not one of both branches", i);
+        smg_onnx_value *a = smg_onnx_lookup(&yes.scope, yes.names[i]), *b = smg_onnx_lookup(&no.scope, no.names[i]);
+        if (!a || !b) return smg_onnx_failed(&d->b, n);
+        SMG_TRY(choose(d, n, i, a, b));
+    }
+    return SMG_OK;
+}
+
 static smg_status take_branch(driver *d, const onnx_scope *outer, const smg_onnx_node *n) {
     double condition = 0;
+    branch taken;
     if (!smg_onnx_has(n, 0)) return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no condition");
-    if (!smg_onnx_is_number(&d->b, n->inputs[0], &condition))
-        return smg_onnx_fail(&d->b, n, SMG_UNSUPPORTED, "its condition '%s' is not known before the run",
-                             n->inputs[0]->name);
-    const char *branch = condition != 0 ? "then_branch" : "else_branch";
-    const pb_attribute *attribute = smg_onnx_find_attribute(n->attributes, branch);
-    if (!attribute || !attribute->g) return smg_onnx_fail(&d->b, n, SMG_FORMAT, "it has no %s", branch);
-    const pb_graph *g = attribute->g;
-    onnx_scope scope = *outer;
-    const char *const *names = NULL;
-    scope.outer = outer;
-    scope.depth++;
-    SMG_TRY(smg_map_create(d->m->arena, &scope.values));
-    SMG_TRY(add_initializers(d, &scope, g));
-    SMG_TRY(output_names(d, g, &names));
-    const onnx_body body = {g->n_node, g->node, g->n_output, names};
-    SMG_TRY(convert_body(d, &scope, &body));
-    return copy_outputs(d, &scope, n, g->n_output, names);
+    if (!smg_onnx_is_number(&d->b, n->inputs[0], &condition)) return take_both(d, outer, n);
+    SMG_TRY(convert_branch(d, outer, n, condition != 0 ? "then_branch" : "else_branch", &taken));
+    return copy_outputs(d, &taken.scope, n, taken.graph->n_output, taken.names);
 }
 
 /* ---- one node ----------------------------------------------------------------------------------- */
@@ -155,10 +198,10 @@ static smg_status make_outputs(driver *d, onnx_scope *scope, const onnx_order *o
 
 static smg_status dispatch(driver *d, const onnx_scope *scope, const pb_node *node, const smg_onnx_node *n) {
     const pb_function *f = smg_onnx_find_function(d->m, node);
-    bool own = n->domain[0] == '\0', branch = own && strcmp(n->op, "If") == 0;
+    bool own = n->domain[0] == '\0', branches = own && strcmp(n->op, "If") == 0;
     smg_status status = SMG_OK;
-    if (!f && !branch && !(own && strcmp(n->op, "Constant") == 0)) return smg_onnx_call(&d->b, n);
-    if ((f || branch) && scope->depth >= SMG_ONNX_DEEPEST) {
+    if (!f && !branches && !(own && strcmp(n->op, "Constant") == 0)) return smg_onnx_call(&d->b, n);
+    if ((f || branches) && scope->depth >= SMG_ONNX_DEEPEST) {
         status = smg_onnx_fail(&d->b, n, SMG_UNSUPPORTED,
                                "functions and branches are nested more "
                                "than %d deep",
@@ -166,9 +209,9 @@ static smg_status dispatch(driver *d, const onnx_scope *scope, const pb_node *no
         return smg_onnx_at_node(&d->b, n, status);
     }
     if (f) return call_function(d, scope, f, n);
-    status = branch ? take_branch(d, scope, n) : smg_onnx_convert_constant(&d->b, n);
+    status = branches ? take_branch(d, scope, n) : smg_onnx_convert_constant(&d->b, n);
     /* A failure inside a branch has its own node's name already. */
-    bool named = branch && strncmp(smg_context_error(d->m->ctx), "'", 1) == 0;
+    bool named = branches && strncmp(smg_context_error(d->m->ctx), "'", 1) == 0;
     return status == SMG_OK || named ? status : smg_onnx_at_node(&d->b, n, status);
 }
 

@@ -34,7 +34,7 @@ static smg_value hard_sigmoid(smg_onnx_build *b, smg_value x, double alpha, doub
     return smg_onnx_with(b, "min", smg_onnx_with(b, "max", line, 0.0), 1.0);
 }
 
-static smg_value gelu(smg_onnx_build *b, smg_value x, bool by_tanh) {
+smg_value smg_onnx_gelu(smg_onnx_build *b, smg_value x, bool by_tanh) {
     smg_value gate;
     if (by_tanh) {
         smg_value cube = smg_onnx_map2(b, "mul", smg_onnx_map1(b, "square", x), x);
@@ -118,7 +118,7 @@ smg_status smg_onnx_convert_gelu(smg_onnx_build *b, const smg_onnx_node *n) {
     bool by_tanh = strcmp(kind, "tanh") == 0;
     if (!by_tanh && strcmp(kind, "none") != 0)
         return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "approximate is \"%s\", none or tanh is known", kind);
-    return smg_onnx_set(b, n, 0, gelu(b, smg_onnx_in(b, n, 0), by_tanh));
+    return smg_onnx_set(b, n, 0, smg_onnx_gelu(b, smg_onnx_in(b, n, 0), by_tanh));
 }
 
 /* x < -lambd ? x + bias : x > lambd ? x - bias : 0 */

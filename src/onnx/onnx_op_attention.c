@@ -187,19 +187,22 @@ smg_status smg_onnx_convert_attention(smg_onnx_build *b, const smg_onnx_node *n)
 
 typedef struct rotary {
     bool four, interleaved; /* input [a, h, s, d], else [a, s, h, d] after a reshape */
+    int cache, places;      /* first of the two inputs of cosines and sines; the input of positions */
     smg_size half, width;
     smg_value cosine, sine; /* as the input, with one head */
 } rotary;
 
-/* Rows of a cache at the positions, or the cache itself: [a, s, half], with the axis of heads put in. */
-static smg_value cache_rows(smg_onnx_build *b, const smg_onnx_node *n, int input, bool four) {
-    smg_value cache = smg_onnx_in(b, n, input);
-    if (smg_onnx_has(n, 3)) {
-        smg_value at = smg_onnx_in(b, n, 3);
+/* Rows of a cache at the positions, or the cache itself: [a, s, half], with the axis of heads put in. A single position
+ * is that of the first row. */
+static smg_value cache_rows(smg_onnx_build *b, const smg_onnx_node *n, const rotary *r, int which, smg_size rows) {
+    smg_value cache = smg_onnx_in(b, n, r->cache + which);
+    if (smg_onnx_has(n, r->places)) {
+        smg_value at = smg_onnx_in(b, n, r->places);
+        if (n->inputs[r->places]->rank == 1) at = smg_onnx_map2(b, "add", at, smg_onnx_count(b, rows, 1, 2));
         if (!cache.id || !at.id) return (smg_value){0};
         cache = smg_graph_gather(b->graph, cache, at);
     }
-    return smg_onnx_insert(b, cache, four ? 1 : 2);
+    return smg_onnx_insert(b, cache, r->four ? 1 : 2);
 }
 
 /* Element pairs of the last axis: first or second of each. */
@@ -227,11 +230,10 @@ static smg_value rotate(smg_onnx_build *b, smg_value x, const rotary *r) {
     return smg_graph_concat(b->graph, 2, (smg_value[]){y, pieces[2]}, 3);
 }
 
-smg_status smg_onnx_convert_rotary(smg_onnx_build *b, const smg_onnx_node *n) {
+static smg_status convert_rotary(smg_onnx_build *b, const smg_onnx_node *n, rotary r, int64_t count) {
     const smg_onnx_value *in = n->inputs[0];
-    int64_t count = smg_onnx_attr_int(b, n, "num_heads", 0);
     int64_t turned = smg_onnx_attr_int(b, n, "rotary_embedding_dim", 0);
-    rotary r = {.four = in->rank == 4};
+    r.four = in->rank == 4;
     r.interleaved = smg_onnx_attr_int(b, n, "interleaved", 0) != 0;
     smg_value x = smg_onnx_in(b, n, 0);
     if (!r.four) {
@@ -246,8 +248,28 @@ smg_status smg_onnx_convert_rotary(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_size whole = turned > 0 ? smg_onnx_int(b, turned) : r.width;
     if (!smg_size_divide_exact(b->sizes, whole, smg_onnx_int(b, 2), &r.half))
         return smg_onnx_fail(b, n, SMG_INVALID, "%s elements cannot be rotated in pairs", smg_onnx_size_text(b, whole));
-    r.cosine = cache_rows(b, n, 1, r.four);
-    r.sine = cache_rows(b, n, 2, r.four);
+    smg_size rows = in->dims[r.four ? 2 : 1];
+    r.cosine = cache_rows(b, n, &r, 0, rows);
+    r.sine = cache_rows(b, n, &r, 1, rows);
     smg_value y = rotate(b, x, &r);
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, y, in->rank, in->dims));
+}
+
+smg_status smg_onnx_convert_rotary(smg_onnx_build *b, const smg_onnx_node *n) {
+    return convert_rotary(b, n, (rotary){.cache = 1, .places = 3}, smg_onnx_attr_int(b, n, "num_heads", 0));
+}
+
+/* com.microsoft: positions come first; heads that are not told are as wide as the cache says. */
+smg_status smg_onnx_convert_fused_rotary(smg_onnx_build *b, const smg_onnx_node *n) {
+    const smg_onnx_value *in = n->inputs[0], *cache = n->inputs[2];
+    int64_t count = smg_onnx_attr_int(b, n, "num_heads", 0), half, width;
+    double scale = smg_onnx_attr_float(b, n, "scale", 1.0);
+    if (n->inputs[1]->rank > 2 || cache->rank != 2)
+        return smg_onnx_fail(b, n, SMG_INVALID, "positions are %s, the cache is %s",
+                             smg_onnx_shape_text(b, n->inputs[1]), smg_onnx_shape_text(b, cache));
+    if (scale < 1.0 || scale > 1.0) return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "scale is %g, 1 is known", scale);
+    if (count == 0 && in->rank == 3 && smg_size_is_const(b->sizes, cache->dims[1], &half) && half > 0 &&
+        smg_size_is_const(b->sizes, in->dims[2], &width) && width % (2 * half) == 0)
+        count = width / (2 * half);
+    return convert_rotary(b, n, (rotary){.cache = 2, .places = 1}, count);
 }

@@ -21,6 +21,8 @@ smg_value smg_onnx_like(smg_onnx_build *b, smg_value x, double number);
 /* op(x, number) */
 smg_value smg_onnx_with(smg_onnx_build *b, const char *op, smg_value x, double number);
 smg_value smg_onnx_to(smg_onnx_build *b, smg_value x, smg_type type); /* x itself when it has it */
+/* x times the share of a normal distribution below x, exactly or by tanh. */
+smg_value smg_onnx_gelu(smg_onnx_build *b, smg_value x, bool by_tanh);
 /* An input that may be one known number: then a number, which rewrites see through. */
 smg_value smg_onnx_operand(smg_onnx_build *b, const smg_onnx_node *n, int input);
 

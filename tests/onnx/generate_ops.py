@@ -75,7 +75,8 @@ def model_of(nodes, given, outputs, opset):
         inputs.append(helper.make_tensor_value_info(name, kind, dims))
     made = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
     graph = helper.make_graph(nodes, "case", inputs, made, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 19 else 10)
+    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in sorted({n.domain for n in nodes} - {""})]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8 if opset < 19 else 10)
 
 
 def options():
@@ -704,6 +705,80 @@ def empties():
               "minus": fixed(vector(-1)), "one": fixed(vector(1)), "two": fixed(vector(2)), "three": fixed(vector(3)), "four": fixed(vector(4))}, 18)
 
 
+def contributed():
+    """What onnxruntime writes into models that it optimises."""
+    ms = {"domain": "com.microsoft"}
+    x, y = named(f(2, 3, 8), "b", "s", None), named(f(2, 3, 8), "b", "s", None)
+    case("SimplifiedLayerNormalization", x, fixed(f(8)), axis=-1, epsilon=1e-3, opset=17)
+    case("SkipLayerNormalization", x, y, fixed(f(8)), fixed(f(8)), fixed(f(8)), opset=17, **ms)
+    case("SkipLayerNormalization", x, y, fixed(f(8)), opset=17, epsilon=1e-2, label="no shift", **ms)
+    case("SkipSimplifiedLayerNormalization", x, y, fixed(f(8)), opset=17, **ms)
+    for op, more in (("SkipLayerNormalization", ["g", "h", "i"]), ("SkipSimplifiedLayerNormalization", ["g", "i"])):
+        chain = [node(op, ["x", "y", *more], ["y0", "", "", "y1"], **ms)]
+        add_nodes(op + "/17/sum", chain, {"x": x, "y": y, "g": fixed(f(8)), "h": fixed(f(8)), "i": fixed(f(8))}, 17, count=2)
+    case("Gelu", x, opset=17, label="contributed", **ms)
+    case("BiasGelu", x, fixed(f(8)), opset=17, **ms)
+    case("FastGelu", x, fixed(f(8)), opset=17, **ms)
+    case("FastGelu", x, opset=17, label="no bias", **ms)
+    case("QuickGelu", x, opset=17, **ms)
+    case("FusedMatMul", x, y, transB=1, alpha=0.5, opset=17, **ms)
+    case("FusedMatMul", f(4, 3), fixed(f(4, 5)), transA=1, opset=17, label="left", **ms)
+    refused("FusedMatMul", f(2, 3, 4), f(2, 3, 4), transBatchA=1, opset=17, label="batches", **ms)
+    angles = f(9, 2)
+    tables = fixed(np.cos(angles)), fixed(np.sin(angles))
+    for interleaved in (0, 1):
+        case("RotaryEmbedding", x, named(ints(0, 9, 2, 3), "b", "s"), *tables, interleaved=interleaved, opset=17, label=f"contributed {interleaved}", **ms)
+    case("RotaryEmbedding", named(f(2, 2, 3, 4), "b", None, "s", None), vector(5), *tables, opset=17, label="contributed, from one", **ms)
+    case("RotaryEmbedding", x, vector(2), fixed(np.cos(angles[:, :1])), fixed(np.sin(angles[:, :1])), num_heads=2, rotary_embedding_dim=2, opset=17,
+         label="contributed, part", **ms)
+    w, bias = fixed(f(8, 24, scale=0.4)), fixed(f(24))
+    keep = ints(0, 2, 2, 3, kind=np.int32)
+    keep[:, 0] = 1
+    case("Attention", x, w, bias, num_heads=2, opset=17, label="contributed", **ms)
+    case("Attention", x, w, bias, named(keep, "b", "s"), num_heads=2, opset=17, label="contributed, keys", **ms)
+    case("Attention", x, w, bias, named(vector(1, 3, kind=np.int32), "b"), num_heads=2, opset=17, label="contributed, counts", **ms)
+    case("Attention", x, w, bias, None, None, named(f(1, 2, 3, 3), None, None, "s", "s"), num_heads=2, scale=0.7, opset=17, label="contributed, bias of scores", **ms)
+    case("Attention", x, fixed(f(8, 20, scale=0.4)), fixed(f(20)), num_heads=2, unidirectional=1, qkv_hidden_sizes=[8, 8, 4], opset=17, label="contributed, causal", **ms)
+    chain = [node("Attention", ["x", "w", "v", "", "p"], ["y0", "y1"], num_heads=2, unidirectional=1, **ms)]
+    add_nodes("Attention/17/contributed, past", chain, {"x": x, "w": w, "v": bias, "p": named(f(2, 2, 2, 5, 4), None, "b", None, "p", None)}, 17, count=2)
+    refused("Attention", f(2, 3, 8), f(8, 24), f(24), num_heads=2, do_rotary=1, opset=17, label="rotary", **ms)
+    k, v = named(f(2, 5, 8), "b", "t", None), named(f(2, 5, 6), "b", "t", None)
+    case("MultiHeadAttention", x, k, v, num_heads=2, opset=17, **ms)
+    case("MultiHeadAttention", x, k, v, fixed(f(22)), num_heads=2, scale=0.3, opset=17, label="bias", **ms)
+    case("MultiHeadAttention", x, k, v, None, named(vector(1, 0, 1, 1, 0, 1, 1, 1, 0, 1, kind=np.int32).reshape(2, 5), "b", "t"), num_heads=2, opset=17, label="keys", **ms)
+    case("MultiHeadAttention", x, named(f(2, 2, 5, 4), "b", None, "t", None), named(f(2, 2, 5, 4), "b", None, "t", None), num_heads=2, opset=17, label="heads apart", **ms)
+    chain = [node("MultiHeadAttention", ["x", "y", "z", "", "", "a", "k", "v"], ["y0", "y1", "y2"], num_heads=2, **ms)]
+    add_nodes("MultiHeadAttention/17/past", chain, {"x": x, "y": y, "z": named(f(2, 3, 8), "b", "s", None), "a": named(f(1, 2, 3, 7), None, None, "s", "t"),
+              "k": named(f(2, 2, 4, 4), "b", None, "p", None), "v": named(f(2, 2, 4, 4), "b", None, "p", None)}, 17, count=3)
+    tokens = named(ints(0, 9, 2, 3, kind=np.int32), "b", "s")
+    tables = {"w": fixed(f(9, 8)), "p": fixed(f(7, 8)), "t": fixed(f(2, 8)), "g": fixed(f(8)), "h": fixed(f(8))}
+    chain = [node("EmbedLayerNormalization", ["x", "s", "w", "p", "t", "g", "h", "m"], ["y0", "n"], epsilon=1e-5, **ms), node("Cast", ["n"], ["y1"], to=TensorProto.FLOAT)]
+    add_nodes("EmbedLayerNormalization/17/segments", chain, {"x": tokens, "s": named(ints(0, 2, 2, 3, kind=np.int32), "b", "s"), "m": named(keep, "b", "s"), **tables},
+              17, count=2)
+    chain = [node("EmbedLayerNormalization", ["x", "", "w", "p", "", "g", "h", "", "q"], ["y0", "n", "y1"], **ms)]
+    add_nodes("EmbedLayerNormalization/17/positions", chain, {"x": tokens, "q": named(ints(0, 7, 2, 3, kind=np.int32), "b", "s"), **tables}, 17, count=2)
+
+
+def branches():
+    """An If whose condition comes at run time is a choice between results."""
+    def branch(*nodes):
+        return helper.make_graph(list(nodes), "branch", [], [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)])
+    x = named(f(2, 3), "b", None)
+    double, root = branch(node("Add", ["x", "x"], ["d"])), branch(node("Abs", ["x"], ["a"]), node("Sqrt", ["a"], ["r"]))
+    for value in (False, True):
+        chain = [node("If", ["c"], ["y0"], then_branch=double, else_branch=root)]
+        add_nodes(f"If/17/given {value}", chain, {"x": x, "c": np.array(value)}, 17)
+        chain = [node("ReduceMax", ["x"], ["m"], axes=[0, 1], keepdims=1), node("Greater", ["m", "k"], ["o"]), node("Squeeze", ["o", "all"], ["c"]),
+                 node("If", ["c"], ["y0"], then_branch=root, else_branch=branch(node("Identity", ["x"], ["i"])))]
+        add_nodes(f"If/17/computed {value}", chain, {"x": x, "k": fixed(np.full((1, 1), -9.0 if value else 9.0, F32)), "all": fixed(vector(0, 1))}, 17)
+    chain = [node("Shape", ["x"], ["s"], start=0, end=1), node("Squeeze", ["s"], ["n"]), node("Greater", ["n", "one"], ["c"]),
+             node("If", ["c"], ["y0"], then_branch=double, else_branch=root)]
+    add_nodes("If/17/more than one", chain, {"x": x, "one": fixed(I64(1))}, 17)
+    given = {"x": Given(x.value, x.dims), "c": Given(np.array(True)), "zero": fixed(vector(0))}
+    chain = [node("If", ["c"], ["y0"], then_branch=double, else_branch=branch(node("Unsqueeze", ["x", "zero"], ["u"])))]
+    cases.append(("refused/If/17/shapes", model_of(chain, given, [("y0", TensorProto.FLOAT)], 17).SerializeToString(), [], []))
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -717,7 +792,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))

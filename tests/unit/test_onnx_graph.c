@@ -281,7 +281,7 @@ static void branches_fold(void **state) {
     onnx_end(&f->p);
     expect_y(f, -1, 2, -3);
     begin_xy(&f->p, 18);
-    onnx_value(&f->p, 11, "c", ONNX_BOOL, "");
+    onnx_value(&f->p, 11, "c", ONNX_F32, "");
     choose(&f->p, "c");
     onnx_end(&f->p);
     expect_failure(f, SMG_UNSUPPORTED, "its condition 'c' is not known before the run");
