@@ -141,10 +141,10 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
 
 /* ---- views ------------------------------------------------------------------------------------- */
 
-/* What an access adds to its affine part: an index, its stride and its limit. */
+/* What an access adds to its affine part: an index, its stride and its limit; and where the affine part begins. */
 typedef struct reach {
     smg_expr index;
-    smg_size stride, limit;
+    smg_size stride, limit, offset;
 } reach;
 
 static smg_expr make2(lowering *l, smg_prim prim, smg_expr x, smg_expr y) {
@@ -166,11 +166,8 @@ static smg_expr size_value(lowering *l, smg_size size) {
 static int new_access(lowering *l, const smg_sview *view, int buffer, const reach *r) {
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     if (access == NULL) return -1;
-    *access = (smg_access){.buffer = buffer,
-                           .offset = view->offset,
-                           .index = r->index,
-                           .index_stride = r->stride,
-                           .index_limit = r->limit};
+    *access = (smg_access){
+        .buffer = buffer, .offset = r->offset, .index = r->index, .index_stride = r->stride, .index_limit = r->limit};
     for (int i = 0; i < view->axis_count && i < SMG_ACCESS_AXES; i++) {
         access->axis[i] = view->axis[i];
         access->stride[i] = view->stride[i];
@@ -181,7 +178,7 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, const reac
 
 /* The sum of axes as an INT: axes that an access has no room for, and forms of the space. */
 static smg_expr iota(lowering *l, const smg_sview *form) {
-    reach none = {.index = SMG_EXPR_NONE};
+    reach none = {.index = SMG_EXPR_NONE, .offset = form->offset};
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     leaf.index = new_access(l, form, -1, &none);
     int id = leaf.index >= 0 ? lower_new_leaf(l, leaf, -1) : -1;
@@ -228,9 +225,25 @@ static smg_status all_guards(lowering *l, const smg_slayer *layer, int count, sm
     return SMG_OK;
 }
 
-/* Several indices are one sum; one that is out of its own range must not be made good by another. */
-static smg_status sum_indices(lowering *l, const smg_sview *view, reach *out) {
-    smg_expr sum = integer(l, 0), good = SMG_EXPR_NONE;
+static bool may_be_negative(const lowering *l, smg_size size) {
+    int64_t low, high;
+    smg_size_bounds(l->g->sizes, size, &low, &high);
+    return low < 0;
+}
+
+/* Does what becomes an index run backwards? */
+static bool runs_backwards(const lowering *l, const smg_sview *view) {
+    for (int i = 0; i < view->index_count; i++)
+        if (may_be_negative(l, view->index_stride[i])) return true;
+    for (int i = SMG_ACCESS_AXES; i < view->axis_count; i++)
+        if (may_be_negative(l, view->stride[i])) return true;
+    return false;
+}
+
+/* Several indices are one sum; one that is out of its own range must not be made good by another. A sum that runs
+ * backwards begins where the view does, because no index is negative. */
+static smg_status sum_indices(lowering *l, const smg_sview *view, bool backwards, reach *out) {
+    smg_expr sum = backwards ? size_value(l, view->offset) : integer(l, 0), good = SMG_EXPR_NONE;
     for (int i = 0; i < view->index_count; i++) {
         smg_expr value;
         SMG_TRY(translate(l, view->index[i].expr, &value));
@@ -244,14 +257,15 @@ static smg_status sum_indices(lowering *l, const smg_sview *view, reach *out) {
     if (good != SMG_EXPR_NONE) sum = smg_expr_make(l->k->exprs, SMG_PRIM_SELECT, good, sum, integer(l, -1));
     *out = (reach){.index = sum,
                    .stride = smg_size_const(l->g->sizes, 1),
-                   .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED)};
+                   .limit = smg_size_const(l->g->sizes, SMG_SIZE_UNBOUNDED),
+                   .offset = backwards ? SMG_SIZE_ZERO : view->offset};
     return SMG_OK;
 }
 
 static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
     smg_expr guard;
     smg_sview rest = *view;
-    *out = (reach){.index = SMG_EXPR_NONE};
+    *out = (reach){.index = SMG_EXPR_NONE, .offset = view->offset};
     SMG_TRY(all_guards(l, view->layer, view->layer_count, &guard));
     if (l->refused != NULL) return SMG_OK;
     bool crowded = view->axis_count > SMG_ACCESS_AXES;
@@ -260,7 +274,7 @@ static smg_status reach_of(lowering *l, const smg_sview *view, reach *out) {
         out->stride = view->index_stride[0];
         out->limit = view->index[0].range;
     } else if (view->index_count > 0 || guard != SMG_EXPR_NONE || crowded) {
-        SMG_TRY(sum_indices(l, view, out));
+        SMG_TRY(sum_indices(l, view, runs_backwards(l, view), out));
     }
     if (l->refused != NULL) return SMG_OK;
     if (crowded) {
@@ -332,7 +346,7 @@ static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_v
 }
 
 static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
-    reach none = {.index = SMG_EXPR_NONE};
+    reach none = {.index = SMG_EXPR_NONE, .offset = view->offset};
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "an index runs over too many axes");
     if (new_access(l, view, -1, &none) < 0) return SMG_MEMORY;
@@ -341,7 +355,7 @@ static smg_status iota_value(lowering *l, const smg_sview *view, smg_expr *out_v
     *out_value = smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id);
     if (view->index_count == 0) return SMG_OK;
     reach sum;
-    SMG_TRY(sum_indices(l, view, &sum));
+    SMG_TRY(sum_indices(l, view, false, &sum));
     if (l->refused == NULL) *out_value = make2(l, SMG_PRIM_ADD, *out_value, sum.index);
     return SMG_OK;
 }
