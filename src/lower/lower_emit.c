@@ -316,10 +316,11 @@ static void move_to_head(lowering *l, int count) {
     l->head += count;
 }
 
-/* A staged left operand that no open loop changes is staged once, before everything. */
+/* A staged left operand that no open loop changes is staged once, before everything. One that is the same for every k
+ * still has as many columns as a slice has k. */
 static smg_status stage_left(lowering *l, product *p) {
-    bool fixed =
-        l->s->temporal >= 0 && p->loop_count == 0 && !(lower_expr_axes(l, p->factor[0]) & SMG_AXIS_BIT(l->s->temporal));
+    bool open = l->s->temporal >= 0 && p->loop_count == 0 && p->mma != l->s->temporal;
+    bool fixed = open && !(lower_expr_axes(l, p->factor[0]) & SMG_AXIS_BIT(l->s->temporal));
     if (!fixed) return emit_stage(l, p->tile[0], p->factor[0], operand_note[0]);
     SMG_TRY(emit_stage(l, p->tile[0], p->factor[0], "left operand, the same for all slices"));
     SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
