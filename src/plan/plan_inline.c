@@ -182,6 +182,30 @@ smg_status plan_mark_inlined(planner *p) {
     return smg_context_status(p->ctx);
 }
 
+/* An operand that got a kernel has to come before everybody who still computes its readers anew. */
+static void mark_bound(planner *p) {
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        for (int k = 0; k < n->operand_count && p->inlined[id]; k++) {
+            smg_node_id source = smg_space_source(p->g, n->operand[k]);
+            bool computed = smg_node_computes(smg_graph_node(p->g, source)) && !p->prepared[source];
+            p->bound[id] = p->bound[id] || (computed && (!p->inlined[source] || p->bound[source]));
+        }
+    }
+}
+
+bool plan_give_kernels(planner *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    bool given = false;
+    for (int k = 0; k < n->operand_count; k++) {
+        smg_node_id source = smg_space_source(p->g, n->operand[k]);
+        given = given || p->inlined[source];
+        p->inlined[source] = p->bound[source] = false;
+    }
+    if (given) mark_bound(p);
+    return given;
+}
+
 static bool has(const smg_node_id *nodes, int count, smg_node_id id) {
     for (int i = 0; i < count; i++) {
         if (nodes[i] == id) return true;

@@ -32,6 +32,7 @@ typedef struct planner {
     bool *inlined;      /* per node: computed anew by every reader */
     bool *bound;        /* per inlined node: it reads the result of a kernel, which has to come before its readers */
     bool preparing;     /* the order at hand is the prepare list's */
+    bool again;         /* something is not computed anew any more: the order is another one */
     int count;          /* nodes in the order */
     smg_node_id *order; /* compute nodes, no views or leaves */
     int *place;         /* per node: position in its order, -1 */
@@ -45,6 +46,8 @@ smg_status plan_mark_prepared(planner *p);
 smg_status plan_order(planner *p);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
+/* What `id` computes anew gets kernels of its own; false when it computes nothing anew. */
+bool plan_give_kernels(planner *p, smg_node_id id);
 /* Multiply-adds that one element of a map takes; false for what is no map. */
 bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double *out_cost);
 /* Adds what `count` nodes compute anew; the new count, -1 when there are too many. */

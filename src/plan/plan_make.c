@@ -91,6 +91,8 @@ static smg_status extend(planner *p, int from, choice *best) {
         SMG_TRY(plan_segment(p, from, to, &s));
         if (!s->possible) {
             if (to == from + 1) {
+                p->again = plan_give_kernels(p, p->order[from]);
+                if (p->again) return SMG_OK;
                 return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
                                 smg_graph_describe(p->g, p->order[from]), s->refused ? s->refused : "no schedule");
             }
@@ -148,6 +150,7 @@ static smg_status choose(planner *p, smg_plan *plan) {
     for (int from = 0; from < p->count; from++) {
         smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
         SMG_TRY(extend(p, from, best));
+        if (p->again) return SMG_OK;
     }
     int count = 0;
     for (int at = p->count; at > 0; at = best[at].from) {
@@ -166,8 +169,12 @@ static smg_status choose(planner *p, smg_plan *plan) {
 
 static smg_status choose_list(planner *p, smg_plan *plan, bool preparing) {
     p->preparing = preparing;
-    SMG_TRY(plan_order(p));
-    return p->count > 0 ? choose(p, plan) : SMG_OK;
+    do {
+        p->again = false;
+        SMG_TRY(plan_order(p));
+        if (p->count > 0) SMG_TRY(choose(p, plan));
+    } while (p->again);
+    return SMG_OK;
 }
 
 static smg_status count_maps(planner *p) {

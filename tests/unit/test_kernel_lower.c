@@ -437,6 +437,16 @@ static const char seven_axes[] = "graph axes\n"
                                  "m = reduce_max(r) axis=1\n"
                                  "output m = m\n";
 
+/* Runs the plan; how many kernels it has. */
+static int steps_of(fixture *f, int64_t size) {
+    const int64_t symbols[8] = {size};
+    check_options o = {.target = "h200", .symbols = symbols, .tolerance = 1e-5};
+    check_result result;
+    if (check_plan(f->ctx, f->g, &o, &result) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_true(result.pass);
+    return result.steps;
+}
+
 static void too_many_axes_are_refused(void **state) {
     (void)state;
     fixture f;
@@ -450,12 +460,62 @@ static void too_many_axes_are_refused(void **state) {
         assert_null(k);
         assert_string_equal(refused, "a tile has too many axes");
     }
-    const int64_t symbols[8] = {0};
-    check_options o = {.target = "h200", .symbols = symbols, .tolerance = 1e-6};
-    check_result result;
-    if (check_plan(f.ctx, f.g, &o, &result) != SMG_OK) fail_msg("%s", smg_context_error(f.ctx));
-    assert_true(result.pass);
-    assert_int_equal(result.steps, 2);
+    assert_int_equal(steps_of(&f, 0), 2);
+    finish(&f);
+}
+
+/* The same where one of the two is cheap enough to be computed where it is read: then it is not. */
+static const char cheap_axes[] = "graph axes\n"
+                                 "x = input f32[2, 2, 2, 2, 2, 2, 2, 3]\n"
+                                 "y = input f32[3, 2, 2, 2, 2, 2, 2, 2]\n"
+                                 "t = transpose(y) perm=[7, 6, 5, 4, 3, 2, 1, 0] : f32[2, 2, 2, 2, 2, 2, 2, 3]\n"
+                                 "z = relu(t)\n"
+                                 "m = contract(x, z) \"abcdefgh,abcdefgh->a\" : f32[2]\n"
+                                 "output m = m\n";
+
+static void crowded_operands_get_kernels(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, NULL, cheap_axes, "h200");
+    assert_int_equal(steps_of(&f, 0), 2);
+    finish(&f);
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------- */
+
+/* Rows that begin again after every third one, from the last to the first: the quotient runs backwards. */
+static const char turned_rows[] = "graph rows\n"
+                                  "x = input f32[5, 3, 4]\n"
+                                  "b = slice(x) axis=1 begin=2 step=-1 : f32[5, 3, 4]\n"
+                                  "r = reshape(b) : f32[3, 5, 4]\n"
+                                  "m = reduce_min(r) axis=2\n"
+                                  "output m = m\n";
+
+static void indices_run_backwards(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, NULL, turned_rows, "h200");
+    steps_of(&f, 0);
+    finish(&f);
+}
+
+/* A left operand that is the same for every k, in the loop over k. */
+static const char even_rows[] = "graph rows\n"
+                                "dim s max 512\n"
+                                "w = input f32[s, 4]\n"
+                                "d = input f32[1, 1]\n"
+                                "two = fill 2 : f32[1, s]\n"
+                                "q = div(two, d)\n"
+                                "top = reduce_max(q) axis=1 keep\n"
+                                "low = min(q, top)\n"
+                                "y = contract(low, w) \"ca,ad->cd\" : f32[1, 4]\n"
+                                "output y = y\n";
+
+static void operands_may_lack_k(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, NULL, even_rows, "h200");
+    steps_of(&f, 300);
     finish(&f);
 }
 
@@ -470,6 +530,9 @@ int main(void) {
         cmocka_unit_test(retiling_lays_out_anew),
         cmocka_unit_test(every_pass_leaves_a_program),
         cmocka_unit_test(too_many_axes_are_refused),
+        cmocka_unit_test(crowded_operands_get_kernels),
+        cmocka_unit_test(indices_run_backwards),
+        cmocka_unit_test(operands_may_lack_k),
         cmocka_unit_test(products_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
