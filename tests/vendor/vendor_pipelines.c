@@ -1,24 +1,22 @@
 /* vendor_pipelines: what a vendor's shader compiler makes of our kernels.
  *
- *     vendor_pipelines GRAPH
+ *     vendor_pipelines MODEL ...
  *
- * Opens the device that the environment gives, plans the graph for its queried limits with both
- * objectives and builds every pipeline. Nothing is dispatched and nothing measured, so it works under
+ * Opens the device that the environment gives, plans each model for its queried limits with both
+ * objectives and builds every pipeline of a run. Nothing is dispatched and nothing measured, so it works under
  * the no-op DRM shims. Prints lines of words between tabs, for vendor_table.py:
  *
  *     device   NAME DRIVER SHARED INVOCATIONS SUBGROUP_MIN SUBGROUP_MAX SELECTABLE REGISTERS ORIGIN
- *     objective WORD STEPS SECONDS
+ *     model    PATH
+ *     objective WORD STEPS
  *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED WRITES [NAME=VALUE ...]
  *     failed   SENTENCE
  *
  * Exit status: 0, 1 with a sentence where a kernel could not be planned or built, 77: no device. */
 #include <stdio.h>
 
+#include "compile/compile.h"
 #include "glsl/glsl.h"
-#include "plan/plan.h"
-#include "rewrite/rewrite.h"
-#include "spirv/spirv.h"
-#include "vulkan/vulkan.h"
 
 typedef struct vendor {
     smg_context *ctx;
@@ -49,14 +47,11 @@ static smg_status check_stats(vendor *v, const char *name, int asked, const smg_
                     name);
 }
 
-static smg_status build_kernel(vendor *v, const smg_kernel *k, smg_text *text) {
-    const smg_target *target = smg_vk_target(v->device);
+static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text) {
     smg_glsl_interface interface = {0};
     smg_spirv_module module = {0};
-    SMG_TRY(smg_glsl_describe(v->ctx, k, target, &interface));
-    SMG_TRY(smg_glsl_write(v->ctx, k, target, text));
-    SMG_TRY(smg_text_status(text));
-    SMG_TRY(smg_spirv_compile(v->compiler, v->arena, k->name, smg_text_cstr(text), NULL, &module));
+    SMG_TRY(smg_glsl_describe(v->ctx, k, smg_vk_target(v->device), &interface));
+    SMG_TRY(smg_spirv_compile(v->compiler, v->arena, k->name, text, NULL, &module));
     const smg_vk_pipeline_desc desc = {
         .name = k->name,
         .words = module.words,
@@ -95,67 +90,72 @@ static void report(vendor *v) {
     v->failures++;
 }
 
-static smg_status build_plan(vendor *v, const smg_graph *g, smg_objective objective) {
-    int64_t nominal[32];
-    int symbols = smg_size_symbol_count(g->sizes);
-    if (symbols > (int)SMG_COUNT_OF(nominal))
-        return smg_fail(v->ctx, SMG_UNSUPPORTED, "graph '%s' has %d symbols", g->name, symbols);
-    smg_plan_nominal(g, nominal);
-    for (int i = 0; i < symbols; i++)
-        if (strcmp(smg_size_symbol_name(g->sizes, i), "batch") == 0) nominal[i] = 1;
-    const smg_plan_options options = {.objective = objective, .nominal = nominal};
-    smg_plan *plan = NULL;
-    SMG_TRY(smg_plan_make(g, smg_vk_target(v->device), &options, v->arena, &plan));
-    double seconds = 0;
-    for (int i = 0; i < plan->steps.count; i++) seconds += plan->steps.items[i].price.seconds;
-    printf("objective\t%s\t%d\t%.3g\n", objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches",
-           plan->steps.count, seconds);
+/* Layers repeat: equal texts are built once. */
+static smg_status build_step(vendor *v, const smg_kernel *k, smg_map *built, smg_text *text) {
+    void *found;
+    SMG_TRY(smg_glsl_write(v->ctx, k, smg_vk_target(v->device), text));
+    SMG_TRY(smg_text_status(text));
+    const char *words = smg_text_cstr(text);
+    if (smg_map_get(built, words, strlen(words), &found)) return SMG_OK;
+    SMG_TRY(smg_map_set(built, words, strlen(words), v));
+    return build_kernel(v, k, words);
+}
+
+static smg_status build_steps(vendor *v, const smg_plan *plan) {
+    smg_map *built;
+    SMG_TRY(smg_map_create(v->arena, &built));
     for (int i = 0; i < plan->steps.count; i++) {
         smg_text text;
         smg_text_init(&text, v->ctx);
-        if (build_kernel(v, plan->steps.items[i].kernel, &text) != SMG_OK) report(v);
+        if (build_step(v, plan->steps.items[i].kernel, built, &text) != SMG_OK) report(v);
         smg_text_free(&text);
         fflush(stdout);
     }
     return SMG_OK;
 }
 
-static smg_status load(smg_context *ctx, const char *path, smg_graph **out_graph) {
-    char *text = NULL;
-    size_t size = 0;
-    SMG_TRY(smg_file_read(ctx, path, &text, &size));
-    smg_graph *parsed = NULL;
-    smg_rewrite_report rules;
-    smg_status status = smg_graph_parse(ctx, text, size, path, &parsed);
-    smg_free(ctx, text, size + 1);
-    if (status == SMG_OK) status = smg_rewrite_graph(parsed, out_graph, &rules);
-    smg_graph_destroy(parsed);
+static smg_status build_plan(vendor *v, const smg_graph *g, smg_objective objective) {
+    smg_compilation *c = NULL;
+    const smg_dim one = {.name = "batch", .value = 1};
+    smg_compile_options options = {.objective = objective, .dims = &one};
+    for (int i = 0; i < smg_size_symbol_count(g->sizes); i++)
+        if (strcmp(smg_size_symbol_name(g->sizes, i), one.name) == 0) options.dim_count = 1;
+    SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), &options, &c));
+    printf("objective\t%s\t%d\n", objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches", c->plan->steps.count);
+    smg_status status = build_steps(v, c->plan);
+    smg_compilation_destroy(c);
     return status;
 }
 
 static smg_status build(vendor *v, const char *path) {
-    smg_graph *graph = NULL;
+    smg_source source = {0};
+    SMG_TRY(smg_source_open(v->ctx, path, false, &source));
+    printf("model\t%s\n", path);
+    if (build_plan(v, source.graph, SMG_OBJECTIVE_TIME) != SMG_OK) report(v);
+    if (build_plan(v, source.graph, SMG_OBJECTIVE_DISPATCHES) != SMG_OK) report(v);
+    smg_source_close(&source);
+    return SMG_OK;
+}
+
+static smg_status build_all(vendor *v, int count, char **paths) {
     SMG_TRY(smg_arena_create(v->ctx, &v->arena));
     SMG_TRY(smg_spirv_compiler_create(v->ctx, &v->compiler));
-    SMG_TRY(load(v->ctx, path, &graph));
     smg_vk_keep_stats(v->device, true);
     print_device(smg_vk_target(v->device));
-    if (build_plan(v, graph, SMG_OBJECTIVE_TIME) != SMG_OK) report(v);
-    if (build_plan(v, graph, SMG_OBJECTIVE_DISPATCHES) != SMG_OK) report(v);
-    smg_graph_destroy(graph);
+    for (int i = 0; i < count; i++) SMG_TRY(build(v, paths[i]));
     return SMG_OK;
 }
 
 int main(int argc, char **argv) {
     vendor v = {0};
-    if (argc != 2) {
-        fprintf(stderr, "usage: vendor_pipelines GRAPH\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: vendor_pipelines MODEL ...\n");
         return 2;
     }
     if (smg_context_create(NULL, &v.ctx) != SMG_OK) return 1;
     smg_status status = smg_vk_open(v.ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &v.device);
     bool none = status == SMG_NOT_FOUND;
-    if (status == SMG_OK) status = build(&v, argv[1]);
+    if (status == SMG_OK) status = build_all(&v, argc - 1, argv + 1);
     if (status != SMG_OK) fprintf(stderr, "%s\n", smg_context_error(v.ctx));
     smg_spirv_compiler_destroy(v.compiler);
     smg_arena_destroy(v.arena);

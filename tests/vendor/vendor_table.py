@@ -1,7 +1,7 @@
 """Runs vendor_pipelines for GPUs that are not there, and makes docs/vendors.md of what it says.
 
     vendor_table.py BUILD [DEVICE ...]     builds every pipeline; prints a table a device
-    vendor_table.py BUILD --write          all devices, and rewrites docs/vendors.md
+    vendor_table.py BUILD --write          all devices and the small models as well, and rewrites docs/vendors.md
 
 Mesa's drivers load because a no-op DRM shim (Debian's mesa-drm-shim; for Intel our own, built here)
 pretends the device. Nothing is executed. A missing driver or shim is skipped with its reason (exit
@@ -15,7 +15,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-GRAPH = os.path.join("tests", "vendor", "minilm_layer.smg")
+LAYER = os.path.join("tests", "vendor", "minilm_layer.smg")
+SMALL = os.path.join("tests", "models", "hf-*-tiny")  # their kernels are many: with --write only
 DOC = os.path.join(ROOT, "docs", "vendors.md")
 MOST_KERNELS = 6  # of the layer, with objective dispatches
 
@@ -74,22 +75,23 @@ def statistic(kernel, column):
 
 
 def parse(output):
-    result = {"plans": [], "failed": []}
+    result = {"models": {}, "failed": []}
     for line in output.splitlines():
         kind, *words = line.split("\t")
         if kind == "device":
             keys = ("name driver shared invocations subgroup_min subgroup_max selectable registers "
                     "origin").split()
             result.update(zip(keys, words))
+        elif kind == "model":
+            result["models"][words[0]] = plans = []
         elif kind == "objective":
-            result["plans"].append({"objective": words[0], "steps": int(words[1]),
-                                    "seconds": float(words[2]), "kernels": []})
+            plans.append({"objective": words[0], "steps": int(words[1]), "kernels": []})
         elif kind == "kernel":
             stats = {}
             for word in words[6:]:
                 name, value = word.rsplit("=", 1)
                 stats[name] = stats.get(name, 0) + float(value)
-            result["plans"][-1]["kernels"].append({
+            plans[-1]["kernels"].append({
                 "name": words[0], "local": words[1], "subgroup": words[2], "shared": words[3],
                 "registers": words[4], "writes": words[5], "stats": stats})
         elif kind == "failed":
@@ -107,7 +109,7 @@ def lines_of(device, result):
            f"{result['invocations']} invocations, subgroup {size}"
            f"{'' if result['selectable'] == '1' else ' (not selectable)'}, registers a lane "
            f"{result['registers']} ({result['origin']}).")
-    for plan in result["plans"]:
+    for plan in result["models"][LAYER]:
         yield ""
         yield f"Objective {plan['objective']}: {plan['steps']} kernels."
         yield ""
@@ -127,8 +129,8 @@ HEAD = """# What the vendors' shader compilers make of our kernels
 
 Made by `python3 tests/vendor/vendor_table.py BUILD --write`; do not edit. One encoder layer of
 MiniLM (`tests/vendor/minilm_layer.smg`) is planned from the limits that each driver reports, priced
-for one sequence of 128 tokens, and every pipeline is built. No such GPU is there: no-op DRM shims
-let Mesa's drivers load and compile, so there are no times and no results.
+for one sequence of 128 tokens, and every pipeline is built; so are the small models of `tests/models`. No such GPU is there:
+no-op DRM shims let Mesa's drivers load and compile, so there are no times and no results.
 
 "Planned" is what the compiler of smg counts before: the most 32-bit values that a lane needs at once
 for tiles and factors (decision 0016), bytes of shared memory. "Registers used" is the driver's own count: VGPRs (RADV; its scheduler takes
@@ -139,40 +141,67 @@ driver does not say. Subgroup "any": the kernel relies on none, the driver choos
 """
 
 
+def spills_of(plan):
+    """Of each kernel that spills."""
+    spills = ((k, statistic(k, "spills")) for k in plan["kernels"])
+    return [(k, int(n)) for k, n in spills if n not in ("-", "0")]
+
+
 def summary_of(results):
     yield "| device | objective | kernels | kernels that spill | spills | most registers used |"
     yield "|---|---|---:|---:|---:|---:|"
     for device, result in results.items():
-        for plan in result["plans"]:
-            spills = [int(s) for s in (statistic(k, "spills") for k in plan["kernels"]) if s != "-"]
+        for plan in result["models"][LAYER]:
+            spills = [n for _, n in spills_of(plan)]
             used = [int(r) for r in (statistic(k, "registers") for k in plan["kernels"]) if r != "-"]
             yield (f"| {DEVICES[device][0]} | {plan['objective']} | {plan['steps']} | "
-                   f"{sum(s > 0 for s in spills)} | {sum(spills)} | {max(used, default='-')} |")
+                   f"{len(spills)} | {sum(spills)} | {max(used, default='-')} |")
     yield ""
 
 
-def run(build, device):
+def small_models(results):
+    yield "## Small models"
+    yield ""
+    yield ("Kernels of one run, of which each distinct one is built once; behind the colon the spills of each kernel "
+           "that spills.")
+    yield ""
+    yield "| model | objective | " + " | ".join(results) + " |"
+    yield "|---|---|" + "---|" * len(results)
+    some = next(iter(results.values()))["models"]
+    for path in (p for p in some if p != LAYER):
+        for i, plan in enumerate(some[path]):
+            cells = []
+            for result in results.values():
+                found = result["models"][path][i]
+                spills = ", ".join(f"{k['name']} {n}" for k, n in spills_of(found))
+                cells.append(f"{found['steps']}: {spills}" if spills else str(found["steps"]))
+            yield f"| {os.path.basename(path)} | {plan['objective']} | " + " | ".join(cells) + " |"
+    yield ""
+
+
+def run(build, device, models):
     """(result or None, exit status)"""
     environment, why = surroundings(build, device)
     if environment is None:
         print(f"{device}: skipped: {why}")
         return None, 77
     program = os.path.join(build, "tests", "vendor_pipelines")
-    done = subprocess.run([program, GRAPH], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+    done = subprocess.run([program, *models], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False)
     result = parse(done.stdout)
     if done.returncode == 77:
         print(f"{device}: skipped: {done.stderr.strip()}")
         return None, 77
-    if "name" in result:
+    if LAYER in result["models"]:
         print("\n".join(lines_of(device, result)))
     if done.returncode != 0:
         print(f"{device}: FAILED, exit status {done.returncode}: {done.stderr.strip()}")
         return result, 1
-    if not any(k["stats"] for p in result["plans"] for k in p["kernels"]):
+    plans = result["models"][LAYER]
+    if not any(k["stats"] for p in plans for k in p["kernels"]):
         print(f"{device}: FAILED: the driver gives no statistics")
         return result, 1
-    for plan in result["plans"]:
+    for plan in plans:
         if plan["objective"] == "dispatches" and plan["steps"] > MOST_KERNELS:
             print(f"{device}: FAILED: {plan['steps']} kernels, at most {MOST_KERNELS} are due")
             return result, 1
@@ -186,17 +215,20 @@ def main():
         print(__doc__)
         return 2
     build = os.path.abspath(arguments[0])
+    models = [LAYER]
+    if write:
+        models += sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, SMALL)))
     results, codes = {}, []
     for device in arguments[1:] or DEVICES:
-        result, code = run(build, device)
+        result, code = run(build, device, models)
         codes.append(code)
-        if result and result["plans"]:
+        if result and result["models"]:
             results[device] = result
     if write:
         if any(codes):
             print("docs/vendors.md is not written: a device failed or was skipped")
             return 1
-        parts = [HEAD, "\n".join(summary_of(results))]
+        parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results))]
         parts += ["\n".join(lines_of(d, r)) for d, r in results.items()]
         with open(DOC, "w", encoding="utf-8") as file:
             file.write("\n".join(parts).rstrip() + "\n")
