@@ -69,12 +69,18 @@ static interval times(interval a, interval b) {
     return of_corners(sat_mul(a.low, b.low), sat_mul(a.low, b.high), sat_mul(a.high, b.low), sat_mul(a.high, b.high));
 }
 
-static interval bounds_of(const smg_sizes *s, smg_size a);
+/* Ends of every symbol's interval; NULL: the symbols' own bounds. */
+typedef struct ends {
+    const int64_t *low, *high;
+} ends;
 
-static interval bounds_of_atom(const smg_sizes *s, int32_t id) {
+static interval bounds_of(const smg_sizes *s, smg_size a, ends e);
+
+static interval bounds_of_atom(const smg_sizes *s, int32_t id, ends e) {
     const size_atom *atom = &s->atoms.items[id];
+    if (atom->is_symbol && e.low != NULL) return (interval){e.low[atom->symbol], e.high[atom->symbol]};
     if (atom->is_symbol) return (interval){1, s->symbols.items[atom->symbol].max};
-    interval a = bounds_of(s, atom->a), b = bounds_of(s, atom->b);
+    interval a = bounds_of(s, atom->a, e), b = bounds_of(s, atom->b, e);
     interval all = {-INT64_MAX, INT64_MAX};
     switch (atom->op) {
     case SMG_SIZE_DIV:
@@ -83,6 +89,11 @@ static interval bounds_of_atom(const smg_sizes *s, int32_t id) {
                           smg_size_floor_div(a.high, b.low), smg_size_floor_div(a.high, b.high));
     case SMG_SIZE_MOD:
         if (b.low < 1) return all;
+        if (a.low == a.high && b.low == b.high) {
+            int64_t rest = a.low % b.low;
+            if (rest < 0) rest += b.low;
+            return (interval){rest, rest};
+        }
         return (interval){0, a.low >= 0 && a.high < b.high - 1 ? a.high : b.high - 1};
     case SMG_SIZE_MIN: return (interval){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
     case SMG_SIZE_MAX: return (interval){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
@@ -90,13 +101,13 @@ static interval bounds_of_atom(const smg_sizes *s, int32_t id) {
     return all;
 }
 
-static interval bounds_of(const smg_sizes *s, smg_size a) {
+static interval bounds_of(const smg_sizes *s, smg_size a, ends e) {
     const size_node *node = &s->nodes.items[a];
     interval sum = {0, 0};
     for (int i = 0; i < node->count; i++) {
         const size_term *term = &node->terms[i];
         interval product = {term->coefficient, term->coefficient};
-        for (int k = 0; k < term->degree; k++) product = times(product, bounds_of_atom(s, term->atom[k]));
+        for (int k = 0; k < term->degree; k++) product = times(product, bounds_of_atom(s, term->atom[k], e));
         sum = (interval){sat_add(sum.low, product.low), sat_add(sum.high, product.high)};
     }
     return sum;
@@ -104,9 +115,17 @@ static interval bounds_of(const smg_sizes *s, smg_size a) {
 
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high) {
     interval bounds = {-INT64_MAX, INT64_MAX};
-    if (valid(s, a)) bounds = bounds_of(s, a);
+    if (valid(s, a)) bounds = bounds_of(s, a, (ends){NULL, NULL});
     if (out_low) *out_low = bounds.low;
     if (out_high) *out_high = bounds.high;
+}
+
+void smg_size_between(const smg_sizes *s, smg_size a, const int64_t *low, const int64_t *high, int64_t *out_low,
+                      int64_t *out_high) {
+    interval bounds = {-INT64_MAX, INT64_MAX};
+    if (valid(s, a)) bounds = bounds_of(s, a, (ends){low, high});
+    *out_low = bounds.low;
+    *out_high = bounds.high;
 }
 
 /* ---- values --------------------------------------------------------------------------------- */

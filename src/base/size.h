@@ -48,6 +48,10 @@ bool smg_size_is_one(const smg_sizes *s, smg_size a);
 bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value);
 /* Interval of values given the symbols' bounds (careful: may be wider than the truth). */
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high);
+/* The same where symbol i lies in [low[i], high[i]]; exact where these are one value for every symbol. The ends of 64
+ * bits stand for what does not fit and for a division that may be by 0. */
+void smg_size_between(const smg_sizes *s, smg_size a, const int64_t *low, const int64_t *high, int64_t *out_low,
+                      int64_t *out_high);
 
 int smg_size_symbol_count(const smg_sizes *s);
 const char *smg_size_symbol_name(const smg_sizes *s, int symbol);

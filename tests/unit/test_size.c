@@ -285,6 +285,38 @@ static void random_expressions_have_the_right_value(void **state) {
     }
 }
 
+/* Ends hold for every value between, and are the value where there is one tuple. */
+static void ends_between_hold(void **state) {
+    fixture *f = *state;
+    uint32_t seed = 11;
+    for (const char *name = "a\0b\0c\0"; *name != '\0'; name += 2) smg_size_symbol(f->s, name);
+    for (int i = 0; i < 1000; i++) {
+        int64_t x[3], from[3], to[3], expected = 0, value = 0, low, high;
+        for (int k = 0; k < 3; k++) {
+            x[k] = from[k] = 1 + (int64_t)(next(&seed) % 7);
+            to[k] = from[k] + (int64_t)(next(&seed) % 4);
+        }
+        smg_size size = random_size(f->s, &seed, 3, x, &expected);
+        smg_size_between(f->s, size, from, from, &low, &high);
+        assert_true(low == expected && high == expected);
+        smg_size_between(f->s, size, from, to, &low, &high);
+        for (x[0] = from[0]; x[0] <= to[0]; x[0]++)
+            for (x[1] = from[1]; x[1] <= to[1]; x[1]++)
+                for (x[2] = from[2]; x[2] <= to[2]; x[2]++) {
+                    assert_true(smg_size_eval(f->s, size, x, &value));
+                    assert_true(low <= value && value <= high);
+                }
+    }
+    const int64_t large[3] = {INT64_C(1) << 40, INT64_C(1) << 40, 1};
+    int64_t low, high;
+    smg_size_between(f->s, parse(f, "a*b"), large, large, &low, &high);
+    assert_true(high == INT64_MAX);
+    smg_size_between(f->s, parse(f, "floor(a/(b-5))"), (int64_t[]){1, 5, 1}, (int64_t[]){1, 5, 1}, &low, &high);
+    assert_true(low == -INT64_MAX && high == INT64_MAX);
+    smg_size_between(f->s, SMG_SIZE_NONE, large, large, &low, &high);
+    assert_true(low == -INT64_MAX && high == INT64_MAX);
+}
+
 static void equations_give_a_symbol_its_size(void **state) {
     fixture *f = *state;
     static const struct {
@@ -317,6 +349,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bad_text_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds_and_symbols, setup, teardown),
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(ends_between_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(equations_give_a_symbol_its_size, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
