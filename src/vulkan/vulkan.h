@@ -60,7 +60,8 @@ int64_t smg_vk_memory_available(const smg_vk_device *dev);
 typedef enum smg_vk_buffer_kind {
     SMG_VK_DEVICE = 0, /* fast for kernels; mapped as well where that costs nothing (cpu, integrated) */
     SMG_VK_UPLOAD,     /* host writes, device reads */
-    SMG_VK_READBACK    /* device writes, host reads (cached where possible) */
+    SMG_VK_READBACK,   /* device writes, host reads (cached where possible) */
+    SMG_VK_PARAMETERS  /* a few words that the host writes and every kernel reads: mapped, near the device */
 } smg_vk_buffer_kind;
 
 /* A buffer with its own memory, usable as storage and as source or target of copies.
@@ -93,6 +94,7 @@ typedef struct smg_vk_pipeline_desc {
     bool full_subgroups;       /* require full subgroups (ignored when the device cannot) */
     const uint32_t *constants; /* specialization constants with ids 0.., may be NULL */
     int constant_count;
+    bool from_memory; /* the module's push constants (push_bytes, not 0) are read from memory: dispatch_from */
 } smg_vk_pipeline_desc;
 
 smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);
@@ -127,6 +129,16 @@ typedef struct smg_vk_binding {
 smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec);
 void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
                             int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz);
+/* What a dispatch takes from SMG_VK_PARAMETERS when the recording runs, so that it serves many sizes. Counts lie
+ * at a multiple of 4, blocks at one of SMG_VK_PARAMETERS_ALIGNMENT. */
+#define SMG_VK_PARAMETERS_ALIGNMENT 256 /* the most that a device may ask of uniform buffers */
+typedef struct smg_vk_parameters {
+    smg_vk_buffer *buffer;
+    int64_t counts; /* where the workgroups in x, y and z lie, 4 bytes each, in the limits of the target */
+    int64_t block;  /* where the push constants lie, if the pipeline was made to read them from memory */
+} smg_vk_parameters;
+void smg_vk_record_dispatch_from(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                                 int binding_count, const smg_vk_parameters *parameters);
 /* Everything recorded before (dispatches and copies) happens before everything after. */
 void smg_vk_record_barrier(smg_vk_recording *rec);
 void smg_vk_record_copy(smg_vk_recording *rec, smg_vk_buffer *from, int64_t from_offset, smg_vk_buffer *to,

@@ -25,6 +25,7 @@ static int score_type(const smg_vk_device *dev, VkMemoryPropertyFlags flags, smg
     }
     case SMG_VK_UPLOAD: return host ? (local ? 1 : 2) + (cached ? 0 : 1) : -1;
     case SMG_VK_READBACK: return host ? (cached ? 4 : 0) + (local ? 0 : 1) : -1;
+    case SMG_VK_PARAMETERS: return host ? (local ? 2 : 0) + (cached ? 0 : 1) : -1;
     }
     return -1;
 }
@@ -54,11 +55,13 @@ static smg_status check_size(smg_vk_device *dev, const char *label, int64_t byte
 
 static smg_status create_handle(smg_vk_buffer *buffer) {
     smg_vk_device *dev = buffer->dev;
+    bool parameters = buffer->kind == SMG_VK_PARAMETERS;
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (VkDeviceSize)buffer->bytes,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 (parameters ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT : 0U) |
                  (smg_vk_has_addresses(dev) ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0U),
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };

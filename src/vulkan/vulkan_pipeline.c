@@ -1,4 +1,5 @@
-/* Compute pipelines: one module, one set of storage buffers, push constants, and the subgroup size
+/* Compute pipelines: one module, one set of storage buffers, push constants (or a uniform buffer in their place), and
+ * the subgroup size
  * that the kernel was built for. Drivers ignore sizes they do not like without a word, so requests
  * are checked against the queried range here. */
 #include "vulkan/vulkan_private.h"
@@ -18,6 +19,8 @@ static smg_status check_counts(smg_vk_device *dev, const smg_vk_pipeline_desc *d
         return smg_fail(dev->ctx, SMG_NO_FIT,
                         "kernel '%s' has %d bytes of push constants, '%s' allows %lld (multiples of 4)", desc->name,
                         desc->push_bytes, target->name, (long long)target->max_push_bytes);
+    if (desc->from_memory && desc->push_bytes == 0)
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has no push constants to read from memory", desc->name);
     if (desc->constant_count < 0 || desc->constant_count > MAX_CONSTANTS)
         return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d constants, at most %d", desc->name,
                         desc->constant_count, MAX_CONSTANTS);
@@ -62,17 +65,19 @@ static smg_status check_subgroup(smg_vk_device *dev, const smg_vk_pipeline_desc 
 
 static smg_status create_layouts(smg_vk_pipeline *pipeline) {
     smg_vk_device *dev = pipeline->dev;
-    VkDescriptorSetLayoutBinding bindings[SMG_VK_MAX_BINDINGS];
-    for (int i = 0; i < pipeline->binding_count; i++)
+    VkDescriptorSetLayoutBinding bindings[SMG_VK_MAX_BINDINGS + 1];
+    int count = pipeline->binding_count + (pipeline->from_memory ? 1 : 0);
+    for (int i = 0; i < count; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = (uint32_t)i,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorType =
+                i < pipeline->binding_count ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
             .descriptorCount = 1,
             .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
         };
     const VkDescriptorSetLayoutCreateInfo set = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = (uint32_t)pipeline->binding_count,
+        .bindingCount = (uint32_t)count,
         .pBindings = bindings,
     };
     VkResult result = dev->fn.CreateDescriptorSetLayout(dev->handle, &set, NULL, &pipeline->set_layout);
@@ -83,7 +88,7 @@ static smg_status create_layouts(smg_vk_pipeline *pipeline) {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .setLayoutCount = 1,
         .pSetLayouts = &pipeline->set_layout,
-        .pushConstantRangeCount = pipeline->push_bytes ? 1 : 0,
+        .pushConstantRangeCount = pipeline->push_bytes && !pipeline->from_memory ? 1 : 0,
         .pPushConstantRanges = &push,
     };
     result = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &pipeline->layout);
@@ -128,14 +133,18 @@ void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc
 }
 
 static smg_status create_module(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
+    smg_vk_device *dev = pipeline->dev;
+    uint32_t *changed = NULL;
+    size_t count = desc->word_count + (desc->from_memory ? SMG_VK_BLOCK_WORDS : 0);
+    if (desc->from_memory) SMG_TRY(smg_vk_words_from_memory(dev, desc, &changed));
     const VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = desc->word_count * 4u,
-        .pCode = desc->words,
+        .codeSize = count * 4u,
+        .pCode = changed ? changed : desc->words,
     };
-    smg_vk_device *dev = pipeline->dev;
     VkResult result = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &pipeline->module);
     if (result != VK_SUCCESS) pipeline->module = VK_NULL_HANDLE;
+    if (changed) smg_free(dev->ctx, changed, count * sizeof *changed);
     return smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name);
 }
 
@@ -151,6 +160,7 @@ smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc 
     pipeline->built = VK_NOT_READY;
     pipeline->binding_count = desc->binding_count;
     pipeline->push_bytes = desc->push_bytes;
+    pipeline->from_memory = desc->from_memory;
     pipeline->has_stats = dev->keep_stats && dev->features.statistics.pipelineExecutableInfo;
     snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
     dev->cache_used = true;

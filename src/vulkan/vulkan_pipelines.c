@@ -3,7 +3,7 @@
  * and a run should not wait for what belongs to opening a model. */
 #include "vulkan/vulkan_private.h"
 
-enum { NOTHING_BYTES = 256, MAX_PUSH_BYTES = 256 };
+enum { NOTHING_BYTES = 256 };
 
 typedef struct building {
     const smg_vk_pipeline_desc *descs;
@@ -15,15 +15,11 @@ static void build_one(void *user, int i) {
     smg_vk_pipeline_build(b->pipelines[i], &b->descs[i]);
 }
 
-/* Every binding is the same buffer, which nothing reads or writes. */
 static smg_status use_first(smg_vk_pipeline *pipeline, smg_vk_buffer *nothing) {
-    static const uint8_t zeros[MAX_PUSH_BYTES];
-    smg_vk_binding bindings[SMG_VK_MAX_BINDINGS];
     smg_vk_recording *rec = NULL;
-    if (pipeline->push_bytes > MAX_PUSH_BYTES) return SMG_OK; /* later, then */
-    for (int i = 0; i < pipeline->binding_count; i++) bindings[i] = (smg_vk_binding){.buffer = nothing};
+    if (pipeline->push_bytes > NOTHING_BYTES) return SMG_OK; /* later, then */
     SMG_TRY(smg_vk_recording_begin(pipeline->dev, 0, &rec));
-    smg_vk_record_first_use(rec, pipeline, bindings, pipeline->binding_count, zeros, pipeline->push_bytes);
+    smg_vk_record_first_use(rec, pipeline, nothing);
     smg_status status = smg_vk_recording_end(rec);
     if (status == SMG_OK) status = smg_vk_run(rec);
     smg_vk_recording_destroy(rec);
@@ -46,7 +42,7 @@ static smg_status create_all(smg_vk_device *dev, building *b, int count) {
     smg_vk_buffer *nothing = NULL;
     smg_tasks *tasks = NULL;
     for (int i = 0; i < count; i++) SMG_TRY(smg_vk_pipeline_begin(dev, &b->descs[i], &b->pipelines[i]));
-    SMG_TRY(smg_vk_buffer_create(dev, "nothing", NOTHING_BYTES, SMG_VK_DEVICE, &nothing));
+    SMG_TRY(smg_vk_buffer_create(dev, "nothing", NOTHING_BYTES, SMG_VK_PARAMETERS, &nothing));
     int messages = dev->instance->validation_messages;
     dev->instance->building = true;
     smg_status status = smg_tasks_start(dev->ctx, count, build_one, b, &tasks);

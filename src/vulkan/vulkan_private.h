@@ -38,6 +38,7 @@
     X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
     X(BeginCommandBuffer) X(EndCommandBuffer)                                                      \
     X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                 \
+    X(CmdDispatchIndirect)                                                                         \
     X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                                        \
     X(CmdResetQueryPool) X(CmdWriteTimestamp)                                                      \
     X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                                  \
@@ -244,18 +245,23 @@ struct smg_vk_pipeline {
     VkResult built;
     int binding_count;
     int push_bytes;
+    bool from_memory; /* they come from a uniform buffer, which is the binding behind the others */
     bool has_stats;
     char name[96];
 };
+
+/* vulkan_words.c: the module with its push constants in a uniform buffer at this binding of set 0. The caller frees
+ * *out_words, of word_count + SMG_VK_BLOCK_WORDS. INVALID: it has no push constants, or is damaged. */
+enum { SMG_VK_BLOCK_WORDS = 8 };
+smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words);
 
 /* In three steps, of which only the second takes time and may run on any thread: it touches neither context nor
  * device. A pipeline that began is destroyed like any other. */
 smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline);
 void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc);
 smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline);
-/* A dispatch of no workgroups: the driver finishes the pipeline, and nothing runs. */
-void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
-                             int binding_count, const void *push, int push_bytes);
+/* A dispatch of no workgroups: the driver finishes the pipeline, and nothing runs. Every binding is `nothing`. */
+void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, smg_vk_buffer *nothing);
 
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);

@@ -102,12 +102,13 @@ void smg_vk_recording_destroy(smg_vk_recording *rec) {
 
 static smg_status add_pool(smg_vk_recording *rec) {
     smg_vk_device *dev = rec->dev;
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, DESCRIPTORS_PER_POOL};
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, DESCRIPTORS_PER_POOL},
+                                          {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, SETS_PER_POOL}};
     const VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
         .maxSets = SETS_PER_POOL,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
+        .poolSizeCount = (uint32_t)SMG_COUNT_OF(sizes),
+        .pPoolSizes = sizes,
     };
     VkDescriptorPool *slot = SMG_ARRAY_PUSH(rec->arena, &rec->pools);
     if (!slot) return SMG_MEMORY;
@@ -141,32 +142,55 @@ static smg_status check_binding(smg_vk_recording *rec, const smg_vk_pipeline *pi
     return SMG_OK;
 }
 
-static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings) {
+/* The binding behind the others, where there is one. */
+static smg_status check_block(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
+                              const smg_vk_parameters *parameters, VkDescriptorBufferInfo *out_info) {
+    if (!pipeline->from_memory) return SMG_OK;
+    const smg_vk_buffer *buffer = parameters ? parameters->buffer : NULL;
+    int64_t at = parameters ? parameters->block : -1;
+    if (!buffer || buffer->kind != SMG_VK_PARAMETERS || at < 0 || at % SMG_VK_PARAMETERS_ALIGNMENT != 0 ||
+        at > buffer->bytes - pipeline->push_bytes)
+        return smg_fail(rec->dev->ctx, SMG_INVALID, "kernel '%s' reads %d bytes from memory, at %lld there are none",
+                        pipeline->name, pipeline->push_bytes, (long long)at);
+    *out_info = (VkDescriptorBufferInfo){buffer->handle, (VkDeviceSize)at, (VkDeviceSize)pipeline->push_bytes};
+    return SMG_OK;
+}
+
+static smg_status allocate_set(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, VkDescriptorSet *out_set) {
     smg_vk_device *dev = rec->dev;
-    int count = pipeline->binding_count;
-    if (count == 0) return SMG_OK;
-    VkDescriptorBufferInfo infos[SMG_VK_MAX_BINDINGS];
-    for (int i = 0; i < count; i++) SMG_TRY(check_binding(rec, pipeline, i, &bindings[i], &infos[i]));
-    if (rec->sets_left < 1 || rec->descriptors_left < count) SMG_TRY(add_pool(rec));
+    if (rec->sets_left < 1 || rec->descriptors_left < pipeline->binding_count) SMG_TRY(add_pool(rec));
     const VkDescriptorSetAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
         .descriptorPool = rec->pools.items[rec->pools.count - 1],
         .descriptorSetCount = 1,
         .pSetLayouts = &pipeline->set_layout,
     };
-    VkDescriptorSet set = VK_NULL_HANDLE;
-    VkResult result = dev->fn.AllocateDescriptorSets(dev->handle, &allocate, &set);
+    VkResult result = dev->fn.AllocateDescriptorSets(dev->handle, &allocate, out_set);
     SMG_TRY(smg_vk_result(dev, result, "vkAllocateDescriptorSets", pipeline->name));
     rec->sets_left--;
-    rec->descriptors_left -= count;
-    VkWriteDescriptorSet writes[SMG_VK_MAX_BINDINGS];
+    rec->descriptors_left -= pipeline->binding_count;
+    return SMG_OK;
+}
+
+static smg_status bind_buffers(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                               const smg_vk_parameters *parameters) {
+    smg_vk_device *dev = rec->dev;
+    int stored = pipeline->binding_count;
+    int count = stored + (pipeline->from_memory ? 1 : 0);
+    if (count == 0) return SMG_OK;
+    VkDescriptorBufferInfo infos[SMG_VK_MAX_BINDINGS + 1];
+    VkWriteDescriptorSet writes[SMG_VK_MAX_BINDINGS + 1];
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    for (int i = 0; i < stored; i++) SMG_TRY(check_binding(rec, pipeline, i, &bindings[i], &infos[i]));
+    SMG_TRY(check_block(rec, pipeline, parameters, &infos[stored]));
+    SMG_TRY(allocate_set(rec, pipeline, &set));
     for (int i = 0; i < count; i++)
         writes[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = set,
             .dstBinding = (uint32_t)i,
             .descriptorCount = 1,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorType = i < stored ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
             .pBufferInfo = &infos[i],
         };
     dev->fn.UpdateDescriptorSets(dev->handle, (uint32_t)count, writes, 0, NULL);
@@ -186,15 +210,22 @@ static void before_command(smg_vk_recording *rec, int kinds) {
     rec->kinds_used |= kinds;
 }
 
-static smg_status prepare_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
-                                   const smg_vk_binding *bindings, int binding_count, const void *push,
-                                   int push_bytes) {
+static smg_status bind_all(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                           int binding_count, const smg_vk_parameters *parameters) {
     smg_vk_device *dev = rec->dev;
-    if (binding_count != pipeline->binding_count || push_bytes != pipeline->push_bytes)
-        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d bindings and %d push bytes, was given %d and %d",
-                        pipeline->name, pipeline->binding_count, pipeline->push_bytes, binding_count, push_bytes);
+    if (binding_count != pipeline->binding_count)
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d bindings, was given %d", pipeline->name,
+                        pipeline->binding_count, binding_count);
     dev->fn.CmdBindPipeline(rec->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
-    SMG_TRY(bind_buffers(rec, pipeline, bindings));
+    return bind_buffers(rec, pipeline, bindings, parameters);
+}
+
+static smg_status push_constants(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const void *push,
+                                 int push_bytes) {
+    smg_vk_device *dev = rec->dev;
+    if (push_bytes != pipeline->push_bytes || (push_bytes > 0 && pipeline->from_memory))
+        return smg_fail(dev->ctx, SMG_INVALID, "kernel '%s' has %d push bytes%s, was given %d", pipeline->name,
+                        pipeline->push_bytes, pipeline->from_memory ? " in memory" : "", push_bytes);
     if (push_bytes > 0)
         dev->fn.CmdPushConstants(rec->commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)push_bytes,
                                  push);
@@ -218,16 +249,45 @@ void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeli
     if (!recording_open(rec)) return;
     fail(rec, check_grid(rec, pipeline, gx, gy, gz));
     if (rec->status != SMG_OK || gx == 0 || gy == 0 || gz == 0) return;
-    fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
+    fail(rec, bind_all(rec, pipeline, bindings, binding_count, NULL));
+    if (rec->status == SMG_OK) fail(rec, push_constants(rec, pipeline, push, push_bytes));
     if (rec->status != SMG_OK) return;
     before_command(rec, SMG_VK_COMPUTE);
     rec->dev->fn.CmdDispatch(rec->commands, (uint32_t)gx, (uint32_t)gy, (uint32_t)gz);
 }
 
-void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
-                             int binding_count, const void *push, int push_bytes) {
+enum { COUNTS_BYTES = 3 * 4 };
+
+static smg_status check_counts(smg_vk_recording *rec, const smg_vk_pipeline *pipeline,
+                               const smg_vk_parameters *parameters) {
+    const smg_vk_buffer *buffer = parameters->buffer;
+    int64_t at = parameters->counts;
+    if (buffer && buffer->kind == SMG_VK_PARAMETERS && at >= 0 && at % 4 == 0 && at <= buffer->bytes - COUNTS_BYTES)
+        return SMG_OK;
+    return smg_fail(rec->dev->ctx, SMG_INVALID, "kernel '%s': there are no counts of workgroups at %lld",
+                    pipeline->name, (long long)at);
+}
+
+void smg_vk_record_dispatch_from(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                                 int binding_count, const smg_vk_parameters *parameters) {
     if (!recording_open(rec)) return;
-    fail(rec, prepare_dispatch(rec, pipeline, bindings, binding_count, push, push_bytes));
+    fail(rec, check_counts(rec, pipeline, parameters));
+    if (rec->status == SMG_OK) fail(rec, bind_all(rec, pipeline, bindings, binding_count, parameters));
+    if (rec->status == SMG_OK && !pipeline->from_memory) fail(rec, push_constants(rec, pipeline, NULL, 0));
+    if (rec->status != SMG_OK) return;
+    before_command(rec, SMG_VK_COMPUTE);
+    rec->dev->fn.CmdDispatchIndirect(rec->commands, parameters->buffer->handle, (VkDeviceSize)parameters->counts);
+}
+
+void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, smg_vk_buffer *nothing) {
+    static const uint8_t zeros[SMG_VK_PARAMETERS_ALIGNMENT];
+    smg_vk_binding bindings[SMG_VK_MAX_BINDINGS];
+    const smg_vk_parameters parameters = {.buffer = nothing};
+    if (!recording_open(rec)) return;
+    for (int i = 0; i < pipeline->binding_count; i++) bindings[i] = (smg_vk_binding){.buffer = nothing};
+    fail(rec, bind_all(rec, pipeline, bindings, pipeline->binding_count, &parameters));
+    if (rec->status == SMG_OK && !pipeline->from_memory)
+        fail(rec, push_constants(rec, pipeline, zeros, pipeline->push_bytes));
     if (rec->status == SMG_OK) rec->dev->fn.CmdDispatch(rec->commands, 0, 1, 1);
 }
 

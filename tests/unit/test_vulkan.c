@@ -75,22 +75,26 @@ static void must_fail(fixture *f, smg_status status, smg_status expected, const 
     smg_context_clear_error(f->ctx);
 }
 
-static smg_vk_pipeline *add_pipeline(fixture *f, uint32_t local_size) {
+static smg_vk_pipeline_desc add_desc(fixture *f, const uint32_t *local_size) {
     smg_spirv_compiler *compiler = NULL;
     smg_spirv_module module;
     must(f, smg_spirv_compiler_create(f->ctx, &compiler));
     must(f, smg_spirv_compile(compiler, f->arena, "add", add_text, NULL, &module));
     smg_spirv_compiler_destroy(compiler);
-    const smg_vk_pipeline_desc desc = {
+    return (smg_vk_pipeline_desc){
         .name = "add",
         .words = module.words,
         .word_count = module.word_count,
-        .local_size = {(int)local_size, 1, 1},
+        .local_size = {(int)*local_size, 1, 1},
         .binding_count = 3,
         .push_bytes = sizeof(add_push),
-        .constants = &local_size,
+        .constants = local_size,
         .constant_count = 1,
     };
+}
+
+static smg_vk_pipeline *add_pipeline(fixture *f, uint32_t local_size) {
+    const smg_vk_pipeline_desc desc = add_desc(f, &local_size);
     smg_vk_pipeline *pipeline = NULL;
     must(f, smg_vk_pipeline_create(f->dev, &desc, &pipeline));
     return pipeline;
@@ -257,6 +261,117 @@ static void test_many(void **state) {
     smg_vk_recording_destroy(rec);
     smg_vk_pipeline_destroy(pipeline);
     free_vectors(&v);
+    close_device(&f);
+}
+
+static void put_parameters(smg_vk_buffer *buffer, uint32_t groups, add_push push) {
+    uint8_t *words = smg_vk_buffer_map(buffer);
+    const uint32_t counts[3] = {groups, 1, 1};
+    assert_non_null(words);
+    memcpy(words + 4, counts, sizeof counts);
+    memcpy(words + SMG_VK_PARAMETERS_ALIGNMENT, &push, sizeof push);
+}
+
+/* One recording, other workgroups and other push constants at every run. */
+static void test_from_memory(void **state) {
+    (void)state;
+    static const uint32_t local_size = 32;
+    static vectors v;
+    fixture f;
+    smg_vk_pipeline *pipelines[2] = {NULL, NULL};
+    smg_vk_buffer *memory = NULL;
+    smg_vk_recording *rec = NULL;
+    open_device(&f);
+    make_vectors(&f, SMG_VK_DEVICE, &v);
+    smg_vk_pipeline_desc desc = add_desc(&f, &local_size);
+    desc.from_memory = true;
+    must(&f, smg_vk_pipeline_create(f.dev, &desc, &pipelines[0]));
+    must(&f, smg_vk_pipelines_create(f.dev, &desc, 1, &pipelines[1])); /* used once, with nothing */
+    must(&f, smg_vk_buffer_create(f.dev, "memory", 2 * SMG_VK_PARAMETERS_ALIGNMENT, SMG_VK_PARAMETERS, &memory));
+    const smg_vk_binding bindings[] = {{v.a, 0, 0}, {v.b, 0, 0}, {v.c, 0, 0}};
+    const smg_vk_parameters parameters = {memory, 4, SMG_VK_PARAMETERS_ALIGNMENT};
+    for (int i = 0; i < 2; i++) {
+        must(&f, smg_vk_recording_begin(f.dev, 0, &rec));
+        smg_vk_record_dispatch_from(rec, pipelines[i], bindings, 3, &parameters);
+        must(&f, smg_vk_recording_end(rec));
+        for (uint32_t count = 0; count <= COUNT; count += 1000) {
+            must(&f, smg_vk_fill(v.c, 0, COUNT * 4, 0));
+            put_parameters(memory, (count + 31) / 32, (add_push){count, (float)count});
+            must(&f, smg_vk_run(rec));
+            must(&f, smg_vk_download(v.c, 0, v.values, COUNT * 4));
+            for (uint32_t k = 0; k < COUNT; k++) {
+                float want = k < count ? (float)k + (float)count * (float)k : 0;
+                assert_true(v.values[k] == want);
+            }
+        }
+        smg_vk_recording_destroy(rec);
+        smg_vk_pipeline_destroy(pipelines[i]);
+    }
+    smg_vk_buffer_destroy(memory);
+    free_vectors(&v);
+    close_device(&f);
+}
+
+static void refuse_dispatch(fixture *f, const smg_vk_pipeline *pipeline, smg_vk_parameters parameters,
+                            const char *part) {
+    smg_vk_recording *rec = NULL;
+    const smg_vk_binding bindings[] = {{parameters.buffer, 0, 0}, {parameters.buffer, 0, 0}, {parameters.buffer, 0, 0}};
+    must(f, smg_vk_recording_begin(f->dev, 0, &rec));
+    smg_vk_record_dispatch_from(rec, pipeline, bindings, 3, &parameters);
+    must_fail(f, smg_vk_recording_end(rec), SMG_INVALID, part);
+    smg_vk_recording_destroy(rec);
+}
+
+static void refuse_words(fixture *f, const smg_vk_pipeline_desc *good, const uint32_t *words, size_t count) {
+    smg_vk_pipeline_desc desc = *good;
+    smg_vk_pipeline *pipeline = NULL;
+    desc.words = words;
+    desc.word_count = count;
+    must_fail(f, smg_vk_pipeline_create(f->dev, &desc, &pipeline), SMG_INVALID, "not one block of push constants");
+    assert_null(pipeline);
+}
+
+static void test_from_memory_refusals(void **state) {
+    (void)state;
+    static const uint32_t local_size = 32;
+    fixture f;
+    smg_vk_buffer *memory = NULL, *other = NULL;
+    smg_vk_pipeline *pipeline = NULL;
+    smg_vk_recording *rec = NULL;
+    open_device(&f);
+    smg_vk_pipeline_desc desc = add_desc(&f, &local_size);
+    smg_vk_pipeline *pushed = add_pipeline(&f, local_size);
+    desc.from_memory = true;
+    must(&f, smg_vk_pipeline_create(f.dev, &desc, &pipeline));
+    must(&f, smg_vk_buffer_create(f.dev, "memory", 2 * SMG_VK_PARAMETERS_ALIGNMENT, SMG_VK_PARAMETERS, &memory));
+    must(&f, smg_vk_buffer_create(f.dev, "other", 2 * SMG_VK_PARAMETERS_ALIGNMENT, SMG_VK_DEVICE, &other));
+    refuse_dispatch(&f, pipeline, (smg_vk_parameters){memory, 2, 0}, "no counts of workgroups at 2");
+    refuse_dispatch(&f, pipeline, (smg_vk_parameters){memory, 504, 0}, "no counts of workgroups at 504");
+    refuse_dispatch(&f, pipeline, (smg_vk_parameters){other, 0, 0}, "no counts of workgroups");
+    refuse_dispatch(&f, pipeline, (smg_vk_parameters){memory, 0, 16}, "reads 8 bytes from memory, at 16");
+    refuse_dispatch(&f, pipeline, (smg_vk_parameters){memory, 0, 512}, "reads 8 bytes from memory, at 512");
+    refuse_dispatch(&f, pushed, (smg_vk_parameters){memory, 0, 0}, "has 8 push bytes, was given 0");
+    const add_push push = {1, 1};
+    const smg_vk_binding bindings[] = {{other, 0, 0}, {other, 0, 0}, {other, 0, 0}};
+    must(&f, smg_vk_recording_begin(f.dev, 0, &rec));
+    smg_vk_record_dispatch(rec, pipeline, bindings, 3, &push, sizeof push, 1, 1, 1);
+    must_fail(&f, smg_vk_recording_end(rec), SMG_INVALID, "at -1 there are none");
+    smg_vk_recording_destroy(rec);
+    uint32_t *words = SMG_ARENA_ARRAY(f.arena, uint32_t, desc.word_count);
+    memcpy(words, desc.words, desc.word_count * sizeof *words);
+    refuse_words(&f, &desc, words, 6);
+    words[5] = 0; /* an instruction of no length */
+    refuse_words(&f, &desc, words, desc.word_count);
+    words[5] = 0xffff0000u; /* behind the end */
+    refuse_words(&f, &desc, words, desc.word_count);
+    smg_vk_pipeline_desc none = desc;
+    smg_vk_pipeline *unmade = NULL;
+    none.push_bytes = 0;
+    must_fail(&f, smg_vk_pipeline_create(f.dev, &none, &unmade), SMG_INVALID, "has no push constants");
+    smg_vk_pipeline_destroy(pushed);
+    smg_vk_pipeline_destroy(pipeline);
+    smg_vk_buffer_destroy(other);
+    smg_vk_buffer_destroy(memory);
     close_device(&f);
 }
 
@@ -525,6 +640,8 @@ int main(void) {
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_add),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_from_memory),
+        cmocka_unit_test(test_from_memory_refusals),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_statistics),
