@@ -13,7 +13,8 @@
  * A model is a Hugging Face directory, an ONNX file, a graph text file (.smg), or a graph built with
  * smg/graph.h. Open compiles it for the device: fused kernels, weights uploaded. Symbolic sizes (batch,
  * sequence) follow the arrays of each run; one compilation serves all of them, and a run of sizes seen
- * lately allocates nothing.
+ * lately allocates nothing. Sizes that are new at every run (one more token) are announced by
+ * smg_model_set_range.
  *
  * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.
  * Input data is read during the call only. Output data belongs to the model until the next run or close,
@@ -99,6 +100,15 @@ SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out
  * data as above (the caller's memory when data is set: `bytes` must be enough). */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
+/* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:
+ * INVALID with the numbers. The first run places all memory for the largest sizes and makes what any of them needs;
+ * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes.
+ * Sizes without a range may change too: each tuple of theirs has such a first run, the last few are remembered. Every
+ * size with a range of its own may be set; 0, 0 takes the range away. Results are the same bits as without.
+ * NOT_FOUND: the model has no such size, the sentence lists those it has; INVALID: low > high, or outside the size's
+ * bounds. A range whose memory the device does not have is DEVICE_MEMORY, one whose largest array it cannot bind
+ * NO_FIT, told by the first run. */
+SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_t low, int64_t high);
 /* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
  * mask). It is copied, and kept while sizes stay the same. */
 SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);

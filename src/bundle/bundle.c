@@ -203,13 +203,20 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     return SMG_OK;
 }
 
-bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values) {
+bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *low, const int64_t *high) {
     for (int i = 0; i < step->even_count; i++) {
-        int64_t size = 0;
-        if (!smg_size_eval(bundle->sizes, step->even_size[i], values, &size)) return false;
-        if (size % step->even_by[i] != 0) return false;
+        int64_t least = 0, most = 0;
+        smg_size_between(bundle->sizes, step->even_size[i], low, high, &least, &most);
+        if (least != most || least % step->even_by[i] != 0) return false;
     }
     return step->even_count > 0;
+}
+
+bool smg_bundle_meets(const smg_bundle *bundle, int variant, const int64_t *low, const int64_t *high) {
+    const smg_bvariant *v = &bundle->variants.items[variant];
+    int64_t least = 0, most = 0;
+    smg_size_between(bundle->sizes, v->measure, low, high, &least, &most);
+    return least <= v->high && v->low <= most;
 }
 
 int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values) {

@@ -116,8 +116,11 @@ typedef struct smg_bundle_constants {
 smg_status smg_bundle_read(smg_arena *arena, const void *bytes, size_t size, const smg_bundle_constants *from,
                            smg_bundle **out_bundle);
 
-/* Does the step's even form serve at these sizes? */
-bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *values);
+/* Does the step's even form serve at all sizes from low to high (one each per symbol)? A size that it relies on and
+ * that changes between them says no. */
+bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *low, const int64_t *high);
+/* May the variant's guard hold at some of these sizes? */
+bool smg_bundle_meets(const smg_bundle *bundle, int variant, const int64_t *low, const int64_t *high);
 /* The first variant whose guard holds at these sizes, else 0. */
 int smg_bundle_choose(const smg_bundle *bundle, const int64_t *values);
 /* Bytes of the step's push constants. */

@@ -54,6 +54,8 @@ void smg_source_uploaded(void *user, const void *data, size_t bytes);
 
 /* Do the names and numbers of a caller's description make sense? */
 smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc);
+/* A symbol by its name; NOT_FOUND lists those that there are. */
+smg_status smg_sizes_find(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol);
 /* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
 /* One value per symbol: given, else smg_plan_nominal's. */

@@ -2,7 +2,7 @@
  *
  * Opening is the list load -> device -> plan -> modules -> program. A run reads the symbolic sizes off
  * the inputs, binds them, copies inputs in and outputs out. Memory for kept inputs and for outputs
- * only grows, so that runs of sizes seen lately allocate nothing. */
+ * only grows, so that runs of sizes seen lately, or of a range that was set, allocate nothing. */
 #include "compile/compile.h"
 
 const char *smg_version(void) {
@@ -33,14 +33,6 @@ struct smg_model {
     int64_t *values; /* per symbol */
     double device_seconds, program_seconds;
 };
-
-static smg_status grow(smg_context *ctx, memory *m, size_t bytes) {
-    if (bytes <= m->bytes) return SMG_OK;
-    void *data = smg_realloc(ctx, m->data, m->bytes, bytes);
-    if (data == NULL) return SMG_MEMORY;
-    *m = (memory){data, bytes};
-    return SMG_OK;
-}
 
 static const smg_node *input_node(const smg_model *m, int index) {
     return smg_graph_node(m->c->source, m->inputs[index]);
@@ -86,6 +78,16 @@ smg_program *smg_model_program(smg_model *m) {
 void smg_model_times(const smg_model *m, double *out_device, double *out_program) {
     *out_device = m->device_seconds;
     *out_program = m->program_seconds;
+}
+
+#if SMG_VULKAN
+
+static smg_status grow(smg_context *ctx, memory *m, size_t bytes) {
+    if (bytes <= m->bytes) return SMG_OK;
+    void *data = smg_realloc(ctx, m->data, m->bytes, bytes);
+    if (data == NULL) return SMG_MEMORY;
+    *m = (memory){data, bytes};
+    return SMG_OK;
 }
 
 static smg_status find_input(smg_model *m, const char *name, int *out_index) {
@@ -138,6 +140,20 @@ static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type 
     return SMG_OK;
 }
 
+/* Elements of a node that memory is taken for: as many as at the largest sizes of the range bound, so that later runs
+ * of it take no more. */
+static int64_t room_for(const smg_model *m, const smg_node *node, int64_t count) {
+    const int64_t *low = NULL, *high = NULL;
+    int64_t room = 1;
+    if (!smg_program_ends(m->program, &low, &high)) return count;
+    for (int d = 0; d < node->rank; d++) {
+        int64_t least = 0, most = 0;
+        smg_size_between(m->c->source->sizes, node->dims[d], low, high, &least, &most);
+        if (!smg_mul_i64(room, most, &room) || room > INT64_MAX / 16) return count;
+    }
+    return room > count ? room : count;
+}
+
 /* What the program takes: the tensor itself, or a copy in the node's integer type. */
 static smg_status convert_input(smg_model *m, const smg_node *node, const smg_tensor *tensor, const void **out_data) {
     smg_type type = node->type;
@@ -149,7 +165,8 @@ static smg_status convert_input(smg_model *m, const smg_node *node, const smg_te
                         smg_type_word(type));
     }
     int64_t count = smg_tensor_elements(tensor);
-    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(count * smg_type_host_bytes(node->type)) + 1));
+    int64_t room = room_for(m, node, count);
+    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(room * smg_type_host_bytes(node->type)) + 1));
     smg_tensor to = {.name = node->name, .type = smg_type_word(node->type), .data = m->scratch.data};
     for (int64_t i = 0; i < count; i++) {
         double value = smg_tensor_get(tensor, i);
@@ -170,8 +187,10 @@ static smg_status set_input(smg_model *m, const smg_tensor *input) {
     const smg_node *node = input_node(m, index);
     smg_type type = node->type;
     SMG_TRY(check_tensor(m, input, &type));
-    size_t bytes = (size_t)(smg_tensor_elements(input) * smg_type_host_bytes(type));
-    SMG_TRY(grow(m->ctx, &m->kept_memory[index], bytes + 1));
+    int64_t count = smg_tensor_elements(input);
+    size_t bytes = (size_t)(count * smg_type_host_bytes(type));
+    size_t room = (size_t)(room_for(m, node, count) * smg_type_host_bytes(type));
+    SMG_TRY(grow(m->ctx, &m->kept_memory[index], room + 1));
     memcpy(m->kept_memory[index].data, input->data, bytes);
     m->kept[index] = *input;
     m->kept[index].name = node->name;
@@ -185,8 +204,6 @@ smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
     smg_context_clear_error(m->ctx);
     return smg_context_told(m->ctx, set_input(m, input));
 }
-
-#if SMG_VULKAN
 
 static bool program_has_input(const smg_model *m, const char *name) {
     const smg_bundle *bundle = m->c->bundle;
@@ -234,7 +251,7 @@ static smg_status write_default(smg_model *m, const smg_node *node) {
             return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d has no valid size", node->name, d);
         }
     }
-    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(count * smg_type_host_bytes(node->type)) + 1));
+    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(room_for(m, node, count) * smg_type_host_bytes(node->type)) + 1));
     tensor.data = m->scratch.data;
     for (int64_t i = 0; i < count; i++) smg_tensor_set(&tensor, i, fill == SMG_FILL_ONES ? 1 : 0);
     return smg_program_write_input(m->program, node->name, tensor.data, tensor.rank, tensor.dims);
@@ -268,8 +285,10 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     }
     if (ours) {
         int row = 0;
-        while (strcmp(m->c->source->outputs.items[row].name, out->name) != 0) row++;
-        SMG_TRY(grow(m->ctx, &m->output_memory[row], (size_t)bytes + 1));
+        const smg_graph *g = m->c->source;
+        while (strcmp(g->outputs.items[row].name, out->name) != 0) row++;
+        int64_t room = room_for(m, smg_graph_node(g, g->outputs.items[row].node), count);
+        SMG_TRY(grow(m->ctx, &m->output_memory[row], (size_t)(room * smg_storage_host_bytes(b->storage)) + 1));
         out->data = m->output_memory[row].data;
         out->bytes = (size_t)bytes;
     } else if (out->bytes < (size_t)bytes) {
@@ -313,6 +332,19 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
 
 smg_status smg_model_bind(smg_model *m, const int64_t *values) {
     return smg_program_bind_sizes(m->program, values);
+}
+
+static smg_status set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
+    int symbol = 0;
+    if (dim == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_range: the name is NULL");
+    SMG_TRY(smg_sizes_find(m->ctx, m->c->source->sizes, dim, &symbol));
+    return smg_program_set_range(m->program, symbol, low, high);
+}
+
+smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, set_range(m, dim, low, high));
 }
 
 double smg_model_seconds(const smg_model *m) {
@@ -475,7 +507,17 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                          int output_count) {
-    (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)convert_input;
+    (void)inputs, (void)input_count, (void)outputs, (void)output_count;
+    return without_vulkan(m->ctx);
+}
+
+smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
+    (void)input;
+    return without_vulkan(m->ctx);
+}
+
+smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
+    (void)dim, (void)low, (void)high;
     return without_vulkan(m->ctx);
 }
 

@@ -4,7 +4,7 @@
  * nominal sizes where neither says anything. What a caller's description says is checked here too. */
 #include "compile/compile.h"
 
-static smg_status find_symbol(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol) {
+smg_status smg_sizes_find(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol) {
     *out_symbol = smg_size_symbol_find(sizes, name);
     if (*out_symbol >= 0) return SMG_OK;
     smg_text names;
@@ -21,7 +21,7 @@ static smg_status find_symbol(smg_context *ctx, const smg_sizes *sizes, const ch
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count) {
     for (int i = 0; i < count; i++) {
         int symbol = 0;
-        SMG_TRY(find_symbol(ctx, sizes, dims[i].name, &symbol));
+        SMG_TRY(smg_sizes_find(ctx, sizes, dims[i].name, &symbol));
         int64_t max = smg_size_symbol_max(sizes, symbol);
         if (dims[i].value < 1 || dims[i].value > max) {
             return smg_fail(ctx, SMG_INVALID, "maximum %lld of %s must be in [1, %lld]", (long long)dims[i].value,
@@ -36,7 +36,7 @@ smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim 
     smg_plan_nominal(g, out_values);
     for (int i = 0; i < count; i++) {
         int symbol = 0;
-        SMG_TRY(find_symbol(ctx, g->sizes, dims[i].name, &symbol));
+        SMG_TRY(smg_sizes_find(ctx, g->sizes, dims[i].name, &symbol));
         int64_t max = smg_size_symbol_max(g->sizes, symbol);
         if (dims[i].value < 1 || dims[i].value > max) {
             return smg_fail(ctx, SMG_INVALID, "%s is %lld, it must be in [1, %lld]", dims[i].name,

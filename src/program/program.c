@@ -1,15 +1,15 @@
 /* program.c: making a program and asking about it.
  *
  * Creation is a short list: tables, pipelines, constants, the prepare list. Everything that depends on
- * sizes waits for smg_program_bind_sizes (program_run.c). */
+ * sizes waits for smg_program_bind_sizes (program_bind.c). */
 #include "program/program_private.h"
 
 /* Of the prepare list, and of the first run list in the forms that the sizes expected ask for. */
 static smg_status make_pipelines(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     const smg_bvariant *first = &bundle->variants.items[0];
-    const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL},
-                                       {first->run.items, first->run.count, p->options.expected}};
+    const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL},
+                                       {first->run.items, first->run.count, p->options.expected, p->options.expected}};
     return smg_program_make_pipelines(p, lists, SMG_COUNT_OF(lists));
 }
 

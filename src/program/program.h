@@ -1,10 +1,11 @@
 /* program: a bundle made ready to run on one device.
  *
  * Takes:    a verified bundle, an open device.
- * Gives:    pipelines, uploaded constants, one planned arena, recordings per sizes, results, times.
+ * Gives:    pipelines, uploaded constants, one planned arena, recordings per sizes or range, results, times.
  * Promises: constants are uploaded once, those that only the prepare list reads are freed after it; a second
- *           run of the same sizes allocates nothing; barriers stand only where a step reads or writes what an
- *           earlier one wrote or read; a bad index in the data is INVALID with the numbers.
+ *           run of the same sizes, or of others in a range that was set, allocates nothing; barriers stand only where
+ *           a step reads or writes what an earlier one wrote or read; a bad index in the data is INVALID with the
+ *           numbers.
  * Does not: know graphs, ops or kernels; compile anything.
  *
  *     smg_program_create(ctx, bundle, device, NULL, &p);
@@ -45,12 +46,21 @@ void smg_program_destroy(smg_program *program); /* NULL is fine */
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
 smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name, int *out_buffer);
 
-/* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum]. Takes the run list whose guard
- * holds, plans the arena and records unless these sizes are among the last few; builds those pipelines (at most two per
- * module, plain and even) that no sizes have asked for before. Inputs must be written again when sizes change. */
+/* From the next bind on, one recording serves all values of a symbol from low to high (in [1, its maximum]): buffers
+ * are placed for the largest, and sizes are read from memory. 0, 0: a recording for each value again. INVALID: no
+ * range. */
+smg_status smg_program_set_range(smg_program *program, int symbol, int64_t low, int64_t high);
+/* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum], and in its range where it has one
+ * (INVALID). Takes the run list whose guard holds, plans the arena and records unless these sizes are among the last
+ * few or in a range that is; builds those pipelines (at most four per module: plain and even, for one tuple and for
+ * ranges) that no sizes have asked for before. Of a range everything is made when its first sizes are bound, all run
+ * lists that it takes among it; later sizes of it allocate nothing and are a few words written to the device. Inputs
+ * must be written again when sizes change. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
+/* The sizes that the recording in force serves, one each per symbol; false: none are bound. */
+bool smg_program_ends(const smg_program *program, const int64_t **out_low, const int64_t **out_high);
 /* Host elements in the buffer's storage format (i64 and bool as the host has them), row-major. dims are
  * checked against the bound sizes; an i64 outside the range of 32 bits is INVALID with its position. */
 smg_status smg_program_write_input(smg_program *program, const char *name, const void *data, int rank,

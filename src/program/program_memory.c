@@ -2,7 +2,8 @@
  *
  * Constants that runs read, and what the prepare list derives for them, lie one behind the other in a few
  * buffers, none larger than one binding may reach, and stay for ever. Inputs, outputs and temporaries share the
- * arena: its plan belongs to one tuple of sizes, its memory to the program and only grows. */
+ * arena: its plan belongs to one tuple of sizes, or to the largest of a range; its memory to the program, and only
+ * grows. */
 #include "program/program_private.h"
 
 static int64_t aligned(int64_t value, int64_t alignment) {
@@ -13,13 +14,15 @@ static int64_t chunk_limit(const smg_program *p) {
     return smg_target_largest_buffer(p->target);
 }
 
-/* Bytes of a buffer on the device at these sizes, checked against one binding. */
-static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64_t *values, int64_t *out_elements,
+/* The most bytes of a buffer on the device at these sizes, checked against one binding. */
+static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64_t *low, const int64_t *high,
                                int64_t *out_bytes) {
+    int64_t least = 0;
     int64_t elements = 0;
     int64_t bytes = 0;
-    if (!smg_size_eval(p->bundle->sizes, b->elements, values, &elements) || elements < 0 ||
-        !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) || bytes > INT64_MAX - 16) {
+    smg_size_between(p->bundle->sizes, b->elements, low, high, &least, &elements);
+    if (elements < 0 || !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) ||
+        bytes > INT64_MAX - 16) {
         return smg_fail(p->ctx, SMG_INVALID, "'%s' has too many elements at these sizes", b->name);
     }
     bytes = aligned(bytes > 0 ? bytes : 4, 16);
@@ -27,7 +30,6 @@ static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64
         return smg_fail(p->ctx, SMG_NO_FIT, "'%s' takes %lld bytes, and %s binds at most %lld", b->name,
                         (long long)bytes, p->target->name, (long long)chunk_limit(p));
     }
-    *out_elements = elements;
     *out_bytes = bytes;
     return SMG_OK;
 }
@@ -37,8 +39,7 @@ static bool is_fixed(const smg_bbuffer *b) {
 }
 
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes) {
-    int64_t elements = 0;
-    return buffer_bytes(p, &p->bundle->buffers.items[buffer], NULL, &elements, out_bytes);
+    return buffer_bytes(p, &p->bundle->buffers.items[buffer], NULL, NULL, out_bytes);
 }
 
 /* First fit. */
@@ -106,12 +107,12 @@ smg_status smg_program_place_constants(smg_program *p) {
 static smg_status grow_memory(smg_program *p, int chunks) {
     bool enough = chunks <= p->memory.count;
     for (int i = 0; enough && i < chunks; i++) {
-        enough = smg_vk_buffer_bytes(p->memory.items[i]) >= p->chunk_bytes[i];
+        enough = smg_vk_buffer_bytes(p->memory.items[i]) >= p->chunk_most[i];
     }
     if (enough) return SMG_OK;
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
     for (int i = 0; i < chunks; i++) {
-        int64_t bytes = p->chunk_bytes[i];
+        int64_t bytes = p->chunk_most[i];
         if (i < p->memory.count && smg_vk_buffer_bytes(p->memory.items[i]) >= bytes) continue;
         smg_vk_buffer_destroy(p->memory.items[i]);
         p->memory.items[i] = NULL;
@@ -136,16 +137,10 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
     bound->unaliased_bytes = 0;
     for (int i = 0; i < bundle->buffers.count; i++) {
         const smg_bbuffer *b = &bundle->buffers.items[i];
-        int64_t elements = 0;
-        for (int d = 0; d < b->rank; d++) {
-            if (!smg_size_eval(bundle->sizes, b->dims[d], bound->values, &bound->dims[i * SMG_BUNDLE_RANK + d])) {
-                return smg_fail(p->ctx, SMG_INVALID, "'%s': axis %d has no valid size", b->name, d);
-            }
-        }
         bool temporary = b->kind == SMG_BUFFER_TEMPORARY;
         if (is_fixed(b) || (temporary && b->variant != bound->variant)) continue;
         smg_arena_slot *slot = &p->slots[count];
-        SMG_TRY(buffer_bytes(p, b, bound->values, &elements, &slot->bytes));
+        SMG_TRY(buffer_bytes(p, b, bound->low, bound->high, &slot->bytes));
         slot->first = temporary ? b->first : -1;
         slot->last = temporary ? b->last : bundle->variants.items[bound->variant].run.count;
         p->slot_buffer[count++] = i;
@@ -155,7 +150,8 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
     return SMG_OK;
 }
 
-smg_status smg_program_place_bound(smg_program *p, smg_bound *bound) {
+/* Places in chunks of which each is as large as p->chunk_most says or becomes so. */
+static smg_status place_bound(smg_program *p, smg_bound *bound, int *io_chunks) {
     int count = 0;
     int chunks = 0;
     SMG_TRY(measure(p, bound, &count));
@@ -163,7 +159,10 @@ smg_status smg_program_place_bound(smg_program *p, smg_bound *bound) {
                                 p->chunk_bytes, &chunks)) {
         return smg_fail(p->ctx, SMG_INTERNAL, "a buffer passed its check and does not fit a chunk");
     }
-    SMG_TRY(grow_memory(p, chunks));
+    for (int i = 0; i < chunks; i++) {
+        if (i >= *io_chunks || p->chunk_bytes[i] > p->chunk_most[i]) p->chunk_most[i] = p->chunk_bytes[i];
+    }
+    if (chunks > *io_chunks) *io_chunks = chunks;
     for (int i = 0; i < count; i++) {
         smg_place *place = &bound->places[p->slot_buffer[i]];
         place->chunk = p->slots[i].chunk;
@@ -171,6 +170,12 @@ smg_status smg_program_place_bound(smg_program *p, smg_bound *bound) {
         place->bytes = p->slots[i].bytes;
     }
     return SMG_OK;
+}
+
+smg_status smg_program_place_bounds(smg_program *p, smg_bound *const *bounds, int count) {
+    int chunks = 0;
+    for (int i = 0; i < count; i++) SMG_TRY(place_bound(p, bounds[i], &chunks));
+    return grow_memory(p, chunks);
 }
 
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,

@@ -4,8 +4,9 @@
 
 #include "program/program.h"
 
-#define SMG_PROGRAM_CACHED 8 /* recordings kept, each for one tuple of sizes */
+#define SMG_PROGRAM_CACHED 8 /* recordings kept, each for one tuple or range of sizes */
 #define SMG_PROGRAM_DIAGNOSTICS_BYTES 16
+#define SMG_PROGRAM_MAX_PUSH SMG_VK_PARAMETERS_ALIGNMENT /* bytes of a step's push constants */
 
 /* Where a bundle's buffer lies. */
 typedef struct smg_place {
@@ -19,18 +20,21 @@ typedef struct smg_vk_buffer_list {
     int count;
 } smg_vk_buffer_list;
 
-/* All that depends on the sizes. */
+/* One recording with all that it depends on. It serves the sizes from low to high: one tuple, where these are the same,
+ * and then sizes are recorded with it; else they lie in `parameters`, and other sizes are written there. */
 typedef struct smg_bound {
     bool used;
     bool profile;
     int variant; /* whose run list was recorded */
     uint64_t last_use;
-    int64_t *values;   /* one per symbol */
-    smg_place *places; /* one per buffer; those of constants are in program->fixed_places */
-    int64_t *dims;     /* SMG_BUNDLE_RANK per buffer */
+    int64_t *low, *high; /* one per symbol */
+    int64_t *values;     /* one per symbol: in force, once settled */
+    bool settled;
+    smg_place *places; /* one per buffer, for the largest sizes; those of constants are in program->fixed_places */
+    int64_t *dims;     /* SMG_BUNDLE_RANK per buffer, at the values */
+    smg_vk_buffer *parameters; /* program_parameters.c; NULL: one tuple */
     int64_t unaliased_bytes;
     int barriers;
-    double bytes, flops;
     smg_vk_recording *recording;
 } smg_bound;
 
@@ -53,6 +57,8 @@ struct smg_program {
     int *scratch_last;                 /* per buffer: the last prepare step that does */
     smg_vk_buffer_list memory;         /* the arena's chunks, capacity buffers.count */
     smg_vk_buffer *diagnostics;
+    int64_t *range_low, *range_high; /* per symbol: the range that was set, 0: none */
+    int64_t *low, *high;             /* per symbol: what a recording for the sizes at hand serves */
     smg_bound cache[SMG_PROGRAM_CACHED];
     smg_bound *bound; /* the sizes in force; NULL before the first bind */
     bool *written;    /* per buffer: input given since the last bind */
@@ -65,7 +71,7 @@ struct smg_program {
     /* scratch of planning and recording, made once */
     smg_arena_slot *slots;
     int *slot_buffer, *order, *placed;
-    int64_t *chunk_bytes;
+    int64_t *chunk_bytes, *chunk_most;
     smg_vk_binding *bindings;
     struct smg_range *ranges;
     int range_capacity;
@@ -80,7 +86,8 @@ typedef struct smg_range {
 
 /* program_memory.c */
 smg_status smg_program_place_constants(smg_program *p);
-smg_status smg_program_place_bound(smg_program *p, smg_bound *bound);
+/* Places for all of them in the arena, which grows once; their low and high are set, nothing is recorded yet. */
+smg_status smg_program_place_bounds(smg_program *p, smg_bound *const *bounds, int count);
 /* Bytes of a constant or derived buffer, checked against one binding. */
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes);
 /* First fit of place->bytes into p->chunk_bytes[0 .. *io_chunks). */
@@ -89,16 +96,30 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer); /* others: n
 /* bound may be NULL for constants and derived buffers. */
 const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound, int buffer,
                                    smg_vk_buffer **out_memory);
-/* Steps at sizes; values NULL: any. */
+/* Steps at all sizes from low to high; NULL: any. */
 typedef struct smg_program_steps {
     const smg_bstep *steps;
     int count;
-    const int64_t *values;
+    const int64_t *low, *high;
 } smg_program_steps;
 /* program_pipelines.c: those that the steps need and that are not there yet, all at once. */
 smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *lists, int count);
-smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *values);
+smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,
+                                      const int64_t *high);
 int smg_program_pipeline_slots(int modules); /* length of the table */
+/* Do the sizes change between the two? */
+bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *high);
+/* program_parameters.c */
+smg_status smg_program_make_parameters(smg_program *p, smg_bound *bound);
+/* Addresses of bindings, then sizes: the layout of the step's push constants. Its buffers are in p->bindings. */
+void smg_program_fill_addresses(const smg_program *p, const smg_bstep *step, uint8_t *push);
+void smg_program_fill_sizes(const smg_bstep *step, const int64_t *values, uint8_t *push);
+/* Spreads a linear number of workgroups over x and y; kernels number them linearly again. */
+smg_status smg_program_spread_grid(smg_program *p, const smg_bstep *step, const int64_t *values, int64_t *out_x,
+                                   int64_t *out_y);
+smg_vk_parameters smg_program_parameters_of(const smg_bound *bound, int step);
+/* Makes these sizes the ones in force: dims, and what the recording reads from memory. */
+smg_status smg_program_put_values(smg_program *p, smg_bound *bound, const int64_t *values);
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
@@ -115,9 +136,9 @@ smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_v
 smg_status smg_program_make_tables(smg_program *p);
 /* program.c: takes over what was added to the bundle; drops all recordings. */
 smg_status smg_program_extend(smg_program *p);
-/* program_run.c */
+/* program_bind.c */
 void smg_bound_drop(smg_program *p, smg_bound *bound);
-/* The kernels' diagnostics words: INVALID after a bad index; cleared for the next run. */
+/* program_run.c: the kernels' diagnostics words: INVALID after a bad index; cleared for the next run. */
 smg_status smg_program_check_diagnostics(smg_program *p);
 
 #endif

@@ -46,8 +46,8 @@ static bool grow_bounds(smg_program *p, const need *n) {
     size_t symbols = (size_t)p->symbol_count + 1;
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
         smg_bound *bound = &p->cache[i];
-        if (!GROW(bound->values, 0, symbols) || !GROW(bound->places, 0, n->buffers) ||
-            !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
+        if (!GROW(bound->low, 0, symbols) || !GROW(bound->high, 0, symbols) || !GROW(bound->values, 0, symbols) ||
+            !GROW(bound->places, 0, n->buffers) || !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
             return false;
         }
     }
@@ -57,6 +57,7 @@ static bool grow_bounds(smg_program *p, const need *n) {
 smg_status smg_program_make_tables(smg_program *p) {
     need n = count_needs(p->bundle);
     int known = p->known_buffers;
+    int symbols = p->symbol_count; /* 0 the first time, the same ever after */
     p->range_capacity = (int)(n.all + n.most);
     p->symbol_count = smg_size_symbol_count(p->bundle->sizes);
     bool made = GROW(p->fixed_places, known, n.buffers) && GROW(p->scratch, known, n.buffers) &&
@@ -66,8 +67,11 @@ smg_status smg_program_make_tables(smg_program *p) {
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&
                 GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) && GROW(p->placed, 0, n.buffers) &&
-                GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->bindings, 0, n.most) &&
-                GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
+                GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->chunk_most, 0, n.buffers) &&
+                GROW(p->bindings, 0, n.most) && GROW(p->ranges, 0, (size_t)p->range_capacity) && grow_bounds(p, &n);
+    size_t all = (size_t)p->symbol_count + 1;
+    made = made && GROW(p->range_low, symbols, all) && GROW(p->range_high, symbols, all) &&
+           GROW(p->low, symbols, all) && GROW(p->high, symbols, all);
     if (!made) return SMG_MEMORY;
     p->known_buffers = p->bundle->buffers.count;
     p->known_modules = p->bundle->modules.count;

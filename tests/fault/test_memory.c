@@ -190,13 +190,14 @@ static void prepare_plan(smg_context *ctx, void *user) {
     assert_int_equal(smg_compile_plan(ctx, t->graph, smg_vk_target(t->device), NULL, &t->c), SMG_OK);
 }
 
+/* Two recordings, or one for both sizes. */
 static smg_status use_program(text_case *t, smg_arena *arena, smg_program *program) {
     smg_tensor inputs[4];
     smg_tensor y;
     int count = 0;
     SMG_TRY(make_inputs(t->c->ctx, t->graph, arena, inputs, &count));
     SMG_TRY(smg_tensor_make(t->c->ctx, t->graph, t->graph->outputs.items[0].node, symbols, arena, &y));
-    for (int64_t rows = 1; rows <= symbols[0]; rows += 2) { /* two recordings */
+    for (int64_t rows = 1; rows <= symbols[0]; rows += 2) {
         SMG_TRY(smg_program_bind_sizes(program, &rows));
         for (int i = 0; i < count; i++) {
             int64_t dims[SMG_TENSOR_RANK];
@@ -216,6 +217,8 @@ static smg_status make_program(smg_context *ctx, void *user) {
     smg_status status = smg_arena_create(ctx, &arena);
     if (status == SMG_OK) status = smg_compile_modules(t->c);
     if (status == SMG_OK) status = smg_program_create(ctx, t->c->bundle, t->device, NULL, &program);
+    if (status == SMG_OK) status = use_program(t, arena, program);
+    if (status == SMG_OK) status = smg_program_set_range(program, 0, 1, symbols[0]);
     if (status == SMG_OK) status = use_program(t, arena, program);
     smg_program_destroy(program);
     smg_arena_destroy(arena);

@@ -160,7 +160,7 @@ static void what_is_read_is_what_was_written(void **state) {
     assert_int_equal(b->variants.items[0].run.count, 2);
     assert_false(b->variants.items[1].made);
     assert_int_equal(smg_bundle_choose(b, (int64_t[]){20, 6}), 1);
-    assert_true(smg_bundle_even(b, &b->variants.items[0].run.items[1], (int64_t[]){100, 14}));
+    assert_true(smg_bundle_even(b, &b->variants.items[0].run.items[1], (int64_t[]){100, 14}, (int64_t[]){100, 14}));
     assert_true(b->variants.items[0].run.items[1].diagnostics);
     assert_memory_equal(b->modules.items[1].words, words, sizeof(words));
     smg_text_free(&first);

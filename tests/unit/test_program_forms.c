@@ -120,7 +120,7 @@ static int wanted(fixture *f, const int64_t *sizes, bool count_steps) {
     for (int i = 0; i < bundle->prepare.count; i++) f->built[bundle->prepare.items[i].module * FORMS] = true;
     for (int i = 0; i < list->run.count; i++) {
         const smg_bstep *step = &list->run.items[i];
-        bool even = sizes != NULL && smg_bundle_even(bundle, step, sizes);
+        bool even = sizes != NULL && smg_bundle_even(bundle, step, sizes, sizes);
         f->built[step->module * FORMS + even] = true;
         if (count_steps) *(even ? &f->even : &f->odd) += 1;
     }
@@ -248,6 +248,10 @@ static void start_without_device(fixture *f) {
     compile(f, target);
 }
 
+static bool even_at(const smg_bundle *bundle, const smg_bstep *step, int64_t rows) {
+    return smg_bundle_even(bundle, step, &rows, &rows);
+}
+
 static void even_where_every_size_is(void **state) {
     (void)state;
     fixture f;
@@ -261,14 +265,14 @@ static void even_where_every_size_is(void **state) {
     step.even_size = two;
     step.even_by = by;
     step.even_count = 0; /* it has no even form */
-    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){4}));
+    assert_false(even_at(bundle, &step, 4));
     step.even_count = 1;
-    assert_true(smg_bundle_even(bundle, &step, (int64_t[]){8}));
-    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){6}));
+    assert_true(even_at(bundle, &step, 8));
+    assert_false(even_at(bundle, &step, 6));
     step.even_count = 2;
-    assert_true(smg_bundle_even(bundle, &step, (int64_t[]){4}));
-    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){8})); /* the second is not */
-    assert_false(smg_bundle_even(bundle, &step, (int64_t[]){1})); /* the first is not */
+    assert_true(even_at(bundle, &step, 4));
+    assert_false(even_at(bundle, &step, 8)); /* the second is not */
+    assert_false(even_at(bundle, &step, 1)); /* the first is not */
     finish(&f);
 }
 

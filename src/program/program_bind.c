@@ -1,0 +1,170 @@
+/* program_bind.c: sizes, and the recordings that serve them.
+ *
+ * The recordings of the last few tuples of sizes stay, and those of ranges: sizes that one of them serves are bound
+ * without an allocation. A range may take several run lists: what all of them need is made when its first sizes are
+ * bound, so that no later ones of the range wait for it. */
+#include "program/program_private.h"
+
+void smg_bound_drop(smg_program *p, smg_bound *bound) {
+    smg_vk_recording_destroy(bound->recording);
+    smg_vk_buffer_destroy(bound->parameters);
+    bound->recording = NULL;
+    bound->parameters = NULL;
+    bound->used = false;
+    if (p->bound == bound) p->bound = NULL;
+}
+
+smg_status smg_program_set_range(smg_program *p, int symbol, int64_t low, int64_t high) {
+    if (symbol < 0 || symbol >= p->symbol_count) {
+        return smg_fail(p->ctx, SMG_INVALID, "symbol %d of %d", symbol, p->symbol_count);
+    }
+    const char *name = smg_size_symbol_name(p->bundle->sizes, symbol);
+    int64_t max = smg_size_symbol_max(p->bundle->sizes, symbol);
+    bool none = low == 0 && high == 0;
+    if (low > high) {
+        return smg_fail(p->ctx, SMG_INVALID, "%s: the range [%lld, %lld] ends below its start", name, (long long)low,
+                        (long long)high);
+    }
+    if (!none && (low < 1 || high > max)) {
+        return smg_fail(p->ctx, SMG_INVALID, "%s: the range [%lld, %lld] must lie in [1, %lld]", name, (long long)low,
+                        (long long)high, (long long)max);
+    }
+    p->range_low[symbol] = low;
+    p->range_high[symbol] = high;
+    return SMG_OK;
+}
+
+static smg_status check_values(smg_program *p, const int64_t *values) {
+    for (int i = 0; i < p->symbol_count; i++) {
+        const char *name = smg_size_symbol_name(p->bundle->sizes, i);
+        int64_t max = smg_size_symbol_max(p->bundle->sizes, i);
+        if (values[i] < 1 || values[i] > max) {
+            return smg_fail(p->ctx, SMG_INVALID, "%s is %lld, it must be in [1, %lld]", name, (long long)values[i],
+                            (long long)max);
+        }
+        if (p->range_low[i] > 0 && (values[i] < p->range_low[i] || values[i] > p->range_high[i])) {
+            return smg_fail(p->ctx, SMG_INVALID, "%s is %lld, outside the range [%lld, %lld] that was set for it", name,
+                            (long long)values[i], (long long)p->range_low[i], (long long)p->range_high[i]);
+        }
+    }
+    return SMG_OK;
+}
+
+/* p->low and p->high: the ranges, and the values of what has none. */
+static void find_ends(smg_program *p, const int64_t *values) {
+    for (int i = 0; i < p->symbol_count; i++) {
+        bool ranged = p->range_low[i] > 0;
+        p->low[i] = ranged ? p->range_low[i] : values[i];
+        p->high[i] = ranged ? p->range_high[i] : values[i];
+    }
+}
+
+/* The run list for these sizes; 0 instead of one that nobody can make. */
+static int choose_variant(const smg_program *p, const int64_t *values) {
+    int variant = smg_bundle_choose(p->bundle, values);
+    return p->bundle->variants.items[variant].made || p->options.make_variant != NULL ? variant : 0;
+}
+
+static smg_bound *find_bound(smg_program *p, const int64_t *values) {
+    int variant = choose_variant(p, values);
+    size_t bytes = (size_t)p->symbol_count * sizeof(*values);
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
+        smg_bound *bound = &p->cache[i];
+        if (bound->used && bound->profile == p->profile && bound->variant == variant &&
+            memcmp(bound->low, p->low, bytes) == 0 && memcmp(bound->high, p->high, bytes) == 0) {
+            return bound;
+        }
+    }
+    return NULL;
+}
+
+static smg_bound *oldest_bound(smg_program *p) {
+    smg_bound *oldest = &p->cache[0];
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
+        smg_bound *bound = &p->cache[i];
+        if (!bound->used) return bound;
+        if (bound->last_use < oldest->last_use) oldest = bound;
+    }
+    return oldest;
+}
+
+/* The run lists for these sizes and the rest of their range, made now where they can be. */
+static smg_status make_lists(smg_program *p, const int64_t *values, int variants[SMG_PROGRAM_CACHED], int *out_count) {
+    bool range = smg_program_moves(p, p->low, p->high);
+    int count = 0;
+    variants[count++] = choose_variant(p, values);
+    for (int v = 0; range && v < p->bundle->variants.count && count < SMG_PROGRAM_CACHED; v++) {
+        bool possible = p->bundle->variants.items[v].made || p->options.make_variant != NULL;
+        if (possible && v != variants[0] && smg_bundle_meets(p->bundle, v, p->low, p->high)) variants[count++] = v;
+    }
+    for (int i = 0; i < count; i++) {
+        if (p->bundle->variants.items[variants[i]].made) continue;
+        p->stale = true;
+        SMG_TRY(p->options.make_variant(p->options.variant_user, variants[i]));
+    }
+    if (p->stale) SMG_TRY(smg_program_extend(p)); /* also what an earlier bind could not finish */
+    for (int i = 0; i < count; i++) {
+        if (!p->bundle->variants.items[variants[i]].made) variants[i] = 0;
+    }
+    *out_count = count;
+    return SMG_OK;
+}
+
+/* Replaces the oldest. */
+static smg_bound *begin_bound(smg_program *p, int variant) {
+    size_t bytes = (size_t)p->symbol_count * sizeof(*p->low);
+    smg_bound *bound = oldest_bound(p);
+    smg_bound_drop(p, bound);
+    memcpy(bound->low, p->low, bytes);
+    memcpy(bound->high, p->high, bytes);
+    bound->settled = false;
+    bound->profile = p->profile;
+    bound->variant = variant;
+    bound->last_use = ++p->clock;
+    bound->used = true; /* so that the next one takes another place */
+    return bound;
+}
+
+static smg_status make_bounds(smg_program *p, const int64_t *values) {
+    int variants[SMG_PROGRAM_CACHED];
+    smg_bound *bounds[SMG_PROGRAM_CACHED];
+    int count = 0;
+    SMG_TRY(make_lists(p, values, variants, &count));
+    for (int i = 0; i < count; i++) bounds[i] = begin_bound(p, variants[i]);
+    smg_status status = smg_program_place_bounds(p, bounds, count);
+    for (int i = 0; i < count && status == SMG_OK; i++) status = smg_program_record_run(p, bounds[i]);
+    for (int i = 0; i < count; i++) {
+        bounds[i]->used = true;
+        if (status != SMG_OK) smg_bound_drop(p, bounds[i]);
+    }
+    return status;
+}
+
+smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
+    SMG_TRY(check_values(p, values));
+    find_ends(p, values);
+    smg_bound *bound = find_bound(p, values);
+    if (bound == NULL) {
+        p->bound = NULL;
+        SMG_TRY(make_bounds(p, values));
+        bound = find_bound(p, values);
+        if (bound == NULL) return smg_fail(p->ctx, SMG_INTERNAL, "sizes were recorded and are not found");
+    }
+    bool same = bound->settled && memcmp(bound->values, values, (size_t)p->symbol_count * sizeof(*values)) == 0;
+    if (bound != p->bound || !same) {
+        p->bound = NULL;
+        if (!same) SMG_TRY(smg_program_put_values(p, bound, values));
+        memset(p->written, 0, (size_t)p->bundle->buffers.count * sizeof(*p->written));
+        p->ran = false;
+    }
+    p->bound = bound;
+    bound->last_use = ++p->clock;
+    return SMG_OK;
+}
+
+bool smg_program_ends(const smg_program *p, const int64_t **out_low, const int64_t **out_high) {
+    if (p->bound == NULL) return false;
+    *out_low = p->bound->low;
+    *out_high = p->bound->high;
+    return true;
+}
