@@ -29,6 +29,7 @@ typedef struct cli_options {
     bool json, check, profile, prices, interpret, unfused, no_calibrate, verbose;
     int64_t repeat, seed, rank;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
+    int64_t dims_from[CLI_MAX_DIMS]; /* of a range, which ends at the dim's value; 0: it is no range */
     int dim_count, max_dim_count;
     cli_file inputs[CLI_MAX_FILES], outputs[CLI_MAX_FILES];
     int input_count, output_count;
@@ -57,6 +58,7 @@ typedef struct cli_arrays {
     smg_tensor *outputs; /* room for the results, by output row */
     int64_t *symbols;
     smg_dim *dims; /* the same by name: nominal sizes of the plan */
+    int64_t *from; /* where the range of each begins; 0: it has none */
     int dim_count;
 } cli_arrays;
 smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out);
@@ -89,7 +91,10 @@ smg_status cli_target(const cli_options *o, const char *fallback, smg_target *ou
 /* "f32[batch, 128]" */
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);
-void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* {"batch": 1} */
+void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* "sizes": {"batch": 1} */
+/* The ranges of --dim, for all runs of the model. */
+smg_status cli_set_ranges(const cli_arrays *arrays, smg_model *model);
+bool cli_has_range(const cli_arrays *arrays);
 
 int cli_devices(cli_options *o);
 int cli_info(cli_options *o);

@@ -79,6 +79,19 @@ static smg_status split(smg_context *ctx, const char *option, char *text, char *
     return SMG_OK;
 }
 
+/* "128", or of a --dim "1..512": the range ends at the value. */
+static smg_status parse_size(smg_context *ctx, const option_row *row, char *text, int64_t *out_from, int64_t *out) {
+    char *dots = row->offset == FIELD(dims) ? strstr(text, "..") : NULL;
+    *out_from = 0;
+    if (dots == NULL) return parse_number(ctx, row->name, text, out);
+    *dots = '\0';
+    SMG_TRY(parse_number(ctx, row->name, text, out_from));
+    SMG_TRY(parse_number(ctx, row->name, dots + 2, out));
+    if (*out_from >= 1 && *out_from <= *out) return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "--%s: %lld..%lld is no range of sizes", row->name, (long long)*out_from,
+                    (long long)*out);
+}
+
 static smg_status add_dim(smg_context *ctx, const option_row *row, char *text, cli_options *o) {
     char *value = NULL;
     bool is_max = row->offset == FIELD(max_dims);
@@ -89,7 +102,9 @@ static smg_status add_dim(smg_context *ctx, const option_row *row, char *text, c
     for (int i = 0; i < *count; i++) {
         if (strcmp(dims[i].name, text) == 0) return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
     }
-    SMG_TRY(parse_number(ctx, row->name, value, &dims[*count].value));
+    int64_t from = 0;
+    SMG_TRY(parse_size(ctx, row, value, &from, &dims[*count].value));
+    if (!is_max) o->dims_from[*count] = from;
     dims[(*count)++].name = text;
     return SMG_OK;
 }
@@ -171,6 +186,17 @@ static bool was_given(const cli_options *o, const char *name) {
     return false;
 }
 
+/* A range is for runs on a device. */
+static smg_status check_ranges(smg_context *ctx, const cli_command *command, const cli_options *o) {
+    for (int i = 0; i < o->dim_count; i++) {
+        if (o->dims_from[i] == 0 || (takes(command, "repeat") && !o->interpret)) continue;
+        return smg_fail(ctx, SMG_INVALID, "--dim %s=%lld..%lld: a range does nothing %s", o->dims[i].name,
+                        (long long)o->dims_from[i], (long long)o->dims[i].value,
+                        o->interpret ? "beside --interpret" : "for a command that runs nothing");
+    }
+    return SMG_OK;
+}
+
 static smg_status check_relations(smg_context *ctx, const cli_command *command, const cli_options *o) {
     for (size_t i = 0; i < SMG_COUNT_OF(relations); i++) {
         const char *option = relations[i].option, *other = relations[i].other;
@@ -197,5 +223,6 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
     out->words = (const char *const *)argv;
     out->word_count = words;
     SMG_TRY(check_relations(ctx, command, out));
+    SMG_TRY(check_ranges(ctx, command, out));
     return check_objective(ctx, out);
 }

@@ -17,6 +17,7 @@ typedef struct side {
     double *seconds;
     cli_spread spread;
     double bytes, flops, compile;
+    double bind; /* seconds of the host to bind other sizes of the range */
 } side;
 
 static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, side *s) {
@@ -28,6 +29,7 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
     double start = smg_clock_seconds();
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;
+    SMG_TRY(cli_set_ranges(arrays, s->model));
     SMG_TRY(smg_model_bind(s->model, arrays->symbols));
     if (!unfused) SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
     s->name = unfused ? "unfused" : "fused";
@@ -65,6 +67,23 @@ static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
     return SMG_OK;
 }
 
+/* Sizes of the range in turn, all that have one at once. */
+static smg_status measure_bind(const cli_arrays *arrays, side *s) {
+    enum { SIZES = 256 };
+    int64_t *values = SMG_ARENA_ARRAY(arrays->arena, int64_t, (size_t)arrays->dim_count + 1);
+    if (values == NULL) return SMG_MEMORY;
+    double start = smg_clock_seconds();
+    for (int64_t k = 0; k < SIZES; k++) {
+        for (int i = 0; i < arrays->dim_count; i++) {
+            int64_t low = arrays->from[i], high = arrays->dims[i].value;
+            values[i] = low > 0 ? low + k % (high - low + 1) : high;
+        }
+        SMG_TRY(smg_model_bind(s->model, values));
+    }
+    s->bind = (smg_clock_seconds() - start) / SIZES;
+    return SMG_OK;
+}
+
 static void add_table(const cli_arrays *arrays, const side *sides, int rounds, smg_text *text) {
     const smg_compilation *c = smg_model_compilation(sides[0].model);
     cli_print_device(&c->target, text);
@@ -89,6 +108,9 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
         smg_text_addf(text, "%s against the reference:\n", sides[i].name);
         cli_print_check(&sides[i].check, text);
     }
+    if (cli_has_range(arrays))
+        smg_text_addf(text, "to other sizes of the range: fused %.1f us, unfused %.1f us of the host\n",
+                      sides[0].bind * 1e6, sides[1].bind * 1e6);
     double fused = sides[0].spread.median, unfused = sides[1].spread.median;
     double ratio = fused > 0 && unfused > 0 ? unfused / fused : 1;
     smg_text_addf(text, "fused is %.2fx %s and moves %.1f %% of the bytes (medians of %d, interleaved)\n",
@@ -102,7 +124,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
     cli_print_device_json(&c->target, text);
     smg_text_add(text, ",\n  \"graph\": ");
     smg_text_add_json(text, c->source->name);
-    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  \"sizes\": ",
+    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rounds\": %d,\n  ",
                   smg_compile_op_count(c->source), c->run_ops, rounds);
     cli_print_dims_json(text, arrays);
     for (int i = 0; i < 2; i++) {
@@ -113,6 +135,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
         cli_print_spread_json(&s->spread, text);
         smg_text_addf(text, ", \"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
                       s->bytes, s->flops, s->compile, own->from_cache ? "true" : "false");
+        if (cli_has_range(arrays)) smg_text_addf(text, ", \"bind_us\": %.3g", s->bind * 1e6);
         if (s->check.count > 0) smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
         smg_text_add(text, "}");
     }
@@ -128,6 +151,8 @@ static smg_status bench(cli_job *job) {
     smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
     for (int i = 0; i < 2 && status == SMG_OK; i++) status = open_side(job, device, i == 1, &sides[i]);
     if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
+    for (int i = 0; i < 2 && status == SMG_OK && cli_has_range(&job->arrays); i++)
+        status = measure_bind(&job->arrays, &sides[i]);
     if (status == SMG_OK) (o->json ? add_json : add_table)(&job->arrays, sides, rounds, &job->text);
     for (int i = 0; i < 2; i++) smg_model_close(sides[i].model);
     smg_vk_close(device);

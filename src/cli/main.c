@@ -16,13 +16,14 @@ static const cli_command commands[] = {
     {"run", cli_run,
      "device dim max-dim input output check profile repeat json seed objective unfused interpret rank "
      "target no-calibrate",
-     "smg run MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512]\n"
+     "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
      "        [--interpret [--target NAME|FILE]] [--rank N] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
      "attention_mask is 1 and its token_type_ids are 0. --check compares every output\n"
-     "with the graph's reference in double and exits with 1 on FAIL. --interpret runs the kernels on the\n"
+     "with the graph's reference in double and exits with 1 on FAIL. A range of sizes (1..512) is\n"
+     "recorded once and runs at its end. --interpret runs the kernels on the\n"
      "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
      "kernel's N-th next schedule by price (for tuning)."},
     {"explain", cli_explain,
@@ -35,12 +36,13 @@ static const cli_command commands[] = {
      "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
      "plan with its prices."},
     {"bench", cli_bench, "device dim max-dim input repeat json seed objective rank no-calibrate check",
-     "smg bench MODEL [--device D] [--dim batch=1] [--max-dim batch=8]\n"
+     "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
      "        [--input name=file.npy|random|zeros] [--check] [--repeat N] [--seed N]\n"
      "        [--objective time|dispatches] [--no-calibrate] [--rank N] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
-     "and exits with 1 on FAIL."},
+     "and exits with 1 on FAIL. A range of sizes is recorded once, timed at its end, and the host's time\n"
+     "from one size of it to the next is told."},
     {"embed", cli_embed, "device json max-dim objective no-calibrate",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
      "        [--no-calibrate] [--json] TEXT...\n"
