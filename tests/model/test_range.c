@@ -243,6 +243,34 @@ static void each_model(void **state) {
     finish(&s);
 }
 
+/* What the model converts, has a value for or keeps takes memory of its own: as much as the longest run. */
+static void inputs_of_every_kind(void **state) {
+    (void)state;
+    static int64_t ids[MOST];
+    static int32_t types[MOST];
+    scene s;
+    int asked = 0;
+    if (!start(&s)) {
+        finish(&s);
+        skip();
+    }
+    must(&s, smg_source_open(s.ctx, "tests/models/hf-bert-tiny", false, &s.source));
+    open_models(&s, NULL, 0);
+    must(&s, smg_model_set_range(s.ranged, "sequence", 1, MOST));
+    for (int64_t n = 1; n <= MOST; n++) {
+        const smg_tensor in = {.name = "input_ids", .type = "i64", .rank = 2, .dims = {1, n}, .data = ids};
+        const smg_tensor kept = {.name = "token_type_ids", .type = "i32", .rank = 2, .dims = {1, n}, .data = types};
+        smg_tensor out = {.name = "last_hidden_state"};
+        ids[n - 1] = n;
+        if (n == 3) asked = s.seen.calls; /* what is kept before the first run has no range yet */
+        must(&s, smg_model_set_input(s.ranged, &kept));
+        must(&s, smg_model_run(s.ranged, &in, 1, &out, 1));
+        assert_int_equal(out.dims[1], n);
+    }
+    assert_int_equal(s.seen.calls, asked);
+    finish(&s);
+}
+
 /* A dim of a function of the length, a gather that reports bad indices, an output beside the last kernel. */
 static const char mixed[] = "graph mixed\n"
                             "dim n max 512\n"
@@ -489,6 +517,7 @@ int main(void) {
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)gpt2),
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)llama),
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)attention),
+        cmocka_unit_test(inputs_of_every_kind),
         cmocka_unit_test(function_of_a_length),
         cmocka_unit_test(run_lists_share_a_range),
         cmocka_unit_test(sizes_beside_the_range),
