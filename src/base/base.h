@@ -93,6 +93,13 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
 
 /* false on overflow, *out untouched. Operands are nonnegative. */
 bool smg_mul_i64(int64_t a, int64_t b, int64_t *out);
+
+/* Floats of 16 bits (IEEE binary16, bfloat16) from and to double: to nearest, ties to even; what is too large becomes
+ * infinite (base_half.c). */
+uint16_t smg_half_of(double value);
+double smg_half_value(uint16_t half);
+uint16_t smg_bf16_of(double value);
+double smg_bf16_value(uint16_t bf16);
 bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
 int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most); /* `most` where the product is larger */
 bool smg_is_power_of_two(int64_t value);

@@ -5,30 +5,35 @@
  */
 #include "bundle/bundle.h"
 
+static const struct {
+    const char *word; /* of the host */
+    int host_bytes, device_bytes;
+    smg_storage given;
+} storages[SMG_STORE_COUNT] = {
+    [SMG_STORE_F32] = {"f32", 4, 4, SMG_STORE_F32},
+    [SMG_STORE_F16] = {"f16", 2, 2, SMG_STORE_F16},
+    [SMG_STORE_BF16] = {"bf16", 2, 2, SMG_STORE_BF16},
+    [SMG_STORE_I32] = {"i32", 4, 4, SMG_STORE_I32},
+    [SMG_STORE_I64_AS_I32] = {"i64", 8, 4, SMG_STORE_I64_AS_I32},
+    [SMG_STORE_BOOL_AS_U32] = {"bool", 1, 4, SMG_STORE_BOOL_AS_U32},
+    [SMG_STORE_F32_AS_F16] = {"f32", 4, 2, SMG_STORE_F32},
+    [SMG_STORE_F32_AS_BF16] = {"f32", 4, 2, SMG_STORE_F32},
+};
+
+smg_storage smg_storage_given(smg_storage storage) {
+    return storages[storage].given;
+}
+
 int64_t smg_storage_host_bytes(smg_storage storage) {
-    switch (storage) {
-    case SMG_STORE_F16: return 2;
-    case SMG_STORE_I64_AS_I32: return 8;
-    case SMG_STORE_BOOL_AS_U32: return 1;
-    case SMG_STORE_F32:
-    case SMG_STORE_I32: break;
-    }
-    return 4;
+    return storages[storage].host_bytes;
 }
 
 int64_t smg_storage_device_bytes(smg_storage storage) {
-    return storage == SMG_STORE_F16 ? 2 : 4;
+    return storages[storage].device_bytes;
 }
 
 const char *smg_storage_word(smg_storage storage) {
-    switch (storage) {
-    case SMG_STORE_F32: return "f32";
-    case SMG_STORE_F16: return "f16";
-    case SMG_STORE_I32: return "i32";
-    case SMG_STORE_I64_AS_I32: return "i64";
-    case SMG_STORE_BOOL_AS_U32: return "bool";
-    }
-    return "?";
+    return storages[storage].word;
 }
 
 static bool is_size(smg_size size) {

@@ -22,14 +22,20 @@ typedef enum smg_buffer_kind {
     SMG_BUFFER_TEMPORARY /* lives from step `first` to step `last` of a run list; may share memory */
 } smg_buffer_kind;
 
-/* How elements lie in host memory and on the device: i64 and bool are 4-byte words on the device. */
+/* How elements lie in host memory and on the device: i64 and bool are 4-byte words there, and f32 may be 16 bits. */
 typedef enum smg_storage {
     SMG_STORE_F32,
     SMG_STORE_F16,
+    SMG_STORE_BF16,
     SMG_STORE_I32,
-    SMG_STORE_I64_AS_I32, /* range-checked at upload */
-    SMG_STORE_BOOL_AS_U32 /* host: one byte */
+    SMG_STORE_I64_AS_I32,  /* range-checked at upload */
+    SMG_STORE_BOOL_AS_U32, /* host: one byte */
+    SMG_STORE_F32_AS_F16,  /* rounded to nearest; what becomes infinite by that is refused at upload */
+    SMG_STORE_F32_AS_BF16,
+    SMG_STORE_COUNT
 } smg_storage;
+smg_storage
+smg_storage_given(smg_storage storage); /* of the same host elements: as they are on the device by default */
 int64_t smg_storage_host_bytes(smg_storage storage);
 int64_t smg_storage_device_bytes(smg_storage storage);
 const char *smg_storage_word(smg_storage storage); /* host word: "f32", "i64", ... */

@@ -12,7 +12,7 @@
  * damage early; it keeps nobody from writing other bytes. */
 #include "bundle/bundle.h"
 
-enum { BUNDLE_VERSION = 1, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536 };
+enum { BUNDLE_VERSION = 2, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536 };
 
 static const char bundle_magic[8] = {'S', 'M', 'G', 'B', 'N', 'D', 'L', 0};
 
@@ -181,7 +181,7 @@ static smg_status read_buffer(reading *in) {
     if (b == NULL) return SMG_MEMORY;
     b->name = smg_reader_string(r, in->arena);
     b->kind = (smg_buffer_kind)smg_reader_int(r, 0, SMG_BUFFER_TEMPORARY);
-    b->storage = (smg_storage)smg_reader_int(r, 0, SMG_STORE_BOOL_AS_U32);
+    b->storage = (smg_storage)smg_reader_int(r, 0, SMG_STORE_COUNT - 1);
     b->rank = smg_reader_int(r, 0, SMG_BUNDLE_RANK);
     for (int d = 0; d < b->rank; d++) b->dims[d] = read_size(in);
     b->elements = read_size(in);

@@ -75,6 +75,7 @@ struct smg_program {
     smg_vk_binding *bindings;
     struct smg_range *ranges;
     int range_capacity;
+    void *passage; /* converted elements on their way, made when there are many (program_copy.c) */
 };
 
 /* A stretch of memory that steps since the last barrier touched. */
