@@ -115,3 +115,12 @@ bool smg_isnan(float x)
 {
     return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u;
 }
+
+//@ smg_bf16
+// The upper half of a 32-bit float, to nearest, ties to even; a NaN stays one.
+uint smg_bf16(float x)
+{
+    uint bits = floatBitsToUint(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
+    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}

@@ -37,7 +37,7 @@ SMG_API void smg_graph_destroy(smg_graph *graph);
 /* Verifies; the first failure of any builder call comes back here. */
 SMG_API smg_status smg_graph_finish(smg_graph *graph);
 
-/* type: f32 f16 i32 i64 bool. dims: "batch, 128"; "" is a scalar. */
+/* type: f32 f16 bf16 i32 i64 bool. dims: "batch, 128"; "" is a scalar. */
 SMG_API smg_value smg_graph_input(smg_graph *g, const char *name, const char *type, const char *dims);
 /* data: row-major in host byte order, borrowed; may be NULL to give shapes only. */
 SMG_API smg_value smg_graph_constant(smg_graph *g, const char *name, const char *type, const char *dims,

@@ -44,7 +44,7 @@ typedef struct smg_model smg_model;
 /* A named array, row-major, dense. */
 typedef struct smg_tensor {
     const char *name;
-    const char *type; /* f32 f16 i32 i64 bool (one byte); NULL: as the model has it. An input of another
+    const char *type; /* f32 f16 bf16 i32 i64 bool (one byte); NULL: as the model has it. An input of another
                        * integer type is converted and range-checked */
     int rank;
     int64_t dims[SMG_TENSOR_RANK];

@@ -21,11 +21,9 @@ typedef struct smg_bundler {
 } smg_bundler;
 
 bool smg_compile_storage(smg_type type, smg_storage *out_storage) {
-    static const smg_storage storages[] = {[SMG_TYPE_F32] = SMG_STORE_F32,
-                                           [SMG_TYPE_F16] = SMG_STORE_F16,
-                                           [SMG_TYPE_I32] = SMG_STORE_I32,
-                                           [SMG_TYPE_I64] = SMG_STORE_I64_AS_I32,
-                                           [SMG_TYPE_BOOL] = SMG_STORE_BOOL_AS_U32};
+    static const smg_storage storages[] = {
+        [SMG_TYPE_F32] = SMG_STORE_F32, [SMG_TYPE_F16] = SMG_STORE_F16,        [SMG_TYPE_BF16] = SMG_STORE_BF16,
+        [SMG_TYPE_I32] = SMG_STORE_I32, [SMG_TYPE_I64] = SMG_STORE_I64_AS_I32, [SMG_TYPE_BOOL] = SMG_STORE_BOOL_AS_U32};
     if ((size_t)type >= SMG_COUNT_OF(storages)) return false;
     *out_storage = storages[type];
     return true;

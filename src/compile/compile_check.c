@@ -23,7 +23,8 @@ static double reduced_extent(const smg_graph *g, const smg_node *node, const int
 }
 
 static double own_roundings(const smg_graph *g, const smg_node *node, const int64_t *symbols) {
-    double half = node->type == SMG_TYPE_F16 ? 8192 : 1; /* 2^-11 in units of 2^-24 */
+    bool real = smg_type_kind(node->type) == SMG_KIND_FLOAT;
+    double half = real ? smg_type_epsilon(node->type) * 0x1p24 : 1; /* in units of f32's */
     switch (smg_node_class(node)) {
     case SMG_CLASS_MAP: return half * 2;
     case SMG_CLASS_REDUCE:
@@ -64,8 +65,7 @@ static double root_mean_square(const smg_array *a, int64_t count) {
 
 /* What a value of the reference is as a float of the output's type, where that is another one: too large. */
 static double stored(smg_type type, double value) {
-    const double limit = type == SMG_TYPE_F16 ? 65520.0 : 0x1.ffffffp+127; /* from there on it rounds to infinity */
-    bool over = smg_type_kind(type) == SMG_KIND_FLOAT && fabs(value) >= limit;
+    bool over = smg_type_kind(type) == SMG_KIND_FLOAT && fabs(value) >= smg_type_limit(type);
     return over ? copysign(INFINITY, value) : value;
 }
 

@@ -2,7 +2,7 @@
  *
  * A directory goes through import/ (what is in the files) to model/ (what it means); this is the place
  * where the two meet: the functions below hand config keys and tensors over, converting weights of
- * types that graphs do not have to f32. A directory without weights may have an ONNX file. A file is ONNX
+ * types that graphs do not have (f64) to f32. A directory without weights may have an ONNX file. A file is ONNX
  * (onnx/) or graph text. */
 #include "compile/compile.h"
 
@@ -99,6 +99,8 @@ static bool find_tensor(void *user, const char *name, smg_type *out_type, int *o
     *out_data = tensor->data;
     if (tensor->dtype == SMG_IMPORT_F16) {
         *out_type = SMG_TYPE_F16;
+    } else if (tensor->dtype == SMG_IMPORT_BF16) {
+        *out_type = SMG_TYPE_BF16;
     } else if (tensor->dtype != SMG_IMPORT_F32) {
         *out_data = converted(l, tensor);
         l->out_of_memory |= *out_data == NULL;

@@ -167,12 +167,24 @@ smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id id,
     return status;
 }
 
+/* The format has no bf16. */
+static smg_status save_wide(smg_context *ctx, const char *path, const smg_tensor *tensor) {
+    size_t count = (size_t)smg_tensor_elements(tensor) + 1;
+    float *values = smg_alloc(ctx, count, sizeof *values);
+    if (values == NULL) return SMG_MEMORY;
+    for (int64_t i = 0; i < (int64_t)count - 1; i++) values[i] = (float)smg_tensor_get(tensor, i);
+    smg_status status = smg_npy_write(ctx, path, SMG_IMPORT_F32, tensor->rank, tensor->dims, values);
+    smg_free(ctx, values, count * sizeof *values);
+    return status;
+}
+
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor) {
     static const smg_import_dtype dtypes[] = {[SMG_TYPE_F32] = SMG_IMPORT_F32,
                                               [SMG_TYPE_F16] = SMG_IMPORT_F16,
                                               [SMG_TYPE_I32] = SMG_IMPORT_I32,
                                               [SMG_TYPE_I64] = SMG_IMPORT_I64,
                                               [SMG_TYPE_BOOL] = SMG_IMPORT_BOOL};
+    if (type_of(tensor) == SMG_TYPE_BF16) return save_wide(ctx, path, tensor);
     return smg_npy_write(ctx, path, dtypes[type_of(tensor)], tensor->rank, tensor->dims, tensor->data);
 }
 

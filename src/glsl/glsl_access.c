@@ -108,20 +108,6 @@ static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const c
     return glsl_plus(w, address, glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride));
 }
 
-static const char *buffer_element(glsl_writer *w, int buffer, const char *address) {
-    const smg_kbuffer *b = &w->k->buffers.items[buffer];
-    const char *name = w->buffer_name[buffer];
-    if (b->type == SMG_TYPE_BOOL) return GLSL_STRING(w, "(g_%s[%s] != 0u)", name, address);
-    if (b->type != SMG_TYPE_F16) return GLSL_STRING(w, "g_%s[%s]", name, address);
-    if (w->target->storage16) {
-        w->uses[GLSL_USE_F16] = true;
-        return GLSL_STRING(w, "float(g_%s[%s])", name, address);
-    }
-    int number = w->serial++;
-    GLSL_LINE(w, "int h%d = %s;", number, address);
-    return GLSL_STRING(w, "unpackHalf2x16(g_%s[h%d >> 1] >> ((h%d & 1) * 16)).x", name, number, number);
-}
-
 /* The name of a local that holds the validity, where there is a condition at all. */
 const char *glsl_named_condition(glsl_writer *w, const char *valid, int number) {
     if (valid == NULL || strchr(valid, ' ') == NULL) return valid;
@@ -143,7 +129,7 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
         GLSL_LINE(w, "int a%d = %s;", number, address);
         address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
     }
-    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, buffer_element(w, access->buffer, address));
+    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, glsl_buffer_element(w, access->buffer, address));
     const char *value = GLSL_STRING(w, "v%d", number);
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", value, valid, value, glsl_zero(kind));
     return glsl_convert(w, value, kind, leaf->kind);
@@ -153,14 +139,7 @@ void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kin
     const smg_access *access = &w->k->accesses.items[a];
     smg_type type = w->k->buffers.items[access->buffer].type;
     const char *address = indexed_address(w, it, a, NULL);
-    const char *text = glsl_convert(w, value, kind, smg_type_kind(type));
-    if (type == SMG_TYPE_BOOL) text = GLSL_STRING(w, "%s ? 1u : 0u", text);
-    if (type == SMG_TYPE_F16) {
-        if (!w->target->storage16)
-            glsl_fail(w, SMG_UNSUPPORTED, "writes 16-bit floats, the device has no 16-bit storage");
-        w->uses[GLSL_USE_F16] = true;
-        text = GLSL_STRING(w, "float16_t(%s)", text);
-    }
+    const char *text = glsl_buffer_value(w, type, value, kind);
     w->buffer_words[access->buffer] = true;
     GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);
 }

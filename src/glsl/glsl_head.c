@@ -54,7 +54,7 @@ static void write_extensions(const glsl_writer *w, smg_text *out) {
         glsl_use use;
         const char *name;
     } rows[] = {
-        {GLSL_USE_F16, "GL_EXT_shader_16bit_storage"},
+        {GLSL_USE_16BIT, "GL_EXT_shader_16bit_storage"},
         {GLSL_USE_SUBGROUP, "GL_KHR_shader_subgroup_basic"},
         {GLSL_USE_SHUFFLE, "GL_KHR_shader_subgroup_shuffle"},
         {GLSL_USE_ARITHMETIC, "GL_KHR_shader_subgroup_arithmetic"},
@@ -73,12 +73,6 @@ static void write_extensions(const glsl_writer *w, smg_text *out) {
     }
 }
 
-static const char *element_word(const glsl_writer *w, smg_type type) {
-    if (type == SMG_TYPE_F16) return w->target->storage16 ? "float16_t" : "uint";
-    if (smg_type_kind(type) == SMG_KIND_FLOAT) return "float";
-    return smg_type_kind(type) == SMG_KIND_INT ? "int" : "uint";
-}
-
 static void write_buffers(glsl_writer *w, smg_text *out) {
     const smg_kernel *k = w->k;
     for (int b = 0; b < k->buffers.count; b++) {
@@ -89,8 +83,8 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
                           w->buffer_name[b]);
         if (w->buffer_wide[b] && !w->buffer_words[b]) continue;
         smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [", b,
-                      w->buffer_wide[b] ? "" : " restrict", mode, b, element_word(w, buffer->type), w->buffer_name[b],
-                      smg_type_word(buffer->type));
+                      w->buffer_wide[b] ? "" : " restrict", mode, b, glsl_buffer_word(w, buffer->type),
+                      w->buffer_name[b], smg_type_word(buffer->type));
         smg_size_print(k->sizes, buffer->elements, out);
         smg_text_add(out, "]\n");
     }

@@ -14,7 +14,7 @@ typedef enum glsl_use {
     GLSL_USE_SHUFFLE,
     GLSL_USE_ARITHMETIC,
     GLSL_USE_CLUSTERED,
-    GLSL_USE_F16,
+    GLSL_USE_16BIT,
     GLSL_USE_DIAGNOSTICS,
     GLSL_USE_ADDRESSES,
     GLSL_USE_COUNT
@@ -168,6 +168,11 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
+
+/* glsl_type.c: what a buffer's elements are declared as; an element as a value; a value as an element. */
+const char *glsl_buffer_word(const glsl_writer *w, smg_type type);
+const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
+const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind);
 
 /* glsl_group.c */
 /* The condition on the run's sizes under which the access's groups are aligned; NULL: they always are. */

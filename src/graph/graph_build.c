@@ -165,8 +165,9 @@ bool smg_build_size(smg_graph *g, const char *what, const char *text, smg_size *
 
 static bool read_type(smg_graph *g, const char *what, const char *type, smg_type *out_type) {
     if (smg_type_find(type, out_type)) return true;
-    smg_build_stick(g, smg_fail(g->ctx, SMG_INVALID, "%s: element type %s does not exist (f32 f16 i32 i64 bool do)",
-                                what, type ? type : "NULL"));
+    smg_build_stick(g,
+                    smg_fail(g->ctx, SMG_INVALID, "%s: element type %s does not exist (f32 f16 bf16 i32 i64 bool do)",
+                             what, type ? type : "NULL"));
     return false;
 }
 

@@ -3,26 +3,6 @@
 
 #include <math.h>
 
-static double half_to_double(uint16_t half) {
-    int exponent = (half >> 10) & 31, mantissa = half & 1023;
-    double value = exponent == 0 ? ldexp(mantissa, -24) : ldexp(mantissa + 1024, exponent - 25);
-    if (exponent == 31) value = mantissa ? (double)NAN : (double)INFINITY;
-    return half & 0x8000 ? -value : value;
-}
-
-/* To nearest, ties to even; what is too large becomes infinite. */
-static uint16_t double_to_half(double value) {
-    uint16_t sign = signbit(value) ? 0x8000u : 0u;
-    if (isnan(value)) return (uint16_t)(sign | 0x7e00u);
-    double size = fabs(value);
-    if (size >= 65520.0) return (uint16_t)(sign | 0x7c00u);
-    if (size < 6.103515625e-05) return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(size, 24)));
-    int exponent;
-    double fraction = frexp(size, &exponent);           /* [0.5, 1) */
-    int mantissa = (int)nearbyint(ldexp(fraction, 11)); /* [1024, 2048] */
-    return (uint16_t)(sign | (uint16_t)(((exponent + 13) << 10) + mantissa));
-}
-
 /* By memcpy: tensors inside files have any alignment. */
 double smg_host_get(smg_type type, const void *data, int64_t index) {
     const uint8_t *at = (const uint8_t *)data + index * smg_type_host_bytes(type);
@@ -32,7 +12,8 @@ double smg_host_get(smg_type type, const void *data, int64_t index) {
     int64_t large;
     switch (type) {
     case SMG_TYPE_F32: return memcpy(&single, at, sizeof single), (double)single;
-    case SMG_TYPE_F16: return memcpy(&half, at, sizeof half), half_to_double(half);
+    case SMG_TYPE_F16: return memcpy(&half, at, sizeof half), smg_half_value(half);
+    case SMG_TYPE_BF16: return memcpy(&half, at, sizeof half), smg_bf16_value(half);
     case SMG_TYPE_I32: return memcpy(&small, at, sizeof small), (double)small;
     case SMG_TYPE_I64: return memcpy(&large, at, sizeof large), (double)large;
     case SMG_TYPE_BOOL: return *at ? 1.0 : 0.0;
@@ -49,7 +30,8 @@ static double clamp(double value, double low, double high) {
 void smg_host_set(smg_type type, void *data, int64_t index, double value) {
     switch (type) {
     case SMG_TYPE_F32: ((float *)data)[index] = (float)value; break;
-    case SMG_TYPE_F16: ((uint16_t *)data)[index] = double_to_half(value); break;
+    case SMG_TYPE_F16: ((uint16_t *)data)[index] = smg_half_of(value); break;
+    case SMG_TYPE_BF16: ((uint16_t *)data)[index] = smg_bf16_of(value); break;
     case SMG_TYPE_I32: ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0); break;
     case SMG_TYPE_I64: ((int64_t *)data)[index] = (int64_t)clamp(value, -9.2e18, 9.2e18); break;
     case SMG_TYPE_BOOL: ((uint8_t *)data)[index] = (uint8_t)(value < 0.0 || value > 0.0); break;

@@ -68,7 +68,7 @@ static smg_status read_type(graph_parser *p, smg_node *out) {
     char *copy = smg_arena_string_n(p->arena, word, length);
     if (!copy) return SMG_MEMORY;
     if (!smg_type_find(copy, &out->type))
-        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: element type %s does not exist (f32 f16 i32 i64 bool do)",
+        return smg_fail(p->g->ctx, SMG_FORMAT, "%s:%d: element type %s does not exist (f32 f16 bf16 i32 i64 bool do)",
                         p->where, p->line, copy);
     if (!smg_lex_char(&p->at, '[')) return malformed(p, "'[' and the dims");
     SMG_TRY(at_line(p, smg_dims_parse(p->g, &p->at, ']', out->dims, &out->rank)));

@@ -34,7 +34,7 @@ static void print_name(smg_text *text, const char *name) {
 }
 
 static void print_element(smg_text *text, smg_type type, double value) {
-    if (type == SMG_TYPE_F32 || type == SMG_TYPE_F16)
+    if (smg_type_kind(type) == SMG_KIND_FLOAT)
         smg_text_add_f32(text, (float)value);
     else
         smg_text_addf(text, "%.0f", value);

@@ -50,18 +50,6 @@ static double double_of_bits(uint64_t bits) {
     return value;
 }
 
-static float float_of_half(uint32_t half) {
-    uint32_t sign = (half & 0x8000u) << 16;
-    uint32_t exponent = half >> 10 & 0x1fu;
-    uint32_t fraction = half & 0x3ffu;
-    if (exponent == 0) { /* zero or subnormal: fraction * 2^-24, exact in f32 */
-        float magnitude = (float)fraction * 0x1p-24f;
-        return sign != 0 ? -magnitude : magnitude;
-    }
-    if (exponent == 31) return float_of_bits(sign | 0x7f800000u | fraction << 13);
-    return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
 /* Two's complement without relying on how the compiler narrows. */
 static int64_t signed_of(uint64_t bits, int width) {
     uint64_t sign = UINT64_C(1) << (width - 1);
@@ -91,7 +79,7 @@ smg_status smg_import_to_f32(smg_context *ctx, smg_import_dtype dtype, const uin
     for (int64_t i = 0; i < count; i++, data += step) {
         switch (dtype) {
         case SMG_IMPORT_F32: out_values[i] = float_of_bits(load_u32(data)); break;
-        case SMG_IMPORT_F16: out_values[i] = float_of_half(load_u16(data)); break;
+        case SMG_IMPORT_F16: out_values[i] = (float)smg_half_value((uint16_t)load_u16(data)); break;
         case SMG_IMPORT_BF16: out_values[i] = float_of_bits(load_u16(data) << 16); break;
         case SMG_IMPORT_F64: out_values[i] = (float)double_of_bits(load_u64(data)); break;
         default: out_values[i] = (float)load_integer(dtype, data); break;

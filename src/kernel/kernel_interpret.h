@@ -157,6 +157,12 @@ static inline double kernel_rounded(const kernel_machine *m, smg_kind kind, doub
     return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
 }
 
+/* What STORE leaves in a buffer. */
+static inline double kernel_stored(const kernel_machine *m, smg_type type, double value) {
+    value = kernel_rounded(m, smg_type_kind(type), value);
+    return type == SMG_TYPE_F32 ? value : smg_type_stored(type, value);
+}
+
 static inline double kernel_folded(smg_prim prim, smg_kind kind, double a, double b) {
     double value = smg_prim_eval(prim, kind, a, b, 0.0);
     return kind == SMG_KIND_INT ? smg_wrap_i32(value) : value;

@@ -162,7 +162,6 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
 
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     const smg_kbuffer *buffer = &m->k->buffers.items[m->views[instr->a].buffer];
-    smg_kind kind = smg_type_kind(buffer->type);
     double *data = m->buffers[m->views[instr->a].buffer].data;
     kernel_space s = {.elements = 1};
     kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
@@ -174,7 +173,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++)
-            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, kind, value[i]);
+            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_stored(m, buffer->type, value[i]);
     }
 }
 

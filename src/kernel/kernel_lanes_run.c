@@ -170,7 +170,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
 /* All lanes that hold an element compute it, the first one stores it. */
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
     int buffer = m->views[instr->a].buffer;
-    smg_kind kind = smg_type_kind(m->k->buffers.items[buffer].type);
+    smg_type type = m->k->buffers.items[buffer].type;
     double *data = m->buffers[buffer].data;
     kernel_space s = {.elements = 1};
     kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
@@ -182,7 +182,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++) {
             bool first = ((uint32_t)w->lanes->lane[i] & walk.places->copies) == 0;
-            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, kind, value[i]);
+            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_stored(m, type, value[i]);
         }
     }
 }

@@ -28,7 +28,7 @@ typedef struct smg_model_source {
     smg_status (*get_float)(void *user, const char *key, double fallback, double *out_value);
     smg_status (*get_bool)(void *user, const char *key, bool fallback, bool *out_value);
     smg_status (*get_string)(void *user, const char *key, const char *fallback, const char **out_value);
-    /* false when there is no such tensor; records nothing. *out_type is f32 or f16. Data may be NULL:
+    /* false when there is no such tensor; records nothing. *out_type is f32, f16 or bf16. Data may be NULL:
      * the graph then has shapes only. */
     bool (*tensor)(void *user, const char *name, smg_type *out_type, int *out_rank, int64_t out_dims[SMG_MAX_RANK],
                    const void **out_data);
@@ -44,7 +44,7 @@ typedef struct smg_model_source {
  * type, token_type_ids, each [batch, sequence]; vit pixel_values f32[batch, channels, height, width];
  * gpt2 and llama input_ids; t5 input_ids, attention_mask and decoder_input_ids
  * [batch, decoder_sequence]. Output: last_hidden_state f32[batch, tokens, hidden], or
- * logits f32[batch, tokens, vocabulary] where the architecture has a language head. Weights f32 or f16
+ * logits f32[batch, tokens, vocabulary] where the architecture has a language head. Weights f32, f16 or bf16
  * (cast to f32), named as in Hugging Face files, with or without the prefix of the base model.
  * UNSUPPORTED: an unknown model_type (what is known is listed), activation or variant; NOT_FOUND: a
  * missing tensor; FORMAT: numbers that contradict each other or a tensor's shape. */

@@ -115,9 +115,9 @@ static smg_value check_tensor(model_builder *b, const char *name, int rank, cons
                             smg_model_text(b, "tensor %s%s is [%s], the configuration makes it [%s]", b->prefix, name,
                                            shape_text(b, found->rank, found->dims), shape_text(b, rank, dims)));
     if (smg_type_kind(found->type) != SMG_KIND_FLOAT)
-        return wrong_tensor(
-            b, SMG_UNSUPPORTED, name, rank, dims,
-            smg_model_text(b, "tensor %s%s is %s, must be f32 or f16", b->prefix, name, smg_type_word(found->type)));
+        return wrong_tensor(b, SMG_UNSUPPORTED, name, rank, dims,
+                            smg_model_text(b, "tensor %s%s is %s, must be f32, f16 or bf16", b->prefix, name,
+                                           smg_type_word(found->type)));
     return smg_graph_constant(b->g, name, smg_type_word(found->type), shape_text(b, rank, dims), found->data);
 }
 

@@ -10,7 +10,7 @@ static smg_value normalise(smg_onnx_build *b, smg_value value) {
     const smg_node *node = smg_graph_node_of(b->graph, value);
     if (!node) return value;
     if (node->type == SMG_TYPE_I64) return smg_graph_cast(b->graph, value, "i32");
-    if (node->type == SMG_TYPE_F16) return smg_graph_cast(b->graph, value, "f32");
+    if (node->type == SMG_TYPE_F16 || node->type == SMG_TYPE_BF16) return smg_graph_cast(b->graph, value, "f32");
     return value;
 }
 

@@ -271,8 +271,9 @@ static smg_value make_constant(smg_onnx_build *b, smg_onnx_value *v) {
     if (!is_float(t->dtype)) return make_ints(b, v);
     if (t->dtype == SMG_IMPORT_F32 && little_endian())
         return smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F32, v->rank, v->dims, t->data);
-    if (t->dtype == SMG_IMPORT_F16 && little_endian()) {
-        smg_value half = smg_graph_constant_of(b->graph, t->name, SMG_TYPE_F16, v->rank, v->dims, t->data);
+    if ((t->dtype == SMG_IMPORT_F16 || t->dtype == SMG_IMPORT_BF16) && little_endian()) {
+        smg_type type = t->dtype == SMG_IMPORT_F16 ? SMG_TYPE_F16 : SMG_TYPE_BF16;
+        smg_value half = smg_graph_constant_of(b->graph, t->name, type, v->rank, v->dims, t->data);
         return smg_graph_cast(b->graph, half, "f32");
     }
     return make_floats(b, v);

@@ -17,6 +17,7 @@
 #define SMG_TYPE_MAP(X)                                                                                                \
     X(F32, "f32", 4, 4, FLOAT)                                                                                         \
     X(F16, "f16", 2, 2, FLOAT)                                                                                         \
+    X(BF16, "bf16", 2, 2, FLOAT)                                                                                       \
     X(I32, "i32", 4, 4, INT)                                                                                           \
     X(I64, "i64", 8, 4, INT)                                                                                           \
     X(BOOL, "bool", 1, 4, BOOL)
@@ -32,6 +33,13 @@ bool smg_type_find(const char *word, smg_type *out_type);
 int64_t smg_type_host_bytes(smg_type type);
 int64_t smg_type_device_bytes(smg_type type);
 smg_kind smg_type_kind(smg_type type);
+/* A float as the type stores it: the nearest one, infinite where that is too large. */
+double smg_type_stored(smg_type type, double value);
+/* The smallest size of which all larger ones are stored infinite; 0 where none is (integers). */
+double smg_type_limit(smg_type type);
+/* Half the distance of 1 to the next float: the largest relative error of storing what is neither too large nor too
+ * small; 0 for integers. */
+double smg_type_epsilon(smg_type type);
 
 /* ---- primitives and expressions --------------------------------------------------------------- */
 

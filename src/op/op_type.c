@@ -36,6 +36,31 @@ int64_t smg_type_device_bytes(smg_type type) {
     return type < SMG_TYPE_COUNT ? type_rows[type].device_bytes : 0;
 }
 
+double smg_type_stored(smg_type type, double value) {
+    switch (type) {
+    case SMG_TYPE_F32: return (double)(float)value;
+    case SMG_TYPE_F16: return smg_half_value(smg_half_of(value));
+    case SMG_TYPE_BF16: return smg_bf16_value(smg_bf16_of(value));
+    case SMG_TYPE_I32:
+    case SMG_TYPE_I64:
+    case SMG_TYPE_BOOL:
+    case SMG_TYPE_COUNT: break;
+    }
+    return value;
+}
+
+double smg_type_limit(smg_type type) {
+    if (type == SMG_TYPE_F16) return 65520.0;
+    if (type == SMG_TYPE_BF16) return 0x1.ffp+127;
+    return smg_type_kind(type) == SMG_KIND_FLOAT ? 0x1.ffffffp+127 : 0;
+}
+
+double smg_type_epsilon(smg_type type) {
+    if (type == SMG_TYPE_F16) return 0x1p-11;
+    if (type == SMG_TYPE_BF16) return 0x1p-8;
+    return smg_type_kind(type) == SMG_KIND_FLOAT ? 0x1p-24 : 0;
+}
+
 smg_kind smg_type_kind(smg_type type) {
     return type < SMG_TYPE_COUNT ? type_rows[type].kind : SMG_KIND_FLOAT;
 }

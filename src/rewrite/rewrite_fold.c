@@ -51,7 +51,8 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     if (view == SMG_VIEW_BROADCAST || !is_small(r, node)) return false;
     bool begins = view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW; /* others have no size there */
     if (begins && !smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
-    if (class_ == SMG_CLASS_MAP && node->type == SMG_TYPE_F16) return false; /* would round once more */
+    if (class_ == SMG_CLASS_MAP && (node->type == SMG_TYPE_F16 || node->type == SMG_TYPE_BF16))
+        return false; /* would round once more */
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
         bool constant = smg_op_is_constant(operand->op) && operand->data;

@@ -428,16 +428,6 @@ static void fill(const smg_kernel *k, const int64_t *symbols, values *v) {
     }
 }
 
-static uint16_t half_of(double value) { /* exact for the values used here */
-    union {
-        float f;
-        uint32_t u;
-    } bits = {(float)value};
-    uint32_t rest = bits.u & 0x7fffffffu;
-    uint32_t half = rest == 0 ? 0 : ((rest >> 13) - (112u << 10));
-    return (uint16_t)((bits.u >> 16 & 0x8000u) | half);
-}
-
 static void upload(fixture *f, smg_type type, const double *data, int64_t count, smg_vk_buffer **out_buffer) {
     int64_t size = smg_type_device_bytes(type);
     int64_t bytes = (count * size + 3) / 4 * 4;
@@ -445,10 +435,9 @@ static void upload(fixture *f, smg_type type, const double *data, int64_t count,
     for (int64_t i = 0; i < count; i++) {
         float real = (float)data[i];
         int32_t whole = smg_type_kind(type) == SMG_KIND_INT ? (int32_t)data[i] : 0;
-        uint16_t half = half_of(data[i]);
-        const void *from = type == SMG_TYPE_F32   ? (const void *)&real
-                           : type == SMG_TYPE_F16 ? (const void *)&half
-                                                  : (const void *)&whole;
+        uint16_t half = type == SMG_TYPE_BF16 ? smg_bf16_of(data[i]) : smg_half_of(data[i]);
+        const void *from = type == SMG_TYPE_F32 ? (const void *)&real : (const void *)&whole;
+        if (size == sizeof half) from = &half;
         memcpy(raw + i * size, from, (size_t)size);
     }
     assert_int_equal(smg_vk_buffer_create(f->dev, "test", bytes, SMG_VK_DEVICE, out_buffer), SMG_OK);
@@ -577,6 +566,10 @@ static smg_kernel *elementwise_f16(smg_arena *arena, lanes l) {
     return elementwise(arena, l, SMG_TYPE_F16);
 }
 
+static smg_kernel *elementwise_bf16(smg_arena *arena, lanes l) {
+    return elementwise(arena, l, SMG_TYPE_BF16);
+}
+
 /* Lanes as schedules of this device have them: its own subgroups, and none where they would not be full. */
 static lanes lanes_here(const fixture *f, lanes l) {
     bool has = f->target.subgroup_arithmetic && f->target.subgroup_shuffle;
@@ -612,6 +605,7 @@ static void check(void **state, maker *make) {
 static void test_elementwise(void **state) {
     check(state, elementwise_f32);
     check(state, elementwise_f16);
+    check(state, elementwise_bf16);
 }
 
 static void test_row_loop(void **state) {

@@ -101,10 +101,10 @@ static void every_type_is_read(void **state) {
     }
 }
 
-/* f32 and f16 weights stay in the caller's bytes. */
+/* f32, f16 and bf16 weights stay in the caller's bytes. */
 static void weights_are_not_copied(void **state) {
     fixture *f = *state;
-    static const int borrowed[] = {0, 1, 2};
+    static const int borrowed[] = {0, 1, 2, 4};
     for (size_t i = 0; i < SMG_COUNT_OF(borrowed); i++) {
         bool found = false;
         made_tensor(f, &kinds[borrowed[i]], false);

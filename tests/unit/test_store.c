@@ -161,14 +161,20 @@ static void a_tied_table(void **state) {
 /* The narrow tensor is copied and still widened by its reader: no byte more is stored or read. */
 static void half_precision_stays_narrow(void **state) {
     (void)state;
-    static const char text[] = HEAD "h = constant f16[40, 24] random seed=1\n"
-                                    "w = cast(h) : f32[40, 24]\n"
-                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
-    stored s = store(text, PLENTY, 0);
-    assert_int_equal(s.copies, 1);
-    assert_int_equal(find(&s, "h/stored")->type, SMG_TYPE_F16);
-    assert_int_equal(s.g->nodes.items[find(&s, "y")->operand[1]].op, SMG_OP_CAST);
-    drop(&s);
+    static const char *const types[] = {"f16", "bf16"};
+    for (size_t i = 0; i < SMG_COUNT_OF(types); i++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 HEAD "h = constant %s[40, 24] random seed=1\n"
+                      "w = cast(h) : f32[40, 24]\n"
+                      "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n",
+                 types[i]);
+        stored s = store(text, PLENTY, 0);
+        assert_int_equal(s.copies, 1);
+        assert_string_equal(smg_type_word(find(&s, "h/stored")->type), types[i]);
+        assert_int_equal(s.g->nodes.items[find(&s, "y")->operand[1]].op, SMG_OP_CAST);
+        drop(&s);
+    }
 }
 
 int main(void) {
