@@ -181,9 +181,9 @@ static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_t
     const smg_access *access = &w->k->accesses.items[tile->access];
     const char *valid, *sum = view_address(w, it, access, &valid);
     w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
-    const char *name = w->buffer_name[access->buffer];
-    if (valid == NULL) return GLSL_STRING(w, "g_%s[%s]", name, sum);
-    return GLSL_STRING(w, "(%s ? g_%s[%s ? %s : 0] : 0.0)", valid, name, valid, sum);
+    if (valid == NULL) return glsl_buffer_element(w, access->buffer, sum);
+    const char *element = glsl_buffer_element(w, access->buffer, GLSL_STRING(w, "%s ? %s : 0", valid, sum));
+    return GLSL_STRING(w, "(%s ? %s : 0.0)", valid, element);
 }
 
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int t) {

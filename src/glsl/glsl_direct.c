@@ -9,6 +9,7 @@
 typedef struct direct_form {
     glsl_iter it;
     const smg_access *a, *b;
+    const glsl_pointer *to_a, *to_b;
     int depth, together; /* of k: the tile's, as many as are written out */
     bool clamped;        /* some rows of the tile may lie behind the last one */
     const char *from;    /* the first k of those written out */
@@ -18,6 +19,10 @@ static smg_size stride_of(const smg_access *access, int axis) {
     for (int i = 0; i < access->axis_count; i++)
         if (access->axis[i] == axis) return access->stride[i];
     return SMG_SIZE_ZERO;
+}
+
+static smg_type type_of(const smg_kernel *k, const smg_access *access) {
+    return k->buffers.items[access->buffer].type;
 }
 
 /* The axis of rows; -1 without one. */
@@ -34,7 +39,8 @@ static const char *start_of(glsl_writer *w, const direct_form *f, const smg_acce
         sum = glsl_plus(w, sum, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
     }
     w->address_used[access->buffer] = true;
-    return GLSL_STRING(w, "push.a_%s + 4ul * uint64_t(uint(%s))", w->buffer_name[access->buffer], sum);
+    int bytes = glsl_pointer_to(w, type_of(w->k, access))->bytes;
+    return GLSL_STRING(w, "push.a_%s + %dul * uint64_t(uint(%s))", w->buffer_name[access->buffer], bytes, sum);
 }
 
 static const char *number(glsl_writer *w, int64_t value) {
@@ -58,7 +64,7 @@ static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
         if (axis >= 0 && f->clamped)
             row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, w->k->axes.items[axis].extent));
         const char *more = axis >= 0 ? glsl_times(w, row, stride_of(f->a, axis)) : "0";
-        GLSL_LINE(w, "smg_floats a%d = smg_floats(%s);", i, start_of(w, f, f->a, along, more));
+        GLSL_LINE(w, "%s a%d = %s(%s);", f->to_a->word, i, f->to_a->word, start_of(w, f, f->a, along, more));
     }
 }
 
@@ -98,13 +104,15 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
     const char *down = glsl_times(w, number(w, x), stride_of(f->b, instr->axes[0]));
     glsl_open(w, "");
     GLSL_LINE(w, "float fa, fb[%d];", columns);
-    GLSL_LINE(w, "smg_floats p;");
+    GLSL_LINE(w, "%s p;", f->to_b->word);
     for (int j = 0; j < columns; j++) {
-        GLSL_LINE(w, "p = smg_floats(b0 + 4ul * uint64_t(uint(%s)));", glsl_plus(w, down, column_place(w, f, j)));
-        GLSL_LINE(w, "fb[%d] = smg_across(p);", j);
+        GLSL_LINE(w, "p = %s(b0 + %dul * uint64_t(uint(%s)));", f->to_b->word, f->to_b->bytes,
+                  glsl_plus(w, down, column_place(w, f, j)));
+        GLSL_LINE(w, "fb[%d] = %s(p);", j, f->to_b->across);
     }
     for (int i = 0; i < f->it.outer_registers; i++) {
-        GLSL_LINE(w, "fa = a%d.v[%s];", f->clamped ? i : 0, row_place(w, f, instr, i, x));
+        GLSL_LINE(w, "fa = %sa%d.v[%s]%s;", f->to_a->before, f->clamped ? i : 0, row_place(w, f, instr, i, x),
+                  f->to_a->behind);
         for (int j = 0; j < columns; j++) {
             const char *place = sum_place(w, f, sums, i, j);
             GLSL_LINE(w, "t_%s[%s] = fma(fa, fb[%d], t_%s[%s]);", name, place, j, name, place);
@@ -120,6 +128,8 @@ void glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter_of_sums(w, &f.it, instr);
     if (w->status != SMG_OK) return;
     w->uses[GLSL_USE_ADDRESSES] = true;
+    f.to_a = glsl_pointer_to(w, type_of(w->k, f.a));
+    f.to_b = glsl_pointer_to(w, type_of(w->k, f.b));
     f.depth = (int)k->axes.items[instr->axes[0]].tile;
     f.together = instr->unroll > 0 ? instr->unroll : 1;
     f.from = f.together < f.depth ? "k0" : "0";

@@ -118,20 +118,6 @@ static void write_push(glsl_writer *w, smg_text *out) {
     if (head[0] == '\0') smg_text_add(out, "} push;\n");
 }
 
-/* smg_across(p): p's element of the lane's number. Every lane reads all of them, from addresses that are the same for
- * all lanes, and takes its own. No function: a driver takes as long over a call as over all that is in it. `volatile`
- * because a driver that looks for two loads of one address compares every load with every other; here are none. */
-static void write_across(const glsl_writer *w, smg_text *out) {
-    if (!w->uses[GLSL_USE_ADDRESSES]) return;
-    smg_text_add(out, "layout(buffer_reference, std430, buffer_reference_align = 4) volatile readonly buffer "
-                      "smg_floats { float v[]; };\n"
-                      "#define smg_across(p) ");
-    for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_add(out, "mix(");
-    smg_text_add(out, "p.v[0]");
-    for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_addf(out, ", p.v[%d], smg_lane%d)", lane, lane);
-    smg_text_add(out, "\n");
-}
-
 static void write_lanes(const glsl_writer *w, smg_text *out) {
     for (int lane = 1; w->uses[GLSL_USE_ADDRESSES] && lane < w->k->subgroup; lane++)
         smg_text_addf(out, "    bool smg_lane%d = gl_SubgroupInvocationID == %du;\n", lane, lane);
@@ -194,7 +180,7 @@ void glsl_head(glsl_writer *w, smg_text *out) {
     write_push(w, out);
     write_buffers(w, out);
     write_shared(w, out);
-    write_across(w, out);
+    glsl_write_pointers(w, out);
     write_library(w, smg_text_cstr(&sizes), out);
     smg_text_add(out, "\nvoid main()\n{\n");
     write_lanes(w, out);

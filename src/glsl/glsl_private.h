@@ -36,6 +36,7 @@ typedef struct glsl_writer {
     int serial;       /* numbers of temporaries */
     smg_status status;
     bool uses[GLSL_USE_COUNT];
+    bool pointer_used[SMG_TYPE_COUNT];
     const char **axis_name, **tile_name, **buffer_name; /* unique identifiers, without prefix */
     bool *looped;                                       /* axis has a loop open */
     SMG_ARRAY(smg_size) sizes;                          /* those that need a z */
@@ -169,7 +170,15 @@ const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
-/* glsl_type.c: what a buffer's elements are declared as; an element as a value; a value as an element. */
+/* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
+ * lane's element, what stands around an element to make it a float, bytes of one. */
+typedef struct glsl_pointer {
+    const char *word, *across, *before, *behind;
+    int bytes;
+} glsl_pointer;
+const glsl_pointer *glsl_pointer_to(glsl_writer *w, smg_type type);
+void glsl_write_pointers(const glsl_writer *w, smg_text *out);
+/* What a buffer's elements are declared as; an element as a value; a value as an element. */
 const char *glsl_buffer_word(const glsl_writer *w, smg_type type);
 const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
 const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind);

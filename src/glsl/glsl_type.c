@@ -3,6 +3,37 @@
  * the other half. */
 #include "glsl_private.h"
 
+static const glsl_pointer pointers[SMG_TYPE_COUNT] = {
+    [SMG_TYPE_F32] = {"smg_floats", "smg_across", "", "", 4},
+    [SMG_TYPE_F16] = {"smg_halves", "smg_across_halves", "float(", ")", 2},
+    [SMG_TYPE_BF16] = {"smg_bf16s", "smg_across_bf16s", "uintBitsToFloat(uint(", ") << 16)", 2},
+};
+
+const glsl_pointer *glsl_pointer_to(glsl_writer *w, smg_type type) {
+    w->pointer_used[type] = true;
+    w->uses[GLSL_USE_16BIT] = w->uses[GLSL_USE_16BIT] || type != SMG_TYPE_F32;
+    return &pointers[type];
+}
+
+/* A pointer's element of the lane's number. Every lane reads all of them, from addresses that are the same for all
+ * lanes, and takes its own. No function: a driver takes as long over a call as over all that is in it. `volatile`
+ * because a driver that looks for two loads of one address compares every load with every other; here are none. */
+void glsl_write_pointers(const glsl_writer *w, smg_text *out) {
+    for (int t = 0; t < SMG_TYPE_COUNT; t++) {
+        const glsl_pointer *p = &pointers[t];
+        if (!w->pointer_used[t]) continue;
+        smg_text_addf(out,
+                      "layout(buffer_reference, std430, buffer_reference_align = %d) volatile readonly buffer %s { %s "
+                      "v[]; };\n#define %s(p) ",
+                      p->bytes, p->word, glsl_buffer_word(w, (smg_type)t), p->across);
+        for (int lane = 1; lane < w->k->subgroup; lane++) smg_text_add(out, "mix(");
+        smg_text_addf(out, "%sp.v[0]%s", p->before, p->behind);
+        for (int lane = 1; lane < w->k->subgroup; lane++)
+            smg_text_addf(out, ", %sp.v[%d]%s, smg_lane%d)", p->before, lane, p->behind, lane);
+        smg_text_add(out, "\n");
+    }
+}
+
 static bool is_16bit(smg_type type) {
     return type == SMG_TYPE_F16 || type == SMG_TYPE_BF16;
 }

@@ -52,7 +52,7 @@ typedef struct smg_tile {
                                 lowering has chosen layouts a kernel has none, and all are -1: such a program is
                                 verified, printed and parsed, and has no lanes to run on */
     int pad;                 /* SHARED: elements behind each run of the last axis */
-    int access;              /* VIEW: of an f32 buffer that is not written, without an index */
+    int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last

@@ -92,8 +92,8 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
     if (access->buffer < 0 || access->buffer >= v->k->buffers.count || access->index != SMG_EXPR_NONE)
         return KERNEL_WRONG(v, "tile '%s' is a view of an access without buffer, or with an index", tile->name);
     const smg_kbuffer *buffer = &v->k->buffers.items[access->buffer];
-    if (buffer->type != SMG_TYPE_F32 || buffer->written || tile->kind != SMG_KIND_FLOAT)
-        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not f32, or written", tile->name,
+    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->kind != SMG_KIND_FLOAT)
+        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, or written", tile->name,
                             buffer->name);
     for (int a = 0; a < access->axis_count && a < SMG_ACCESS_AXES; a++) {
         int axis = access->axis[a];

@@ -5,6 +5,10 @@
  * neighbours; what checks for ends costs a CPU too much, so there only rows may end early. */
 #include "lower/lower_internal.h"
 
+static bool is_float(const lowering *l, const smg_access *access) {
+    return smg_type_kind(l->k->buffers.items[access->buffer].type) == SMG_KIND_FLOAT;
+}
+
 /* The access of an operand that is a load and nothing else; -1. */
 static int plain_load(const lowering *l, smg_expr operand) {
     const smg_expr_node *node = smg_expr_get(l->k->exprs, operand);
@@ -12,8 +16,7 @@ static int plain_load(const lowering *l, smg_expr operand) {
     const smg_kleaf *leaf = &l->k->leaves.items[node->leaf];
     if (leaf->what != SMG_KLEAF_LOAD) return -1;
     const smg_access *access = &l->k->accesses.items[leaf->index];
-    bool plain = access->index == SMG_EXPR_NONE && l->k->buffers.items[access->buffer].type == SMG_TYPE_F32;
-    return plain ? leaf->index : -1;
+    return access->index == SMG_EXPR_NONE && leaf->kind == SMG_KIND_FLOAT && is_float(l, access) ? leaf->index : -1;
 }
 
 static bool comes_out_even(const lowering *l, int axis) {

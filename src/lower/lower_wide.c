@@ -99,6 +99,12 @@ static bool has_addresses(const smg_kernel *k, const smg_target *target) {
     return target->buffer_addresses && pushed <= target->max_push_bytes;
 }
 
+/* An address reaches whole elements: of 16 bits where the device has such. */
+static bool reads_elements(const smg_kernel *k, const smg_target *target, int tile) {
+    const smg_access *access = &k->accesses.items[k->tiles.items[tile].access];
+    return target->storage16 || smg_type_device_bytes(k->buffers.items[access->buffer].type) >= SIZE_BYTES;
+}
+
 void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     bool addresses = has_addresses(k, target);
     for (int i = 0; i < k->code.count; i++) {
@@ -106,7 +112,8 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, in);
         if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, in);
         if (in->kind != SMG_I_MMA) continue;
-        in->addressed = addresses && smg_kernel_addressable(k, i);
+        in->addressed = addresses && smg_kernel_addressable(k, i) && reads_elements(k, target, in->a) &&
+                        reads_elements(k, target, in->b);
         if (!in->addressed) widen_product(k, in);
     }
     for (int i = 0; i < k->code.count; i++)

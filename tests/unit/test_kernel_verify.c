@@ -152,8 +152,10 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 1\n", ""},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 9\n", "a view of access 9 of 7"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k] of 1\n", "lacks axis 'j'"},
-    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i, j] of 2\n", "is not f32, or written"},
-    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n", "is not f32, or written"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i, j] of 2\n",
+     "is not of floats, or written"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n",
+     "is not of floats, or written"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
     /* stores */
     {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 2 over [i] layout 1 = r",
