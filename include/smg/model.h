@@ -73,6 +73,11 @@ typedef struct smg_model_desc {
     int dim_count;
     const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
+    /* In which type f32 values lie in device memory: "f32" (NULL too), "f16" or "bf16". Arrays of a run stay f32 and are
+     * converted on the way; an input whose element is too large for the type is INVALID. Arithmetic is f32 in any case,
+     * and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by devices
+     * without 16-bit storage. */
+    const char *precision;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
     bool no_calibrate;  /* plan with assumed rates instead of measuring the device (two seconds, once) */

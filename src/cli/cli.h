@@ -24,7 +24,7 @@ typedef struct cli_options {
     smg_context *ctx;
     const char *const *words; /* what is no option: model, texts */
     int word_count;
-    const char *device, *target, *phase, *after, *kernel, *objective;
+    const char *device, *target, *phase, *after, *kernel, *objective, *precision;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, verbose;
     int64_t repeat, seed, rank;

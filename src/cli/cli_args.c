@@ -21,6 +21,7 @@ static const option_row rows[] = {
     {"after", TEXT, FIELD(after), 0},
     {"kernel", TEXT, FIELD(kernel), 0},
     {"objective", TEXT, FIELD(objective), 0},
+    {"precision", TEXT, FIELD(precision), 0},
     {"json", FLAG, FIELD(json), 0},
     {"check", FLAG, FIELD(check), 0},
     {"profile", FLAG, FIELD(profile), 0},
@@ -222,7 +223,9 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
     }
     out->words = (const char *const *)argv;
     out->word_count = words;
+    smg_type precision;
     SMG_TRY(check_relations(ctx, command, out));
     SMG_TRY(check_ranges(ctx, command, out));
+    SMG_TRY(smg_precision_find(ctx, out->precision, &precision));
     return check_objective(ctx, out);
 }

@@ -49,6 +49,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .dim_count = o->dim_count,
         .max_dims = o->max_dims,
         .max_dim_count = o->max_dim_count,
+        .precision = o->precision,
         .unfused = o->unfused,
         .rank = (int)o->rank,
         .no_calibrate = o->no_calibrate,

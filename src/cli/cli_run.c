@@ -109,8 +109,8 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
         SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
     }
     if (o->check) {
-        SMG_TRY(smg_compile_check(o->ctx, c->source, arrays->symbols, arrays->inputs, arrays->count, arrays->outputs,
-                                  arrays->arena, &check));
+        SMG_TRY(smg_compile_check(o->ctx, c->source, c->options.precision, arrays->symbols, arrays->inputs,
+                                  arrays->count, arrays->outputs, arrays->arena, &check));
         job->pass = check.pass;
     }
     if (o->json) {

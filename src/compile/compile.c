@@ -47,12 +47,16 @@ static smg_status rewrite(smg_compilation *c) {
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
     SMG_TRY(store_weights(c));
+    SMG_TRY(smg_precision_make(c->graph, c->options.precision, c->arena, &c->precision));
     c->seconds.rewrite += smg_clock_seconds() - start;
     return SMG_OK;
 }
 
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
+    smg_type precision = SMG_TYPE_F32;
+    if (desc->precision != NULL) smg_type_find(desc->precision, &precision);
     return (smg_compile_options){
+        .precision = precision,
         .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = desc->unfused,
         .rank = desc->rank,
@@ -101,6 +105,12 @@ static smg_status copy_dims(smg_arena *arena, const smg_dim **io_dims, int count
     return SMG_OK;
 }
 
+static smg_status check_precision(const smg_compilation *c) {
+    if (c->options.precision == SMG_TYPE_F32 || c->target.storage16) return SMG_OK;
+    return smg_fail(c->ctx, SMG_UNSUPPORTED, "%s has no 16-bit storage, so precision %s is not to be had there",
+                    c->target.name, smg_type_word(c->options.precision));
+}
+
 static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target *target,
                          const smg_compile_options *options, smg_compilation **out_compilation) {
     static const smg_compile_options nothing = {0};
@@ -115,6 +125,7 @@ static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target 
     c->options = options != NULL ? *options : nothing;
     smg_status status = copy_dims(arena, &c->options.dims, c->options.dim_count);
     if (status == SMG_OK) status = copy_dims(arena, &c->options.max_dims, c->options.max_dim_count);
+    if (status == SMG_OK) status = check_precision(c);
     if (status == SMG_OK) status = split(c);
     if (status == SMG_OK)
         *out_compilation = c;

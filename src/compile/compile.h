@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
+#include "precision/precision.h"
 #include "program/program.h"
 #include "rewrite/rewrite.h"
 #include "smg/model.h"
@@ -67,6 +68,7 @@ typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
     int rank;            /* of the schedule by price; 0: the best */
+    smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;
     const smg_dim *max_dims;
@@ -74,6 +76,7 @@ typedef struct smg_compile_options {
     bool keep_passes;   /* of lowering, for the phase "lower" of smg_compile_explain */
     bool no_plan_cache; /* smg_compile_open makes everything anew and keeps nothing of it */
 } smg_compile_options;
+/* The description is one that smg_model_desc_check accepts. */
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc);
 
 typedef struct smg_phase_times {
@@ -98,6 +101,7 @@ typedef struct smg_compilation {
     smg_compile_options options; /* names and arrays in the arena */
     smg_graph *graph;            /* rewritten; outputs copied where a program cannot give them as they are */
     smg_rewrite_report report;
+    smg_precision_plan precision; /* of `graph` */
     smg_target target;
     smg_size measure;                       /* in graph->sizes: what guards look at */
     smg_variant variants[SMG_MAX_VARIANTS]; /* the first is for the sizes given, the others are made when needed */
@@ -150,7 +154,8 @@ smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 smg_status smg_compile_resume(smg_compilation *c, bool *out_fits);
 /* Per buffer of the bundle the node that it stands for, -1: a temporary. */
 smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int **out_origins);
-bool smg_compile_storage(smg_type type, smg_storage *out_storage);
+/* Host elements of `type` that lie on the device as `stored`; false: there is no such storage. */
+bool smg_compile_storage(smg_type type, smg_type stored, smg_storage *out_storage);
 /* compile_cache.c: the kept bundle, when there is one that fits; keeping it. Neither is ever a failure. */
 smg_status smg_compile_make_key(smg_compilation *c);
 bool smg_compile_cache_read(smg_compilation *c);
@@ -204,9 +209,14 @@ typedef struct smg_check {
 /* The outputs in double by graph/'s evaluation; above this many flops rows of the batch are sampled,
  * where the graph treats them one by one. */
 #define SMG_CHECK_FLOPS 20e9
-/* outputs[i] belongs to the i-th output row of g. */
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
-                             int input_count, const smg_tensor *outputs, smg_arena *arena, smg_check *out_check);
+/* outputs[i] belongs to the i-th output row of g; precision is that of the plan which made them. */
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
+                             smg_check *out_check);
+/* The relative error that the check allows at these sizes: the roundings of f32 that the longest chain of operations
+ * can gather, and smg_precision_bound. */
+smg_status smg_compile_tolerance(const smg_graph *g, smg_type precision, const int64_t *symbols, smg_arena *scratch,
+                                 double *out_tolerance);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
 /* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */
@@ -215,9 +225,9 @@ smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols, con
 
 /* ---- explain (compile_explain.c) --------------------------------------------------------------------- */
 
-/* phase: "graph", "rewrite", "space", "plan", "lower", "kernel", "glsl", "target" or NULL for the summary and the
- * plan. kernel: a step's name or number; NULL: all. after: the pass of lowering whose program is shown (phase "lower",
- * of a compilation that kept them); NULL: each that changed something. NOT_FOUND lists what there is. */
+/* phase: "graph", "rewrite", "precision", "space", "plan", "lower", "kernel", "glsl", "target", or NULL for the summary
+ * and the plan. kernel: a step's name or number; NULL: all. after: the pass of lowering whose program is shown (phase
+ * "lower", of a compilation that kept them); NULL: each that changed something. NOT_FOUND lists what there is. */
 typedef struct smg_explain_options {
     const char *phase;
     const char *kernel;

@@ -20,13 +20,22 @@ typedef struct smg_bundler {
     smg_text text;
 } smg_bundler;
 
-bool smg_compile_storage(smg_type type, smg_storage *out_storage) {
-    static const smg_storage storages[] = {
-        [SMG_TYPE_F32] = SMG_STORE_F32, [SMG_TYPE_F16] = SMG_STORE_F16,        [SMG_TYPE_BF16] = SMG_STORE_BF16,
-        [SMG_TYPE_I32] = SMG_STORE_I32, [SMG_TYPE_I64] = SMG_STORE_I64_AS_I32, [SMG_TYPE_BOOL] = SMG_STORE_BOOL_AS_U32};
-    if ((size_t)type >= SMG_COUNT_OF(storages)) return false;
-    *out_storage = storages[type];
-    return true;
+bool smg_compile_storage(smg_type type, smg_type stored, smg_storage *out_storage) {
+    static const struct {
+        smg_type type, stored;
+        smg_storage storage;
+    } rows[] = {
+        {SMG_TYPE_F32, SMG_TYPE_F32, SMG_STORE_F32},        {SMG_TYPE_F16, SMG_TYPE_F16, SMG_STORE_F16},
+        {SMG_TYPE_BF16, SMG_TYPE_BF16, SMG_STORE_BF16},     {SMG_TYPE_I32, SMG_TYPE_I32, SMG_STORE_I32},
+        {SMG_TYPE_I64, SMG_TYPE_I64, SMG_STORE_I64_AS_I32}, {SMG_TYPE_BOOL, SMG_TYPE_BOOL, SMG_STORE_BOOL_AS_U32},
+        {SMG_TYPE_F32, SMG_TYPE_F16, SMG_STORE_F32_AS_F16}, {SMG_TYPE_F32, SMG_TYPE_BF16, SMG_STORE_F32_AS_BF16},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        if (rows[i].type != type || rows[i].stored != stored) continue;
+        *out_storage = rows[i].storage;
+        return true;
+    }
+    return false;
 }
 
 static smg_size import_size(smg_bundler *b, smg_size size) {
@@ -77,7 +86,7 @@ static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
     }
     buffer->name = smg_arena_string(b->bundle->arena, buffer->name);
     if (buffer->name == NULL) return SMG_MEMORY;
-    if (!smg_compile_storage(node->type, &buffer->storage)) {
+    if (!smg_compile_storage(node->type, smg_graph_storage(g, id), &buffer->storage)) {
         return smg_fail(b->c->ctx, SMG_INTERNAL, "'%s' has type %d", buffer->name, (int)node->type);
     }
     buffer->rank = shape->rank;
@@ -389,8 +398,8 @@ static bool stands_for(const smg_bundler *b, const smg_bbuffer *buffer, smg_node
     if (id < 0 || id >= g->nodes.count || b->buffer_of[id] >= 0) return false;
     const smg_node *node = smg_graph_node(g, id);
     smg_size elements = smg_size_import(b->bundle->sizes, g->sizes, smg_node_elements(g, id));
-    return smg_compile_storage(node->type, &storage) && storage == buffer->storage && elements == buffer->elements &&
-           smg_node_is_input(node) == (buffer->kind == SMG_BUFFER_INPUT) &&
+    return smg_compile_storage(node->type, smg_graph_storage(g, id), &storage) && storage == buffer->storage &&
+           elements == buffer->elements && smg_node_is_input(node) == (buffer->kind == SMG_BUFFER_INPUT) &&
            smg_op_is_constant(node->op) == (buffer->kind == SMG_BUFFER_CONSTANT);
 }
 

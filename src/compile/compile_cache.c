@@ -9,7 +9,7 @@
 #include "compile/compile.h"
 #include "smg_fingerprint.h"
 
-enum { ENTRY_VERSION = 1 };
+enum { ENTRY_VERSION = 2 };
 
 static const char entry_magic[8] = {'S', 'M', 'G', 'P', 'L', 'A', 'N', 0};
 
@@ -39,6 +39,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, (uint64_t)o->objective);
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
+    hash = smg_hash_text(hash, smg_type_word(o->precision));
     hash = hash_dims(hash, o->dims, o->dim_count);
     hash = hash_dims(hash, o->max_dims, o->max_dim_count);
     return smg_graph_key(given(c), hash, out_key);
@@ -63,7 +64,7 @@ static smg_node_id find_constant(const smg_graph *g, const void *data, smg_stora
         smg_storage own;
         int64_t count = 0;
         if (!smg_op_is_constant(n->op) || n->data != data || data == NULL) continue;
-        if (!smg_compile_storage(n->type, &own) || own != storage) continue;
+        if (!smg_compile_storage(n->type, n->type, &own) || own != smg_storage_given(storage)) continue;
         if (smg_size_is_const(g->sizes, smg_node_elements(g, id), &count) && count == elements) return id;
     }
     return -1;
@@ -75,7 +76,8 @@ static const void *data_of(void *user, int source, smg_storage storage, int64_t 
     const smg_node *n = smg_graph_node(g, source);
     smg_storage own;
     int64_t count = 0;
-    if (n == NULL || !smg_op_is_constant(n->op) || !smg_compile_storage(n->type, &own) || own != storage) return NULL;
+    if (n == NULL || !smg_op_is_constant(n->op) || !smg_compile_storage(n->type, n->type, &own)) return NULL;
+    if (own != smg_storage_given(storage)) return NULL;
     return smg_size_is_const(g->sizes, smg_node_elements(g, source), &count) && count == elements ? n->data : NULL;
 }
 
@@ -126,7 +128,8 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
     *out_same = true;
     for (int i = 0; i < count && *out_same && !r->failed; i++) {
         int node = smg_reader_int(r, 0, INT32_MAX);
-        bool no_zero = smg_reader_int(r, 0, 1) != 0, holds = smg_reader_int(r, 0, 1) != 0;
+        smg_content question = (smg_content)smg_reader_int(r, 0, SMG_CONTENT_COUNT - 1);
+        bool holds = smg_reader_int(r, 0, 1) != 0;
         const smg_node *n = smg_graph_node(given(c), node);
         int64_t elements = 0;
         if (n == NULL || !smg_op_is_constant(n->op) || n->data == NULL || n->type != SMG_TYPE_F32 ||
@@ -134,7 +137,7 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
             r->failed = true;
             break;
         }
-        *out_same = smg_rewrite_content_holds(n->data, elements, no_zero) == holds;
+        *out_same = smg_content_holds(question, n->data, elements) == holds;
     }
     return r->failed ? smg_fail(c->ctx, SMG_FORMAT, "its questions are wrong") : smg_context_status(c->ctx);
 }
@@ -223,7 +226,7 @@ static bool write_facts(const smg_compilation *c, smg_text *out) {
         smg_node_id node = find_constant(given(c), fact->data, SMG_STORE_F32, fact->elements);
         if (node < 0) return false;
         smg_text_add_u32(out, (uint32_t)node);
-        smg_text_add_u32(out, fact->no_zero ? 1 : 0);
+        smg_text_add_u32(out, (uint32_t)fact->question);
         smg_text_add_u32(out, fact->holds ? 1 : 0);
     }
     return true;

@@ -37,10 +37,10 @@ static double own_roundings(const smg_graph *g, const smg_node *node, const int6
 }
 
 /* Bound on the relative error of f32 that the graph's depth and reductions explain. */
-static double tolerance_of(const smg_graph *g, const int64_t *symbols, smg_arena *scratch) {
+static smg_status f32_bound(const smg_graph *g, const int64_t *symbols, smg_arena *scratch, double *out_bound) {
     double *depth = SMG_ARENA_ARRAY(scratch, double, (size_t)g->nodes.count + 1);
     double longest = 0;
-    if (depth == NULL) return 0;
+    if (depth == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
         for (int k = 0; k < node->operand_count; k++) {
@@ -49,7 +49,17 @@ static double tolerance_of(const smg_graph *g, const int64_t *symbols, smg_arena
         depth[id] += own_roundings(g, node, symbols);
         if (depth[id] > longest) longest = depth[id];
     }
-    return ldexp(8 * (longest + 1), -24);
+    *out_bound = ldexp(8 * (longest + 1), -24);
+    return SMG_OK;
+}
+
+smg_status smg_compile_tolerance(const smg_graph *g, smg_type precision, const int64_t *symbols, smg_arena *scratch,
+                                 double *out_tolerance) {
+    double f32 = 0, stores = 0;
+    SMG_TRY(f32_bound(g, symbols, scratch, &f32));
+    SMG_TRY(smg_precision_bound(g, precision, scratch, &stores));
+    *out_tolerance = f32 + stores;
+    return SMG_OK;
 }
 
 static double root_mean_square(const smg_array *a, int64_t count) {
@@ -167,8 +177,9 @@ static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_
     return SMG_OK;
 }
 
-static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
-                           int input_count, const smg_tensor *outputs, smg_arena *scratch, smg_check *check) {
+static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+                           const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *scratch,
+                           smg_check *check) {
     int count = smg_size_symbol_count(g->sizes);
     int64_t *values = SMG_ARENA_ARRAY(scratch, int64_t, (size_t)count + 1);
     int input_nodes = smg_graph_input_nodes(g, NULL, 0);
@@ -182,7 +193,8 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
-    double tolerance = tolerance_of(g, values, scratch);
+    double tolerance = 0;
+    SMG_TRY(smg_compile_tolerance(g, precision, values, scratch, &tolerance));
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
@@ -192,14 +204,15 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, const int64_t *
     return SMG_OK;
 }
 
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, const int64_t *symbols, const smg_tensor *inputs,
-                             int input_count, const smg_tensor *outputs, smg_arena *arena, smg_check *out_check) {
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+                             const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
+                             smg_check *out_check) {
     *out_check = (smg_check){.count = g->outputs.count};
     out_check->rows = SMG_ARENA_ARRAY(arena, smg_check_row, (size_t)g->outputs.count + 1);
     if (out_check->rows == NULL) return SMG_MEMORY;
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(ctx, &scratch));
-    smg_status status = check_in(ctx, g, symbols, inputs, input_count, outputs, scratch, out_check);
+    smg_status status = check_in(ctx, g, precision, symbols, inputs, input_count, outputs, scratch, out_check);
     smg_arena_destroy(scratch);
     return status;
 }

@@ -207,6 +207,47 @@ static void print_guards(const smg_compilation *c, smg_text *text) {
     }
 }
 
+/* The value's element type in memory, and why it is not the one that was asked for. */
+static void print_kept(const smg_compilation *c, smg_node_id id, smg_text *text) {
+    smg_text_addf(text, "  %s %s: %s\n", smg_type_word(smg_graph_storage(c->graph, id)),
+                  smg_graph_describe(c->graph, id), c->precision.why[id]);
+}
+
+/* bound[id]: a kernel of the first run list or of the prepare list has the value's buffer. */
+static smg_status mark_bound(const smg_compilation *c, bool **out_bound) {
+    bool *bound = SMG_ARENA_ARRAY(c->arena, bool, (size_t)c->graph->nodes.count + 1);
+    int prepare = c->plan->prepare.count;
+    if (bound == NULL) return SMG_MEMORY;
+    for (int i = 0; i < prepare + c->plan->steps.count; i++) {
+        const smg_pstep *step = i < prepare ? &c->plan->prepare.items[i] : &c->plan->steps.items[i - prepare];
+        for (int b = 0; b < step->kernel->buffers.count; b++) bound[step->kernel->buffers.items[b].value] = true;
+    }
+    *out_bound = bound;
+    return SMG_OK;
+}
+
+/* Nothing of a plan in f32: that is what everything is. */
+static smg_status print_precision(const smg_compilation *c, smg_text *text) {
+    int narrow = 0, wide = 0;
+    double tolerance = 0;
+    bool *bound = NULL;
+    if (c->precision.asked == SMG_TYPE_F32) return SMG_OK;
+    const char *word = smg_type_word(c->precision.asked);
+    SMG_TRY(mark_bound(c, &bound));
+    SMG_TRY(smg_compile_tolerance(c->source, c->precision.asked, c->nominal, c->arena, &tolerance));
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++) {
+        bool own = smg_graph_storage(c->graph, id) == smg_graph_node(c->graph, id)->type;
+        narrow += bound[id] && !own;
+        wide += bound[id] && c->precision.why[id] != NULL;
+    }
+    smg_text_addf(text,
+                  "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32; --check allows %.2g\n",
+                  word, narrow, word, wide, tolerance);
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++)
+        if (bound[id] && c->precision.why[id] != NULL) print_kept(c, id, text);
+    return SMG_OK;
+}
+
 static void print_summary(const smg_compilation *c, bool prices, smg_text *text) {
     double bytes = 0;
     double flops = 0;
@@ -233,6 +274,21 @@ static void print_rewritten(const smg_compilation *c, smg_text *text) {
     smg_graph_print(c->graph, text);
 }
 
+/* All values, whether a plan has them in memory or not. */
+static void print_types(const smg_compilation *c, smg_text *text) {
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++) {
+        const smg_node *node = smg_graph_node(c->graph, id);
+        if (smg_node_class(node) == SMG_CLASS_VIEW) continue;
+        if (!smg_node_computes(node) && smg_op_leaf(node->op) != SMG_LEAF_TENSOR) continue;
+        bool kept = c->precision.why != NULL && c->precision.why[id] != NULL;
+        if (kept)
+            print_kept(c, id, text);
+        else
+            smg_text_addf(text, "  %s %s\n", smg_type_word(smg_graph_storage(c->graph, id)),
+                          smg_graph_describe(c->graph, id));
+    }
+}
+
 static void print_target(const smg_compilation *c, smg_text *text) {
     smg_target_print(&c->target, text);
 }
@@ -243,10 +299,9 @@ static const struct phase {
     void (*whole)(const smg_compilation *c, smg_text *text);
     print_step step;
 } phases[] = {
-    {"graph", print_source, NULL},  {"rewrite", print_rewritten, NULL},
-    {"target", print_target, NULL}, {"space", NULL, print_space},
-    {"plan", NULL, NULL},           {"lower", NULL, print_lower},
-    {"kernel", NULL, print_kernel}, {"glsl", NULL, print_glsl},
+    {"graph", print_source, NULL},  {"rewrite", print_rewritten, NULL}, {"precision", print_types, NULL},
+    {"target", print_target, NULL}, {"space", NULL, print_space},       {"plan", NULL, NULL},
+    {"lower", NULL, print_lower},   {"kernel", NULL, print_kernel},     {"glsl", NULL, print_glsl},
 };
 
 static smg_status no_phase(smg_compilation *c, const char *name) {
@@ -262,6 +317,7 @@ static smg_status no_phase(smg_compilation *c, const char *name) {
 smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options, smg_text *text) {
     if (options->phase == NULL) {
         print_summary(c, options->prices, text);
+        SMG_TRY(print_precision(c, text));
         print_rewrites(c, text);
         SMG_TRY(each_step(c, options, NULL, text));
         return smg_text_status(text);
@@ -340,8 +396,8 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     smg_text_add_json(text, c->graph->name);
     smg_text_add(text, ",\n  \"target\": ");
     smg_text_add_json(text, c->target.name);
-    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
-                  smg_compile_op_count(c->source), c->run_ops);
+    smg_text_addf(text, ",\n  \"precision\": \"%s\",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
+                  smg_type_word(c->options.precision), smg_compile_op_count(c->source), c->run_ops);
     bool first = true;
     for (int i = 0; i < c->report.rules.count; i++) {
         const smg_rewrite_count *rule = &c->report.rules.items[i];

@@ -45,8 +45,13 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
                         node->name);
     }
     SMG_TRY(reserve(in, id));
+    smg_type stored = smg_graph_storage(in->c->graph, id);
     for (int64_t i = 0; i < in->values[id].elements; i++) {
-        in->values[id].data[i] = smg_tensor_get(&from, i);
+        double given = smg_tensor_get(&from, i), *value = &in->values[id].data[i];
+        *value = stored == node->type ? given : smg_type_stored(stored, given);
+        if (!isinf(*value) || isinf(given)) continue;
+        return smg_fail(in->c->ctx, SMG_INVALID, "'%s': element %lld is %g, more than %s holds", node->name,
+                        (long long)i, given, smg_type_word(stored));
     }
     return SMG_OK;
 }

@@ -59,6 +59,8 @@ static smg_status check_names(smg_context *ctx, const char *what, const smg_dim 
 smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
     SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
+    smg_type precision;
+    SMG_TRY(smg_precision_find(ctx, desc->precision, &precision));
     if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
     if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
     return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);

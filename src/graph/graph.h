@@ -47,15 +47,23 @@ typedef struct smg_graph_output_row {
     smg_node_id node;
 } smg_graph_output_row;
 
-/* Rewriting reads the elements of constants of at most so many; of larger ones it asks the question below, no more. */
+/* Phases read the elements of constants of at most so many; of larger ones they ask the questions below, no more. */
 #define SMG_HOST_ELEMENTS 65536
 
-/* What rewriting asked of the contents of a larger f32 constant: are all elements finite and far from the ends of the
- * exponents (and not 0)? The rewritten graph is right only for constants of which the answer is the same. */
+/* What is asked of the contents of an f32 constant. */
+typedef enum smg_content {
+    SMG_CONTENT_IN_RANGE, /* are all elements finite and far from the ends of the exponents? */
+    SMG_CONTENT_NO_ZERO,  /* and not 0? */
+    SMG_CONTENT_F16,      /* does the largest finite one lie where the type is precise? smg_content_fits */
+    SMG_CONTENT_BF16,
+    SMG_CONTENT_COUNT
+} smg_content;
+/* A question about a larger constant, and the answer. What was made of the graph is right only for constants of which
+ * the answer is the same. */
 typedef struct smg_content_fact {
     const void *data;
     int64_t elements;
-    bool no_zero;
+    smg_content question;
     bool holds;
 } smg_content_fact;
 
@@ -67,8 +75,9 @@ struct smg_graph {
     SMG_ARRAY(smg_node) nodes;
     SMG_ARRAY(smg_graph_output_row) outputs;
     SMG_ARRAY(smg_content_fact) facts; /* of a rewritten graph */
-    smg_status status;                 /* of the builders */
-    const char *error;                 /* their sentence; NULL: no memory for it */
+    const smg_type *storage; /* per node: of its elements in device memory (precision/); NULL: each its own type */
+    smg_status status;       /* of the builders */
+    const char *error;       /* their sentence; NULL: no memory for it */
     bool finished;
 };
 
@@ -78,6 +87,7 @@ smg_status smg_graph_make(smg_context *ctx, const char *name, smg_graph **out_gr
 smg_status smg_build_stick(smg_graph *g, smg_status status);
 const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id);
 smg_op_class smg_node_class(const smg_node *node);
+smg_type smg_graph_storage(const smg_graph *g, smg_node_id id);
 bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */
 bool smg_node_is_input(const smg_node *node);
 /* The INPUT nodes in node order; their number, of which at most `capacity` are given. */
@@ -134,6 +144,12 @@ void smg_host_set(smg_type type, void *data, int64_t index, double value);
  * is looked at, or -1 for all along the axis; slopes are given for these. */
 bool smg_host_plane(smg_type type, const void *data, int rank, const int64_t *extent, const int64_t *index,
                     int64_t *out_first, int64_t *out_slope);
+
+/* Questions about contents (graph_content.c); the second keeps answers about large constants in g->facts. */
+bool smg_content_holds(smg_content question, const void *data, int64_t elements);
+bool smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements);
+double smg_content_largest(const void *data, int64_t elements); /* size of a finite f32; 0 where there is none */
+bool smg_content_fits(smg_type type, double largest);
 
 void smg_graph_print(const smg_graph *g, smg_text *text);
 uint64_t smg_graph_hash(const smg_graph *g); /* structure, types, sizes; not constants' contents */

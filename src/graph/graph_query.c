@@ -6,6 +6,10 @@ const smg_node *smg_graph_node(const smg_graph *g, smg_node_id id) {
     return id >= 0 && id < g->nodes.count ? &g->nodes.items[id] : NULL;
 }
 
+smg_type smg_graph_storage(const smg_graph *g, smg_node_id id) {
+    return g->storage != NULL ? g->storage[id] : smg_graph_node(g, id)->type;
+}
+
 smg_op_class smg_node_class(const smg_node *node) {
     return smg_op_get(node->op)->class_;
 }

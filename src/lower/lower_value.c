@@ -132,9 +132,10 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
     }
     smg_kbuffer *b = SMG_ARRAY_PUSH(l->arena, &l->k->buffers);
     if (b == NULL) return -1;
-    const smg_node *n = smg_graph_node(l->g, source);
-    *b = (smg_kbuffer){
-        .type = n->type, .elements = smg_node_elements(l->g, source), .written = written, .value = source};
+    *b = (smg_kbuffer){.type = smg_graph_storage(l->g, source),
+                       .elements = smg_node_elements(l->g, source),
+                       .written = written,
+                       .value = source};
     b->name = smg_arena_string(l->arena, smg_graph_describe(l->g, source));
     return b->name != NULL ? l->k->buffers.count - 1 : -1;
 }

@@ -37,6 +37,8 @@ smg_kind smg_type_kind(smg_type type);
 double smg_type_stored(smg_type type, double value);
 /* The smallest size of which all larger ones are stored infinite; 0 where none is (integers). */
 double smg_type_limit(smg_type type);
+/* The smallest size that is stored with all of the type's precision; 0 for integers. */
+double smg_type_least(smg_type type);
 /* Half the distance of 1 to the next float: the largest relative error of storing what is neither too large nor too
  * small; 0 for integers. */
 double smg_type_epsilon(smg_type type);

@@ -55,6 +55,11 @@ double smg_type_limit(smg_type type) {
     return smg_type_kind(type) == SMG_KIND_FLOAT ? 0x1.ffffffp+127 : 0;
 }
 
+double smg_type_least(smg_type type) {
+    if (type == SMG_TYPE_F16) return 0x1p-14;
+    return smg_type_kind(type) == SMG_KIND_FLOAT ? 0x1p-126 : 0;
+}
+
 double smg_type_epsilon(smg_type type) {
     if (type == SMG_TYPE_F16) return 0x1p-11;
     if (type == SMG_TYPE_BF16) return 0x1p-8;

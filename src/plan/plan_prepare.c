@@ -13,7 +13,7 @@
 /* Bytes of a value of fixed dims; false when a dim is symbolic. */
 static bool bytes_of(const smg_graph *g, smg_node_id id, double *out_bytes) {
     const smg_node *n = smg_graph_node(g, id);
-    *out_bytes = (double)smg_type_device_bytes(n->type);
+    *out_bytes = (double)smg_type_device_bytes(smg_graph_storage(g, id));
     for (int d = 0; d < n->rank; d++) {
         int64_t extent;
         if (!smg_size_is_const(g->sizes, n->dims[d], &extent)) return false;

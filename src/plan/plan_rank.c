@@ -98,7 +98,7 @@ static smg_status add_access(tracer *t, const smg_sview *view, smg_axis_set axes
     *slot = (rank_access){.source = source,
                           .axes = axes,
                           .unit = -1,
-                          .size = (double)smg_type_device_bytes(smg_graph_node(g, source)->type)};
+                          .size = (double)smg_type_device_bytes(smg_graph_storage(g, source))};
     for (int i = 0; i < view->axis_count; i++)
         if (view->stride[i] == one) slot->unit = view->axis[i];
     return SMG_OK;

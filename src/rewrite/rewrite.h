@@ -26,9 +26,6 @@ typedef struct smg_rewrite_report {
  * The new graph owns its arena; constant data stays borrowed or lives in the new arena. */
 smg_status smg_rewrite_graph(const smg_graph *g, smg_graph **out_graph, smg_rewrite_report *out_report);
 
-/* What rewriting asked of a large constant, and graph->facts keeps: the answer for these elements. */
-bool smg_rewrite_content_holds(const void *data, int64_t elements, bool no_zero);
-
 /* ---- before and after ------------------------------------------------------------------------------ */
 
 /* Constants of more than `limit` bytes on the device as parts that fit (rewrite_split.c), in a new graph that borrows

@@ -11,22 +11,6 @@
 
 #include <math.h>
 
-#define LARGEST 0x1p60
-#define SMALLEST 0x1p-60
-
-static bool in_range(double value) {
-    double size = fabs(value);
-    return isfinite(value) && size <= LARGEST && (size >= SMALLEST || !(size > 0.0));
-}
-
-bool smg_rewrite_content_holds(const void *data, int64_t elements, bool no_zero) {
-    for (int64_t i = 0; i < elements; i++) {
-        double value = smg_host_get(SMG_TYPE_F32, data, i);
-        if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
-    }
-    return true;
-}
-
 static bool is_host_constant(const smg_node *n) {
     return smg_op_is_constant(n->op) && n->data != NULL && n->type == SMG_TYPE_F32;
 }
@@ -39,19 +23,8 @@ static int64_t elements_of(const rewriter *r, const smg_node *n) {
     return count;
 }
 
-/* Answers about large constants are kept with the graph: who keeps what was made of it has to ask them again. */
 static bool all_in_range(const rewriter *r, const smg_node *n, bool no_zero) {
-    int64_t count = elements_of(r, n);
-    if (count <= SMG_HOST_ELEMENTS) return count >= 0 && smg_rewrite_content_holds(n->data, count, no_zero);
-    for (int i = 0; i < r->g->facts.count; i++) {
-        const smg_content_fact *fact = &r->g->facts.items[i];
-        if (fact->data == n->data && fact->elements == count && fact->no_zero == no_zero) return fact->holds;
-    }
-    smg_content_fact *fact = SMG_ARRAY_PUSH(r->g->arena, &r->g->facts);
-    if (fact == NULL) return false; /* memory is out, which the arena's context says */
-    *fact = (smg_content_fact){.data = n->data, .elements = count, .no_zero = no_zero};
-    fact->holds = smg_rewrite_content_holds(n->data, count, no_zero);
-    return fact->holds;
+    return smg_graph_content(r->g, no_zero ? SMG_CONTENT_NO_ZERO : SMG_CONTENT_IN_RANGE, n->data, elements_of(r, n));
 }
 
 /* ---- which axes of the product a scale runs along ---------------------------------------------- */

@@ -1,6 +1,6 @@
-/* Random graphs on whatever device there is, through the public interface: what the interpreter cannot see (the text of
- * shaders, borders and guards in it, bindings, copies) against the reference. SMG_SEED and SMG_GRAPHS as for the
- * interpreter's test. */
+/* Random graphs on whatever device there is, through the public interface, every fourth in 16 bits: what the interpreter
+ * cannot see (the text of shaders, borders and guards in it, bindings, copies) against the reference. SMG_SEED and
+ * SMG_GRAPHS as for the interpreter's test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static void compare(smg_context *ctx, const smg_graph *g, smg_model *model, cons
     }
     for (int i = 0; i < g->outputs.count; i++) {
         double error = worst(&outputs[i], &a.expected[i]);
-        if (!(error <= RANDOM_TOLERANCE)) {
+        if (!(error <= o->tolerance)) {
             fail_msg("seed %llu, %s: error %g", (unsigned long long)o->seed, outputs[i].name, error);
         }
     }
@@ -92,13 +92,18 @@ static bool check_seed(smg_context *ctx, uint64_t seed) {
     int64_t symbols[8] = {0};
     smg_graph *g;
     smg_model *model = NULL;
+    smg_type type = seed % 4 != 0 ? SMG_TYPE_F32 : seed % 8 != 0 ? SMG_TYPE_F16 : SMG_TYPE_BF16;
+    if (type != SMG_TYPE_F32) r = random_narrow(r, type);
     assert_int_equal(random_graph(ctx, &r, &g), SMG_OK);
     random_symbols(g, &r, symbols);
-    const smg_model_desc desc = {.no_calibrate = true, .goal = seed % 2 ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME};
+    const smg_model_desc desc = {
+        .no_calibrate = true, .goal = seed % 3 ? SMG_GOAL_DISPATCHES : SMG_GOAL_TIME, .precision = smg_type_word(type)};
     smg_status status = smg_model_open_graph(ctx, g, &desc, &model);
     bool there = !device_missing(ctx, status);
     if (there && status != SMG_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, smg_context_error(ctx));
-    check_options o = {.symbols = symbols, .seed = seed};
+    check_options o = {.symbols = symbols,
+                       .seed = seed,
+                       .tolerance = type == SMG_TYPE_F32 ? RANDOM_TOLERANCE : RANDOM_TOLERANCE_NARROW};
     if (there) compare(ctx, g, model, &o);
     smg_model_close(model);
     smg_graph_destroy(g);

@@ -96,6 +96,40 @@ static int check_seed(fixture *f, uint64_t seed) {
     return failed;
 }
 
+/* Values in 16 bits in memory. */
+static int check_narrow(fixture *f, uint64_t seed) {
+    static const int64_t extent[] = {1, 2, 3, 5, 7, 16, 17, 31, 33, 64};
+    smg_type type = seed / 4 % 2 ? SMG_TYPE_F16 : SMG_TYPE_BF16;
+    random_options r = {.seed = seed,
+                        .operations = 4 + (int)(seed % 13),
+                        .symbolic = seed % 3 != 0,
+                        .s = extent[seed / 3 % 10],
+                        .t = extent[seed / 30 % 10],
+                        .max_elements = 6000};
+    smg_graph *g;
+    smg_precision_plan plan;
+    int64_t symbols[8] = {0};
+    int failed = 0;
+    r = random_narrow(r, type);
+    if (random_graph(f->ctx, &r, &g) != SMG_OK || smg_compile_copy_outputs(g) != SMG_OK ||
+        smg_precision_make(g, type, g->arena, &plan) != SMG_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, smg_context_error(f->ctx));
+    random_symbols(g, &r, symbols);
+    check_options o = {.target = f->target[seed % (uint64_t)f->targets],
+                       .symbols = symbols,
+                       .seed = seed,
+                       .tolerance = RANDOM_TOLERANCE_NARROW};
+    failed += check_one(f, g, &r, smg_type_word(type), o);
+    o.plan.unfused = true;
+    failed += check_one(f, g, &r, smg_type_word(type), o);
+    o = (check_options){.target = "h200", .symbols = symbols, .seed = seed, .tolerance = RANDOM_TOLERANCE_NARROW};
+    o.plan = (smg_plan_options){.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = symbols};
+    o.by_lane = true;
+    failed += check_one(f, g, &r, smg_type_word(type), o);
+    smg_graph_destroy(g);
+    return failed;
+}
+
 static void fused_is_reference(void **state) {
     fixture *f = *state;
     const char *given = getenv("SMG_SEED"), *number = getenv("SMG_GRAPHS");
@@ -103,7 +137,10 @@ static void fused_is_reference(void **state) {
     int count = number != NULL ? atoi(number) : given != NULL ? 1 : 300, failed = 0, done = 0;
     double start = smg_clock_seconds();
     printf("seeds %llu.. (SMG_SEED, SMG_GRAPHS)\n", (unsigned long long)first);
-    for (; done < count && failed < 20; done++) failed += check_seed(f, first + (uint64_t)done);
+    for (; done < count && failed < 20; done++) {
+        failed += check_seed(f, first + (uint64_t)done);
+        if (given != NULL || done % 4 == 0) failed += check_narrow(f, first + (uint64_t)done);
+    }
     printf("%d graphs in %.1f s\n", done, smg_clock_seconds() - start);
     assert_int_equal(failed, 0);
 }

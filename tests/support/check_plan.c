@@ -77,6 +77,16 @@ smg_status check_arrays_make(const smg_graph *g, const check_options *o, smg_are
     return smg_graph_eval(g, o->symbols, out->inputs, arena, out->expected);
 }
 
+/* What a device has of inputs and constants. The reference is made of them as they are given. */
+static void store_leaves(const smg_graph *g, check_arrays *a) {
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(g, id);
+        smg_type stored = smg_graph_storage(g, id);
+        if (!is_leaf(n) || stored == n->type) continue;
+        for (int64_t i = 0; i < a->count[id]; i++) a->data[id][i] = smg_type_stored(stored, a->data[id][i]);
+    }
+}
+
 smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a) {
     smg_karray buffers[64];
     for (int b = 0; b < k->buffers.count; b++) {
@@ -153,6 +163,7 @@ static smg_status check(smg_context *ctx, const smg_graph *g, const check_option
     out->steps = plan->steps.count;
     if (o->show) show(ctx, plan);
     SMG_TRY(check_arrays_make(g, o, arena, &a));
+    store_leaves(g, &a);
     for (int s = 0; s < plan->prepare.count; s++) SMG_TRY(check_kernel(ctx, plan->prepare.items[s].kernel, o, &a));
     for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &a));
     check_compare(g, o, &a, out);

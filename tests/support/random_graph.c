@@ -6,6 +6,23 @@
 #include <math.h>
 #include <stdio.h>
 
+#define EPSILON 1.2e-7
+
+double random_epsilon(const maker *m) {
+    return m->o->epsilon > 0 ? m->o->epsilon : EPSILON;
+}
+
+double random_max_error(const maker *m) {
+    return m->o->max_error > 0 ? m->o->max_error : 2e-5;
+}
+
+/* Less than f32's number of roundings, so that what is left says whether a result is right. */
+random_options random_narrow(random_options o, smg_type type) {
+    o.epsilon = smg_type_epsilon(type);
+    o.max_error = 0.02;
+    return o;
+}
+
 int random_draw(maker *m, int limit) {
     m->state = m->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (int)((m->state >> 33) % (uint64_t)limit);
@@ -49,12 +66,12 @@ void random_dims_text(const item *i, char out[128]) {
 }
 
 bool random_tame(const maker *m, const item *i) {
-    return random_magnitude(i) <= MAX_VALUE && i->error <= MAX_ERROR && elements(m, i) <= m->o->max_elements &&
-           m->count < POOL;
+    return random_magnitude(i) <= MAX_VALUE && i->error <= random_max_error(m) &&
+           elements(m, i) <= m->o->max_elements && m->count < POOL;
 }
 
 void random_keep(maker *m, item i) {
-    i.error += EPSILON * random_magnitude(&i);
+    i.error += random_epsilon(m) * random_magnitude(&i);
     m->pool[m->count++] = i;
 }
 
@@ -78,7 +95,7 @@ static extent draw_extent(maker *m) {
 }
 
 static void add_input(maker *m, const item *like) {
-    item i = {.low = -1, .high = 1};
+    item i = {.low = -1, .high = 1, .error = random_epsilon(m) > EPSILON ? random_epsilon(m) : 0};
     char dims[128], name[16];
     if (like != NULL) {
         i.rank = like->rank;
@@ -270,8 +287,8 @@ static bool reduce(maker *m, item *a, bool keep_axis) {
     r.used = r.view = r.moved = false;
     double n = (double)random_value_of(m, a->dim[axis]), factor = 1.0 / n;
     if (op == 0 || op == 3) {
-        r.error = (r.error + EPSILON * 4 * random_magnitude(a)) * n;
-        if (r.error * factor > MAX_ERROR) return false;
+        r.error = (r.error + random_epsilon(m) * 4 * random_magnitude(a)) * n;
+        if (r.error * factor > random_max_error(m)) return false;
     }
     if (keep_axis)
         r.dim[axis] = (extent){1, 0, 0};
@@ -323,7 +340,7 @@ static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch
     }
     r.rank = out;
     product_range(a, b, &r);
-    r.error += EPSILON * 4 * random_magnitude(&r);
+    r.error += random_epsilon(m) * 4 * random_magnitude(&r);
     if (!random_tame(m, &r) || m->count >= POOL - 2 || (double)elements(m, &r) * n > 4e5) return false;
     snprintf(text, sizeof(text), "%s,%s->%s", label[0], label[1], label[2]);
     a->used = b->used = true;
@@ -339,6 +356,7 @@ static bool contract_with(maker *m, item *a, item *b, int ka, int kb, bool batch
 /* An input that lies along the last `axes` axes of `a`, and one more; NULL where it would be too large. */
 static item *weight(maker *m, const item *a, int axes) {
     item w = {.rank = axes + 1, .low = -1, .high = 1, .view = true};
+    w.error = random_epsilon(m) > EPSILON ? random_epsilon(m) : 0;
     char dims[128], name[16];
     for (int d = 0; d < axes; d++) w.dim[d] = a->dim[a->rank - axes + d];
     w.dim[axes] = draw_extent(m);
@@ -380,7 +398,7 @@ static void contract_two(maker *m) {
     for (int d = 0; d + 2 < a->rank; d++) r.dim[d] = a->dim[d];
     r.dim[a->rank - 2] = w->dim[2];
     product_range(a, w, &r);
-    r.error += EPSILON * 4 * random_magnitude(&r);
+    r.error += random_epsilon(m) * 4 * random_magnitude(&r);
     if (!random_tame(m, &r) || (double)elements(m, &r) * n > 4e5) return;
     snprintf(text, sizeof(text), "%.*sxy,xyz->%.*sz", a->rank - 2, "ab", a->rank - 2, "ab");
     a->used = w->used = true;

@@ -11,10 +11,15 @@ typedef struct random_options {
     bool symbolic;        /* some extents are the symbols s and t */
     int64_t s, t;         /* what they are bound to; bounds the work */
     int64_t max_elements; /* of one value */
+    double epsilon;       /* the relative error of an operation, and of inputs where it is more than f32's; 0: f32's */
+    double max_error;     /* of a value; 0: 2e-5 */
 } random_options;
 
 /* Relative to 1 + |reference|: no value of such a graph is further off in f32. */
 #define RANDOM_TOLERANCE 4e-4
+/* The same where values lie in 16 bits in memory, of graphs that are made for it. */
+#define RANDOM_TOLERANCE_NARROW 0.1
+random_options random_narrow(random_options o, smg_type type);
 
 smg_status random_graph(smg_context *ctx, const random_options *options, smg_graph **out_graph);
 /* Values of the symbols in the order of the graph. */

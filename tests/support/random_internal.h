@@ -6,8 +6,6 @@
 
 #define POOL 64
 #define RANK 4
-#define EPSILON 1.2e-7
-#define MAX_ERROR 2e-5
 #define MAX_VALUE 60.0
 
 /* k * s^a * t^b */
@@ -34,6 +32,8 @@ typedef struct maker {
     int count;
 } maker;
 
+double random_epsilon(const maker *m);
+double random_max_error(const maker *m);
 int random_draw(maker *m, int limit);
 int64_t random_value_of(const maker *m, extent e);
 bool random_same(extent a, extent b);

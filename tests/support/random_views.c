@@ -152,8 +152,8 @@ static void cumsum(maker *m, item *a) {
     int axis = random_draw(m, a->rank);
     double n = (double)random_value_of(m, a->dim[axis]);
     r.used = r.view = r.moved = false;
-    r.error = (r.error + EPSILON * 4 * random_magnitude(a)) * n;
-    if (n > 40 || r.error / n > MAX_ERROR || m->count >= POOL - 2) return;
+    r.error = (r.error + random_epsilon(m) * 4 * random_magnitude(a)) * n;
+    if (n > 40 || r.error / n > random_max_error(m) || m->count >= POOL - 2) return;
     r.low = fmin(0, a->low * n);
     r.high = fmax(0, a->high * n);
     a->used = true;
@@ -213,7 +213,7 @@ static void guarded_rows(maker *m, item *a) {
     r.used = r.view = r.moved = false;
     r.low = 0;
     r.high = 1;
-    r.error = 2 * a->error + EPSILON * (8 + 2 * random_magnitude(a));
+    r.error = 2 * a->error + random_epsilon(m) * (8 + 2 * random_magnitude(a));
     a->used = true;
     r.v = smg_graph_map(g, "select", 3, (smg_value[]){bad, smg_graph_number(g, "f32", 0), e});
     random_keep(m, r);

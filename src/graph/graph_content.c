@@ -1,0 +1,62 @@
+/* What is asked of the contents of f32 constants. Answers about large ones are kept with the graph: what was made of
+ * them is right only for constants of which the answer is the same. */
+#include "graph/graph_private.h"
+
+#include <float.h>
+#include <math.h>
+
+#define LARGEST 0x1p60
+#define SMALLEST 0x1p-60
+
+/* Far from the ends of the exponents. */
+static bool in_range(double value) {
+    double size = fabs(value);
+    return isfinite(value) && size <= LARGEST && (size >= SMALLEST || !(size > 0.0));
+}
+
+static bool all_in_range(const void *data, int64_t elements, bool no_zero) {
+    for (int64_t i = 0; i < elements; i++) {
+        double value = smg_host_get(SMG_TYPE_F32, data, i);
+        if (!in_range(value) || (no_zero && !(fabs(value) > 0.0))) return false;
+    }
+    return true;
+}
+
+double smg_content_largest(const void *data, int64_t elements) {
+    float largest = 0;
+    for (int64_t i = 0; i < elements; i++) {
+        float value;
+        memcpy(&value, (const uint8_t *)data + i * (int64_t)sizeof(value), sizeof(value));
+        float size = fabsf(value);
+        if (size > largest && size <= FLT_MAX) largest = size;
+    }
+    return (double)largest;
+}
+
+bool smg_content_fits(smg_type type, double largest) {
+    return largest < smg_type_limit(type) && (largest >= smg_type_least(type) || !(largest > 0));
+}
+
+bool smg_content_holds(smg_content question, const void *data, int64_t elements) {
+    switch (question) {
+    case SMG_CONTENT_IN_RANGE: return all_in_range(data, elements, false);
+    case SMG_CONTENT_NO_ZERO: return all_in_range(data, elements, true);
+    case SMG_CONTENT_F16: return smg_content_fits(SMG_TYPE_F16, smg_content_largest(data, elements));
+    case SMG_CONTENT_BF16: return smg_content_fits(SMG_TYPE_BF16, smg_content_largest(data, elements));
+    case SMG_CONTENT_COUNT: break;
+    }
+    return false;
+}
+
+bool smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements) {
+    if (elements <= SMG_HOST_ELEMENTS) return elements >= 0 && smg_content_holds(question, data, elements);
+    for (int i = 0; i < g->facts.count; i++) {
+        const smg_content_fact *fact = &g->facts.items[i];
+        if (fact->data == data && fact->elements == elements && fact->question == question) return fact->holds;
+    }
+    smg_content_fact *fact = SMG_ARRAY_PUSH(g->arena, &g->facts);
+    if (fact == NULL) return false; /* memory is out, which the arena's context says */
+    *fact = (smg_content_fact){.data = data, .elements = elements, .question = question};
+    fact->holds = smg_content_holds(question, data, elements);
+    return fact->holds;
+}

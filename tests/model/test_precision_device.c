@@ -1,0 +1,190 @@
+/* Precision through the public interface, on whatever device there is: results within what the precision explains, at
+ * sizes that are no multiples of anything; inputs that are too large; memory; weights that are bf16 in the graph; a
+ * plan that is kept is one precision's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "compile/compile.h"
+#include "support/device.h"
+#include "support/driver_leaks.h"
+
+static const char layer[] = "graph layer\ndim b\ndim s max 512\n"
+                            "x = input f32[b, s, 65]\nm = input bool[b, s, 1]\n"
+                            "w = constant %s[64, 65] random seed=1\nv = constant f32[65, 64] random seed=2\n"
+                            "wide = cast(w) : f32[64, 65]\n"
+                            "p = contract(x, wide) \"bsi,oi->bso\"\n"
+                            "r = tanh(p)\n"
+                            "low = fill -1e30 : f32[]\nmasked = select(m, r, low)\n"
+                            "max = reduce_max(masked) axis=1 keep\nc = sub(masked, max)\ne = exp(c)\n"
+                            "q = contract(e, v) \"bsi,oi->bso\"\n"
+                            "y = add(q, x)\n"
+                            "output y = y\n";
+enum { MOST = 3 * 33 * 65 };
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_model *model;
+    smg_tensor inputs[2];
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static void drop(fixture *f) {
+    smg_model_close(f->model);
+    smg_graph_destroy(f->g);
+    f->model = NULL;
+    f->g = NULL;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    drop(f);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static void expect_ok(fixture *f, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+/* false: there is no device. */
+static bool open_layer(fixture *f, const char *weights, const char *precision, bool unfused) {
+    char text[1024];
+    const smg_model_desc desc = {.no_calibrate = true, .precision = precision, .unfused = unfused};
+    snprintf(text, sizeof(text), layer, weights);
+    drop(f);
+    expect_ok(f, smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g));
+    smg_status status = smg_model_open_graph(f->ctx, f->g, &desc, &f->model);
+    if (device_missing(f->ctx, status)) return false;
+    expect_ok(f, status);
+    return true;
+}
+
+static void fill(fixture *f, const int64_t *sizes) {
+    for (int i = 0; i < 2; i++)
+        expect_ok(f, smg_tensor_fill(f->ctx, f->g, i, sizes, SMG_FILL_RANDOM, 3, f->arena, &f->inputs[i]));
+}
+
+/* Runs at these sizes, compares, gives the largest relative error. */
+static double run_and_check(fixture *f, smg_type type, const int64_t *sizes) {
+    static float room[MOST];
+    smg_tensor y = {.name = "y", .data = room, .bytes = sizeof(room)};
+    smg_check check;
+    fill(f, sizes);
+    expect_ok(f, smg_model_run(f->model, f->inputs, 2, &y, 1));
+    assert_string_equal(y.type, "f32");
+    expect_ok(f, smg_compile_check(f->ctx, f->g, type, sizes, f->inputs, 2, &y, f->arena, &check));
+    if (!check.pass)
+        fail_msg("%s at %lld %lld: error %g, allowed %g", smg_type_word(type), (long long)sizes[0], (long long)sizes[1],
+                 check.rows[0].max_rel, check.rows[0].tolerance);
+    return check.rows[0].max_rel;
+}
+
+static void results_are_near(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[][2] = {{1, 1}, {3, 33}, {2, 16}};
+    static const struct {
+        const char *weights, *precision;
+        smg_type type;
+        bool unfused;
+    } cases[] = {{"f32", "f16", SMG_TYPE_F16, false},  {"f32", "bf16", SMG_TYPE_BF16, false},
+                 {"bf16", "f16", SMG_TYPE_F16, true},  {"f16", "bf16", SMG_TYPE_BF16, true},
+                 {"bf16", "f32", SMG_TYPE_F32, false}, {"f32", NULL, SMG_TYPE_F32, false}};
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        if (!open_layer(f, cases[i].weights, cases[i].precision, cases[i].unfused)) skip();
+        for (size_t n = 0; n < SMG_COUNT_OF(sizes); n++) {
+            double error = run_and_check(f, cases[i].type, sizes[n]);
+            assert_true(cases[i].type == SMG_TYPE_F32 || error > smg_type_epsilon(cases[i].type) / 8);
+        }
+    }
+}
+
+static void too_large_inputs_are_named(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[] = {2, 33};
+    if (!open_layer(f, "f32", "f16", false)) skip();
+    fill(f, sizes);
+    smg_tensor y = {.name = "y"};
+    smg_tensor_set(&f->inputs[0], 4000, 7e4);
+    assert_int_equal(smg_model_run(f->model, f->inputs, 2, &y, 1), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "'x': element 4000 is 70000, more than f16 holds"));
+    smg_tensor_set(&f->inputs[0], 4000, (double)INFINITY);
+    expect_ok(f, smg_model_run(f->model, f->inputs, 2, &y, 1));
+    assert_true(isinf(((const float *)y.data)[4000]));
+    run_and_check(f, SMG_TYPE_F16, sizes);
+}
+
+static void unknown_precisions_are_refused(void **state) {
+    fixture *f = *state;
+    const smg_model_desc desc = {.no_calibrate = true, .precision = "fp16"};
+    static const char text[] = "graph g\nx = input f32[4]\ny = exp(x)\noutput y = y\n";
+    expect_ok(f, smg_graph_parse(f->ctx, text, sizeof(text) - 1, "text", &f->g));
+    smg_status status = smg_model_open_graph(f->ctx, f->g, &desc, &f->model);
+    if (device_missing(f->ctx, status)) skip();
+    assert_int_equal(status, SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "no precision 'fp16'"));
+}
+
+#if SMG_VULKAN
+static int64_t device_bytes(fixture *f, const int64_t *sizes) {
+    smg_program_memory memory;
+    expect_ok(f, smg_model_bind(f->model, sizes));
+    smg_program_memory_used(smg_model_program(f->model), &memory);
+    int64_t held = memory.constant_bytes + memory.derived_bytes + memory.arena_bytes;
+    return memory.prepare_bytes > memory.arena_bytes ? held - memory.arena_bytes + memory.prepare_bytes : held;
+}
+
+/* The most that is held at a time: constants and what is made of them beside their originals, or the arena. */
+static void memory_is_half(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[] = {3, 500};
+    if (!open_layer(f, "f32", "f32", false)) skip();
+    int64_t whole = device_bytes(f, sizes);
+    open_layer(f, "f32", "bf16", false); /* in f16 what the mask is in stays f32 */
+    int64_t half = device_bytes(f, sizes);
+    if ((double)half > 0.55 * (double)whole) fail_msg("%lld bytes of %lld", (long long)half, (long long)whole);
+}
+
+static void kept_plans_are_of_one_precision(void **state) {
+    fixture *f = *state;
+    static const char *const precisions[] = {"f16", "bf16", "f16", "f32", "bf16"};
+    static const int64_t sizes[] = {1, 33};
+    for (size_t i = 0; i < SMG_COUNT_OF(precisions); i++) {
+        smg_type type;
+        if (!open_layer(f, "f32", precisions[i], false)) skip();
+        assert_int_equal(smg_precision_find(f->ctx, precisions[i], &type), SMG_OK);
+        run_and_check(f, type, sizes);
+        assert_true(i < 2 || i == 3 || smg_model_compilation(f->model)->from_cache);
+    }
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(results_are_near, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_large_inputs_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_precisions_are_refused, setup, teardown),
+#if SMG_VULKAN
+        cmocka_unit_test_setup_teardown(memory_is_half, setup, teardown),
+        cmocka_unit_test_setup_teardown(kept_plans_are_of_one_precision, setup, teardown),
+#endif
+    };
+    return device_result(cmocka_run_group_tests_name("precision on a device", tests, NULL, NULL));
+}

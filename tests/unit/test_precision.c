@@ -1,0 +1,357 @@
+/* The precision plan: which values are narrowed, which are not and why; what it makes of buffers, kernels and bundles;
+ * results in the interpreter; requests that are refused. No device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "compile/compile.h"
+#include "support/check_plan.h"
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_precision_plan plan;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_graph_destroy(f->g);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static void read_graph(fixture *f, const char *text) {
+    smg_graph_destroy(f->g);
+    f->g = NULL;
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+static void plan(fixture *f, const char *text, smg_type type) {
+    read_graph(f, text);
+    assert_int_equal(smg_precision_make(f->g, type, f->arena, &f->plan), SMG_OK);
+}
+
+static smg_node_id find(const fixture *f, const char *name) {
+    for (smg_node_id id = 0; id < f->g->nodes.count; id++)
+        if (strcmp(smg_graph_node(f->g, id)->name, name) == 0) return id;
+    fail_msg("no node '%s'", name);
+    return -1;
+}
+
+/* why: part of the sentence; NULL: it is narrowed. */
+static void expect(const fixture *f, const char *name, const char *why) {
+    smg_node_id id = find(f, name);
+    const char *told = f->plan.why[id];
+    smg_type type = smg_graph_storage(f->g, id);
+    if (why == NULL && (told != NULL || type != f->plan.asked)) fail_msg("%s stays f32: %s", name, told ? told : "");
+    if (why != NULL && (told == NULL || type != SMG_TYPE_F32)) fail_msg("%s is narrowed", name);
+    if (why != NULL && strstr(told, why) == NULL) fail_msg("%s: \"%s\", wanted \"%s\"", name, told, why);
+}
+
+static void nothing_is_planned_for_f32(void **state) {
+    fixture *f = *state;
+    plan(f, "graph g\nx = input f32[4]\ny = exp(x)\noutput y = y\n", SMG_TYPE_F32);
+    assert_null(f->g->storage);
+    assert_int_equal(smg_graph_storage(f->g, 0), SMG_TYPE_F32);
+}
+
+/* A mask stays in what it is added to, until an exponential takes it out. */
+static void masks(void **state) {
+    fixture *f = *state;
+    static const char text[] = "graph g\ndim b\n"
+                               "x = input f32[b, 8]\nm = input bool[b, 8]\n"
+                               "low = fill %s : f32[]\nzero = fill 0 : f32[]\n"
+                               "mask = select(m, zero, low)\n"
+                               "masked = add(x, mask)\n"
+                               "max = reduce_max(masked) axis=1 keep\n"
+                               "moved = sub(masked, max)\n"
+                               "e = exp(moved)\n"
+                               "t = sum(e) axis=1 keep\n"
+                               "p = div(e, t)\n"
+                               "output p = p\n";
+    char made[1024];
+    snprintf(made, sizeof(made), text, "-3.4e38");
+    plan(f, made, SMG_TYPE_F16);
+    expect(f, "x", NULL);
+    expect(f, "mask", "3.4e+38");
+    expect(f, "masked", "3.4e+38 comes into it");
+    expect(f, "moved", "comes into it");
+    expect(f, "max", "comes into it");
+    expect(f, "e", NULL);
+    expect(f, "t", "statistic");
+    expect(f, "p", NULL);
+    plan(f, made, SMG_TYPE_BF16); /* rounds to infinity there too */
+    expect(f, "masked", "comes into it");
+    snprintf(made, sizeof(made), text, "-10000");
+    plan(f, made, SMG_TYPE_F16);
+    expect(f, "masked", NULL);
+    expect(f, "moved", NULL);
+    snprintf(made, sizeof(made), text, "-1e30");
+    plan(f, made, SMG_TYPE_BF16);
+    expect(f, "masked", NULL);
+    snprintf(made, sizeof(made), text, "-inf");
+    plan(f, made, SMG_TYPE_F16);
+    expect(f, "masked", NULL);
+}
+
+static void constants(void **state) {
+    fixture *f = *state;
+    static const char text[] = "graph g\nx = input f32[4]\n"
+                               "fits = constant f32[4] data=[0.5, -65519, 0, inf]\n"
+                               "large = constant f32[4] data=[1, 65520, 0, 2.5]\n"
+                               "small = constant f32[4] data=[1e-6, 2e-6, 0, 3e-6]\n"
+                               "table = constant f32[4] data=[1, 2, 3, 4097]\n"
+                               "a = mul(x, fits)\nb = mul(x, large)\nc = mul(x, small)\nd = mul(x, table)\n"
+                               "s = add(a, b)\nt = add(c, d)\nu = add(s, t)\n"
+                               "w = tanh(b)\n"
+                               "output u = u\noutput w = w\n";
+    plan(f, text, SMG_TYPE_F16);
+    expect(f, "fits", NULL);
+    expect(f, "large", "largest element is 65520");
+    expect(f, "small", "largest element is 3e-06");
+    expect(f, "table", "counts up to 4097, and f16 counts to 2048");
+    expect(f, "a", NULL);
+    expect(f, "b", "65520 comes into it, and f16 ends at 65520");
+    expect(f, "c", NULL);
+    expect(f, "d", NULL);
+    expect(f, "u", "comes into it");
+    expect(f, "w", NULL);
+    plan(f, text, SMG_TYPE_BF16);
+    expect(f, "large", NULL);
+    expect(f, "small", NULL);
+    expect(f, "b", NULL);
+    expect(f, "table", "bf16 counts to 256");
+}
+
+/* What indices make is exact, and an angle is read by what hangs on its last bits. */
+static void positions(void **state) {
+    fixture *f = *state;
+    plan(f,
+         "graph g\ndim s max 4096\nx = input f32[s, 8]\nfreq = constant f32[8] random seed=1\n"
+         "i = iota axis=0 : i32[s, 1]\nat = cast(i) : f32[s, 1]\n"
+         "angle = mul(at, freq)\nturn = cos(angle)\ny = mul(x, turn)\n"
+         "third = fill 0.333 : f32[]\npart = mul(at, third)\nbound = sin(part)\n"
+         "k = iota axis=0 : i32[8]\nfew = cast(k) : f32[8]\nz = add(y, few)\nr = add(z, part)\nq = add(r, bound)\n"
+         "floored = floor(z)\noutput q = q\noutput fl = floored\n",
+         SMG_TYPE_F16);
+    expect(f, "at", "counts up to 4096");
+    expect(f, "angle", "cos needs it exactly");
+    expect(f, "turn", NULL);
+    expect(f, "y", NULL);
+    expect(f, "part", "positions alone");
+    expect(f, "bound", NULL);
+    expect(f, "few", NULL);
+    expect(f, "z", "floor needs it exactly");
+    expect(f, "q", NULL);
+}
+
+/* Views go with what they are of; other types and outputs that are statistics as they are. */
+static void types_and_outputs(void **state) {
+    fixture *f = *state;
+    plan(f,
+         "graph g\ndim b\nx = input f32[b, 8]\nh = input f16[b, 8]\ni = input i32[b, 8]\n"
+         "w = cast(h) : f32[b, 8]\nv = cast(i) : f32[b, 8]\n"
+         "n = add(x, w)\nu = tanh(v)\nm = add(n, u)\n"
+         "t = transpose(m) perm=[1, 0]\nmean = sum(t) axis=0\ny = exp(mean)\n"
+         "output y = y\noutput mean = mean\n",
+         SMG_TYPE_BF16);
+    assert_int_equal(smg_graph_storage(f->g, find(f, "h")), SMG_TYPE_F16);
+    assert_int_equal(smg_graph_storage(f->g, find(f, "i")), SMG_TYPE_I32);
+    assert_int_equal(smg_graph_storage(f->g, find(f, "t")), SMG_TYPE_BF16);
+    expect(f, "v", "counts up to 2147483648");
+    expect(f, "u", NULL);
+    expect(f, "mean", NULL);
+    expect(f, "y", NULL);
+}
+
+/* Of a large constant the answer is kept with the graph. */
+static void large_constants_are_asked_once(void **state) {
+    fixture *f = *state;
+    plan(f,
+         "graph g\nx = input f32[300]\nw = constant f32[300, 300] random seed=1\n"
+         "y = contract(x, w) \"i,oi->o\"\noutput y = y\n",
+         SMG_TYPE_F16);
+    expect(f, "w", NULL);
+    assert_int_equal(f->g->facts.count, 1);
+    assert_int_equal(f->g->facts.items[0].question, SMG_CONTENT_F16);
+    assert_true(f->g->facts.items[0].holds);
+    float *data = SMG_ARENA_ARRAY(f->arena, float, 90000);
+    data[77] = 7e4f;
+    f->g->nodes.items[find(f, "w")].data = data;
+    assert_int_equal(smg_precision_make(f->g, SMG_TYPE_F16, f->arena, &f->plan), SMG_OK);
+    expect(f, "w", "its largest element is none that f16 holds well");
+    expect(f, "y", "comes into it");
+    assert_int_equal(f->g->facts.count, 2);
+}
+
+/* ---- compilations ------------------------------------------------------------------------------------ */
+
+static const char layer[] = "graph layer\ndim b\ndim s max 512\n"
+                            "x = input f32[b, s, 48]\nm = input bool[b, s, 1]\n"
+                            "w = constant f32[40, 48] random seed=1\nv = constant f32[48, 40] random seed=2\n"
+                            "p = contract(x, w) \"bsi,oi->bso\"\n"
+                            "r = tanh(p)\n"
+                            "low = fill -1e30 : f32[]\nmasked = select(m, r, low)\n"
+                            "max = reduce_max(masked) axis=1 keep\nc = sub(masked, max)\ne = exp(c)\n"
+                            "q = contract(e, v) \"bsi,oi->bso\"\n"
+                            "y = add(q, x)\n"
+                            "output y = y\n";
+
+static smg_status compile(fixture *f, const char *target_name, smg_type type, bool unfused, smg_compilation **out_c) {
+    smg_target target;
+    const smg_compile_options options = {.precision = type, .unfused = unfused};
+    assert_int_equal(check_target(f->ctx, target_name, &target), SMG_OK);
+    return smg_compile_plan(f->ctx, f->g, &target, &options, out_c);
+}
+
+static void kernels_store_what_the_plan_says(void **state) {
+    fixture *f = *state;
+    smg_compilation *c = NULL;
+    smg_text text;
+    read_graph(f, layer);
+    assert_int_equal(compile(f, "h200", SMG_TYPE_F16, true, &c), SMG_OK);
+    int narrow = 0, wide = 0;
+    for (int s = 0; s < c->plan->steps.count; s++) {
+        const smg_kernel *k = c->plan->steps.items[s].kernel;
+        assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_OK);
+        for (int b = 0; b < k->buffers.count; b++) {
+            smg_node_id id = k->buffers.items[b].value;
+            assert_int_equal(k->buffers.items[b].type, smg_graph_storage(c->graph, id));
+            narrow += k->buffers.items[b].type == SMG_TYPE_F16;
+            wide += k->buffers.items[b].type == SMG_TYPE_F32;
+        }
+    }
+    assert_true(narrow > 8 && wide > 2); /* what the mask is in, and the maximum */
+    smg_text_init(&text, f->ctx);
+    assert_int_equal(smg_compile_explain(c, &(smg_explain_options){0}, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "values are f16 in memory"));
+    assert_non_null(strstr(smg_text_cstr(&text), "\n  f32 masked: 1e+30 comes into it, and f16 ends at 65520\n"));
+    assert_null(strstr(smg_text_cstr(&text), "f32 q:"));
+    smg_text_free(&text);
+    smg_text_init(&text, f->ctx);
+    assert_int_equal(smg_compile_explain(c, &(smg_explain_options){.phase = "precision"}, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "  f16 q\n"));
+    smg_text_free(&text);
+    smg_compilation_destroy(c);
+}
+
+static void fill(fixture *f, const int64_t *symbols, smg_tensor *inputs) {
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(smg_tensor_fill(f->ctx, f->g, i, symbols, SMG_FILL_RANDOM, 3, f->arena, &inputs[i]), SMG_OK);
+}
+
+/* Within the bound of the precision, and off by more than f32 is. */
+static void results_are_near(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[][2] = {{1, 7}, {3, 33}};
+    static const smg_type types[] = {SMG_TYPE_F16, SMG_TYPE_BF16};
+    for (int i = 0; i < 16; i++) {
+        smg_compilation *c = NULL;
+        smg_tensor inputs[2], y = {0};
+        smg_check check;
+        smg_type type = types[i % 2];
+        read_graph(f, layer);
+        if (compile(f, i & 2 ? "h200" : "lavapipe", type, (i & 4) != 0, &c) != SMG_OK)
+            fail_msg("%s", smg_context_error(f->ctx));
+        fill(f, sizes[i / 8], inputs);
+        if (smg_compile_interpret(c, sizes[i / 8], inputs, 2, f->arena, &y) != SMG_OK)
+            fail_msg("%s", smg_context_error(f->ctx));
+        assert_int_equal(smg_compile_check(f->ctx, f->g, type, sizes[i / 8], inputs, 2, &y, f->arena, &check), SMG_OK);
+        double error = check.rows[0].max_rel, epsilon = smg_type_epsilon(type);
+        if (!check.pass || error < epsilon / 4) fail_msg("%s: error %g", smg_type_word(type), error);
+        assert_true(check.rows[0].tolerance > 4 * epsilon && check.rows[0].tolerance < 40 * epsilon);
+        smg_compilation_destroy(c);
+    }
+}
+
+static void too_large_inputs_are_named(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[] = {1, 4};
+    smg_compilation *c = NULL;
+    smg_tensor inputs[2], y = {0};
+    read_graph(f, layer);
+    assert_int_equal(compile(f, "h200", SMG_TYPE_F16, false, &c), SMG_OK);
+    fill(f, sizes, inputs);
+    smg_tensor_set(&inputs[0], 5, -(double)INFINITY);
+    assert_int_equal(smg_compile_interpret(c, sizes, inputs, 2, f->arena, &y), SMG_OK);
+    smg_tensor_set(&inputs[0], 9, 65520);
+    assert_int_equal(smg_compile_interpret(c, sizes, inputs, 2, f->arena, &y), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "'x': element 9 is 65520, more than f16 holds"));
+    smg_context_clear_error(f->ctx);
+    smg_compilation_destroy(c);
+}
+
+static void requests_are_refused(void **state) {
+    fixture *f = *state;
+    smg_type type;
+    smg_compilation *c = NULL;
+    static const smg_model_desc desc = {.precision = "f64"};
+    assert_int_equal(smg_precision_find(f->ctx, "half", &type), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "no precision 'half'; there are f32, f16 and bf16"));
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(smg_model_desc_check(f->ctx, &desc), SMG_INVALID);
+    smg_context_clear_error(f->ctx);
+    read_graph(f, layer);
+    assert_int_equal(compile(f, "tests/targets/nofp16.target", SMG_TYPE_F16, false, &c), SMG_UNSUPPORTED);
+    assert_null(c);
+    assert_non_null(strstr(smg_context_error(f->ctx), "nofp16 has no 16-bit storage"));
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(compile(f, "tests/targets/nofp16.target", SMG_TYPE_F32, false, &c), SMG_OK);
+    smg_compilation_destroy(c);
+}
+
+/* Host bytes stay, device bytes are half. */
+static void bundles_store_what_the_plan_says(void **state) {
+    fixture *f = *state;
+    smg_compilation *c = NULL;
+    read_graph(f, layer);
+    assert_int_equal(compile(f, "h200", SMG_TYPE_BF16, false, &c), SMG_OK);
+    if (smg_compile_modules(c) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    int narrow = 0;
+    for (int i = 0; i < c->bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &c->bundle->buffers.items[i];
+        if (b->storage == SMG_STORE_BOOL_AS_U32) continue;
+        narrow += b->storage == SMG_STORE_F32_AS_BF16;
+        if (b->kind == SMG_BUFFER_TEMPORARY && b->storage == SMG_STORE_F32) continue; /* a statistic */
+        assert_int_equal(b->storage, SMG_STORE_F32_AS_BF16);
+        assert_int_equal(smg_storage_host_bytes(b->storage), 4);
+        assert_int_equal(smg_storage_device_bytes(b->storage), 2);
+        assert_string_equal(smg_storage_word(b->storage), "f32");
+    }
+    assert_true(narrow >= 4);
+    smg_compilation_destroy(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_planned_for_f32),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(constants),
+        cmocka_unit_test(positions),
+        cmocka_unit_test(types_and_outputs),
+        cmocka_unit_test(large_constants_are_asked_once),
+        cmocka_unit_test(kernels_store_what_the_plan_says),
+        cmocka_unit_test(results_are_near),
+        cmocka_unit_test(too_large_inputs_are_named),
+        cmocka_unit_test(requests_are_refused),
+        cmocka_unit_test(bundles_store_what_the_plan_says),
+    };
+    return cmocka_run_group_tests_name("precision", tests, setup, teardown);
+}
