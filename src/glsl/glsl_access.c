@@ -190,8 +190,10 @@ const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_access *access = &w->k->accesses.items[w->k->tiles.items[t].access];
     const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
     w->buffer_wide[access->buffer] = true;
-    if (valid == NULL) return GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum);
-    return GLSL_STRING(w, "(%s ? w_%s[%s ? (%s) >> 2 : 0] : vec4(0.0))", valid, name, valid, sum);
+    smg_type type = w->k->buffers.items[access->buffer].type;
+    if (valid == NULL) return glsl_group_value(w, type, GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum));
+    const char *memory = GLSL_STRING(w, "w_%s[%s ? (%s) >> 2 : 0]", name, valid, sum);
+    return GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, glsl_group_value(w, type, memory));
 }
 
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {

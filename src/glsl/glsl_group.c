@@ -21,7 +21,8 @@ void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
     const char *address = glsl_address(w, it, a);
     GLSL_LINE(w, "int a%d = (%s) >> 2;", number, address);
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
-    GLSL_LINE(w, "vec4 v%d = w_%s[%s];", number, w->buffer_name[access->buffer], address);
+    const char *memory = GLSL_STRING(w, "w_%s[%s]", w->buffer_name[access->buffer], address);
+    GLSL_LINE(w, "vec4 v%d = %s;", number, glsl_group_value(w, w->k->buffers.items[access->buffer].type, memory));
     it->vector[a] = GLSL_STRING(w, "v%d", number);
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : vec4(0.0);", it->vector[a], valid, it->vector[a]);
 }
@@ -29,7 +30,8 @@ void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, const char *value) {
     int buffer = w->k->accesses.items[a].buffer;
     w->buffer_wide[buffer] = true;
-    GLSL_LINE(w, "w_%s[(%s) >> 2] = %s;", w->buffer_name[buffer], glsl_address(w, it, a), value);
+    const char *memory = glsl_group_memory(w, w->k->buffers.items[buffer].type, value);
+    GLSL_LINE(w, "w_%s[(%s) >> 2] = %s;", w->buffer_name[buffer], glsl_address(w, it, a), memory);
 }
 
 /* Registers j.. of the array: one, or the four of a group. */

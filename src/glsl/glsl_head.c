@@ -79,8 +79,8 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
         const smg_kbuffer *buffer = &k->buffers.items[b];
         const char *mode = !buffer->written ? " readonly" : w->buffer_read[b] ? "" : " writeonly";
         if (w->buffer_wide[b]) /* the same bytes by groups; `restrict` would deny the other name */
-            smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer W%d { vec4 w_%s[]; };\n", b, mode, b,
-                          w->buffer_name[b]);
+            smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer W%d { %s w_%s[]; };\n", b, mode, b,
+                          glsl_group_word(buffer->type), w->buffer_name[b]);
         if (w->buffer_wide[b] && !w->buffer_words[b]) continue;
         smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [", b,
                       w->buffer_wide[b] ? "" : " restrict", mode, b, glsl_buffer_word(w, buffer->type),

@@ -166,6 +166,10 @@ const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
 /* The group of a wide shared tile, or of a view, that starts at the current element. */
+/* What memory has of four neighbours, as a vec4 and back. */
+const char *glsl_group_word(smg_type type);
+const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory);
+const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);

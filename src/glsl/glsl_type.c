@@ -73,3 +73,25 @@ const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, 
     w->uses[GLSL_USE_16BIT] = true;
     return GLSL_STRING(w, type == SMG_TYPE_F16 ? "float16_t(%s)" : "uint16_t(smg_bf16(%s))", text);
 }
+
+/* ---- groups ------------------------------------------------------------------------------------------ */
+
+const char *glsl_group_word(smg_type type) {
+    return type == SMG_TYPE_F16 ? "f16vec4" : type == SMG_TYPE_BF16 ? "u16vec4" : "vec4";
+}
+
+const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory) {
+    if (!is_16bit(type)) return memory;
+    w->uses[GLSL_USE_16BIT] = true;
+    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "vec4(%s)" : "uintBitsToFloat(uvec4(%s) << 16)", memory);
+}
+
+const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value) {
+    if (!is_16bit(type)) return value;
+    w->uses[GLSL_USE_16BIT] = true;
+    if (type == SMG_TYPE_F16) return GLSL_STRING(w, "f16vec4(%s)", value);
+    int number = w->serial++;
+    GLSL_LINE(w, "vec4 s%d = %s;", number, value);
+    return GLSL_STRING(w, "u16vec4(uvec4(smg_bf16(s%d.x), smg_bf16(s%d.y), smg_bf16(s%d.z), smg_bf16(s%d.w)))", number,
+                       number, number, number);
+}

@@ -3,8 +3,6 @@
  * sequence) may decide that; then both ways are written, and the run takes one. */
 #include "kernel/kernel.h"
 
-#define MOST_BYTES 16 /* of one access of a lane */
-
 static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     smg_size quotient;
     if (smg_size_divide_exact(k->sizes, size, smg_size_const(k->sizes, width), &quotient)) return SMG_ALIGNED_ALWAYS;
@@ -21,8 +19,7 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     const smg_kaxis *along = &k->axes.items[wide.axis];
     bool unit = false;
     if (access->buffer < 0 || access->index != SMG_EXPR_NONE || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
-    smg_type type = k->buffers.items[access->buffer].type;
-    if (type != SMG_TYPE_F32 || wide.width * smg_type_device_bytes(type) != MOST_BYTES) return SMG_ALIGNED_NEVER;
+    if (smg_type_kind(k->buffers.items[access->buffer].type) != SMG_KIND_FLOAT) return SMG_ALIGNED_NEVER;
     smg_aligned least = multiple_of(k, access->offset, wide.width);
     smg_aligned extent = multiple_of(k, along->extent, wide.width);
     if (extent < least) least = extent;

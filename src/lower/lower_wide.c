@@ -4,16 +4,25 @@
  * are read by addresses that all lanes of a subgroup share: drivers check loads from bindings lane by lane. */
 #include "lower/lower_internal.h"
 
+#define WORD_BYTES 4
+#define ADDRESS_BYTES 8
+
 static smg_wide along(int axis) {
     return (smg_wide){.width = SMG_WIDE, .axis = axis};
+}
+
+/* Halves of words are no memory of their own on every device. */
+static bool has_elements(const smg_kernel *k, const smg_target *target, int access) {
+    smg_type type = k->buffers.items[k->accesses.items[access].buffer].type;
+    return target->storage16 || smg_type_device_bytes(type) >= WORD_BYTES;
 }
 
 static bool never_written(const smg_kernel *k, int access) {
     return !k->buffers.items[k->accesses.items[access].buffer].written;
 }
 
-static bool aligned(const smg_kernel *k, int access, int axis, smg_aligned least) {
-    return axis >= 0 && smg_access_aligned(k, access, along(axis)) >= least;
+static bool aligned(const smg_kernel *k, const smg_target *target, int access, int axis, smg_aligned least) {
+    return axis >= 0 && has_elements(k, target, access) && smg_access_aligned(k, access, along(axis)) >= least;
 }
 
 static int last_axis(const smg_tile *tile) {
@@ -21,7 +30,7 @@ static int last_axis(const smg_tile *tile) {
 }
 
 /* Of a lane's own elements: what it loads, stores, or leaves in shared memory. */
-static void widen_map(const smg_kernel *k, smg_instr *in) {
+static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int axis = smg_kernel_run_axis(k, in);
     bool wide = false;
     if (in->kind == SMG_I_SPILL) {
@@ -30,13 +39,14 @@ static void widen_map(const smg_kernel *k, smg_instr *in) {
     } else {
         int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
         bool moves = access >= 0 && (in->kind == SMG_I_STORE || never_written(k, access));
-        wide = moves && aligned(k, access, axis, SMG_ALIGNED_BY_SIZES);
+        wide = moves && aligned(k, target, access, axis, SMG_ALIGNED_BY_SIZES);
     }
     if (wide) in->wide[0] = along(axis);
 }
 
 typedef struct group_seek {
     const smg_kernel *k;
+    const smg_target *target;
     int axis;
     bool found;
 } group_seek;
@@ -45,14 +55,14 @@ static void seek_group(void *user, int leaf) {
     group_seek *s = user;
     const smg_kleaf *f = &s->k->leaves.items[leaf];
     if (f->what != SMG_KLEAF_LOAD || !never_written(s->k, f->index)) return;
-    s->found = s->found || aligned(s->k, f->index, s->axis, SMG_ALIGNED_ALWAYS);
+    s->found = s->found || aligned(s->k, s->target, f->index, s->axis, SMG_ALIGNED_ALWAYS);
 }
 
 /* A walk goes by groups where some load gains by it, and the axis ends with one. */
-static void widen_walk(const smg_kernel *k, smg_instr *in) {
+static void widen_walk(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     if (in->axis_count == 0 || k->tiles.items[in->dst].kind != SMG_KIND_FLOAT) return;
     smg_size quotient, width = smg_size_const(k->sizes, SMG_WIDE);
-    group_seek s = {.k = k, .axis = in->axes[in->axis_count - 1]};
+    group_seek s = {.k = k, .target = target, .axis = in->axes[in->axis_count - 1]};
     const smg_kaxis *axis = &k->axes.items[s.axis];
     if (axis->tile % SMG_WIDE != 0 || !smg_size_divide_exact(k->sizes, axis->extent, width, &quotient)) return;
     smg_expr_leaves(k->exprs, in->expr, seek_group, &s);
@@ -67,54 +77,47 @@ static void widen_put(const smg_kernel *k, smg_instr *put) {
 }
 
 /* Do groups of a factor lie along the axis? */
-static bool factor_lies(const smg_kernel *k, int tile, int axis) {
+static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile, int axis) {
     const smg_tile *t = &k->tiles.items[tile];
     if (axis < 0) return false;
-    if (t->residence == SMG_VIEW) return never_written(k, t->access) && aligned(k, t->access, axis, SMG_ALIGNED_ALWAYS);
+    if (t->residence == SMG_VIEW)
+        return never_written(k, t->access) && aligned(k, target, t->access, axis, SMG_ALIGNED_ALWAYS);
     return smg_tile_wide(k, t) && last_axis(t) == axis;
 }
 
 /* Four k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
-static void widen_product(const smg_kernel *k, smg_instr *in) {
+static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
     int rows = last_axis(&k->tiles.items[in->a]);
     bool fours = smg_kernel_product_group(k, in) == SMG_WIDE;
     bool staged = k->tiles.items[in->a].residence == SMG_SHARED;
-    if (fours && factor_lies(k, in->a, inner))
+    if (fours && factor_lies(k, target, in->a, inner))
         in->wide[0] = along(inner);
-    else if (staged && factor_lies(k, in->a, rows) && smg_kernel_owns_rows(k, in, rows))
+    else if (staged && factor_lies(k, target, in->a, rows) && smg_kernel_owns_rows(k, in, rows))
         in->wide[0] = along(rows);
-    if (fours && factor_lies(k, in->b, inner))
+    if (fours && factor_lies(k, target, in->b, inner))
         in->wide[1] = along(inner);
-    else if (factor_lies(k, in->b, run))
+    else if (factor_lies(k, target, in->b, run))
         in->wide[1] = along(run);
 }
 
-#define ADDRESS_BYTES 8
-#define SIZE_BYTES 4
-
 /* Are addresses and sizes small enough to be pushed? */
 static bool has_addresses(const smg_kernel *k, const smg_target *target) {
-    int64_t pushed = (k->buffers.count + 1) * ADDRESS_BYTES + SMG_KERNEL_SIZES * SIZE_BYTES;
+    int64_t pushed = (k->buffers.count + 1) * ADDRESS_BYTES + SMG_KERNEL_SIZES * WORD_BYTES;
     return target->buffer_addresses && pushed <= target->max_push_bytes;
-}
-
-/* An address reaches whole elements: of 16 bits where the device has such. */
-static bool reads_elements(const smg_kernel *k, const smg_target *target, int tile) {
-    const smg_access *access = &k->accesses.items[k->tiles.items[tile].access];
-    return target->storage16 || smg_type_device_bytes(k->buffers.items[access->buffer].type) >= SIZE_BYTES;
 }
 
 void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     bool addresses = has_addresses(k, target);
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
-        if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, in);
-        if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, in);
+        if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, target, in);
+        if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, target, in);
         if (in->kind != SMG_I_MMA) continue;
-        in->addressed = addresses && smg_kernel_addressable(k, i) && reads_elements(k, target, in->a) &&
-                        reads_elements(k, target, in->b);
-        if (!in->addressed) widen_product(k, in);
+        in->addressed = addresses && smg_kernel_addressable(k, i) &&
+                        has_elements(k, target, k->tiles.items[in->a].access) &&
+                        has_elements(k, target, k->tiles.items[in->b].access);
+        if (!in->addressed) widen_product(k, target, in);
     }
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_PUT) widen_put(k, &k->code.items[i]);

@@ -328,17 +328,29 @@ static smg_kernel *clamped_slices(smg_arena *arena, lanes l) {
 }
 
 /* y[m, n] = x[m, n] + w[n], rows as long as s+3: whether four neighbours are one aligned group is known at run time. */
-static smg_kernel *strided(smg_arena *arena, lanes l) {
+static smg_kernel *strided_of(smg_arena *arena, lanes l, smg_type type, smg_type result) {
     smg_kernel *k = kernel_new(arena, "strided");
     int m = axis(k, "m", "5", 2 * l.rows, true), n = axis(k, "n", "s+3", 2 * l.cols * 4, true);
-    int x = buffer(k, "x", SMG_TYPE_F32, "5*s+15", false), v = buffer(k, "w", SMG_TYPE_F32, "s+3", false);
-    int y = buffer(k, "y", SMG_TYPE_F32, "5*s+15", true);
+    int x = buffer(k, "x", type, "5*s+15", false), v = buffer(k, "w", SMG_TYPE_F32, "s+3", false);
+    int y = buffer(k, "y", result, "5*s+15", true);
     int from = access(k, x, 2, m, "s+3", n, "1"), from_w = access(k, v, 1, n, "1");
     int to = access(k, y, 2, m, "s+3", n, "1");
     int t = tile(k, "x", SMG_REGISTER, 0, 2, m, n);
     instr(k, SMG_I_SET, t, load(k, from), 2, m, n);
     instr(k, SMG_I_STORE, -1, make2(k, SMG_PRIM_ADD, of_tile(k, t), load(k, from_w)), 2, m, n)->a = to;
     return distributed(k, l, 1, m);
+}
+
+static smg_kernel *strided(smg_arena *arena, lanes l) {
+    return strided_of(arena, l, SMG_TYPE_F32, SMG_TYPE_F32);
+}
+
+static smg_kernel *strided_f16(smg_arena *arena, lanes l) {
+    return strided_of(arena, l, SMG_TYPE_F16, SMG_TYPE_F32);
+}
+
+static smg_kernel *strided_bf16(smg_arena *arena, lanes l) {
+    return strided_of(arena, l, SMG_TYPE_BF16, SMG_TYPE_F32);
 }
 
 /* y[i, d] = table[id[i], d]. */
@@ -694,6 +706,28 @@ static void test_strided(void **state) {
     smg_text_free(&text);
     smg_arena_destroy(arena);
     check(state, strided);
+    check(state, strided_f16);
+    check(state, strided_bf16);
+}
+
+/* The same of 16 bits, where the device has such memory. */
+static void test_narrow_groups(void **state) {
+    fixture *f = *state;
+    smg_target target = full_target(8, false);
+    for (target.storage16 = 0; target.storage16 < 2; target.storage16++) {
+        smg_arena *arena;
+        smg_text text;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_text_init(&text, f->ctx);
+        smg_kernel *k = strided_of(arena, (lanes){1, 64, 4, 8}, SMG_TYPE_F16, SMG_TYPE_F16);
+        smg_kernel_widen(k, &target);
+        assert_int_equal(k->code.items[0].wide[0].width, target.storage16 ? SMG_WIDE : 0);
+        smg_status status = smg_glsl_write(f->ctx, k, &target, &text);
+        assert_int_equal(status, target.storage16 ? SMG_OK : SMG_UNSUPPORTED); /* it stores */
+        assert_int_equal(strstr(smg_text_cstr(&text), "= f16vec4(") != NULL, target.storage16);
+        smg_text_free(&text);
+        smg_arena_destroy(arena);
+    }
 }
 
 static void test_gather(void **state) {
@@ -824,7 +858,7 @@ int main(void) {
         cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
         cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),   cmocka_unit_test(test_columns),
         cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),  cmocka_unit_test(test_narrow_groups),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
