@@ -33,6 +33,20 @@ static void compare_kernels(model_fixture *f) {
     smg_compilation_destroy(c);
 }
 
+static void compare_narrow(model_fixture *f) {
+    smg_target target;
+    smg_compilation *c = NULL;
+    const smg_type *type = f->user;
+    const smg_compile_options options = {.precision = *type};
+    model_expect_ok(f, smg_target_named(f->ctx, "h200", &target));
+    model_expect_ok(f, smg_compile_plan(f->ctx, f->source.graph, &target, &options, &c));
+    f->tolerance = *type == SMG_TYPE_F16 ? 5e-3 : 2e-2;
+    f->first = true;
+    f->user = c;
+    model_each_case(f, f->source.graph, smg_type_word(*type), run_kernels);
+    smg_compilation_destroy(c);
+}
+
 static void the_graphs_mean_what_is_stored(void **state) {
     (void)state;
     model_each(MODEL_HF, compare_graph, NULL);
@@ -41,6 +55,12 @@ static void the_graphs_mean_what_is_stored(void **state) {
 static void their_kernels_compute_it(void **state) {
     (void)state;
     model_each(MODEL_HF, compare_kernels, NULL);
+}
+
+static void in_16_bits_they_come_near(void **state) {
+    static smg_type types[] = {SMG_TYPE_F16, SMG_TYPE_BF16};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(types); i++) model_each(MODEL_HF, compare_narrow, &types[i]);
 }
 
 /* ---- fusion --------------------------------------------------------------------------------- */
@@ -91,6 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graphs_mean_what_is_stored),
         cmocka_unit_test(their_kernels_compute_it),
+        cmocka_unit_test(in_16_bits_they_come_near),
         cmocka_unit_test(attention_is_one_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,8 @@ typedef struct model_fixture {
     const char *folder; /* where the cases are */
     smg_source source;
     void *user;
+    double tolerance; /* of the largest stored value; 0: MODEL_CASE_TOLERANCE */
+    bool first;       /* only the first case of each row */
 } model_fixture;
 
 /* All below fail the running test on any failure. Opens one row after the other, with a context of its own. */
