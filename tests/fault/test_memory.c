@@ -66,6 +66,7 @@ static const int64_t symbols[] = {3};
 typedef struct text_case {
     const char *text;
     int analysis_stride, life_stride, program_stride; /* so that the test takes half a minute */
+    smg_type precision;
     smg_graph *graph;
     smg_compilation *c;
     smg_vk_device *device;
@@ -84,7 +85,8 @@ static smg_status make_inputs(smg_context *ctx, const smg_graph *g, smg_arena *a
 }
 
 static smg_status explain_all(smg_compilation *c) {
-    static const char *const phases[] = {NULL, "graph", "rewrite", "target", "plan", "kernel", "space", "glsl"};
+    static const char *const phases[] = {NULL,   "graph",  "rewrite", "precision", "target",
+                                         "plan", "kernel", "space",   "glsl"};
     for (size_t i = 0; i < SMG_COUNT_OF(phases); i++) {
         smg_text text;
         const smg_explain_options options = {.phase = phases[i], .prices = i == 0};
@@ -108,7 +110,7 @@ static smg_status interpret_and_check(smg_compilation *c, smg_arena *arena) {
     SMG_TRY(explain_all(c));
     SMG_TRY(make_inputs(c->ctx, c->source, arena, inputs, &count));
     SMG_TRY(smg_compile_interpret(c, symbols, inputs, count, arena, outputs));
-    SMG_TRY(smg_compile_check(c->ctx, c->source, SMG_TYPE_F32, symbols, inputs, count, outputs, arena, &check));
+    SMG_TRY(smg_compile_check(c->ctx, c->source, c->options.precision, symbols, inputs, count, outputs, arena, &check));
     return check.pass ? SMG_OK : smg_fail(c->ctx, SMG_INTERNAL, "the check fails");
 }
 
@@ -118,10 +120,12 @@ static smg_status analyse(smg_context *ctx, void *user) {
     smg_arena *arena = NULL;
     smg_compilation *c = NULL;
     smg_target target;
+    const smg_compile_options options = {.precision = t->precision};
     SMG_TRY(smg_target_named(ctx, "careful", &target));
+    target.storage16 = t->precision != SMG_TYPE_F32;
     SMG_TRY(smg_graph_parse(ctx, t->text, strlen(t->text), "test", &g));
     smg_status status = smg_arena_create(ctx, &arena);
-    if (status == SMG_OK) status = smg_compile_plan(ctx, g, &target, NULL, &c);
+    if (status == SMG_OK) status = smg_compile_plan(ctx, g, &target, &options, &c);
     if (status == SMG_OK) status = interpret_and_check(c, arena);
     smg_compilation_destroy(c);
     smg_arena_destroy(arena);
@@ -256,11 +260,13 @@ static bool have_device(void) {
 int main(void) {
     static text_case cases[] = {{.text = softmax, .analysis_stride = 1, .life_stride = 151, .program_stride = 11},
                                 {.text = attention, .analysis_stride = 13, .life_stride = 701, .program_stride = 19},
-                                {.text = embedding, .analysis_stride = 13, .life_stride = 701, .program_stride = 19}};
+                                {.text = embedding, .analysis_stride = 13, .life_stride = 701, .program_stride = 19},
+                                {.text = embedding, .analysis_stride = 13, .precision = SMG_TYPE_F16}};
     const struct CMUnitTest analysis[] = {
         cmocka_unit_test_prestate(test_analysis, &cases[0]),
         cmocka_unit_test_prestate(test_analysis, &cases[1]),
         cmocka_unit_test_prestate(test_analysis, &cases[2]),
+        cmocka_unit_test_prestate(test_analysis, &cases[3]),
     };
     int failed = cmocka_run_group_tests_name("analysis", analysis, NULL, NULL);
 #if SMG_VULKAN
