@@ -58,6 +58,12 @@ typedef struct smg_dim {
     int64_t value;
 } smg_dim;
 
+/* A symbolic size and the values that runs will give it, both ends among them. */
+typedef struct smg_dim_range {
+    const char *name;
+    int64_t low, high;
+} smg_dim_range;
+
 typedef enum smg_goal {
     SMG_GOAL_TIME = 0,  /* the least estimated time */
     SMG_GOAL_DISPATCHES /* the fewest kernels */
@@ -73,6 +79,8 @@ typedef struct smg_model_desc {
     int dim_count;
     const smg_dim *max_dims; /* largest sizes that will be run; smaller ones give the compiler room */
     int max_dim_count;
+    const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the model is opened */
+    int range_count;
     /* In which type f32 values lie in device memory: "f32" (NULL too), "f16" or "bf16". Arrays of a run stay f32 and are
      * converted on the way; an input whose element is too large for the type is INVALID. Arithmetic is f32 in any case,
      * and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by devices

@@ -58,8 +58,9 @@ typedef struct cli_arrays {
     smg_tensor *outputs; /* room for the results, by output row */
     int64_t *symbols;
     smg_dim *dims; /* the same by name: nominal sizes of the plan */
-    int64_t *from; /* where the range of each begins; 0: it has none */
     int dim_count;
+    smg_dim_range *ranges; /* of those that have one */
+    int range_count;
 } cli_arrays;
 smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out);
 /* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not
@@ -84,7 +85,7 @@ typedef smg_status (*cli_work)(cli_job *job);
 /* Opens what `need` says, works, closes; the exit status. */
 int cli_on_model(cli_options *o, cli_need need, cli_work work);
 smg_model_desc cli_model_desc(const cli_options *o);
-smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones */
+smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones, and the ranges */
 /* --target name or file; else --device; else `fallback`. */
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
 
@@ -92,9 +93,6 @@ smg_status cli_target(const cli_options *o, const char *fallback, smg_target *ou
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);
 void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* "sizes": {"batch": 1} */
-/* The ranges of --dim, for all runs of the model. */
-smg_status cli_set_ranges(const cli_arrays *arrays, smg_model *model);
-bool cli_has_range(const cli_arrays *arrays);
 
 int cli_devices(cli_options *o);
 int cli_info(cli_options *o);

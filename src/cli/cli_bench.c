@@ -29,7 +29,6 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
     double start = smg_clock_seconds();
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;
-    SMG_TRY(cli_set_ranges(arrays, s->model));
     SMG_TRY(smg_model_bind(s->model, arrays->symbols));
     if (!unfused) SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
     s->name = unfused ? "unfused" : "fused";
@@ -76,8 +75,12 @@ static smg_status measure_bind(const cli_arrays *arrays, side *s) {
     double start = smg_clock_seconds();
     for (int64_t k = 0; k < SIZES; k++) {
         for (int i = 0; i < arrays->dim_count; i++) {
-            int64_t low = arrays->from[i], high = arrays->dims[i].value;
-            values[i] = low > 0 ? low + k % (high - low + 1) : high;
+            values[i] = arrays->dims[i].value;
+            for (int r = 0; r < arrays->range_count; r++) {
+                const smg_dim_range *range = &arrays->ranges[r];
+                if (strcmp(range->name, arrays->dims[i].name) == 0)
+                    values[i] = range->low + k % (range->high - range->low + 1);
+            }
         }
         SMG_TRY(smg_model_bind(s->model, values));
     }
@@ -109,7 +112,7 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
         smg_text_addf(text, "%s against the reference:\n", sides[i].name);
         cli_print_check(&sides[i].check, text);
     }
-    if (cli_has_range(arrays))
+    if (arrays->range_count > 0)
         smg_text_addf(text, "to other sizes of the range: fused %.1f us, unfused %.1f us of the host\n",
                       sides[0].bind * 1e6, sides[1].bind * 1e6);
     double fused = sides[0].spread.median, unfused = sides[1].spread.median;
@@ -136,7 +139,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
         cli_print_spread_json(&s->spread, text);
         smg_text_addf(text, ", \"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
                       s->bytes, s->flops, s->compile, own->from_cache ? "true" : "false");
-        if (cli_has_range(arrays)) smg_text_addf(text, ", \"bind_us\": %.3g", s->bind * 1e6);
+        if (arrays->range_count > 0) smg_text_addf(text, ", \"bind_us\": %.3g", s->bind * 1e6);
         if (s->check.count > 0) smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
         smg_text_add(text, "}");
     }
@@ -152,7 +155,7 @@ static smg_status bench(cli_job *job) {
     smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
     for (int i = 0; i < 2 && status == SMG_OK; i++) status = open_side(job, device, i == 1, &sides[i]);
     if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
-    for (int i = 0; i < 2 && status == SMG_OK && cli_has_range(&job->arrays); i++)
+    for (int i = 0; i < 2 && status == SMG_OK && job->arrays.range_count > 0; i++)
         status = measure_bind(&job->arrays, &sides[i]);
     if (status == SMG_OK) (o->json ? add_json : add_table)(&job->arrays, sides, rounds, &job->text);
     for (int i = 0; i < 2; i++) smg_model_close(sides[i].model);

@@ -13,7 +13,10 @@ void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
 void cli_print_dims(smg_text *text, const cli_arrays *arrays) {
     for (int i = 0; i < arrays->dim_count; i++) {
         smg_text_addf(text, "%s%s=", i > 0 ? " " : "", arrays->dims[i].name);
-        if (arrays->from[i] > 0) smg_text_addf(text, "%lld..", (long long)arrays->from[i]);
+        for (int r = 0; r < arrays->range_count; r++) {
+            if (strcmp(arrays->ranges[r].name, arrays->dims[i].name) != 0) continue;
+            smg_text_addf(text, "%lld..", (long long)arrays->ranges[r].low);
+        }
         smg_text_addf(text, "%lld", (long long)arrays->dims[i].value);
     }
     if (arrays->dim_count == 0) smg_text_add(text, "fixed");
@@ -27,29 +30,12 @@ void cli_print_dims_json(smg_text *text, const cli_arrays *arrays) {
         smg_text_addf(text, ": %lld", (long long)arrays->dims[i].value);
     }
     smg_text_add(text, "}");
-    bool first = true;
-    for (int i = 0; i < arrays->dim_count; i++) {
-        if (arrays->from[i] == 0) continue;
-        smg_text_add(text, first ? ",\n  \"sizes_from\": {" : ", ");
-        smg_text_add_json(text, arrays->dims[i].name);
-        smg_text_addf(text, ": %lld", (long long)arrays->from[i]);
-        first = false;
+    for (int i = 0; i < arrays->range_count; i++) {
+        smg_text_add(text, i == 0 ? ",\n  \"sizes_from\": {" : ", ");
+        smg_text_add_json(text, arrays->ranges[i].name);
+        smg_text_addf(text, ": %lld", (long long)arrays->ranges[i].low);
     }
-    if (!first) smg_text_add(text, "}");
-}
-
-bool cli_has_range(const cli_arrays *arrays) {
-    for (int i = 0; i < arrays->dim_count; i++)
-        if (arrays->from[i] > 0) return true;
-    return false;
-}
-
-smg_status cli_set_ranges(const cli_arrays *arrays, smg_model *model) {
-    for (int i = 0; i < arrays->dim_count; i++) {
-        if (arrays->from[i] == 0) continue;
-        SMG_TRY(smg_model_set_range(model, arrays->dims[i].name, arrays->from[i], arrays->dims[i].value));
-    }
-    return SMG_OK;
+    if (arrays->range_count > 0) smg_text_add(text, "}");
 }
 
 static const char *given(const cli_options *o, const char *name) {
@@ -114,8 +100,8 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     int64_t *defaults = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
     a->symbols = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
     a->dims = SMG_ARENA_ARRAY(a->arena, smg_dim, (size_t)symbols + 1);
-    a->from = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
-    if (defaults == NULL || a->symbols == NULL || a->dims == NULL || a->from == NULL) return SMG_MEMORY;
+    a->ranges = SMG_ARENA_ARRAY(a->arena, smg_dim_range, (size_t)o->dim_count + 1);
+    if (defaults == NULL || a->symbols == NULL || a->dims == NULL || a->ranges == NULL) return SMG_MEMORY;
     SMG_TRY(smg_sizes_choose(o->ctx, g, o->max_dims, o->max_dim_count, defaults)); /* are they possible? */
     SMG_TRY(smg_sizes_choose(o->ctx, g, o->dims, o->dim_count, defaults));
     for (int i = 0; i < o->max_dim_count; i++) { /* what nobody asked for stays below the maximum */
@@ -131,7 +117,8 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
             return smg_fail(o->ctx, SMG_INVALID, "%s is %lld by --dim and %lld by an input file", o->dims[i].name,
                             (long long)o->dims[i].value, (long long)a->symbols[symbol]);
         }
-        a->from[symbol] = o->dims_from[i];
+        if (o->dims_from[i] == 0) continue;
+        a->ranges[a->range_count++] = (smg_dim_range){o->dims[i].name, o->dims_from[i], o->dims[i].value};
     }
     for (int i = 0; i < o->max_dim_count; i++) {
         int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);

@@ -60,6 +60,8 @@ smg_model_desc cli_job_desc(const cli_job *job) {
     smg_model_desc desc = cli_model_desc(job->o);
     desc.dims = job->arrays.dims;
     desc.dim_count = job->arrays.dim_count;
+    desc.ranges = job->arrays.ranges;
+    desc.range_count = job->arrays.range_count;
     return desc;
 }
 

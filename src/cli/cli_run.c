@@ -182,8 +182,7 @@ static smg_status run_on_device(cli_job *job) {
     const smg_model_desc desc = cli_job_desc(job);
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, NULL, &desc, &model));
     smg_text_init(&profile, o->ctx);
-    smg_status status = cli_set_ranges(arrays, model);
-    if (status == SMG_OK) status = smg_model_bind(model, arrays->symbols);
+    smg_status status = smg_model_bind(model, arrays->symbols);
     if (status == SMG_OK) status = cli_fill_arrays(o, &job->source, arrays);
     if (status == SMG_OK) status = measure(job, model, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);

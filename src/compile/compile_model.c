@@ -367,16 +367,36 @@ static smg_status make_variant(void *user, int variant) {
     return smg_compile_variant(user, variant);
 }
 
+/* The nominal sizes, and in their place the ranges of the description. */
+static smg_status expect_sizes(smg_model *m, const smg_model_desc *desc, smg_program_options *options) {
+    size_t symbols = (size_t)smg_size_symbol_count(m->c->bundle->sizes);
+    int64_t *low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    int64_t *high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    if (low == NULL || high == NULL) return SMG_MEMORY;
+    memcpy(low, m->c->nominal, symbols * sizeof(*low));
+    memcpy(high, m->c->nominal, symbols * sizeof(*high));
+    for (int i = 0; i < desc->range_count; i++) {
+        int symbol = 0;
+        SMG_TRY(smg_sizes_find(m->ctx, m->c->bundle->sizes, desc->ranges[i].name, &symbol));
+        low[symbol] = desc->ranges[i].low;
+        high[symbol] = desc->ranges[i].high;
+    }
+    options->expected = low;
+    options->expected_high = high;
+    return SMG_OK;
+}
+
 static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
     const smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(smg_compile_open(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     double start = smg_clock_seconds();
-    const smg_program_options program = {.uploaded = smg_source_uploaded,
-                                         .user = m->source,
-                                         .make_variant = make_variant,
-                                         .variant_user = m->c,
-                                         .expected = m->c->nominal};
+    smg_program_options program = {
+        .uploaded = smg_source_uploaded, .user = m->source, .make_variant = make_variant, .variant_user = m->c};
+    SMG_TRY(expect_sizes(m, desc, &program));
     SMG_TRY(smg_program_create(m->ctx, m->c->bundle, m->device, &program, &m->program));
+    for (int i = 0; i < desc->range_count; i++) {
+        SMG_TRY(set_range(m, desc->ranges[i].name, desc->ranges[i].low, desc->ranges[i].high));
+    }
     m->program_seconds = smg_clock_seconds() - start;
     return SMG_OK;
 }

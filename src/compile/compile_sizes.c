@@ -61,6 +61,12 @@ smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
     smg_type precision;
     SMG_TRY(smg_precision_find(ctx, desc->precision, &precision));
+    if (desc->range_count < 0 || (desc->ranges == NULL && desc->range_count > 0))
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d ranges, %s", desc->range_count,
+                        desc->range_count < 0 ? "less than none" : "whose array is NULL");
+    for (int i = 0; i < desc->range_count; i++)
+        if (desc->ranges[i].name == NULL)
+            return smg_fail(ctx, SMG_INVALID, "smg_model_desc: ranges[%d] has no name", i);
     if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
     if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
     return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);

@@ -8,8 +8,10 @@
 static smg_status make_pipelines(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     const smg_bvariant *first = &bundle->variants.items[0];
+    const int64_t *low = p->options.expected;
+    const int64_t *high = p->options.expected_high != NULL ? p->options.expected_high : low;
     const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL},
-                                       {first->run.items, first->run.count, p->options.expected, p->options.expected}};
+                                       {first->run.items, first->run.count, low, high}};
     return smg_program_make_pipelines(p, lists, SMG_COUNT_OF(lists));
 }
 

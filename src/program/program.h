@@ -32,8 +32,10 @@ typedef struct smg_program_options {
      * behind those that are there) or fails. NULL: variant 0 serves instead. user is `variant_user`. */
     smg_status (*make_variant)(void *user, int variant);
     void *variant_user;
-    const int64_t *expected; /* one per symbol: sizes whose pipelines are built at once, the rest when bound; or NULL */
-    int64_t prepare_bytes;   /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
+    /* One per symbol: from and to sizes whose pipelines are built at once, the rest when bound. expected_high NULL: the
+     * same; both NULL: none are expected. */
+    const int64_t *expected, *expected_high;
+    int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
 /* The bundle and the device are borrowed and outlive the program; constant data are no longer read after this

@@ -304,6 +304,47 @@ static void function_of_a_length(void **state) {
     finish(&s);
 }
 
+/* A model opened with its ranges has the pipelines of one run list, and of no tuple. */
+static void opened_with_ranges(void **state) {
+    (void)state;
+    scene s;
+    smg_program_memory opened, ran;
+    if (!start(&s)) {
+        finish(&s);
+        skip();
+    }
+    smg_dim_range ranges[] = {{"n", 3, 40}};
+    smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true, .ranges = ranges, .range_count = 1};
+    const smg_dim nominal = {"n", 20}; /* one list serves all of the range */
+    ((smg_target *)smg_vk_target(s.dev))->cores = 1;
+    desc.dims = &nominal;
+    desc.dim_count = 1;
+    read_text(&s, mixed);
+    must(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &s.ranged));
+    smg_program_memory_used(smg_model_program(s.ranged), &opened);
+    must(&s,
+         smg_model_open_source(s.ctx, &s.source, s.dev,
+                               &(smg_model_desc){.no_calibrate = true, .dims = &nominal, .dim_count = 1}, &s.plain));
+    assert_int_equal(smg_model_compilation(s.ranged)->variant_count, 1);
+    for (int64_t n = 3; n <= 40; n++) compare(&s, (int64_t[]){n, 0}, n > 3);
+    smg_program_memory_used(smg_model_program(s.ranged), &ran);
+    assert_true(opened.pipelines > 0);
+    assert_int_equal(opened.pipelines, ran.pipelines);
+    smg_model *none = NULL;
+    ranges[0].name = "m";
+    must_fail(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &none), SMG_NOT_FOUND, "no size 'm'");
+    ranges[0] = (smg_dim_range){"n", 9, 8};
+    must_fail(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &none), SMG_INVALID, "[9, 8] ends below");
+    ranges[0].name = NULL;
+    must_fail(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &none), SMG_INVALID, "ranges[0] has no name");
+    desc.ranges = NULL;
+    must_fail(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &none), SMG_INVALID, "1 ranges");
+    desc.range_count = -1;
+    must_fail(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &none), SMG_INVALID, "-1 ranges");
+    assert_null(none);
+    finish(&s);
+}
+
 /* ---- more than one run list, more than one size ----------------------------------------------------- */
 
 static const char layer[] = "graph layer\n"
@@ -519,6 +560,7 @@ int main(void) {
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)attention),
         cmocka_unit_test(inputs_of_every_kind),
         cmocka_unit_test(function_of_a_length),
+        cmocka_unit_test(opened_with_ranges),
         cmocka_unit_test(run_lists_share_a_range),
         cmocka_unit_test(sizes_beside_the_range),
         cmocka_unit_test(profiles),
