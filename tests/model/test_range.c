@@ -147,10 +147,14 @@ static void read_text(scene *s, const char *text) {
     must(s, smg_graph_parse(s->ctx, text, strlen(text), "text", &s->source.graph));
 }
 
-static void open_models(scene *s, const smg_dim *dims, int dim_count) {
-    const smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true, .dims = dims, .dim_count = dim_count};
+static void open_with(scene *s, smg_model_desc desc) {
+    desc.no_calibrate = desc.no_plan_cache = true;
     must(s, smg_model_open_source(s->ctx, &s->source, s->dev, &desc, &s->ranged));
     must(s, smg_model_open_source(s->ctx, &s->source, s->dev, &desc, &s->plain));
+}
+
+static void open_models(scene *s, const smg_dim *dims, int dim_count) {
+    open_with(s, (smg_model_desc){.dims = dims, .dim_count = dim_count});
 }
 
 static void fill(scene *s, const int64_t *sizes) {
@@ -238,7 +242,7 @@ static void each_model(void **state) {
         skip();
     }
     must(&s, smg_source_open(s.ctx, row[0], false, &s.source));
-    open_models(&s, NULL, 0);
+    open_with(&s, (smg_model_desc){.precision = row[2]});
     every_length_of(&s, row[1]);
     finish(&s);
 }
@@ -549,10 +553,11 @@ static void refuses(void **state) {
 }
 
 int main(void) {
-    static const char *const bert[] = {"tests/models/hf-bert-tiny", "sequence"};
-    static const char *const gpt2[] = {"tests/models/hf-gpt2-tiny", "sequence"};
-    static const char *const llama[] = {"tests/models/hf-llama-tiny", "sequence"};
-    static const char *const attention[] = {"tests/graphs/mha.smg", "s"};
+    /* folder, size, precision */
+    static const char *const bert[] = {"tests/models/hf-bert-tiny", "sequence", NULL};
+    static const char *const gpt2[] = {"tests/models/hf-gpt2-tiny", "sequence", NULL};
+    static const char *const llama[] = {"tests/models/hf-llama-tiny", "sequence", "f16"};
+    static const char *const attention[] = {"tests/graphs/mha.smg", "s", "bf16"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)bert),
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)gpt2),
