@@ -1,5 +1,6 @@
 /* Resize: along each axis whose extent changes, nearest picks elements at known places, linear and cubic are
- * products with a matrix of weights that is computed here. Extents of such axes are numbers. */
+ * products with a matrix of weights that is computed here. Where an extent is no number, places are fractions of
+ * integers that the graph computes, and the neighbours of each are gathered and weighed. */
 #include <math.h>
 
 #include "onnx/onnx_part.h"
@@ -125,6 +126,120 @@ static smg_value resize_axis_of(smg_onnx_build *b, const smg_onnx_node *n, const
     return smg_onnx_multiply(b, n, left, right, out);
 }
 
+/* ---- extents that are no numbers ---------------------------------------------------------------- */
+
+/* Element i of the result lies at (step * i + begin) / unit of the input. */
+typedef struct resize_places {
+    smg_size in, out, step, begin, unit;
+} resize_places;
+
+/* A scale as numerator and denominator; false for what no small ones give. */
+static bool find_fraction(float scale, int64_t *out_top, int64_t *out_bottom) {
+    for (int64_t bottom = 1; bottom <= 64; bottom++) {
+        double top = round((double)scale * (double)bottom);
+        if (top < 1.0 || top > 4096.0 || (float)(top / (double)bottom) < scale || (float)(top / (double)bottom) > scale)
+            continue;
+        *out_top = (int64_t)top;
+        *out_bottom = bottom;
+        return true;
+    }
+    return false;
+}
+
+static smg_status read_places(smg_onnx_build *b, const smg_onnx_node *n, const resizing *r, int axis,
+                              const float *scale, const smg_size *size, resize_places *out) {
+    smg_sizes *s = b->sizes;
+    int64_t top = 0, bottom = 1;
+    smg_size one = smg_onnx_int(b, 1), two = smg_onnx_int(b, 2);
+    out->in = n->inputs[0]->dims[axis];
+    bool good = size || find_fraction(*scale, &top, &bottom);
+    smg_size by = size ? *size : smg_onnx_int(b, top), of = size ? out->in : smg_onnx_int(b, bottom);
+    out->out = size ? *size : smg_size_div(s, smg_size_mul(s, out->in, by), of);
+    bool symmetric = strcmp(r->places, "half_pixel_symmetric") == 0 && !size && top % bottom != 0;
+    if (!good || symmetric || r->inside_only)
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "axis %d, %s elements, is resized to %s elements by %s%s", axis,
+                             smg_onnx_size_text(b, out->in), good ? smg_onnx_size_text(b, out->out) : "unknown",
+                             r->places, r->inside_only ? " with exclude_outside" : "");
+    if (strcmp(r->places, "align_corners") == 0) {
+        *out = (resize_places){out->in, out->out, smg_size_sub(s, out->in, one), SMG_SIZE_ZERO,
+                               smg_size_max(s, smg_size_sub(s, out->out, one), one)};
+    } else if (strcmp(r->places, "asymmetric") == 0) {
+        *out = (resize_places){out->in, out->out, of, SMG_SIZE_ZERO, by};
+    } else {
+        /* For one element alone PyTorch begins at the first. */
+        smg_size any = smg_size_min(s, smg_size_sub(s, out->out, one), one);
+        if (strcmp(r->places, "pytorch_half_pixel") != 0) any = one;
+        *out = (resize_places){out->in, out->out, smg_size_mul(s, smg_size_mul(s, two, of), any),
+                               smg_size_mul(s, smg_size_sub(s, of, by), any), smg_size_mul(s, two, by)};
+    }
+    return out->unit < 0 || out->begin < 0 || out->step < 0 ? smg_onnx_failed(b, n) : SMG_OK;
+}
+
+static smg_value whole(smg_onnx_build *b, smg_size size) {
+    return smg_onnx_size_value(b, SMG_TYPE_I32, size);
+}
+
+/* floor((factor * place + add) / (factor * unit)), also where the sum is above -8 units. */
+static smg_value floor_of(smg_onnx_build *b, const resize_places *p, int64_t factor, smg_size add) {
+    smg_sizes *s = b->sizes;
+    smg_size by = smg_onnx_int(b, factor), unit = smg_size_mul(s, by, p->unit), eight = smg_onnx_int(b, 8);
+    smg_size begin = smg_size_add(s, smg_size_mul(s, by, p->begin), add);
+    begin = smg_size_add(s, begin, smg_size_mul(s, eight, unit));
+    smg_value at = smg_onnx_count(b, p->out, 0, 1);
+    at = smg_onnx_map2(b, "mul", at, whole(b, smg_size_mul(s, by, p->step)));
+    at = smg_onnx_map2(b, "div", smg_onnx_map2(b, "add", at, whole(b, begin)), whole(b, unit));
+    return smg_onnx_with(b, "sub", at, 8.0);
+}
+
+/* Elements of x along the axis, the border where the index is outside. */
+static smg_value take_inside(smg_onnx_build *b, smg_value x, int axis, smg_value index, smg_size extent) {
+    smg_value last = whole(b, smg_size_sub(b->sizes, extent, smg_onnx_int(b, 1)));
+    index = smg_onnx_map2(b, "min", smg_onnx_with(b, "max", index, 0.0), last);
+    return x.id && index.id ? smg_graph_take(b->graph, x, index, axis) : (smg_value){0};
+}
+
+static smg_value take_nearest(smg_onnx_build *b, const resizing *r, smg_value x, int axis, const resize_places *p) {
+    smg_sizes *s = b->sizes;
+    smg_size one = smg_onnx_int(b, 1), index = SMG_SIZE_ZERO;
+    bool halves = strcmp(r->rounding, "round_prefer_floor") == 0 || strcmp(r->rounding, "round_prefer_ceil") == 0;
+    if (strcmp(r->rounding, "round_prefer_floor") == 0 || strcmp(r->rounding, "ceil") == 0)
+        index = smg_size_sub(s, p->unit, one);
+    else if (halves)
+        index = p->unit;
+    return take_inside(b, x, axis, floor_of(b, p, halves ? 2 : 1, index), p->in);
+}
+
+/* The weight of the neighbour whose distance is that; of cubics also beyond 1. */
+static smg_value weight_of(smg_onnx_build *b, const resizing *r, smg_value distance, bool far) {
+    double a = r->cubic;
+    smg_value x = distance, y;
+    if (r->kind == LINEAR) return smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", x), 1.0);
+    y = smg_onnx_with(b, "mul", x, far ? a : a + 2.0);
+    y = smg_onnx_with(b, "add", y, far ? -5.0 * a : -(a + 3.0));
+    y = smg_onnx_map2(b, "mul", y, x);
+    if (far) y = smg_onnx_with(b, "add", y, 8.0 * a);
+    return smg_onnx_with(b, "add", smg_onnx_map2(b, "mul", y, x), far ? -4.0 * a : 1.0);
+}
+
+static smg_value weigh_neighbours(smg_onnx_build *b, const resizing *r, smg_value x, int axis, const resize_places *p) {
+    int before = r->kind == LINEAR ? 0 : 1, after = r->kind == LINEAR ? 1 : 2, rank = smg_onnx_rank(b, x);
+    smg_value first = floor_of(b, p, 1, SMG_SIZE_ZERO), sum = {0};
+    /* What is left of the place, as a share of the unit. */
+    smg_value rest = smg_onnx_map2(b, "mul", smg_onnx_count(b, p->out, 0, 1), whole(b, p->step));
+    rest = smg_onnx_map2(b, "add", rest, whole(b, p->begin));
+    rest = smg_onnx_map2(b, "sub", rest, smg_onnx_map2(b, "mul", first, whole(b, p->unit)));
+    rest = smg_onnx_map2(b, "div", smg_onnx_to(b, rest, SMG_TYPE_F32), smg_onnx_size_value(b, SMG_TYPE_F32, p->unit));
+    for (int tap = -before; tap <= after; tap++) {
+        smg_value distance = tap <= 0 ? smg_onnx_with(b, "add", rest, (double)-tap)
+                                      : smg_onnx_with(b, "add", smg_onnx_map1(b, "neg", rest), (double)tap);
+        smg_value weight = smg_onnx_along(b, weight_of(b, r, distance, tap < 0 || tap > 1), axis, rank);
+        smg_value part = take_inside(b, x, axis, smg_onnx_with(b, "add", first, (double)tap), p->in);
+        part = smg_onnx_map2(b, "mul", part, weight);
+        sum = tap == -before ? part : smg_onnx_map2(b, "add", sum, part);
+    }
+    return sum;
+}
+
 /* ---- the operator --------------------------------------------------------------------------- */
 
 /* Scales (floats) or sizes of the axes in `axes`. */
@@ -148,10 +263,10 @@ static smg_status read_targets(smg_onnx_build *b, const smg_onnx_node *n, int co
     return smg_onnx_fail(b, n, SMG_INVALID, "%d sizes or scales for %d axes", found, count);
 }
 
-static smg_status read_axis(smg_onnx_build *b, const smg_onnx_node *n, int axis, const float *scale,
-                            const smg_size *size, resize_axis *out) {
-    smg_size extent = n->inputs[0]->dims[axis];
-    bool known = smg_size_is_const(b->sizes, extent, &out->in);
+/* false: an extent is no number, or a large one. */
+static bool read_axis(const smg_onnx_build *b, const smg_onnx_node *n, int axis, const float *scale,
+                      const smg_size *size, resize_axis *out) {
+    bool known = smg_size_is_const(b->sizes, n->inputs[0]->dims[axis], &out->in);
     if (size) {
         known = smg_size_is_const(b->sizes, *size, &out->out) && known;
     } else {
@@ -159,13 +274,9 @@ static smg_status read_axis(smg_onnx_build *b, const smg_onnx_node *n, int axis,
         known = known && wide >= 1.0 && wide <= 65536.0;
         out->out = known ? (int64_t)wide : 0;
     }
-    if (!known || out->in > 65536 || out->out < 1 || out->out > 65536)
-        return smg_onnx_fail(b, n, SMG_UNSUPPORTED,
-                             "axis %d, %s elements, is resized to an extent that is not a number "
-                             "in [1, 65536]",
-                             axis, smg_onnx_size_text(b, extent));
+    if (!known || out->in > 65536 || out->out < 1 || out->out > 65536) return false;
     out->scale = scale ? (double)*scale : (double)out->out / (double)out->in;
-    return SMG_OK;
+    return true;
 }
 
 smg_status smg_onnx_convert_resize(smg_onnx_build *b, const smg_onnx_node *n) {
@@ -183,8 +294,15 @@ smg_status smg_onnx_convert_resize(smg_onnx_build *b, const smg_onnx_node *n) {
         resize_axis a = {.in = 0};
         bool same = sizes ? sizes[i] == n->inputs[0]->dims[axes[i]] : scales[i] >= 1.0f && scales[i] <= 1.0f;
         if (same) continue;
-        SMG_TRY(read_axis(b, n, axes[i], scales ? &scales[i] : NULL, sizes ? &sizes[i] : NULL, &a));
-        x = resize_axis_of(b, n, &r, x, axes[i], &a);
+        const float *scale = scales ? &scales[i] : NULL;
+        const smg_size *size = sizes ? &sizes[i] : NULL;
+        if (read_axis(b, n, axes[i], scale, size, &a)) {
+            x = resize_axis_of(b, n, &r, x, axes[i], &a);
+            continue;
+        }
+        resize_places p;
+        SMG_TRY(read_places(b, n, &r, axes[i], scale, size, &p));
+        x = r.kind == NEAREST ? take_nearest(b, &r, x, axes[i], &p) : weigh_neighbours(b, &r, x, axes[i], &p);
     }
     return smg_onnx_set_like(b, n, 0, 0, x);
 }

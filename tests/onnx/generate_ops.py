@@ -779,6 +779,25 @@ def branches():
     cases.append(("refused/If/17/shapes", model_of(chain, given, [("y0", TensorProto.FLOAT)], 17).SerializeToString(), [], []))
 
 
+def resizes_of_any_extent():
+    x = named(f(2, 3, 5, 7), "b", None, "h", "w")
+    places = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+    for place in places:
+        for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+            case("Resize", x, None, fixed(F32([1, 1, 2, 0.6])), mode="nearest", coordinate_transformation_mode=place, nearest_mode=rounding, opset=13,
+                 label=f"any {place} {rounding}")
+        for mode in ("linear", "cubic"):
+            case("Resize", x, None, fixed(F32([1, 1, 1.5, 2])), mode=mode, coordinate_transformation_mode=place, opset=13, label=f"any {mode} {place}")
+    case("Resize", named(f(1, 2, 4, 6), None, None, "h", None), None, fixed(F32([1, 1, 3, 1])), mode="linear", coordinate_transformation_mode="half_pixel_symmetric",
+         opset=19, label="any thrice")
+    case("Resize", named(f(1, 2, 5, 6), None, None, "h", None), None, fixed(F32([1, 1, 0.2, 1])), mode="linear", coordinate_transformation_mode="pytorch_half_pixel",
+         opset=13, label="any to one")
+    for mode in ("nearest", "linear", "cubic"):
+        chain = [node("Shape", ["z"], ["s"]), node("Resize", ["x", "", "", "s"], ["r"], mode=mode), node("Add", ["r", "z"], ["y0"])]
+        add_nodes(f"Resize/13/any {mode} to another", chain, {"x": x, "z": named(f(2, 3, 8, 4), "b", None, "i", "j")}, 13)
+    refused("Resize", named(f(1, 1, 5, 4), None, None, "h", None), fixed(np.zeros(0, F32)), fixed(F32([1, 1, 0.123457, 1])), opset=13, label="any fraction")
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -792,7 +811,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
