@@ -200,6 +200,10 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
     smg_update update = {.t = smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, ln->leaf)};
     SMG_TRY(make_count(l, i, combine, &update.n));
     SMG_TRY(smg_slice_update(&roles, combine, ln->core, &update, &why));
+    if (update.value != SMG_EXPR_NONE && (lower_expr_axes(l, update.value) & folded(&l->space->nodes.items[i])) != 0) {
+        update.value = update.counted = SMG_EXPR_NONE;
+        why = "what it follows is another for each element of an axis that it folds";
+    }
     ln->update = update.value;
     ln->counted = update.counted;
     drop_count(l, ln);

@@ -437,10 +437,11 @@ static const char seven_axes[] = "graph axes\n"
                                  "m = reduce_max(r) axis=1\n"
                                  "output m = m\n";
 
-/* Runs the plan; how many kernels it has. */
+/* Runs the plan of fewest kernels; how many it has. */
 static int steps_of(fixture *f, int64_t size) {
     const int64_t symbols[8] = {size};
-    check_options o = {.target = "h200", .symbols = symbols, .tolerance = 1e-5};
+    check_options o = {
+        .target = "h200", .symbols = symbols, .tolerance = 1e-5, .plan.objective = SMG_OBJECTIVE_DISPATCHES};
     check_result result;
     if (check_plan(f->ctx, f->g, &o, &result) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_true(result.pass);
@@ -519,6 +520,29 @@ static void operands_may_lack_k(void **state) {
     finish(&f);
 }
 
+/* ---- updates ----------------------------------------------------------------------------------------- */
+
+/* Each x has a minimum of its own, and the product sums over x: no one factor makes up for their changes. */
+static const char many_minima[] = "graph minima\n"
+                                  "a = input f32[17, 4, 3]\n"
+                                  "w = input f32[4, 3, 2]\n"
+                                  "low = reduce_min(a) axis=2 keep\n"
+                                  "e = sub(a, low)\n"
+                                  "f = exp(e)\n"
+                                  "c = contract(f, w) \"axy,xyz->az\" : f32[17, 2]\n"
+                                  "keep = input bool[1, 2]\n"
+                                  "zero = fill 0 : f32[]\n"
+                                  "y = select(keep, c, zero)\n"
+                                  "output y = y\n";
+
+static void updates_are_for_whole_sums(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, NULL, many_minima, "h200");
+    steps_of(&f, 0);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers),
@@ -533,6 +557,7 @@ int main(void) {
         cmocka_unit_test(crowded_operands_get_kernels),
         cmocka_unit_test(indices_run_backwards),
         cmocka_unit_test(operands_may_lack_k),
+        cmocka_unit_test(updates_are_for_whole_sums),
         cmocka_unit_test(products_have_rows_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
