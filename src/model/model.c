@@ -9,12 +9,17 @@ static const struct family {
 } families[] = {
     {"albert", smg_model_build_albert, true},
     {"bert", smg_model_build_bert, true},
+    {"camembert", smg_model_build_roberta, true},
     {"distilbert", smg_model_build_distilbert, true},
     {"gpt2", smg_model_build_gpt2, false},
     {"llama", smg_model_build_llama, false},
+    {"mistral", smg_model_build_mistral, false},
+    {"qwen2", smg_model_build_qwen2, false},
+    {"qwen3", smg_model_build_qwen3, false},
     {"roberta", smg_model_build_roberta, true},
     {"t5", smg_model_build_t5, false},
     {"vit", smg_model_build_vit, false},
+    {"xlm-roberta", smg_model_build_roberta, true},
 };
 
 static const struct family *find_family(const char *type) {

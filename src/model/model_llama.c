@@ -1,5 +1,6 @@
 /* Llama: a decoder with rotary positions, an RMS norm in front of attention and of a gated perceptron,
- * and fewer heads of keys and values than of queries. */
+ * and fewer heads of keys and values than of queries. Mistral and Qwen differ in what a token sees, which is as many
+ * tokens as a row may have here, in biases of the projections, and in norms of each head. */
 #include "model/model_private.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 typedef struct llama {
     model_builder part;
     int64_t hidden, layers, heads, kv_heads, dim, inner, vocabulary, positions;
-    bool attention_bias, mlp_bias, head;
+    int64_t window; /* tokens that one sees; 0: all */
+    bool head_bias, attention_bias, mlp_bias, head_norms, head;
     model_rotary rotary;
 } llama;
 
@@ -38,21 +40,35 @@ static smg_status read_config(smg_context *ctx, const smg_model_source *source, 
     SMG_TRY(smg_model_read_eps(ctx, source, "rms_norm_eps", 1e-6, &m->part.eps));
     SMG_TRY(smg_model_read_activation(ctx, source, "hidden_act", "silu", &m->part.activation));
     SMG_TRY(source->get_bool(source->user, "attention_bias", false, &m->attention_bias));
+    m->head_bias = m->head_bias || m->attention_bias;
     SMG_TRY(source->get_bool(source->user, "mlp_bias", false, &m->mlp_bias));
     SMG_TRY(smg_model_read_tied(&m->part, false));
     SMG_TRY(smg_model_architecture(source, "ForCausalLM", true, &m->head));
     m->rotary = (model_rotary){.dim = m->dim, .positions = m->positions};
-    return smg_model_read_rotary(ctx, source, &m->rotary);
+    SMG_TRY(smg_model_read_rotary(ctx, source, &m->rotary));
+    if (m->window > 0 && m->window < m->rotary.positions) m->rotary.positions = m->window;
+    return SMG_OK;
 }
 
-static smg_value heads_of(llama *m, smg_value x, int layer, const char *tensor, int64_t heads, const char *name) {
+static smg_status read_window(smg_context *ctx, const smg_model_source *source, llama *m) {
+    SMG_TRY(source->get_int(source->user, "sliding_window", 0, &m->window));
+    if (m->window >= 0) return SMG_OK;
+    return smg_fail(ctx, SMG_FORMAT, "sliding_window is %lld, must not be negative", (long long)m->window);
+}
+
+/* norm: of each head; NULL: none. */
+static smg_value heads_of(llama *m, smg_value x, int layer, const char *tensor, int64_t heads, const char *norm,
+                          const char *name) {
     model_builder *b = &m->part;
     const model_linear linear = {.scope = smg_model_text(b, "layers.%d.self_attn.%s", layer, tensor),
                                  .in = m->hidden,
                                  .out = heads * m->dim,
-                                 .no_bias = !m->attention_bias};
+                                 .no_bias = !m->head_bias};
     smg_value y = smg_model_linear(b, x, &linear, name);
-    return smg_model_heads(b, y, "sequence", heads, m->dim, name);
+    y = smg_model_heads(b, y, "sequence", heads, m->dim, name);
+    if (norm == NULL) return y;
+    return smg_model_rms_norm(b, y, smg_model_text(b, "layers.%d.self_attn.%s", layer, norm), m->dim,
+                              smg_model_text(b, "%s.norm", name));
 }
 
 static smg_value attention(llama *m, smg_value x, int layer) {
@@ -72,9 +88,9 @@ static smg_value attention(llama *m, smg_value x, int layer) {
                               .in = m->heads * m->dim,
                               .out = m->hidden,
                               .no_bias = !m->attention_bias};
-    smg_value q = heads_of(m, x, layer, "q_proj", m->heads, query);
-    smg_value k = heads_of(m, x, layer, "k_proj", m->kv_heads, key);
-    smg_value v = heads_of(m, x, layer, "v_proj", m->kv_heads, smg_model_text(b, "%s.value", name));
+    smg_value q = heads_of(m, x, layer, "q_proj", m->heads, m->head_norms ? "q_norm" : NULL, query);
+    smg_value k = heads_of(m, x, layer, "k_proj", m->kv_heads, m->head_norms ? "k_norm" : NULL, key);
+    smg_value v = heads_of(m, x, layer, "v_proj", m->kv_heads, NULL, smg_model_text(b, "%s.value", name));
     q = smg_model_rotate(b, &m->rotary, q, m->heads, query);
     k = smg_model_rotate(b, &m->rotary, k, m->kv_heads, key);
     return smg_model_linear(b, smg_model_attention(b, &options, q, k, v), &out,
@@ -121,8 +137,34 @@ static void build(void *user) {
         smg_graph_output(b->g, "last_hidden_state", x);
 }
 
+static smg_status build_as(smg_context *ctx, llama *m, const char *name, smg_graph **out) {
+    SMG_TRY(read_config(ctx, m->part.source, m));
+    return smg_model_finish(&m->part, ctx, name, build, m, out);
+}
+
 smg_status smg_model_build_llama(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
     llama m = {.part = {.source = source}};
-    SMG_TRY(read_config(ctx, source, &m));
-    return smg_model_finish(&m.part, ctx, "llama", build, &m, out);
+    return build_as(ctx, &m, "llama", out);
+}
+
+smg_status smg_model_build_mistral(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
+    llama m = {.part = {.source = source}};
+    SMG_TRY(read_window(ctx, source, &m));
+    return build_as(ctx, &m, "mistral", out);
+}
+
+static smg_status build_qwen(smg_context *ctx, const smg_model_source *source, bool third, smg_graph **out) {
+    llama m = {.part = {.source = source}, .head_bias = !third, .head_norms = third};
+    bool windows;
+    SMG_TRY(source->get_bool(source->user, "use_sliding_window", false, &windows));
+    if (windows) SMG_TRY(read_window(ctx, source, &m));
+    return build_as(ctx, &m, third ? "qwen3" : "qwen2", out);
+}
+
+smg_status smg_model_build_qwen2(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
+    return build_qwen(ctx, source, false, out);
+}
+
+smg_status smg_model_build_qwen3(smg_context *ctx, const smg_model_source *source, smg_graph **out) {
+    return build_qwen(ctx, source, true, out);
 }

@@ -27,6 +27,9 @@ smg_status smg_model_build_bert(smg_context *ctx, const smg_model_source *source
 smg_status smg_model_build_distilbert(smg_context *ctx, const smg_model_source *source, smg_graph **out);
 smg_status smg_model_build_gpt2(smg_context *ctx, const smg_model_source *source, smg_graph **out);
 smg_status smg_model_build_llama(smg_context *ctx, const smg_model_source *source, smg_graph **out);
+smg_status smg_model_build_mistral(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
+smg_status smg_model_build_qwen2(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
+smg_status smg_model_build_qwen3(smg_context *ctx, const smg_model_source *source, smg_graph **out_graph);
 smg_status smg_model_build_roberta(smg_context *ctx, const smg_model_source *source, smg_graph **out);
 smg_status smg_model_build_t5(smg_context *ctx, const smg_model_source *source, smg_graph **out);
 smg_status smg_model_build_vit(smg_context *ctx, const smg_model_source *source, smg_graph **out);

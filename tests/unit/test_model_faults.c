@@ -105,14 +105,17 @@ static void expect(fixture *f, const fault *row) {
 #define GPT2 "hf-gpt2-small"
 #define LLAMA "hf-llama-linear-small"
 #define ROBERTA "hf-roberta-small"
+#define MISTRAL "hf-mistral-small"
 #define T5 "hf-t5-small"
 #define VIT "hf-vit-small"
 
 static const fault faults[] = {
     {BERT, "\"model_type\": \"mamba\"", NULL, NULL, SMG_UNSUPPORTED,
-     "model_type 'mamba' is not supported; smg knows: albert, bert, distilbert, gpt2, llama, "
-     "roberta, "
-     "t5, vit"},
+     "model_type 'mamba' is not supported; smg knows: albert, bert, camembert, distilbert, gpt2, llama, mistral, "
+     "qwen2, qwen3, roberta, t5, vit, xlm-roberta"},
+    {ROBERTA, "\"model_type\": \"xlm-roberta\"", NULL, NULL, SMG_OK, ""},
+    {ROBERTA, "\"model_type\": \"camembert\"", NULL, NULL, SMG_OK, ""},
+    {MISTRAL, "\"sliding_window\": -1", NULL, NULL, SMG_FORMAT, "sliding_window is -1, must not be negative"},
     {BERT, "\"model_type\": 7", NULL, NULL, SMG_FORMAT, "model_type"},
     {BERT, "\"is_decoder\": true", NULL, NULL, SMG_UNSUPPORTED, "is_decoder true is not supported"},
     {BERT, "\"layer_norm_eps\": 2", NULL, NULL, SMG_FORMAT, "layer_norm_eps is 2, must be in [0, 1)"},
@@ -237,6 +240,10 @@ static void a_row_is_bounded_by_its_positions(void **state) {
         {"hf-gpt2-small", "", 40},
         {"hf-llama-linear-small", "\"max_position_embeddings\": 131072", 32768},
         {"hf-distilbert-small", "", 40},
+        {MISTRAL, "", 32},
+        {MISTRAL, "\"sliding_window\": null", 64},
+        {"hf-qwen2-small", "", 64},
+        {"hf-qwen2-small", "\"use_sliding_window\": true", 4},
     };
     fixture *f = *state;
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
