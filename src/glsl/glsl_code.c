@@ -66,14 +66,16 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
 
 /* ---- loops -------------------------------------------------------------------------------------- */
 
-static void write_loop(glsl_writer *w, const smg_instr *instr) {
+static void write_loop(glsl_writer *w, const smg_instr *instr, int at) {
     int a = instr->axes[0];
     const smg_kaxis *axis = &w->k->axes.items[a];
     const char *name = w->axis_name[a];
+    glsl_range(w, at);
     if (instr->unroll != 0) GLSL_LINE(w, instr->unroll > 0 ? "[[unroll]]" : "[[dont_unroll]]");
-    glsl_open(w, GLSL_STRING(w, "for (int at_%s = 0; at_%s < %s; at_%s += %lld)", name, name,
-                             glsl_size(w, axis->extent), name, (long long)axis->tile));
+    glsl_open(w, GLSL_STRING(w, "for (int at_%s = %s; at_%s < %s; at_%s += %lld)", name, glsl_loop_first(w, at), name,
+                             glsl_loop_end(w, at), name, (long long)axis->tile));
     w->looped[a] = true;
+    w->open[a] = at;
 }
 
 static void write_end(glsl_writer *w, int at) {
@@ -97,7 +99,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_SET: write_set(w, instr); break;
     case SMG_I_REDUCE: glsl_reduce(w, instr); break;
     case SMG_I_STAGE: glsl_stage(w, instr); break;
-    case SMG_I_FETCH: glsl_fetch(w, instr); break;
+    case SMG_I_FETCH: glsl_fetch(w, instr, at); break;
     case SMG_I_PUT: glsl_put(w, instr); break;
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
@@ -106,7 +108,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_FOLD: glsl_fold(w, instr); break;
     case SMG_I_GATHER: glsl_gather(w, instr); break;
     case SMG_I_STORE: glsl_write_store(w, instr); break;
-    case SMG_I_LOOP: write_loop(w, instr); break;
+    case SMG_I_LOOP: write_loop(w, instr, at); break;
     case SMG_I_END: write_end(w, at); break;
     case SMG_I_BARRIER: GLSL_LINE(w, "barrier();"); break;
     }

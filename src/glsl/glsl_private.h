@@ -46,6 +46,8 @@ typedef struct glsl_writer {
     bool *buffer_words; /* is read or written by elements */
     bool *buffer_wide;  /* is read or written by 16-byte groups */
     int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
+    bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
+    int *open;          /* by axis: the LOOP that is open, or whose first step is fetched */
     SMG_ARRAY(glsl_lane_name) lane_parts;
     bool *address_used; /* by buffer: its address is pushed */
 } glsl_writer;
@@ -209,9 +211,14 @@ const char *glsl_kind(smg_kind kind); /* "float" */
 const char *glsl_zero(smg_kind kind);
 const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to);
 
+/* glsl_range.c */
+void glsl_range(glsl_writer *w, int loop); /* first_ and end_ of a loop with a range, once; by instruction */
+const char *glsl_loop_first(glsl_writer *w, int loop);
+const char *glsl_loop_end(glsl_writer *w, int loop);
+
 /* glsl_stage.c */
 void glsl_stage(glsl_writer *w, const smg_instr *instr);
-void glsl_fetch(glsl_writer *w, const smg_instr *instr);
+void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_put(glsl_writer *w, const smg_instr *instr);
 void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 

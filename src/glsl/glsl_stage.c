@@ -133,15 +133,24 @@ void glsl_staging(glsl_writer *w, int tile) {
               (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
 }
 
+/* In front of a loop with a range: its first step is where it begins, if it has any. */
+static bool open_first(glsl_writer *w, int axis, int loop) {
+    if (w->looped[axis] || loop < 0 || w->k->code.items[loop].range == NULL) return false;
+    glsl_range(w, loop);
+    w->looped[axis] = true;
+    glsl_open(w, GLSL_STRING(w, "if (first_%d < end_%d)", loop, loop));
+    GLSL_LINE(w, "int at_%s = first_%d;", w->axis_name[axis], loop);
+    return true;
+}
+
 /* The slice `ahead` steps on; nothing behind the last one. */
-void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
+void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at) {
     const smg_kernel *k = w->k;
     int axis = instr->a;
     glsl_iter it;
     w->ahead[axis] = instr->b * k->axes.items[axis].tile;
-    bool guard = w->looped[axis] && instr->b > 0;
-    if (guard)
-        glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_size(w, k->axes.items[axis].extent)));
+    bool guard = w->looped[axis] && instr->b > 0, first = open_first(w, axis, smg_kernel_next_loop(k, at));
+    if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));
     if (open_walk(w, &it, instr, group_of(instr), true)) {
         const char *own[SMG_TILE_AXES];
         clamp(w, &it, instr, own);
@@ -151,7 +160,8 @@ void glsl_fetch(glsl_writer *w, const smg_instr *instr) {
         glsl_flat_close(w, &it);
         glsl_close(w);
     }
-    if (guard) glsl_close(w);
+    if (guard || first) glsl_close(w);
+    if (first) w->looped[axis] = false;
     w->ahead[axis] = 0;
 }
 

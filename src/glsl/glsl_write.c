@@ -63,6 +63,8 @@ static smg_status prepare(glsl_writer *w) {
     w->buffer_words = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
+    w->ranged = glsl_zeroed(w, k->code.count, sizeof(bool));
+    w->open = glsl_zeroed(w, k->axes.count, sizeof(int));
     if (w->status != SMG_OK) return w->status;
     w->uses[GLSL_USE_SUBGROUP] = k->numbered;
     return glsl_names(w);
@@ -85,6 +87,7 @@ static void write_grid(glsl_writer *w) {
         smg_size steps = smg_size_ceil_div(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile));
         const char *count = glsl_size(w, steps);
         const char *step = g > 0 ? GLSL_STRING(w, "(wg %% %s)", count) : "wg";
+        if (axis->back) step = GLSL_STRING(w, "(%s - 1 - %s)", count, step);
         GLSL_LINE(w, "int at_%s = %s;", w->axis_name[a], glsl_times_literal(w, step, axis->tile));
         if (g > 0) GLSL_LINE(w, "wg /= %s;", count);
     }

@@ -38,6 +38,7 @@ typedef struct smg_kaxis {
     smg_size extent;
     int64_t tile; /* static elements a tile spans; 1 for plain grid coordinates */
     bool grid;    /* cut over workgroups: ceil(extent / tile) of them */
+    bool back;    /* GRID: its last block has the first workgroup */
 } smg_kaxis;
 
 typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW, SMG_EXCHANGE } smg_residence;
@@ -112,8 +113,9 @@ typedef enum smg_instr_kind {
                        the order in which consecutive invocations walk (last fastest); a permutation
                        of dst's axes */
     SMG_I_FETCH,  /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
-                       stores, so that loads are under way while other instructions run. Without an open loop over
-                       `a` the first slice is meant. `axes` = dst's */
+                       stores, so that loads are under way while other instructions run; nothing where the loop has no
+                       such slice. Without an open loop over `a` the first slice of the next one is meant. `axes` =
+                       dst's */
     SMG_I_PUT,    /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
     SMG_I_SPILL,  /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
@@ -134,7 +136,8 @@ typedef enum smg_instr_kind {
                        first of each. With the last registers dst is whole again */
     SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
                        stored. Elements replicated over lanes are stored once */
-    SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END */
+    SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END. With a `range` for those that meet it: there may
+                       be none */
     SMG_I_END,
     SMG_I_BARRIER /* all shared writes before are seen after */
 } smg_instr_kind;
@@ -153,6 +156,13 @@ typedef enum smg_join {
     SMG_JOIN_CLUSTERED, /* of neighbouring lanes */
     SMG_JOIN_XOR        /* one exchange for each bit of their number */
 } smg_join;
+
+/* The elements of its axis that a loop runs over: from the least `from` to below the greatest `to` that any element of
+ * the workgroup's tiles gives, where the axes in them stand. INT, of iotas and sizes; SMG_EXPR_NONE: from the axis's
+ * begin, to its end. All lanes run the same steps. */
+typedef struct smg_krange {
+    smg_expr from, to;
+} smg_krange;
 
 typedef struct smg_instr {
     smg_instr_kind kind;
@@ -176,7 +186,8 @@ typedef struct smg_instr {
                          element once for all of them, neighbouring columns by each, which takes its own */
     int axis_count;
     int axes[SMG_TILE_AXES];
-    const char *note; /* why it is there; printed as a comment */
+    const smg_krange *range; /* LOOP: NULL: all steps */
+    const char *note;        /* why it is there; printed as a comment */
 } smg_instr;
 
 /* Tiles that are needed at one point of the program, and the MMA that runs there (-1: none). */
@@ -301,11 +312,26 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);
 
+/* ---- which steps a loop has (kernel_range.c) ---------------------------------------------------------- */
+
+/* Can the bound be told from the axes' bases? NULL, or why not. */
+const char *smg_kernel_bound_wrong(const smg_kernel *k, smg_expr bound);
+/* Does the result of a bound's primitive fall where its operand `arg` rises? */
+bool smg_kernel_bound_falls(const smg_kernel *k, const smg_expr_node *node, int arg);
+/* The stride's sign where it is the same for all sizes, 0 where it is not. */
+int smg_kernel_stride_sign(const smg_kernel *k, smg_size stride);
+/* The loop's elements, for bases of the axes outside: its first step begins at *out_first, steps do so before *out_end.
+ * None where that is not greater. */
+void smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
+                           int64_t *out_first, int64_t *out_end);
+/* The loop whose first step a FETCH outside of one is for; -1. */
+int smg_kernel_next_loop(const smg_kernel *k, int fetch);
+
 /* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */
 
 /* Operations of one lane after all that is written out has been: what a driver's compiler has to work through. */
 int64_t smg_kernel_operations(const smg_kernel *k);
-/* Steps of a loop over a constant extent; 0 where sizes decide. */
+/* Steps of a loop over a constant extent; 0 where sizes or a range decide. */
 int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop);
 /* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1). */
 int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product);

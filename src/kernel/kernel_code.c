@@ -136,7 +136,7 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
 int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop) {
     const smg_kaxis *axis = &k->axes.items[loop->axes[0]];
     int64_t extent;
-    if (!smg_size_is_const(k->sizes, axis->extent, &extent)) return 0;
+    if (loop->range != NULL || !smg_size_is_const(k->sizes, axis->extent, &extent)) return 0;
     return (extent + axis->tile - 1) / axis->tile;
 }
 

@@ -103,18 +103,24 @@ static smg_status bind_loops(kernel_machine *m) {
             m->match[i] = open[--depth];
             m->match[m->match[i]] = i;
         }
+        if (instr->kind == SMG_I_FETCH) m->match[i] = smg_kernel_next_loop(k, i);
     }
     return SMG_OK;
 }
 
 /* ---- one workgroup --------------------------------------------------------------------------------- */
 
-/* A FETCH runs at a base some slices on; behind the last slice nothing is fetched. */
+/* A FETCH runs at a base some slices on, or at the first of the loop to come; behind the last slice nothing is
+ * fetched. */
 static void run_fetch(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
-    int64_t here = w->base[instr->a];
-    w->base[instr->a] += instr->b * m->k->axes.items[instr->a].tile;
-    if (w->base[instr->a] < m->extent[instr->a] || instr->b == 0) m->mode->run(m, w, at);
+    int64_t here = w->base[instr->a], end = w->end[instr->a], next = here;
+    if (end == 0 && m->match[at] >= 0)
+        smg_kernel_loop_range(m->k, &m->k->code.items[m->match[at]], m->symbols, w->base, &next, &end);
+    else
+        next += instr->b * m->k->axes.items[instr->a].tile;
+    w->base[instr->a] = next;
+    if (next < end || m->match[at] < 0) m->mode->run(m, w, at);
     w->base[instr->a] = here;
 }
 
@@ -123,12 +129,15 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
     if (instr->kind == SMG_I_LOOP) {
-        w->base[axis] = 0;
-        if (m->extent[axis] <= 0) return m->match[at] + 1;
+        int64_t first, end;
+        smg_kernel_loop_range(m->k, instr, m->symbols, w->base, &first, &end);
+        if (first >= end) return m->match[at] + 1;
+        w->base[axis] = first;
+        w->end[axis] = end;
     } else if (instr->kind == SMG_I_END) {
         w->base[axis] += m->k->axes.items[axis].tile;
-        if (w->base[axis] < m->extent[axis]) return m->match[at] + 1;
-        w->base[axis] = 0;
+        if (w->base[axis] < w->end[axis]) return m->match[at] + 1;
+        w->base[axis] = w->end[axis] = 0;
     } else if (instr->kind == SMG_I_FETCH) {
         run_fetch(m, w, at);
     } else {
@@ -141,12 +150,12 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
 static void run_group(const kernel_machine *m, kernel_worker *w, int64_t group) {
     const smg_kernel *k = m->k;
     int64_t rest = group;
-    for (int i = 0; i < k->axes.count; i++) w->base[i] = 0;
+    for (int i = 0; i < k->axes.count; i++) w->base[i] = w->end[i] = 0;
     for (int i = k->grid.count - 1; i >= 0; i--) {
         int axis = k->grid.items[i];
         int64_t tile = k->axes.items[axis].tile;
         int64_t steps = m->extent[axis] / tile + (m->extent[axis] % tile != 0);
-        w->base[axis] = rest % steps * tile;
+        w->base[axis] = (m->k->axes.items[axis].back ? steps - 1 - rest % steps : rest % steps) * tile;
         rest /= steps;
     }
     m->mode->begin(m, w);
@@ -161,8 +170,9 @@ static void run_group(const kernel_machine *m, kernel_worker *w, int64_t group) 
 
 static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     w->base = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->axes.count + 1);
+    w->end = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)m->k->axes.count + 1);
     w->slots = SMG_ARENA_ARRAY(m->arena, double, ((size_t)m->most_steps + 1) * KERNEL_BLOCK);
-    if (!w->base || !w->slots) return SMG_MEMORY;
+    if (!w->base || !w->end || !w->slots) return SMG_MEMORY;
     return m->mode->make_worker(m, w);
 }
 

@@ -79,6 +79,7 @@ typedef struct kernel_worker {
     double *fold;               /* once an element: results of a REDUCE before they are written */
     struct kernel_lanes *lanes; /* by lane: registers and shared memory */
     int64_t *base;              /* by axis */
+    int64_t *end;               /* by axis: of the loop over it that is open; 0: none is */
     double *slots;              /* KERNEL_BLOCK values a step */
     int64_t coordinate[KERNEL_SPACE_AXES][KERNEL_BLOCK];
     int64_t address[KERNEL_BLOCK];
@@ -114,7 +115,7 @@ typedef struct kernel_machine {
     int64_t *extent;                 /* by axis */
     kernel_view *views;              /* by access */
     kernel_tape *tapes;              /* by instruction */
-    int *match;                      /* by instruction: LOOP -> END, END -> LOOP */
+    int *match;                      /* by instruction: LOOP -> END, END -> LOOP, FETCH -> the loop to come, or -1 */
     int most_steps;
     int64_t groups;
     int workers;

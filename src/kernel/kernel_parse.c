@@ -39,6 +39,7 @@ static smg_status read_axis_line(kernel_reader *r) {
     SMG_TRY(kernel_read_word(r, "tile"));
     SMG_TRY(kernel_read_integer(r, 1, SMG_SIZE_UNBOUNDED, &axis.tile));
     axis.grid = kernel_read_keyword(r, "grid");
+    axis.back = axis.grid && kernel_read_keyword(r, "back");
     smg_kaxis *slot = SMG_ARRAY_PUSH(r->arena, &r->k->axes);
     if (!slot) return SMG_MEMORY;
     *slot = axis;
@@ -377,6 +378,15 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
 static smg_status read_loop(kernel_reader *r, smg_instr *instr) {
     instr->axis_count = 1;
     SMG_TRY(kernel_read_axis(r, &instr->axes[0]));
+    smg_krange range = {SMG_EXPR_NONE, SMG_EXPR_NONE};
+    if (kernel_read_keyword(r, "from")) SMG_TRY(kernel_read_expr(r, &range.from));
+    if (kernel_read_keyword(r, "to")) SMG_TRY(kernel_read_expr(r, &range.to));
+    if (range.from != SMG_EXPR_NONE || range.to != SMG_EXPR_NONE) {
+        smg_krange *kept = SMG_ARENA_NEW(r->arena, smg_krange);
+        if (kept == NULL) return SMG_MEMORY;
+        *kept = range;
+        instr->range = kept;
+    }
     instr->unroll = kernel_read_keyword(r, "unroll") ? 1 : kernel_read_keyword(r, "rolled") ? -1 : 0;
     return SMG_OK;
 }

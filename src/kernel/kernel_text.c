@@ -236,7 +236,8 @@ static void add_symbols_and_axes(const smg_kernel *k, smg_text *text) {
         add_axis(k, text, i);
         smg_text_add(text, " = ");
         smg_size_print(k->sizes, axis->extent, text);
-        smg_text_addf(text, " tile %lld%s\n", (long long)axis->tile, axis->grid ? " grid" : "");
+        smg_text_addf(text, " tile %lld%s%s\n", (long long)axis->tile, axis->grid ? " grid" : "",
+                      axis->back ? " back" : "");
     }
     for (int i = 0; i < k->grid.count; i++) {
         smg_text_add(text, i == 0 ? "grid " : ", ");
@@ -397,6 +398,18 @@ static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->kind != SMG_I_MMA) add_wide(k, text, instr->wide[0]);
 }
 
+static void add_bounds(const smg_kernel *k, smg_text *text, const smg_krange *range) {
+    if (range == NULL) return;
+    if (range->from != SMG_EXPR_NONE) {
+        smg_text_add(text, " from ");
+        add_expr(k, text, range->from);
+    }
+    if (range->to != SMG_EXPR_NONE) {
+        smg_text_add(text, " to ");
+        add_expr(k, text, range->to);
+    }
+}
+
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     add_word(k, text, instr);
     switch (instr->kind) {
@@ -441,6 +454,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         break;
     case SMG_I_LOOP:
         add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
+        add_bounds(k, text, instr->range);
         if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
         break;
     case SMG_I_JOIN:

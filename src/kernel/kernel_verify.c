@@ -61,6 +61,8 @@ static smg_status verify_axes(kernel_verifier *v) {
                                 axis->name ? axis->name : "", (long long)axis->tile);
         smg_size_bounds(k->sizes, axis->extent, &low, &v->most[i]);
         for (int g = 0; g < k->grid.count; g++) listed += k->grid.items[g] == i;
+        if (axis->back && !axis->grid)
+            return KERNEL_WRONG(v, "axis '%s' goes backwards, and is not a grid axis", axis->name);
         if (listed != (axis->grid ? 1 : 0))
             return KERNEL_WRONG(v, "axis '%s' is %sa grid axis and stands %d times in the grid", axis->name,
                                 axis->grid ? "" : "not ", listed);

@@ -1,7 +1,7 @@
 /* The verifier, last part: the program. One walk in the order of execution keeps which loops are open,
  * which tiles have been written, and which shared tiles have been read or written since the last
  * barrier. A loop's body is walked twice, so that what one step leaves behind meets the next step. Every
- * extent counts as at least 1: a body runs at least once. */
+ * extent counts as at least 1: a body runs at least once, unless its loop has a range. */
 #include "kernel/kernel_verify.h"
 
 #define DEEPEST SMG_ACCESS_AXES
@@ -493,16 +493,72 @@ static smg_status match_loops(kernel_verifier *v) {
 
 static smg_status walk(kernel_verifier *v, int begin, int end);
 
+typedef struct bound_axes {
+    const kernel_verifier *v;
+    int own; /* axis of the loop */
+    smg_status status;
+} bound_axes;
+
+static void check_bound_leaf(void *user, int number) {
+    bound_axes *b = user;
+    const smg_kernel *k = b->v->k;
+    const smg_kleaf *leaf = &k->leaves.items[number];
+    if (leaf->what != SMG_KLEAF_IOTA) return;
+    const smg_access *access = &k->accesses.items[leaf->index];
+    for (int i = 0; i < access->axis_count && b->status == SMG_OK; i++) {
+        if (access->axis[i] == b->own)
+            b->status = KERNEL_WRONG(b->v, "a bound of the loop over '%s' moves with its own steps",
+                                     axis_name(b->v, access->axis[i]));
+        else
+            b->status = kernel_verify_bound(b->v, access->axis[i]);
+    }
+}
+
+static smg_status check_bounds(kernel_verifier *v, const smg_instr *loop) {
+    const smg_expr bound[] = {loop->range->from, loop->range->to};
+    for (size_t i = 0; i < SMG_COUNT_OF(bound); i++) {
+        bound_axes b = {.v = v, .own = loop->axes[0]};
+        if (bound[i] == SMG_EXPR_NONE) continue;
+        SMG_TRY(kernel_verify_expr(v, bound[i], SMG_KIND_INT));
+        const char *wrong = smg_kernel_bound_wrong(v->k, bound[i]);
+        if (wrong != NULL)
+            return KERNEL_WRONG(v, "a bound of the loop over '%s' is no bound: %s", axis_name(v, loop->axes[0]), wrong);
+        smg_expr_leaves(v->k->exprs, bound[i], check_bound_leaf, &b);
+        SMG_TRY(b.status);
+    }
+    return smg_context_status(v->ctx);
+}
+
+/* Behind a loop that may have no step: what was there before and is still; the barriers in it may not have been. */
+static void skip_body(kernel_verifier *v, const kernel_tile_state *before) {
+    for (int i = 0; i < v->k->tiles.count; i++) {
+        kernel_tile_state *state = &v->tiles[i];
+        state->set = state->set && before[i].set;
+        state->read = state->read || before[i].read;
+        state->written = state->written || before[i].written;
+        state->partial |= before[i].partial;
+    }
+}
+
 static smg_status walk_loop(kernel_verifier *v, int loop) {
     int axis = v->k->code.items[loop].axes[0];
     const smg_kaxis *a = &v->k->axes.items[axis];
     if (a->grid || v->looped[axis])
         return KERNEL_WRONG(v, "a loop over axis '%s', which is %s", a->name,
                             a->grid ? "a grid axis" : "looped already");
+    bool ranged = v->k->code.items[loop].range != NULL;
+    size_t tiles = (size_t)v->k->tiles.count + 1;
+    kernel_tile_state *before = ranged ? SMG_ARENA_ARRAY(v->arena, kernel_tile_state, tiles) : NULL;
+    if (ranged && before == NULL) return SMG_MEMORY;
+    if (ranged) {
+        SMG_TRY(check_bounds(v, &v->k->code.items[loop]));
+        memcpy(before, v->tiles, (tiles - 1) * sizeof *before);
+    }
     v->looped[axis] = true;
     SMG_TRY(walk(v, loop + 1, v->match[loop]));
     SMG_TRY(walk(v, loop + 1, v->match[loop]));
     v->looped[axis] = false;
+    if (ranged) skip_body(v, before);
     for (int i = 0; i < v->k->tiles.count && v->most[axis] > a->tile; i++)
         if (tile_has(&v->k->tiles.items[i], axis)) v->tiles[i].set = false; /* a slice of a closed loop */
     return SMG_OK;

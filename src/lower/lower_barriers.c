@@ -51,7 +51,12 @@ static bool apart(hazards *h, int begin, int end) {
     for (int at = begin; at < end; at++) {
         smg_instr_kind kind = h->k->code.items[at].kind;
         if (kind == SMG_I_LOOP) {
+            uint64_t read = h->read, written = h->written;
             if (!apart(h, at + 1, h->match[at]) || !apart(h, at + 1, h->match[at])) return false;
+            if (h->k->code.items[at].range != NULL) { /* it may have no step, and pass none of its barriers */
+                h->read |= read;
+                h->written |= written;
+            }
             at = h->match[at];
             continue;
         }
