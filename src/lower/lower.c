@@ -33,6 +33,7 @@ typedef struct pass {
 static const pass passes[] = {
     {{"structure", "loops, folds, updates and stores over tiles that lie nowhere yet"}, .structure = lower_structure},
     {{"merge", "neighbouring loops of products over one axis become one"}, .structure = lower_merge},
+    {{"bounds", "loops leave out slices that change nothing"}, .structure = lower_bounds},
     {{"share", "what several instructions compute becomes a tile"}, .structure = lower_share},
     {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},

@@ -121,6 +121,19 @@ bool lower_next_stretch(const lowering *l, lower_stretch *io_stretch);
 /* lower_merge.c: neighbouring loops of products over one axis become one. */
 smg_status lower_merge(lowering *l);
 
+/* lower_bounds.c: loops leave out the slices that change nothing. */
+smg_status lower_bounds(lowering *l);
+
+/* lower_neutral.c: a slice of the loop code[begin] to code[end] in which the condition is `value` everywhere. keeps:
+ * each row has an element elsewhere in the loop, for which it is not. */
+typedef struct lower_slice {
+    int begin, end;
+    smg_expr condition;
+    bool value, keeps;
+} lower_slice;
+/* *out_why: what it may change; NULL: nothing. */
+smg_status lower_neutral(lowering *l, const lower_slice *slice, const char **out_why);
+
 /* lower_join.c: partial sums of depth lanes are added up behind the loops that make them. */
 smg_status lower_join(lowering *l);
 
