@@ -340,11 +340,45 @@ static void count_product(walk *w, const smg_instr *in) {
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
+#define SAMPLES 16 /* workgroups that are asked how long their loop is */
+
+static double all_steps(const walk *w, const smg_instr *in) {
+    return ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
+}
+
+/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. */
+static double steps_of(const walk *w, const smg_instr *in) {
+    double tile = tile_of(w, in->axes[0]), all = 0;
+    int64_t base[SMG_SPACE_AXES], first, end;
+    if (in->range == NULL || w->k->axes.count > SMG_SPACE_AXES) return all_steps(w, in);
+    for (int i = 0; i < SAMPLES; i++) {
+        for (int a = 0; a < w->k->axes.count; a++) {
+            double blocks = ceil(extent_of(w, a) / tile_of(w, a)), at = floor(blocks * (i + 0.5) / SAMPLES);
+            base[a] = w->k->axes.items[a].grid ? w->k->axes.items[a].tile * (int64_t)at : 0;
+        }
+        smg_kernel_loop_range(w->k, in, w->symbols, base, &first, &end);
+        if (end > first) all += ceil((double)(end - first) / tile);
+    }
+    return fmax(all, SAMPLES) / SAMPLES;
+}
+
+double plan_share(const smg_kernel *k, const int64_t *symbols, int axis) {
+    walk w = {.k = k, .symbols = symbols};
+    double steps = 0, all = 0;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_LOOP || in->axes[0] != axis) continue;
+        steps += steps_of(&w, in);
+        all += all_steps(&w, in);
+    }
+    return all > 0 ? steps / all : 1;
+}
+
 static void begin_loop(walk *w, const smg_instr *in) {
     arrive(w);
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
-    w->trips *= ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
+    w->trips *= steps_of(w, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
 }

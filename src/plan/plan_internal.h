@@ -121,6 +121,8 @@ typedef struct plan_bytes {
 void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
 void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
                 plan_counts *out_counts);
+/* The share of an axis's steps that the program's loops over it have, in the mean of its workgroups. */
+double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
 const plan_costs *plan_costs_of(const smg_target *t);
 /* Seconds of a kernel that counts so much and needs so many registers and shared bytes. */
 double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs);
@@ -141,6 +143,8 @@ typedef struct plan_outline plan_outline;
 /* extents: of the space's axes at nominal sizes. */
 smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
                              plan_outline **out_outline);
+/* Loops over the axis have this share of its steps, in the mean. */
+void plan_outline_share(plan_outline *outline, int axis, double share);
 /* Has a program of this schedule room on the target, as far as can be told without it? If not, why. */
 bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, const char **out_refused);
 /* Seconds, roughly; infinite where it has none. */

@@ -58,6 +58,7 @@ struct plan_outline {
     int axes;
     int64_t extent[SMG_SPACE_AXES];
     int64_t most[SMG_SPACE_AXES]; /* that an extent can be */
+    double share[SMG_SPACE_AXES]; /* of a temporal axis: of its slices, that loops go to */
     SMG_ARRAY(rank_access) accesses;
     int buffers; /* of them, at least */
     SMG_ARRAY(rank_value) stores;
@@ -303,10 +304,15 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
     for (int a = 0; a < o->axes; a++) {
         int64_t low;
         o->extent[a] = extents[a];
+        o->share[a] = 1;
         smg_size_bounds(p->g->sizes, space->axes.items[a].extent, &low, &o->most[a]);
     }
     *out_outline = o;
     return space->nodes.count <= SMG_SPACE_NODES ? fill(&t) : SMG_OK;
+}
+
+void plan_outline_share(plan_outline *o, int axis, double share) {
+    o->share[axis] = share;
 }
 
 /* ---- one schedule: what it needs ----------------------------------------------------------------- */
@@ -394,7 +400,7 @@ static int64_t registers_of(const guess *g, smg_axis_set set) {
 /* How often something over these axes runs. */
 static double slices_of(const guess *g, smg_axis_set set) {
     int t = g->s->temporal;
-    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? (double)g->trips[t] : 1;
+    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? fmax(1, (double)g->trips[t] * g->o->share[t]) : 1;
 }
 
 /* The axis along which a factor lies side by side where it is staged from. */

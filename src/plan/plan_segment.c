@@ -215,13 +215,41 @@ static int by_price(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Does some index run along the axis, for conditions to be about? */
+static bool is_indexed(const smg_space *space, int axis) {
+    bool found = false;
+    for (int i = 0; i < space->views.count; i++) {
+        const smg_sview *view = &space->views.items[i];
+        if (view->source < 0 || smg_op_leaf(smg_graph_node(space->graph, view->source)->op) != SMG_LEAF_INDEX) continue;
+        for (int n = 0; n < view->axis_count; n++) found = found || view->axis[n] == axis;
+    }
+    return found;
+}
+
+/* How much of a loop is left out shows in a program only: the guesses look at one for each temporal axis. */
+static smg_status look_at_loops(trial *t, const smg_schedules *schedules, plan_outline *outline) {
+    smg_axis_set seen = 0;
+    for (int i = 0; i < schedules->items.count; i++) {
+        const smg_schedule *s = &schedules->items.items[i];
+        lowered program;
+        if (s->temporal < 0 || (seen & SMG_AXIS_BIT(s->temporal))) continue;
+        seen |= SMG_AXIS_BIT(s->temporal);
+        if (!is_indexed(s->space, s->temporal)) continue;
+        SMG_TRY(lower_once(t, s, &program));
+        if (program.structure != NULL)
+            plan_outline_share(outline, s->temporal, plan_share(program.structure, t->p->nominal, s->temporal));
+    }
+    return SMG_OK;
+}
+
 /* The schedules in the order of their guesses until enough of them fit. Tuning, which asks for the n-th best by price,
  * has so many more. */
-static smg_status try_best(trial *t, const smg_schedules *schedules, const plan_outline *outline) {
+static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outline *outline) {
     const smg_plan_options *o = t->p->options;
     int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + o->rank;
     double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
     if (guess == NULL) return SMG_MEMORY;
+    SMG_TRY(look_at_loops(t, schedules, outline));
     for (int i = 0; i < count; i++) guess[i] = plan_guess(outline, &schedules->items.items[i]);
     while (left > 0) {
         int best = -1;
