@@ -1,6 +1,8 @@
 /* The core of attention with its options: scaled scores, a bias and a mask, softmax, and the weighted
  * sum of values. Where several heads of queries share one of keys and values, they are an axis of their
  * own that keys and values lack: nothing is repeated in memory. */
+#include <math.h>
+
 #include "model/model_private.h"
 
 smg_value smg_model_heads(model_builder *b, smg_value x, const char *tokens, int64_t heads, int64_t dim,
@@ -33,13 +35,14 @@ static smg_value term_view(model_builder *b, const model_attention *a, smg_value
     return a->kv_heads == a->heads ? term : smg_graph_reshape(b->g, term, dims);
 }
 
-/* key <= query, from indices alone */
+/* key <= query, from indices alone. A row keeps its own key, so that there is a maximum; what is -inf is nothing beside
+ * it whatever the scores are, so that a kernel need not go there. */
 static smg_value causal(model_builder *b, const model_attention *a, smg_value scores) {
     const char *dims = smg_model_text(b, "%s, %s", a->queries, a->keys);
     smg_value query = smg_graph_iota(b->g, dims, 0), key = smg_graph_iota(b->g, dims, 1);
     smg_value seen = smg_model_named(b, smg_model_map2(b, "le", key, query), "causal");
-    smg_value lowest = smg_model_number(b, SMG_MODEL_LOWEST);
-    return smg_graph_map(b->g, "select", 3, (smg_value[]){seen, scores, lowest});
+    smg_value none = smg_model_number(b, -HUGE_VAL);
+    return smg_graph_map(b->g, "select", 3, (smg_value[]){seen, scores, none});
 }
 
 static smg_value masked_scores(model_builder *b, const model_attention *a, smg_value scores) {
