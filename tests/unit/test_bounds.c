@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lower/lower.h"
+#include "plan/plan_internal.h"
 #include "support/check_plan.h"
 #include "support/kernel_bench.h"
 
@@ -166,6 +166,37 @@ static void a_loop_with_a_range_may_have_no_step(void **state) {
     }
 }
 
+/* The mean over workgroups: a window of seven rows in slices of eight; half of what is behind a row. */
+static void a_range_costs_the_steps_that_it_has(void **state) {
+    static const struct {
+        const char *range;
+        int64_t s;
+        double share, within;
+    } cases[] = {
+        {"loop k", 4096, 1, 0},
+        {"loop k to iota(3)", 4096, 0.5, 0.01},
+        {"loop k from iota(3)", 4096, 0.5, 0.01},
+        {"loop k from sub(iota(3), 1023i) to iota(3)", 4096, 7.0 / 32, 0.01}, /* the first quarter has half of it */
+        {"loop k from sub(iota(3), 9i) to sub(iota(3), 2i)", 4096, 2.5 / 512, 0.5 / 512},
+        {"loop k from size(s)", 4096, 1.0 / 512, 0}, /* none is counted as one */
+        {"loop k to iota(3)", 1, 1, 0},
+    };
+    static const char range[] = "loop k from sub(iota(3), 9i) to sub(iota(3), 2i)";
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        bench b;
+        char text[sizeof window + 64];
+        const char *at = strstr(window, range);
+        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - window), window, cases[i].range, at + strlen(range));
+        bench_open(&b, text);
+        b.symbols[0] = cases[i].s;
+        double share = plan_share(b.k, b.symbols, 1);
+        if (fabs(share - cases[i].share) > cases[i].within + 1e-9)
+            fail_msg("%s, s %d: %g of the steps, wanted %g", cases[i].range, (int)cases[i].s, share, cases[i].share);
+        bench_close(&b);
+    }
+}
+
 /* ---- what lowering derives -------------------------------------------------------------------------------- */
 
 /* Attention of s rows by t keys; %s: what is kept, then how scores are masked. */
@@ -310,6 +341,7 @@ int main(void) {
         cmocka_unit_test(a_range_is_printed_and_read),
         cmocka_unit_test(a_range_is_checked),
         cmocka_unit_test(a_loop_with_a_range_may_have_no_step),
+        cmocka_unit_test(a_range_costs_the_steps_that_it_has),
         cmocka_unit_test(slices_are_left_out_where_that_is_proved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
