@@ -190,7 +190,7 @@ typedef struct smg_instr {
     const char *note;        /* why it is there; printed as a comment */
 } smg_instr;
 
-/* Tiles that are needed at one point of the program, and the MMA that runs there (-1: none). */
+/* Tiles that are needed at one point of the program, and what runs there if it needs registers beside them (-1). */
 #define KERNEL_LIVE_WORDS 4
 #define KERNEL_LIVE_TILES (KERNEL_LIVE_WORDS * 64)
 typedef struct kernel_live_set {
@@ -198,7 +198,7 @@ typedef struct kernel_live_set {
 } kernel_live_set;
 typedef struct kernel_live_point {
     kernel_live_set tiles;
-    int product;
+    int beside;
 } kernel_live_point;
 typedef SMG_ARRAY(kernel_live_point) smg_kernel_live;
 

@@ -45,11 +45,16 @@ static void read_leaf(void *user, int leaf) {
     if (f->what == SMG_KLEAF_TILE) add(&w->now, f->index);
 }
 
-/* Keeps the largest sets only, for each product apart: its factors come on top. */
-static void collect(live_walk *w, int product) {
+/* Does the instruction need registers beside tiles? */
+static bool needs_more(const smg_instr *in) {
+    return in->kind == SMG_I_MMA || in->kind == SMG_I_STAGE;
+}
+
+/* Keeps the largest sets only, for each instruction that needs more apart: that comes on top. */
+static void collect(live_walk *w, int beside) {
     for (int i = 0; i < w->points.count; i++) {
         kernel_live_point *p = &w->points.items[i];
-        if (p->product != product) continue;
+        if (p->beside != beside) continue;
         if (within(&w->now, &p->tiles)) return;
         if (within(&p->tiles, &w->now)) {
             p->tiles = w->now;
@@ -58,13 +63,13 @@ static void collect(live_walk *w, int product) {
     }
     kernel_live_point *p = SMG_ARRAY_PUSH(w->arena, &w->points);
     w->failed = w->failed || p == NULL;
-    if (p != NULL) *p = (kernel_live_point){.tiles = w->now, .product = product};
+    if (p != NULL) *p = (kernel_live_point){.tiles = w->now, .beside = beside};
 }
 
 static void note(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
     if (w->meets == NULL)
-        collect(w, in->kind == SMG_I_MMA ? at : -1);
+        collect(w, needs_more(in) ? at : -1);
     else if (in->dst >= 0)
         unite(&w->meets[in->dst], &w->now);
 }
@@ -130,9 +135,10 @@ smg_status kernel_live_keep(smg_kernel *k) {
     return w.failed ? SMG_MEMORY : SMG_OK;
 }
 
-/* Runs along k are read as groups of four. */
+#define GROUP 4 /* words that are read together */
+
 static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis) {
-    return smg_tile_runs_along(k, tile, k_axis) ? 4 : 1;
+    return smg_tile_runs_along(k, tile, k_axis) ? GROUP : 1;
 }
 
 /* What a lane holds while it multiplies: a column of one factor and a row of the other. */
@@ -144,11 +150,25 @@ static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
            columns * group_along(k, &k->tiles.items[in->b], in->axes[0]);
 }
 
+/* What a lane loads of a slice in a walk that is written out: drivers put all of its loads in front of what stores
+ * them. */
+static int64_t walk_registers(const smg_kernel *k, const smg_instr *in) {
+    int64_t words = (smg_tile_elements(k, &k->tiles.items[in->dst]) + k->lanes - 1) / k->lanes;
+    bool grouped = in->axis_count > 0 && k->axes.items[in->axes[in->axis_count - 1]].tile % GROUP == 0;
+    int64_t each = grouped && words > GROUP ? GROUP : 1;
+    return smg_kernel_steps_written((words + each - 1) / each) ? words : each;
+}
+
+static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {
+    if (in->kind == SMG_I_MMA) return factor_registers(k, in);
+    return in->kind == SMG_I_STAGE ? walk_registers(k, in) : 0;
+}
+
 static int64_t all_registers(const smg_kernel *k) {
     int64_t registers = 0, most = 0;
     for (int i = 0; i < k->tiles.count; i++) registers += smg_tile_registers(k, &k->tiles.items[i]);
     for (int i = 0; i < k->code.count; i++) {
-        int64_t beside = k->code.items[i].kind == SMG_I_MMA ? factor_registers(k, &k->code.items[i]) : 0;
+        int64_t beside = registers_beside(k, &k->code.items[i]);
         if (beside > most) most = beside;
     }
     return registers + most;
@@ -160,7 +180,7 @@ int64_t smg_kernel_registers(const smg_kernel *k) {
     for (int t = 0; t < k->tiles.count; t++) size[t] = smg_tile_registers(k, &k->tiles.items[t]);
     for (int i = 0; i < k->live.count; i++) {
         const kernel_live_point *p = &k->live.items[i];
-        int64_t registers = p->product >= 0 ? factor_registers(k, &k->code.items[p->product]) : 0;
+        int64_t registers = p->beside >= 0 ? registers_beside(k, &k->code.items[p->beside]) : 0;
         for (int t = 0; t < k->tiles.count; t++)
             if (kernel_live_has(&p->tiles, t)) registers += size[t];
         if (registers > most) most = registers;
