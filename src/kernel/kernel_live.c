@@ -151,12 +151,15 @@ static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
 }
 
 /* What a lane loads of a slice in a walk that is written out: drivers put all of its loads in front of what stores
- * them. */
+ * them. A slice that is turned on its way is stored word by word, each to a place of its own. */
 static int64_t walk_registers(const smg_kernel *k, const smg_instr *in) {
-    int64_t words = (smg_tile_elements(k, &k->tiles.items[in->dst]) + k->lanes - 1) / k->lanes;
-    bool grouped = in->axis_count > 0 && k->axes.items[in->axes[in->axis_count - 1]].tile % GROUP == 0;
-    int64_t each = grouped && words > GROUP ? GROUP : 1;
-    return smg_kernel_steps_written((words + each - 1) / each) ? words : each;
+    const smg_tile *tile = &k->tiles.items[in->dst];
+    int64_t words = (smg_tile_elements(k, tile) + k->lanes - 1) / k->lanes, each = 1;
+    if (in->axis_count == 0) return words;
+    int last = in->axes[in->axis_count - 1];
+    if (k->axes.items[last].tile % GROUP == 0 && words > GROUP) each = GROUP;
+    if (!smg_kernel_steps_written((words + each - 1) / each)) words = each;
+    return tile->axis[tile->axis_count - 1] == last ? words : 2 * words;
 }
 
 static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {

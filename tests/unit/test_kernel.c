@@ -380,6 +380,31 @@ static void test_shape(void **state) {
     bench_close(&b);
 }
 
+/* Of a slice that a walk brings, a lane holds what it loads, and of a turned one also where each word goes, unless the
+ * walk is a loop. Beside it stand four sums; a product of them reads four words. */
+static void test_walk_registers(void **state) {
+    static const struct {
+        int64_t k;
+        int64_t along, turned;
+    } cases[] = {{4, 8, 8}, {64, 4 + 32, 4 + 64}, {256, 4 + 128, 4 + 256}, {512, 8, 4 + 2 * 4}};
+    (void)state;
+    bench b;
+    open_verified(&b, product);
+    smg_instr *stage = &b.k->code.items[2], *other = &b.k->code.items[3];
+    assert_true(stage->kind == SMG_I_STAGE && other->kind == SMG_I_STAGE);
+    for (size_t n = 0; n < SMG_COUNT_OF(cases); n++) {
+        b.k->axes.items[2].tile = cases[n].k;
+        assert_int_equal(smg_kernel_registers(b.k), cases[n].along);
+        int first = stage->axes[0];
+        stage->axes[0] = stage->axes[1];
+        stage->axes[1] = first;
+        assert_int_equal(smg_kernel_registers(b.k), cases[n].turned);
+        stage->axes[1] = stage->axes[0];
+        stage->axes[0] = first;
+    }
+    bench_close(&b);
+}
+
 /* ---- broken text and failing memory ----------------------------------------------------------------- */
 
 static void assert_unreadable(const char *text, const char *sentence) {
@@ -502,10 +527,11 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),  cmocka_unit_test(test_shape),       cmocka_unit_test(test_broken_text),
-        cmocka_unit_test(test_prefixes), cmocka_unit_test(test_memory),      cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),       cmocka_unit_test(test_walk_registers),
+        cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
