@@ -138,13 +138,13 @@ bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const
 /* Adds to these what the program takes at nominal sizes, once it is decided what is written out. */
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price);
 
-/* plan_rank.c */
+/* plan_outline.c: what all schedules of a space have in common. extents: of its axes at nominal sizes. */
 typedef struct plan_outline plan_outline;
-/* extents: of the space's axes at nominal sizes. */
 smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
                              plan_outline **out_outline);
 /* Loops over the axis have this share of its steps, in the mean. */
 void plan_outline_share(plan_outline *outline, int axis, double share);
+/* plan_rank.c */
 /* Has a program of this schedule room on the target, as far as can be told without it? If not, why. */
 bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, const char **out_refused);
 /* Seconds, roughly; infinite where it has none. */

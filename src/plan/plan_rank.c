@@ -5,315 +5,10 @@
 #include <limits.h>
 #include <math.h>
 
-#include "plan/plan_internal.h"
+#include "plan/plan_outline.h"
 
 #define GROUP 4           /* words that lie side by side and are read together */
 #define SPARE_REGISTERS 8 /* by which the count may exceed a program's */
-
-/* What some expression loads, or a result that is stored. */
-typedef struct rank_access {
-    smg_node_id source;
-    smg_axis_set axes;
-    int unit;    /* the axis along which it lies side by side; -1 */
-    double size; /* bytes of an element */
-    bool kept;   /* in registers */
-    bool again;  /* an earlier value keeps it, too */
-} rank_access;
-
-/* What a fold, a factor or a result evaluates for each of its elements. */
-typedef struct rank_value {
-    smg_axis_set axes; /* that it varies along */
-    double cost;       /* multiply-adds */
-    int first, loads;  /* in outline->accesses */
-    double new_cost;   /* of these what no earlier one computes, too: registers keep it */
-    int new_loads;
-    int store;      /* of a result, there, too */
-    uint64_t folds; /* that it reads */
-} rank_value;
-
-/* A reduction or a product. */
-typedef struct rank_fold {
-    bool product;
-    int node;
-    smg_axis_set result, folded;
-    rank_value value[2]; /* of a product both factors, as operands stand */
-    uint64_t live;       /* folds that are needed while this one runs, itself among them */
-} rank_fold;
-
-#define RANK_FOLDS 64 /* further ones, and further results, count nothing */
-#define RANK_PASSES 4 /* further ones count as the last */
-
-/* What the passes over a temporal axis have: folds and results, by number. */
-typedef struct rank_passes {
-    int count;
-    uint64_t folds[RANK_PASSES], stores[RANK_PASSES];
-    uint64_t running; /* folds over the axis: held from before the loop */
-} rank_passes;
-
-struct plan_outline {
-    const smg_space *space;
-    const smg_target *target;
-    const plan_costs *cost;
-    bool switches, hides;
-    int axes;
-    int64_t extent[SMG_SPACE_AXES];
-    int64_t most[SMG_SPACE_AXES]; /* that an extent can be */
-    double share[SMG_SPACE_AXES]; /* of a temporal axis: of its slices, that loops go to */
-    SMG_ARRAY(rank_access) accesses;
-    int buffers; /* of them, at least */
-    SMG_ARRAY(rank_value) stores;
-    int fold_count;
-    rank_fold fold[RANK_FOLDS];
-    int fold_of[SMG_SPACE_NODES]; /* by node; -1 */
-    rank_passes straight;         /* no temporal axis */
-    rank_passes *along;           /* by temporal axis */
-};
-
-static uint64_t bit_of(int i) {
-    return UINT64_C(1) << i;
-}
-
-/* Takes the lowest axis out of the set. */
-static int next_axis(smg_axis_set *io_set) {
-    int axis = smg_log2((int64_t)(*io_set & (~*io_set + 1)));
-    *io_set &= *io_set - 1;
-    return axis;
-}
-
-/* ---- the outline of a space ---------------------------------------------------------------------- */
-
-typedef struct tracer {
-    plan_outline *o;
-    const planner *p;
-    smg_arena *arena;
-    rank_value *value;
-    bool seen[SMG_SPACE_NODES]; /* by node: in this value */
-    bool kept[SMG_SPACE_NODES]; /* in an earlier one of registers */
-} tracer;
-
-static smg_status add_access(tracer *t, const smg_sview *view, smg_axis_set axes, smg_node_id source) {
-    const smg_graph *g = t->o->space->graph;
-    smg_size one = smg_size_const(g->sizes, 1);
-    rank_access *slot = SMG_ARRAY_PUSH(t->arena, &t->o->accesses);
-    if (slot == NULL) return SMG_MEMORY;
-    *slot = (rank_access){.source = source,
-                          .axes = axes,
-                          .unit = -1,
-                          .size = (double)smg_type_device_bytes(smg_graph_storage(g, source))};
-    for (int i = 0; i < view->axis_count; i++)
-        if (view->stride[i] == one) slot->unit = view->axis[i];
-    return SMG_OK;
-}
-
-static bool same_access(const rank_access *a, const rank_access *b) {
-    return a->source == b->source && a->axes == b->axes && a->unit == b->unit;
-}
-
-/* Multiply-adds of guards around a value. */
-static double layers_cost(const smg_space *space, const smg_slayer *layers, int count) {
-    double cost = 0;
-    for (int i = 0; i < count; i++) cost += 1 + smg_expr_cost(space->exprs, layers[i].guard);
-    return cost;
-}
-
-static void add_cost(tracer *t, double cost, bool kept) {
-    t->value->cost += cost;
-    if (!kept) t->value->new_cost += cost;
-}
-
-static smg_status add_load(tracer *t, const smg_sview *view) {
-    double cost = layers_cost(t->o->space, view->layer, view->layer_count);
-    for (int i = 0; i < view->index_count; i++) cost += smg_expr_cost(t->o->space->exprs, view->index[i].expr);
-    add_cost(t, cost, false);
-    if (view->source < 0) return SMG_OK;
-    const smg_node *source = smg_graph_node(t->o->space->graph, view->source);
-    if (smg_node_class(source) == SMG_CLASS_LEAF && smg_op_leaf(source->op) != SMG_LEAF_TENSOR) return SMG_OK;
-    t->value->loads++;
-    return add_access(t, view, smg_space_view_axes(t->o->space, view), view->source);
-}
-
-static smg_status trace(tracer *t, const smg_soperand *operand) {
-    int at = operand->producer;
-    if (at < 0) return add_load(t, &t->o->space->views.items[operand->view]);
-    const smg_snode *n = &t->o->space->nodes.items[at];
-    if (t->seen[at]) return SMG_OK;
-    t->seen[at] = true;
-    if (t->o->fold_of[at] >= 0) {
-        t->value->folds |= bit_of(t->o->fold_of[at]);
-        return SMG_OK;
-    }
-    add_cost(t, t->p->map_cost[n->node] + layers_cost(t->o->space, n->layer, n->layer_count), t->kept[at]);
-    for (int k = 0; k < n->operand_count; k++) SMG_TRY(trace(t, &n->operand[k]));
-    return SMG_OK;
-}
-
-static smg_status trace_value(tracer *t, const smg_soperand *operand, smg_axis_set axes, rank_value *out) {
-    *out = (rank_value){.axes = axes, .first = t->o->accesses.count};
-    t->value = out;
-    memset(t->seen, 0, sizeof t->seen);
-    return trace(t, operand);
-}
-
-/* What registers hold of a value is there for later ones, too. */
-static void keep(tracer *t, rank_value *v) {
-    for (int i = 0; i < t->o->space->nodes.count; i++) t->kept[i] = t->kept[i] || t->seen[i];
-    rank_access *a = t->o->accesses.items;
-    for (int i = v->first; i < v->first + v->loads; i++) {
-        for (int j = 0; j < i && !a[i].again; j++) a[i].again = a[j].kept && same_access(&a[i], &a[j]);
-        a[i].kept = true;
-        v->new_loads += !a[i].again;
-    }
-}
-
-static bool is_fold(const smg_snode *n) {
-    bool folds = n->class_ == SMG_CLASS_REDUCE || n->class_ == SMG_CLASS_CONTRACT;
-    return folds && !n->streamed && n->iterates != n->result;
-}
-
-static smg_status add_fold(tracer *t, int node) {
-    plan_outline *o = t->o;
-    const smg_snode *n = &o->space->nodes.items[node];
-    rank_fold *f = &o->fold[o->fold_count];
-    *f = (rank_fold){.product = n->class_ == SMG_CLASS_CONTRACT,
-                     .node = node,
-                     .result = n->result,
-                     .folded = n->iterates & ~n->result};
-    for (int k = 0; k < (f->product ? 2 : 1); k++) {
-        SMG_TRY(trace_value(t, &n->operand[k], smg_space_operand_axes(o->space, &n->operand[k]), &f->value[k]));
-        if (!f->product || f->value[k].folds != 0) keep(t, &f->value[k]);
-    }
-    o->fold_of[node] = o->fold_count++;
-    return SMG_OK;
-}
-
-static smg_status add_store(tracer *t, int node) {
-    plan_outline *o = t->o;
-    const smg_snode *n = &o->space->nodes.items[node];
-    smg_soperand self = {.producer = node};
-    rank_value *slot = SMG_ARRAY_PUSH(t->arena, &o->stores);
-    if (slot == NULL) return SMG_MEMORY;
-    SMG_TRY(trace_value(t, &self, n->result, slot));
-    keep(t, slot);
-    slot->store = o->accesses.count;
-    return add_access(t, &o->space->views.items[n->store], n->result, n->node);
-}
-
-/* A fold is held from where it is made to the last one that reads it; what is stored, to the end. */
-static void mark_live(plan_outline *o) {
-    uint64_t later = 0;
-    for (int i = 0; i < o->stores.count; i++) later |= o->stores.items[i].folds;
-    for (int i = o->fold_count - 1; i >= 0; i--) {
-        rank_fold *f = &o->fold[i];
-        f->live = later | bit_of(i);
-        later = (later & ~bit_of(i)) | f->value[0].folds | f->value[1].folds;
-    }
-}
-
-/* The pass over the axis in which something that reads these folds is computed. What is folded over the axis itself
- * joins those that it reads: an update is taken for granted. -1: before all passes. */
-static int pass_behind(const plan_outline *o, uint64_t folds, const int *pass, smg_axis_set axis, bool joins) {
-    int behind = -1;
-    for (int i = 0; i < o->fold_count; i++) {
-        if (!(folds & bit_of(i))) continue;
-        bool runs = (o->fold[i].folded & axis) != 0, varies = (o->fold[i].result & axis) != 0;
-        int next = varies || (runs && joins) ? pass[i] : pass[i] + 1;
-        if (next > behind) behind = next;
-    }
-    return behind;
-}
-
-/* What varies along the axis is computed anew in each pass that reads it. */
-static uint64_t wanted_by(const plan_outline *o, uint64_t folds, smg_axis_set axis) {
-    uint64_t wanted = 0;
-    for (int i = o->fold_count - 1; i >= 0; i--) {
-        const rank_fold *f = &o->fold[i];
-        if (!(folds & bit_of(i)) || !(f->result & axis)) continue;
-        wanted |= bit_of(i);
-        folds |= f->value[0].folds | f->value[1].folds;
-    }
-    return wanted;
-}
-
-static int within_passes(int pass) {
-    return pass < 0 ? 0 : pass < RANK_PASSES ? pass : RANK_PASSES - 1;
-}
-
-static void plan_passes(const plan_outline *o, smg_axis_set axis, rank_passes *out) {
-    int pass[RANK_FOLDS] = {0};
-    *out = (rank_passes){.count = 1};
-    for (int i = 0; i < o->fold_count; i++) {
-        const rank_fold *f = &o->fold[i];
-        uint64_t folds = f->value[0].folds | f->value[1].folds;
-        bool runs = (f->folded & axis) != 0, varies = (f->result & axis) != 0;
-        pass[i] = pass_behind(o, folds, pass, axis, runs);
-        if (!runs && !varies && pass[i] > 0) pass[i]--; /* between that pass and the one before */
-        if (varies) continue;
-        int at = within_passes(pass[i]);
-        out->folds[at] |= bit_of(i) | wanted_by(o, folds, axis);
-        if (runs) out->running |= bit_of(i);
-        if (at + 1 > out->count) out->count = at + 1;
-    }
-    for (int i = 0; i < o->stores.count && i < RANK_FOLDS; i++) {
-        const rank_value *v = &o->stores.items[i];
-        int at = out->count - 1;
-        if (v->axes & axis) at = within_passes(pass_behind(o, v->folds, pass, axis, false));
-        out->stores[at] |= bit_of(i);
-        out->folds[at] |= wanted_by(o, v->folds, axis);
-        if (at + 1 > out->count) out->count = at + 1;
-    }
-}
-
-static int count_buffers(const plan_outline *o) {
-    int count = 0;
-    for (int i = 0; i < o->accesses.count; i++) {
-        int first = 0;
-        while (o->accesses.items[first].source != o->accesses.items[i].source) first++;
-        count += first == i;
-    }
-    return count;
-}
-
-static smg_status fill(tracer *t) {
-    plan_outline *o = t->o;
-    const smg_space *space = o->space;
-    for (int i = 0; i < space->nodes.count; i++) o->fold_of[i] = -1;
-    for (int i = 0; i < space->nodes.count; i++)
-        if (is_fold(&space->nodes.items[i]) && o->fold_count < RANK_FOLDS) SMG_TRY(add_fold(t, i));
-    for (int i = 0; i < space->nodes.count; i++)
-        if (space->nodes.items[i].output) SMG_TRY(add_store(t, i));
-    o->buffers = count_buffers(o);
-    mark_live(o);
-    plan_passes(o, 0, &o->straight);
-    o->along = SMG_ARENA_ARRAY(t->arena, rank_passes, (size_t)o->axes + 1);
-    if (o->along == NULL) return SMG_MEMORY;
-    for (int a = 0; a < o->axes; a++) plan_passes(o, SMG_AXIS_BIT(a), &o->along[a]);
-    return SMG_OK;
-}
-
-smg_status plan_outline_make(const planner *p, const smg_space *space, const int64_t *extents, smg_arena *arena,
-                             plan_outline **out_outline) {
-    plan_outline *o = SMG_ARENA_NEW(arena, plan_outline);
-    tracer t = {.o = o, .p = p, .arena = arena};
-    if (o == NULL) return SMG_MEMORY;
-    o->space = space;
-    o->target = p->target;
-    o->cost = plan_costs_of(p->target);
-    o->switches = smg_target_switches_lanes(p->target);
-    o->hides = smg_target_hides_loads(p->target);
-    o->axes = space->axes.count;
-    for (int a = 0; a < o->axes; a++) {
-        int64_t low;
-        o->extent[a] = extents[a];
-        o->share[a] = 1;
-        smg_size_bounds(p->g->sizes, space->axes.items[a].extent, &low, &o->most[a]);
-    }
-    *out_outline = o;
-    return space->nodes.count <= SMG_SPACE_NODES ? fill(&t) : SMG_OK;
-}
-
-void plan_outline_share(plan_outline *o, int axis, double share) {
-    o->share[axis] = share;
-}
 
 /* ---- one schedule: what it needs ----------------------------------------------------------------- */
 
@@ -331,7 +26,7 @@ typedef struct shared_tile {
 typedef struct slice_loop {
     int axis; /* -1: none that could be shared */
     double trips;
-    const rank_value *staged[RANK_STAGED]; /* in it */
+    const outline_value *staged[RANK_STAGED]; /* in it */
     int staged_count;
     int64_t ahead; /* registers of slices that are fetched ahead */
     double hiding; /* seconds that its products take in one round */
@@ -343,7 +38,7 @@ typedef struct guess {
     bool counts; /* else what is needed alone */
     int64_t lanes;
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
-    int64_t held[RANK_FOLDS];      /* registers of each fold */
+    int64_t held[OUTLINE_FOLDS];   /* registers of each fold */
     int64_t registers;
     shared_tile tiles[RANK_TILES];
     int tile_count, loops;
@@ -404,13 +99,13 @@ static double slices_of(const guess *g, smg_axis_set set) {
 }
 
 /* The axis along which a factor lies side by side where it is staged from. */
-static int unit_of(const guess *g, const rank_value *v) {
+static int unit_of(const guess *g, const outline_value *v) {
     return v->loads > 0 ? g->o->accesses.items[v->first + v->loads - 1].unit : -1;
 }
 
 /* A product under a schedule. */
 typedef struct block {
-    const rank_value *left, *right;
+    const outline_value *left, *right;
     bool left_held, right_held;       /* computed in the block */
     bool sliced;                      /* in the loop over the temporal axis */
     bool once;                        /* the left factor is the same in all slices */
@@ -424,7 +119,7 @@ typedef struct block {
     int over;                         /* the axis of the loop that slices are staged in; -1 */
 } block;
 
-static block block_of(const guess *g, const rank_fold *f) {
+static block block_of(const guess *g, const outline_fold *f) {
     const smg_schedule *s = g->s;
     int left = s->left[f->node], k_axis = -1, loops = 0;
     block b = {.left = &f->value[left], .right = &f->value[1 - left], .k = 1, .loop = -1, .over = -1};
@@ -494,7 +189,7 @@ static double shared_of(const guess *g) {
 /* ---- what it takes ------------------------------------------------------------------------------- */
 
 /* walked: by all invocations, as they come; again: from the core's own cache, but for the first time. */
-static void count_bytes(guess *g, const rank_access *a, double trips, bool walked, bool again) {
+static void count_bytes(guess *g, const outline_access *a, double trips, bool walked, bool again) {
     const smg_schedule *s = g->s;
     double tile = 1, whole = a->size, side = a->unit >= 0 ? (double)s->tile[a->unit] : 1;
     for (smg_axis_set set = a->axes; set != 0;) {
@@ -508,16 +203,16 @@ static void count_bytes(guess *g, const rank_access *a, double trips, bool walke
     plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, run, again});
 }
 
-static void count_loads(guess *g, const rank_value *v, double trips, bool walked, bool again) {
+static void count_loads(guess *g, const outline_value *v, double trips, bool walked, bool again) {
     for (int i = 0; i < v->loads; i++) count_bytes(g, &g->o->accesses.items[v->first + i], trips, walked, again);
 }
 
-static void count_elements(guess *g, const rank_value *v, smg_axis_set axes, double trips) {
+static void count_elements(guess *g, const outline_value *v, smg_axis_set axes, double trips) {
     const plan_costs *cost = g->o->cost;
     double registers = (double)registers_of(g, axes), maps = g->pass == 0 ? v->new_cost : v->cost;
     int loads = g->pass == 0 ? v->new_loads : v->loads;
     for (int i = v->first; i < v->first + v->loads; i++) {
-        const rank_access *a = &g->o->accesses.items[i];
+        const outline_access *a = &g->o->accesses.items[i];
         if (g->pass > 0 || !a->again) count_bytes(g, a, trips, false, false);
     }
     g->c.slots += trips * registers * g->c.lanes * (cost->map * maps + cost->element + cost->load * loads);
@@ -533,7 +228,7 @@ static void count_exchange(guess *g, double trips, int64_t lanes, double registe
     g->c.wait += trips * hops * g->o->target->load_latency * g->o->cost->near_wait;
 }
 
-static void count_reduce(guess *g, const rank_fold *f) {
+static void count_reduce(guess *g, const outline_fold *f) {
     smg_axis_set axes = f->result | f->folded;
     int64_t columns = columns_over(g, f->folded), lanes = columns < g->s->lane_cols ? columns : g->s->lane_cols;
     double trips = slices_of(g, axes);
@@ -543,10 +238,10 @@ static void count_reduce(guess *g, const rank_fold *f) {
     count_exchange(g, trips, lanes, (double)registers_of(g, f->result));
 }
 
-static bool same_value(const guess *g, const rank_value *a, const rank_value *b) {
+static bool same_value(const guess *g, const outline_value *a, const outline_value *b) {
     bool same = a->loads == b->loads && a->axes == b->axes && a->cost == b->cost && a->folds == b->folds;
     for (int i = 0; same && i < a->loads; i++) {
-        const rank_access *x = &g->o->accesses.items[a->first + i], *y = &g->o->accesses.items[b->first + i];
+        const outline_access *x = &g->o->accesses.items[a->first + i], *y = &g->o->accesses.items[b->first + i];
         same = same_access(x, y);
     }
     return same;
@@ -567,7 +262,7 @@ static void end_loop(guess *g) {
     g->loop.trips = g->loop.hiding = 0;
 }
 
-static void count_stage(guess *g, const rank_value *v, double elements, double times) {
+static void count_stage(guess *g, const outline_value *v, double elements, double times) {
     const plan_costs *cost = g->o->cost;
     int unit = unit_of(g, v);
     double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1;
@@ -579,7 +274,7 @@ static void count_stage(guess *g, const rank_value *v, double elements, double t
 }
 
 /* once: not in each round. */
-static void stage(guess *g, const rank_value *v, int64_t across, const block *b, bool runs, bool once) {
+static void stage(guess *g, const outline_value *v, int64_t across, const block *b, bool runs, bool once) {
     slice_loop *loop = &g->loop;
     for (int i = 0; i < loop->staged_count; i++)
         if (same_value(g, loop->staged[i], v)) return;
@@ -595,7 +290,7 @@ static void stage(guess *g, const rank_value *v, int64_t across, const block *b,
 }
 
 /* A factor that is computed in the block. */
-static void spill(guess *g, const rank_value *v, int64_t across, const block *b, bool runs) {
+static void spill(guess *g, const outline_value *v, int64_t across, const block *b, bool runs) {
     double elements = (double)across * (double)b->k;
     add_tile(g, across, b->k, runs, g->loops, g->loops);
     if (!g->counts) return;
@@ -667,7 +362,7 @@ static double barriers_of(const guess *g, const block *b) {
     return b->loop >= 0 || g->s->reuse || (g->s->temporal >= 0 && g->products == 1) ? 2 : 1;
 }
 
-static void guess_product(guess *g, const rank_fold *f) {
+static void guess_product(guess *g, const outline_fold *f) {
     const block b = block_of(g, f);
     bool computed = b.left_held || b.right_held;
     bool shares = b.loop >= 0 && !computed && b.loop == g->loop.axis && b.trips == g->loop.trips;
@@ -714,8 +409,8 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
     for (int t = 0; t < g->tile_count; t++)
         if (g->tiles[t].to == INT_MAX) g->tiles[t].to = g->loops;
     for (int i = 0; i < o->stores.count && g->counts; i++) {
-        if (i >= RANK_FOLDS || !(stores & bit_of(i))) continue;
-        const rank_value *v = &o->stores.items[i];
+        if (i >= OUTLINE_FOLDS || !(stores & bit_of(i))) continue;
+        const outline_value *v = &o->stores.items[i];
         double trips = slices_of(g, v->axes);
         count_elements(g, v, v->axes, trips);
         count_bytes(g, &o->accesses.items[v->store], trips, false, false);
@@ -726,7 +421,7 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
 static bool hold_folds(guess *g) {
     bool room = true;
     for (int i = 0; i < g->o->fold_count; i++) {
-        const rank_fold *f = &g->o->fold[i];
+        const outline_fold *f = &g->o->fold[i];
         g->held[i] = registers_of(g, f->result);
         room = room && (!f->product || g->held[i] <= g->o->target->registers_lane + SPARE_REGISTERS);
         if (g->held[i] > g->registers && f->product) g->registers = g->held[i];
@@ -746,7 +441,7 @@ static void guess_all(guess *g) {
         g->c.workgroups *= (double)g->trips[a];
         g->trips[a] = 1;
     }
-    const rank_passes *passes = s->temporal >= 0 ? &g->o->along[s->temporal] : &g->o->straight;
+    const outline_passes *passes = s->temporal >= 0 ? &g->o->along[s->temporal] : &g->o->straight;
     for (g->pass = 0; g->pass < passes->count; g->pass++) {
         g->running = passes->running & passes->folds[g->pass];
         guess_pass(g, passes->folds[g->pass], passes->stores[g->pass]);

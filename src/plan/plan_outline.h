@@ -1,0 +1,83 @@
+/* plan_outline.h: what a space makes its schedules do, without their sizes: which folds, factors and results there are,
+ * what each loads and evaluates, which are needed at the same time, and in which pass over an axis each runs. */
+#ifndef SMG_PLAN_OUTLINE_H
+#define SMG_PLAN_OUTLINE_H
+
+#include "plan/plan_internal.h"
+
+/* What some expression loads, or a result that is stored. */
+typedef struct outline_access {
+    smg_node_id source;
+    smg_axis_set axes;
+    int unit;    /* the axis along which it lies side by side; -1 */
+    double size; /* bytes of an element */
+    bool kept;   /* in registers */
+    bool again;  /* an earlier value keeps it, too */
+} outline_access;
+
+/* What a fold, a factor or a result evaluates for each of its elements. */
+typedef struct outline_value {
+    smg_axis_set axes; /* that it varies along */
+    double cost;       /* multiply-adds */
+    int first, loads;  /* in outline->accesses */
+    double new_cost;   /* of these what no earlier one computes, too: registers keep it */
+    int new_loads;
+    int store;      /* of a result, there, too */
+    uint64_t folds; /* that it reads */
+} outline_value;
+
+/* A reduction or a product. */
+typedef struct outline_fold {
+    bool product;
+    int node;
+    smg_axis_set result, folded;
+    outline_value value[2]; /* of a product both factors, as operands stand */
+    uint64_t live;          /* folds that are needed while this one runs, itself among them */
+} outline_fold;
+
+#define OUTLINE_FOLDS 64 /* further ones, and further results, count nothing */
+#define OUTLINE_PASSES 4 /* further ones count as the last */
+
+/* What the passes over a temporal axis have: folds and results, by number. */
+typedef struct outline_passes {
+    int count;
+    uint64_t folds[OUTLINE_PASSES], stores[OUTLINE_PASSES];
+    uint64_t running; /* folds over the axis: held from before the loop */
+} outline_passes;
+
+struct plan_outline {
+    const smg_space *space;
+    const smg_target *target;
+    const plan_costs *cost;
+    bool switches, hides;
+    int axes;
+    int64_t extent[SMG_SPACE_AXES];
+    int64_t most[SMG_SPACE_AXES]; /* that an extent can be */
+    double share[SMG_SPACE_AXES]; /* of a temporal axis: of its slices, that loops go to */
+    SMG_ARRAY(outline_access) accesses;
+    int buffers; /* of them, at least */
+    SMG_ARRAY(outline_value) stores;
+    int fold_count;
+    outline_fold fold[OUTLINE_FOLDS];
+    int fold_of[SMG_SPACE_NODES]; /* by node; -1 */
+    outline_passes straight;      /* no temporal axis */
+    outline_passes *along;        /* by temporal axis */
+};
+
+static inline uint64_t bit_of(int i) {
+    return UINT64_C(1) << i;
+}
+
+/* Takes the lowest axis out of the set. */
+static inline int next_axis(smg_axis_set *io_set) {
+    int axis = smg_log2((int64_t)(*io_set & (~*io_set + 1)));
+    *io_set &= *io_set - 1;
+    return axis;
+}
+
+/* Do both read the same elements in the same order? */
+static inline bool same_access(const outline_access *a, const outline_access *b) {
+    return a->source == b->source && a->axes == b->axes && a->unit == b->unit;
+}
+
+#endif
