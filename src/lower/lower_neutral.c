@@ -6,14 +6,13 @@
  * Where values left out are far below those that stay, and each row keeps one, the running maximum ends far above them:
  * exp of the distance is 0. What was added before the maximum rises is multiplied by 0 then; a third run, of the slice
  * in which it rises, shows that. */
-#include <float.h>
 #include <math.h>
 
 #include "lower/lower_internal.h"
 
-#define PRODUCT_MOST ((double)FLT_MAX / 8) /* three bits are left to overflow */
-#define FAR 128.0                          /* exp(-FAR) is 0 in f32 */
-#define MOST_ELEMENTS 4096                 /* of a constant that is looked at; not more than SMG_HOST_ELEMENTS */
+#define PRODUCT_MOST 0x1p64 /* above it a value's square overflows */
+#define FAR 128.0           /* exp(-FAR) is 0 in f32 */
+#define MOST_ELEMENTS 4096  /* of a constant that is looked at; not more than SMG_HOST_ELEMENTS */
 
 #define LEAF_OLD (1 << 20) /* + tile: its value before the slice */
 #define LEAF_NEW (1 << 21) /* + 2 * number, + 1 of a product: some value of the slice's own */

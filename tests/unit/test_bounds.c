@@ -224,6 +224,7 @@ static const char attention[] = "graph attention\n"
 
 #define INFINITE "none = fill -inf : f32[]\nmasked = select(kept, scaled, none)"
 #define LOWEST "none = fill -3.4028234663852886e38 : f32[]\nmasked = select(kept, scaled, none)"
+#define LOW "none = fill -1e30 : f32[]\nmasked = select(kept, scaled, none)"
 #define SOME "none = fill -1e9 : f32[]\nmasked = select(kept, scaled, none)"
 #define ADDED_LOWEST                                                                                                   \
     "none = fill -3.4028234663852886e38 : f32[]\nzero = fill 0 : f32[]\nterm = select(kept, zero, none)\n"             \
@@ -257,6 +258,8 @@ static const struct {
     {"-inf is below everything", CAUSAL, BIASED_INFINITE, " to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"as a summand", CAUSAL, ADDED_LOWEST, " to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"not with rows that keep nothing", FAR_BEHIND, ADDED_LOWEST, NULL, "nothing proves that"},
+    {"a number below all products will do", CAUSAL, LOW, " to add(iota(r), 1i)", "elsewhere nothing changes"},
+    {"if rows keep an element", PADDED, LOW, NULL, "nothing proves that"},
     {"some finite number is no mask", CAUSAL, SOME, NULL, "nothing proves that"},
 };
 
