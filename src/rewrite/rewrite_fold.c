@@ -43,6 +43,18 @@ static bool is_small(const rewriter *r, const smg_node *node) {
     return true;
 }
 
+#define MOST_WIDENED 4096 /* elements */
+
+/* A constant that only becomes wider: more than a few elements stay as narrow as the file has them. */
+static bool widens(const rewriter *r, const smg_node *node) {
+    if (!smg_op_converts(node->op)) return false;
+    const smg_node *operand = smg_rewriter_operand(r, node, 0);
+    int64_t count = 0;
+    smg_size elements = smg_node_elements(r->g, node->operand[0]);
+    bool few = smg_size_is_const(r->g->sizes, elements, &count) && count <= MOST_WIDENED;
+    return !few && smg_type_device_bytes(operand->type) < smg_type_device_bytes(node->type);
+}
+
 static bool foldable(const rewriter *r, const smg_node *node) {
     smg_op_class class_ = smg_node_class(node);
     bool constants = false;
@@ -53,6 +65,7 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     if (begins && !smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
     if (class_ == SMG_CLASS_MAP && (node->type == SMG_TYPE_F16 || node->type == SMG_TYPE_BF16))
         return false; /* would round once more */
+    if (widens(r, node)) return false;
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
         bool constant = smg_op_is_constant(operand->op) && operand->data;

@@ -307,6 +307,26 @@ static void integer_products_are_sums(void **state) {
     smg_graph_destroy(g);
 }
 
+/* A few elements fold with what is behind them; a matrix stays as narrow as it is. */
+static void narrow_constants_stay_narrow(void **state) {
+    (void)state;
+    static const char *const types[] = {"f16", "bf16"};
+    for (size_t i = 0; i < SMG_COUNT_OF(types); i++) {
+        char text[512], expected[512];
+        snprintf(text, sizeof(text),
+                 "x = input f32[64]\na = constant %s[64, 65] random seed=1\nb = constant %s[2] data=[1, 2]\n"
+                 "w = cast(a) : f32[64, 65]\nv = cast(b) : f32[2]\n"
+                 "y = contract(x, w) \"i,io->o\"\noutput y = y\noutput v = v\n",
+                 types[i], types[i]);
+        snprintf(expected, sizeof(expected),
+                 "x = input f32[64]\na = constant %s[64, 65]\n"
+                 "w = cast(a) : f32[64, 65]\nv = constant f32[2] data=[1, 2]\n"
+                 "y = contract(x, w) \"i,io->o\" : f32[65]\noutput y = y\noutput v = v\n",
+                 types[i]);
+        assert_rewrites(text, expected);
+    }
+}
+
 static void affine_chains_fold_into_the_weight(void **state) {
     (void)state;
     assert_rewrites("dim n\nx = input f32[n, 2]\nw = constant f32[2, 2] data=[1, 2, 3, 4]\n"
@@ -386,6 +406,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(equal_nodes_merge_and_dead_ones_go, setup, teardown),
         cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
         cmocka_unit_test_setup_teardown(integer_products_are_sums, setup, teardown),
+        cmocka_unit_test_setup_teardown(narrow_constants_stay_narrow, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_fold_into_the_weight, setup, teardown),
         cmocka_unit_test_setup_teardown(a_scale_finds_its_axis_through_views, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_chains_that_stay, setup, teardown),
