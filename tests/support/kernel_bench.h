@@ -15,4 +15,8 @@ typedef struct bench {
 void bench_open(bench *b, const char *text); /* not verified */
 void bench_close(bench *b);
 
+/* Gates: three values of each column, of which results read one each, and all of them backwards. The gates lie over
+ * registers, one time as bits and one time as a repeat. */
+extern const char bench_gates[];
+
 #endif

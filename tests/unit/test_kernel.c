@@ -175,31 +175,6 @@ static const char mixed[] = "kernel \"mixed bag\"\n"
                             "  reduce r = min over [\"k k\"] layout 0 of back\n"
                             "  store 2 over [q] layout 1 = select(lt(r, -inf), nan, r)\n";
 
-/* Gates: three values of each column, of which results read one each, and all of them backwards. The gates lie over
- * registers, one time as bits and one time as a repeat. */
-static const char gates[] = "kernel gates\n"
-                            "lanes 8 subgroup 4\n"
-                            "symbol s\n"
-                            "axis q = s tile 2 grid\n"
-                            "axis g = 3 tile 3\n"
-                            "axis h = 4 tile 4\n"
-                            "axis d = 5 tile 8\n"
-                            "grid q\n"
-                            "layout 0 = [q, g, h, d] registers d*2 h*4 lanes d*4:2 subgroups q*2 repeat g*3\n"
-                            "layout 1 = [q, d] registers d*2 lanes d*4:2 subgroups q*2\n"
-                            "layout 2 = [q, g, d] registers d*2 lanes d*4:2 subgroups q*2 repeat g*3\n"
-                            "buffer x f32 [60*s] value 0\n"
-                            "buffer y f32 [5*s] value 1 written\n"
-                            "buffer z f32 [15*s] value 2 written\n"
-                            "tile t float register [q, g, h, d] layout 0\n"
-                            "access 0 = x at [0] q*[60] g*[20] h*[5] d*[1]\n"
-                            "access 1 = y at [0] q*[5] d*[1]\n"
-                            "access 2 = z at [0] q*[15] g*[5] d*[1]\n"
-                            "code\n"
-                            "  set t = load(0)\n"
-                            "  store 1 over [q, d] layout 1 = sub(t[g at 2, h at 1], t[g at 0, h at 3])\n"
-                            "  store 2 over [q, g, d] layout 2 = t[g back g, h at 2]\n";
-
 static void test_text(void **state) {
     (void)state;
     assert_prints_back(elementwise);
@@ -207,7 +182,7 @@ static void test_text(void **state) {
     assert_prints_back(product);
     assert_prints_back(gather);
     assert_prints_back(mixed);
-    assert_prints_back(gates);
+    assert_prints_back(bench_gates);
 }
 
 /* ---- results ---------------------------------------------------------------------------------------- */
@@ -326,7 +301,7 @@ static void test_mixed(void **state) {
 static void test_picks(void **state) {
     (void)state;
     bench b;
-    open_verified(&b, gates);
+    open_verified(&b, bench_gates);
     bind(&b, "s", 7);
     double *x = numbers(420, 3), y[35] = {0}, z[105] = {0};
     smg_karray arrays[3] = {{x, 420}, {y, 35}, {z, 105}};

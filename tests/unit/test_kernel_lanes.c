@@ -408,31 +408,6 @@ static const char one_word[] = "kernel word\n"
                                "  barrier\n"
                                "  store 1 over [] layout 0 = add(r, one)\n";
 
-/* Gates: three values of each column, of which results read one each, and all of them backwards. The gates lie over
- * registers, one time as bits and one time as a repeat. */
-static const char gates[] = "kernel gates\n"
-                            "lanes 8 subgroup 4\n"
-                            "symbol s\n"
-                            "axis q = s tile 2 grid\n"
-                            "axis g = 3 tile 3\n"
-                            "axis h = 4 tile 4\n"
-                            "axis d = 5 tile 8\n"
-                            "grid q\n"
-                            "layout 0 = [q, g, h, d] registers d*2 h*4 lanes d*4:2 subgroups q*2 repeat g*3\n"
-                            "layout 1 = [q, d] registers d*2 lanes d*4:2 subgroups q*2\n"
-                            "layout 2 = [q, g, d] registers d*2 lanes d*4:2 subgroups q*2 repeat g*3\n"
-                            "buffer x f32 [60*s] value 0\n"
-                            "buffer y f32 [5*s] value 1 written\n"
-                            "buffer z f32 [15*s] value 2 written\n"
-                            "tile t float register [q, g, h, d] layout 0\n"
-                            "access 0 = x at [0] q*[60] g*[20] h*[5] d*[1]\n"
-                            "access 1 = y at [0] q*[5] d*[1]\n"
-                            "access 2 = z at [0] q*[15] g*[5] d*[1]\n"
-                            "code\n"
-                            "  set t = load(0)\n"
-                            "  store 1 over [q, d] layout 1 = sub(t[g at 2, h at 1], t[g at 0, h at 3])\n"
-                            "  store 2 over [q, g, d] layout 2 = t[g back g, h at 2]\n";
-
 /* Rows by number, staged; each lane reads what others brought. Integers, and a coordinate as a value. */
 static const char gather[] = "kernel gather\n"
                              "lanes 8 subgroup 4\n"
@@ -503,8 +478,8 @@ static void test_told(void **state) {
 
 static void test_agrees(void **state) {
     (void)state;
-    assert_agrees(gates, 1, 0);
-    assert_agrees(gates, 7, 0);
+    assert_agrees(bench_gates, 1, 0);
+    assert_agrees(bench_gates, 7, 0);
     assert_agrees(softmax, 7, 100);
     assert_agrees(softmax, 1, 1);
     assert_agrees(woven, 13, 0);
@@ -597,7 +572,7 @@ static void test_unwritten(void **state) {
 
 static void test_layouts(void **state) {
     (void)state;
-    assert_told_changed(gates, "registers d*2 h*4 lanes d*4:2", "registers d*2 h*2 d*2:8 lanes h*2:2 d*2:2", 7, 0,
+    assert_told_changed(bench_gates, "registers d*2 h*4 lanes d*4:2", "registers d*2 h*2 d*2:8 lanes h*2:2 d*2:2", 7, 0,
                         "kernel 'gates', instruction 1, workgroup 0: lane 1 works on element [0, 2, 1, 2] of 't', "
                         "which it does not hold");
     assert_told_changed(
