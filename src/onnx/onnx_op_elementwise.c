@@ -204,13 +204,24 @@ smg_status smg_onnx_convert_pow(smg_onnx_build *b, const smg_onnx_node *n) {
 
 /* ---- any number of operands ----------------------------------------------------------------- */
 
+/* An operand of a minimum or maximum: an integer that no i32 reaches does what the last i32 does. */
+static smg_value bound_of(smg_onnx_build *b, const smg_onnx_node *n, int input) {
+    double number;
+    bool known = smg_onnx_type(n, input) == SMG_TYPE_I32 && smg_onnx_is_number(b, n->inputs[input], &number);
+    if (!known || (number >= INT32_MIN && number <= INT32_MAX)) return smg_onnx_operand(b, n, input);
+    smg_value x = smg_graph_number(b->graph, "i32", number < 0 ? INT32_MIN : INT32_MAX);
+    return smg_onnx_stretch(b, x, n->inputs[input]->rank, n->inputs[input]->dims);
+}
+
 smg_status smg_onnx_convert_variadic(smg_onnx_build *b, const smg_onnx_node *n) {
     static const word_pair pairs[] = {{"Max", "max"}, {"Min", "min"}, {"Sum", "add"}, {"Mean", "add"}};
     const char *row = row_of(pairs, SMG_COUNT_OF(pairs), n->op);
     if (!row) return no_row(b, n);
     SMG_TRY(check_shapes(b, n));
-    smg_value y = smg_onnx_operand(b, n, 0);
-    for (int i = 1; i < n->input_count; i++) y = smg_onnx_map2(b, row, y, smg_onnx_operand(b, n, i));
+    bool bounds = strcmp(n->op, "Max") == 0 || strcmp(n->op, "Min") == 0;
+    smg_value y = bounds ? bound_of(b, n, 0) : smg_onnx_operand(b, n, 0);
+    for (int i = 1; i < n->input_count; i++)
+        y = smg_onnx_map2(b, row, y, bounds ? bound_of(b, n, i) : smg_onnx_operand(b, n, i));
     if (strcmp(n->op, "Mean") == 0 && n->input_count > 1) y = smg_onnx_with(b, "mul", y, 1.0 / (double)n->input_count);
     return smg_onnx_set_like(b, n, 0, 0, y);
 }
@@ -224,8 +235,8 @@ smg_status smg_onnx_convert_where(smg_onnx_build *b, const smg_onnx_node *n) {
 
 smg_status smg_onnx_convert_clip(smg_onnx_build *b, const smg_onnx_node *n) {
     smg_value x = smg_onnx_in(b, n, 0);
-    if (smg_onnx_has(n, 1)) x = smg_onnx_map2(b, "max", x, smg_onnx_operand(b, n, 1));
-    if (smg_onnx_has(n, 2)) x = smg_onnx_map2(b, "min", x, smg_onnx_operand(b, n, 2));
+    if (smg_onnx_has(n, 1)) x = smg_onnx_map2(b, "max", x, bound_of(b, n, 1));
+    if (smg_onnx_has(n, 2)) x = smg_onnx_map2(b, "min", x, bound_of(b, n, 2));
     return smg_onnx_set_like(b, n, 0, 0, x);
 }
 

@@ -798,6 +798,13 @@ def resizes_of_any_extent():
     refused("Resize", named(f(1, 1, 5, 4), None, None, "h", None), fixed(np.zeros(0, F32)), fixed(F32([1, 1, 0.123457, 1])), opset=13, label="any fraction")
 
 
+def far_bounds():
+    """Exporters bound integers by the ends of 64 bits."""
+    case("Clip", ints(-9, 9, 6), fixed(I64(0)), fixed(I64(2**63 - 1)), opset=12, label="i64, no end")
+    case("Clip", ints(-9, 9, 6), fixed(I64(-(2**63))), fixed(I64(3)), opset=12, label="i64, no begin")
+    case("Min", ints(-9, 9, 6), fixed(I64(2**63 - 1)), opset=12, label="i64, no end")
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -811,7 +818,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
