@@ -297,6 +297,16 @@ static void add_gain(const smg_slice_roles *r, smg_expr expr, smg_update *update
     if (g.where != SMG_EXPR_NONE) update->counted = smg_expr_make(r->pool, SMG_PRIM_SELECT, g.where, one(r), zero(r));
 }
 
+/* A maximum, or minimum, that has met no element stays as it is: the old aggregates may be as large as numbers get
+ * then, and their difference infinite. (The gate has no numbers of that size: it is asked before.) */
+static void shift_what_is_met(const smg_slice_roles *r, smg_combine combine, smg_update *update) {
+    bool most = combine == SMG_COMBINE_MAX;
+    smg_expr t = update->t;
+    smg_expr start = smg_expr_const(r->pool, SMG_KIND_FLOAT, most ? -(double)FLT_MAX : (double)FLT_MAX);
+    smg_expr met = most ? make2(r, SMG_PRIM_LT, start, t) : make2(r, SMG_PRIM_LT, t, start);
+    update->value = smg_expr_make(r->pool, SMG_PRIM_SELECT, met, update->value, t);
+}
+
 smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_update *update,
                             const char **out_why) {
     *out_why = "";
@@ -318,7 +328,10 @@ smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_e
     if (update->value == SMG_EXPR_NONE) return SMG_OK;
     const char *wrong;
     SMG_TRY(slice_gate(r, combine, expr, update, &wrong));
-    if (wrong == NULL) return SMG_OK;
+    if (wrong == NULL) {
+        if (combine != SMG_COMBINE_ADD) shift_what_is_met(r, combine, update);
+        return SMG_OK;
+    }
     update->value = update->counted = SMG_EXPR_NONE;
     *out_why = wrong;
     return SMG_OK;

@@ -104,6 +104,7 @@ static void maxima_shift(void **state) {
     const char *why;
     smg_expr u = update(f, SMG_COMBINE_MAX, parse(f, "(sub a b)"), &why);
     assert_true(at(f, u, 3, 1, 10) == 8);
+    assert_true(at(f, u, 3, -HUGE_VAL, -HUGE_VAL) == -HUGE_VAL); /* the first slice: no -inf + inf */
     u = update(f, SMG_COMBINE_MIN, parse(f, "(add (mul a 2) b)"), &why);
     assert_true(at(f, u, 3, 1, 10) == 12);
     assert_int_equal(update(f, SMG_COMBINE_MAX, parse(f, "(mul a b)"), &why), SMG_EXPR_NONE); /* the sign may turn */
