@@ -226,8 +226,9 @@ static bool is_indexed(const smg_space *space, int axis) {
     return found;
 }
 
-/* How much of a loop is left out shows in a program only: the guesses look at one for each temporal axis. */
-static smg_status look_at_loops(trial *t, const smg_schedules *schedules, plan_outline *outline) {
+/* How much of a loop is left out shows in a program only, and hangs on tiles: a program of each temporal axis that has
+ * such loops, to be asked with the tiles of any schedule. */
+static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kernel *out_loops[SMG_SPACE_AXES]) {
     smg_axis_set seen = 0;
     for (int i = 0; i < schedules->items.count; i++) {
         const smg_schedule *s = &schedules->items.items[i];
@@ -236,10 +237,18 @@ static smg_status look_at_loops(trial *t, const smg_schedules *schedules, plan_o
         seen |= SMG_AXIS_BIT(s->temporal);
         if (!is_indexed(s->space, s->temporal)) continue;
         SMG_TRY(lower_once(t, s, &program));
-        if (program.structure != NULL)
-            plan_outline_share(outline, s->temporal, plan_share(program.structure, t->p->nominal, s->temporal));
+        if (program.structure != NULL && plan_share(program.structure, t->p->nominal, s->temporal) < 1)
+            out_loops[s->temporal] = program.probe;
     }
     return SMG_OK;
+}
+
+static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
+                       plan_outline *outline) {
+    smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
+    for (int a = 0; k != NULL && a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
+    if (k != NULL) plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
+    return plan_guess(outline, s);
 }
 
 /* The schedules in the order of their guesses until enough of them fit. Tuning, which asks for the n-th best by price,
@@ -249,8 +258,9 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
     int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + o->rank;
     double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
     if (guess == NULL) return SMG_MEMORY;
-    SMG_TRY(look_at_loops(t, schedules, outline));
-    for (int i = 0; i < count; i++) guess[i] = plan_guess(outline, &schedules->items.items[i]);
+    smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
+    SMG_TRY(find_loops(t, schedules, loops));
+    for (int i = 0; i < count; i++) guess[i] = guess_of(t, loops, &schedules->items.items[i], outline);
     while (left > 0) {
         int best = -1;
         double seconds;
