@@ -170,6 +170,7 @@ static smg_status find_fields(distribution *d) {
         d->last[d->field_count] = t;
         d->row_axis[d->field_count++] = rows_of_field(d, t);
     }
+    if (d->field_count == 0) d->field_count = 1; /* no tile in registers: what goes over none is the first field */
     return SMG_OK;
 }
 
@@ -415,7 +416,7 @@ smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid) {
     k->subgroup = grid->subgroup;
     k->numbered = grid->numbered;
     k->layouts.count = 0;
-    distribution d;
+    distribution d; /* large: each part is made before it is read */
     d.k = k;
     d.grid = grid;
     d.list_count = 0;
