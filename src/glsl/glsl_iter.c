@@ -58,16 +58,8 @@ void glsl_check_axes(glsl_iter *it, const int *axes, int count) {
     for (int i = 0; i < count; i++) it->check[axes[i]] = true;
 }
 
-bool glsl_always_valid(const glsl_writer *w, int a) {
-    const smg_kernel *k = w->k;
-    const smg_kaxis *axis = &k->axes.items[a];
-    int64_t low = 0, high = 0;
-    smg_size quotient;
-    if (axis->tile == 1) return true; /* a base is always inside */
-    if (axis->grid || w->looped[a])
-        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile), &quotient);
-    smg_size_bounds(k->sizes, axis->extent, &low, &high);
-    return low >= axis->tile;
+bool glsl_always_valid(const glsl_writer *w, int axis) {
+    return smg_kernel_comes_out_even(w->k, axis, w->looped[axis]);
 }
 
 const char *glsl_valid_text(glsl_writer *w, int a, const char *coord) {

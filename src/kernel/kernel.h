@@ -256,6 +256,10 @@ int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
 bool smg_tile_clamps(const smg_tile *tile, int axis);
+/* Is every element of a tile of the axis valid, whatever the sizes are? looped: a loop over it is open. */
+bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);
+/* The END of the LOOP at `loop`; code.count where it has none. */
+int smg_kernel_loop_end(const smg_kernel *k, int loop);
 /* Has the axis a last element wherever a tile of it is filled? One that a workgroup or a step has begun with has. */
 bool smg_kernel_axis_ends(const smg_kernel *k, int axis);
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */

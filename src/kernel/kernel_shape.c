@@ -38,6 +38,26 @@ int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
     return tile->residence == SMG_REGISTER ? smg_layout_registers(&k->layouts.items[tile->layout]) : 0;
 }
 
+bool smg_kernel_comes_out_even(const smg_kernel *k, int a, bool looped) {
+    const smg_kaxis *axis = &k->axes.items[a];
+    int64_t low = 0, high = 0;
+    smg_size quotient;
+    if (axis->tile == 1) return true; /* a base is always inside */
+    if (axis->grid || looped)
+        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile), &quotient);
+    smg_size_bounds(k->sizes, axis->extent, &low, &high);
+    return low >= axis->tile;
+}
+
+int smg_kernel_loop_end(const smg_kernel *k, int loop) {
+    int depth = 0, at = loop;
+    for (; at < k->code.count; at++) {
+        depth += (k->code.items[at].kind == SMG_I_LOOP) - (k->code.items[at].kind == SMG_I_END);
+        if (depth == 0) break;
+    }
+    return at;
+}
+
 /* ---- leaves ----------------------------------------------------------------------------------------- */
 
 bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b) {

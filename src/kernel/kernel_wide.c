@@ -9,11 +9,6 @@ static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     return smg_size_is_const(k->sizes, size, NULL) ? SMG_ALIGNED_NEVER : SMG_ALIGNED_BY_SIZES;
 }
 
-static bool is_one(const smg_kernel *k, smg_size size) {
-    int64_t value = 0;
-    return smg_size_is_const(k->sizes, size, &value) && value == 1;
-}
-
 smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     const smg_access *access = &k->accesses.items[number];
     const smg_kaxis *along = &k->axes.items[wide.axis];
@@ -25,7 +20,7 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     if (extent < least) least = extent;
     for (int i = 0; i < access->axis_count; i++) {
         smg_aligned stride = multiple_of(k, access->stride[i], wide.width);
-        if (access->axis[i] == wide.axis && is_one(k, access->stride[i]))
+        if (access->axis[i] == wide.axis && smg_size_is_one(k->sizes, access->stride[i]))
             unit = true;
         else if (stride < least)
             least = stride;
@@ -104,18 +99,6 @@ static bool has_loop(const smg_kernel *k, int at, int axis) {
     return false;
 }
 
-/* Is every element of a tile of the axis valid, whatever the sizes are? */
-static bool comes_out_even(const smg_kernel *k, int at, int a) {
-    const smg_kaxis *axis = &k->axes.items[a];
-    int64_t low = 0, high = 0;
-    smg_size quotient;
-    if (axis->tile == 1) return true;
-    if (axis->grid || has_loop(k, at, a))
-        return smg_size_divide_exact(k->sizes, axis->extent, smg_size_const(k->sizes, axis->tile), &quotient);
-    smg_size_bounds(k->sizes, axis->extent, &low, &high);
-    return low >= axis->tile;
-}
-
 /* The axis whose neighbours the lanes of a subgroup hold, one each; -1. */
 static int lane_axis(const smg_kernel *k, const smg_layout *layout) {
     smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
@@ -127,8 +110,9 @@ static int lane_axis(const smg_kernel *k, const smg_layout *layout) {
 static bool view_fits(const smg_kernel *k, int at, const smg_access *access, int rows, int unit) {
     bool beside = unit < 0;
     for (int i = 0; i < access->axis_count; i++) {
-        if (access->axis[i] != rows && !comes_out_even(k, at, access->axis[i])) return false;
-        beside = beside || (access->axis[i] == unit && is_one(k, access->stride[i]));
+        if (access->axis[i] != rows && !smg_kernel_comes_out_even(k, access->axis[i], has_loop(k, at, access->axis[i])))
+            return false;
+        beside = beside || (access->axis[i] == unit && smg_size_is_one(k->sizes, access->stride[i]));
     }
     return beside;
 }

@@ -300,15 +300,6 @@ static void collect(conditions *c, smg_expr expr, bool within) {
     for (int i = 0; i < smg_prim_arity(n.prim); i++) collect(c, n.arg[i], truth);
 }
 
-static int end_of(const smg_kernel *k, int loop) {
-    int depth = 0, at = loop;
-    for (; at < k->code.count; at++) {
-        depth += (k->code.items[at].kind == SMG_I_LOOP) - (k->code.items[at].kind == SMG_I_END);
-        if (depth == 0) break;
-    }
-    return at;
-}
-
 /* Axes whose place is known in front of the loop. */
 static smg_axis_set placed(const lowering *l, int loop) {
     const smg_kernel *k = l->k;
@@ -319,7 +310,8 @@ static smg_axis_set placed(const lowering *l, int loop) {
         if (k->axes.items[a].grid || high <= k->axes.items[a].tile) set |= SMG_AXIS_BIT(a);
     }
     for (int i = 0; i < loop; i++)
-        if (k->code.items[i].kind == SMG_I_LOOP && end_of(k, i) > loop) set |= SMG_AXIS_BIT(k->code.items[i].axes[0]);
+        if (k->code.items[i].kind == SMG_I_LOOP && smg_kernel_loop_end(k, i) > loop)
+            set |= SMG_AXIS_BIT(k->code.items[i].axes[0]);
     return set & ~SMG_AXIS_BIT(k->code.items[loop].axes[0]);
 }
 
@@ -401,7 +393,7 @@ static smg_status try_condition(solver *v, lower_slice slice, smg_krange *io, bo
 
 static smg_status bound_loop(lowering *l, int loop) {
     solver v = {.l = l, .axis = l->k->code.items[loop].axes[0]};
-    int end = end_of(l->k, loop);
+    int end = smg_kernel_loop_end(l->k, loop);
     smg_krange range = {SMG_EXPR_NONE, SMG_EXPR_NONE};
     conditions c = {.l = l, .seen = SMG_ARENA_ARRAY(l->arena, bool, (size_t)smg_expr_count(l->k->exprs) + 1)};
     if (c.seen == NULL) return SMG_MEMORY;

@@ -347,15 +347,6 @@ static void run_instr(neutral *n, const smg_instr *in) {
     }
 }
 
-static int end_of(const smg_kernel *k, int loop) {
-    int depth = 0, at = loop;
-    for (; at < k->code.count; at++) {
-        depth += (k->code.items[at].kind == SMG_I_LOOP) - (k->code.items[at].kind == SMG_I_END);
-        if (depth == 0) break;
-    }
-    return at;
-}
-
 static smg_status run(neutral *n, int from, int to);
 
 /* Known, or made of what is. */
@@ -386,7 +377,7 @@ static smg_status run(neutral *n, int from, int to) {
     for (int at = from; at < to && n->why == NULL; at++) {
         const smg_instr *in = &n->l->k->code.items[at];
         if (in->kind == SMG_I_LOOP) {
-            int end = end_of(n->l->k, at);
+            int end = smg_kernel_loop_end(n->l->k, at);
             SMG_TRY(run_loop(n, at, end));
             at = end;
             continue;

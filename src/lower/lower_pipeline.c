@@ -25,15 +25,6 @@ static void check_read(void *user, int leaf) {
     }
 }
 
-static int end_of(const lowering *l, int begin) {
-    int depth = 0;
-    for (int i = begin; i < l->k->code.count; i++) {
-        if (l->k->code.items[i].kind == SMG_I_LOOP) depth++;
-        if (l->k->code.items[i].kind == SMG_I_END && --depth == 0) return i;
-    }
-    return begin;
-}
-
 static bool eligible(const lowering *l, loop_range loop, int at) {
     const smg_instr *stage = &l->k->code.items[at];
     int axis = l->k->code.items[loop.begin].axes[0];
@@ -188,7 +179,7 @@ smg_status lower_pipeline(lowering *l) {
     if (l->s->ahead == 0) return SMG_OK;
     for (int i = 0; i < l->k->code.count; i++) {
         if (l->k->code.items[i].kind != SMG_I_LOOP) continue;
-        loop_range loop = {.begin = i, .end = end_of(l, i)};
+        loop_range loop = {.begin = i, .end = smg_kernel_loop_end(l->k, i)};
         SMG_TRY(pipeline_loop(l, &loop));
         SMG_TRY(early_loads(l, &loop));
         i = loop.begin;
