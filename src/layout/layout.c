@@ -198,7 +198,7 @@ bool smg_layout_equal(const smg_layout *a, const smg_layout *b) {
     return same;
 }
 
-/* ---- digits and text ----------------------------------------------------------------------------- */
+/* ---- digits -------------------------------------------------------------------------------------- */
 
 int smg_layout_digits(const smg_layout *layout, smg_layout_level level, smg_layout_digit *out_digits) {
     const smg_basis *b = layout->basis[level];
@@ -224,34 +224,4 @@ smg_layout_digit smg_layout_repeats(const smg_layout *layout, int axis) {
         digit.below *= a->repeats;
     }
     return digit;
-}
-
-static void print_digit(const smg_layout_digit *digit, void (*add_axis)(const void *user, int axis, smg_text *text),
-                        const void *user, smg_text *text) {
-    smg_text_add(text, " ");
-    if (digit->axis >= 0) add_axis(user, digit->axis, text);
-    smg_text_addf(text, "*%lld", (long long)digit->count);
-    if (digit->step > 1) smg_text_addf(text, ":%lld", (long long)digit->step);
-}
-
-void smg_layout_print(const smg_layout *layout, void (*add_axis)(const void *user, int axis, smg_text *text),
-                      const void *user, smg_text *text) {
-    static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
-    smg_layout_digit digits[SMG_LAYOUT_LEVEL_BITS];
-    const char *space = "";
-    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
-        int count = smg_layout_digits(layout, (smg_layout_level)level, digits);
-        if (count == 0) continue;
-        smg_text_addf(text, "%s%s", space, words[level]);
-        space = " ";
-        for (int i = 0; i < count; i++) print_digit(&digits[i], add_axis, user, text);
-    }
-    bool repeats = false;
-    for (int i = 0; i < layout->axis_count; i++) {
-        if (layout->axes[i].repeats == 1) continue;
-        if (!repeats) smg_text_addf(text, "%srepeat", space);
-        repeats = true;
-        smg_layout_digit times = {.axis = layout->axes[i].axis, .count = layout->axes[i].repeats, .step = 1};
-        print_digit(&times, add_axis, user, text);
-    }
 }

@@ -163,5 +163,10 @@ void smg_layout_turn(const smg_layout *layout, int axis, int64_t by, uint32_t ou
  * (step 1 is left out, no axis: replicated). `add_axis` adds an axis's name. */
 void smg_layout_print(const smg_layout *layout, void (*add_axis)(const void *user, int axis, smg_text *text),
                       const void *user, smg_text *text);
+/* Reads that text, blanks around it too; `axis_of` gives an axis's number, -1 where it knows none of that name. false:
+ * it is no layout, or none that is valid. Repeats are not read. */
+bool smg_layout_parse(const char *text, size_t length,
+                      int (*axis_of)(const void *user, const char *name, size_t length), const void *user,
+                      smg_layout *out_layout);
 
 #endif

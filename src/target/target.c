@@ -156,32 +156,17 @@ static smg_status verify_relations(smg_context *ctx, const smg_target *target) {
     return SMG_OK;
 }
 
-static smg_status verify_matrices(smg_context *ctx, const smg_target *target) {
-    if (target->matrix_count < 0 || target->matrix_count > SMG_MAX_MATRIX_SHAPES)
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': %d matrix shapes, at most %d", target->name,
-                        target->matrix_count, SMG_MAX_MATRIX_SHAPES);
-    for (int i = 0; i < target->matrix_count; i++) {
-        const smg_matrix_shape *shape = &target->matrix[i];
-        if (shape->m <= 0 || shape->n <= 0 || shape->k <= 0)
-            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d is %dx%dx%d", target->name, i, shape->m,
-                            shape->n, shape->k);
-        if (!shape->a[0] || !shape->b[0] || !shape->c[0] || !shape->result[0])
-            return smg_fail(ctx, SMG_FORMAT, "target '%s': matrix shape %d lacks an element type", target->name, i);
-    }
-    return SMG_OK;
-}
-
 smg_status smg_target_verify(smg_context *ctx, const smg_target *target) {
     for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) SMG_TRY(verify_row(ctx, target, &smg_fact_rows[i]));
     SMG_TRY(verify_powers(ctx, target));
     SMG_TRY(verify_relations(ctx, target));
-    return verify_matrices(ctx, target);
+    return smg_matrices_verify(ctx, target);
 }
 
 /* ---- hash ---------------------------------------------------------------------------------- */
 
 uint64_t smg_target_hash(const smg_target *target) {
-    uint64_t hash = smg_hash_text(SMG_HASH_SEED, "smg target 1");
+    uint64_t hash = smg_hash_text(SMG_HASH_SEED, "smg target 2");
     hash = smg_hash_u64(hash, (uint64_t)target->type);
     for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
         const smg_fact_row *row = &smg_fact_rows[i];
@@ -189,17 +174,7 @@ uint64_t smg_target_hash(const smg_target *target) {
         memcpy(&bits, (const char *)target + row->value_offset, sizeof bits);
         hash = smg_hash_u64(hash, bits);
     }
-    hash = smg_hash_u64(hash, (uint64_t)target->matrix_count);
-    for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
-        const smg_matrix_shape *shape = &target->matrix[i];
-        const int sizes[3] = {shape->m, shape->n, shape->k};
-        hash = smg_hash_bytes(hash, sizes, sizeof sizes);
-        hash = smg_hash_text(hash, shape->a);
-        hash = smg_hash_text(hash, shape->b);
-        hash = smg_hash_text(hash, shape->c);
-        hash = smg_hash_text(hash, shape->result);
-    }
-    return hash;
+    return smg_matrices_hash(target, hash);
 }
 
 int64_t smg_target_largest_buffer(const smg_target *target) {

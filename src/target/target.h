@@ -9,6 +9,7 @@
 #define SMG_TARGET_H
 
 #include "base/base.h"
+#include "layout/layout.h"
 
 /* Where a fact comes from; unknown means the careful value was assumed. */
 typedef enum smg_fact_origin {
@@ -26,13 +27,36 @@ typedef enum smg_device_type {
     SMG_DEVICE_CPU
 } smg_device_type;
 
-/* One matrix shape of the cooperative-matrix tiers (types as smg words: "f16", "f32", "i8"...). */
+/* One product of cooperative matrices of a subgroup, m x k times k x n (types as smg words: "f16", "f32", "i8"...):
+ * c is what is added, result what comes out. */
 typedef struct smg_matrix_shape {
     int m, n, k;
     char a[8], b[8], c[8], result[8];
+    double rate; /* flop/s of products alone, all operands at hand; 0: not known */
 } smg_matrix_shape;
 
+typedef enum smg_matrix_use {
+    SMG_MATRIX_A,
+    SMG_MATRIX_B,
+    SMG_MATRIX_ACCUMULATOR, /* c and result */
+    SMG_MATRIX_USES
+} smg_matrix_use;
+
+/* Axes of a fragment's layout. */
+enum { SMG_FRAGMENT_ROW, SMG_FRAGMENT_COLUMN };
+
+/* Where a subgroup keeps the elements of one type of matrix: registers are the numbers of elements in an invocation,
+ * lanes the invocations. A type that has none for a subgroup's size is opaque: nobody knows which element is where. */
+typedef struct smg_fragment {
+    smg_matrix_use use;
+    int rows, columns;
+    char type[8];
+    smg_layout layout; /* axes SMG_FRAGMENT_ROW, SMG_FRAGMENT_COLUMN, in this order */
+    smg_fact_origin from;
+} smg_fragment;
+
 #define SMG_MAX_MATRIX_SHAPES 64
+#define SMG_MAX_FRAGMENTS 64
 
 /* X(type, field, careful value, unit, what): integer and real facts, in the order they are printed. */
 #define SMG_TARGET_FACTS(X)                                                                                            \
@@ -88,21 +112,30 @@ typedef struct smg_target {
 #undef SMG_TARGET_FIELD
     int matrix_count;
     smg_matrix_shape matrix[SMG_MAX_MATRIX_SHAPES];
+    int fragment_count;
+    smg_fragment fragments[SMG_MAX_FRAGMENTS];
 } smg_target;
 
 /* Every fact at its careful value, origin ASSUMED. */
 void smg_target_init(smg_target *target);
-/* Text form: one `key = value  # origin` line a fact, `name`, `type`, `matrix = 16x16x16 f16 f16 f32 f32`
- * lines; unknown keys, nonsense limits (zero, negative, subgroup_size > max...) are FORMAT. */
+/* Text form: one `key = value  # origin` line a fact, `name`, `type`, and lines like
+ *     matrix = 16x16x16 f16 f16 f32 f32 6.25e14     (the rate may be missing)
+ *     fragment = a 16x16 f16 registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8  # table
+ * (uses are a, b, accumulator; the layout as smg_layout_print writes it). Unknown keys, nonsense limits (zero,
+ * negative, subgroup_size > max...) and layouts that are not of their matrix are FORMAT. */
 smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target);
 void smg_target_print(const smg_target *target, smg_text *text);
 /* Built-in targets by name ("careful", "lavapipe", "h200", "navi31", "dg2", "adreno740", "m1", ...);
  * NOT_FOUND lists the names. */
 smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_target);
-/* Assumed facts take the values of the built-in row whose `match` is part of the target's name (core
- * counts, registers, caches: what no driver tells), then the rows of quirks.def that match the name
- * and the driver correct what a driver is known to report or do wrongly. */
+/* Assumed facts take the values of the built-in row whose `match` is part of the target's name (core counts, registers,
+ * caches, rates and layouts of its matrices: what no driver tells), then the rows of quirks.def that match the name and
+ * the driver correct what a driver is known to report or do wrongly. */
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
+/* The layout of one operand of the shape in subgroups of the size that kernels are built for; NULL: opaque. */
+const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix_shape *shape, smg_matrix_use use);
+/* "a", "b", "accumulator". */
+const char *smg_matrix_use_word(smg_matrix_use use);
 /* "assumed", "table", "queried", "measured". */
 const char *smg_target_origin_word(smg_fact_origin origin);
 /* Refuses impossible limits with the numbers. */

@@ -29,4 +29,20 @@ smg_fact_origin smg_fact_from(const smg_target *target, const smg_fact_row *row)
 void smg_fact_set(smg_target *target, const smg_fact_row *row, int64_t integer, double real, smg_fact_origin origin);
 const smg_fact_row *smg_fact_find(const char *key, size_t length);
 
+/* ---- matrices: target_matrix.c --------------------------------------------------------------------- */
+
+smg_status smg_matrices_verify(smg_context *ctx, const smg_target *target);
+uint64_t smg_matrices_hash(const smg_target *target, uint64_t hash);
+void smg_matrices_print(const smg_target *target, smg_text *text);
+/* What the `from` target knows of the shapes that `target` has: rates, layouts. */
+void smg_matrices_take(smg_target *target, const smg_target *from);
+
+/* Values of `matrix` and `fragment` lines. false: not of that form. */
+bool smg_matrix_read(const char *text, size_t length, smg_matrix_shape *out_shape);
+bool smg_fragment_read(const char *text, size_t length, smg_fragment *out_fragment);
+/* The same layout with the axes in their order. */
+void smg_fragment_set_layout(smg_fragment *fragment, const smg_layout *layout);
+/* A number with a decimal point, whatever the process's locale says. */
+bool smg_real_read(const char *text, size_t length, double *out_value);
+
 #endif

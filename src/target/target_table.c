@@ -83,6 +83,7 @@ smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target) {
         smg_target known;
         SMG_TRY(smg_target_parse(ctx, row->text, row->name, &known));
         take_assumed(target, &known);
+        smg_matrices_take(target, &known);
         keep_subgroup_in_range(target);
         break;
     }

@@ -1,11 +1,10 @@
 /* The text form of a target: one `key = value  # origin` line a fact, in the order of the table, and
- * one `matrix = 16x16x16 f16 f16 f32 f32` line a matrix shape. A line's comment is its origin when it
+ * the `matrix` and `fragment` lines of target_matrix.c. A line's comment is its origin when it
  * is one of the four words; otherwise the fact was written by a person and counts as "table". Facts
  * that a text leaves out keep their careful value. Parsing what was printed gives the same target. */
 #include "target/target_private.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 
 typedef struct line_reader {
@@ -40,29 +39,6 @@ static smg_status copy_text(const line_reader *reader, span value, const char *k
     return SMG_OK;
 }
 
-/* strtod reads the decimal point of the process's locale; a target file always has '.'. */
-static bool read_real(span value, double *out_value) {
-    char buffer[64];
-    if (value.length == 0 || value.length >= sizeof buffer - 8) return false;
-    const char *point = localeconv()->decimal_point;
-    size_t used = 0;
-    for (size_t i = 0; i < value.length && used < sizeof buffer - 8; i++) {
-        char c = value.text[i];
-        bool numeric = (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e' || c == 'E';
-        if (c == '.') {
-            for (const char *p = point; *p && used < sizeof buffer - 8; p++) buffer[used++] = *p;
-        } else if (numeric) {
-            buffer[used++] = c;
-        } else {
-            return false;
-        }
-    }
-    buffer[used] = 0;
-    char *end = NULL;
-    *out_value = strtod(buffer, &end);
-    return *end == 0;
-}
-
 static bool read_integer(span value, int64_t *out_value) {
     char buffer[32];
     if (value.length == 0 || value.length >= sizeof buffer) return false;
@@ -84,56 +60,27 @@ static smg_fact_origin read_origin(span comment) {
 
 /* ---- one line ------------------------------------------------------------------------------ */
 
-static bool next_word(span *rest, char *out, size_t capacity) {
-    span all = trim(rest->text, rest->text + rest->length);
-    size_t length = 0;
-    while (length < all.length && all.text[length] != ' ' && all.text[length] != '\t') length++;
-    if (length == 0 || length >= capacity) return false;
-    memcpy(out, all.text, length);
-    out[length] = 0;
-    *rest = (span){all.text + length, all.length - length};
-    return true;
-}
-
-static bool read_extents(const char *word, int extents[3]) {
-    for (int i = 0; i < 3; i++) {
-        int value = 0, digits = 0;
-        for (; *word >= '0' && *word <= '9' && digits < 6; word++, digits++) value = value * 10 + (*word - '0');
-        if (digits == 0 || *word != (i < 2 ? 'x' : 0)) return false;
-        extents[i] = value;
-        word++;
-    }
-    return true;
-}
-
-static bool type_word_known(const char *word) {
-    static const char *const known[] = {"f16", "f32", "f64", "bf16", "i8",  "i16",  "i32",
-                                        "i64", "u8",  "u16", "u32",  "u64", "e4m3", "e5m2"};
-    for (size_t i = 0; i < SMG_COUNT_OF(known); i++)
-        if (strcmp(known[i], word) == 0) return true;
-    return false;
-}
-
 static smg_status parse_matrix(line_reader *reader, span value) {
     smg_target *target = reader->target;
     if (target->matrix_count >= SMG_MAX_MATRIX_SHAPES)
         return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: more than %d matrix shapes", reader->where, reader->number,
                         SMG_MAX_MATRIX_SHAPES);
-    smg_matrix_shape shape;
-    memset(&shape, 0, sizeof shape);
-    char word[32];
-    int extents[3] = {0, 0, 0};
-    span rest = value;
-    char *types[4] = {shape.a, shape.b, shape.c, shape.result};
-    bool good = next_word(&rest, word, sizeof word) && read_extents(word, extents);
-    for (int i = 0; i < 4 && good; i++) good = next_word(&rest, types[i], sizeof shape.a) && type_word_known(types[i]);
-    if (!good || trim(rest.text, rest.text + rest.length).length != 0)
-        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: matrix '%.*s' is not of the form 16x16x16 f16 f16 f32 f32",
+    if (smg_matrix_read(value.text, value.length, &target->matrix[target->matrix_count++])) return SMG_OK;
+    return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: matrix '%.*s' is not of the form 16x16x16 f16 f16 f32 f32",
+                    reader->where, reader->number, (int)value.length, value.text);
+}
+
+static smg_status parse_fragment(line_reader *reader, span value, span comment) {
+    smg_target *target = reader->target;
+    if (target->fragment_count >= SMG_MAX_FRAGMENTS)
+        return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: more than %d fragments", reader->where, reader->number,
+                        SMG_MAX_FRAGMENTS);
+    smg_fragment *fragment = &target->fragments[target->fragment_count++];
+    if (!smg_fragment_read(value.text, value.length, fragment))
+        return smg_fail(reader->ctx, SMG_FORMAT,
+                        "%s:%d: fragment '%.*s' is not of the form a 8x8 f16 registers row*8 lanes column*8",
                         reader->where, reader->number, (int)value.length, value.text);
-    shape.m = extents[0];
-    shape.n = extents[1];
-    shape.k = extents[2];
-    target->matrix[target->matrix_count++] = shape;
+    fragment->from = read_origin(comment);
     return SMG_OK;
 }
 
@@ -179,7 +126,7 @@ static smg_status parse_fact(line_reader *reader, span key, span value, span com
     reader->seen[row - smg_fact_rows] = true;
     int64_t integer = 0;
     double real = 0;
-    bool good = row->is_real ? read_real(value, &real) : read_integer(value, &integer);
+    bool good = row->is_real ? smg_real_read(value.text, value.length, &real) : read_integer(value, &integer);
     if (!good)
         return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: %s = '%.*s' is not %s", reader->where, reader->number,
                         row->key, (int)value.length, value.text, row->is_real ? "a number" : "an integer");
@@ -205,6 +152,7 @@ static smg_status parse_line(line_reader *reader, const char *begin, const char 
     if (span_is(key, "type")) return parse_type(reader, value);
     if (span_is(key, "uuid")) return parse_uuid(reader, value);
     if (span_is(key, "matrix")) return parse_matrix(reader, value);
+    if (span_is(key, "fragment")) return parse_fragment(reader, value, comment);
     return parse_fact(reader, key, value, comment);
 }
 
@@ -251,9 +199,5 @@ void smg_target_print(const smg_target *target, smg_text *text) {
             smg_text_addf(text, "%lld", (long long)smg_fact_int(target, row));
         smg_text_addf(text, "  # %s\n", smg_target_origin_word(smg_fact_from(target, row)));
     }
-    for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
-        const smg_matrix_shape *shape = &target->matrix[i];
-        smg_text_addf(text, "matrix = %dx%dx%d %s %s %s %s\n", shape->m, shape->n, shape->k, shape->a, shape->b,
-                      shape->c, shape->result);
-    }
+    smg_matrices_print(target, text);
 }

@@ -527,6 +527,39 @@ static void test_text(void **state) {
     smg_context_destroy(ctx);
 }
 
+static int axis_named(const void *user, const char *name, size_t length) {
+    (void)user;
+    return length == 2 && name[0] == 'i' ? name[1] - '0' : -1;
+}
+
+static bool parse(const char *text, smg_layout *out_layout) {
+    return smg_layout_parse(text, strlen(text), axis_named, NULL, out_layout);
+}
+
+static void test_parse(void **state) {
+    (void)state;
+    static const char *const good[] = {"", "registers i5*4 i3*2:8 i5*4:32 lanes i5*8:4 i3*8 *2 subgroups i3*4:16",
+                                       "lanes i1*2:2 *4 i1*2", "registers *4"};
+    static const char *const bad[] = {
+        "i3*4",           "registers i3",     "registers i3*3",           "lanes x*4",
+        "registers *4:2", "registers i3*4:3", "registers i3*2 i3*2",      "registers i3*2:2",
+        "lanes i3*-2",    "lanes i3*2x",      "lanes i3*9999999999",      "lanes lanes i3*2",
+        "lanes i3*2:",    "registers i3*",    "lanes i1*2 registers i3*2"};
+    smg_context *ctx = NULL;
+    smg_text text;
+    smg_layout l;
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(good); i++) {
+        smg_text_init(&text, ctx);
+        assert_true(parse(good[i], &l));
+        smg_layout_print(&l, add_name, NULL, &text);
+        assert_string_equal(smg_text_cstr(&text), good[i]);
+        smg_text_free(&text);
+    }
+    for (size_t i = 0; i < SMG_COUNT_OF(bad); i++) assert_false(parse(bad[i], &l));
+    smg_context_destroy(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coordinates),
@@ -542,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_digits),
         cmocka_unit_test(test_turn),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_parse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

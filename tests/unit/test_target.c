@@ -70,7 +70,10 @@ static void test_parse(void **state) {
                                "shared_bytes = 49152  # queried\nbandwidth = 4.2e12 # measured\n"
                                "cores = 132 # by hand\nmax_invocations = 1024\n"
                                "uuid = 000102030405060708090a0b0c0d0e0f\n"
-                               "matrix = 16x8x16 f16 f16 f32 f32\nmatrix = 8x8x32 i8 i8 i32 i32",
+                               "matrix = 16x8x16 f16 f16 f32 f32\nmatrix = 8x8x32 i8 i8 i32 i32 2.5e14\n"
+                               "subgroup_size = 32\n"
+                               "fragment = a 16x16 f16 registers column*16  lanes row*16 *2 # measured\n"
+                               "fragment = accumulator 16x8 f32 registers row*4:4 lanes column*8 row*4",
                                "file", &target));
     assert_string_equal(target.name, "my device");
     assert_int_equal(target.type, SMG_DEVICE_DISCRETE);
@@ -84,7 +87,17 @@ static void test_parse(void **state) {
     assert_int_equal(target.matrix_count, 2);
     assert_int_equal(target.matrix[0].n, 8);
     assert_string_equal(target.matrix[1].result, "i32");
+    assert_true(fabs(target.matrix[1].rate - 2.5e14) < 1 && target.matrix[0].rate < 1);
+    assert_int_equal(target.fragments[0].from, SMG_FACT_MEASURED);
+    assert_int_equal(target.fragments[1].from, SMG_FACT_TABLE);
+    assert_ptr_equal(smg_target_fragment(&target, &target.matrix[0], SMG_MATRIX_A), &target.fragments[0].layout);
+    assert_null(smg_target_fragment(&target, &target.matrix[0], SMG_MATRIX_B));
+    assert_null(smg_target_fragment(&target, &target.matrix[1], SMG_MATRIX_A));
+    assert_ptr_equal(smg_target_fragment(&target, &target.matrix[0], SMG_MATRIX_ACCUMULATOR),
+                     &target.fragments[1].layout);
     round_trip(ctx, &target);
+    target.subgroup_size = 64; /* whose registers are not known */
+    assert_null(smg_target_fragment(&target, &target.matrix[0], SMG_MATRIX_A));
     smg_context_destroy(ctx);
 }
 
@@ -119,6 +132,21 @@ static void test_refusals(void **state) {
     refuse(ctx, "matrix = 16x16x16 f16 f16 f32 f33\n", "form");
     refuse(ctx, "matrix = 16x16x16 f16 f16 f32 f32 f32\n", "form");
     refuse(ctx, "matrix = 0x16x16 f16 f16 f32 f32\n", "0x16x16");
+    refuse(ctx, "matrix = 16x16x16 f16 f16 f32 f32 -1\n", "rate of matrix shape 0 is -1");
+    refuse(ctx, "matrix = 16x16x16 f16 f16 f32 f32 1e9 2\n", "form");
+    refuse(ctx, "fragment = d 8x8 f16 registers row*8 lanes column*8\n", "form");
+    refuse(ctx, "fragment = a 8x8x8 f16 registers row*8 lanes column*8\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 row*8 lanes column*8\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 lanes column*8 registers row*8\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 registers row*7 lanes column*8\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 registers depth*8 lanes column*8\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 registers row*8 lanes column*4:2\n", "form");
+    refuse(ctx, "fragment = a 8x8 f16 registers row*8 lanes row*8\n", "form");
+    refuse(ctx, "fragment = a 16x8 f16 registers row*8 lanes column*8\n", "fragment a 16x8 f16 is of 8x8");
+    refuse(ctx, "fragment = b 8x8 f16 registers row*8 subgroups column*8\n", "over several subgroups");
+    refuse(ctx,
+           "fragment = b 8x8 f16 registers row*8 lanes column*8\nfragment = b 8x8 f16 registers column*8 lanes row*8\n",
+           "fragment b 8x8 f16 of 8 lanes is given twice");
     smg_context_destroy(ctx);
 }
 
@@ -130,6 +158,87 @@ static void test_too_many_matrices(void **state) {
     for (int i = 0; i <= SMG_MAX_MATRIX_SHAPES; i++) smg_text_add(&text, "matrix = 8x8x8 f16 f16 f32 f32\n");
     refuse(ctx, smg_text_cstr(&text), "more than 64");
     smg_text_free(&text);
+    smg_context_destroy(ctx);
+}
+
+/* ---- layouts of fragments, as formulas of the element e and the lane l ------------------------------ */
+
+typedef void (*place_formula)(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column);
+
+static void place_h200(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    (void)lanes;
+    bool b = use == SMG_MATRIX_B;
+    int along = b ? f->rows : f->columns; /* two rows of eight, or one, lie behind each other in a lane */
+    int near = 2 * (l & 3) + (e & 1), far = l / 4, rest = e >> 1;
+    if (along == 16) near += 8 * (rest & 1), rest >>= 1;
+    far += 8 * rest;
+    *out_row = b ? near : far;
+    *out_column = b ? far : near;
+}
+
+static void place_ampere(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    (void)lanes;
+    bool b = use == SMG_MATRIX_B;
+    int along = b ? f->rows : f->columns, across = b ? f->columns : f->rows, rest = e >> 1;
+    int near = 2 * (l & 3) + (e & 1), far = l / 4;
+    if (b && along == 16) near += 8 * (rest & 1), rest >>= 1;
+    if (across == 16) far += 8 * (rest & 1), rest >>= 1;
+    if (!b && along == 16) near += 8 * (rest & 1);
+    *out_row = b ? near : far;
+    *out_column = b ? far : near;
+}
+
+static void place_navi31(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    (void)f;
+    *out_row = use == SMG_MATRIX_A ? l & 15 : use == SMG_MATRIX_B ? e : (l >> 4) + e * (lanes / 16);
+    *out_column = use == SMG_MATRIX_A ? e : l & 15;
+}
+
+static void place_intel(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    int p = strcmp(f->type, "f16") == 0 ? 2 : 1;
+    int c = use == SMG_MATRIX_B ? f->columns : f->columns / p, row = l / c + e / p * (lanes / c);
+    *out_row = use == SMG_MATRIX_B ? row * p + e % p : row;
+    *out_column = use == SMG_MATRIX_B ? l % c : l % c * p + e % p;
+}
+
+static void place_lavapipe(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    (void)use, (void)f, (void)lanes;
+    *out_row = e;
+    *out_column = l;
+}
+
+static void check_fragment(const smg_fragment *f, place_formula place) {
+    int lanes = (int)smg_layout_numbers(&f->layout, SMG_LAYOUT_LANE);
+    for (int e = 0; e < (int)smg_layout_registers(&f->layout); e++) {
+        for (int l = 0; l < lanes; l++) {
+            int row = -1, column = -1;
+            place((int)f->use, f, lanes, e, l, &row, &column);
+            assert_int_equal(smg_layout_coordinate(&f->layout, SMG_FRAGMENT_ROW, e, l, 0), row);
+            assert_int_equal(smg_layout_coordinate(&f->layout, SMG_FRAGMENT_COLUMN, e, l, 0), column);
+        }
+    }
+}
+
+static void test_fragments(void **state) {
+    (void)state;
+    smg_context *ctx = new_context();
+    static const struct {
+        const char *name;
+        place_formula place;
+    } rows[] = {{"lavapipe", place_lavapipe}, {"h200", place_h200}, {"ampere", place_ampere},
+                {"navi31", place_navi31},     {"dg2", place_intel}, {"bmg", place_intel}};
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_target target;
+        must(ctx, smg_target_named(ctx, rows[i].name, &target));
+        for (int j = 0; j < target.fragment_count; j++) check_fragment(&target.fragments[j], rows[i].place);
+        int known = 0;
+        for (int j = 0; j < target.matrix_count; j++) { /* every product of f16 has layouts */
+            if (strcmp(target.matrix[j].a, "f16") != 0) continue;
+            for (int use = 0; use < SMG_MATRIX_USES; use++, known++)
+                assert_non_null(smg_target_fragment(&target, &target.matrix[j], (smg_matrix_use)use));
+        }
+        assert_true(known > 0);
+    }
     smg_context_destroy(ctx);
 }
 
@@ -184,6 +293,14 @@ static void test_tables(void **state) {
     assert_int_equal(target.registers_lane, 255);
     assert_int_equal(target.registers_lane_from, SMG_FACT_TABLE);
     assert_int_equal(target.shared_bytes_from, SMG_FACT_QUERIED);
+    assert_int_equal(target.matrix_count + target.fragment_count, 0); /* matrices are the driver's to tell */
+    target.matrix[target.matrix_count++] = (smg_matrix_shape){16, 8, 16, "f16", "f16", "f32", "f32", 0};
+    must(ctx, smg_target_apply_tables(ctx, &target));
+    assert_true(target.matrix[0].rate > 6e14);
+    assert_int_equal(target.fragment_count, 3);
+    target.subgroup_size = 32;
+    for (int use = 0; use < SMG_MATRIX_USES; use++)
+        assert_non_null(smg_target_fragment(&target, &target.matrix[0], (smg_matrix_use)use));
     smg_target unknown;
     smg_target_init(&unknown);
     snprintf(unknown.name, sizeof unknown.name, "a device of tomorrow");
@@ -224,15 +341,24 @@ static void test_hash(void **state) {
     b = a;
     b.matrix_count = 1;
     assert_true(smg_target_hash(&a) != smg_target_hash(&b));
+    smg_target c = b;
+    c.matrix[0].rate = 1e12;
+    assert_true(smg_target_hash(&c) != smg_target_hash(&b));
+    c = b;
+    c.fragment_count = 1;
+    assert_true(smg_target_hash(&c) != smg_target_hash(&b));
+    b = c;
+    smg_layout_replicate(&b.fragments[0].layout, SMG_LAYOUT_LANE, 2);
+    assert_true(smg_target_hash(&c) != smg_target_hash(&b));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_careful),  cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_too_many_matrices),
-        cmocka_unit_test(test_named),    cmocka_unit_test(test_files),
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_settled),
-        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_careful),   cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_too_many_matrices),
+        cmocka_unit_test(test_fragments), cmocka_unit_test(test_named),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_settled),   cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests_name("target", tests, NULL, NULL);
 }
