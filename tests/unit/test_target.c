@@ -194,6 +194,13 @@ static void place_navi31(int use, const smg_fragment *f, int lanes, int e, int l
     *out_column = use == SMG_MATRIX_A ? e : l & 15;
 }
 
+static void place_gfx1201(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
+    (void)f;
+    int far = lanes == 32 ? e + 8 * (l >> 4) : e + 8 * (l >> 4 & 1) + 4 * (l >> 5);
+    *out_row = use == SMG_MATRIX_A ? l & 15 : far;
+    *out_column = use == SMG_MATRIX_A ? far : l & 15;
+}
+
 static void place_intel(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
     int p = strcmp(f->type, "f16") == 0 ? 2 : 1;
     int c = use == SMG_MATRIX_B ? f->columns : f->columns / p, row = l / c + e / p * (lanes / c);
@@ -225,8 +232,8 @@ static void test_fragments(void **state) {
     static const struct {
         const char *name;
         place_formula place;
-    } rows[] = {{"lavapipe", place_lavapipe}, {"h200", place_h200}, {"ampere", place_ampere},
-                {"navi31", place_navi31},     {"dg2", place_intel}, {"bmg", place_intel}};
+    } rows[] = {{"lavapipe", place_lavapipe}, {"h200", place_h200}, {"ampere", place_ampere}, {"navi31", place_navi31},
+                {"gfx1201", place_gfx1201},   {"dg2", place_intel}, {"bmg", place_intel}};
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         smg_target target;
         must(ctx, smg_target_named(ctx, rows[i].name, &target));
@@ -245,8 +252,8 @@ static void test_fragments(void **state) {
 static void test_named(void **state) {
     (void)state;
     smg_context *ctx = new_context();
-    static const char *const names[] = {"careful", "lavapipe",  "h200", "navi31", "dg2",
-                                        "bmg",     "adreno740", "m1",   "ampere"};
+    static const char *const names[] = {"careful", "lavapipe", "h200",      "navi31", "gfx1201",
+                                        "dg2",     "bmg",      "adreno740", "m1",     "ampere"};
     uint64_t hashes[SMG_COUNT_OF(names)];
     for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
         smg_target target;
