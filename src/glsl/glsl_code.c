@@ -92,6 +92,12 @@ static void write_end(glsl_writer *w, int at) {
     glsl_fail(w, SMG_INTERNAL, "an end without a loop");
 }
 
+static void write_barrier(glsl_writer *w, const smg_instr *instr) {
+    bool subgroup = instr->scope == SMG_SCOPE_SUBGROUP;
+    if (subgroup) w->uses[GLSL_USE_SUBGROUP] = true;
+    GLSL_LINE(w, subgroup ? "subgroupBarrier();" : "barrier();");
+}
+
 static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     if (instr->note != NULL && instr->note[0] != 0 && instr->kind != SMG_I_END)
         GLSL_LINE(w, "// %s", glsl_comment(w, instr->note));
@@ -110,7 +116,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_STORE: glsl_write_store(w, instr); break;
     case SMG_I_LOOP: write_loop(w, instr, at); break;
     case SMG_I_END: write_end(w, at); break;
-    case SMG_I_BARRIER: GLSL_LINE(w, "barrier();"); break;
+    case SMG_I_BARRIER: write_barrier(w, instr); break;
     }
 }
 

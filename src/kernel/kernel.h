@@ -139,7 +139,7 @@ typedef enum smg_instr_kind {
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END. With a `range` for those that meet it: there may
                        be none */
     SMG_I_END,
-    SMG_I_BARRIER /* all shared writes before are seen after */
+    SMG_I_BARRIER /* what lanes of its scope have written to shared memory before is seen by them after */
 } smg_instr_kind;
 
 /* Neighbours that are one access of memory: `width` elements along `axis`; width 0: each element is one. */
@@ -148,6 +148,13 @@ typedef struct smg_wide {
     int width; /* 0 or SMG_WIDE */
     int axis;
 } smg_wide;
+
+/* The lanes that a barrier puts in order. */
+typedef enum smg_scope {
+    SMG_SCOPE_WORKGROUP,
+    SMG_SCOPE_SUBGROUP,
+    SMG_SCOPE_NONE /* it orders nothing: lowering takes it out */
+} smg_scope;
 
 /* How the lanes of a subgroup join. */
 typedef enum smg_join {
@@ -173,6 +180,7 @@ typedef struct smg_instr {
     bool accumulate;      /* REDUCE: starts from dst's old value */
     bool apart;           /* REDUCE: lanes do not exchange what they have folded */
     smg_join form;        /* JOIN */
+    smg_scope scope;      /* BARRIER */
     bool folded;          /* GATHER */
     int first, registers; /* LEAVE, FOLD, GATHER */
     int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
@@ -244,6 +252,8 @@ const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr)
 /* The axes whose registers the outer loop of an instruction goes over; those of the others are the inner loop. What a
  * lane does for each outer register: fold the reduced axes, read a row of the left factor, begin a row of a map. */
 int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_axes[SMG_LAYOUT_AXES]);
+/* Every leaf of the expression, those of the indices of its loads included. */
+void smg_kernel_leaves(const smg_kernel *k, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
 /* Do they read the same? */
 bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b);
 /* The access that the expression loads, where it does nothing else; -1. */
@@ -331,6 +341,22 @@ void smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int
 /* The loop whose first step a FETCH outside of one is for; -1. */
 int smg_kernel_next_loop(const smg_kernel *k, int fetch);
 
+/* ---- order in shared memory (kernel_hazard.c) ---------------------------------------------------------- */
+
+/* Two instructions that touch the same memory, and no barrier of the scope between them. */
+typedef struct smg_hazard {
+    int at, before;     /* instructions; in a loop the second may stand in front of the first */
+    int tile, other;    /* that they touch; two where these share one memory */
+    bool writes, wrote; /* else it is read */
+    smg_scope scope;    /* the least that a barrier needs */
+} smg_hazard;
+typedef struct smg_hazards smg_hazards;
+/* Who touches what, for a program whose indices are good, and whose barriers alone may change afterwards. */
+smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards **out_hazards);
+/* The first hazard in the order of execution, with the barriers as they are now; false: there is none. */
+bool smg_hazards_find(smg_hazards *hazards, smg_hazard *out_hazard);
+const char *smg_scope_word(smg_scope scope); /* "subgroup" */
+
 /* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */
 
 /* Operations of one lane after all that is written out has been: what a driver's compiler has to work through. */
@@ -358,9 +384,9 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
 
 /* INTERNAL with the instruction's number and the rule when the program is wrong: tile and axis indices,
  * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes
- * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, a shared tile
- * read without a BARRIER after its last write or written without a BARRIER after its last read (loops wrap
- * around), STORE covering its axes once, layouts that cover their tiles, register tiles readable where they are read,
+ * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, no hazard in shared
+ * memory (loops wrap around), STORE covering its axes once, layouts that cover their tiles, register tiles readable
+ * where they are read,
  * kinds of expressions, lanes a power of two. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 

@@ -39,8 +39,7 @@ typedef struct kernel_lanes_plan {
     int64_t most_places;     /* registers of an MMA's layout */
 } kernel_lanes_plan;
 
-/* Whose accesses a barrier puts in order. Today's barriers are the workgroup's. */
-typedef enum lanes_scope { LANES_SUBGROUP, LANES_WORKGROUP, LANES_SCOPES } lanes_scope;
+#define LANES_SCOPES 2 /* of barriers; one of the workgroup is one of every subgroup */
 
 /* Who touched a word last, and after how many barriers of each scope. */
 typedef struct lanes_mark {
@@ -49,11 +48,13 @@ typedef struct lanes_mark {
     uint32_t epoch[LANES_SCOPES];
 } lanes_mark;
 
-/* Two readers are enough to find one that is not the writer. */
+#define LANES_READERS 2
+
+/* Two readers are enough to find one that is not the writer: of two subgroups, and of each two lanes. */
 typedef struct lanes_word {
     double value;
     int tile; /* whose element it is; -1: nobody's */
-    lanes_mark writer, reader, other_reader;
+    lanes_mark writer, reader[LANES_READERS][LANES_READERS];
 } lanes_word;
 
 /* REGISTER: lane * registers + register. STAGING: its elements. */
@@ -103,7 +104,7 @@ bool kernel_lanes_read_word(const kernel_machine *m, kernel_worker *w, int tile,
                             double *out);
 bool kernel_lanes_write_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
                              double value);
-void kernel_lanes_barrier(kernel_worker *w, lanes_scope scope);
+void kernel_lanes_barrier(kernel_worker *w, smg_scope scope);
 /* Lanes that hold the same elements of the register tile must agree. */
 bool kernel_lanes_compare(const kernel_machine *m, kernel_worker *w, int tile);
 /* Ends the workgroup with a sentence; returns false. */

@@ -212,7 +212,7 @@ void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_FOLD: kernel_lanes_fold(m, w, instr); break;
     case SMG_I_GATHER: kernel_lanes_gather(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, tape); break;
-    case SMG_I_BARRIER: kernel_lanes_barrier(w, LANES_WORKGROUP); break;
+    case SMG_I_BARRIER: kernel_lanes_barrier(w, instr->scope); break;
     case SMG_I_LOOP:
     case SMG_I_END: break;
     }

@@ -29,7 +29,8 @@ void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w) {
         memset(l->tile[t].set, 0, (size_t)count * sizeof *l->tile[t].set);
         l->tile[t].partial = 0;
     }
-    for (int64_t i = 0; i < m->lanes->words; i++) l->word[i] = (lanes_word){(double)NAN, -1, nobody, nobody, nobody};
+    const lanes_word unused = {(double)NAN, -1, nobody, {{nobody, nobody}, {nobody, nobody}}};
+    for (int64_t i = 0; i < m->lanes->words; i++) l->word[i] = unused;
     for (int scope = 0; scope < LANES_SCOPES; scope++) l->epoch[scope] = 0;
 }
 
@@ -204,15 +205,20 @@ bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, cons
 
 /* ---- shared memory ---------------------------------------------------------------------------------- */
 
-void kernel_lanes_barrier(kernel_worker *w, lanes_scope scope) {
-    for (int inner = 0; inner <= (int)scope; inner++) w->lanes->epoch[inner]++;
+void kernel_lanes_barrier(kernel_worker *w, smg_scope scope) {
+    w->lanes->epoch[SMG_SCOPE_SUBGROUP]++;
+    if (scope == SMG_SCOPE_WORKGROUP) w->lanes->epoch[SMG_SCOPE_WORKGROUP]++;
+}
+
+/* Whose barrier puts the two lanes in order. */
+static smg_scope scope_of(const smg_kernel *k, int a, int b) {
+    return a / k->subgroup == b / k->subgroup ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
 }
 
 /* Is what the lane does now after what the mark tells of? */
 static bool after(const kernel_machine *m, const kernel_lanes *l, const lanes_mark *mark, int lane) {
     if (mark->lane < 0 || mark->lane == lane) return true;
-    bool near = mark->lane / m->k->subgroup == lane / m->k->subgroup;
-    lanes_scope scope = near ? LANES_SUBGROUP : LANES_WORKGROUP;
+    smg_scope scope = scope_of(m->k, mark->lane, lane);
     return mark->epoch[scope] < l->epoch[scope];
 }
 
@@ -222,18 +228,34 @@ static lanes_mark mark_now(const kernel_worker *w, int lane) {
     return mark;
 }
 
-/* What follows a barrier of the workgroup is after all readers before it. */
-static void note_reader(const kernel_worker *w, lanes_word *word, int lane) {
-    lanes_mark *reader = &word->reader;
-    uint32_t now = w->lanes->epoch[LANES_WORKGROUP];
-    bool first = reader->lane < 0 || reader->lane == lane || reader->epoch[LANES_WORKGROUP] < now;
-    *(first ? reader : &word->other_reader) = mark_now(w, lane);
+/* The place of the lane's subgroup among the readers: its own, or one of nobody since the last barrier. NULL: two
+ * others have read, and any writer meets one of them. */
+static lanes_mark *readers_of(const kernel_machine *m, const kernel_lanes *l, lanes_word *word, int lane) {
+    lanes_mark *free = NULL;
+    for (int i = 0; i < LANES_READERS; i++) {
+        lanes_mark *pair = word->reader[i];
+        bool now = pair->lane >= 0 && pair->epoch[SMG_SCOPE_WORKGROUP] == l->epoch[SMG_SCOPE_WORKGROUP];
+        if (now && scope_of(m->k, pair->lane, lane) == SMG_SCOPE_SUBGROUP) return pair;
+        if (!now) free = pair;
+    }
+    if (free != NULL) free[0].lane = free[1].lane = -1;
+    return free;
 }
 
-static bool race(kernel_worker *w, int lane, const char *verb, const char *element, const lanes_mark *mark,
-                 const char *did) {
-    return kernel_lanes_fault(w, "lane %d %s %s, which lane %d %s in instruction %d without a barrier between", lane,
-                              verb, element, mark->lane, did, mark->instr);
+/* What follows a barrier of the subgroup is after all of its readers before it. */
+static void note_reader(const kernel_machine *m, const kernel_worker *w, lanes_word *word, int lane) {
+    const kernel_lanes *l = w->lanes;
+    lanes_mark *pair = readers_of(m, l, word, lane);
+    if (pair == NULL) return;
+    bool first = pair->lane < 0 || pair->lane == lane || pair->epoch[SMG_SCOPE_SUBGROUP] < l->epoch[SMG_SCOPE_SUBGROUP];
+    pair[first ? 0 : 1] = mark_now(w, lane);
+}
+
+static bool race(const kernel_machine *m, kernel_worker *w, int lane, const char *verb, const char *element,
+                 const lanes_mark *mark, const char *did) {
+    return kernel_lanes_fault(w, "lane %d %s %s, which lane %d %s in instruction %d without a %s barrier between", lane,
+                              verb, element, mark->lane, did, mark->instr,
+                              smg_scope_word(scope_of(m->k, mark->lane, lane)));
 }
 
 /* Tiles of one memory begin at the same word, and every use of a tile goes over its first element: what has been
@@ -245,8 +267,8 @@ static bool read_word(const kernel_machine *m, kernel_worker *w, int tile, const
         return kernel_lanes_fault(w, "lane %d reads %s, which nobody has written", lane,
                                   name_of(m, w, tile, s, i).text);
     if (!after(m, w->lanes, &word->writer, lane))
-        return race(w, lane, "reads", name_of(m, w, tile, s, i).text, &word->writer, "wrote");
-    note_reader(w, word, lane);
+        return race(m, w, lane, "reads", name_of(m, w, tile, s, i).text, &word->writer, "wrote");
+    note_reader(m, w, word, lane);
     *out = word->value;
     return true;
 }
@@ -255,10 +277,11 @@ static bool write_word(const kernel_machine *m, kernel_worker *w, int tile, cons
                        double value) {
     lanes_word *word = &w->lanes->word[w->address[i]];
     int lane = w->lanes->lane[i];
-    const lanes_mark *marks[] = {&word->writer, &word->reader, &word->other_reader};
-    for (int n = 0; n < 3; n++)
+    const lanes_mark *marks[] = {&word->writer, &word->reader[0][0], &word->reader[0][1], &word->reader[1][0],
+                                 &word->reader[1][1]};
+    for (size_t n = 0; n < SMG_COUNT_OF(marks); n++)
         if (!after(m, w->lanes, marks[n], lane))
-            return race(w, lane, "writes over", name_of(m, w, tile, s, i).text, marks[n], n == 0 ? "wrote" : "read");
+            return race(m, w, lane, "writes over", name_of(m, w, tile, s, i).text, marks[n], n == 0 ? "wrote" : "read");
     word->value = value;
     word->tile = tile;
     word->writer = mark_now(w, lane);

@@ -430,8 +430,10 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);
-    case SMG_I_END:
-    case SMG_I_BARRIER: break;
+    case SMG_I_BARRIER:
+        if (kernel_read_keyword(r, smg_scope_word(SMG_SCOPE_SUBGROUP))) instr->scope = SMG_SCOPE_SUBGROUP;
+        break;
+    case SMG_I_END: break;
     }
     return SMG_OK;
 }

@@ -76,6 +76,26 @@ const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis) {
     return NULL;
 }
 
+typedef struct deep_walk {
+    const smg_kernel *k;
+    void (*visit)(void *user, int leaf);
+    void *user;
+} deep_walk;
+
+static void visit_deep(void *user, int leaf) {
+    deep_walk *w = user;
+    const smg_kleaf *f = &w->k->leaves.items[leaf];
+    w->visit(w->user, leaf);
+    if (f->what != SMG_KLEAF_LOAD) return;
+    smg_expr index = w->k->accesses.items[f->index].index;
+    if (index != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, index, visit_deep, w);
+}
+
+void smg_kernel_leaves(const smg_kernel *k, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
+    deep_walk w = {.k = k, .visit = visit, .user = user};
+    smg_expr_leaves(k->exprs, expr, visit_deep, &w);
+}
+
 int smg_kernel_plain_load(const smg_kernel *k, smg_expr expr) {
     if (expr == SMG_EXPR_NONE) return -1;
     const smg_expr_node *node = smg_expr_get(k->exprs, expr);

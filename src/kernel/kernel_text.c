@@ -341,6 +341,11 @@ const char *smg_join_word(smg_join form) {
     return (unsigned)form < SMG_COUNT_OF(words) ? words[form] : "?";
 }
 
+const char *smg_scope_word(smg_scope scope) {
+    static const char *const words[] = {"workgroup", "subgroup", "none"};
+    return (unsigned)scope < SMG_COUNT_OF(words) ? words[scope] : "?";
+}
+
 /* ---- code ------------------------------------------------------------------------------------------ */
 
 static void add_equals(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
@@ -461,8 +466,10 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     case SMG_I_LEAVE:
     case SMG_I_FOLD:
     case SMG_I_GATHER: add_exchange(k, text, instr); break;
-    case SMG_I_END:
-    case SMG_I_BARRIER: break;
+    case SMG_I_BARRIER:
+        if (instr->scope != SMG_SCOPE_WORKGROUP) smg_text_addf(text, " %s", smg_scope_word(instr->scope));
+        break;
+    case SMG_I_END: break;
     }
 }
 

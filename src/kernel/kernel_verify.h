@@ -9,8 +9,6 @@
 
 typedef struct kernel_tile_state {
     bool set;         /* has been written as a whole */
-    bool written;     /* SHARED: since the last barrier */
-    bool read;        /* SHARED: since the last barrier */
     uint32_t partial; /* lanes that hold parts of its sums: bits of their number */
     int gathered;     /* registers that GATHER has made whole again */
     int left;         /* EXCHANGE: the LEAVE whose words are there, by instruction */
@@ -48,7 +46,7 @@ smg_status kernel_verify_reads(kernel_verifier *v, smg_expr expr);
 smg_status kernel_verify_bound(const kernel_verifier *v, int axis);
 /* A tile is read, or written as a whole, by the instruction at hand. */
 smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
-smg_status kernel_verify_write_tile(kernel_verifier *v, int tile);
+void kernel_verify_write_tile(kernel_verifier *v, int tile);
 /* The layout exists, spans these axes and has no others; or the program has no layouts yet. */
 smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
 /* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */

@@ -1,7 +1,7 @@
-/* The verifier, last part: the program. One walk in the order of execution keeps which loops are open,
- * which tiles have been written, and which shared tiles have been read or written since the last
- * barrier. A loop's body is walked twice, so that what one step leaves behind meets the next step. Every
- * extent counts as at least 1: a body runs at least once, unless its loop has a range. */
+/* The verifier, last part: the program. One walk in the order of execution keeps which loops are open and
+ * which tiles have been written. A loop's body is walked twice, so that what one step leaves behind meets the next step.
+ * Every extent counts as at least 1: a body runs at least once, unless its loop has a range. Then what meets in shared
+ * memory must have a barrier in between. */
 #include "kernel/kernel_verify.h"
 
 #define DEEPEST SMG_ACCESS_AXES
@@ -28,34 +28,16 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     if ((state->partial & ~v->apart) != 0)
         return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
     v->parts |= state->partial;
-    if (!smg_tile_in_shared(t)) return SMG_OK;
-    if (state->written)
-        return KERNEL_WRONG(v, "shared tile '%s' is read without a barrier after its last write", t->name);
-    state->read = true;
     return SMG_OK;
 }
 
-smg_status kernel_verify_write_tile(kernel_verifier *v, int tile) {
+/* What lay on the memory of the tile is gone. */
+void kernel_verify_write_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
-    for (int i = 0; t->memory > 0 && i < v->k->tiles.count; i++) {
-        const smg_tile *other = &v->k->tiles.items[i];
-        if (i == tile || other->memory != t->memory) continue;
-        if (v->tiles[i].read || v->tiles[i].written)
-            return KERNEL_WRONG(v,
-                                "shared tile '%s' is written without a barrier after the last %s of '%s', on whose "
-                                "memory it lies",
-                                t->name, v->tiles[i].read ? "read" : "write", other->name);
-        v->tiles[i].set = false;
-    }
-    kernel_tile_state *state = &v->tiles[tile];
-    state->set = true;
-    state->gathered = 0;
-    if (!smg_tile_in_shared(t)) return SMG_OK;
-    if (state->read || state->written)
-        return KERNEL_WRONG(v, "shared tile '%s' is written without a barrier after its last %s", t->name,
-                            state->read ? "read" : "write");
-    state->written = true;
-    return SMG_OK;
+    for (int i = 0; t->memory > 0 && i < v->k->tiles.count; i++)
+        if (v->k->tiles.items[i].memory == t->memory) v->tiles[i].set = false;
+    v->tiles[tile].set = true;
+    v->tiles[tile].gathered = 0;
 }
 
 /* The tile exists and lies where the instruction wants it; all its axes have a base. */
@@ -119,7 +101,8 @@ static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     v->tiles[instr->dst].partial = v->parts & copies(v);
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* Bits of a lane's number that lie on the instruction's own axes. */
@@ -151,7 +134,8 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     if (instr->accumulate) SMG_TRY(check_parts(v, instr, mask));
     v->tiles[instr->dst].partial = instr->apart ? mask : 0;
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
@@ -164,7 +148,8 @@ static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
     v->staging = true;
     SMG_TRY(kernel_verify_reads(v, instr->expr));
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* The walk of a staging tile is its own order of axes. */
@@ -183,7 +168,8 @@ static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_expr(v, instr->expr, v->k->tiles.items[instr->dst].kind));
     v->staging = true;
     SMG_TRY(kernel_verify_reads(v, instr->expr));
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* Before its loop the first slice counts as bound: the loop that follows starts there. */
@@ -212,7 +198,8 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     if ((dst->clamped & ~a->clamped) != 0)
         return KERNEL_WRONG(v, "'%s' is clamped along an axis where '%s' is 0", dst->name, a->name);
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
@@ -224,7 +211,8 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if (dst->clamped != 0) return KERNEL_WRONG(v, "'%s' is clamped, and not staged", dst->name);
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* Every axis that moves the address of a view has a base. */
@@ -275,7 +263,8 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     *partial = 0; /* more may be added to what is not joined yet */
     SMG_TRY(kernel_verify_read_tile(v, instr->dst));
     *partial = shares;
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* The axes of an exchange, whose loops may be closed, behind those of the tile; and its layout. */
@@ -340,7 +329,8 @@ static smg_status check_range(kernel_verifier *v, const smg_instr *instr, int ti
 static smg_status check_leave(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_range(v, instr, instr->a, instr->dst));
     v->tiles[instr->dst].left = v->at;
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 /* The words are those that an instruction of the same range has left. */
@@ -359,8 +349,8 @@ static smg_status check_fold(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the exchange", instr->dst, SMG_EXCHANGE));
     SMG_TRY(check_left(v, instr, instr->dst));
     SMG_TRY(check_range(v, instr, v->k->code.items[v->tiles[instr->dst].left].a, instr->dst));
-    v->tiles[instr->dst].read = false;
-    return kernel_verify_write_tile(v, instr->dst);
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
 }
 
 static smg_status check_gather(kernel_verifier *v, const smg_instr *instr) {
@@ -434,6 +424,13 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
     return kernel_verify_reads(v, instr->expr);
 }
 
+/* Lanes that are no subgroup have none of its barriers. */
+static smg_status check_barrier(const kernel_verifier *v, const smg_instr *instr) {
+    if (instr->scope == SMG_SCOPE_WORKGROUP) return SMG_OK;
+    if (instr->scope == SMG_SCOPE_SUBGROUP && v->k->subgroup > 1) return SMG_OK;
+    return KERNEL_WRONG(v, "a barrier of scope '%s' in subgroups of %d", smg_scope_word(instr->scope), v->k->subgroup);
+}
+
 static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     v->axis_count = 0;
     v->staging = false;
@@ -455,9 +452,7 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */
-    case SMG_I_BARRIER:
-        for (int i = 0; i < v->k->tiles.count; i++) v->tiles[i].written = v->tiles[i].read = false;
-        return SMG_OK;
+    case SMG_I_BARRIER: return check_barrier(v, instr);
     }
     return KERNEL_WRONG(v, "kind %d does not exist", (int)instr->kind);
 }
@@ -529,13 +524,11 @@ static smg_status check_bounds(kernel_verifier *v, const smg_instr *loop) {
     return smg_context_status(v->ctx);
 }
 
-/* Behind a loop that may have no step: what was there before and is still; the barriers in it may not have been. */
+/* Behind a loop that may have no step: what was there before and is still. */
 static void skip_body(kernel_verifier *v, const kernel_tile_state *before) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         kernel_tile_state *state = &v->tiles[i];
         state->set = state->set && before[i].set;
-        state->read = state->read || before[i].read;
-        state->written = state->written || before[i].written;
         state->partial |= before[i].partial;
     }
 }
@@ -574,9 +567,27 @@ static smg_status walk(kernel_verifier *v, int begin, int end) {
     return SMG_OK;
 }
 
+static smg_status check_hazards(kernel_verifier *v) {
+    smg_hazards *hazards;
+    smg_hazard h;
+    SMG_TRY(smg_hazards_make(v->k, v->arena, &hazards));
+    if (!smg_hazards_find(hazards, &h)) return SMG_OK;
+    const char *name = v->k->tiles.items[h.tile].name, *other = v->k->tiles.items[h.other].name;
+    const char *verb = h.writes ? "written" : "read", *did = h.wrote ? "wrote" : "read";
+    v->at = h.at;
+    if (h.tile != h.other)
+        return KERNEL_WRONG(v,
+                            "shared tile '%s' is %s without a %s barrier after instruction %d %s '%s', on whose memory "
+                            "it lies",
+                            name, verb, smg_scope_word(h.scope), h.before, did, other);
+    return KERNEL_WRONG(v, "shared tile '%s' is %s without a %s barrier after instruction %d %s it", name, verb,
+                        smg_scope_word(h.scope), h.before, did);
+}
+
 smg_status kernel_verify_code(kernel_verifier *v) {
     smg_status status = match_loops(v);
     if (status == SMG_OK) status = walk(v, 0, v->k->code.count);
+    if (status == SMG_OK) status = check_hazards(v);
     if (status == SMG_OK || status == SMG_MEMORY) return status;
     return smg_fail_within(v->ctx, status, "kernel '%s', instruction %d", v->k->name, v->at);
 }

@@ -215,7 +215,7 @@ static void seek_tile(void *user, int leaf) {
 
 static bool reads_tiles(const lowering *l, smg_expr expr) {
     tile_seek s = {.l = l};
-    lower_leaves(l, expr, seek_tile, &s);
+    smg_kernel_leaves(l->k, expr, seek_tile, &s);
     return s.found;
 }
 

@@ -66,8 +66,6 @@ smg_status lower_within(lowering *l, const smg_slayer *layer, int count, bool ab
 int lower_new_tile(lowering *l, const char *name, smg_kind kind, smg_residence where, const int *axes, int axis_count,
                    int pad);
 smg_axis_set lower_leaf_axes(const lowering *l, int leaf);
-/* Every leaf of `expr`, those of the indices of its loads included. */
-void lower_leaves(const lowering *l, smg_expr expr, void (*visit)(void *user, int leaf), void *user);
 smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr);
 /* Axes of a block value: rows first, then columns, the unit axis last. Grid axes of tile 1 are left out. false when
  * they are more than `room`. */

@@ -405,9 +405,9 @@ static void seek_tile(void *user, int leaf) {
 static bool is_read(const lowering *l, const smg_instr *in, int tile) {
     reads r = {.l = l, .tile = tile};
     bool adds = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || (in->kind == SMG_I_REDUCE && in->accumulate);
-    if (in->expr != SMG_EXPR_NONE) lower_leaves(l, in->expr, seek_tile, &r);
+    if (in->expr != SMG_EXPR_NONE) smg_kernel_leaves(l->k, in->expr, seek_tile, &r);
     if (in->kind == SMG_I_STORE && l->k->accesses.items[in->a].index != SMG_EXPR_NONE)
-        lower_leaves(l, l->k->accesses.items[in->a].index, seek_tile, &r);
+        smg_kernel_leaves(l->k, l->k->accesses.items[in->a].index, seek_tile, &r);
     bool operand = (smg_instr_reads_a(in) && in->a == tile) || (in->kind == SMG_I_MMA && in->b == tile);
     return r.found || operand || (adds && in->dst == tile);
 }

@@ -125,7 +125,7 @@ static bool usable(const sharing *s, smg_expr e) {
     if (s->uses[e] < 2 && !row_only && !groups(s, e)) return false;
     if (columns != 0 && columns != s->columns[e]) return false;
     writes w = {.l = l, .from = s->first[e], .to = s->last[e], .stable = true};
-    lower_leaves(l, e, check_writes, &w);
+    smg_kernel_leaves(l->k, e, check_writes, &w);
     return w.stable;
 }
 

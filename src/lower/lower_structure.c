@@ -36,8 +36,8 @@ static void want_leaf(void *user, int leaf) {
 
 static void want_operands(need *n, int node) {
     const lnode *of = &n->l->node[node];
-    lower_leaves(n->l, of->core, want_leaf, n);
-    if (of->right != SMG_EXPR_NONE) lower_leaves(n->l, of->right, want_leaf, n);
+    smg_kernel_leaves(n->l->k, of->core, want_leaf, n);
+    if (of->right != SMG_EXPR_NONE) smg_kernel_leaves(n->l->k, of->right, want_leaf, n);
 }
 
 static bool material(const lowering *l, int i) {
@@ -64,7 +64,7 @@ static smg_status store_pass(lowering *l, int i, int *out_pass) {
     latest f = {.l = l, .pass = 0};
     SMG_TRY(lower_value(l, i, &value));
     if (l->refused != NULL) return SMG_OK;
-    lower_leaves(l, value, latest_leaf, &f);
+    smg_kernel_leaves(l->k, value, latest_leaf, &f);
     *out_pass = f.pass;
     return SMG_OK;
 }
@@ -87,7 +87,7 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
         if (stores_varying(l, i) && store_in[i] == pass) {
             smg_expr value;
             SMG_TRY(lower_value(l, i, &value));
-            lower_leaves(l, value, want_leaf, &n);
+            smg_kernel_leaves(l->k, value, want_leaf, &n);
         }
     }
     smg_instr *loop = lower_emit(l, SMG_I_LOOP);
@@ -156,7 +156,7 @@ static void seek_node(void *user, int leaf) {
 
 static bool reads(const lowering *l, smg_expr expr, int of) {
     reader r = {.l = l, .of = of};
-    if (expr != SMG_EXPR_NONE) lower_leaves(l, expr, seek_node, &r);
+    if (expr != SMG_EXPR_NONE) smg_kernel_leaves(l->k, expr, seek_node, &r);
     return r.found;
 }
 

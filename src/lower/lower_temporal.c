@@ -27,7 +27,7 @@ static void depend_leaf(void *user, int leaf) {
 
 static dependence depends(const lowering *l, smg_expr expr) {
     dependence d = {.l = l, .final_pass = LOWER_BEFORE, .running_pass = LOWER_BEFORE, .varying_pass = LOWER_BEFORE};
-    if (expr != SMG_EXPR_NONE) lower_leaves(l, expr, depend_leaf, &d);
+    if (expr != SMG_EXPR_NONE) smg_kernel_leaves(l->k, expr, depend_leaf, &d);
     return d;
 }
 
@@ -216,7 +216,7 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
         }
         return SMG_OK;
     }
-    lower_leaves(l, ln->update, mark_leaf, l);
+    smg_kernel_leaves(l->k, ln->update, mark_leaf, l);
     tell(l, i, "update-then-aggregate, running value becomes", ln->update);
     return SMG_OK;
 }

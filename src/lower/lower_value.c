@@ -106,26 +106,6 @@ smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr) {
     return a.set;
 }
 
-typedef struct deep_walk {
-    const lowering *l;
-    void (*visit)(void *user, int leaf);
-    void *user;
-} deep_walk;
-
-static void visit_deep(void *user, int leaf) {
-    deep_walk *w = user;
-    const smg_kleaf *f = &w->l->k->leaves.items[leaf];
-    w->visit(w->user, leaf);
-    if (f->what != SMG_KLEAF_LOAD) return;
-    smg_expr index = w->l->k->accesses.items[f->index].index;
-    if (index != SMG_EXPR_NONE) smg_expr_leaves(w->l->k->exprs, index, visit_deep, w);
-}
-
-void lower_leaves(const lowering *l, smg_expr expr, void (*visit)(void *user, int leaf), void *user) {
-    deep_walk w = {.l = l, .visit = visit, .user = user};
-    smg_expr_leaves(l->k->exprs, expr, visit_deep, &w);
-}
-
 int lower_buffer(lowering *l, smg_node_id source, bool written) {
     for (int i = 0; i < l->k->buffers.count; i++) {
         if (l->k->buffers.items[i].value == source) return i;

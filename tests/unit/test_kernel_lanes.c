@@ -408,6 +408,26 @@ static const char one_word[] = "kernel word\n"
                                "  barrier\n"
                                "  store 1 over [] layout 0 = add(r, one)\n";
 
+/* All lanes of four subgroups read all words, then the first ones write them again. */
+static const char words[] = "kernel words\n"
+                            "lanes 16 subgroup 4\n"
+                            "axis i = 4 tile 4\n"
+                            "layout 0 = [i] registers i*4 lanes *4 subgroups *4\n"
+                            "buffer x f32 [4] value 0\n"
+                            "buffer y f32 [4] value 1 written\n"
+                            "tile own float shared [i]\n"
+                            "tile r float register [i] layout 0\n"
+                            "access 0 = x at [0] i*[1]\n"
+                            "access 1 = y at [0] i*[1]\n"
+                            "code\n"
+                            "  stage own walk [i] = load(0)\n"
+                            "  barrier\n"
+                            "  set r = own\n"
+                            "  barrier  # read\n"
+                            "  stage own walk [i] = mul(2, load(0))\n"
+                            "  barrier\n"
+                            "  store 1 over [i] layout 0 = add(r, own)\n";
+
 /* Rows by number, staged; each lane reads what others brought. Integers, and a coordinate as a value. */
 static const char gather[] = "kernel gather\n"
                              "lanes 8 subgroup 4\n"
@@ -462,14 +482,14 @@ static void test_told(void **state) {
     (void)state;
     assert_told_changed(told, "  barrier # left\n", "", 0, 0,
                         "kernel 'told', instruction 3, workgroup 0: lane 0 reads word 1 of 'words', which lane 4 wrote "
-                        "in instruction 2 without a barrier between");
+                        "in instruction 2 without a workgroup barrier between");
     assert_told_changed(
         told, "  barrier # again\n", "", 0, 0,
-        "kernel 'told', instruction 5, workgroup 0: lane 0 writes over word 0 of 'words', which lane 15 "
-        "read in instruction 4 without a barrier between");
+        "kernel 'told', instruction 5, workgroup 0: lane 0 writes over word 0 of 'words', which lane 4 "
+        "read in instruction 4 without a workgroup barrier between");
     assert_told_changed(told, "  barrier # folded\n", "", 0, 0,
                         "kernel 'told', instruction 9, workgroup 0: lane 0 reads word 4 of 'words', which lane 4 wrote "
-                        "in instruction 8 without a barrier between");
+                        "in instruction 8 without a workgroup barrier between");
     assert_told_changed(
         told, "  gather sum = add of words over [k] layout 0 registers 0 to 1\n", "", 0, 0,
         "kernel 'told', instruction 9, workgroup 0: lanes 0 and 4 hold element [0] of 'sum' and differ: "
@@ -516,20 +536,38 @@ static void test_races(void **state) {
     (void)state;
     assert_told_changed(woven, "    barrier\n", "", 13, 0,
                         "kernel 'woven', instruction 6, workgroup 0: lane 0 reads element [0, 1] of 'sa', which lane 1 "
-                        "wrote in instruction 3 without a barrier between");
+                        "wrote in instruction 3 without a subgroup barrier between");
     assert_told_changed(woven, "    barrier  # read\n", "", 13, 0,
                         "kernel 'woven', instruction 3, workgroup 0: lane 0 writes over element [0, 0] of 'sa', which "
-                        "lane 5 read in instruction 7 without a barrier between");
+                        "lane 5 read in instruction 7 without a subgroup barrier between");
     assert_told_changed(spill, "of turned\n  store 1 over [q] layout 1 = r\n  barrier\n",
                         "of turned\n  store 1 over [q] layout 1 = r\n", 11, 0,
                         "kernel 'spill', instruction 6, workgroup 0: lane 0 writes over element [0, 2] of 'again', "
-                        "which lane 4 read in instruction 4 without a barrier between");
+                        "which lane 4 read in instruction 4 without a workgroup barrier between");
     assert_told_changed(gather, "  barrier\n", "  stage rows walk [d, t] = load(1)\n  barrier\n", 5, 0,
                         "kernel 'gather', instruction 1, workgroup 0: lane 1 writes over element [0, 1] of 'rows', "
-                        "which lane 0 wrote in instruction 0 without a barrier between");
+                        "which lane 0 wrote in instruction 0 without a subgroup barrier between");
     assert_told_changed(one_word, "  barrier  # read\n", "", 0, 0,
                         "kernel 'word', instruction 4, workgroup 0: lane 0 writes over element [] of 'one', which lane "
-                        "3 read in instruction 2 without a barrier between");
+                        "3 read in instruction 2 without a subgroup barrier between");
+}
+
+/* Rows lie over subgroups: what lanes spill their own subgroup reads, what all lanes stage others too. Readers of
+ * several subgroups count, and those that have read before a barrier of a subgroup. */
+static void test_scopes(void **state) {
+    (void)state;
+    char *narrow = changed(chain, "  spill sa = t\n  stage sb walk [k, j] = div(1, load(1))\n  barrier\n",
+                           "  stage sb walk [k, j] = div(1, load(1))\n  barrier\n  spill sa = t\n  barrier subgroup\n");
+    assert_told_changed(narrow, "  barrier subgroup\n", "", 0, 0,
+                        "kernel 'chain', instruction 5, workgroup 0: lane 0 reads element [0, 1] of 'sa', which lane 1 "
+                        "wrote in instruction 4 without a subgroup barrier between");
+    assert_told_changed(narrow, "  barrier\n", "  barrier subgroup\n", 0, 0,
+                        "kernel 'chain', instruction 6, workgroup 0: lane 0 reads element [1, 0] of 'sb', which lane 4 "
+                        "wrote in instruction 2 without a workgroup barrier between");
+    free(narrow);
+    assert_told_changed(words, "  barrier  # read\n", "  barrier subgroup\n", 0, 0,
+                        "kernel 'words', instruction 4, workgroup 0: lane 0 writes over element [0] of 'own', which "
+                        "lane 4 read in instruction 2 without a workgroup barrier between");
 }
 
 /* A lane may read what it wrote itself without a barrier. */
@@ -630,10 +668,10 @@ static void test_partial_sums(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_told),      cmocka_unit_test(test_agrees),
-                                       cmocka_unit_test(test_single),    cmocka_unit_test(test_races),
-                                       cmocka_unit_test(test_own_words), cmocka_unit_test(test_unwritten),
-                                       cmocka_unit_test(test_layouts),   cmocka_unit_test(test_register_order),
-                                       cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_told),      cmocka_unit_test(test_agrees),      cmocka_unit_test(test_single),
+        cmocka_unit_test(test_races),     cmocka_unit_test(test_scopes),      cmocka_unit_test(test_own_words),
+        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_layouts),     cmocka_unit_test(test_register_order),
+        cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,9 +108,12 @@ static const spoilt rows[] = {
     {"  set w = r\n", "", "tile 'w' is read before it is written"},
     {"    spill sa = p\n", "", "tile 'sa' is read before it is written"},
     /* barriers */
-    {"    barrier\n", "", "shared tile 'sa' is read without a barrier after its last write"},
-    {"    barrier # last\n", "", "shared tile 'sa' is written without a barrier after its last read"},
-    {"    spill sa = p\n", "    spill sa = p\n    spill sa = p\n", "written without a barrier after its last write"},
+    {"    barrier\n", "", "shared tile 'sa' is read without a workgroup barrier after instruction 7 wrote it"},
+    {"    barrier # last\n", "",
+     "shared tile 'sa' is written without a workgroup barrier after instruction 10 read it"},
+    {"    spill sa = p\n", "    spill sa = p\n    spill sa = p\n",
+     "instruction 8: shared tile 'sa' is written without a workgroup barrier after instruction 7 wrote it"},
+    {"    barrier\n", "    barrier subgroup\n", "a barrier of scope 'subgroup' in subgroups of 1"},
     /* leaves and kinds */
     {"set w = r", "set r = w", "tile 3 runs over axis 'l'"},
     {"set acc = 0\n", "set acc = load(0)\n", "axis 'k' has up to 1024 elements, its tile 4, and no loop"},
@@ -390,9 +393,9 @@ static void test_memory(void **state) {
     static const char *const bodies[][2] = {
         {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  barrier\n  spill b = r\n", ""},
         {"  spill a = r\n  barrier\n  stage c walk [i] = a\n  spill b = r\n",
-         "shared tile 'b' is written without a barrier after the last read of 'a', on whose memory it lies"},
-        {"  spill a = r\n  spill b = r\n",
-         "shared tile 'b' is written without a barrier after the last write of 'a', on whose memory it lies"},
+         "shared tile 'b' is written without a subgroup barrier after instruction 3 read 'a', on whose memory it lies"},
+        {"  spill a = r\n  spill b = r\n", "shared tile 'b' is written without a subgroup barrier after instruction 1 "
+                                           "wrote 'a', on whose memory it lies"},
         {"  spill a = r\n  barrier\n  spill b = r\n  barrier\n  stage c walk [i] = a\n",
          "tile 'a' is read before it is written"},
     };
@@ -402,6 +405,43 @@ static void test_memory(void **state) {
         (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
         bench_open(&b, text);
         assert_int_equal(smg_kernel_shared_bytes(b.k), 2 * 4 * 4);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
+/* ---- barriers of a subgroup ---------------------------------------------------------------------------- */
+
+/* Rows lie over subgroups of 4 lanes: what a lane spills of them is read by its own subgroup, what all lanes stage by
+ * others too. */
+static void test_scopes(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 8 subgroup 4\naxis i = 4 tile 4\naxis j = 4 tile 4\n"
+                               "axis k = 8 tile 8\nlayout 0 = [i, j] registers i*2 lanes j*4 subgroups i*2:2\n"
+                               "layout 1 = [i, k] registers i*2 k*2:4 lanes k*4 subgroups i*2:2\n"
+                               "layout 2 = [i, j, k] registers i*2 k*8 lanes j*4 subgroups i*2:2\n"
+                               "layout 3 = [i, k] registers i*2:2 k*2:4 lanes k*4 subgroups i*2\n"
+                               "tile t float register [i, k] layout 1\ntile u float register [i, k] layout 3\n"
+                               "tile acc float register [i, j] layout 0\ntile sa float shared [i, k]\n"
+                               "tile sb float shared [k, j]\ncode\n  set acc = 0\n  set t = 1\n  set u = 1\n";
+#define STAGE_B "  stage sb walk [k, j] = 1\n"
+#define MULTIPLY "  mma acc += sa * sb over [k] layout 2\n"
+    static const char *const bodies[][2] = {
+        {STAGE_B "  barrier\n  spill sa = t\n  barrier subgroup\n" MULTIPLY, ""},
+        {STAGE_B "  barrier\n  spill sa = t\n" MULTIPLY,
+         "instruction 6: shared tile 'sa' is read without a subgroup barrier after instruction 5 wrote it"},
+        {STAGE_B "  spill sa = t\n  barrier subgroup\n" MULTIPLY,
+         "instruction 6: shared tile 'sb' is read without a workgroup barrier after instruction 3 wrote it"},
+        {STAGE_B "  barrier\n  spill sa = u\n  barrier subgroup\n" MULTIPLY,
+         "instruction 7: shared tile 'sa' is read without a workgroup barrier after instruction 5 wrote it"},
+        {STAGE_B "  barrier\n  loop j\n    spill sa = t\n  end\n",
+         "instruction 6: shared tile 'sa' is written without a subgroup barrier after instruction 6 wrote it"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 256];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
         assert_verdict(&b, bodies[i][0], bodies[i][1]);
         bench_close(&b);
     }
@@ -426,7 +466,7 @@ static void test_exchanges(void **state) {
         {GATHERED "  spill s = r\n", ""},
         {JOINED "  spill s = r\n", "tile 'r' is read before its partial sums are joined"},
         {LEFT "  gather r = add of x over [i] layout 1 registers 0 to 0\n",
-         "shared tile 'x' is read without a barrier after its last write"},
+         "shared tile 'x' is read without a workgroup barrier after instruction 2 wrote it"},
         {GATHERED "  leave x = r over [i] layout 1 registers 0 to 0\n",
          "tile 'r' is exchanged and holds no parts in those subgroups"},
         {"  reduce r = add over [i] layout 1 apart of 1\n  leave x = r over [i] layout 1 registers 0 to 0\n",
@@ -499,16 +539,17 @@ static void test_no_layouts(void **state) {
     assert_non_null(barrier);
     memmove(barrier, barrier + 12, strlen(barrier + 12) + 1);
     bench_open(&b, text);
-    assert_verdict(&b, "without a barrier", "shared tile 'sa' is read without a barrier after its last write");
+    assert_verdict(&b, "without a barrier",
+                   "shared tile 'sa' is read without a workgroup barrier after instruction 7 wrote it");
     bench_close(&b);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_views),     cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices),   cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,232 @@
+/* Order in shared memory. Two instructions that touch the same memory, one of them writing, need a barrier between
+ * them: of the workgroup, or of the subgroup alone where layouts prove that each element is touched by one subgroup.
+ * The walk goes through the program in the order of execution, a loop's body twice, so that what one step leaves behind
+ * meets the next. What has been touched since the last barrier of each scope is a set of uses, and what a use must not
+ * meet in it is another one. */
+#include "kernel/kernel.h"
+
+#define DEEPEST SMG_ACCESS_AXES
+
+/* One instruction touches one tile. */
+typedef struct use {
+    int at, tile;
+    bool writes;
+    const smg_layout *layout; /* says which subgroup touches an element; NULL: any may */
+    /* By word: earlier uses from which a barrier of some scope must part it, and those where it must be a workgroup's. */
+    uint64_t *near, *far;
+} use;
+
+struct smg_hazards {
+    const smg_kernel *k;
+    smg_arena *arena;
+    SMG_ARRAY(use) uses;
+    int *first;              /* by instruction: its first use; those of the next one follow */
+    int *match;              /* by instruction: LOOP -> END */
+    int words;               /* of a set of uses */
+    uint64_t *near, *far;    /* touched since the last barrier of any scope; of the workgroup */
+    uint64_t *kept[DEEPEST]; /* both of them, in front of an open loop that may have no step */
+};
+
+/* ---- who touches what ------------------------------------------------------------------------------ */
+
+typedef struct collecting {
+    smg_hazards *h;
+    int at;
+    const smg_layout *layout;
+    bool failed; /* memory */
+} collecting;
+
+static void add_use(collecting *c, int tile, bool writes, const smg_layout *layout) {
+    smg_hazards *h = c->h;
+    if (tile < 0 || !smg_tile_in_shared(&h->k->tiles.items[tile])) return;
+    for (int i = h->first[c->at]; i < h->uses.count; i++)
+        if (h->uses.items[i].tile == tile && h->uses.items[i].writes == writes) return;
+    use *slot = SMG_ARRAY_PUSH(h->arena, &h->uses);
+    c->failed = c->failed || slot == NULL;
+    if (slot != NULL) *slot = (use){.at = c->at, .tile = tile, .writes = writes, .layout = layout};
+}
+
+static void read_leaf(void *user, int leaf) {
+    collecting *c = user;
+    const smg_kleaf *f = &c->h->k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_TILE) add_use(c, f->index, false, c->layout);
+}
+
+/* A walk by all invocations deals out elements, or groups of them, whoever holds what elsewhere. */
+static bool collect(smg_hazards *h, int at) {
+    const smg_kernel *k = h->k;
+    const smg_instr *in = &k->code.items[at];
+    collecting c = {.h = h, .at = at, .layout = smg_kernel_laid_out(k) ? smg_kernel_layout(k, in) : NULL};
+    bool words = in->kind == SMG_I_LEAVE || in->kind == SMG_I_FOLD || in->kind == SMG_I_GATHER;
+    if (words) c.layout = NULL;
+    h->first[at] = h->uses.count;
+    if (in->expr != SMG_EXPR_NONE) smg_kernel_leaves(k, in->expr, read_leaf, &c);
+    if (in->kind == SMG_I_STORE && k->accesses.items[in->a].index != SMG_EXPR_NONE)
+        smg_kernel_leaves(k, k->accesses.items[in->a].index, read_leaf, &c);
+    if (smg_instr_reads_a(in)) add_use(&c, in->a, false, c.layout);
+    if (in->kind == SMG_I_MMA) add_use(&c, in->b, false, c.layout);
+    if (in->kind == SMG_I_FOLD) add_use(&c, in->dst, false, NULL);
+    add_use(&c, in->dst, true, c.layout);
+    return !c.failed;
+}
+
+/* ---- what must be apart ---------------------------------------------------------------------------- */
+
+static bool has_axis(const smg_tile *tile, int axis) {
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] == axis) return true;
+    return false;
+}
+
+/* Every bit of a subgroup's number steps along an axis of the tile, the same in both: then each element is one
+ * subgroup's. A layout that spans more than the tile has lanes that go to its end instead. */
+static bool one_subgroup_each(const smg_kernel *k, const smg_tile *tile, const smg_layout *a, const smg_layout *b) {
+    int bits = a == NULL || b == NULL ? 0 : a->bits[SMG_LAYOUT_SUBGROUP];
+    bool proved = bits > 0 && b->bits[SMG_LAYOUT_SUBGROUP] == bits;
+    for (int i = 0; proved && i < bits; i++) {
+        smg_basis x = a->basis[SMG_LAYOUT_SUBGROUP][i], y = b->basis[SMG_LAYOUT_SUBGROUP][i];
+        proved = x.axis >= 0 && x.axis == y.axis && x.bit == y.bit && has_axis(tile, x.axis) &&
+                 smg_layout_span(a, x.axis) == k->axes.items[x.axis].tile &&
+                 smg_layout_span(b, x.axis) == k->axes.items[x.axis].tile;
+    }
+    return proved;
+}
+
+static bool meet(const smg_kernel *k, const use *a, const use *b) {
+    int memory = k->tiles.items[a->tile].memory;
+    bool same = a->tile == b->tile || (memory > 0 && memory == k->tiles.items[b->tile].memory);
+    return same && (a->writes || b->writes);
+}
+
+/* Whose barrier has to part them. */
+static smg_scope scope_of(const smg_kernel *k, const use *a, const use *b) {
+    if (k->subgroup == 1) return SMG_SCOPE_WORKGROUP;
+    if (k->lanes == k->subgroup) return SMG_SCOPE_SUBGROUP;
+    bool each = a->tile == b->tile && one_subgroup_each(k, &k->tiles.items[a->tile], a->layout, b->layout);
+    return each ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
+}
+
+static void set_bit(uint64_t *set, int i) {
+    set[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+static smg_status compare(smg_hazards *h) {
+    for (int i = 0; i < h->uses.count; i++) {
+        use *u = &h->uses.items[i];
+        u->near = SMG_ARENA_ARRAY(h->arena, uint64_t, (size_t)h->words);
+        u->far = SMG_ARENA_ARRAY(h->arena, uint64_t, (size_t)h->words);
+        if (u->near == NULL || u->far == NULL) return SMG_MEMORY;
+        for (int j = 0; j < h->uses.count; j++) {
+            if (!meet(h->k, u, &h->uses.items[j])) continue;
+            set_bit(u->near, j);
+            if (scope_of(h->k, u, &h->uses.items[j]) == SMG_SCOPE_WORKGROUP) set_bit(u->far, j);
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status make_state(smg_hazards *h) {
+    size_t words = (size_t)h->words;
+    h->near = SMG_ARENA_ARRAY(h->arena, uint64_t, words);
+    h->far = SMG_ARENA_ARRAY(h->arena, uint64_t, words);
+    for (int i = 0; i < DEEPEST; i++) {
+        h->kept[i] = SMG_ARENA_ARRAY(h->arena, uint64_t, 2 * words);
+        if (h->kept[i] == NULL) return SMG_MEMORY;
+    }
+    return h->near != NULL && h->far != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards **out_hazards) {
+    smg_hazards *h = *out_hazards = SMG_ARENA_NEW(arena, smg_hazards);
+    size_t count = (size_t)k->code.count + 1;
+    if (h == NULL) return SMG_MEMORY;
+    h->k = k;
+    h->arena = arena;
+    h->first = SMG_ARENA_ARRAY(arena, int, count);
+    h->match = SMG_ARENA_ARRAY(arena, int, count);
+    if (h->first == NULL || h->match == NULL) return SMG_MEMORY;
+    for (int at = 0; at < k->code.count; at++) {
+        if (!collect(h, at)) return SMG_MEMORY;
+        h->match[at] = k->code.items[at].kind == SMG_I_LOOP ? smg_kernel_loop_end(k, at) : -1;
+    }
+    h->first[k->code.count] = h->uses.count;
+    h->words = h->uses.count / 64 + 1;
+    SMG_TRY(compare(h));
+    return make_state(h);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+/* The first earlier use that is not parted from `u`; -1. */
+static int met(const smg_hazards *h, const use *u, smg_scope *out_scope) {
+    for (int w = 0; w < h->words; w++) {
+        uint64_t far = u->far[w] & h->far[w], any = far | (u->near[w] & h->near[w]);
+        if (any == 0) continue;
+        uint64_t lowest = any & (~any + 1);
+        *out_scope = lowest & far ? SMG_SCOPE_WORKGROUP : SMG_SCOPE_SUBGROUP;
+        int bit = 0;
+        while (lowest >> bit != 1) bit++;
+        return w * 64 + bit;
+    }
+    return -1;
+}
+
+static bool pass_uses(smg_hazards *h, int at, smg_hazard *out) {
+    for (int i = h->first[at]; i < h->first[at + 1]; i++) {
+        const use *u = &h->uses.items[i];
+        smg_scope scope;
+        int other = met(h, u, &scope);
+        if (other < 0) continue;
+        const use *o = &h->uses.items[other];
+        *out = (smg_hazard){at, o->at, u->tile, o->tile, u->writes, o->writes, scope};
+        return false;
+    }
+    for (int i = h->first[at]; i < h->first[at + 1]; i++) {
+        set_bit(h->near, i);
+        set_bit(h->far, i);
+    }
+    return true;
+}
+
+static void pass_barrier(smg_hazards *h, smg_scope scope) {
+    size_t bytes = (size_t)h->words * sizeof(uint64_t);
+    if (scope != SMG_SCOPE_NONE) memset(h->near, 0, bytes);
+    if (scope == SMG_SCOPE_WORKGROUP) memset(h->far, 0, bytes);
+}
+
+static bool walk(smg_hazards *h, int begin, int end, int depth, smg_hazard *out);
+
+/* A loop with a range may have no step, and pass none of its barriers. */
+static bool walk_loop(smg_hazards *h, int loop, int depth, smg_hazard *out) {
+    size_t bytes = (size_t)h->words * sizeof(uint64_t);
+    uint64_t *kept = h->kept[depth];
+    memcpy(kept, h->near, bytes);
+    memcpy(kept + h->words, h->far, bytes);
+    for (int step = 0; step < 2; step++)
+        if (!walk(h, loop + 1, h->match[loop], depth + 1, out)) return false;
+    for (int w = 0; h->k->code.items[loop].range != NULL && w < h->words; w++) {
+        h->near[w] |= kept[w];
+        h->far[w] |= kept[h->words + w];
+    }
+    return true;
+}
+
+static bool walk(smg_hazards *h, int begin, int end, int depth, smg_hazard *out) {
+    for (int at = begin; at < end; at++) {
+        const smg_instr *in = &h->k->code.items[at];
+        if (in->kind == SMG_I_LOOP && depth < DEEPEST) {
+            if (!walk_loop(h, at, depth, out)) return false;
+            at = h->match[at];
+        } else if (in->kind == SMG_I_BARRIER) {
+            pass_barrier(h, in->scope);
+        } else if (!pass_uses(h, at, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool smg_hazards_find(smg_hazards *h, smg_hazard *out_hazard) {
+    pass_barrier(h, SMG_SCOPE_WORKGROUP);
+    return !walk(h, 0, h->k->code.count, 0, out_hazard);
+}
