@@ -186,7 +186,7 @@ static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_t
     return GLSL_STRING(w, "(%s ? %s : 0.0)", valid, element);
 }
 
-const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int t) {
+static const char *view_group(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_access *access = &w->k->accesses.items[w->k->tiles.items[t].access];
     const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
     w->buffer_wide[access->buffer] = true;
@@ -208,4 +208,14 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
         place = glsl_register_place(w, it, &w->k->layouts.items[tile->layout]);
     }
     return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);
+}
+
+const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int t) {
+    return glsl_element_value(w, w->k->tiles.items[t].type, glsl_tile_element(w, it, t));
+}
+
+const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int t) {
+    const smg_tile *tile = &w->k->tiles.items[t];
+    if (tile->residence == SMG_VIEW) return view_group(w, it, t);
+    return glsl_group_value(w, tile->type, glsl_tile_group(w, it, t));
 }

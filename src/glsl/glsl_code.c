@@ -14,11 +14,11 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     if (smg_kernel_plain_load(w->k, instr->expr) >= 0) {
         const smg_kleaf *load = &w->k->leaves.items[smg_expr_get(w->k->exprs, instr->expr)->leaf];
         const char *array = GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]);
-        glsl_load_inner(w, &it, load, instr->wide[0], array, dst->kind);
+        glsl_load_inner(w, &it, load, instr->wide[0], array, smg_tile_kind(dst));
     } else {
         glsl_inner_open(w, &it);
         const char *value = glsl_expr_text(w, &it, instr->expr);
-        value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, dst->kind);
+        value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, smg_tile_kind(dst));
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
         glsl_inner_close(w, &it);
     }
@@ -29,22 +29,25 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
 /* One element, or the four from it on along the lane's run. */
 static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
-    const char *part[4], *j = it->j, *zero = glsl_zero(dst->kind);
+    const char *part[4], *j = it->j, *zero = glsl_zero(smg_tile_kind(dst));
     int run = instr->wide[0].axis;
     for (int m = 0; m < it->j_step; m++) {
         const char *valid = glsl_all_valid(w, it, from->axis, from->axis_count);
         if (m > 0 && it->valid[run] != NULL)
             valid = glsl_both(w, valid, glsl_valid_text(w, run, GLSL_STRING(w, "%s + %d", it->coord[run], m)));
         if (m > 0) it->j = GLSL_STRING(w, "(%s + %d)", j, m);
-        part[m] = glsl_convert(w, glsl_tile_element(w, it, instr->a), from->kind, dst->kind);
+        part[m] = glsl_convert(w, glsl_tile_element(w, it, instr->a), smg_tile_kind(from), smg_tile_kind(dst));
         if (valid != NULL) part[m] = GLSL_STRING(w, "%s ? %s : %s", valid, part[m], zero);
     }
     it->j = j;
-    const char *group = it->j_step == 4 ? glsl_tile_group(w, it, instr->dst) : NULL;
-    if (group != NULL)
-        GLSL_LINE(w, "%s = vec4(%s, %s, %s, %s);", group, part[0], part[1], part[2], part[3]);
-    else
+    if (it->j_step == 4) {
+        const char *value = GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
+        value = glsl_group_memory(w, dst->type, value);
+        GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
+    } else {
+        part[0] = glsl_element_memory(w, dst->type, part[0]);
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), part[0]);
+    }
 }
 
 static void write_spill(glsl_writer *w, const smg_instr *instr) {

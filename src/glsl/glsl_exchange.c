@@ -92,7 +92,7 @@ static void add_words(glsl_writer *w, const smg_instr *instr, const smg_exchange
 }
 
 static void total_of(glsl_writer *w, const smg_instr *instr, const smg_exchange *e, int tile, const char *place) {
-    smg_kind kind = w->k->tiles.items[tile].kind;
+    smg_kind kind = smg_tile_kind(&w->k->tiles.items[tile]);
     GLSL_LINE(w, "%s total = %s;", glsl_kind(kind), glsl_constant(w, kind, smg_combine_identity(instr->combine)));
     add_words(w, instr, e, w->tile_name[tile], place);
 }

@@ -99,7 +99,7 @@ void glsl_expr_forget(glsl_writer *w, glsl_iter *it) {
  * ----------------------------------------------------------------------------------------- */
 
 static const char *tile_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
-    if (leaf->pick_count == 0) return glsl_tile_element(w, it, leaf->index);
+    if (leaf->pick_count == 0) return glsl_tile_value(w, it, leaf->index);
     const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[leaf->index].layout];
     return GLSL_STRING(w, "t_%s[%s]", w->tile_name[leaf->index], glsl_register_at(w, it, layout, leaf));
 }
@@ -108,7 +108,7 @@ static const char *leaf_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *lea
     int64_t value;
     switch (leaf->what) {
     case SMG_KLEAF_TILE:
-        return glsl_convert(w, tile_text(w, it, leaf), w->k->tiles.items[leaf->index].kind, leaf->kind);
+        return glsl_convert(w, tile_text(w, it, leaf), smg_tile_kind(&w->k->tiles.items[leaf->index]), leaf->kind);
     case SMG_KLEAF_LOAD: return glsl_load(w, it, leaf);
     case SMG_KLEAF_IOTA: return glsl_convert(w, glsl_iota(w, it, leaf->index), SMG_KIND_INT, leaf->kind);
     case SMG_KLEAF_SIZE:

@@ -13,7 +13,8 @@ const char *glsl_aligned(glsl_writer *w, int a, smg_wide wide) {
     return condition;
 }
 
-void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
+/* The name of a local: the group at hand, as the type. */
+static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as) {
     const smg_access *access = &w->k->accesses.items[a];
     int number = w->serial++;
     w->buffer_wide[access->buffer] = true;
@@ -22,9 +23,30 @@ void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
     GLSL_LINE(w, "int a%d = (%s) >> 2;", number, address);
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
     const char *memory = GLSL_STRING(w, "w_%s[%s]", w->buffer_name[access->buffer], address);
-    GLSL_LINE(w, "vec4 v%d = %s;", number, glsl_group_value(w, w->k->buffers.items[access->buffer].type, memory));
-    it->vector[a] = GLSL_STRING(w, "v%d", number);
-    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : vec4(0.0);", it->vector[a], valid, it->vector[a]);
+    memory = glsl_memory_as(w, w->k->buffers.items[access->buffer].type, as, 4, memory);
+    GLSL_LINE(w, "%s v%d = %s;", glsl_local_word(w, as, 4), number, memory);
+    const char *name = GLSL_STRING(w, "v%d", number);
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", name, valid, name, glsl_zero_memory(w, as, 4));
+    return name;
+}
+
+void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
+    it->vector[a] = load_group(w, it, a, SMG_TYPE_F32);
+}
+
+const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    smg_type type = w->k->buffers.items[access->buffer].type;
+    if (it->group > 1) return load_group(w, it, a, type);
+    int number = w->serial++;
+    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = w->uses[GLSL_USE_16BIT] = true;
+    const char *valid = glsl_named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
+    const char *address = glsl_address(w, it, a);
+    if (valid != NULL) address = GLSL_STRING(w, "%s ? %s : 0", valid, address);
+    GLSL_LINE(w, "%s v%d = g_%s[%s];", glsl_element_word(w, type), number, w->buffer_name[access->buffer], address);
+    const char *name = GLSL_STRING(w, "v%d", number);
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", name, valid, name, glsl_zero_memory(w, type, 1));
+    return name;
 }
 
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, const char *value) {

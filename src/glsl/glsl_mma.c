@@ -24,12 +24,6 @@ static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const
     }
 }
 
-/* Four neighbours of a factor, from the current element on. */
-static const char *group_of(glsl_writer *w, const glsl_iter *it, int tile) {
-    bool view = w->k->tiles.items[tile].residence == SMG_VIEW;
-    return (view ? glsl_view_group : glsl_tile_group)(w, it, tile);
-}
-
 static product_form form_of(const smg_kernel *k, const smg_instr *instr) {
     smg_wide left = instr->wide[0], right = instr->wide[1];
     int inner = instr->axes[instr->axis_count - 1];
@@ -73,10 +67,10 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, con
     open_steps(w, "i", it->outer_registers, f->a_rows ? 4 : 1);
     row_coordinates(w, it);
     if (f->a_rows) {
-        GLSL_LINE(w, "vec4 four = %s;", group_of(w, it, instr->a));
+        GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->a));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fa[%s + %d] = four[%d];", it->i, n, n);
     } else {
-        const char *value = f->a_groups ? group_of(w, it, instr->a) : glsl_tile_element(w, it, instr->a);
+        const char *value = f->a_groups ? glsl_tile_group_value(w, it, instr->a) : glsl_tile_value(w, it, instr->a);
         GLSL_LINE(w, "fa[%s] = %s;", it->i, value);
     }
     glsl_close(w);
@@ -88,11 +82,11 @@ static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, 
     it->j_step = f->b_columns ? 4 : 1;
     glsl_inner_open(w, it);
     if (f->b_columns) {
-        GLSL_LINE(w, "vec4 four = %s;", group_of(w, it, instr->b));
+        GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->b));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
     } else {
         GLSL_LINE(w, "fb[%s] = %s;", it->j,
-                  f->b_groups ? group_of(w, it, instr->b) : glsl_tile_element(w, it, instr->b));
+                  f->b_groups ? glsl_tile_group_value(w, it, instr->b) : glsl_tile_value(w, it, instr->b));
     }
     glsl_inner_close(w, it);
     it->j_step = 1;
@@ -124,7 +118,7 @@ static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, cons
 static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const char *sum = sum_of(w, it, instr);
     glsl_inner_open(w, it);
-    GLSL_LINE(w, "vec4 fb = %s;", group_of(w, it, instr->b));
+    GLSL_LINE(w, "vec4 fb = %s;", glsl_tile_group_value(w, it, instr->b));
     for (int u = 0; u < 4; u++) {
         open_count(w, "i", it->outer_registers);
         GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, it->i, u, u, sum);

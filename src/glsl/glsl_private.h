@@ -14,7 +14,9 @@ typedef enum glsl_use {
     GLSL_USE_SHUFFLE,
     GLSL_USE_ARITHMETIC,
     GLSL_USE_CLUSTERED,
-    GLSL_USE_16BIT,
+    GLSL_USE_16BIT,   /* floats of 16 bits in buffers */
+    GLSL_USE_FLOAT16, /* and elsewhere, f16 */
+    GLSL_USE_INT16,   /* bf16 */
     GLSL_USE_DIAGNOSTICS,
     GLSL_USE_ADDRESSES,
     GLSL_USE_COUNT
@@ -166,14 +168,12 @@ const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
 const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
+/* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
-/* The group of a wide shared tile, or of a view, that starts at the current element. */
-/* What memory has of four neighbours, as a vec4 and back. */
-const char *glsl_group_word(smg_type type);
-const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory);
-const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
-const char *glsl_view_group(glsl_writer *w, const glsl_iter *it, int tile);
+/* The same as values: a float, a vec4; also of a view. */
+const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int tile);
+const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
@@ -188,6 +188,18 @@ void glsl_write_pointers(const glsl_writer *w, smg_text *out);
 const char *glsl_buffer_word(const glsl_writer *w, smg_type type);
 const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
 const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind);
+/* What memory has of one element and of four neighbours: its word outside of buffers, as a value (float, vec4), and
+ * back. */
+const char *glsl_element_word(glsl_writer *w, smg_type type);
+const char *glsl_element_value(glsl_writer *w, smg_type type, const char *memory);
+const char *glsl_element_memory(glsl_writer *w, smg_type type, const char *value);
+const char *glsl_group_word(smg_type type);
+const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory);
+const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value);
+/* The word of a local of one element or of a group; its zero; what is of one type as another one. */
+const char *glsl_local_word(glsl_writer *w, smg_type type, int group);
+const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group);
+const char *glsl_memory_as(glsl_writer *w, smg_type from, smg_type to, int group, const char *memory);
 
 /* glsl_group.c */
 /* The condition on the run's sizes under which the access's groups are aligned; NULL: they always are. */
@@ -197,6 +209,8 @@ void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_w
                      smg_kind kind);
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, const char *value);
 void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
+/* What a plain load reads of one element or a group, as the buffer has it. */
+const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int access);
 
 /* glsl_expr.c */
 void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);

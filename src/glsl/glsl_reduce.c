@@ -34,11 +34,11 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr) {
     if (w->status != SMG_OK) return;
     glsl_check_axes(&it, instr->axes, instr->axis_count);
     glsl_expr_prepare(w, &it, instr->expr);
-    const char *identity = glsl_constant(w, dst->kind, smg_combine_identity(instr->combine));
+    const char *identity = glsl_constant(w, smg_tile_kind(dst), smg_combine_identity(instr->combine));
     glsl_open(w, "");
     glsl_hoist(w, &it);
     glsl_outer_open(w, &it);
-    GLSL_LINE(w, "%s acc = %s;", glsl_kind(dst->kind), identity);
+    GLSL_LINE(w, "%s acc = %s;", glsl_kind(smg_tile_kind(dst)), identity);
     reduce_own(w, &it, instr, identity);
     const char *place = glsl_register_place(w, &it, &w->k->layouts.items[dst->layout]);
     const char *name = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);

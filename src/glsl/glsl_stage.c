@@ -24,29 +24,42 @@ static int group_of(const smg_instr *instr) {
     return instr->wide[0].width > 0 ? instr->wide[0].width : 1;
 }
 
-/* The value of every element of the step; out[0] is a vec4 where the group is 4. */
+/* What the step loads and nothing else, of the tile's own 16 bits: it is not made wider on its way. */
+static bool loads_memory(const glsl_writer *w, const smg_instr *instr) {
+    int access = smg_kernel_plain_load(w->k, instr->expr);
+    if (access < 0 || w->k->accesses.items[access].index != SMG_EXPR_NONE || !w->target->storage16) return false;
+    smg_type type = w->k->buffers.items[w->k->accesses.items[access].buffer].type;
+    return type == w->k->tiles.items[instr->dst].type && type != smg_kind_type(smg_type_kind(type));
+}
+
+/* Every element of the step, as the tile has them: one, or a group. */
 static const char *step_value(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     int last = instr->axes[instr->axis_count - 1];
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
     const char *valid = glsl_all_valid(w, it, dst->axis, dst->axis_count);
     const char *first = it->coord[last], *part[4] = {"", "", "", ""}, *value;
+    const char *zero = glsl_zero_memory(w, dst->type, it->group);
+    if (loads_memory(w, instr)) {
+        value = glsl_load_memory(w, it, smg_kernel_plain_load(w->k, instr->expr));
+        return valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value;
+    }
     if (it->group == 4) {
         stage_leaves s = {.w = w, .it = it, .wide = instr->wide[0]};
         smg_expr_leaves(w->k->exprs, instr->expr, load_groups, &s);
     }
     for (it->member = 0; it->member < it->group; it->member++) {
         if (it->member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, it->member);
-        part[it->member] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, dst->kind);
+        part[it->member] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, smg_tile_kind(dst));
         glsl_expr_forget(w, it);
     }
     it->coord[last] = first;
     value = it->group == 4 ? GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]) : part[0];
-    const char *zero = it->group == 4 ? "vec4(0.0)" : glsl_zero(dst->kind);
+    value = glsl_memory_as(w, smg_kind_type(smg_tile_kind(dst)), dst->type, it->group, value);
     return valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value;
 }
 
-/* Writes the step's elements to the shared tile. */
+/* Writes the step's elements, as its type has them, to the shared tile. */
 static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *value) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     int last = instr->axes[instr->axis_count - 1];
@@ -60,7 +73,7 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
         return;
     }
     int number = w->serial++;
-    GLSL_LINE(w, "vec4 u%d = %s;", number, value);
+    GLSL_LINE(w, "%s u%d = %s;", glsl_local_word(w, dst->type, 4), number, value);
     for (int member = 0; member < 4; member++) {
         if (member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, member);
         GLSL_LINE(w, "%s = u%d[%d];", glsl_tile_element(w, it, instr->dst), number, member);
@@ -129,7 +142,7 @@ void glsl_staging(glsl_writer *w, int tile) {
     const smg_instr *fetch = first_fetch(w, tile);
     if (fetch == NULL) return;
     int group = group_of(fetch);
-    GLSL_LINE(w, "%s t_%s[%lld];", group == 4 ? "vec4" : glsl_kind(w->k->tiles.items[tile].kind), w->tile_name[tile],
+    GLSL_LINE(w, "%s t_%s[%lld];", glsl_local_word(w, w->k->tiles.items[tile].type, group), w->tile_name[tile],
               (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
 }
 
@@ -171,8 +184,10 @@ void glsl_put(glsl_writer *w, const smg_instr *instr) {
     if (!open_walk(w, &it, instr, group, false)) return;
     const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, group) > 1 ? "n" : "0";
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
+    smg_type to = w->k->tiles.items[instr->dst].type;
     const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step);
-    const char *zero = group == 4 ? "vec4(0.0)" : glsl_zero(w->k->tiles.items[instr->dst].kind);
+    value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
+    const char *zero = glsl_zero_memory(w, to, group);
     store_step(w, &it, instr, valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value);
     glsl_flat_close(w, &it);
     glsl_close(w);

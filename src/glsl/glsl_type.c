@@ -58,11 +58,8 @@ const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address)
     smg_type type = w->k->buffers.items[buffer].type;
     const char *name = w->buffer_name[buffer];
     if (type == SMG_TYPE_BOOL) return GLSL_STRING(w, "(g_%s[%s] != 0u)", name, address);
-    if (!is_16bit(type)) return GLSL_STRING(w, "g_%s[%s]", name, address);
-    if (!w->target->storage16) return half_element(w, type, name, address);
-    w->uses[GLSL_USE_16BIT] = true;
-    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "float(g_%s[%s])" : "uintBitsToFloat(uint(g_%s[%s]) << 16)", name,
-                       address);
+    if (is_16bit(type) && !w->target->storage16) return half_element(w, type, name, address);
+    return glsl_element_value(w, type, GLSL_STRING(w, "g_%s[%s]", name, address));
 }
 
 const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind) {
@@ -70,14 +67,49 @@ const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, 
     if (type == SMG_TYPE_BOOL) return GLSL_STRING(w, "%s ? 1u : 0u", text);
     if (!is_16bit(type)) return text;
     if (!w->target->storage16) glsl_fail(w, SMG_UNSUPPORTED, "writes 16-bit floats, the device has no 16-bit storage");
+    return glsl_element_memory(w, type, text);
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------- */
+
+const char *glsl_element_word(glsl_writer *w, smg_type type) {
+    if (!is_16bit(type)) return glsl_kind(smg_type_kind(type));
+    w->uses[type == SMG_TYPE_F16 ? GLSL_USE_FLOAT16 : GLSL_USE_INT16] = true;
+    return type == SMG_TYPE_F16 ? "float16_t" : "uint16_t";
+}
+
+const char *glsl_element_value(glsl_writer *w, smg_type type, const char *memory) {
+    if (!is_16bit(type)) return memory;
     w->uses[GLSL_USE_16BIT] = true;
-    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "float16_t(%s)" : "uint16_t(smg_bf16(%s))", text);
+    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "float(%s)" : "uintBitsToFloat(uint(%s) << 16)", memory);
+}
+
+const char *glsl_element_memory(glsl_writer *w, smg_type type, const char *value) {
+    if (!is_16bit(type)) return value;
+    w->uses[GLSL_USE_16BIT] = true;
+    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "float16_t(%s)" : "uint16_t(smg_bf16(%s))", value);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------ */
 
 const char *glsl_group_word(smg_type type) {
     return type == SMG_TYPE_F16 ? "f16vec4" : type == SMG_TYPE_BF16 ? "u16vec4" : "vec4";
+}
+
+const char *glsl_local_word(glsl_writer *w, smg_type type, int group) {
+    const char *element = glsl_element_word(w, type);
+    return group > 1 ? glsl_group_word(type) : element;
+}
+
+const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group) {
+    if (!is_16bit(type)) return group > 1 ? "vec4(0.0)" : glsl_zero(smg_type_kind(type));
+    return GLSL_STRING(w, "%s(0)", glsl_local_word(w, type, group));
+}
+
+const char *glsl_memory_as(glsl_writer *w, smg_type from, smg_type to, int group, const char *memory) {
+    if (from == to) return memory;
+    const char *value = (group > 1 ? glsl_group_value : glsl_element_value)(w, from, memory);
+    return (group > 1 ? glsl_group_memory : glsl_element_memory)(w, to, value);
 }
 
 const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory) {

@@ -45,7 +45,8 @@ typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW, SM
 
 typedef struct smg_tile {
     const char *name;
-    smg_kind kind; /* FLOAT is f32 */
+    smg_type type; /* of its elements. F32, I32 or BOOL; SHARED and STAGING tiles of floats also F16 and BF16: what is
+                      written is rounded to it, what is read is widened. Tiles of one memory have one type */
     smg_residence residence;
     int axis_count;
     int axis[SMG_TILE_AXES]; /* indices of kernel->axes */
@@ -262,9 +263,13 @@ int smg_kernel_plain_load(const smg_kernel *k, smg_expr expr);
 const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis);
 /* The layout's number, added where it is new; -1 when memory is out. */
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
-int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile); /* a lane's; 0 for shared */
+/* A lane's, of 32 bits; 0 for shared. */
+int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
 bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
+smg_kind smg_tile_kind(const smg_tile *tile);
+/* The 32-bit type of the kind: what lanes compute with. */
+smg_type smg_kind_type(smg_kind kind);
 bool smg_tile_clamps(const smg_tile *tile, int axis);
 /* Is every element of a tile of the axis valid, whatever the sizes are? looped: a loop over it is open. */
 bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);
@@ -374,6 +379,7 @@ bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers);
 bool smg_kernel_steps_written(int64_t steps);
 
 const char *smg_join_word(smg_join form); /* "xor" */
+const char *smg_tile_word(smg_type type); /* of a tile's elements: "float", "f16" */
 
 /* ---- text, verifier, interpreter ------------------------------------------------------------------ */
 

@@ -154,13 +154,9 @@ int kernel_space_slot(const kernel_space *s, int axis);
 /* ---- instructions (kernel_interpret_run.c) ---- */
 extern const kernel_mode kernel_once; /* once an element, whoever holds it */
 
-static inline double kernel_rounded(const kernel_machine *m, smg_kind kind, double value) {
-    return m->single && kind == SMG_KIND_FLOAT ? (double)(float)value : value;
-}
-
-/* What STORE leaves in a buffer. */
-static inline double kernel_stored(const kernel_machine *m, smg_type type, double value) {
-    value = kernel_rounded(m, smg_type_kind(type), value);
+/* What a tile holds, or STORE leaves in a buffer. */
+static inline double kernel_rounded(const kernel_machine *m, smg_type type, double value) {
+    if (m->single && smg_type_kind(type) == SMG_KIND_FLOAT) value = (double)(float)value;
     return type == SMG_TYPE_F32 ? value : smg_type_stored(type, value);
 }
 

@@ -31,7 +31,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
         if (!value) return;
         double *out = w->tile[instr->dst] + first;
         for (int i = 0; i < n; i++)
-            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->kind, value[i]);
+            out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->type, value[i]);
     }
 }
 
@@ -56,10 +56,10 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
         kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
         for (int i = 0; i < n; i++) {
             double *fold = &w->fold[(first + i) / run];
-            if (counts[i]) *fold = kernel_folded(prim, dst->kind, *fold, value[i]);
+            if (counts[i]) *fold = kernel_folded(prim, smg_tile_kind(dst), *fold, value[i]);
         }
     }
-    for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->kind, w->fold[i]);
+    for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->type, w->fold[i]);
 }
 
 /* The stride in `tile` of each axis of the space (0 where the tile lacks it). */
@@ -95,7 +95,8 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
         for (int i = 0; i < n; i++) kept[i] = instr->kind == SMG_I_PUT || w->inside[i];
         if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
-            w->tile[instr->dst][first + i] = kept[i] ? w->tile[instr->a][element_of(w, &s, stride, i)] : 0.0;
+            w->tile[instr->dst][first + i] =
+                kept[i] ? kernel_rounded(m, dst->type, w->tile[instr->a][element_of(w, &s, stride, i)]) : 0.0;
     }
 }
 
@@ -157,7 +158,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
             }
         }
     }
-    for (int64_t i = 0; i < s.elements; i++) out[i] = kernel_rounded(m, dst->kind, out[i]);
+    for (int64_t i = 0; i < s.elements; i++) out[i] = kernel_rounded(m, dst->type, out[i]);
 }
 
 static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const kernel_tape *tape) {
@@ -173,7 +174,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         const double *index = tape->index >= 0 ? &w->slots[(size_t)tape->index * KERNEL_BLOCK] : NULL;
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++)
-            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_stored(m, buffer->type, value[i]);
+            if (w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, buffer->type, value[i]);
     }
 }
 

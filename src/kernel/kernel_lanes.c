@@ -123,7 +123,7 @@ static void place_words(kernel_machine *m) {
     kernel_lanes_plan *plan = m->lanes;
     for (int t = 0; t < k->tiles.count; t++) {
         int memory = k->tiles.items[t].memory;
-        int64_t words = smg_kernel_memory_bytes(k, t) / (int64_t)sizeof(float);
+        int64_t words = smg_kernel_memory_bytes(k, t) / smg_type_device_bytes(k->tiles.items[t].type);
         plan->first_word[t] = plan->words;
         plan->words += words; /* none for the others of a memory */
         for (int i = 0; memory > 0 && i < t; i++)

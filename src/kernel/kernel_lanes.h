@@ -34,7 +34,7 @@ typedef struct kernel_lanes_plan {
     lanes_beside *beside;    /* by layout of the tile * layouts + layout of the instruction; those that are asked for */
     lanes_product *products; /* by instruction */
     int64_t *first_word;     /* by tile: SHARED */
-    int64_t words;           /* of shared memory */
+    int64_t words;           /* of shared memory: its elements */
     int64_t most_registers;  /* of a tile or a factor */
     int64_t most_places;     /* registers of an MMA's layout */
 } kernel_lanes_plan;
@@ -50,7 +50,8 @@ typedef struct lanes_mark {
 
 #define LANES_READERS 2
 
-/* Two readers are enough to find one that is not the writer: of two subgroups, and of each two lanes. */
+/* An element of shared memory, of 16 or 32 bits. Two readers are enough to find one that is not the writer: of two
+ * subgroups, and of each two lanes. */
 typedef struct lanes_word {
     double value;
     int tile; /* whose element it is; -1: nobody's */

@@ -23,9 +23,9 @@ void kernel_lanes_join(const kernel_machine *m, kernel_worker *w, const smg_inst
     uint32_t mask = smg_layout_local_mask(&k->layouts.items[instr->layout], instr->axes, instr->axis_count);
     int registers = m->lanes->places[dst->layout].registers;
     if (instr->form != SMG_JOIN_OPEN) mask &= (uint32_t)k->subgroup - 1;
-    kernel_lanes_combine(k->lanes, mask, registers, smg_combine_prim(instr->combine), dst->kind, own->value);
+    kernel_lanes_combine(k->lanes, mask, registers, smg_combine_prim(instr->combine), smg_tile_kind(dst), own->value);
     for (int64_t i = 0; i < (int64_t)registers * k->lanes; i++)
-        own->value[i] = kernel_rounded(m, dst->kind, own->value[i]);
+        own->value[i] = kernel_rounded(m, dst->type, own->value[i]);
     own->partial &= ~mask;
 }
 
@@ -56,7 +56,8 @@ void kernel_lanes_leave(const kernel_machine *m, kernel_worker *w, const smg_ins
 static bool total_of(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, int words, int reg, int lane,
                      double *out) {
     smg_exchange e = smg_kernel_exchange(m->k, instr);
-    smg_kind kind = m->k->tiles.items[words].kind;
+    const smg_tile *tile = &m->k->tiles.items[words];
+    smg_kind kind = smg_tile_kind(tile);
     smg_prim prim = smg_combine_prim(instr->combine);
     int first = (int)((uint32_t)(lane / e.width) & ~e.others);
     uint32_t part = 0;
@@ -68,7 +69,7 @@ static bool total_of(const kernel_machine *m, kernel_worker *w, const smg_instr 
         *out = instr->folded ? value : kernel_folded(prim, kind, *out, value);
         part = instr->folded ? 0 : smg_exchange_next(e.parts, part);
     } while (part != 0);
-    *out = kernel_rounded(m, kind, *out);
+    *out = kernel_rounded(m, tile->type, *out);
     return true;
 }
 

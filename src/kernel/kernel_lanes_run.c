@@ -25,7 +25,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         const double *value = run_clamped(m, w, dst, tape, &s, n);
         if (!value) return;
-        for (int i = 0; i < n; i++) out[i] = flat && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->kind, value[i]);
+        for (int i = 0; i < n; i++) out[i] = flat && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->type, value[i]);
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
     }
 }
@@ -45,7 +45,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
         for (int i = 0; i < n; i++) kept[i] = !spill || w->inside[i];
         if (!spill) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
-            if (!kept[i]) value[i] = 0.0;
+            value[i] = kept[i] ? kernel_rounded(m, m->k->tiles.items[instr->dst].type, value[i]) : 0.0;
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, value)) return;
     }
 }
@@ -70,7 +70,7 @@ static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr 
         kernel_block_mask(m, w, &s, dst->axis_count, s.axis_count, n, counts);
         for (int i = 0; i < n; i++) {
             double *fold = &w->lanes->fold[w->address[i]];
-            if (counts[i]) *fold = kernel_folded(prim, dst->kind, *fold, value[i]);
+            if (counts[i]) *fold = kernel_folded(prim, smg_tile_kind(dst), *fold, value[i]);
         }
     }
     return true;
@@ -85,15 +85,15 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     kernel_space s = {.elements = 1};
     double out[KERNEL_BLOCK];
     if (!fold_own(m, w, instr, tape)) return;
-    if (!instr->apart) kernel_lanes_combine(k->lanes, mask, registers, prim, dst->kind, w->lanes->fold);
+    if (!instr->apart) kernel_lanes_combine(k->lanes, mask, registers, prim, smg_tile_kind(dst), w->lanes->fold);
     kernel_space_add(k, &s, dst->axis_count, dst->axis);
     lanes_walk walk = kernel_lanes_walk(m, w, &s, dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (instr->accumulate && !kernel_lanes_read(m, w, instr->dst, &s, n, out)) return;
         for (int i = 0; i < n; i++) {
             double total = w->lanes->fold[w->lanes->lane[i] * registers + w->lanes->reg[i]];
-            if (instr->accumulate) total = kernel_folded(prim, dst->kind, out[i], total);
-            out[i] = kernel_rounded(m, dst->kind, total);
+            if (instr->accumulate) total = kernel_folded(prim, smg_tile_kind(dst), out[i], total);
+            out[i] = kernel_rounded(m, dst->type, total);
         }
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, out)) return;
     }
@@ -147,7 +147,7 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
         if (!l->summed[r]) continue;
         if (!l->tile[instr->dst].set[lane * registers + r])
             return kernel_lanes_fault(w, "lane %d adds to a sum of '%s' that nobody has set", lane, dst->name);
-        value[r] = kernel_rounded(m, dst->kind, value[r] + l->sums[r]);
+        value[r] = kernel_rounded(m, dst->type, value[r] + l->sums[r]);
     }
     return true;
 }
@@ -182,7 +182,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
         if (!kernel_block_address(m, w, instr->a, &s, index, n)) return;
         for (int i = 0; i < n; i++) {
             bool first = ((uint32_t)w->lanes->lane[i] & walk.places->copies) == 0;
-            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_stored(m, type, value[i]);
+            if (first && w->valid[i] && w->inside[i]) data[w->address[i]] = kernel_rounded(m, type, value[i]);
         }
     }
 }

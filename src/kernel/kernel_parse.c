@@ -148,14 +148,10 @@ static smg_status read_clamped(kernel_reader *r, uint64_t *out_clamped) {
 }
 
 static smg_status read_tile_line(kernel_reader *r) {
-    smg_tile tile = {.kind = SMG_KIND_FLOAT, .layout = -1};
+    smg_tile tile = {.layout = -1};
     SMG_TRY(kernel_read_name(r, &tile.name));
-    if (kernel_read_keyword(r, "int"))
-        tile.kind = SMG_KIND_INT;
-    else if (kernel_read_keyword(r, "bool"))
-        tile.kind = SMG_KIND_BOOL;
-    else
-        SMG_TRY(kernel_read_word(r, "float"));
+    while (tile.type < SMG_TYPE_COUNT && !kernel_read_keyword(r, smg_tile_word(tile.type))) tile.type++;
+    if (tile.type == SMG_TYPE_COUNT) return kernel_read_fail(r, "the type of a tile");
     if (kernel_read_keyword(r, "shared"))
         tile.residence = SMG_SHARED;
     else if (kernel_read_keyword(r, "staging"))

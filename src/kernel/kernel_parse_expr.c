@@ -42,7 +42,7 @@ static smg_status read_pick(kernel_reader *r, smg_layout_pick *out) {
 static smg_status read_tile_leaf(kernel_reader *r, smg_expr *out_expr) {
     smg_kleaf leaf = {.what = SMG_KLEAF_TILE};
     SMG_TRY(kernel_read_tile(r, &leaf.index));
-    leaf.kind = r->k->tiles.items[leaf.index].kind;
+    leaf.kind = smg_tile_kind(&r->k->tiles.items[leaf.index]);
     bool open = kernel_read_take(r, "[");
     for (bool more = open; more; more = kernel_read_take(r, ",")) {
         if (leaf.pick_count == SMG_LAYOUT_PICKS) return kernel_read_fail(r, "fewer axes in a list");

@@ -34,7 +34,10 @@ bool smg_kernel_axis_ends(const smg_kernel *k, int axis) {
 }
 
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->residence == SMG_STAGING) return ceil_div(smg_tile_elements(k, tile), k->lanes);
+    if (tile->residence == SMG_STAGING) {
+        int64_t own = ceil_div(smg_tile_elements(k, tile), k->lanes);
+        return ceil_div(saturating_mul(own, smg_type_device_bytes(tile->type)), WORD_BYTES);
+    }
     return tile->residence == SMG_REGISTER ? smg_layout_registers(&k->layouts.items[tile->layout]) : 0;
 }
 
@@ -154,6 +157,14 @@ int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_a
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
+smg_kind smg_tile_kind(const smg_tile *tile) {
+    return smg_type_kind(tile->type);
+}
+
+smg_type smg_kind_type(smg_kind kind) {
+    return kind == SMG_KIND_FLOAT ? SMG_TYPE_F32 : kind == SMG_KIND_INT ? SMG_TYPE_I32 : SMG_TYPE_BOOL;
+}
+
 bool smg_tile_in_shared(const smg_tile *tile) {
     return tile->residence == SMG_SHARED || tile->residence == SMG_EXCHANGE;
 }
@@ -165,7 +176,7 @@ int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
     int64_t run = k->axes.items[tile->axis[tile->axis_count - 1]].tile;
     int64_t runs = 1;
     for (int i = 0; i + 1 < tile->axis_count; i++) runs = saturating_mul(runs, k->axes.items[tile->axis[i]].tile);
-    return saturating_mul(saturating_mul(runs, run + tile->pad), WORD_BYTES);
+    return saturating_mul(saturating_mul(runs, run + tile->pad), smg_type_device_bytes(tile->type));
 }
 
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {

@@ -255,8 +255,15 @@ static void add_clamped(const smg_kernel *k, smg_text *text, const smg_tile *til
     add_list(k, text, axes, count);
 }
 
+/* Types of 32 bits go by their kind. */
+const char *smg_tile_word(smg_type type) {
+    static const char *const words[SMG_TYPE_COUNT] = {
+        [SMG_TYPE_F32] = "float", [SMG_TYPE_F16] = "f16", [SMG_TYPE_BF16] = "bf16",
+        [SMG_TYPE_I32] = "int",   [SMG_TYPE_I64] = "?",   [SMG_TYPE_BOOL] = "bool"};
+    return (unsigned)type < SMG_TYPE_COUNT ? words[type] : "?";
+}
+
 static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
-    static const char *const kinds[] = {"float", "int", "bool"};
     for (int i = 0; i < k->buffers.count; i++) {
         const smg_kbuffer *buffer = &k->buffers.items[i];
         smg_text_add(text, "buffer ");
@@ -269,7 +276,7 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         const smg_tile *tile = &k->tiles.items[i];
         smg_text_add(text, "tile ");
         add_tile(k, text, i);
-        smg_text_addf(text, " %s %s ", (unsigned)tile->kind < 3 ? kinds[tile->kind] : "?",
+        smg_text_addf(text, " %s %s ", smg_tile_word(tile->type),
                       tile->residence == SMG_SHARED     ? "shared"
                       : tile->residence == SMG_STAGING  ? "staging"
                       : tile->residence == SMG_VIEW     ? "view"

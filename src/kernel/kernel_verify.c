@@ -94,7 +94,7 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
     if (access->buffer < 0 || access->buffer >= v->k->buffers.count || access->index != SMG_EXPR_NONE)
         return KERNEL_WRONG(v, "tile '%s' is a view of an access without buffer, or with an index", tile->name);
     const smg_kbuffer *buffer = &v->k->buffers.items[access->buffer];
-    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->kind != SMG_KIND_FLOAT)
+    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->type != SMG_TYPE_F32)
         return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, or written", tile->name,
                             buffer->name);
     for (int a = 0; a < access->axis_count && a < SMG_ACCESS_AXES; a++) {
@@ -124,12 +124,28 @@ static smg_status verify_clamped(const kernel_verifier *v, const smg_tile *tile)
     return SMG_OK;
 }
 
+/* Lanes compute in 32 bits: shorter floats are what shared memory and slices on their way there hold. */
+static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
+    bool staged = tile->residence == SMG_SHARED || tile->residence == SMG_STAGING;
+    bool computed = tile->type == smg_kind_type(smg_tile_kind(tile));
+    if (!computed && (!staged || smg_tile_kind(tile) != SMG_KIND_FLOAT))
+        return KERNEL_WRONG(v, "tile '%s' is of %s; only shared and staging tiles hold floats of 16 bits", tile->name,
+                            smg_tile_word(tile->type));
+    for (int i = 0; tile->memory > 0 && i < v->k->tiles.count; i++) {
+        const smg_tile *other = &v->k->tiles.items[i];
+        if (other->memory == tile->memory && other->type != tile->type)
+            return KERNEL_WRONG(v, "tiles '%s' and '%s' lie on one memory and are of %s and %s", tile->name,
+                                other->name, smg_tile_word(tile->type), smg_tile_word(other->type));
+    }
+    return SMG_OK;
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
-        if (!tile->name || (unsigned)tile->kind > SMG_KIND_BOOL || (unsigned)tile->residence > SMG_EXCHANGE)
-            return KERNEL_WRONG(v, "tile %d lacks a name, or its kind %d or residence %d does not exist", i,
-                                (int)tile->kind, (int)tile->residence);
+        if (!tile->name || (unsigned)tile->type >= SMG_TYPE_COUNT || (unsigned)tile->residence > SMG_EXCHANGE)
+            return KERNEL_WRONG(v, "tile %d lacks a name, or its type %d or residence %d does not exist", i,
+                                (int)tile->type, (int)tile->residence);
         SMG_TRY(verify_axis_list(v, tile->name, tile->axis, tile->axis_count, SMG_TILE_AXES));
         if (tile->pad < 0 || (tile->pad > 0 && tile->residence != SMG_SHARED))
             return KERNEL_WRONG(v, "tile '%s' has pad %d; only shared tiles have one", tile->name, tile->pad);
@@ -139,9 +155,11 @@ static smg_status verify_tiles(const kernel_verifier *v) {
                                 tile->words, tile->axis_count);
         if (tile->residence == SMG_REGISTER)
             SMG_TRY(kernel_verify_layout(v, tile->name, tile->layout, tile->axis, tile->axis_count));
-        if (tile->memory < 0 || (tile->memory > 0 && (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT)))
+        if (tile->memory < 0 ||
+            (tile->memory > 0 && (tile->residence != SMG_SHARED || smg_tile_kind(tile) != SMG_KIND_FLOAT)))
             return KERNEL_WRONG(v, "tile '%s' lies on memory %d; only shared tiles of floats share one", tile->name,
                                 tile->memory);
+        SMG_TRY(verify_type(v, tile));
         SMG_TRY(verify_clamped(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
@@ -184,7 +202,7 @@ static smg_status verify_leaves(const kernel_verifier *v) {
         int buffer = leaf->what == SMG_KLEAF_LOAD ? k->accesses.items[leaf->index].buffer : 0;
         if (buffer < 0) return KERNEL_WRONG(v, "leaf %d loads from access %d, which has no buffer", i, leaf->index);
         SMG_TRY(verify_picks(v, i));
-        if (tile) kind = k->tiles.items[leaf->index].kind;
+        if (tile) kind = smg_tile_kind(&k->tiles.items[leaf->index]);
         if (leaf->what == SMG_KLEAF_LOAD) kind = smg_type_kind(k->buffers.items[buffer].type);
         if (leaf->kind != kind)
             return KERNEL_WRONG(v, "leaf %d has kind %d, what it reads has kind %d", i, (int)leaf->kind, (int)kind);

@@ -98,7 +98,7 @@ static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
     if (smg_kernel_laid_out(v->k)) v->layout = &v->k->layouts.items[dst->layout];
     v->apart = ~UINT32_C(0);
-    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     v->tiles[instr->dst].partial = v->parts & copies(v);
     kernel_verify_write_tile(v, instr->dst);
@@ -121,7 +121,7 @@ static smg_status check_parts(kernel_verifier *v, const smg_instr *instr, uint32
 static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    if (dst->kind == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
+    if (smg_tile_kind(dst) == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
         return KERNEL_WRONG(v, "the result '%s' of a reduction is bool, or combine %d does not exist", dst->name,
                             (int)instr->combine);
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
@@ -130,7 +130,7 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_layout(v, instr, dst));
     uint32_t mask = lanes_along(v, instr);
     v->apart = instr->apart ? ~copies(v) : 0;
-    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     if (instr->accumulate) SMG_TRY(check_parts(v, instr, mask));
     v->tiles[instr->dst].partial = instr->apart ? mask : 0;
@@ -145,7 +145,7 @@ static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
     bool same = instr->axis_count == dst->axis_count;
     for (int i = 0; i < instr->axis_count; i++) same = same && tile_has(dst, instr->axes[i]);
     if (!same) return KERNEL_WRONG(v, "the walk is no permutation of the axes of '%s'", dst->name);
-    SMG_TRY(kernel_verify_expr(v, instr->expr, dst->kind));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
     v->staging = true;
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     kernel_verify_write_tile(v, instr->dst);
@@ -165,7 +165,7 @@ static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_STAGING));
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->dst));
-    SMG_TRY(kernel_verify_expr(v, instr->expr, v->k->tiles.items[instr->dst].kind));
+    SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(&v->k->tiles.items[instr->dst])));
     v->staging = true;
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     kernel_verify_write_tile(v, instr->dst);
@@ -192,7 +192,7 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->a));
-    bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
+    bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
     for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if ((dst->clamped & ~a->clamped) != 0)
@@ -206,7 +206,7 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
     SMG_TRY(check_tile(v, "the operand", instr->a, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
-    bool same = a->axis_count == dst->axis_count && a->kind == dst->kind;
+    bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
     for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if (dst->clamped != 0) return KERNEL_WRONG(v, "'%s' is clamped, and not staged", dst->name);
@@ -241,7 +241,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
         if (!tile_has(dst, axis) || (!left && tile_has(&v->k->tiles.items[instr->a], axis)))
             return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", side, t->name, axis_name(v, axis));
     }
-    if (t->kind != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
+    if (smg_tile_kind(t) != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
     if (view) return check_view(v, t);
     return kernel_verify_read_tile(v, tile);
 }
@@ -251,7 +251,7 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
-    if (instr->axis_count == 0 || dst->kind != SMG_KIND_FLOAT)
+    if (instr->axis_count == 0 || smg_tile_kind(dst) != SMG_KIND_FLOAT)
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
     SMG_TRY(check_layout(v, instr, dst));
     SMG_TRY(check_factor(v, instr, instr->a, true));
@@ -317,7 +317,7 @@ static smg_status check_range(kernel_verifier *v, const smg_instr *instr, int ti
     smg_exchange e = smg_kernel_exchange(v->k, instr);
     int64_t registers = smg_tile_registers(v->k, t), last = (int64_t)instr->first + instr->registers;
     if (instr->first < 0 || instr->registers < 1 || last > registers ||
-        smg_exchange_word(&e, instr->registers, 0) > x->words || t->kind != x->kind)
+        smg_exchange_word(&e, instr->registers, 0) > x->words || t->type != x->type)
         return KERNEL_WRONG(v, "registers %d to %lld of the %lld of '%s' do not fit the %d words of '%s', or its kind",
                             instr->first, (long long)last - 1, (long long)registers, t->name, x->words, x->name);
     uint32_t parts = e.parts * (uint32_t)e.width;

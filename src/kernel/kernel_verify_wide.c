@@ -52,7 +52,7 @@ static smg_status check_walk(const kernel_verifier *v, const smg_instr *in) {
     smg_size quotient, width = smg_size_const(v->k->sizes, wide.width);
     bool along = in->axis_count > 0 && in->axes[in->axis_count - 1] == wide.axis;
     bool whole = smg_size_divide_exact(v->k->sizes, v->k->axes.items[wide.axis].extent, width, &quotient);
-    if (along && whole && v->k->tiles.items[in->dst].kind == SMG_KIND_FLOAT) return SMG_OK;
+    if (along && whole && smg_tile_kind(&v->k->tiles.items[in->dst]) == SMG_KIND_FLOAT) return SMG_OK;
     return KERNEL_WRONG(v, "the walk does not go by groups of %d along axis '%s'", wide.width, axis_name(v, wide.axis));
 }
 

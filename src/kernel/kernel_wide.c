@@ -46,7 +46,7 @@ int smg_access_asked(const smg_kernel *k, int number, smg_wide wide, smg_size ou
 }
 
 static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->residence != SMG_SHARED || tile->kind != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
+    if (tile->residence != SMG_SHARED || smg_tile_kind(tile) != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
     return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % SMG_WIDE == 0;
 }
 

@@ -39,6 +39,7 @@ static const pass passes[] = {
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
     {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},
     {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
+    {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
     {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},
     {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},
@@ -127,6 +128,7 @@ smg_status smg_kernel_structure(const smg_schedule *schedule, const smg_lower_op
     l->ctx = smg_arena_context(arena);
     l->arena = arena;
     l->k = k;
+    l->target = options->target;
     l->why = options->why;
     SMG_TRY(start(l, options->name));
     SMG_TRY(run_structure(l, options));

@@ -27,7 +27,7 @@ const smg_lower_pass *smg_lower_pass_get(int number); /* in their order */
 
 typedef struct smg_lower_options {
     const char *name;         /* of the kernel; kept as it is */
-    const smg_target *target; /* whose lanes run it and whose driver builds it; smg_kernel_structure needs none */
+    const smg_target *target; /* whose lanes run it and whose driver builds it */
     smg_text *why; /* collects lines about passes over the temporal axis, updates and postponed factors; NULL */
     bool verify;   /* after each pass; INTERNAL names it */
     /* Called with the program after each pass; NULL. A failure ends lowering. */

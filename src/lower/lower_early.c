@@ -49,7 +49,7 @@ static int add_tile(lower_sized *l, const smg_instr *store, int leaf) {
     smg_kernel *k = l->k;
     smg_layout own = layout_of(k, store, &k->accesses.items[k->leaves.items[leaf].index]);
     smg_tile tile = {.name = smg_arena_format(l->arena, "early%d", k->tiles.count),
-                     .kind = k->leaves.items[leaf].kind,
+                     .type = smg_kind_type(k->leaves.items[leaf].kind),
                      .residence = SMG_REGISTER,
                      .layout = smg_kernel_add_layout(k, &own)};
     for (int i = 0; i < own.axis_count; i++) tile.axis[tile.axis_count++] = own.axes[i].axis;

@@ -114,7 +114,7 @@ smg_status lower_emit_init(lowering *l, int node) {
     const smg_snode *n = &l->space->nodes.items[node];
     const lnode *ln = &l->node[node];
     smg_combine combine = n->class_ == SMG_CLASS_REDUCE ? smg_op_combine(n->op) : SMG_COMBINE_ADD;
-    smg_kind kind = l->k->tiles.items[ln->tile].kind;
+    smg_kind kind = smg_tile_kind(&l->k->tiles.items[ln->tile]);
     if (ln->counted != SMG_EXPR_NONE)
         SMG_TRY(lower_emit_set(l, ln->count, smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 0), "start"));
     return lower_emit_set(l, ln->tile, smg_expr_const(l->k->exprs, kind, start_value(ln, combine)), "start");

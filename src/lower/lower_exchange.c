@@ -45,7 +45,8 @@ static int add_tile(exchanging *x, const smg_tile *tile) {
 /* Small ones have words of their own, which saves the barrier behind them; large ones share the largest. */
 static int words_for(exchanging *x, smg_kind kind, int64_t words) {
     smg_kernel *k = x->l->k;
-    smg_tile tile = {.name = "x", .kind = kind, .residence = SMG_EXCHANGE, .layout = -1, .words = (int)words};
+    smg_tile tile = {
+        .name = "x", .type = smg_kind_type(kind), .residence = SMG_EXCHANGE, .layout = -1, .words = (int)words};
     bool large = words > k->lanes && kind == SMG_KIND_FLOAT;
     if (!large) return add_tile(x, &tile);
     if (x->common < 0) x->common = add_tile(x, &tile);
@@ -82,7 +83,7 @@ static smg_status take_turn(exchanging *x, const smg_instr *join, const smg_exch
 
 static smg_status across_subgroups(exchanging *x, const smg_instr *join, const smg_exchange *e) {
     const smg_tile *tile = &x->l->k->tiles.items[join->dst];
-    smg_kind kind = tile->kind;
+    smg_kind kind = smg_tile_kind(tile);
     int64_t all = smg_tile_registers(x->l->k, tile), most = SMG_EXCHANGE_BYTES / (4 * (int64_t)e->units);
     if (most < 1) most = 1;
     if (most > all) most = all;
@@ -118,7 +119,7 @@ static smg_status accumulate(exchanging *x, int dst, int parts, const smg_instr 
     for (int i = 0; i < 2; i++) {
         smg_kleaf *leaf = SMG_ARRAY_PUSH(x->l->arena, &k->leaves);
         if (leaf == NULL) return SMG_MEMORY;
-        *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = k->tiles.items[tile[i]].kind, .index = tile[i]};
+        *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = smg_tile_kind(&k->tiles.items[tile[i]]), .index = tile[i]};
         operand[i] = smg_expr_leaf(k->exprs, leaf->kind, k->leaves.count - 1);
     }
     smg_instr set = lower_blank(SMG_I_SET);

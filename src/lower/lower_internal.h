@@ -40,6 +40,7 @@ typedef struct lowering {
     const smg_schedule *s;
     const smg_space *space;
     const smg_graph *g;
+    const smg_target *target; /* NULL: nothing is known of it */
     smg_context *ctx;
     smg_arena *arena;
     smg_kernel *k;
@@ -160,6 +161,8 @@ smg_status lower_share(lowering *l);
 smg_status lower_drop(lowering *l);
 /* lower_clamp.c: which axes of what is staged repeat their end. */
 smg_status lower_clamp(lowering *l);
+/* lower_types.c: element types of tiles. */
+smg_status lower_types(lowering *l);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */
 smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with);
 

@@ -14,14 +14,15 @@ static bool apart(const memories *m, int a, int b) {
 }
 
 static bool can_reuse(const smg_kernel *k, int t) {
-    return k->tiles.items[t].residence == SMG_SHARED && k->tiles.items[t].kind == SMG_KIND_FLOAT;
+    return k->tiles.items[t].residence == SMG_SHARED && smg_tile_kind(&k->tiles.items[t]) == SMG_KIND_FLOAT;
 }
 
 /* The first earlier tile whose memory nobody needs together with `t`; -1. The first, not the one that fits best: sizes
  * are not known here, other schedules price the same program with tiles of their own. */
 static int partner(const memories *m, int t) {
     for (int first = 0; first < t; first++) {
-        if (!can_reuse(m->k, first) || !apart(m, first, t)) continue;
+        bool one_type = m->k->tiles.items[first].type == m->k->tiles.items[t].type;
+        if (!one_type || !can_reuse(m->k, first) || !apart(m, first, t)) continue;
         bool free = true;
         int memory = m->k->tiles.items[first].memory;
         for (int i = 0; memory > 0 && i < t; i++)

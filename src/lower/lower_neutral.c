@@ -67,7 +67,7 @@ static bool equals(const neutral *n, smg_expr e, double value) {
 }
 
 static smg_expr old_of(const neutral *n, int tile) {
-    return smg_expr_leaf(pool_of(n), n->l->k->tiles.items[tile].kind, LEAF_OLD + tile);
+    return smg_expr_leaf(pool_of(n), smg_tile_kind(&n->l->k->tiles.items[tile]), LEAF_OLD + tile);
 }
 
 static bool is_product(const neutral *n, smg_expr e) {
@@ -268,7 +268,7 @@ static void become(neutral *n, int tile, smg_expr value) {
 /* Something that is not followed. */
 static void become_new(neutral *n, int tile, bool product) {
     n->leaning = false;
-    become(n, tile, new_of(n, n->l->k->tiles.items[tile].kind, product));
+    become(n, tile, new_of(n, smg_tile_kind(&n->l->k->tiles.items[tile]), product));
 }
 
 /* The tile keeps its value; it leans on what was added to it. */

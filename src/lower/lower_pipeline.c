@@ -57,7 +57,7 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     int before = last_products(l, loop.begin + 1, at);
     int place = before >= 0 ? before : last_products(l, at + 1, loop.end);
     if (place < 0) return SMG_OK;
-    int tile = lower_new_tile(l, "next", shared->kind, SMG_STAGING, stage.axes, stage.axis_count, 0);
+    int tile = lower_new_tile(l, "next", smg_tile_kind(shared), SMG_STAGING, stage.axes, stage.axis_count, 0);
     if (tile < 0) return SMG_MEMORY;
     put.kind = SMG_I_PUT;
     put.a = tile;

@@ -181,7 +181,7 @@ static smg_status share_one(sharing *s, const candidate *c) {
     int tile;
     SMG_TRY(insert(s, c, &tile));
     if (l->refused != NULL) return SMG_OK;
-    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = tile, .kind = l->k->tiles.items[tile].kind};
+    smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .index = tile, .kind = smg_tile_kind(&l->k->tiles.items[tile])};
     int id = lower_new_leaf(l, leaf, -1);
     if (id < 0) return SMG_MEMORY;
     smg_expr with = smg_expr_leaf(l->k->exprs, leaf.kind, id);

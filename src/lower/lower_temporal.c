@@ -120,7 +120,7 @@ static smg_status keep_old(lowering *l, int pass) {
         lnode *n = &l->node[j];
         if (!n->running || n->pass != pass || n->old_leaf >= 0 || n->leaf < 0) continue;
         const smg_tile *t = &l->k->tiles.items[n->tile];
-        int tile = lower_new_tile(l, "old", t->kind, SMG_REGISTER, t->axis, t->axis_count, 0);
+        int tile = lower_new_tile(l, "old", smg_tile_kind(t), SMG_REGISTER, t->axis, t->axis_count, 0);
         if (tile < 0) return SMG_MEMORY;
         smg_kleaf leaf = {.what = SMG_KLEAF_TILE, .kind = l->k->leaves.items[n->leaf].kind, .index = tile};
         n->old_leaf = lower_new_leaf(l, leaf, -1);

@@ -60,7 +60,7 @@ static void seek_group(void *user, int leaf) {
 
 /* A walk goes by groups where some load gains by it, and the axis ends with one. */
 static void widen_walk(const smg_kernel *k, const smg_target *target, smg_instr *in) {
-    if (in->axis_count == 0 || k->tiles.items[in->dst].kind != SMG_KIND_FLOAT) return;
+    if (in->axis_count == 0 || smg_tile_kind(&k->tiles.items[in->dst]) != SMG_KIND_FLOAT) return;
     smg_size quotient, width = smg_size_const(k->sizes, SMG_WIDE);
     group_seek s = {.k = k, .target = target, .axis = in->axes[in->axis_count - 1]};
     const smg_kaxis *axis = &k->axes.items[s.axis];

@@ -50,6 +50,7 @@ static bool comes_soon(const walk *w, int axis) {
 static plan_runs runs_of(const walk *w, const smg_access *a) {
     smg_size one = smg_size_const(w->k->sizes, 1);
     bool switches = smg_target_switches_lanes(w->t);
+    double bytes = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     if (a->axis_count == 0 || (w->layout == NULL && !switches)) return plan_whole_runs;
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
@@ -58,9 +59,9 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
         double group = comes_soon(w, axis) ? tile : fmin(tile, own);
-        return (plan_runs){PLAN_WORD * fmin(lanes, tile), PLAN_WORD * group};
+        return (plan_runs){bytes * fmin(lanes, tile), bytes * group};
     }
-    return (plan_runs){PLAN_WORD, PLAN_WORD};
+    return (plan_runs){bytes, bytes};
 }
 
 /* What workgroups read that run at the same time passes through memory once for all of them. */
@@ -71,7 +72,7 @@ void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     double moved = b.whole <= 0.5 * (double)t->cache_bytes ? b.whole : fmin(asked, rounds * b.whole);
     c->traffic += asked * fmax(1, SECTOR / b.run.group);
     c->memory += moved * fmax(1, fmin(MEMORY_RUN / b.run.group, 4));
-    c->near += b.trips * b.tile * PLAN_WORD * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
+    c->near += b.trips * b.tile * b.element * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
 }
 
 /* Returns the bytes of the whole view. */
@@ -213,13 +214,17 @@ static void count_walk(walk *w, const smg_instr *in) {
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
 }
 
+static double bytes_of(const smg_tile *tile) {
+    return (double)smg_type_device_bytes(tile->type);
+}
+
 /* A tile that is turned on the way is written element by element, and neighbours meet in the same banks. */
 static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
     w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : group);
-    w->out->near += w->trips * elements * PLAN_WORD * (turned ? 2 : 1);
+    w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }
 
 static double group_of_fetch(const walk *w, int tile) {
@@ -265,7 +270,7 @@ static double bank_turns(const walk *w, const smg_tile *tile) {
             if (w->layout->axes[i].axis == tile->axis[j]) strides[i] = step;
         step *= w->k->axes.items[tile->axis[j]].tile + (j == tile->axis_count - 1 ? tile->pad : 0);
     }
-    smg_layout_access group = {.strides = strides, .run = 4, .element_bytes = (int64_t)PLAN_WORD};
+    smg_layout_access group = {.strides = strides, .run = 4, .element_bytes = smg_type_device_bytes(tile->type)};
     return (double)smg_layout_bank_turns(w->layout, &group);
 }
 
@@ -305,8 +310,10 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     double subgroups = w->out->lanes / (double)w->t->subgroup_size;
     double group = w->cost->group_read, word = w->cost->word_read;
     if (in->unroll <= smg_kernel_product_group(w->k, in)) group += w->cost->exposed, word += w->cost->exposed;
-    w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * PLAN_NEAR_RUN;
-    return (left.groups + right.groups) * group + (left.words + right.words) * word;
+    double run = PLAN_NEAR_RUN * bytes_of(b) / PLAN_WORD;
+    w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * run;
+    double widened = (a->type != SMG_TYPE_F32 ? rows * depth : 0) + (b->type != SMG_TYPE_F32 ? columns * depth : 0);
+    return (left.groups + right.groups) * group + (left.words + right.words) * word + widened * w->cost->widen;
 }
 
 /* The same where both operands are views of memory. */
@@ -384,9 +391,10 @@ static void begin_loop(walk *w, const smg_instr *in) {
 }
 
 static void count_spill(walk *w, const smg_instr *in) {
-    double elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    const smg_tile *t = &w->k->tiles.items[in->dst];
+    double elements = (double)smg_tile_elements(w->k, t);
     w->out->slots += w->trips * elements * w->cost->put;
-    w->out->near += w->trips * elements * PLAN_WORD * 2;
+    w->out->near += w->trips * elements * bytes_of(t) * 2;
 }
 
 static void step(walk *w, const smg_instr *in) {

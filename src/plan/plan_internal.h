@@ -63,6 +63,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 typedef struct plan_costs {
     double product;               /* slots: one multiply-add of a product */
     double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
+    double widen;                 /* an element of 16 bits as a float */
     double exposed;               /* more for each where nothing is written out that could overlap it */
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
     double view_read;             /* a word of an operand where it lies in memory */

@@ -197,8 +197,8 @@ static void count_bytes(guess *g, const outline_access *a, double trips, bool wa
         tile *= fmin((double)g->o->extent[axis], (double)s->tile[axis]);
         whole *= (double)g->o->extent[axis];
     }
-    plan_runs run = {PLAN_WORD * side, PLAN_WORD * side};
-    if (!walked && a->unit == s->row_axis) run.lanes = PLAN_WORD * fmin(side, s->lane_rows);
+    plan_runs run = {a->size * side, a->size * side};
+    if (!walked && a->unit == s->row_axis) run.lanes = a->size * fmin(side, s->lane_rows);
     if (a->axes == 0 || again || !g->o->switches) run = plan_whole_runs;
     plan_add_bytes(&g->c, g->o->target, (plan_bytes){tile, whole, a->size, trips, run, again});
 }

@@ -82,7 +82,7 @@ static int axis(smg_kernel *k, const char *name, const char *extent, int64_t til
 
 static int tile(smg_kernel *k, const char *name, smg_residence residence, int pad, int count, ...) {
     smg_tile *t = SMG_ARRAY_PUSH(k->arena, &k->tiles);
-    *t = (smg_tile){.name = name, .kind = SMG_KIND_FLOAT, .residence = residence, .axis_count = count};
+    *t = (smg_tile){.name = name, .residence = residence, .axis_count = count};
     t->pad = pad;
     va_list list;
     va_start(list, count);
@@ -124,7 +124,7 @@ static smg_expr load(smg_kernel *k, int from) {
 }
 
 static smg_expr of_tile(smg_kernel *k, int t) {
-    return leaf(k, SMG_KLEAF_TILE, k->tiles.items[t].kind, t);
+    return leaf(k, SMG_KLEAF_TILE, smg_tile_kind(&k->tiles.items[t]), t);
 }
 
 static smg_expr make2(smg_kernel *k, smg_prim prim, smg_expr a, smg_expr b) {
@@ -631,6 +631,52 @@ static void test_product(void **state) {
     check(state, clamped_slices);
 }
 
+/* Operands that lie in memory and in tiles as 16 bits; what is spilled is rounded to them. */
+static smg_kernel *narrow(smg_kernel *k, smg_type type) {
+    for (int b = 0; b < k->buffers.count; b++)
+        if (!k->buffers.items[b].written) k->buffers.items[b].type = type;
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].residence != SMG_REGISTER) k->tiles.items[t].type = type;
+    return k;
+}
+
+static smg_kernel *product_f16(smg_arena *arena, lanes l) {
+    return narrow(product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *product_bf16(smg_arena *arena, lanes l) {
+    return narrow(product(arena, l), SMG_TYPE_BF16);
+}
+
+static smg_kernel *clamped_product_f16(smg_arena *arena, lanes l) {
+    return narrow(clamped_product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *clamped_slices_f16(smg_arena *arena, lanes l) {
+    return narrow(clamped_slices(arena, l), SMG_TYPE_F16);
+}
+
+/* Slices arrive as they are, and are put as f32. */
+static smg_kernel *widened_slices(smg_arena *arena, lanes l) {
+    smg_kernel *k = narrow(clamped_slices(arena, l), SMG_TYPE_F16);
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].residence == SMG_SHARED) k->tiles.items[t].type = SMG_TYPE_F32;
+    return k;
+}
+
+static smg_kernel *deep_product_bf16(smg_arena *arena, lanes l) {
+    return narrow(deep_product(arena, l), SMG_TYPE_BF16);
+}
+
+static void test_narrow_tiles(void **state) {
+    check(state, product_f16);
+    check(state, product_bf16);
+    check(state, clamped_product_f16);
+    check(state, clamped_slices_f16);
+    check(state, widened_slices);
+    check(state, deep_product_bf16);
+}
+
 /* Groups of four rows, and no select behind a load. */
 static void test_clamped(void **state) {
     fixture *f = *state;
@@ -855,10 +901,11 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
-        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),   cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),  cmocka_unit_test(test_narrow_groups),
+        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
+        cmocka_unit_test(test_narrow_tiles),  cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_columns),       cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_narrow_groups),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -355,6 +355,39 @@ static void test_shape(void **state) {
     bench_close(&b);
 }
 
+/* What is spilled is rounded to the tile's type, in both modes, and takes its bytes. */
+static void test_types(void **state) {
+    static const struct {
+        const char *type;
+        double stored;
+        int64_t bytes;
+    } cases[] = {{"float", 1.001953125 + 0x1p-12, 4 * 4}, {"f16", 1.001953125, 4 * 2}, {"bf16", 1.0, 4 * 2}};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        static const char format[] = "kernel t\nlanes 4 subgroup 4\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*4\n"
+                                     "buffer x f32 [4] value 0\nbuffer y f32 [4] value 1 written\n"
+                                     "tile r float register [i] layout 0\ntile s %s shared [i]\n"
+                                     "access 0 = x at [0] i*[1]\naccess 1 = y at [0] i*[1]\ncode\n"
+                                     "  set r = load(0)\n  spill s = r\n  barrier\n"
+                                     "  store 1 over [i] layout 0 = s\n";
+        char text[sizeof format + 8];
+        double x[4] = {1.001953125 + 0x1p-12, 1.001953125 + 0x1p-12, -2, 0}, y[2][4] = {{0}, {0}};
+        bench b;
+        (void)snprintf(text, sizeof text, format, cases[i].type);
+        open_verified(&b, text);
+        assert_int_equal(smg_kernel_shared_bytes(b.k), cases[i].bytes);
+        for (int lanes = 0; lanes < 2; lanes++) {
+            smg_karray arrays[] = {{x, 4}, {y[lanes], 4}};
+            smg_status status =
+                (lanes ? smg_kernel_interpret_lanes : smg_kernel_interpret)(b.ctx, b.k, NULL, arrays, 0);
+            assert_int_equal(status, SMG_OK);
+            assert_true(y[lanes][1] <= cases[i].stored && y[lanes][1] >= cases[i].stored);
+            assert_true(y[lanes][2] <= -2 && y[lanes][2] >= -2);
+        }
+        bench_close(&b);
+    }
+}
+
 /* Of a slice that a walk brings, a lane holds what it loads, and of a turned one also where each word goes, unless the
  * walk is a loop. Beside it stand four sums; a product of them reads four words. */
 static void test_walk_registers(void **state) {
@@ -403,6 +436,7 @@ static void test_broken_text(void **state) {
     assert_unreadable("kernel x\nlanes 99999\n", "99999 is outside");
     assert_unreadable("kernel x\naxis i = 4 tile 4 5\n", "expected the end of the line before \"5\"");
     assert_unreadable("kernel x\ntile t float register [i]\n", "the name of an axis");
+    assert_unreadable("kernel x\ntile t i64 register []\n", "the type of a tile");
     assert_unreadable("kernel x\ntile \"t\n", "a quoted name that ends");
     assert_unreadable("kernel x\ncode\n  set t = 1\n", "the name of a tile");
     assert_unreadable("kernel x\nlayout 0 = []\ntile t float register [] layout 0\ncode\n  set t = foo(1)\n",
@@ -502,11 +536,11 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),       cmocka_unit_test(test_walk_registers),
-        cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),        cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),        cmocka_unit_test(test_shape),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

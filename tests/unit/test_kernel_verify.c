@@ -160,6 +160,14 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n",
      "is not of floats, or written"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
+    /* types */
+    {"sb float shared [k, j]\n", "sb f16 shared [k, j]\n", ""},
+    {"sb float shared [k, j]\n", "sb bf16 shared [k, j]\n", ""},
+    {"sb float shared [k, j]\n", "sb int shared [k, j]\n", "an expression has kind 0, its place has kind 1"},
+    {"acc float register", "acc f16 register",
+     "tile 'acc' is of f16; only shared and staging tiles hold floats of 16 bits"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v bf16 view [k, j] of 1\n",
+     "is not of floats, or written"},
     /* stores */
     {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 2 over [i] layout 1 = r",
      "access 2 runs over axis 'j', which the store does not"},
@@ -406,6 +414,8 @@ static void test_memory(void **state) {
         bench_open(&b, text);
         assert_int_equal(smg_kernel_shared_bytes(b.k), 2 * 4 * 4);
         assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        b.k->tiles.items[2].type = SMG_TYPE_F16;
+        if (i == 0) assert_verdict(&b, "two types", "tiles 'a' and 'b' lie on one memory and are of float and f16");
         bench_close(&b);
     }
 }
