@@ -1,5 +1,5 @@
 /* glsl_range.c: where loops begin and end. A bound is the least or the greatest value of an expression over the
- * workgroup's tiles: its text has bases of axes, and ends of tiles where they make it extreme. */
+ * workgroup's tiles: its text has bases of axes, ends of tiles where they make it extreme, and what it reads. */
 #include "glsl_private.h"
 
 static const char *iota_extreme(glsl_writer *w, const smg_access *access, bool most) {
@@ -15,6 +15,15 @@ static const char *iota_extreme(glsl_writer *w, const smg_access *access, bool m
     return GLSL_STRING(w, "(%s)", sum);
 }
 
+static const char *loaded(glsl_writer *w, const smg_access *access) {
+    const char *at = glsl_size(w, access->offset);
+    for (int i = 0; i < access->axis_count; i++)
+        at = glsl_plus(w, at, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
+    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
+    return GLSL_STRING(w, "clamp(%s, %d, %d)", glsl_buffer_element(w, access->buffer, at), -SMG_KERNEL_BOUND_MOST,
+                       SMG_KERNEL_BOUND_MOST);
+}
+
 static const char *extreme(glsl_writer *w, smg_expr bound, bool most) {
     smg_expr_node n = *smg_expr_get(w->k->exprs, bound);
     const char *x[3] = {"", "", ""};
@@ -22,6 +31,7 @@ static const char *extreme(glsl_writer *w, smg_expr bound, bool most) {
     if (n.prim == SMG_PRIM_LEAF) {
         const smg_kleaf *leaf = &w->k->leaves.items[n.leaf];
         if (leaf->what == SMG_KLEAF_SIZE) return glsl_size(w, leaf->size);
+        if (leaf->what == SMG_KLEAF_LOAD) return loaded(w, &w->k->accesses.items[leaf->index]);
         return iota_extreme(w, &w->k->accesses.items[leaf->index], most);
     }
     for (int i = 0; i < smg_prim_arity(n.prim); i++)

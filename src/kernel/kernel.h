@@ -166,8 +166,11 @@ typedef enum smg_join {
 } smg_join;
 
 /* The elements of its axis that a loop runs over: from the least `from` to below the greatest `to` that any element of
- * the workgroup's tiles gives, where the axes in them stand. INT, of iotas and sizes; SMG_EXPR_NONE: from the axis's
- * begin, to its end. All lanes run the same steps. */
+ * the workgroup's tiles gives, where the axes in them stand. INT, of iotas, sizes and loads of integers that the whole
+ * workgroup shares: along axes of tile 1, from a buffer that is not written, at most SMG_KERNEL_BOUND_MOST in size (what
+ * is greater counts as that, so that no sum overflows). SMG_EXPR_NONE: from the axis's begin, to its end. All lanes run
+ * the same steps. */
+#define SMG_KERNEL_BOUND_MOST (1 << 30)
 typedef struct smg_krange {
     smg_expr from, to;
 } smg_krange;
@@ -331,6 +334,12 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);
 
+/* One host array per buffer, in double; elements is checked against the kernel's size expression. */
+typedef struct smg_karray {
+    double *data;
+    int64_t elements;
+} smg_karray;
+
 /* ---- which steps a loop has (kernel_range.c) ---------------------------------------------------------- */
 
 /* Can the bound be told from the axes' bases? NULL, or why not. */
@@ -340,9 +349,10 @@ bool smg_kernel_bound_falls(const smg_kernel *k, const smg_expr_node *node, int 
 /* The stride's sign where it is the same for all sizes, 0 where it is not. */
 int smg_kernel_stride_sign(const smg_kernel *k, smg_size stride);
 /* The loop's elements, for bases of the axes outside: its first step begins at *out_first, steps do so before *out_end.
- * None where that is not greater. */
-void smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
-                           int64_t *out_first, int64_t *out_end);
+ * None where that is not greater. buffers: what bounds read; NULL: not known, so that it bounds nothing. Returns -1, or
+ * the access of a bound that reaches beyond its buffer. */
+int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
+                          const smg_karray *buffers, int64_t *out_first, int64_t *out_end);
 /* The loop whose first step a FETCH outside of one is for; -1. */
 int smg_kernel_next_loop(const smg_kernel *k, int fetch);
 
@@ -396,11 +406,6 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
  * kinds of expressions, lanes a power of two. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 
-/* One host array per buffer, in double; elements is checked against the kernel's size expression. */
-typedef struct smg_karray {
-    double *data;
-    int64_t elements;
-} smg_karray;
 /* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to
  * f32 after each instruction when `single` is set. Out-of-range addresses are INTERNAL; bad data indices INVALID
  * ("index 30600 outside [0, 30522)"). Tiles are kept once an element, whoever holds it. */

@@ -110,13 +110,22 @@ static smg_status bind_loops(kernel_machine *m) {
 
 /* ---- one workgroup --------------------------------------------------------------------------------- */
 
+static void loop_range(const kernel_machine *m, kernel_worker *w, int loop, int64_t *out_first, int64_t *out_end) {
+    int outside =
+        smg_kernel_loop_range(m->k, &m->k->code.items[loop], m->symbols, w->base, m->buffers, out_first, out_end);
+    if (outside < 0) return;
+    w->fault.what = KERNEL_FAULT_ADDRESS;
+    w->fault.access = outside;
+    w->fault.address = -1;
+}
+
 /* A FETCH runs at a base some slices on, or at the first of the loop to come; behind the last slice nothing is
  * fetched. */
 static void run_fetch(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     int64_t here = w->base[instr->a], end = w->end[instr->a], next = here;
     if (end == 0 && m->match[at] >= 0)
-        smg_kernel_loop_range(m->k, &m->k->code.items[m->match[at]], m->symbols, w->base, &next, &end);
+        loop_range(m, w, m->match[at], &next, &end);
     else
         next += instr->b * m->k->axes.items[instr->a].tile;
     w->base[instr->a] = next;
@@ -130,7 +139,7 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     int axis = instr->kind == SMG_I_END ? m->k->code.items[m->match[at]].axes[0] : instr->axes[0];
     if (instr->kind == SMG_I_LOOP) {
         int64_t first, end;
-        smg_kernel_loop_range(m->k, instr, m->symbols, w->base, &first, &end);
+        loop_range(m, w, at, &first, &end);
         if (first >= end) return m->match[at] + 1;
         w->base[axis] = first;
         w->end[axis] = end;

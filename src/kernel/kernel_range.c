@@ -1,6 +1,9 @@
 /* Which steps a loop runs. A bound is an expression over coordinates; its least and its greatest value over elements
  * of a workgroup follow operand by operand from those of its parts, because each primitive in it only rises or only
- * falls with each operand. So they need nothing but the bases of axes, and are the same for all lanes. */
+ * falls with each operand. So they need nothing but the bases of axes and integers in memory that all elements of the
+ * workgroup share, and are the same for all lanes. */
+#include <math.h>
+
 #include "kernel/kernel.h"
 
 int smg_kernel_stride_sign(const smg_kernel *k, smg_size stride) {
@@ -22,13 +25,46 @@ bool smg_kernel_bound_falls(const smg_kernel *k, const smg_expr_node *node, int 
     return node->prim == SMG_PRIM_NEG;
 }
 
+static const char *load_wrong(const smg_kernel *k, const smg_access *access) {
+    const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
+    if (buffer->written) return "the kernel writes what it reads";
+    if (access->index != SMG_EXPR_NONE) return "an index decides what it reads";
+    for (int i = 0; i < access->axis_count; i++)
+        if (k->axes.items[access->axis[i]].tile > 1) return "a workgroup reads more than one element";
+    return NULL;
+}
+
 static const char *leaf_wrong(const smg_kernel *k, const smg_kleaf *leaf) {
     if (leaf->what == SMG_KLEAF_SIZE) return NULL;
-    if (leaf->what != SMG_KLEAF_IOTA) return "it reads tiles or memory";
+    if (leaf->what == SMG_KLEAF_LOAD) return load_wrong(k, &k->accesses.items[leaf->index]);
+    if (leaf->what != SMG_KLEAF_IOTA) return "it reads tiles";
     const smg_access *access = &k->accesses.items[leaf->index];
     for (int i = 0; i < access->axis_count; i++)
         if (smg_kernel_stride_sign(k, access->stride[i]) == 0) return "sizes decide whether it rises";
     return NULL;
+}
+
+/* Between which numbers the expression is; *io_loads: it reads memory. */
+static void reach_of(const smg_kernel *k, smg_expr expr, double out[2], bool *io_loads) {
+    smg_expr_node n = *smg_expr_get(k->exprs, expr);
+    double x[3][2] = {{0, 0}, {0, 0}, {0, 0}};
+    bool load = n.prim == SMG_PRIM_LEAF && k->leaves.items[n.leaf].what == SMG_KLEAF_LOAD;
+    *io_loads = *io_loads || load;
+    out[0] = n.prim == SMG_PRIM_CONST ? n.value : load ? -SMG_KERNEL_BOUND_MOST : INT32_MIN;
+    out[1] = n.prim == SMG_PRIM_CONST ? n.value : load ? SMG_KERNEL_BOUND_MOST : INT32_MAX;
+    if (n.prim == SMG_PRIM_CONST || n.prim == SMG_PRIM_LEAF) return;
+    for (int i = 0; i < smg_prim_arity(n.prim); i++) reach_of(k, n.arg[i], x[i], io_loads);
+    bool falls[2] = {smg_kernel_bound_falls(k, &n, 0), smg_kernel_bound_falls(k, &n, 1)};
+    for (int most = 0; most < 2; most++)
+        out[most] = smg_prim_eval(n.prim, SMG_KIND_INT, x[0][most ^ falls[0]], x[1][most ^ falls[1]], 0);
+}
+
+/* What memory says may be any number, and a product of it none that fits. */
+static bool overflows(const smg_kernel *k, smg_expr product) {
+    double reach[2];
+    bool loads = false;
+    reach_of(k, product, reach, &loads);
+    return loads && (reach[0] < INT32_MIN || reach[1] > INT32_MAX);
 }
 
 const char *smg_kernel_bound_wrong(const smg_kernel *k, smg_expr bound) {
@@ -42,7 +78,10 @@ const char *smg_kernel_bound_wrong(const smg_kernel *k, smg_expr bound) {
     case SMG_PRIM_NEG:
     case SMG_PRIM_MIN:
     case SMG_PRIM_MAX: break;
-    case SMG_PRIM_MUL: good = good && (number_sign(k, n.arg[0]) != 0 || number_sign(k, n.arg[1]) != 0); break;
+    case SMG_PRIM_MUL:
+        good = good && (number_sign(k, n.arg[0]) != 0 || number_sign(k, n.arg[1]) != 0);
+        if (good && overflows(k, bound)) return "a product of what memory says may overflow";
+        break;
     case SMG_PRIM_DIV: good = good && number_sign(k, n.arg[1]) > 0; break;
     default: good = false; break;
     }
@@ -54,6 +93,8 @@ const char *smg_kernel_bound_wrong(const smg_kernel *k, smg_expr bound) {
 typedef struct place {
     const smg_kernel *k;
     const int64_t *symbols, *base;
+    const smg_karray *buffers; /* NULL: not known */
+    int outside;               /* an access that reaches beyond its buffer; -1 */
 } place;
 
 static double size_at(const place *p, smg_size size) {
@@ -71,14 +112,25 @@ static double iota_extreme(const place *p, const smg_access *access, bool most) 
     return sum;
 }
 
+static double loaded(place *p, int number, bool most) {
+    const smg_access *access = &p->k->accesses.items[number];
+    double at = size_at(p, access->offset), value = most ? HUGE_VAL : -HUGE_VAL;
+    for (int i = 0; i < access->axis_count; i++) at += size_at(p, access->stride[i]) * (double)p->base[access->axis[i]];
+    bool inside = p->buffers == NULL || (at >= 0 && at < (double)p->buffers[access->buffer].elements);
+    if (!inside) p->outside = number;
+    if (inside && p->buffers != NULL) value = p->buffers[access->buffer].data[(int64_t)at];
+    return fmax(-SMG_KERNEL_BOUND_MOST, fmin(value, SMG_KERNEL_BOUND_MOST));
+}
+
 /* The greatest value, or the least. */
-static double extreme(const place *p, smg_expr bound, bool most) {
+static double extreme(place *p, smg_expr bound, bool most) {
     smg_expr_node n = *smg_expr_get(p->k->exprs, bound);
     double x[3] = {0, 0, 0};
     if (n.prim == SMG_PRIM_CONST) return n.value;
     if (n.prim == SMG_PRIM_LEAF) {
         const smg_kleaf *leaf = &p->k->leaves.items[n.leaf];
         if (leaf->what == SMG_KLEAF_SIZE) return size_at(p, leaf->size);
+        if (leaf->what == SMG_KLEAF_LOAD) return loaded(p, leaf->index, most);
         return iota_extreme(p, &p->k->accesses.items[leaf->index], most);
     }
     for (int i = 0; i < smg_prim_arity(n.prim); i++)
@@ -86,9 +138,9 @@ static double extreme(const place *p, smg_expr bound, bool most) {
     return smg_prim_eval(n.prim, SMG_KIND_INT, x[0], x[1], x[2]);
 }
 
-void smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
-                           int64_t *out_first, int64_t *out_end) {
-    place p = {.k = k, .symbols = symbols, .base = base};
+int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
+                          const smg_karray *buffers, int64_t *out_first, int64_t *out_end) {
+    place p = {.k = k, .symbols = symbols, .base = base, .buffers = buffers, .outside = -1};
     const smg_kaxis *axis = &k->axes.items[loop->axes[0]];
     double first = 0, end = size_at(&p, axis->extent), bound;
     if (loop->range != NULL && loop->range->from != SMG_EXPR_NONE) {
@@ -101,6 +153,7 @@ void smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int
     }
     *out_first = (int64_t)first / axis->tile * axis->tile;
     *out_end = (int64_t)end;
+    return p.outside;
 }
 
 int smg_kernel_next_loop(const smg_kernel *k, int fetch) {

@@ -498,7 +498,7 @@ static void check_bound_leaf(void *user, int number) {
     bound_axes *b = user;
     const smg_kernel *k = b->v->k;
     const smg_kleaf *leaf = &k->leaves.items[number];
-    if (leaf->what != SMG_KLEAF_IOTA) return;
+    if (leaf->what != SMG_KLEAF_IOTA && leaf->what != SMG_KLEAF_LOAD) return;
     const smg_access *access = &k->accesses.items[leaf->index];
     for (int i = 0; i < access->axis_count && b->status == SMG_OK; i++) {
         if (access->axis[i] == b->own)

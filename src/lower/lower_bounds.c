@@ -263,17 +263,31 @@ static smg_expr extent_value(solver *v) {
     return id >= 0 ? smg_expr_leaf(v->l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
 }
 
-/* A begin before each end leaves an element, as all of them are whole numbers. */
-static bool keeps(solver *v, smg_expr condition, bool want) {
+static smg_expr lesser(const solver *v, smg_expr x, smg_expr y) {
+    return x == SMG_EXPR_NONE ? y : make(v, SMG_PRIM_MIN, x, y);
+}
+
+/* A begin before each end leaves an element, as all of them are whole numbers. *out_spare: where that is not known, an
+ * expression that is above 0 in rows that keep one; else SMG_EXPR_NONE. */
+static bool keeps(solver *v, smg_expr condition, bool want, smg_expr *out_spare) {
     smg_expr_node n = *smg_expr_get(v->l->k->exprs, condition);
-    if (n.prim == SMG_PRIM_NOT) return keeps(v, n.arg[0], !want);
-    if (n.prim == (want ? SMG_PRIM_OR : SMG_PRIM_AND)) return keeps(v, n.arg[0], want) || keeps(v, n.arg[1], want);
+    *out_spare = SMG_EXPR_NONE;
+    if (n.prim == SMG_PRIM_NOT) return keeps(v, n.arg[0], !want, out_spare);
+    if (n.prim == (want ? SMG_PRIM_OR : SMG_PRIM_AND)) {
+        smg_expr spare[2];
+        bool kept[2] = {keeps(v, n.arg[0], want, &spare[0]), keeps(v, n.arg[1], want, &spare[1])};
+        bool second = !kept[0] || (kept[1] && spare[1] == SMG_EXPR_NONE);
+        *out_spare = spare[second];
+        return kept[second];
+    }
     span s = {.exact = true};
     solve(v, condition, want, &s);
     add_end(&s, number(v, 0), false);
     add_end(&s, extent_value(v), true);
     for (int i = 0; i < s.lows && s.exact; i++)
-        for (int j = 0; j < s.highs && s.exact; j++) s.exact = always_less(v, s.low[i], s.high[j]);
+        for (int j = 0; j < s.highs; j++)
+            if (!always_less(v, s.low[i], s.high[j]))
+                *out_spare = lesser(v, *out_spare, make(v, SMG_PRIM_SUB, s.high[j], s.low[i]));
     return s.exact;
 }
 
@@ -315,19 +329,33 @@ static smg_axis_set placed(const lowering *l, int loop) {
     return set & ~SMG_AXIS_BIT(k->code.items[loop].axes[0]);
 }
 
-/* Drops the bounds that cannot be told in front of the loop; false: none is left. */
-static bool tellable(const lowering *l, int loop, span *io) {
-    smg_axis_set known = placed(l, loop);
-    int lows = 0, highs = 0;
-    for (int i = 0; i < io->lows; i++)
-        if (smg_kernel_bound_wrong(l->k, io->low[i]) == NULL && !(lower_expr_axes(l, io->low[i]) & ~known))
-            io->low[lows++] = io->low[i];
-    for (int i = 0; i < io->highs; i++)
-        if (smg_kernel_bound_wrong(l->k, io->high[i]) == NULL && !(lower_expr_axes(l, io->high[i]) & ~known))
-            io->high[highs++] = io->high[i];
-    io->lows = lows;
-    io->highs = highs;
-    return lows + highs > 0;
+/* How often memory is read. */
+static int loads_in(const lowering *l, smg_expr expr) {
+    smg_expr_node n = *smg_expr_get(l->k->exprs, expr);
+    int count = n.prim == SMG_PRIM_LEAF && l->k->leaves.items[n.leaf].what == SMG_KLEAF_LOAD;
+    for (int i = 0; i < smg_prim_arity(n.prim); i++) count += loads_in(l, n.arg[i]);
+    return count;
+}
+
+/* Can the bound be told in front of the loop? */
+static bool tellable(const lowering *l, int loop, smg_expr bound) {
+    return smg_kernel_bound_wrong(l->k, bound) == NULL && !(lower_expr_axes(l, bound) & ~placed(l, loop));
+}
+
+/* What memory says counts as a number that no coordinate reaches where it is none: true of one such number, not of the
+ * sum of two. */
+static int keep_some(const lowering *l, int loop, smg_expr *io_ends, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (tellable(l, loop, io_ends[i]) && loads_in(l, io_ends[i]) <= 1) io_ends[kept++] = io_ends[i];
+    return kept;
+}
+
+/* Drops the bounds that cannot be told; false: none is left. */
+static bool keep_tellable(const lowering *l, int loop, span *io) {
+    io->lows = keep_some(l, loop, io->low, io->lows);
+    io->highs = keep_some(l, loop, io->high, io->highs);
+    return io->lows + io->highs > 0;
 }
 
 /* Coordinates by the names of their axes. */
@@ -335,6 +363,7 @@ static void name_leaf(void *user, int leaf, smg_text *text) {
     const lowering *l = user;
     const smg_kleaf *f = &l->k->leaves.items[leaf];
     if (f->what == SMG_KLEAF_SIZE) smg_size_print(l->k->sizes, f->size, text);
+    if (f->what == SMG_KLEAF_LOAD) smg_text_add(text, l->k->buffers.items[l->k->accesses.items[f->index].buffer].name);
     if (f->what != SMG_KLEAF_IOTA) return;
     const smg_access *sum = &l->k->accesses.items[f->index];
     for (int i = 0; i < sum->axis_count; i++) {
@@ -350,7 +379,8 @@ static void name_leaf(void *user, int leaf, smg_text *text) {
     smg_size_print(l->k->sizes, sum->offset, text);
 }
 
-static void tell_bounds(const lowering *l, int axis, const smg_krange *range, const char *why) {
+/* asks: all of the axis is run where a row keeps nothing. */
+static void tell_bounds(const lowering *l, int axis, const smg_krange *range, bool asks, const char *why) {
     const smg_expr bound[] = {range->from, range->to};
     static const char *const words[] = {" from ", " to "};
     if (l->why == NULL) return;
@@ -360,11 +390,38 @@ static void tell_bounds(const lowering *l, int axis, const smg_krange *range, co
         smg_text_add(l->why, words[i]);
         smg_expr_print(l->k->exprs, bound[i], l->why, name_leaf, (void *)(uintptr_t)l);
     }
-    smg_text_addf(l->why, why == NULL ? ", elsewhere nothing changes\n" : ", because %s\n", why);
+    if (why != NULL) smg_text_addf(l->why, ", because %s\n", why);
+    if (why == NULL)
+        smg_text_addf(l->why, ", elsewhere nothing changes%s\n", asks ? " unless a row keeps nothing" : "");
 }
 
 static void narrow(const solver *v, smg_expr *io, smg_expr bound, smg_prim prim) {
     if (bound != SMG_EXPR_NONE) *io = *io == SMG_EXPR_NONE || *io == bound ? bound : make(v, prim, *io, bound);
+}
+
+/* The range holds only where `spare` is above 0 in all rows of the workgroup: else it is the whole axis. Bounds take the
+ * least or the greatest of each part by itself, so that `all` is 1 only there. */
+static smg_krange guarded(const solver *v, smg_krange own, smg_expr spare) {
+    smg_expr most = number(v, INT32_MAX);
+    smg_expr all = make(v, SMG_PRIM_MIN, make(v, SMG_PRIM_MAX, spare, number(v, 0)), number(v, 1));
+    smg_expr some = make(v, SMG_PRIM_SUB, number(v, 1), all);
+    if (own.from != SMG_EXPR_NONE) own.from = make(v, SMG_PRIM_MIN, own.from, make(v, SMG_PRIM_MUL, all, most));
+    if (own.to != SMG_EXPR_NONE) own.to = make(v, SMG_PRIM_MAX, own.to, make(v, SMG_PRIM_MUL, some, most));
+    return own;
+}
+
+/* Does a slice change nothing where the condition is `value`? *io_spare: what has to be above 0 for that, in rows that
+ * keep an element; becomes SMG_EXPR_NONE where it is not needed. */
+static smg_status prove(lowering *l, lower_slice *slice, smg_expr *io_spare, const char **out_why) {
+    bool kept = slice->keeps;
+    slice->keeps = kept && *io_spare == SMG_EXPR_NONE;
+    SMG_TRY(lower_neutral(l, slice, out_why));
+    if (*out_why == NULL || !kept || slice->keeps) {
+        *io_spare = SMG_EXPR_NONE;
+        return SMG_OK;
+    }
+    slice->keeps = true;
+    return lower_neutral(l, slice, out_why);
 }
 
 /* Narrows the loop to where the condition is not `value`, if nothing changes where it is. */
@@ -373,13 +430,17 @@ static smg_status try_condition(solver *v, lower_slice slice, smg_krange *io, bo
     int accesses = l->k->accesses.count, leaves = l->k->leaves.count;
     span s = {.exact = true};
     const char *why = NULL;
+    smg_expr spare;
     solve(v, slice.condition, !slice.value, &s);
-    bool found = tellable(l, slice.begin, &s);
+    bool found = keep_tellable(l, slice.begin, &s);
     if (found) {
-        slice.keeps = keeps(v, slice.condition, !slice.value);
-        SMG_TRY(lower_neutral(l, &slice, &why));
+        slice.keeps = keeps(v, slice.condition, !slice.value, &spare);
+        slice.keeps = slice.keeps && (spare == SMG_EXPR_NONE || tellable(l, slice.begin, spare));
+        SMG_TRY(prove(l, &slice, &spare, &why));
         smg_krange own = {folded(v, s.low, s.lows, SMG_PRIM_MAX), folded(v, s.high, s.highs, SMG_PRIM_MIN)};
-        if (why == NULL || !slice.value) tell_bounds(l, v->axis, &own, why);
+        bool asks = why == NULL && spare != SMG_EXPR_NONE;
+        if (why == NULL || !slice.value) tell_bounds(l, v->axis, &own, asks, why);
+        if (asks) own = guarded(v, own, spare);
         if (why == NULL) narrow(v, &io->from, own.from, SMG_PRIM_MAX);
         if (why == NULL) narrow(v, &io->to, own.to, SMG_PRIM_MIN);
     }

@@ -353,7 +353,8 @@ static double all_steps(const walk *w, const smg_instr *in) {
     return ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
 }
 
-/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. */
+/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. A range that
+ * memory decides is priced as if it left nothing out: whoever pads little must not pay for who does. */
 static double steps_of(const walk *w, const smg_instr *in) {
     double tile = tile_of(w, in->axes[0]), all = 0;
     int64_t base[SMG_SPACE_AXES], first, end;
@@ -363,7 +364,7 @@ static double steps_of(const walk *w, const smg_instr *in) {
             double blocks = ceil(extent_of(w, a) / tile_of(w, a)), at = floor(blocks * (i + 0.5) / SAMPLES);
             base[a] = w->k->axes.items[a].grid ? w->k->axes.items[a].tile * (int64_t)at : 0;
         }
-        smg_kernel_loop_range(w->k, in, w->symbols, base, &first, &end);
+        (void)smg_kernel_loop_range(w->k, in, w->symbols, base, NULL, &first, &end);
         if (end > first) all += ceil((double)(end - first) / tile);
     }
     return fmax(all, SAMPLES) / SAMPLES;

@@ -103,6 +103,115 @@ static void a_range_is_printed_and_read(void **state) {
     bench_close(&b);
 }
 
+/* y[b] = sum of x[b, k] for first[b] <= k < length[b], whatever these are, and the steps that were run. */
+static const char lengths[] = "kernel good\n"
+                              "lanes 4 subgroup 4\n"
+                              "symbol s <= 4096\n"
+                              "axis b = 9 tile 1 grid\n"
+                              "axis k = s tile 8\n"
+                              "grid b\n"
+                              "layout 0 = [b] lanes *4\n"
+                              "layout 1 = [b, k] registers k*2 lanes k*4:2\n"
+                              "buffer x f32 [9*s] value 0\n"
+                              "buffer first i32 [9] value 1\n"
+                              "buffer length i32 [9] value 2\n"
+                              "buffer y f32 [9] value 3 written\n"
+                              "buffer n f32 [9] value 4 written\n"
+                              "tile sum float register [b] layout 0\n"
+                              "tile steps float register [b] layout 0\n"
+                              "tile sx float shared [k]\n"
+                              "tile next float staging [k]\n"
+                              "access 0 = x at [0] k*[1] b*[s]\n"
+                              "access 1 = first at [0] b*[1]\n"
+                              "access 2 = length at [0] b*[1]\n"
+                              "access 3 = - at [0] k*[1]\n"
+                              "access 4 = y at [0] b*[1]\n"
+                              "access 5 = n at [0] b*[1]\n"
+                              "code\n"
+                              "  set sum = 0\n"
+                              "  set steps = 0\n"
+                              "  fetch next walk [k] along k ahead 0 = load(0)\n"
+                              "  loop k from load(1) to load(2)\n"
+                              "    set steps = add(steps, 1)\n"
+                              "    put sx walk [k] = next\n"
+                              "    barrier\n"
+                              "    fetch next walk [k] along k ahead 1 = load(0)\n"
+                              "    accumulate sum = add over [k] layout 1 of select(and(le(load(1), iota(3)), "
+                              "lt(iota(3), load(2))), sx, 0)\n"
+                              "    barrier\n"
+                              "  end\n"
+                              "  store 4 over [b] layout 0 = sum\n"
+                              "  store 5 over [b] layout 0 = steps\n";
+
+static void check_lengths(interpreter *run, int64_t s) {
+    static const double first[9] = {0, 3, 8, -5, 12, 0, -2147483648.0, 17, 2147483647.0};
+    static const double length[9] = {0, 20, 9, 2147483647.0, 12, 1, 2147483647.0, -4, -2147483648.0};
+    bench b;
+    smg_karray a[5];
+    bench_open(&b, lengths);
+    b.symbols[0] = s;
+    for (int i = 0; i < 5; i++) {
+        int64_t count = i == 0 ? 9 * s : 9;
+        a[i] = (smg_karray){calloc((size_t)count, sizeof(double)), count};
+    }
+    for (int64_t i = 0; i < 9 * s; i++) a[0].data[i] = (double)(i * i % 17);
+    memcpy(a[1].data, first, sizeof first);
+    memcpy(a[2].data, length, sizeof length);
+    if (run(b.ctx, b.k, b.symbols, a, false) != SMG_OK) fail_msg("%s", smg_context_error(b.ctx));
+    for (int i = 0; i < 9; i++) {
+        double from = fmax(first[i], 0), to = fmin(length[i], (double)s), sum = 0;
+        for (int64_t k = (int64_t)from; k < (int64_t)to; k++) sum += a[0].data[i * s + k];
+        double begin = floor(from / 8) * 8, steps = to > begin ? ceil((to - begin) / 8) : 0;
+        if (fabs(a[3].data[i] - sum) > 1e-9 || fabs(a[4].data[i] - steps) > 1e-9)
+            fail_msg("s %d, row %d: sum %g wanted %g, steps %g wanted %g", (int)s, i, a[3].data[i], sum, a[4].data[i],
+                     steps);
+    }
+    for (int i = 0; i < 5; i++) free(a[i].data);
+    bench_close(&b);
+}
+
+static void a_range_may_lie_in_memory(void **state) {
+    static const int64_t sizes[] = {1, 8, 13, 24, 100};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+        check_lengths(smg_kernel_interpret, sizes[i]);
+        check_lengths(smg_kernel_interpret_lanes, sizes[i]);
+    }
+}
+
+/* Each spoils what makes a load the same for the whole workgroup. */
+static void a_bound_from_memory_is_checked(void **state) {
+    static const struct {
+        const char *from, *to, *sentence;
+    } cases[] = {
+        {"from load(1)", "from add(load(1), 1i)", ""},
+        {"from load(1)", "from mul(min(max(load(1), -7i), 7i), 100i)", ""},
+        {"from load(1)", "from mul(load(1), 2i)", "is no bound: a product of what memory says may overflow"},
+        {"access 1 = first at [0] b*[1]", "access 1 = first at [0] k*[1]",
+         "is no bound: a workgroup reads more than one element"},
+        {"buffer first i32 [9] value 1", "buffer first i32 [9] value 1 written",
+         "is no bound: the kernel writes what it reads"},
+        {"access 1 = first at [0] b*[1]", "access 1 = first at [0] : index*[1] below [9] of load(2)",
+         "is no bound: an index decides what it reads"},
+    };
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        bench b;
+        char text[sizeof lengths + 256];
+        const char *at = strstr(lengths, cases[i].from);
+        assert_non_null(at);
+        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - lengths), lengths, cases[i].to,
+                       at + strlen(cases[i].from));
+        bench_open(&b, text);
+        smg_status status = smg_kernel_verify(b.ctx, b.k);
+        if (cases[i].sentence[0] == 0 && status != SMG_OK) fail_msg("%s: %s", cases[i].to, smg_context_error(b.ctx));
+        if (cases[i].sentence[0] != 0 && status != SMG_INTERNAL) fail_msg("%s: accepted", cases[i].to);
+        if (cases[i].sentence[0] != 0 && !strstr(smg_context_error(b.ctx), cases[i].sentence))
+            fail_msg("%s: \"%s\", wanted \"%s\"", cases[i].to, smg_context_error(b.ctx), cases[i].sentence);
+        bench_close(&b);
+    }
+}
+
 static const struct {
     const char *from, *to, *sentence;
 } spoilt[] = {
@@ -207,6 +316,10 @@ static const char attention[] = "graph attention\n"
                                 "v = input f32[2, s, 16]\n"
                                 "bias = input f32[s, s]\n"
                                 "valid = input bool[1, s]\n"
+                                "length = input i32[2, 1, 1]\n"
+                                "first = input i32[2, 1, 1]\n"
+                                "widths = input i32[s, 1]\n"
+                                "place = iota axis=2 : i32[1, 1, s]\n"
                                 "row = iota axis=0 : i32[s, 1]\n"
                                 "column = iota axis=1 : i32[1, s]\n"
                                 "%s\n"
@@ -236,9 +349,16 @@ static const char attention[] = "graph attention\n"
 #define CAUSAL "kept = le(column, row)"
 #define BEHIND "kept = lt(row, column)"
 #define PADDED "upto = le(column, row)\nkept = and(upto, valid)"
-#define FAR_BEHIND "by = fill 5 : i32[]\nplace = sub(row, by)\nkept = le(column, place)"
+/* Up to the end where that leaves rows without an element. */
+#define ASKED(end) "max(%1:" end ", mul(sub(1i, min(max(%1, 0i), 1i)), 2147483647i))"
+#define LENGTH "kept = lt(place, length)"
+#define STRETCH "after = le(first, place)\nupto = lt(place, length)\nkept = and(after, upto)"
+#define CAUSAL_LENGTH "upto = le(column, row)\nwithin = lt(place, length)\nkept = and(upto, within)"
+#define WIDTHS "kept = lt(column, widths)"
+#define FAR_BEHIND "by = fill 5 : i32[]\nbefore = sub(row, by)\nkept = le(column, before)"
 #define NEAR                                                                                                           \
-    "by = fill 5 : i32[]\nplace = sub(row, by)\nafter = lt(place, column)\nupto = le(column, row)\nkept = and(after, " \
+    "by = fill 5 : i32[]\nbefore = sub(row, by)\nafter = lt(before, column)\nupto = le(column, row)\nkept = "          \
+    "and(after, "                                                                                                      \
     "upto)"
 
 static const struct {
@@ -252,25 +372,37 @@ static const struct {
     {"a condition may hold where nothing is kept", BEHIND, TURNED, " to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"both ends", NEAR, INFINITE, " from add(iota(r), -4i) to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"the lowest float needs rows that keep an element", CAUSAL, LOWEST, " to add(iota(r), 1i)", "elsewhere nothing"},
-    {"which some here do not", FAR_BEHIND, LOWEST, NULL, "nothing proves that"},
-    {"nor may here", PADDED, LOWEST, NULL, "nothing proves that"},
+    {"which blocks are asked for", FAR_BEHIND, LOWEST, " to " ASKED("add(iota(r), -4i)"),
+     "changes unless a row keeps nothing"},
+    {"data tells nothing", PADDED, LOWEST, NULL, "nothing proves that"},
     {"what is added may be as low", CAUSAL, BIASED, NULL, "nothing proves that"},
     {"-inf is below everything", CAUSAL, BIASED_INFINITE, " to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"as a summand", CAUSAL, ADDED_LOWEST, " to add(iota(r), 1i)", "elsewhere nothing changes"},
-    {"not with rows that keep nothing", FAR_BEHIND, ADDED_LOWEST, NULL, "nothing proves that"},
+    {"of rows that are asked", FAR_BEHIND, ADDED_LOWEST, " to " ASKED("add(iota(r), -4i)"),
+     "changes unless a row keeps nothing"},
     {"a number below all products will do", CAUSAL, LOW, " to add(iota(r), 1i)", "elsewhere nothing changes"},
     {"if rows keep an element", PADDED, LOW, NULL, "nothing proves that"},
     {"some finite number is no mask", CAUSAL, SOME, NULL, "nothing proves that"},
+    {"a length from memory", LENGTH, INFINITE, " to load(m)", "only to length, elsewhere nothing changes"},
+    {"begin and end", STRETCH, INFINITE, " from load(m) to load(m)",
+     "only from first to length, elsewhere nothing changes"},
+    {"beside another condition", CAUSAL_LENGTH, INFINITE, " to min(add(iota(r), 1i), load(m))",
+     "elsewhere nothing changes"},
+    {"may be 0", LENGTH, LOWEST, " to max(load(m), mul(sub(1i, min(max(load(m), 0i), 1i)), 2147483647i))",
+     "elsewhere nothing changes"},
+    {"a length for each row is no bound", WIDTHS, INFINITE, NULL, ""},
 };
 
 /* The coordinate's access has another number in each program. */
 static void name_coordinates(char *text) {
-    static const char call[] = "iota(";
-    for (char *at = text; (at = strstr(at, call)) != NULL;) {
-        char *number = at + strlen(call), *end = strchr(number, ')');
-        *number = 'r';
-        memmove(number + 1, end, strlen(end) + 1);
-        at = number;
+    static const char *const calls[] = {"iota(", "load("};
+    for (size_t i = 0; i < SMG_COUNT_OF(calls); i++) {
+        for (char *at = text; (at = strstr(at, calls[i])) != NULL;) {
+            char *number = at + strlen(calls[i]), *end = strchr(number, ')');
+            *number = i == 0 ? 'r' : 'm';
+            memmove(number + 1, end, strlen(end) + 1);
+            at = number;
+        }
     }
 }
 
@@ -343,6 +475,8 @@ int main(void) {
         cmocka_unit_test(a_range_runs_what_its_rows_need),
         cmocka_unit_test(a_range_is_printed_and_read),
         cmocka_unit_test(a_range_is_checked),
+        cmocka_unit_test(a_range_may_lie_in_memory),
+        cmocka_unit_test(a_bound_from_memory_is_checked),
         cmocka_unit_test(a_loop_with_a_range_may_have_no_step),
         cmocka_unit_test(a_range_costs_the_steps_that_it_has),
         cmocka_unit_test(slices_are_left_out_where_that_is_proved),
