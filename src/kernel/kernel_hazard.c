@@ -12,8 +12,7 @@ typedef struct use {
     int at, tile;
     bool writes;
     const smg_layout *layout; /* says which subgroup touches an element; NULL: any may */
-    /* By word: earlier uses from which a barrier of some scope must part it, and those where it must be a workgroup's. */
-    uint64_t *near, *far;
+    uint64_t *near, *far;     /* uses from which a barrier must part it, of some scope; of the workgroup */
 } use;
 
 struct smg_hazards {

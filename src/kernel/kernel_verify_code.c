@@ -1,7 +1,7 @@
-/* The verifier, last part: the program. One walk in the order of execution keeps which loops are open and
- * which tiles have been written. A loop's body is walked twice, so that what one step leaves behind meets the next step.
- * Every extent counts as at least 1: a body runs at least once, unless its loop has a range. Then what meets in shared
- * memory must have a barrier in between. */
+/* The verifier, last part: the program. One walk in the order of execution keeps which loops are open and which tiles
+ * have been written. A loop's body is walked twice, so that what one step leaves behind meets the next step. Every
+ * extent counts as at least 1: a body runs at least once, unless its loop has a range. Then barriers must part what
+ * meets in shared memory. */
 #include "kernel/kernel_verify.h"
 
 #define DEEPEST SMG_ACCESS_AXES

@@ -483,10 +483,9 @@ static void test_told(void **state) {
     assert_told_changed(told, "  barrier # left\n", "", 0, 0,
                         "kernel 'told', instruction 3, workgroup 0: lane 0 reads word 1 of 'words', which lane 4 wrote "
                         "in instruction 2 without a workgroup barrier between");
-    assert_told_changed(
-        told, "  barrier # again\n", "", 0, 0,
-        "kernel 'told', instruction 5, workgroup 0: lane 0 writes over word 0 of 'words', which lane 4 "
-        "read in instruction 4 without a workgroup barrier between");
+    assert_told_changed(told, "  barrier # again\n", "", 0, 0,
+                        "kernel 'told', instruction 5, workgroup 0: lane 0 writes over word 0 of 'words', which lane 4 "
+                        "read in instruction 4 without a workgroup barrier between");
     assert_told_changed(told, "  barrier # folded\n", "", 0, 0,
                         "kernel 'told', instruction 9, workgroup 0: lane 0 reads word 4 of 'words', which lane 4 wrote "
                         "in instruction 8 without a workgroup barrier between");
