@@ -409,7 +409,9 @@ static void step(walk *w, const smg_instr *in) {
         arrive(w);
         w->trips = w->outside[--w->depth];
         break;
-    case SMG_I_BARRIER: w->out->barriers += w->trips; break;
+    case SMG_I_BARRIER:
+        *(in->scope == SMG_SCOPE_SUBGROUP ? &w->out->subgroup_barriers : &w->out->barriers) += w->trips;
+        break;
     case SMG_I_SET: count_map(w, in); break;
     case SMG_I_REDUCE: count_reduce(w, in); break;
     case SMG_I_STORE: count_store(w, in); break;

@@ -89,15 +89,15 @@ typedef struct plan_costs {
 /* What plan_count.c counts: of one workgroup, with all its loops. */
 typedef struct plan_counts {
     double lanes, workgroups, instructions;
-    double slots; /* of all lanes */
-    double near;  /* bytes that pass between lanes and the memory near them */
-    double wait;  /* seconds that a workgroup waits when it is alone */
-    double barriers;
-    double rounds;  /* k of products, by groups that are read together */
-    double traffic; /* bytes that all workgroups ask for */
-    double memory;  /* bytes that reach device memory, of all */
-    double stored;  /* bytes of results, of all */
-    double flops;   /* useful, x2, of all */
+    double slots;                       /* of all lanes */
+    double near;                        /* bytes that pass between lanes and the memory near them */
+    double wait;                        /* seconds that a workgroup waits when it is alone */
+    double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
+    double rounds;                      /* k of products, by groups that are read together */
+    double traffic;                     /* bytes that all workgroups ask for */
+    double memory;                      /* bytes that reach device memory, of all */
+    double stored;                      /* bytes of results, of all */
+    double flops;                       /* useful, x2, of all */
 } plan_counts;
 
 #define PLAN_WORD 4.0

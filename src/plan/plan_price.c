@@ -147,7 +147,8 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double near = c->near * cost->near / core_rate(t);
     double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, NEAR_OVERLAP);
     double transfer = cost->transfer * c->traffic / c->workgroups / (t->cache_bandwidth / cores);
-    double wait = c->wait + c->barriers * t->barrier_cost * cost->barrier + transfer;
+    double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
+    double wait = c->wait + barriers * cost->barrier + transfer;
     double waves = of_core / together;
     if (waves < FEW_WAVES) waves = ceil(waves);
     return waves * together_seconds(together, work, wait);

@@ -362,6 +362,12 @@ static double barriers_of(const guess *g, const block *b) {
     return b->loop >= 0 || g->s->reuse || (g->s->temporal >= 0 && g->products == 1) ? 2 : 1;
 }
 
+/* A workgroup of one subgroup needs no more than its barriers, where the device is asked for whole ones. */
+static void add_barriers(guess *g, double count) {
+    bool one = g->s->subgroup > 1 && g->lanes == g->s->subgroup && g->o->target->subgroup_selectable;
+    *(one ? &g->c.subgroup_barriers : &g->c.barriers) += count;
+}
+
 static void guess_product(guess *g, const outline_fold *f) {
     const block b = block_of(g, f);
     bool computed = b.left_held || b.right_held;
@@ -373,7 +379,7 @@ static void guess_product(guess *g, const outline_fold *f) {
         if (g->counts) count_loads(g, b.left, b.trips, true, true);
         if (g->counts) count_loads(g, b.right, b.trips, true, true);
     } else {
-        if (!shares) g->c.barriers += barriers_of(g, &b) * b.trips;
+        if (!shares) add_barriers(g, barriers_of(g, &b) * b.trips);
         if (b.left_held)
             spill(g, b.left, b.left_rows, &b, true);
         else

@@ -206,8 +206,9 @@ bool smg_target_switches_lanes(const smg_target *target) {
     return target->core_lanes > target->subgroup_max;
 }
 
-#define LARGEST_LANES 256 /* that a core can give all registers of a lane */
-#define CPU_LOAD 1e-8     /* seconds: its caches and its own reading ahead answer most loads */
+#define LARGEST_LANES 256  /* that a core can give all registers of a lane */
+#define NEAR_BARRIER 0.125 /* of a workgroup's barrier: one subgroup waits for nothing but its own stores */
+#define CPU_LOAD 1e-8      /* seconds: its caches and its own reading ahead answer most loads */
 
 void smg_target_settle(smg_target *target) {
     /* Cores of GPUs hold at least two workgroups of the largest size that one may have. */
@@ -218,6 +219,8 @@ void smg_target_settle(smg_target *target) {
         target->registers_core = LARGEST_LANES * target->registers_lane;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
+    if (target->subgroup_barrier_cost_from == SMG_FACT_ASSUMED)
+        target->subgroup_barrier_cost = NEAR_BARRIER * target->barrier_cost;
     if (target->type != SMG_DEVICE_CPU) return;
     if (target->core_lanes_from == SMG_FACT_ASSUMED) target->core_lanes = target->subgroup_max;
     if (target->load_latency_from == SMG_FACT_ASSUMED) target->load_latency = CPU_LOAD;

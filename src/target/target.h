@@ -95,6 +95,7 @@ typedef struct smg_fragment {
     X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")                                  \
     X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                                       \
     X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                                        \
+    X(double, subgroup_barrier_cost, 2.5e-8, "s", "one barrier of a subgroup alone")                                   \
     X(double, load_latency, 5e-7, "s", "a load from global memory that somebody waits for")                            \
     X(int64_t, code_budget, 8192, "", "operations of one kernel that the driver builds in about a second")             \
     X(double, max_dispatch_time, 0.5, "s", "budget of one dispatch (watchdogs end at about 2 s)")
