@@ -196,6 +196,14 @@ static const char *view_group(glsl_writer *w, const glsl_iter *it, int t) {
     return GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, glsl_group_value(w, type, memory));
 }
 
+const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int t) {
+    const smg_access *access = &w->k->accesses.items[w->k->tiles.items[t].access];
+    const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
+    w->buffer_eight[access->buffer] = true;
+    if (valid == NULL) return GLSL_STRING(w, "e_%s[(%s) >> 3]", name, sum);
+    return GLSL_STRING(w, "%s ? e_%s[%s ? (%s) >> 3 : 0] : uvec4(0u)", valid, name, valid, sum);
+}
+
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_tile *tile = &w->k->tiles.items[t];
     const char *place;

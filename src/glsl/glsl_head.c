@@ -80,13 +80,17 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
     for (int b = 0; b < k->buffers.count; b++) {
         const smg_kbuffer *buffer = &k->buffers.items[b];
         const char *mode = !buffer->written ? " readonly" : w->buffer_read[b] ? "" : " writeonly";
+        bool groups = w->buffer_wide[b] || w->buffer_eight[b];
+        if (w->buffer_eight[b])
+            smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer E%d { uvec4 e_%s[]; };\n", b, mode, b,
+                          w->buffer_name[b]);
         if (w->buffer_wide[b]) /* the same bytes by groups; `restrict` would deny the other name */
             smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer W%d { %s w_%s[]; };\n", b, mode, b,
                           glsl_group_word(buffer->type), w->buffer_name[b]);
-        if (w->buffer_wide[b] && !w->buffer_words[b]) continue;
+        if (groups && !w->buffer_words[b]) continue;
         smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [", b,
-                      w->buffer_wide[b] ? "" : " restrict", mode, b, glsl_buffer_word(w, buffer->type),
-                      w->buffer_name[b], smg_type_word(buffer->type));
+                      groups ? "" : " restrict", mode, b, glsl_buffer_word(w, buffer->type), w->buffer_name[b],
+                      smg_type_word(buffer->type));
         smg_size_print(k->sizes, buffer->elements, out);
         smg_text_add(out, "]\n");
     }

@@ -4,11 +4,11 @@
 #include "glsl_private.h"
 
 typedef struct product_form {
-    int unroll;     /* k at a time */
-    bool a_groups;  /* a: runs along k */
-    bool a_rows;    /* a: runs along four rows of one lane */
-    bool b_groups;  /* b: runs along k */
-    bool b_columns; /* b: runs along four columns of one lane */
+    int unroll;    /* k at a time */
+    bool a_groups; /* a: runs along k */
+    bool a_rows;   /* a: runs along four rows of one lane */
+    bool b_groups; /* b: runs along k */
+    int b_columns; /* b: runs along so many columns of one lane; 0: none */
 } product_form;
 
 /* Splits the flat k into the coordinates of the contracted axes. */
@@ -31,7 +31,7 @@ static product_form form_of(const smg_kernel *k, const smg_instr *instr) {
                           .a_groups = left.width > 0 && left.axis == inner,
                           .a_rows = left.width > 0 && left.axis != inner,
                           .b_groups = right.width > 0 && right.axis == inner,
-                          .b_columns = right.width > 0 && right.axis != inner};
+                          .b_columns = right.axis != inner ? right.width : 0};
 }
 
 static void open_steps(glsl_writer *w, const char *name, int count, int by) {
@@ -79,9 +79,15 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, con
 static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
     GLSL_LINE(w, "%s fb[%d];", f->b_groups ? "vec4" : "float", it->inner_registers);
     glsl_open(w, "");
-    it->j_step = f->b_columns ? 4 : 1;
+    it->j_step = f->b_columns > 0 ? f->b_columns : 1;
     glsl_inner_open(w, it);
-    if (f->b_columns) {
+    if (f->b_columns == SMG_WIDEST) {
+        const smg_tile *b = &w->k->tiles.items[instr->b];
+        smg_type type = w->k->buffers.items[w->k->accesses.items[b->access].buffer].type;
+        GLSL_LINE(w, "uvec4 eight = %s;", glsl_view_eight(w, it, instr->b));
+        for (int n = 0; n < SMG_WIDEST; n++)
+            GLSL_LINE(w, "fb[%s + %d] = %s;", it->j, n, glsl_eight_value(w, type, "eight", n));
+    } else if (f->b_columns > 0) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->b));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
     } else {

@@ -46,7 +46,8 @@ typedef struct glsl_writer {
     int symbol_count;
     bool *buffer_read;
     bool *buffer_words; /* is read or written by elements */
-    bool *buffer_wide;  /* is read or written by 16-byte groups */
+    bool *buffer_wide;  /* is read or written by groups of four */
+    bool *buffer_eight; /* is read by groups of eight, of 16 bits */
     int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
     bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
     int *open;          /* by axis: the LOOP that is open, or whose first step is fetched */
@@ -174,6 +175,9 @@ const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
 /* The same as values: a float, a vec4; also of a view. */
 const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile);
+/* Eight of a view's 16-bit elements, from the current one on, as a uvec4; and one of them as a float. */
+const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
+const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member);
 bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the

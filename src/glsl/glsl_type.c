@@ -96,6 +96,12 @@ const char *glsl_group_word(smg_type type) {
     return type == SMG_TYPE_F16 ? "f16vec4" : type == SMG_TYPE_BF16 ? "u16vec4" : "vec4";
 }
 
+const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member) {
+    const char *pair = GLSL_STRING(w, "%s[%d]", eight, member / 2);
+    if (type == SMG_TYPE_F16) return GLSL_STRING(w, "unpackHalf2x16(%s)[%d]", pair, member % 2);
+    return GLSL_STRING(w, member % 2 == 0 ? "uintBitsToFloat(%s << 16)" : "uintBitsToFloat(%s & 0xffff0000u)", pair);
+}
+
 const char *glsl_local_word(glsl_writer *w, smg_type type, int group) {
     const char *element = glsl_element_word(w, type);
     return group > 1 ? glsl_group_word(type) : element;

@@ -145,8 +145,9 @@ typedef enum smg_instr_kind {
 
 /* Neighbours that are one access of memory: `width` elements along `axis`; width 0: each element is one. */
 #define SMG_WIDE 4
+#define SMG_WIDEST 8 /* of 16 bits: the same bytes */
 typedef struct smg_wide {
-    int width; /* 0 or SMG_WIDE */
+    int width; /* 0, SMG_WIDE, or SMG_WIDEST of what a product reads of a view */
     int axis;
 } smg_wide;
 
@@ -328,6 +329,8 @@ int smg_access_asked(const smg_kernel *k, int access, smg_wide wide, smg_size ou
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile);
 /* The axis along which a lane owns whole groups in registers of the instruction's inner loop; -1: none. */
 int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr);
+/* How wide these groups may be: SMG_WIDE or SMG_WIDEST; 0: there are none. */
+int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr);
 /* The same of a product's rows along the axis. */
 bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis);
 /* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
@@ -384,6 +387,8 @@ int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
 /* A lane's registers of the left factor for one k, and the lanes that share out k (of an MMA or a JOIN). */
 int64_t smg_kernel_product_rows(const smg_kernel *k, const smg_instr *product);
 int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product);
+/* Words of 32 bits that it reads of the right one for one k. */
+int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product);
 /* Is the inner loop over a lane's registers, or the one over the steps of a walk by all invocations, written out? */
 bool smg_kernel_inner_written(const smg_kernel *k, int64_t registers);
 bool smg_kernel_steps_written(int64_t steps);

@@ -5,6 +5,7 @@
 #include "kernel/kernel.h"
 
 #define CODE_LOOPS 16
+#define WORD_BYTES 4
 #define CODE_HUGE (INT64_C(1) << 40)
 #define LOAD_OPERATIONS 3    /* address, check, load */
 #define ELEMENT_OPERATIONS 2 /* place, and whether it is inside */
@@ -95,6 +96,14 @@ int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product) 
     return lanes;
 }
 
+int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product) {
+    const smg_tile *b = &k->tiles.items[product->b];
+    smg_type type = b->type;
+    if (b->residence == SMG_VIEW) type = k->buffers.items[k->accesses.items[b->access].buffer].type;
+    int64_t columns = smg_tile_registers(k, &k->tiles.items[product->dst]) / smg_kernel_product_rows(k, product);
+    return (columns * smg_type_device_bytes(type) + WORD_BYTES - 1) / WORD_BYTES;
+}
+
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
     bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t depth = smg_kernel_product_depth(k, product);
@@ -106,7 +115,7 @@ int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
  * own. */
 static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
     int64_t sums = smg_tile_registers(k, &k->tiles.items[in->dst]), rows = smg_kernel_product_rows(k, in);
-    int64_t columns = sums / rows, group = smg_kernel_product_group(k, in);
+    int64_t columns = smg_kernel_column_words(k, in), group = smg_kernel_product_group(k, in);
     int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->subgroup : 1;
     int64_t written = in->unroll > group ? in->unroll : group;
     return at_most_huge(written, sums + rows + columns * column);

@@ -6,8 +6,10 @@ static const char *axis_name(const kernel_verifier *v, int axis) {
     return v->k->axes.items[axis].name;
 }
 
-static smg_status check_group(const kernel_verifier *v, smg_wide wide) {
-    if (wide.width != SMG_WIDE) return KERNEL_WRONG(v, "%d neighbours at once, not %d", wide.width, SMG_WIDE);
+/* views: of what a product reads where it lies. */
+static smg_status check_group(const kernel_verifier *v, smg_wide wide, bool views) {
+    if (wide.width != SMG_WIDE && (wide.width != SMG_WIDEST || !views))
+        return KERNEL_WRONG(v, "%d neighbours at once, not %d, or %d of a view", wide.width, SMG_WIDE, SMG_WIDEST);
     if (wide.axis < 0 || wide.axis >= v->k->axes.count)
         return KERNEL_WRONG(v, "neighbours along axis %d of %d", wide.axis, v->k->axes.count);
     if (!smg_kernel_laid_out(v->k))
@@ -58,7 +60,7 @@ static smg_status check_walk(const kernel_verifier *v, const smg_instr *in) {
 
 /* What is fetched by groups is put by them. */
 static smg_status check_put(const kernel_verifier *v, const smg_instr *put) {
-    if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0]));
+    if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0], false));
     for (int i = 0; i < v->k->code.count; i++) {
         const smg_instr *in = &v->k->code.items[i];
         if (in->kind != SMG_I_FETCH || in->dst != put->a) continue;
@@ -74,9 +76,10 @@ static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, in
     smg_wide wide = in->wide[side];
     int tile = side == 0 ? in->a : in->b;
     const smg_tile *t = &v->k->tiles.items[tile];
-    SMG_TRY(check_group(v, wide));
+    SMG_TRY(check_group(v, wide, t->residence == SMG_VIEW));
     bool depth = wide.axis == in->axes[in->axis_count - 1] && smg_kernel_product_group(v->k, in) % wide.width == 0;
-    bool runs = side == 0 ? smg_kernel_owns_rows(v->k, in, wide.axis) : smg_kernel_run_axis(v->k, in) == wide.axis;
+    bool runs = side == 0 ? wide.width == SMG_WIDE && smg_kernel_owns_rows(v->k, in, wide.axis)
+                          : smg_kernel_run_axis(v->k, in) == wide.axis && smg_kernel_run_width(v->k, in) >= wide.width;
     if (!depth && !runs)
         return KERNEL_WRONG(v, "no lane multiplies runs of %d of factor '%s' along axis '%s'", wide.width, t->name,
                             axis_name(v, wide.axis));
@@ -99,7 +102,7 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
         return in->wide[1].width != 0 ? check_factor(v, in, 1) : SMG_OK;
     }
     if (in->wide[0].width == 0) return SMG_OK;
-    SMG_TRY(check_group(v, in->wide[0]));
+    SMG_TRY(check_group(v, in->wide[0], false));
     switch (in->kind) {
     case SMG_I_SET: return check_set(v, in);
     case SMG_I_STORE: SMG_TRY(check_run(v, in)); return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);

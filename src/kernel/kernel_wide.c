@@ -3,6 +3,8 @@
  * sequence) may decide that; then both ways are written, and the run takes one. */
 #include "kernel/kernel.h"
 
+#define GROUP_BYTES 16 /* the most that one access of memory takes */
+
 static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     smg_size quotient;
     if (smg_size_divide_exact(k->sizes, size, smg_size_const(k->sizes, width), &quotient)) return SMG_ALIGNED_ALWAYS;
@@ -14,7 +16,9 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     const smg_kaxis *along = &k->axes.items[wide.axis];
     bool unit = false;
     if (access->buffer < 0 || access->index != SMG_EXPR_NONE || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
-    if (smg_type_kind(k->buffers.items[access->buffer].type) != SMG_KIND_FLOAT) return SMG_ALIGNED_NEVER;
+    smg_type type = k->buffers.items[access->buffer].type;
+    if (smg_type_kind(type) != SMG_KIND_FLOAT || wide.width * smg_type_device_bytes(type) > GROUP_BYTES)
+        return SMG_ALIGNED_NEVER;
     smg_aligned least = multiple_of(k, access->offset, wide.width);
     smg_aligned extent = multiple_of(k, along->extent, wide.width);
     if (extent < least) least = extent;
@@ -57,11 +61,16 @@ bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
     return wide;
 }
 
+/* Of a product its sums. */
+static smg_layout results_of(const smg_kernel *k, const smg_instr *instr) {
+    const smg_layout *layout = smg_kernel_layout(k, instr);
+    const smg_tile *dst = instr->kind == SMG_I_MMA ? &k->tiles.items[instr->dst] : NULL;
+    return dst != NULL ? smg_layout_keep(layout, dst->axis, dst->axis_count) : *layout;
+}
+
 int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr) {
     int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, instr, outer);
-    smg_layout layout = *smg_kernel_layout(k, instr);
-    const smg_tile *dst = instr->kind == SMG_I_MMA ? &k->tiles.items[instr->dst] : NULL;
-    if (dst != NULL) layout = smg_layout_keep(&layout, dst->axis, dst->axis_count);
+    smg_layout layout = results_of(k, instr);
     for (int i = 0; i < layout.axis_count; i++) {
         int axis = layout.axes[i].axis;
         bool inner = true;
@@ -70,6 +79,14 @@ int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr) {
         if (inner && whole && smg_layout_run(&layout, axis) % SMG_WIDE == 0) return axis;
     }
     return -1;
+}
+
+int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr) {
+    int axis = smg_kernel_run_axis(k, instr);
+    if (axis < 0) return 0;
+    smg_layout layout = results_of(k, instr);
+    bool widest = k->axes.items[axis].tile % SMG_WIDEST == 0 && smg_layout_run(&layout, axis) % SMG_WIDEST == 0;
+    return widest ? SMG_WIDEST : SMG_WIDE;
 }
 
 bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis) {

@@ -41,7 +41,7 @@ static void unroll_loop(smg_kernel *k, int at) {
 /* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. */
 static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_instr *product, int64_t sums) {
     int64_t rows = smg_kernel_product_rows(k, product);
-    return t->registers_lane / 2 / (rows + sums / rows) * sums;
+    return t->registers_lane / 2 / (rows + smg_kernel_column_words(k, product)) * sums;
 }
 
 /* There is no barrier inside a product, so the driver may read ahead over all that is written out. */

@@ -7,8 +7,12 @@
 #define WORD_BYTES 4
 #define ADDRESS_BYTES 8
 
+static smg_wide along_by(int axis, int width) {
+    return (smg_wide){.width = width, .axis = axis};
+}
+
 static smg_wide along(int axis) {
-    return (smg_wide){.width = SMG_WIDE, .axis = axis};
+    return along_by(axis, SMG_WIDE);
 }
 
 /* Halves of words are no memory of their own on every device. */
@@ -85,6 +89,14 @@ static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile,
     return smg_tile_wide(k, t) && last_axis(t) == axis;
 }
 
+/* Halves of a view go by eight, 16 bytes as well, where all of its groups are whole. */
+static int width_of(const smg_kernel *k, const smg_instr *in) {
+    const smg_tile *b = &k->tiles.items[in->b];
+    smg_wide widest = along_by(smg_kernel_run_axis(k, in), smg_kernel_run_width(k, in));
+    bool whole = b->residence == SMG_VIEW && smg_access_aligned(k, b->access, widest) == SMG_ALIGNED_ALWAYS;
+    return whole ? widest.width : SMG_WIDE;
+}
+
 /* Four k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
 static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
@@ -98,7 +110,7 @@ static void widen_product(const smg_kernel *k, const smg_target *target, smg_ins
     if (fours && factor_lies(k, target, in->b, inner))
         in->wide[1] = along(inner);
     else if (factor_lies(k, target, in->b, run))
-        in->wide[1] = along(run);
+        in->wide[1] = along_by(run, width_of(k, in));
 }
 
 /* Are addresses and sizes small enough to be pushed? */

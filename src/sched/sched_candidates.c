@@ -220,6 +220,22 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
     return SMG_OK;
 }
 
+/* Does a product read 16-bit elements that lie side by side along the axis? */
+static bool streams_halves(const enumerator *e, int axis) {
+    const smg_graph *g = e->space->graph;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        for (int k = 0; n->class_ == SMG_CLASS_CONTRACT && k < n->operand_count; k++) {
+            if (n->operand[k].producer >= 0) continue;
+            const smg_sview *view = &e->space->views.items[n->operand[k].view];
+            if (view->source < 0 || smg_type_device_bytes(smg_graph_storage(g, view->source)) != 2) continue;
+            for (int a = 0; a < view->axis_count; a++)
+                if (view->axis[a] == axis && smg_size_is_one(g->sizes, view->stride[a])) return true;
+        }
+    }
+    return false;
+}
+
 static smg_status add_streamed(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
@@ -228,11 +244,11 @@ static smg_status add_streamed(enumerator *e, smg_schedule base) {
     while (row_registers < rows) row_registers *= 2;
     base.direct = base.guarded = true;
     base.lane_rows = 1;
-    base.vec = STREAM_VEC;
+    base.vec = streams_halves(e, base.col_axis) && t->storage16 ? 2 * STREAM_VEC : STREAM_VEC;
     base.subgroup = subgroup_of(t);
-    for (int cols = 8; cols <= 32; cols *= 2)
+    for (int cols = 32 / base.vec; cols <= 128 / base.vec; cols *= 2)
         for (int depth = 4; cols * depth <= 512; depth *= 2) {
-            lane_shape shape = {1, cols, (int)row_registers, STREAM_VEC, depth * STREAM_AHEAD, depth};
+            lane_shape shape = {1, cols, (int)row_registers, base.vec, depth * STREAM_AHEAD, depth};
             SMG_TRY(push_streamed(e, &shape, base));
         }
     base.depth_near = true;

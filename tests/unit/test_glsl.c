@@ -636,7 +636,8 @@ static smg_kernel *narrow(smg_kernel *k, smg_type type) {
     for (int b = 0; b < k->buffers.count; b++)
         if (!k->buffers.items[b].written) k->buffers.items[b].type = type;
     for (int t = 0; t < k->tiles.count; t++)
-        if (k->tiles.items[t].residence != SMG_REGISTER) k->tiles.items[t].type = type;
+        if (k->tiles.items[t].residence == SMG_SHARED || k->tiles.items[t].residence == SMG_STAGING)
+            k->tiles.items[t].type = type;
     return k;
 }
 
@@ -666,6 +667,34 @@ static smg_kernel *widened_slices(smg_arena *arena, lanes l) {
 
 static smg_kernel *deep_product_bf16(smg_arena *arena, lanes l) {
     return narrow(deep_product(arena, l), SMG_TYPE_BF16);
+}
+
+/* Columns of 16 bits in runs of eight, 16 bytes, where they lie. */
+static smg_kernel *viewed_eights_f16(smg_arena *arena, lanes l) {
+    l.vec = SMG_WIDEST;
+    return narrow(viewed_product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *viewed_eights_bf16(smg_arena *arena, lanes l) {
+    l.vec = SMG_WIDEST;
+    return narrow(viewed_product(arena, l), SMG_TYPE_BF16);
+}
+
+static void test_eights(void **state) {
+    fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_text_init(&text, f->ctx);
+    smg_kernel *k = viewed_eights_f16(arena, (lanes){2, 4, 1, 8});
+    smg_kernel_widen(k, &target);
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = e_b["));
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
+    check(state, viewed_eights_f16);
+    check(state, viewed_eights_bf16);
 }
 
 static void test_narrow_tiles(void **state) {
@@ -901,11 +930,11 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
-        cmocka_unit_test(test_narrow_tiles),  cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_columns),       cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
-        cmocka_unit_test(test_narrow_groups),
+        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop),      cmocka_unit_test(test_product),
+        cmocka_unit_test(test_narrow_tiles), cmocka_unit_test(test_eights),        cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_gather),       cmocka_unit_test(test_columns),       cmocka_unit_test(test_bad_index),
+        cmocka_unit_test(test_views),        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_long_columns),
+        cmocka_unit_test(test_strided),      cmocka_unit_test(test_narrow_groups),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

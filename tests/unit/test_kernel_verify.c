@@ -339,6 +339,43 @@ static void test_picks(void **state) {
     }
 }
 
+/* Eight of 16 bits are as wide as four of 32; a product reads them of a view, along columns that one lane owns. */
+static void test_eights(void **state) {
+    (void)state;
+    static const char format[] = "kernel good\nlanes 4 subgroup 4\naxis i = 32 tile 32\naxis k = 8 tile 8\n"
+                                 "axis j = 4 tile 4\n"
+                                 "layout 0 = [j, i] registers %s j*4 lanes %s\n"
+                                 "layout 1 = [j, i, k] registers %s j*4 k*8 lanes %s\n"
+                                 "buffer a %s [256] value 0\nbuffer w f16 [32] value 1\n"
+                                 "tile c float register [j, i] layout 0\ntile b float view [k, i] of 0\n"
+                                 "tile v float view [j, k] of 1\ntile s f16 shared [k, i]\n"
+                                 "access 0 = a at [%s] k*[32] i*[1]\naccess 1 = w at [0] j*[8] k*[1]\ncode\n"
+                                 "  set c = 0\n  stage s walk [k, i] = load(0)\n  barrier\n"
+                                 "  mma c += v%s * %s by 8 i over [k] layout 1\n";
+    static const struct {
+        bool fours;
+        const char *type, *offset, *left, *right, *sentence;
+    } cases[] = {
+        {false, "f16", "0", "", "b", ""},
+        {false, "bf16", "0", "", "b", ""},
+        {false, "f32", "0", "", "b", "access 0 has no aligned groups of 8 along axis 'i'"},
+        {false, "f16", "4", "", "b", "access 0 has no aligned groups of 8 along axis 'i'"},
+        {true, "f16", "0", "", "b", "no lane multiplies runs of 8 of factor 'b' along axis 'i'"},
+        {false, "f16", "0", "", "s", "8 neighbours at once, not 4, or 8 of a view"},
+        {false, "f16", "0", " by 8 k", "b", "no lane multiplies runs of 8 of factor 'v' along axis 'k'"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        bench b;
+        char text[sizeof format + 128];
+        const char *runs = cases[i].fours ? "i*4 i*2:16" : "i*8", *lanes = cases[i].fours ? "i*4:4" : "i*4:8";
+        (void)snprintf(text, sizeof text, format, runs, lanes, runs, lanes, cases[i].type, cases[i].offset,
+                       cases[i].left, cases[i].right);
+        bench_open(&b, text);
+        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
+        bench_close(&b);
+    }
+}
+
 /* Neighbours at once: they lie side by side, aligned, and one lane has all of them. */
 static void test_wide(void **state) {
     (void)state;
@@ -556,10 +593,10 @@ static void test_no_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),     cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices),   cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_eights),  cmocka_unit_test(test_exchanges),  cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
