@@ -2,20 +2,6 @@
  * earlier one, and the addition is gone: a(x) + b(y) takes as many sums as a(x). */
 #include "lower/lower_internal.h"
 
-/* The only node that reads the value, at its own elements; -1. */
-static int only_reader(const lowering *l, int node) {
-    int reader = -1, reads = l->space->nodes.items[node].output ? 2 : 0;
-    for (int i = 0; i < l->space->nodes.count; i++) {
-        const smg_snode *n = &l->space->nodes.items[i];
-        for (int k = 0; k < n->operand_count; k++) {
-            if (n->operand[k].producer != node) continue;
-            reader = i;
-            reads += n->operand[k].read != NULL ? 2 : 1;
-        }
-    }
-    return reads == 1 ? reader : -1;
-}
-
 /* The product whose sums are the node's value; -1. */
 static int product_behind(const lowering *l, int node) {
     smg_expr value = l->node[node].value;
@@ -33,12 +19,12 @@ static bool adds(const lowering *l, const smg_snode *n, smg_expr x, smg_expr y) 
 }
 
 void lower_go_on(lowering *l, int product) {
-    int sum = product_behind(l, product) == product ? only_reader(l, product) : -1;
+    int sum = product_behind(l, product) == product ? smg_space_only_reader(l->space, product) : -1;
     if (l->s->temporal >= 0 || sum < 0) return;
     const smg_snode *n = &l->space->nodes.items[sum];
     if (n->class_ != SMG_CLASS_MAP || n->operand_count != 2 || n->layer_count > 0) return;
     int other = n->operand[n->operand[0].producer == product ? 1 : 0].producer;
-    int earlier = other >= 0 && only_reader(l, other) == sum ? product_behind(l, other) : -1;
+    int earlier = other >= 0 && smg_space_only_reader(l->space, other) == sum ? product_behind(l, other) : -1;
     if (earlier < 0 || l->space->nodes.items[earlier].result != l->space->nodes.items[product].result) return;
     if (!adds(l, n, l->node[earlier].value, l->node[product].value)) return;
     l->node[product].goes_on = true;

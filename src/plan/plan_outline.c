@@ -6,6 +6,7 @@ typedef struct tracer {
     plan_outline *o;
     const planner *p;
     smg_arena *arena;
+    smg_exprs *exprs; /* for questions about an operation */
     outline_value *value;
     bool seen[SMG_SPACE_NODES]; /* by node: in this value */
     bool kept[SMG_SPACE_NODES]; /* in an earlier one of registers */
@@ -81,6 +82,30 @@ static void keep(tracer *t, outline_value *v) {
     }
 }
 
+static bool adds(tracer *t, const smg_snode *n) {
+    smg_expr operand[3] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    for (int k = 0; k < 2; k++) operand[k] = smg_expr_leaf(t->exprs, smg_type_kind(n->type), k);
+    smg_expr sum = smg_op_expr(t->exprs, n->op, n->type, operand);
+    return sum != SMG_EXPR_NONE && smg_expr_get(t->exprs, sum)->prim == SMG_PRIM_ADD;
+}
+
+/* As lower_sums.c does it where nothing is cut temporally. */
+static int sum_behind(tracer *t, int product) {
+    const plan_outline *o = t->o;
+    int sum = smg_space_only_reader(o->space, product);
+    if (sum < 0) return -1;
+    const smg_snode *n = &o->space->nodes.items[sum];
+    if (n->class_ != SMG_CLASS_MAP || n->operand_count != 2 || n->layer_count > 0 || !adds(t, n)) return -1;
+    int other = n->operand[n->operand[0].producer == product ? 1 : 0].producer;
+    if (other < 0 || smg_space_only_reader(o->space, other) != sum) return -1;
+    for (int i = 0; i < o->fold_count; i++) {
+        const outline_fold *f = &o->fold[i];
+        bool earlier = f->product && (f->node == other || f->sum == other);
+        if (earlier && f->result == o->space->nodes.items[product].result) return sum;
+    }
+    return -1;
+}
+
 static bool is_fold(const smg_snode *n) {
     bool folds = n->class_ == SMG_CLASS_REDUCE || n->class_ == SMG_CLASS_CONTRACT;
     return folds && !n->streamed && n->iterates != n->result;
@@ -92,12 +117,14 @@ static smg_status add_fold(tracer *t, int node) {
     outline_fold *f = &o->fold[o->fold_count];
     *f = (outline_fold){.product = n->class_ == SMG_CLASS_CONTRACT,
                         .node = node,
+                        .sum = -1,
                         .result = n->result,
                         .folded = n->iterates & ~n->result};
     for (int k = 0; k < (f->product ? 2 : 1); k++) {
         SMG_TRY(trace_value(t, &n->operand[k], smg_space_operand_axes(o->space, &n->operand[k]), &f->value[k]));
         if (!f->product || f->value[k].folds != 0) keep(t, &f->value[k]);
     }
+    if (f->product) f->sum = sum_behind(t, node);
     o->fold_of[node] = o->fold_count++;
     return SMG_OK;
 }
@@ -224,6 +251,7 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
         smg_size_bounds(p->g->sizes, space->axes.items[a].extent, &low, &o->most[a]);
     }
     *out_outline = o;
+    SMG_TRY(smg_exprs_create(arena, &t.exprs));
     return space->nodes.count <= SMG_SPACE_NODES ? fill(&t) : SMG_OK;
 }
 

@@ -33,6 +33,7 @@ typedef struct outline_fold {
     smg_axis_set result, folded;
     outline_value value[2]; /* of a product both factors, as operands stand */
     uint64_t live;          /* folds that are needed while this one runs, itself among them */
+    int sum;                /* the node that only adds this product to an earlier one, whose sums go on; -1 */
 } outline_fold;
 
 #define OUTLINE_FOLDS 64 /* further ones, and further results, count nothing */

@@ -431,6 +431,7 @@ static bool hold_folds(guess *g) {
         g->held[i] = registers_of(g, f->result);
         room = room && (!f->product || g->held[i] <= g->o->target->registers_lane + SPARE_REGISTERS);
         if (g->held[i] > g->registers && f->product) g->registers = g->held[i];
+        if (f->sum >= 0 && g->s->temporal < 0) g->held[i] = 0;
     }
     return room;
 }

@@ -13,6 +13,7 @@ typedef struct enumerator {
     smg_axis_set anew;
     smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
     int products;
+    int beside;    /* the most products that sum over one axis */
     int run_axis;  /* along which what is reduced lies side by side; -1 */
     bool by_fours; /* in whole runs of four: one load each */
 } enumerator;
@@ -344,7 +345,7 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
 static bool too_deep(const enumerator *e, const smg_schedule *base, const lane_shape *shape, int64_t held) {
     const smg_target *t = e->target;
     int64_t sums = (int64_t)shape->row_registers * shape->col_registers * held;
-    if (base->columns == 0) sums *= e->roles.contractions;
+    if (base->columns == 0) sums *= e->beside;
     bool loops = smg_target_hides_loads(t) && smg_target_many_sums(t, sums);
     return loops && sums * (shape->inner / shape->depth) > smg_target_most_written(t, sums);
 }
@@ -368,7 +369,6 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
 
 static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
     int most = (int)(e->target->registers_lane + 1) / (smg_target_switches_lanes(e->target) ? 2 : 4);
-    if (w->held > 1) most /= 2; /* what follows reads all parts of an element at once */
     /* Single columns of parts that are read as one group are turned on their way, word by word. */
     bool narrow = w->held > 1 && w->rows <= FEW_ROWS;
     for (shape.col_registers = narrow ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
@@ -601,6 +601,11 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->class_ == SMG_CLASS_CONTRACT) e.sums[e.products++] = n->iterates & ~n->result;
+    }
+    for (int i = 0; i < e.products; i++) {
+        int beside = 0;
+        for (int j = 0; j < e.products; j++) beside += (e.sums[i] & e.sums[j]) != 0;
+        if (beside > e.beside) e.beside = beside;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
     if (e.roles.loose != 0) {

@@ -130,6 +130,8 @@ smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *
 smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view);
 /* The first non-view node behind `id` (its data is what a view of it reads). */
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
+/* The only node that reads the value of `node`, at its own elements; -1 where others do, or what is outside. */
+int smg_space_only_reader(const smg_space *space, int node);
 /* Axes, nodes with their mappings by type, views. */
 void smg_space_print(const smg_space *space, smg_text *text);
 

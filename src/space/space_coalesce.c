@@ -44,6 +44,19 @@ smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *
     return operand->view >= 0 ? smg_space_view_axes(space, &space->views.items[operand->view]) : 0;
 }
 
+int smg_space_only_reader(const smg_space *space, int node) {
+    int reader = -1, reads = space->nodes.items[node].output ? 2 : 0;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        for (int k = 0; k < n->operand_count; k++) {
+            if (n->operand[k].producer != node) continue;
+            reader = i;
+            reads += n->operand[k].read != NULL ? 2 : 1;
+        }
+    }
+    return reads == 1 ? reader : -1;
+}
+
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id) {
     while (smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(g, id)->operand[0];
     return id;

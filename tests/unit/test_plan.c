@@ -222,6 +222,27 @@ static void one_kernel_by_default(void **state) {
     assert_int_equal(failed, 0);
 }
 
+/* Two products that are only added to each other take the registers of one: as large tiles as one has. */
+static void sums_go_on(void **state) {
+    static const char text[] = "graph sums\ndim rows max 4096\nx = input f32[rows, 1024]\nh = input f32[rows, 1024]\n"
+                               "wx = constant f32[4096, 1024] random seed=1\n"
+                               "wh = constant f32[4096, 1024] random seed=2\n"
+                               "gx = contract(x, wx) \"ri,gi->rg\"\ngh = contract(h, wh) \"ri,gi->rg\"\n"
+                               "both = add(gx, gh)\noutput y = both\n";
+    static const int64_t rows[] = {4096};
+    fixture *f = *state;
+    smg_plan_options options = {.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = rows};
+    smg_graph *graph;
+    smg_target target;
+    smg_plan *plan;
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "sums", &graph), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
+    assert_int_equal(plan->steps.count, 1);
+    assert_in_range(plan->steps.items[0].price.registers, 128, target.registers_lane);
+    smg_graph_destroy(graph);
+}
+
 /* What turns the halves of queries does not stand between the products of the part beside. */
 static void maps_wait_for_their_readers(void **state) {
     fixture *f = *state;
@@ -432,6 +453,7 @@ int main(void) {
         cmocka_unit_test(computed_anew_from_a_result),
         cmocka_unit_test(maps_wait_for_their_readers),
         cmocka_unit_test(one_kernel_by_default),
+        cmocka_unit_test(sums_go_on),
         cmocka_unit_test(code_within_budget),
         cmocka_unit_test(count_finds_the_best),
     };
