@@ -209,9 +209,9 @@ static void place_intel(int use, const smg_fragment *f, int lanes, int e, int l,
 }
 
 static void place_lavapipe(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
-    (void)use, (void)f, (void)lanes;
-    *out_row = e;
-    *out_column = l;
+    (void)f, (void)lanes;
+    *out_row = use == SMG_MATRIX_B ? l : e;
+    *out_column = use == SMG_MATRIX_B ? e : l;
 }
 
 static void check_fragment(const smg_fragment *f, place_formula place) {
