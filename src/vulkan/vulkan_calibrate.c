@@ -8,11 +8,10 @@
 #include "vulkan/vulkan_measure.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SET_COUNT = 15 }; /* 4 MiB .. 512 MiB in half octaves */
 
-static const char calibration_word[] = "# smg calibration 3 ";
+static const smg_vk_kept calibration = {"calibration", "# smg calibration 3 "};
 
 typedef struct measured {
     double value; /* 0: not measured */
@@ -199,17 +198,6 @@ static bool apply(smg_vk_device *dev, const measurements *m) {
 
 /* ---- cache file ------------------------------------------------------------------------------ */
 
-static char *cache_path(smg_vk_device *dev) {
-    const char *folder = smg_context_cache_dir(dev->ctx);
-    if (!folder[0]) return NULL;
-    uint64_t key = smg_hash_bytes(SMG_HASH_SEED, dev->target.uuid, sizeof dev->target.uuid);
-    key = smg_hash_text(key, calibration_word); /* an older program's file is left alone */
-    key = smg_hash_text(key, dev->target.name);
-    key = smg_hash_text(key, dev->target.driver);
-    key = smg_hash_u64(key, dev->flags & SMG_VK_NO_OPTIONAL);
-    return smg_arena_format(dev->arena, "%s/calibration/%016llx.target", folder, (unsigned long long)key);
-}
-
 static void take_measured(smg_target *target, const smg_target *from) {
 #define SMG_TARGET_FIELD(ctype, field, careful, unit, what)                                                            \
     if (from->field##_from == SMG_FACT_MEASURED) SET_FACT(target, field, from->field, SMG_FACT_MEASURED);
@@ -217,71 +205,26 @@ static void take_measured(smg_target *target, const smg_target *from) {
 #undef SMG_TARGET_FIELD
 }
 
-/* `text` is "# smg calibration 3 <16 digits>\n" and what the digits are the hash of. */
-static bool text_valid(const char *text, const char **out_body) {
-    size_t length = sizeof calibration_word - 1;
-    if (strncmp(text, calibration_word, length) != 0) return false;
-    char *end = NULL;
-    uint64_t hash = (uint64_t)strtoull(text + length, &end, 16);
-    if (end != text + length + 16 || *end != '\n') return false;
-    *out_body = end + 1;
-    return smg_hash_text(SMG_HASH_SEED, *out_body) == hash;
-}
-
 static bool read_cache(smg_vk_device *dev, const char *path) {
-    if (!path || !smg_file_exists(path)) return false;
-    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
-    char *text = NULL;
-    const char *body = NULL;
-    size_t size = 0;
     smg_target cached;
-    smg_target_init(&cached);
-    bool good = smg_file_read(dev->ctx, path, &text, &size) == SMG_OK && text_valid(text, &body) &&
-                smg_target_parse(dev->ctx, body, path, &cached) == SMG_OK;
-    if (text) smg_free(dev->ctx, text, size + 1);
-    if (good) {
-        take_measured(&dev->target, &cached);
-        return true;
-    }
-    if (!had_failure) smg_context_clear_error(dev->ctx);
-    smg_log(dev->ctx, SMG_LOG_WARNING, "calibration %s is damaged: measured again", path);
-    return false;
-}
-
-static smg_status write_text(smg_vk_device *dev, const char *path, const smg_text *body) {
-    SMG_TRY(smg_text_status(body));
-    const char *folder = smg_path_join(dev->arena, smg_context_cache_dir(dev->ctx), "calibration");
-    if (!folder) return SMG_MEMORY;
-    SMG_TRY(smg_path_make_dirs(dev->ctx, folder));
-    smg_text whole;
-    smg_text_init(&whole, dev->ctx);
-    smg_text_addf(&whole, "%s%016llx\n", calibration_word,
-                  (unsigned long long)smg_hash_text(SMG_HASH_SEED, smg_text_cstr(body)));
-    smg_text_add(&whole, smg_text_cstr(body));
-    smg_status status = smg_text_status(&whole);
-    if (status == SMG_OK) status = smg_file_write_atomic(dev->ctx, path, whole.data, whole.length);
-    smg_text_free(&whole);
-    return status;
+    if (!smg_vk_kept_read(dev, &calibration, path, &cached, NULL)) return false;
+    take_measured(&dev->target, &cached);
+    return true;
 }
 
 static void write_cache(smg_vk_device *dev, const char *path) {
-    if (!path) return;
-    bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
     smg_text body;
     smg_text_init(&body, dev->ctx);
     smg_target_print(&dev->target, &body);
-    smg_status status = write_text(dev, path, &body);
+    smg_vk_kept_write(dev, &calibration, path, &body);
     smg_text_free(&body);
-    if (status == SMG_OK) return;
-    smg_log(dev->ctx, SMG_LOG_WARNING, "calibration %s could not be written: %s", path, smg_context_error(dev->ctx));
-    if (!had_failure) smg_context_clear_error(dev->ctx);
 }
 
 smg_status smg_vk_calibrate(smg_vk_device *dev) {
     SMG_TRY(smg_vk_check_alive(dev));
     if (dev->calibrated) return SMG_OK;
-    const char *path = cache_path(dev);
-    if (!path && smg_context_cache_dir(dev->ctx)[0]) return SMG_MEMORY;
+    const char *path = NULL;
+    SMG_TRY(smg_vk_kept_path(dev, &calibration, &path));
     ask(&dev->target);
     dev->calibrated = read_cache(dev, path);
     if (dev->calibrated) return SMG_OK;

@@ -263,6 +263,19 @@ smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline);
 /* A dispatch of no workgroups: the driver finishes the pipeline, and nothing runs. Every binding is `nothing`. */
 void smg_vk_record_first_use(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, smg_vk_buffer *nothing);
 
+/* vulkan_kept.c: facts of the device in the cache folder. */
+typedef struct smg_vk_kept {
+    const char *folder;
+    const char *word; /* begins each file; has a version */
+} smg_vk_kept;
+/* The file of this device and driver; NULL without a cache. */
+smg_status smg_vk_kept_path(smg_vk_device *dev, const smg_vk_kept *kind, const char **out_path);
+/* Reads it as a target, which is of this device and driver; its text, comments too, in the device's arena (out_body may
+ * be NULL). false, with a log line where there is a file: it says nothing. */
+bool smg_vk_kept_read(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, smg_target *out_kept,
+                      const char **out_body);
+void smg_vk_kept_write(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, const smg_text *body);
+
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);
 
