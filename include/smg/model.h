@@ -88,7 +88,7 @@ typedef struct smg_model_desc {
     const char *precision;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
-    bool no_calibrate;  /* plan with assumed rates instead of measuring the device (two seconds, once) */
+    bool no_calibrate;  /* neither measure the device nor try its features (two seconds, once): rates are assumed */
     bool no_plan_cache; /* plan and compile anew whatever earlier opens left in the cache folder; keep nothing */
 } smg_model_desc;
 

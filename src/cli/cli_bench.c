@@ -152,7 +152,8 @@ static smg_status bench(cli_job *job) {
     side sides[2] = {0};
     int rounds = 0;
     SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    const smg_model_desc desc = cli_model_desc(o);
+    smg_status status = smg_compile_know_device(device, &desc);
     for (int i = 0; i < 2 && status == SMG_OK; i++) status = open_side(job, device, i == 1, &sides[i]);
     if (status == SMG_OK) status = take_turns(sides, o->repeat, &rounds);
     for (int i = 0; i < 2 && status == SMG_OK && job->arrays.range_count > 0; i++)

@@ -13,6 +13,15 @@ static void print_table(const smg_vk_device_info *list, int count) {
     }
 }
 
+static void print_verdicts(const smg_vk_device *device) {
+    const smg_vk_verdict *verdicts = NULL;
+    int count = smg_vk_verdicts(device, &verdicts);
+    for (int i = 0; i < count; i++) {
+        const smg_vk_verdict *v = &verdicts[i];
+        printf("# %s: %s%s\n", v->what, v->why[0] ? "failed: " : "passed", v->why);
+    }
+}
+
 /* As a target: what `smg explain --target` takes, with what the list says in a comment above. */
 static smg_status print_facts(const cli_options *o, const smg_vk_device_info *d) {
     smg_vk_device *device = NULL;
@@ -21,8 +30,10 @@ static smg_status print_facts(const cli_options *o, const smg_vk_device_info *d)
     snprintf(index, sizeof(index), "%d", d->index);
     SMG_TRY(smg_vk_open(o->ctx, index, 0, &device));
     smg_text_init(&text, o->ctx);
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_prove(device, true);
+    if (status == SMG_OK && !o->no_calibrate) status = smg_vk_calibrate(device);
     if (status == SMG_OK) {
+        print_verdicts(device);
         smg_target_print(smg_vk_target(device), &text);
         status = smg_text_status(&text);
     }

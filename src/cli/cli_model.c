@@ -71,7 +71,8 @@ smg_model_desc cli_job_desc(const cli_job *job) {
 static smg_status device_target(const cli_options *o, smg_target *out_target) {
     smg_vk_device *device = NULL;
     SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    const smg_model_desc desc = cli_model_desc(o);
+    smg_status status = smg_compile_know_device(device, &desc);
     if (status == SMG_OK) *out_target = *smg_vk_target(device);
     smg_vk_close(device);
     return status;

@@ -239,6 +239,9 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text);
 
 /* ---- model on a device (compile_model.c; UNSUPPORTED in a build without Vulkan) ------------------------ */
 
+/* What plans depend on: features are tried, matrices where the precision may use them, and rates measured. Nothing
+ * where the description says so. */
+smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *desc);
 /* source and device are borrowed; device NULL opens desc->device, and the model owns it. */
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model);

@@ -351,6 +351,12 @@ double smg_model_seconds(const smg_model *m) {
     return m != NULL ? smg_program_time(m->program) : 0;
 }
 
+smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *desc) {
+    if (desc->no_calibrate) return SMG_OK;
+    SMG_TRY(smg_vk_prove(device, smg_compile_options_of(desc).precision != SMG_TYPE_F32));
+    return smg_vk_calibrate(device);
+}
+
 static smg_status open_device(smg_model *m, smg_vk_device *device, const smg_model_desc *desc) {
     double start = smg_clock_seconds();
     m->device = device;
@@ -358,7 +364,7 @@ static smg_status open_device(smg_model *m, smg_vk_device *device, const smg_mod
         SMG_TRY(smg_vk_open(m->ctx, desc->device, 0, &m->device));
         m->owns_device = true;
     }
-    if (!desc->no_calibrate) SMG_TRY(smg_vk_calibrate(m->device));
+    SMG_TRY(smg_compile_know_device(m->device, desc));
     m->device_seconds = smg_clock_seconds() - start;
     return SMG_OK;
 }

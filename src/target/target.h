@@ -135,6 +135,17 @@ smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
 /* The layout of one operand of the shape in subgroups of the size that kernels are built for; NULL: opaque. */
 const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix_shape *shape, smg_matrix_use use);
+/* One operand of the shape, without a layout. */
+smg_fragment smg_matrix_operand(const smg_matrix_shape *shape, smg_matrix_use use);
+/* Are they operands of one type of matrix, wherever its elements are? */
+bool smg_fragment_same_matrix(const smg_fragment *a, const smg_fragment *b);
+int64_t smg_fragment_lanes(const smg_fragment *fragment); /* of the subgroups that its layout is for */
+/* Takes the layout, with its axes in their order; false: it is not one of rows x columns in one subgroup. */
+bool smg_fragment_set_layout(smg_fragment *fragment, const smg_layout *layout);
+/* Forgets what is known of matrices that are no operand of any of the target's shapes. */
+void smg_target_keep_operands(smg_target *target);
+/* "8x8x16 f16 f16 f32 f32". */
+void smg_matrix_print(const smg_matrix_shape *shape, smg_text *text);
 /* "a", "b", "accumulator". */
 const char *smg_matrix_use_word(smg_matrix_use use);
 /* "assumed", "table", "queried", "measured". */

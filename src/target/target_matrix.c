@@ -14,8 +14,7 @@ const char *smg_matrix_use_word(smg_matrix_use use) {
 
 /* ---- asking ---------------------------------------------------------------------------------------- */
 
-/* The type, rows and columns of an operand. */
-static smg_fragment operand(const smg_matrix_shape *shape, smg_matrix_use use) {
+smg_fragment smg_matrix_operand(const smg_matrix_shape *shape, smg_matrix_use use) {
     smg_fragment f = {.use = use};
     f.rows = use == SMG_MATRIX_B ? shape->k : shape->m;
     f.columns = use == SMG_MATRIX_A ? shape->k : shape->n;
@@ -23,19 +22,19 @@ static smg_fragment operand(const smg_matrix_shape *shape, smg_matrix_use use) {
     return f;
 }
 
-static bool same_matrix(const smg_fragment *a, const smg_fragment *b) {
+bool smg_fragment_same_matrix(const smg_fragment *a, const smg_fragment *b) {
     return a->use == b->use && a->rows == b->rows && a->columns == b->columns && strcmp(a->type, b->type) == 0;
 }
 
-static int64_t lanes_of(const smg_fragment *fragment) {
+int64_t smg_fragment_lanes(const smg_fragment *fragment) {
     return smg_layout_numbers(&fragment->layout, SMG_LAYOUT_LANE);
 }
 
 const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix_shape *shape, smg_matrix_use use) {
-    smg_fragment wanted = operand(shape, use);
+    smg_fragment wanted = smg_matrix_operand(shape, use);
     for (int i = 0; i < target->fragment_count; i++) {
         const smg_fragment *f = &target->fragments[i];
-        if (same_matrix(f, &wanted) && lanes_of(f) == target->subgroup_size) return &f->layout;
+        if (smg_fragment_same_matrix(f, &wanted) && smg_fragment_lanes(f) == target->subgroup_size) return &f->layout;
     }
     return NULL;
 }
@@ -47,8 +46,8 @@ static bool same_shape(const smg_matrix_shape *a, const smg_matrix_shape *b) {
 
 static bool has_operand(const smg_target *target, const smg_fragment *fragment) {
     for (int i = 0; i < target->matrix_count; i++) {
-        smg_fragment of = operand(&target->matrix[i], fragment->use);
-        if (same_matrix(&of, fragment)) return true;
+        smg_fragment of = smg_matrix_operand(&target->matrix[i], fragment->use);
+        if (smg_fragment_same_matrix(&of, fragment)) return true;
     }
     return false;
 }
@@ -57,12 +56,33 @@ void smg_matrices_take(smg_target *target, const smg_target *from) {
     for (int i = 0; i < target->matrix_count; i++)
         for (int j = 0; j < from->matrix_count; j++)
             if (same_shape(&target->matrix[i], &from->matrix[j])) target->matrix[i].rate = from->matrix[j].rate;
-    target->fragment_count = 0;
+    target->fragment_count = from->fragment_count;
     for (int i = 0; i < from->fragment_count; i++) {
-        if (!has_operand(target, &from->fragments[i])) continue;
-        target->fragments[target->fragment_count] = from->fragments[i];
-        target->fragments[target->fragment_count++].from = SMG_FACT_TABLE;
+        target->fragments[i] = from->fragments[i];
+        target->fragments[i].from = SMG_FACT_TABLE;
     }
+    smg_target_keep_operands(target);
+}
+
+void smg_target_keep_operands(smg_target *target) {
+    int count = 0;
+    for (int i = 0; i < target->fragment_count; i++)
+        if (has_operand(target, &target->fragments[i])) target->fragments[count++] = target->fragments[i];
+    target->fragment_count = count;
+}
+
+bool smg_fragment_set_layout(smg_fragment *fragment, const smg_layout *layout) {
+    const char *why = NULL;
+    smg_layout *l = &fragment->layout;
+    *l = smg_layout_one();
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_ROW, 1);
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_COLUMN, 1);
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
+        for (int i = 0; i < layout->bits[level]; i++)
+            smg_layout_set(l, (smg_layout_level)level, i, layout->basis[level][i]);
+    return smg_layout_valid(l, &why) && l->axis_count == 2 && l->bits[SMG_LAYOUT_SUBGROUP] == 0 &&
+           smg_layout_span(l, SMG_FRAGMENT_ROW) == fragment->rows &&
+           smg_layout_span(l, SMG_FRAGMENT_COLUMN) == fragment->columns;
 }
 
 /* ---- verify ---------------------------------------------------------------------------------------- */
@@ -81,22 +101,18 @@ static smg_status verify_shape(smg_context *ctx, const smg_target *target, int i
 }
 
 static smg_status verify_fragment(smg_context *ctx, const smg_target *target, const smg_fragment *f) {
-    const smg_layout *l = &f->layout;
-    const char *why = NULL;
-    if (!smg_layout_valid(l, &why))
-        return smg_fail(ctx, SMG_FORMAT, "target '%s': fragment %s %dx%d %s: %s", target->name, use_words[f->use],
-                        f->rows, f->columns, f->type, why);
-    if (smg_layout_span(l, SMG_FRAGMENT_ROW) != f->rows || smg_layout_span(l, SMG_FRAGMENT_COLUMN) != f->columns ||
-        l->bits[SMG_LAYOUT_SUBGROUP] > 0)
+    smg_fragment copy = *f;
+    if (!smg_fragment_set_layout(&copy, &f->layout))
         return smg_fail(ctx, SMG_FORMAT, "target '%s': the layout of fragment %s %dx%d %s is of %lldx%lld%s",
                         target->name, use_words[f->use], f->rows, f->columns, f->type,
-                        (long long)smg_layout_span(l, SMG_FRAGMENT_ROW),
-                        (long long)smg_layout_span(l, SMG_FRAGMENT_COLUMN),
-                        l->bits[SMG_LAYOUT_SUBGROUP] > 0 ? " over several subgroups" : "");
+                        (long long)smg_layout_span(&f->layout, SMG_FRAGMENT_ROW),
+                        (long long)smg_layout_span(&f->layout, SMG_FRAGMENT_COLUMN),
+                        f->layout.bits[SMG_LAYOUT_SUBGROUP] > 0 ? " over several subgroups" : "");
     for (const smg_fragment *other = target->fragments; other < f; other++)
-        if (same_matrix(other, f) && lanes_of(other) == lanes_of(f))
+        if (smg_fragment_same_matrix(other, f) && smg_fragment_lanes(other) == smg_fragment_lanes(f))
             return smg_fail(ctx, SMG_FORMAT, "target '%s': fragment %s %dx%d %s of %lld lanes is given twice",
-                            target->name, use_words[f->use], f->rows, f->columns, f->type, (long long)lanes_of(f));
+                            target->name, use_words[f->use], f->rows, f->columns, f->type,
+                            (long long)smg_fragment_lanes(f));
     return SMG_OK;
 }
 
@@ -154,11 +170,16 @@ static void add_axis(const void *user, int axis, smg_text *text) {
     smg_text_add(text, axis_words[axis]);
 }
 
+void smg_matrix_print(const smg_matrix_shape *shape, smg_text *text) {
+    smg_text_addf(text, "%dx%dx%d %s %s %s %s", shape->m, shape->n, shape->k, shape->a, shape->b, shape->c,
+                  shape->result);
+}
+
 void smg_matrices_print(const smg_target *target, smg_text *text) {
     for (int i = 0; i < target->matrix_count && i < SMG_MAX_MATRIX_SHAPES; i++) {
         const smg_matrix_shape *shape = &target->matrix[i];
-        smg_text_addf(text, "matrix = %dx%dx%d %s %s %s %s", shape->m, shape->n, shape->k, shape->a, shape->b, shape->c,
-                      shape->result);
+        smg_text_add(text, "matrix = ");
+        smg_matrix_print(shape, text);
         if (shape->rate > 0) smg_text_add(text, " ");
         if (shape->rate > 0) smg_text_add_f64(text, shape->rate);
         smg_text_add(text, "\n");
@@ -252,15 +273,6 @@ static int axis_of(const void *user, const char *name, size_t length) {
     return -1;
 }
 
-void smg_fragment_set_layout(smg_fragment *fragment, const smg_layout *layout) {
-    fragment->layout = smg_layout_one();
-    smg_layout_add(&fragment->layout, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_ROW, 1);
-    smg_layout_add(&fragment->layout, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_COLUMN, 1);
-    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
-        for (int i = 0; i < layout->bits[level]; i++)
-            smg_layout_set(&fragment->layout, (smg_layout_level)level, i, layout->basis[level][i]);
-}
-
 bool smg_fragment_read(const char *text, size_t length, smg_fragment *out_fragment) {
     words w = {text, text + length};
     char word[32];
@@ -275,6 +287,6 @@ bool smg_fragment_read(const char *text, size_t length, smg_fragment *out_fragme
     out_fragment->use = (smg_matrix_use)use;
     out_fragment->rows = extents[0];
     out_fragment->columns = extents[1];
-    smg_fragment_set_layout(out_fragment, &layout);
+    (void)smg_fragment_set_layout(out_fragment, &layout); /* told by smg_target_verify, with the numbers */
     return true;
 }

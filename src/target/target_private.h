@@ -40,8 +40,6 @@ void smg_matrices_take(smg_target *target, const smg_target *from);
 /* Values of `matrix` and `fragment` lines. false: not of that form. */
 bool smg_matrix_read(const char *text, size_t length, smg_matrix_shape *out_shape);
 bool smg_fragment_read(const char *text, size_t length, smg_fragment *out_fragment);
-/* The same layout with the axes in their order. */
-void smg_fragment_set_layout(smg_fragment *fragment, const smg_layout *layout);
 /* A number with a decimal point, whatever the process's locale says. */
 bool smg_real_read(const char *text, size_t length, double *out_value);
 

@@ -1,4 +1,4 @@
-/* Made by scripts/embed-calibration.sh from src/vulkan/calibrate_*.comp: SPIR-V 1.3. */
+/* Made by scripts/embed-shaders.sh from src/vulkan/calibrate*.comp: SPIR-V 1.3. */
 #ifndef SMG_CALIBRATE_SPIRV_H
 #define SMG_CALIBRATE_SPIRV_H
 

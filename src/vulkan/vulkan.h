@@ -49,6 +49,19 @@ void smg_vk_close(smg_vk_device *dev);
 const smg_target *smg_vk_target(const smg_vk_device *dev);
 /* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */
 smg_status smg_vk_calibrate(smg_vk_device *dev);
+/* Tries the optional features that the target has: 16-bit floats, subgroups of the size that kernels are built for, and
+ * with `matrices` each matrix shape and where its operands keep their elements (a tenth of a second without, one or two
+ * with them; a cache file afterwards). What fails is taken off the target with a log line. Matrices are on it only once
+ * they were tried, and layouts of fragments are those that were seen, whatever the tables say. Before kernels are
+ * planned. */
+smg_status smg_vk_prove(smg_vk_device *dev, bool matrices);
+#define SMG_VK_VERDICT_TEXT 120
+typedef struct smg_vk_verdict {
+    char what[SMG_VK_VERDICT_TEXT]; /* "fp16", "matrix 8x8x8 f16 f16 f32 f32": keys of the target's text */
+    char why[SMG_VK_VERDICT_TEXT];  /* it failed; empty: it passed */
+} smg_vk_verdict;
+/* What was tried, now or when the cache file was made; none before. Lives as long as the device. */
+int smg_vk_verdicts(const smg_vk_device *dev, const smg_vk_verdict **out_verdicts);
 /* Errors and warnings reported by the validation layer so far; 0 when it is off. */
 int smg_vk_validation_errors(const smg_vk_device *dev);
 bool smg_vk_validation_on(const smg_vk_device *dev);

@@ -209,8 +209,10 @@ struct smg_vk_device {
     VkCommandPool pool;
     VkPipelineCache cache;
     uint64_t cache_hash; /* of the data that was read from disk */
-    bool calibrated;
-    bool cache_used; /* a pipeline was made since */
+    bool calibrated, proved, proved_matrices;
+    SMG_ARRAY(smg_vk_verdict) verdicts;
+    smg_target offered; /* once proved: the target before anything was taken off */
+    bool cache_used;    /* a pipeline was made since */
     smg_vk_buffer *staging;
     smg_vk_transfer transfer[2];
     smg_target target;

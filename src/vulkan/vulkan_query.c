@@ -153,7 +153,8 @@ static void add_matrix(smg_target *target, const VkCooperativeMatrixPropertiesKH
 static smg_status query_matrices(smg_vk_device *dev) {
     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR list =
         dev->instance->fn.GetPhysicalDeviceCooperativeMatrixPropertiesKHR;
-    if (!dev->features.matrix.cooperativeMatrix || !list) return SMG_OK;
+    bool usable = dev->features.matrix.cooperativeMatrix && dev->features.memory_model.vulkanMemoryModel;
+    if (!usable || !list) return SMG_OK;
     uint32_t count = 0;
     if (list(dev->physical, &count, NULL) < VK_SUCCESS || count == 0) return SMG_OK;
     VkCooperativeMatrixPropertiesKHR *offered = SMG_ARENA_ARRAY(dev->arena, VkCooperativeMatrixPropertiesKHR, count);

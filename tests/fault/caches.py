@@ -1,4 +1,4 @@
-"""The caches (plans, SPIR-V, pipelines, calibration): damaged files are noticed and made anew, folders that
+"""The caches (plans, SPIR-V, pipelines, calibration, proofs): damaged files are noticed and made anew, folders that
 cannot be written are survived, several processes share one folder, a killed one leaves no harm."""
 import json
 import os
@@ -108,6 +108,22 @@ def test_calibration():
         run(f"calibration, {name}, after")
 
 
+def test_proofs():
+    """What was tried does not depend on the time of day: the same file again."""
+    for path in [path for path in cached_files() if kind_of(path) == "proofs"]:
+        os.remove(path)
+    run("first proof")
+    (path,) = [path for path in cached_files() if kind_of(path) == "proofs"]
+    good = read(path)
+    os.utime(path, (0, 0))
+    run("second run")
+    report.check(os.path.getmtime(path) == 0, "features were tried again")
+    for name, bad in damages(good).items():
+        write(path, bad)
+        run(f"proof, {name}", "damaged")
+        report.check(read(path) == good, f"proof, {name}: the file was not made anew")
+
+
 def test_plans():
     """A second run plans nothing and says so; other options do."""
     shutil.rmtree(cache, ignore_errors=True)
@@ -169,6 +185,7 @@ if not has_device():
     sys.exit(1 if VULKAN and os.environ.get("SMG_REQUIRE_DEVICE") else 77)
 test_damage()
 test_calibration()
+test_proofs()
 test_plans()
 test_unwritable()
 test_processes()
