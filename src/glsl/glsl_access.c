@@ -159,7 +159,8 @@ static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_t
 }
 
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
-    return GLSL_STRING(w, "t_%s[(%s) >> 2]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]));
+    return GLSL_STRING(w, "t_%s[(%s) >> %d]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]),
+                       it->group == SMG_WIDEST ? 3 : 2);
 }
 
 /* The address of the element at hand; *out_valid: the condition that it exists, NULL where it always does. */
@@ -213,7 +214,7 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
         if (smg_tile_wide(w->k, tile))
             return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
     } else {
-        place = glsl_register_place(w, it, &w->k->layouts.items[tile->layout]);
+        return glsl_register(w, t, glsl_register_place(w, it, &w->k->layouts.items[tile->layout]));
     }
     return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);
 }

@@ -48,7 +48,7 @@ void glsl_join(glsl_writer *w, const smg_instr *instr) {
     if ((e.joined | e.parts) == 0) return;
     w->uses[GLSL_USE_SUBGROUP] = true;
     const char *r = open_registers(w, registers);
-    join_register(w, instr, GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], r), e.joined);
+    join_register(w, instr, glsl_register(w, instr->dst, r), e.joined);
     glsl_close(w);
 }
 

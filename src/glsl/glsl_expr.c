@@ -101,7 +101,7 @@ void glsl_expr_forget(glsl_writer *w, glsl_iter *it) {
 static const char *tile_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     if (leaf->pick_count == 0) return glsl_tile_value(w, it, leaf->index);
     const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[leaf->index].layout];
-    return GLSL_STRING(w, "t_%s[%s]", w->tile_name[leaf->index], glsl_register_at(w, it, layout, leaf));
+    return glsl_register(w, leaf->index, glsl_register_at(w, it, layout, leaf));
 }
 
 static const char *leaf_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {

@@ -16,17 +16,18 @@ const char *glsl_aligned(glsl_writer *w, int a, smg_wide wide) {
 /* The name of a local: the group at hand, as the type. */
 static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as) {
     const smg_access *access = &w->k->accesses.items[a];
-    int number = w->serial++;
-    w->buffer_wide[access->buffer] = true;
+    int number = w->serial++, width = it->group == SMG_WIDEST ? SMG_WIDEST : SMG_WIDE;
+    bool eight = width == SMG_WIDEST;
+    (eight ? w->buffer_eight : w->buffer_wide)[access->buffer] = true;
     const char *valid = glsl_named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
     const char *address = glsl_address(w, it, a);
-    GLSL_LINE(w, "int a%d = (%s) >> 2;", number, address);
+    GLSL_LINE(w, "int a%d = (%s) >> %d;", number, address, smg_log2(width));
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
-    const char *memory = GLSL_STRING(w, "w_%s[%s]", w->buffer_name[access->buffer], address);
-    memory = glsl_memory_as(w, w->k->buffers.items[access->buffer].type, as, 4, memory);
-    GLSL_LINE(w, "%s v%d = %s;", glsl_local_word(w, as, 4), number, memory);
+    const char *memory = GLSL_STRING(w, "%s_%s[%s]", eight ? "e" : "w", w->buffer_name[access->buffer], address);
+    memory = glsl_memory_as(w, w->k->buffers.items[access->buffer].type, as, width, memory);
+    GLSL_LINE(w, "%s v%d = %s;", glsl_local_word(w, as, width), number, memory);
     const char *name = GLSL_STRING(w, "v%d", number);
-    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", name, valid, name, glsl_zero_memory(w, as, 4));
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", name, valid, name, glsl_zero_memory(w, as, width));
     return name;
 }
 

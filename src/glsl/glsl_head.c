@@ -61,6 +61,8 @@ static void write_extensions(const glsl_writer *w, smg_text *out) {
         {GLSL_USE_CLUSTERED, "GL_KHR_shader_subgroup_clustered"},
         {GLSL_USE_FLOAT16, "GL_EXT_shader_explicit_arithmetic_types_float16"},
         {GLSL_USE_INT16, "GL_EXT_shader_explicit_arithmetic_types_int16"},
+        {GLSL_USE_MATRICES, "GL_KHR_memory_scope_semantics"},
+        {GLSL_USE_MATRICES, "GL_KHR_cooperative_matrix"},
         {GLSL_USE_ADDRESSES, "GL_EXT_buffer_reference"},
         {GLSL_USE_ADDRESSES, "GL_EXT_shader_explicit_arithmetic_types_int64"},
     };
@@ -135,7 +137,7 @@ static void write_shared(glsl_writer *w, smg_text *out) {
         const smg_tile *tile = &k->tiles.items[t];
         int64_t elements = smg_kernel_memory_bytes(k, t) / smg_type_device_bytes(tile->type);
         if (!smg_tile_in_shared(tile) || elements == 0) continue; /* the first tile of a memory stands for all */
-        int group = smg_tile_wide(k, tile) ? SMG_WIDE : 1;
+        int group = smg_tile_widest(k, t) ? SMG_WIDEST : smg_tile_wide(k, tile) ? SMG_WIDE : 1;
         smg_text_addf(out, "shared %s t_%s[%lld];\n", glsl_local_word(w, tile->type, group), w->tile_name[t],
                       (long long)(elements / group));
     }

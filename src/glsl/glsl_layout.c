@@ -88,6 +88,11 @@ const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis) {
     return "0";
 }
 
+const char *glsl_subgroup_part(glsl_writer *w, const smg_layout *layout, int axis) {
+    pieces above = on_axis(layout, SMG_LAYOUT_SUBGROUP, axis, 1);
+    return sum_text(w, "int(gl_SubgroupID)", w->k->lanes / w->k->subgroup, &above);
+}
+
 static void declare_part(glsl_writer *w, const smg_layout *layout, int axis) {
     const char *text = lane_text(w, layout, axis);
     if (strcmp(text, "0") == 0 || strcmp(text, "local") == 0) return;

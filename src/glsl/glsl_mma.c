@@ -105,7 +105,7 @@ static const char *sum_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr)
     it->i = it->outer_registers > 1 ? "i" : "0";
     it->j = it->inner_registers > 1 ? "j" : "0";
     const char *place = glsl_register_place(w, it, &w->k->layouts.items[dst->layout]);
-    return GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
+    return glsl_register(w, instr->dst, place);
 }
 
 /* The outer product of one k. */
@@ -163,6 +163,10 @@ static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
 
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
+    if (w->k->tiles.items[instr->dst].fragments) {
+        glsl_matrix_mma(w, instr);
+        return;
+    }
     if (instr->addressed) {
         glsl_direct_mma(w, instr);
         return;

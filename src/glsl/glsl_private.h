@@ -19,6 +19,7 @@ typedef enum glsl_use {
     GLSL_USE_INT16,   /* bf16 */
     GLSL_USE_DIAGNOSTICS,
     GLSL_USE_ADDRESSES,
+    GLSL_USE_MATRICES,
     GLSL_USE_COUNT
 } glsl_use;
 
@@ -98,6 +99,8 @@ void glsl_close(glsl_writer *w);
 void glsl_lanes(glsl_writer *w); /* local, and what lanes add to coordinates */
 /* What the lane, and what a register's number adds to the coordinate along an axis. */
 const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
+/* What its subgroup adds, in kernels whose lanes are numbered. */
+const char *glsl_subgroup_part(glsl_writer *w, const smg_layout *layout, int axis);
 const char *glsl_register_part(glsl_writer *w, const smg_layout *layout, int axis, const char *number);
 /* The register, in a tile of this layout, of the element at hand. */
 const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of);
@@ -109,6 +112,11 @@ const char *glsl_once(glsl_writer *w, const glsl_iter *it);
  * picks one lane of a copy, and the one that picks the copy for register i. NULL: always. */
 const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
 const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
+
+/* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices. */
+void glsl_registers(glsl_writer *w, int tile);
+const char *glsl_register(glsl_writer *w, int tile, const char *place);
+void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
 
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);

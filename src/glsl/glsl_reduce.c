@@ -41,7 +41,7 @@ void glsl_reduce(glsl_writer *w, const smg_instr *instr) {
     GLSL_LINE(w, "%s acc = %s;", glsl_kind(smg_tile_kind(dst)), identity);
     reduce_own(w, &it, instr, identity);
     const char *place = glsl_register_place(w, &it, &w->k->layouts.items[dst->layout]);
-    const char *name = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->dst], place);
+    const char *name = glsl_register(w, instr->dst, place);
     GLSL_LINE(w, "%s = %s;", name, instr->accumulate ? glsl_combined(w, instr->combine, name, "acc") : "acc");
     glsl_outer_close(w, &it);
     glsl_close(w);

@@ -68,7 +68,7 @@ static void store_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, instr->dst), value);
         return;
     }
-    if (dst->axis[dst->axis_count - 1] == last && smg_tile_wide(w->k, dst)) {
+    if (it->group == SMG_WIDEST || (dst->axis[dst->axis_count - 1] == last && smg_tile_wide(w->k, dst))) {
         GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
         return;
     }

@@ -104,10 +104,12 @@ const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, i
 
 const char *glsl_local_word(glsl_writer *w, smg_type type, int group) {
     const char *element = glsl_element_word(w, type);
+    if (group == SMG_WIDEST) return "uvec4";
     return group > 1 ? glsl_group_word(type) : element;
 }
 
 const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group) {
+    if (group == SMG_WIDEST) return "uvec4(0u)";
     if (!is_16bit(type)) return group > 1 ? "vec4(0.0)" : glsl_zero(smg_type_kind(type));
     return GLSL_STRING(w, "%s(0)", glsl_local_word(w, type, group));
 }

@@ -101,9 +101,7 @@ static void write_main(glsl_writer *w) {
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
         (void)glsl_element_word(w, tile->type); /* the head has to know of it */
-        if (tile->residence == SMG_REGISTER)
-            GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(smg_tile_kind(tile)), w->tile_name[t],
-                      (int)smg_tile_registers(k, tile));
+        if (tile->residence == SMG_REGISTER) glsl_registers(w, t);
         if (tile->residence == SMG_STAGING) glsl_staging(w, t);
     }
     glsl_code(w);

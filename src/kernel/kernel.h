@@ -17,6 +17,11 @@
  * elements stay where an access says (0 where invalid), and only MMA reads it. An EXCHANGE tile is words of shared
  * memory that lanes leave for each other: register by register one for each unit (smg_exchange).
  *
+ * A kernel may multiply by matrices: a subgroup makes one product of the shape of `matrix` as a whole. A register tile
+ * of `fragments` holds their sums, or the left factor of one: its layout is that of whole matrices, side by side, so
+ * that everything else reads and writes its elements as those of any other tile. Other factors are shared tiles of the
+ * matrix's type.
+ *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
  * Element i of the tile of axis a is valid when base + i < extent.
@@ -43,6 +48,9 @@ typedef struct smg_kaxis {
 
 typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW, SMG_EXCHANGE } smg_residence;
 
+/* What the registers of a tile are of, where they are those of matrices. */
+typedef enum smg_fragments { SMG_FRAGMENTS_NONE, SMG_FRAGMENTS_SUMS, SMG_FRAGMENTS_LEFT } smg_fragments;
+
 typedef struct smg_tile {
     const char *name;
     smg_type type; /* of its elements. F32, I32 or BOOL; SHARED and STAGING tiles of floats also F16 and BF16: what is
@@ -56,6 +64,8 @@ typedef struct smg_tile {
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
+    smg_fragments fragments; /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT is the
+                                left factor of such, and nothing else reads it: written values are rounded to its type */
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
                          element once more, where it would be 0. Such a tile is read by an MMA only that does not
@@ -147,7 +157,7 @@ typedef enum smg_instr_kind {
 #define SMG_WIDE 4
 #define SMG_WIDEST 8 /* of 16 bits: the same bytes */
 typedef struct smg_wide {
-    int width; /* 0, SMG_WIDE, or SMG_WIDEST of what a product reads of a view */
+    int width; /* 0, SMG_WIDE, or SMG_WIDEST of what a product reads of a view, and of what matrices are made of */
     int axis;
 } smg_wide;
 
@@ -203,6 +213,14 @@ typedef struct smg_instr {
     const char *note;        /* why it is there; printed as a comment */
 } smg_instr;
 
+/* What a subgroup multiplies as a whole: rows x depth by depth x cols, added to rows x cols sums of f32. */
+typedef struct smg_matrix {
+    int rows, cols, depth; /* powers of two; 0: the kernel multiplies by no matrices */
+    smg_type type;         /* of the factors */
+    smg_layout sums;       /* where the lanes have the sums; axis 0 is the row, axis 1 the column */
+    smg_layout left;       /* and a left factor: its rows and k; of no axes: nobody knows */
+} smg_matrix;
+
 /* Tiles that are needed at one point of the program, and what runs there if it needs registers beside them (-1). */
 #define KERNEL_LIVE_WORDS 4
 #define KERNEL_LIVE_TILES (KERNEL_LIVE_WORDS * 64)
@@ -230,7 +248,8 @@ typedef struct smg_kernel {
     int lanes;     /* invocations of a workgroup, a power of two */
     int subgroup;  /* subgroup size the program relies on; 1: none, lanes exchange words */
     bool numbered; /* lanes are known by the number of their subgroup and their number in it */
-    int written;   /* inner registers of a lane that are written out at most, more are a loop; 0: however many */
+    smg_matrix matrix;
+    int written; /* inner registers of a lane that are written out at most, more are a loop; 0: however many */
     SMG_ARRAY(smg_layout) layouts; /* of tiles and instructions; bits of lanes and subgroups as above */
     SMG_ARRAY(smg_kaxis) axes;
     SMG_ARRAY(int) grid; /* GRID axes, slowest first */
@@ -327,6 +346,11 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int access, smg_wide wide);
 int smg_access_asked(const smg_kernel *k, int access, smg_wide wide, smg_size out_sizes[SMG_ACCESS_AXES + 2]);
 /* Does shared memory under the tile consist of groups of SMG_WIDE? One memory has one type: every tile on it does. */
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile);
+/* The same of groups of SMG_WIDEST: elements of 16 bits that are written by such alone, and read by nothing but
+ * products by matrices. */
+bool smg_tile_widest(const smg_kernel *k, int tile);
+/* Does the walk load groups of SMG_WIDEST as memory has them, and nothing else? */
+bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis);
 /* The axis along which a lane owns whole groups in registers of the instruction's inner loop; -1: none. */
 int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr);
 /* How wide these groups may be: SMG_WIDE or SMG_WIDEST; 0: there are none. */
@@ -336,6 +360,22 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
 /* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);
+
+/* ---- products by matrices (kernel_matrix.c) ------------------------------------------------------------ */
+
+/* The axes of the product that its left and its right factor have alone, of more than one element; false where they
+ * are not one each. */
+bool smg_kernel_product_sides(const smg_kernel *k, const smg_instr *product, int *out_row, int *out_col);
+/* Where lanes have such a matrix. */
+const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use);
+/* Does the layout consist of whole matrices, their rows along one axis and their columns along the other? The register
+ * r is then element r % n of the lane's matrix r / n, n being smg_matrix_elements. */
+bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col);
+int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */
+extern const char *const kernel_matrix_sides[2]; /* "row", "column": the axes of its layout, in texts */
+int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */
+/* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */
+const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product);
 
 /* One host array per buffer, in double; elements is checked against the kernel's size expression. */
 typedef struct smg_karray {
@@ -381,7 +421,7 @@ const char *smg_scope_word(smg_scope scope); /* "subgroup" */
 int64_t smg_kernel_operations(const smg_kernel *k);
 /* Steps of a loop over a constant extent; 0 where sizes or a range decide. */
 int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop);
-/* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1). */
+/* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1, or the matrix's). */
 int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product);
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
 /* A lane's registers of the left factor for one k, and the lanes that share out k (of an MMA or a JOIN). */

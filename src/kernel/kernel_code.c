@@ -107,13 +107,23 @@ int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product) {
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
     bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t depth = smg_kernel_product_depth(k, product);
+    if (k->tiles.items[product->dst].fragments) return k->matrix.depth;
     if (views && k->numbered) return 1; /* a row's element is one load for all lanes */
     return depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
+}
+
+/* Matrices that are multiplied, and those that are read. */
+static int64_t matrix_operations(const smg_kernel *k, const smg_instr *in) {
+    int64_t rows = smg_matrix_rows(k, in), sums = smg_tile_registers(k, &k->tiles.items[in->dst]);
+    int64_t all = sums / smg_matrix_elements(&k->matrix, SMG_FRAGMENTS_SUMS),
+            steps = in->unroll / smg_kernel_product_group(k, in);
+    return at_most_huge(steps > 1 ? steps : 1, all + rows + all / rows);
 }
 
 /* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its
  * own. */
 static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
+    if (k->tiles.items[in->dst].fragments) return matrix_operations(k, in);
     int64_t sums = smg_tile_registers(k, &k->tiles.items[in->dst]), rows = smg_kernel_product_rows(k, in);
     int64_t columns = smg_kernel_column_words(k, in), group = smg_kernel_product_group(k, in);
     int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->subgroup : 1;

@@ -141,9 +141,17 @@ static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis
     return smg_tile_runs_along(k, tile, k_axis) ? GROUP : 1;
 }
 
+/* Matrices of all rows and one of the columns, two elements a register. */
+static int64_t matrix_registers(const smg_kernel *k, const smg_instr *in) {
+    const smg_matrix *m = &k->matrix;
+    int64_t left = (int64_t)m->rows * m->depth / 2, right = (int64_t)m->depth * m->cols / 2;
+    return (smg_matrix_rows(k, in) * left + right + k->subgroup - 1) / k->subgroup;
+}
+
 /* What a lane holds while it multiplies: a column of one factor and a row of the other. */
 static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
     const smg_tile *c = &k->tiles.items[in->dst];
+    if (c->fragments) return matrix_registers(k, in);
     int64_t rows = smg_kernel_product_rows(k, in);
     int64_t columns = smg_tile_registers(k, c) / rows;
     return rows * group_along(k, &k->tiles.items[in->a], in->axes[0]) +

@@ -116,21 +116,52 @@ static smg_status read_repeat(kernel_reader *r, smg_layout *layout) {
     return SMG_OK;
 }
 
-static smg_status read_layout(kernel_reader *r) {
+/* registers DIGITS lanes DIGITS subgroups DIGITS repeat TIMES */
+static smg_status read_places(kernel_reader *r, smg_layout *layout) {
     static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
+        if (!kernel_read_keyword(r, words[level])) continue;
+        while (!kernel_read_line_end(r) && !read_ahead(r, level + 1))
+            SMG_TRY(read_digit(r, layout, (smg_layout_level)level));
+    }
+    if (kernel_read_keyword(r, "repeat"))
+        while (!kernel_read_line_end(r)) SMG_TRY(read_repeat(r, layout));
+    return SMG_OK;
+}
+
+static smg_status read_sides(kernel_reader *r, smg_layout *layout) {
+    *layout = smg_layout_one();
+    for (int side = 0; side < 2; side++) smg_layout_add(layout, SMG_LAYOUT_REGISTER, side, 1);
+    r->sides = true;
+    smg_status status = read_places(r, layout);
+    r->sides = false;
+    return status;
+}
+
+/* ROWS COLUMNS DEPTH TYPE, and where the sums are */
+static smg_status read_matrix(kernel_reader *r) {
+    smg_matrix *matrix = &r->k->matrix;
+    const char *type = NULL;
+    SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &matrix->rows));
+    SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &matrix->cols));
+    SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &matrix->depth));
+    SMG_TRY(kernel_read_name(r, &type));
+    if (!smg_type_find(type, &matrix->type)) return kernel_read_fail(r, "the type of a matrix");
+    return read_sides(r, &matrix->sums);
+}
+
+static smg_status read_left(kernel_reader *r) {
+    return read_sides(r, &r->k->matrix.left);
+}
+
+static smg_status read_layout(kernel_reader *r) {
     smg_layout layout = smg_layout_one();
     int number = 0, axes[SMG_TILE_AXES * 2], count = 0;
     SMG_TRY(kernel_read_int(r, r->k->layouts.count, r->k->layouts.count, &number));
     SMG_TRY(kernel_read_sign(r, "="));
     SMG_TRY(kernel_read_list(r, (int)SMG_COUNT_OF(axes), axes, &count));
     for (int i = 0; i < count; i++) smg_layout_add(&layout, SMG_LAYOUT_REGISTER, axes[i], 1);
-    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
-        if (!kernel_read_keyword(r, words[level])) continue;
-        while (!kernel_read_line_end(r) && !read_ahead(r, level + 1))
-            SMG_TRY(read_digit(r, &layout, (smg_layout_level)level));
-    }
-    if (kernel_read_keyword(r, "repeat"))
-        while (!kernel_read_line_end(r)) SMG_TRY(read_repeat(r, &layout));
+    SMG_TRY(read_places(r, &layout));
     smg_layout *slot = SMG_ARRAY_PUSH(r->arena, &r->k->layouts);
     if (!slot) return SMG_MEMORY;
     *slot = layout;
@@ -165,6 +196,12 @@ static smg_status read_tile_line(kernel_reader *r) {
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
     if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "layout"))
         SMG_TRY(kernel_read_int(r, 0, r->k->layouts.count - 1, &tile.layout));
+    if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "left")) {
+        SMG_TRY(kernel_read_word(r, "fragments"));
+        tile.fragments = SMG_FRAGMENTS_LEFT;
+    } else if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "fragments")) {
+        tile.fragments = SMG_FRAGMENTS_SUMS;
+    }
     if (tile.residence == SMG_EXCHANGE) {
         SMG_TRY(kernel_read_word(r, "words"));
         SMG_TRY(kernel_read_int(r, 1, MOST_WORDS, &tile.words));
@@ -472,9 +509,9 @@ static smg_status read_statement(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_status (*read)(kernel_reader *r);
-    } rows[] = {{"lanes", read_lanes},    {"symbol", read_symbol}, {"axis", read_axis_line},
-                {"grid", read_grid},      {"layout", read_layout}, {"buffer", read_buffer},
-                {"tile", read_tile_line}, {"access", read_access}, {"even", read_even}};
+    } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol}, {"axis", read_axis_line}, {"grid", read_grid},
+                {"layout", read_layout}, {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access},
+                {"even", read_even},     {"matrix", read_matrix}, {"left", read_left}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);

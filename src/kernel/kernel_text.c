@@ -284,6 +284,8 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
                                                         : "register");
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->residence == SMG_REGISTER && tile->layout >= 0) smg_text_addf(text, " layout %d", tile->layout);
+        if (tile->fragments != SMG_FRAGMENTS_NONE)
+            smg_text_add(text, tile->fragments == SMG_FRAGMENTS_LEFT ? " left fragments" : " fragments");
         if (tile->residence == SMG_EXCHANGE) smg_text_addf(text, " words %d", tile->words);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
@@ -303,6 +305,22 @@ static void add_evens(const smg_kernel *k, smg_text *text) {
 
 static void add_layout_axis(const void *user, int axis, smg_text *text) {
     add_axis(user, text, axis);
+}
+
+static void add_side(const void *user, int axis, smg_text *text) {
+    (void)user;
+    smg_text_add(text, axis == 0 || axis == 1 ? kernel_matrix_sides[axis] : "?");
+}
+
+static void add_matrix(const smg_matrix *matrix, smg_text *text) {
+    if (matrix->rows == 0) return;
+    smg_text_addf(text, "matrix %d %d %d %s ", matrix->rows, matrix->cols, matrix->depth, smg_type_word(matrix->type));
+    smg_layout_print(&matrix->sums, add_side, NULL, text);
+    smg_text_add(text, "\n");
+    if (matrix->left.axis_count == 0) return;
+    smg_text_add(text, "left ");
+    smg_layout_print(&matrix->left, add_side, NULL, text);
+    smg_text_add(text, "\n");
 }
 
 static void add_layouts(const smg_kernel *k, smg_text *text) {
@@ -506,6 +524,7 @@ void smg_kernel_print(const smg_kernel *k, smg_text *text) {
     if (k->written > 0) smg_text_addf(text, " written %d", k->written);
     smg_text_add(text, "\n");
     add_symbols_and_axes(k, text);
+    add_matrix(&k->matrix, text);
     add_layouts(k, text);
     add_buffers_and_tiles(k, text);
     add_accesses(k, text);

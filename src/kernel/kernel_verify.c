@@ -126,11 +126,13 @@ static smg_status verify_clamped(const kernel_verifier *v, const smg_tile *tile)
 
 /* Lanes compute in 32 bits: shorter floats are what shared memory and slices on their way there hold. */
 static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
-    bool staged = tile->residence == SMG_SHARED || tile->residence == SMG_STAGING;
+    bool staged =
+        tile->residence == SMG_SHARED || tile->residence == SMG_STAGING || tile->fragments == SMG_FRAGMENTS_LEFT;
     bool computed = tile->type == smg_kind_type(smg_tile_kind(tile));
     if (!computed && (!staged || smg_tile_kind(tile) != SMG_KIND_FLOAT))
-        return KERNEL_WRONG(v, "tile '%s' is of %s; only shared and staging tiles hold floats of 16 bits", tile->name,
-                            smg_tile_word(tile->type));
+        return KERNEL_WRONG(v,
+                            "tile '%s' is of %s; only shared and staging tiles and left factors hold floats of 16 bits",
+                            tile->name, smg_tile_word(tile->type));
     for (int i = 0; tile->memory > 0 && i < v->k->tiles.count; i++) {
         const smg_tile *other = &v->k->tiles.items[i];
         if (other->memory == tile->memory && other->type != tile->type)
@@ -155,6 +157,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
                                 tile->words, tile->axis_count);
         if (tile->residence == SMG_REGISTER)
             SMG_TRY(kernel_verify_layout(v, tile->name, tile->layout, tile->axis, tile->axis_count));
+        SMG_TRY(kernel_verify_fragments(v, tile));
         if (tile->memory < 0 ||
             (tile->memory > 0 && (tile->residence != SMG_SHARED || smg_tile_kind(tile) != SMG_KIND_FLOAT)))
             return KERNEL_WRONG(v, "tile '%s' lies on memory %d; only shared tiles of floats share one", tile->name,
@@ -239,6 +242,7 @@ static smg_status verify_declarations(kernel_verifier *v) {
     SMG_TRY(verify_lanes(v));
     SMG_TRY(verify_axes(v));
     SMG_TRY(verify_layouts(v));
+    SMG_TRY(kernel_verify_matrix(v));
     SMG_TRY(verify_tiles(v));
     for (int i = 0; i < v->k->accesses.count; i++) SMG_TRY(verify_access(v, i));
     SMG_TRY(verify_leaves(v));

@@ -51,6 +51,10 @@ void kernel_verify_write_tile(kernel_verifier *v, int tile);
 smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
 /* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */
 smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *instr);
+/* The matrix, the tiles of its sums, and a product into one (kernel_verify_matrix.c). */
+smg_status kernel_verify_matrix(const kernel_verifier *v);
+smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *tile);
+smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *product);
 smg_status kernel_verify_code(kernel_verifier *v);
 
 #endif

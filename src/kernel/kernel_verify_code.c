@@ -224,9 +224,12 @@ static smg_status check_view(const kernel_verifier *v, const smg_tile *t) {
 
 /* A factor of a product: every contracted axis, and beyond those only axes of the result that the other has not. */
 static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool left) {
-    bool view = tile >= 0 && tile < v->k->tiles.count && v->k->tiles.items[tile].residence == SMG_VIEW;
+    bool exists = tile >= 0 && tile < v->k->tiles.count;
+    bool view = exists && v->k->tiles.items[tile].residence == SMG_VIEW;
+    bool held = exists && left && v->k->tiles.items[tile].fragments == SMG_FRAGMENTS_LEFT;
     const char *side = left ? "left" : "right";
-    SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, view ? SMG_VIEW : SMG_SHARED));
+    smg_residence where = view ? SMG_VIEW : held ? SMG_REGISTER : SMG_SHARED;
+    SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, where));
     const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
     for (int i = 0; i < instr->axis_count; i++)
         if (!tile_has(t, instr->axes[i]))
@@ -256,6 +259,7 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_layout(v, instr, dst));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
+    SMG_TRY(kernel_verify_by_matrices(v, instr));
     uint32_t shares = lanes_along(v, instr);
     uint32_t *partial = &v->tiles[instr->dst].partial;
     if (*partial != 0 && *partial != shares)

@@ -6,10 +6,11 @@ static const char *axis_name(const kernel_verifier *v, int axis) {
     return v->k->axes.items[axis].name;
 }
 
-/* views: of what a product reads where it lies. */
-static smg_status check_group(const kernel_verifier *v, smg_wide wide, bool views) {
-    if (wide.width != SMG_WIDE && (wide.width != SMG_WIDEST || !views))
-        return KERNEL_WRONG(v, "%d neighbours at once, not %d, or %d of a view", wide.width, SMG_WIDE, SMG_WIDEST);
+/* widest: of what a product reads where it lies, or what goes to matrices as memory has it. */
+static smg_status check_group(const kernel_verifier *v, smg_wide wide, bool widest) {
+    if (wide.width != SMG_WIDE && (wide.width != SMG_WIDEST || !widest))
+        return KERNEL_WRONG(v, "%d neighbours at once, not %d, or %d of 16 bits that nothing is made of on the way",
+                            wide.width, SMG_WIDE, SMG_WIDEST);
     if (wide.axis < 0 || wide.axis >= v->k->axes.count)
         return KERNEL_WRONG(v, "neighbours along axis %d of %d", wide.axis, v->k->axes.count);
     if (!smg_kernel_laid_out(v->k))
@@ -58,9 +59,20 @@ static smg_status check_walk(const kernel_verifier *v, const smg_instr *in) {
     return KERNEL_WRONG(v, "the walk does not go by groups of %d along axis '%s'", wide.width, axis_name(v, wide.axis));
 }
 
+/* Where the elements come from by groups of so many. */
+static smg_status check_fill(const kernel_verifier *v, const smg_instr *in) {
+    smg_wide wide = in->wide[0];
+    bool widest = wide.width == SMG_WIDEST;
+    SMG_TRY(check_group(v, wide, smg_walk_widest(v->k, in, wide.axis)));
+    if (widest && in->kind == SMG_I_STAGE && !smg_tile_widest(v->k, in->dst))
+        return KERNEL_WRONG(v, "'%s' does not lie in groups of %d", v->k->tiles.items[in->dst].name, SMG_WIDEST);
+    return check_walk(v, in);
+}
+
 /* What is fetched by groups is put by them. */
 static smg_status check_put(const kernel_verifier *v, const smg_instr *put) {
-    if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0], false));
+    bool widest = smg_tile_widest(v->k, put->dst) && v->k->tiles.items[put->a].type == v->k->tiles.items[put->dst].type;
+    if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0], widest));
     for (int i = 0; i < v->k->code.count; i++) {
         const smg_instr *in = &v->k->code.items[i];
         if (in->kind != SMG_I_FETCH || in->dst != put->a) continue;
@@ -102,13 +114,12 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
         return in->wide[1].width != 0 ? check_factor(v, in, 1) : SMG_OK;
     }
     if (in->wide[0].width == 0) return SMG_OK;
+    if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) return check_fill(v, in);
     SMG_TRY(check_group(v, in->wide[0], false));
     switch (in->kind) {
     case SMG_I_SET: return check_set(v, in);
     case SMG_I_STORE: SMG_TRY(check_run(v, in)); return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);
     case SMG_I_SPILL: SMG_TRY(check_run(v, in)); return check_shared(v, in->wide[0], in->dst);
-    case SMG_I_STAGE:
-    case SMG_I_FETCH: return check_walk(v, in);
     default: return KERNEL_WRONG(v, "an instruction of kind %d takes neighbours at once", (int)in->kind);
     }
 }

@@ -61,6 +61,46 @@ bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
     return wide;
 }
 
+static bool is_leaf_tile(const smg_kernel *k, int tile) {
+    for (int f = 0; f < k->leaves.count; f++)
+        if (k->leaves.items[f].what == SMG_KLEAF_TILE && k->leaves.items[f].index == tile) return true;
+    return false;
+}
+
+/* Of one tile, whatever lies on the same memory. */
+static bool is_widest(const smg_kernel *k, int tile) {
+    const smg_tile *t = &k->tiles.items[tile];
+    if (!whole_groups(k, t) || smg_type_device_bytes(t->type) != 2 || is_leaf_tile(k, tile)) return false;
+    int last = t->axis[t->axis_count - 1];
+    if ((k->axes.items[last].tile + t->pad) % SMG_WIDEST != 0) return false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        bool reads = in->kind == SMG_I_MMA && (in->a == tile || in->b == tile);
+        if (reads && k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_SUMS) return false;
+        if (in->dst == tile && (in->wide[0].width != SMG_WIDEST || in->wide[0].axis != last)) return false;
+    }
+    return true;
+}
+
+bool smg_tile_widest(const smg_kernel *k, int tile) {
+    int memory = k->tiles.items[tile].memory;
+    for (int t = 0; memory > 0 && t < k->tiles.count; t++)
+        if (k->tiles.items[t].memory == memory && !is_widest(k, t)) return false;
+    return is_widest(k, tile);
+}
+
+bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis) {
+    int access = smg_kernel_plain_load(k, walk->expr);
+    smg_wide wide = {.width = SMG_WIDEST, .axis = axis};
+    smg_size quotient, width = smg_size_const(k->sizes, SMG_WIDEST);
+    if (access < 0 || walk->axis_count == 0 || walk->axes[walk->axis_count - 1] != axis) return false;
+    const smg_kbuffer *buffer = &k->buffers.items[k->accesses.items[access].buffer];
+    return !buffer->written && buffer->type == k->tiles.items[walk->dst].type &&
+           smg_type_device_bytes(buffer->type) == 2 && k->axes.items[axis].tile % SMG_WIDEST == 0 &&
+           smg_size_divide_exact(k->sizes, k->axes.items[axis].extent, width, &quotient) &&
+           smg_access_aligned(k, access, wide) == SMG_ALIGNED_ALWAYS;
+}
+
 /* Of a product its sums. */
 static smg_layout results_of(const smg_kernel *k, const smg_instr *instr) {
     const smg_layout *layout = smg_kernel_layout(k, instr);

@@ -1,4 +1,4 @@
-/* lower: from a schedule to a tile program on the scalar tier.
+/* lower: from a schedule to a tile program.
  *
  * Takes:    one schedule of a space.
  * Gives:    a tile program (kernel/), or the reason why the schedule has none.
@@ -15,6 +15,7 @@
 /* Words behind each run of a shared operand: one 16-byte group keeps runs whole groups and spreads neighbouring ones
  * over the banks. */
 #define SMG_OPERAND_PAD 4
+#define SMG_MATRIX_PAD 8 /* the same of 16-bit elements */
 /* Of shared memory that lanes exchange through at a time; more registers take turns. */
 #define SMG_EXCHANGE_BYTES 16384
 
@@ -65,6 +66,8 @@ typedef struct smg_lane_grid {
     int subgroup;
     bool depth_near; /* depth lanes are neighbours: lane = (row * cols + column) * depth + depth lane */
     bool numbered;   /* lanes are known by their subgroup: a subgroup is one row lane */
+    /* By kernel->matrix, where it has one: subgroups along rows and columns; lanes lie as the matrix says. */
+    int matrix_rows, matrix_cols;
 } smg_lane_grid;
 /* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);

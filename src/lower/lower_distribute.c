@@ -10,7 +10,7 @@
  * lowest bit of a lane's number chooses a column, the next ones the row, the rest the column again. Neighbouring pairs
  * then read the same group of one operand, pairs of pairs the same group of the other, and shared memory serves them
  * together (measured on one GPU: an eighth less time for fused chains of products). */
-#include "lower/lower.h"
+#include "lower/lower_internal.h"
 
 enum { MOST_BITS = SMG_LAYOUT_LEVEL_BITS };
 
@@ -280,11 +280,24 @@ static void over_rows(const distribution *d, smg_layout *l, int axis) {
         over_lane(d, l, axis, d->bits.rows[i]);
 }
 
+/* What goes over rows and one axis of columns, by matrices. */
+static smg_layout fragments_of(const distribution *d, const axis_list *list) {
+    int row = -1, col = -1;
+    for (int i = 0; i < list->count; i++) {
+        if (list->axes[i] == d->row_axis[list->field])
+            row = list->axes[i];
+        else
+            col = list->axes[i];
+    }
+    return lower_fragments(d->k, d->grid, row, col);
+}
+
 /* Registers from the last axis on, so that its neighbours come first; rows behind all columns. */
 static smg_layout layout_of(const distribution *d, const axis_list *list) {
     smg_layout l = d->copies;
     int row_axis = d->row_axis[list->field];
     bool has_rows = false;
+    if (d->k->matrix.rows > 0) return fragments_of(d, list);
     for (int i = 0; i < list->count; i++) smg_layout_add(&l, SMG_LAYOUT_REGISTER, list->axes[i], 1);
     for (int i = list->count - 1; i >= 0; i--) {
         int axis = list->axes[i];

@@ -50,11 +50,23 @@ static void lay_right(smg_kernel *k, const smg_instr *product) {
     if (run >= 0) move_last(b->axis, b->axis_count, run);
 }
 
+/* Matrices are read with their rows or their columns side by side. */
+static void lay_as_filled(smg_kernel *k, int tile) {
+    smg_tile *t = &k->tiles.items[tile];
+    const smg_instr *fill = filled_by(k, tile);
+    if (fill != NULL) memcpy(t->axis, fill->axes, (size_t)t->axis_count * sizeof(int));
+}
+
 smg_status lower_operands(lower_sized *l) {
     smg_kernel *k = l->k;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
+        if (k->tiles.items[in->dst].fragments) {
+            lay_as_filled(k, in->a);
+            lay_as_filled(k, in->b);
+            continue;
+        }
         lay_left(k, in, l->s->row_run > 1);
         lay_right(k, in);
     }
@@ -73,7 +85,12 @@ smg_status lower_layouts(lower_sized *l) {
                           .col_axis = s->across ? s->col_axis : -1,
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
-                          .numbered = s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1};
+                          .numbered =
+                              s->matrix != NULL || (s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1),
+                          .matrix_rows = s->matrix_rows,
+                          .matrix_cols = s->matrix_cols};
     for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
+    lower_take_matrices(l);
+    if (l->refused != NULL) return SMG_OK;
     return smg_kernel_distribute(l->k, &grid);
 }

@@ -9,6 +9,7 @@
  * slices, behind which a CPU's driver no longer knows that all lanes run: it tests each of them for each load, in the
  * kernel five times the products (bench/NOTES.md), in its compiler seconds. */
 #define VIEW_PRODUCTS 512
+#define MATRIX_STEPS 4 /* of a slice whose matrices may be read ahead */
 
 typedef struct body {
     bool barrier, views; /* views: a product of them */
@@ -56,6 +57,8 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
         if (ahead < most) most = ahead;
     }
     product->unroll = (int)group;
+    if (k->tiles.items[product->dst].fragments && depth <= MATRIX_STEPS * group) product->unroll = (int)depth;
+    if (k->tiles.items[product->dst].fragments) return;
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
     int64_t trips = depth / stride;
     for (int64_t n = 2; n <= trips && n * group * sums <= most; n++)

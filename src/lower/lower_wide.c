@@ -119,6 +119,42 @@ static bool has_addresses(const smg_kernel *k, const smg_target *target) {
     return target->buffer_addresses && pushed <= target->max_push_bytes;
 }
 
+/* What fills a shared tile, where it is put from what was fetched. */
+static bool fills(const smg_kernel *k, const smg_instr *in, int tile) {
+    if (in->kind == SMG_I_STAGE) return in->dst == tile;
+    for (int i = 0; in->kind == SMG_I_FETCH && i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_PUT && k->code.items[i].dst == tile && k->code.items[i].a == in->dst)
+            return true;
+    return false;
+}
+
+static void fill_by(smg_kernel *k, int tile, int axis, int width) {
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
+        bool put = in->kind == SMG_I_PUT && in->dst == tile;
+        if (put || fills(k, in, tile)) in->wide[0] = along_by(axis, width);
+    }
+}
+
+/* Factors of matrices that memory has by eights of 16 bits go so all the way: 16 bytes at a time. */
+static void widen_matrices(smg_kernel *k, const smg_target *target) {
+    for (int t = 0; t < k->tiles.count; t++) {
+        int axis = last_axis(&k->tiles.items[t]);
+        bool all = k->tiles.items[t].residence == SMG_SHARED && axis >= 0, any = false;
+        smg_wide before = {0};
+        for (int i = 0; all && i < k->code.count; i++) {
+            const smg_instr *in = &k->code.items[i];
+            if (!fills(k, in, t)) continue;
+            all = smg_walk_widest(k, in, axis) && has_elements(k, target, smg_kernel_plain_load(k, in->expr));
+            before = in->wide[0];
+            any = true;
+        }
+        if (!all || !any) continue;
+        fill_by(k, t, axis, SMG_WIDEST);
+        if (!smg_tile_widest(k, t)) fill_by(k, t, before.axis, before.width);
+    }
+}
+
 void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     bool addresses = has_addresses(k, target);
     for (int i = 0; i < k->code.count; i++) {
@@ -133,4 +169,5 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     }
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_PUT) widen_put(k, &k->code.items[i]);
+    if (k->matrix.rows > 0) widen_matrices(k, target);
 }

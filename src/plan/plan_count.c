@@ -324,10 +324,34 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
     return ((rows + columns) * w->cost->view_read + passing) * depth;
 }
 
+/* All subgroups' matrices for each step of k. */
+static void count_matrices(walk *w, const smg_instr *in) {
+    const smg_matrix *m = &w->k->matrix;
+    double all = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) /
+                 (double)smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
+    double down = (double)smg_matrix_rows(w->k, in), steps = (double)smg_kernel_product_depth(w->k, in) / m->depth;
+    plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup};
+    p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
+    plan_round round = plan_matrix_round(w->t, w->cost, &p);
+    double written = fmax(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
+    double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
+    wait *= steps / written;
+    w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    w->out->slots += w->trips * slots;
+    w->out->near += w->trips * steps * round.near;
+    w->out->wait += w->trips * wait;
+    w->out->rounds += w->trips * steps;
+    w->out->flops += 2.0 * w->trips * steps * all * p.subgroups * m->rows * m->cols * m->depth * w->out->workgroups;
+}
+
 /* A lane multiplies rows x columns of registers for each k. Between two rounds of what is written out it waits for what
  * it reads, and inside of them, where no other subgroup of its workgroup fills the time. */
 static void count_product(walk *w, const smg_instr *in) {
     const smg_tile *c = &w->k->tiles.items[in->dst];
+    if (c->fragments) {
+        count_matrices(w, in);
+        return;
+    }
     double registers = (double)smg_tile_registers(w->k, c);
     double rows = (double)smg_kernel_product_rows(w->k, in), columns = registers / rows;
     double depth = ceil((double)smg_kernel_product_depth(w->k, in) / (double)smg_kernel_product_lanes(w->k, in));

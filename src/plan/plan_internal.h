@@ -65,6 +65,7 @@ typedef struct plan_costs {
     double group_read, word_read; /* one read of shared memory: of a 16-byte group, of a word alone */
     double widen;                 /* an element of 16 bits as a float */
     double exposed;               /* more for each where nothing is written out that could overlap it */
+    double matrix;                /* times what the matrix units alone would take */
     double column_turns;          /* turns of near memory that a subgroup's read of the right operand takes */
     double view_read;             /* a word of an operand where it lies in memory */
     double map, element, load;    /* elementwise: a multiply-add's worth of arithmetic, one element, its load */
@@ -131,6 +132,19 @@ double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_coun
 double plan_width(const smg_target *t);
 /* Seconds that so many slots of one workgroup take when it has its core for itself. */
 double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
+
+/* plan_matrix.c: one step of k of a product by matrices; so many of them behind and beside each other a subgroup. */
+typedef struct plan_matrices {
+    int rows, cols, depth; /* of one */
+    double rate;           /* flop/s */
+    double down, across;
+    double subgroups;
+} plan_matrices;
+typedef struct plan_round {
+    double slots, near; /* of a workgroup */
+} plan_round;
+plan_round plan_matrix_round(const smg_target *t, const plan_costs *cost, const plan_matrices *m);
+double plan_matrix_rate(const smg_target *t, int rows, int cols, int depth, smg_type type);
 
 /* Has the target that many shared bytes and registers? */
 bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused);

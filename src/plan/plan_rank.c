@@ -141,7 +141,7 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.rows = row_registers(g, f->result);
     b.columns = column_registers(g, f->result);
     b.once = s->temporal >= 0 && loops == 0 && !(b.left->axes & SMG_AXIS_BIT(s->temporal));
-    b.row_runs = s->row_run > 1 && !b.left_held;
+    b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
     b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
     b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
     b.left_rows = elements_over(g, b.left->axes & f->result);
@@ -149,12 +149,17 @@ static block block_of(const guess *g, const outline_fold *f) {
     return b;
 }
 
+/* Of an element of a factor in shared memory. */
+static double factor_bytes(const guess *g) {
+    return g->s->matrix != NULL ? PLAN_WORD / 2 : PLAN_WORD;
+}
+
 /* runs: along k, else across. */
 static void add_tile(guess *g, int64_t across, int64_t k, bool runs, int from, int to) {
-    double words =
-        runs ? (double)across * (double)(k + SMG_OPERAND_PAD) : (double)(across + SMG_OPERAND_PAD) * (double)k;
+    int64_t pad = g->s->matrix != NULL ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
+    double elements = runs ? (double)across * (double)(k + pad) : (double)(across + pad) * (double)k;
     if (g->tile_count == RANK_TILES) return;
-    g->tiles[g->tile_count] = (shared_tile){PLAN_WORD * words, from, to, g->tile_count};
+    g->tiles[g->tile_count] = (shared_tile){factor_bytes(g) * elements, from, to, g->tile_count};
     g->tile_count++;
 }
 
@@ -269,7 +274,7 @@ static void count_stage(guess *g, const outline_value *v, double elements, doubl
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
     count_loads(g, v, times, true, false);
     g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * cost->put / group);
-    g->c.near += times * elements * PLAN_WORD;
+    g->c.near += times * elements * factor_bytes(g);
     g->c.instructions += 2;
 }
 
@@ -296,7 +301,7 @@ static void spill(guess *g, const outline_value *v, int64_t across, const block 
     if (!g->counts) return;
     count_elements(g, v, v->axes, b->trips);
     g->c.slots += b->trips * elements * g->o->cost->put;
-    g->c.near += b->trips * elements * PLAN_WORD * 2;
+    g->c.near += b->trips * elements * factor_bytes(g) * 2;
 }
 
 /* k of a lane between two rounds of what is written out (lower_unroll.c). */
@@ -326,9 +331,31 @@ static double factor_slots(guess *g, const block *b, double written) {
     return left + right;
 }
 
+static void count_matrices(guess *g, const block *b) {
+    const smg_matrix_shape *m = g->s->matrix;
+    const smg_layout *sums = g->s->matrix_sums;
+    plan_matrices p = {
+        .rows = m->m, .cols = m->n, .depth = m->k, .rate = m->rate > 0 ? m->rate : g->o->target->fma_rate};
+    p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
+    p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
+    p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols);
+    plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
+    double steps = (double)blocks(b->k, m->k);
+    g->c.slots += b->trips * steps * round.slots;
+    g->c.near += b->trips * steps * round.near;
+    g->c.rounds += b->trips * steps;
+    g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
+    g->c.instructions += 2;
+    g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots);
+}
+
 static void count_product(guess *g, const block *b) {
     const plan_costs *cost = g->o->cost;
     const smg_target *t = g->o->target;
+    if (g->s->matrix != NULL) {
+        count_matrices(g, b);
+        return;
+    }
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * cost->product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
@@ -392,7 +419,8 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->counts) count_product(g, &b);
     if (g->s->lane_depth > 1) join(g, &b);
     int64_t registers = b.rows * (b.left_runs ? GROUP : 1) + b.columns * (b.right_runs ? GROUP : 1);
-    registers += g->loop.ahead;
+    if (g->s->matrix != NULL) registers = (b.rows * g->s->matrix->k + GROUP) / GROUP;
+    registers += g->s->matrix != NULL ? (g->loop.ahead + 1) / 2 : g->loop.ahead;
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     if (registers > g->registers) g->registers = registers;

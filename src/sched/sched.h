@@ -42,7 +42,10 @@ typedef struct smg_schedule {
     bool direct;     /* products read both operands where they lie in memory, without shared memory */
     bool across;     /* what is reduced lies apart, and col_axis side by side: that takes runs and column lanes first */
     bool groups;     /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
-    bool reuse;      /* shared tiles that are never needed together lie on the same memory */
+    const smg_matrix_shape *matrix; /* of the target: products are made by it; NULL: on the scalar tier */
+    const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too */
+    int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
+    bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
 } smg_schedule;
 
 typedef struct smg_schedules {

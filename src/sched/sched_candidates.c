@@ -2,29 +2,6 @@
  * contractions. They differ in which lane grids and tile sizes are worth trying, not in how they are lowered. */
 #include "sched/sched_internal.h"
 
-typedef struct enumerator {
-    const smg_space *space;
-    const smg_target *target;
-    const int64_t *nominal;
-    smg_sched_room room;
-    smg_arena *arena;
-    smg_schedules *out;
-    smg_roles roles;
-    smg_axis_set anew;
-    smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
-    int products;
-    int beside;    /* the most products that sum over one axis */
-    int run_axis;  /* along which what is reduced lies side by side; -1 */
-    bool by_fours; /* in whole runs of four: one load each */
-} enumerator;
-
-typedef struct lane_shape {
-    int rows, cols; /* lanes */
-    int row_registers, col_registers;
-    int inner; /* slice of a contraction, or of what one lane reduces across columns */
-    int depth; /* lanes that share out the contraction */
-} lane_shape;
-
 /* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
 static const lane_shape direct_shapes[] = {
     {1, 0, 8, 2, 8, 1},  {1, 0, 16, 1, 8, 1}, {1, 0, 4, 4, 8, 1},  {1, 0, 8, 1, 16, 1},
@@ -70,7 +47,7 @@ static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
 
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
-static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
+void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
     for (int a = 0; a < e->space->axes.count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
@@ -89,7 +66,7 @@ static void set_tiles(const enumerator *e, const lane_shape *shape, bool whole, 
     for (int i = 0; i < e->products; i++) stage_slices(e, e->sums[i], shape, whole, s);
 }
 
-static bool has_room(const enumerator *e, const smg_schedule *s) {
+bool sched_has_room(const enumerator *e, const smg_schedule *s) {
     return e->room.has == NULL || e->room.has(e->room.user, s);
 }
 
@@ -139,7 +116,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.subgroup = subgroup_of(t);
     if (base.direct) base.subgroup = (int)t->subgroup_size;
     if (shape->rows * shape->cols % base.subgroup != 0) base.subgroup = 1; /* part of one: lanes share words */
-    set_tiles(e, shape, whole, &base);
+    sched_set_tiles(e, shape, whole, &base);
     /* Runs of four columns a lane read shared memory in one go; single ones waste fewer lanes on narrow tiles, which
      * only held columns have. */
     bool reduces = e->roles.contractions == 0 && e->roles.reductions > 0 && smg_target_switches_lanes(t);
@@ -158,7 +135,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     base.vec = runs ? 4 : 1;
     base.reuse = chain;
-    if (!has_room(e, &base)) return SMG_OK;
+    if (!sched_has_room(e, &base)) return SMG_OK;
     for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
         base.vec = vec;
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
@@ -213,8 +190,8 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
         return SMG_OK;
     s.lane_cols = shape->cols;
     s.lane_depth = shape->depth;
-    set_tiles(e, shape, false, &s);
-    if (leaves_cores_idle(e, &s) || !has_room(e, &s)) return SMG_OK;
+    sched_set_tiles(e, shape, false, &s);
+    if (leaves_cores_idle(e, &s) || !sched_has_room(e, &s)) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = s;
@@ -312,7 +289,7 @@ static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
 }
 
 /* A side is no more than twice as long as its axis. */
-static bool side_fits(int64_t side, int64_t extent, int64_t least) {
+bool sched_side_fits(int64_t side, int64_t extent, int64_t least) {
     return side <= least || side < 2 * extent;
 }
 
@@ -320,7 +297,7 @@ static bool side_fits(int64_t side, int64_t extent, int64_t least) {
 static bool suits(const block_wants *w, const lane_shape *s) {
     int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
     double sums = (double)s->row_registers * s->col_registers * (double)w->held;
-    if (!side_fits(rows, w->rows, 1) || !side_fits(cols, w->cols, 16)) return false;
+    if (!sched_side_fits(rows, w->rows, 1) || !sched_side_fits(cols, w->cols, 16)) return false;
     cols *= w->held;
     if (rows < w->rows && (rows > MOST_RATIO * cols || cols > MOST_RATIO * rows)) return false;
     if (sums > 8 && sums > 4 * w->results) return false;
@@ -334,8 +311,8 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
     SMG_TRY(add(e, &shape, base->temporal >= 0, *base));
     if (!chained || shape.row_registers < 4) return SMG_OK;
     smg_schedule whole = *base, sliced = *base;
-    set_tiles(e, &shape, true, &whole);
-    set_tiles(e, &shape, false, &sliced);
+    sched_set_tiles(e, &shape, true, &whole);
+    sched_set_tiles(e, &shape, false, &sliced);
     bool other = memcmp(whole.tile, sliced.tile, sizeof whole.tile) != 0;
     return other ? add(e, &shape, false, *base) : SMG_OK;
 }
@@ -420,8 +397,8 @@ static smg_status push_across(enumerator *e, const lane_shape *shape, smg_schedu
     s.lane_cols = shape->cols;
     s.lane_depth = 1;
     s.subgroup = lanes % subgroup_of(e->target) == 0 ? subgroup_of(e->target) : 1;
-    set_tiles(e, shape, false, &s);
-    if (!has_room(e, &s)) return SMG_OK;
+    sched_set_tiles(e, shape, false, &s);
+    if (!sched_has_room(e, &s)) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = s;
@@ -461,6 +438,7 @@ static smg_status add_across(enumerator *e, const smg_schedule *base) {
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     if (base->across) return add_across(e, base);
     SMG_TRY(add_direct(e, *base));
+    SMG_TRY(sched_add_matrices(e, base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {
         for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));

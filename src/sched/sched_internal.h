@@ -29,4 +29,37 @@ int smg_sched_run_axis(const smg_space *space, const smg_roles *roles, const int
 /* By nominal extents; ties go to the lower number. */
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal);
 
+typedef struct enumerator {
+    const smg_space *space;
+    const smg_target *target;
+    const int64_t *nominal;
+    smg_sched_room room;
+    smg_arena *arena;
+    smg_schedules *out;
+    smg_roles roles;
+    smg_axis_set anew;
+    smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
+    int products;
+    int beside;    /* the most products that sum over one axis */
+    int run_axis;  /* along which what is reduced lies side by side; -1 */
+    bool by_fours; /* in whole runs of four: one load each */
+} enumerator;
+
+typedef struct lane_shape {
+    int rows, cols; /* lanes */
+    int row_registers, col_registers;
+    int inner; /* slice of a contraction, or of what one lane reduces across columns */
+    int depth; /* lanes that share out the contraction */
+} lane_shape;
+
+/* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
+ * that a left operand is staged once for all slices of the temporal axis. */
+void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s);
+bool sched_has_room(const enumerator *e, const smg_schedule *s);
+/* A side of a block is no more than twice as long as its axis, or the least. */
+bool sched_side_fits(int64_t side, int64_t extent, int64_t least);
+
+/* sched_matrices.c: schedules whose products are made by the target's matrices. */
+smg_status sched_add_matrices(enumerator *e, const smg_schedule *base);
+
 #endif

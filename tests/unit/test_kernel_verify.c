@@ -165,7 +165,7 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb bf16 shared [k, j]\n", ""},
     {"sb float shared [k, j]\n", "sb int shared [k, j]\n", "an expression has kind 0, its place has kind 1"},
     {"acc float register", "acc f16 register",
-     "tile 'acc' is of f16; only shared and staging tiles hold floats of 16 bits"},
+     "tile 'acc' is of f16; only shared and staging tiles and left factors hold floats of 16 bits"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v bf16 view [k, j] of 1\n",
      "is not of floats, or written"},
     /* stores */
@@ -361,7 +361,7 @@ static void test_eights(void **state) {
         {false, "f32", "0", "", "b", "access 0 has no aligned groups of 8 along axis 'i'"},
         {false, "f16", "4", "", "b", "access 0 has no aligned groups of 8 along axis 'i'"},
         {true, "f16", "0", "", "b", "no lane multiplies runs of 8 of factor 'b' along axis 'i'"},
-        {false, "f16", "0", "", "s", "8 neighbours at once, not 4, or 8 of a view"},
+        {false, "f16", "0", "", "s", "8 neighbours at once, not 4, or 8 of 16 bits that nothing is made of on the way"},
         {false, "f16", "0", " by 8 k", "b", "no lane multiplies runs of 8 of factor 'v' along axis 'k'"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {

@@ -1,0 +1,121 @@
+/* glsl_matrix.c: sums that a subgroup makes by cooperative matrices. A tile of fragments is an array of matrices, and
+ * its register r the element r % n of the lane's matrix r / n: what reads it one by one finds its elements where the
+ * layout says. Numbers of registers are literals once loops are unrolled. */
+#include "glsl_private.h"
+
+static const char *matrix_of(glsl_writer *w, char use) {
+    const smg_matrix *m = &w->k->matrix;
+    w->uses[GLSL_USE_MATRICES] = w->uses[GLSL_USE_SUBGROUP] = true;
+    return GLSL_STRING(w, "coopmat<%s, gl_ScopeSubgroup, %d, %d, gl_MatrixUse%s>",
+                       use == 'C' ? "float" : glsl_element_word(w, m->type), use == 'B' ? m->depth : m->rows,
+                       use == 'A' ? m->depth : m->cols,
+                       use == 'A'   ? "A"
+                       : use == 'B' ? "B"
+                                    : "Accumulator");
+}
+
+void glsl_registers(glsl_writer *w, int t) {
+    const smg_tile *tile = &w->k->tiles.items[t];
+    const smg_matrix *m = &w->k->matrix;
+    int64_t registers = smg_tile_registers(w->k, tile);
+    if (tile->fragments == SMG_FRAGMENTS_NONE) {
+        GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(smg_tile_kind(tile)), w->tile_name[t], (int)registers);
+        return;
+    }
+    bool left = tile->fragments == SMG_FRAGMENTS_LEFT;
+    const char *type = left ? matrix_of(w, 'A') : matrix_of(w, 'C');
+    GLSL_LINE(w, "%s t_%s[%d];", type, w->tile_name[t], (int)(registers / smg_matrix_elements(m, tile->fragments)));
+}
+
+const char *glsl_register(glsl_writer *w, int t, const char *place) {
+    const char *name = w->tile_name[t];
+    smg_fragments use = w->k->tiles.items[t].fragments;
+    if (use == SMG_FRAGMENTS_NONE) return GLSL_STRING(w, "t_%s[%s]", name, place);
+    long long n = smg_matrix_elements(&w->k->matrix, use);
+    return GLSL_STRING(w, "t_%s[(%s) / %lld][(%s) %% %lld]", name, place, n, place, n);
+}
+
+/* One factor: its shared tile, and how a matrix of it is read from there. */
+typedef struct factor {
+    int tile, axis;   /* the axis beside the contracted one */
+    const char *type; /* of a matrix */
+    int64_t step[2];  /* elements from one to the next along its own axis, and along the contracted one */
+    bool turned;      /* the contracted axis is not the one that a matrix of this side has in rows */
+    int64_t group;    /* elements of one of shared memory */
+} factor;
+
+static int64_t step_along(const glsl_writer *w, const smg_tile *tile, int axis) {
+    int64_t step = 1;
+    for (int n = tile->axis_count - 1; n >= 0 && tile->axis[n] != axis; n--)
+        step *= w->k->axes.items[tile->axis[n]].tile + (n == tile->axis_count - 1 ? tile->pad : 0);
+    return step;
+}
+
+static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int axis) {
+    factor f = {.tile = left ? instr->a : instr->b, .axis = axis};
+    const smg_tile *tile = &w->k->tiles.items[f.tile];
+    f.step[0] = step_along(w, tile, axis);
+    f.step[1] = step_along(w, tile, instr->axes[0]);
+    f.turned = left ? f.step[1] != 1 : f.step[1] == 1;
+    f.group = smg_tile_widest(w->k, f.tile) ? SMG_WIDEST : smg_tile_wide(w->k, tile) ? SMG_WIDE : 1;
+    f.type = matrix_of(w, left ? 'A' : 'B');
+    return f;
+}
+
+/* The matrix whose first element is `at` along the factor's axis, at `k` along the contracted one. */
+static void load(glsl_writer *w, const factor *f, const char *name, const char *at, const char *k) {
+    if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+    const char *place = glsl_plus(w, glsl_times_literal(w, at, f->step[0]), glsl_times_literal(w, k, f->step[1]));
+    int64_t stride = f->step[0] > f->step[1] ? f->step[0] : f->step[1];
+    const char *order = f->turned ? "gl_CooperativeMatrixLayoutColumnMajor" : "gl_CooperativeMatrixLayoutRowMajor";
+    if (f->group > 1) place = GLSL_STRING(w, "(%s) / %lld", place, (long long)f->group);
+    GLSL_LINE(w, "coopMatLoad(%s, t_%s, %s, %lld, %s);", name, w->tile_name[f->tile], place,
+              (long long)(stride / f->group), order);
+}
+
+/* The coordinate along the axis of matrix n of the lane's. */
+static int64_t begin_of(const glsl_writer *w, const smg_layout *layout, int axis, int64_t n) {
+    return smg_layout_part(layout, axis, SMG_LAYOUT_REGISTER,
+                           n * smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS));
+}
+
+/* Rows are held, columns come one after the other. */
+static void multiply(glsl_writer *w, const smg_instr *instr, const factor *a, const factor *b) {
+    const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
+    const char *row = glsl_subgroup_part(w, layout, a->axis), *col = glsl_subgroup_part(w, layout, b->axis);
+    int64_t count = smg_layout_registers(layout) / smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
+    int64_t rows = smg_layout_registers_along(layout, a->axis) / smg_layout_registers_along(&w->k->matrix.sums, 0);
+    GLSL_LINE(w, "%s fa[%lld];", a->type, (long long)rows);
+    for (int64_t n = 0, i = 0; n < count; n++) {
+        if (begin_of(w, layout, b->axis, n) != 0) continue;
+        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, layout, a->axis, n));
+        load(w, a, GLSL_STRING(w, "fa[%lld]", (long long)i++), glsl_plus(w, row, at), "k");
+    }
+    for (int64_t first = 0; first < count; first++) {
+        int64_t begin = begin_of(w, layout, b->axis, first);
+        if (begin_of(w, layout, a->axis, first) != 0) continue;
+        glsl_open(w, "");
+        GLSL_LINE(w, "%s fb;", b->type);
+        load(w, b, "fb", glsl_plus(w, col, GLSL_STRING(w, "%lld", (long long)begin)), "k");
+        for (int64_t n = 0, i = 0; n < count; n++) {
+            if (begin_of(w, layout, b->axis, n) != begin) continue;
+            const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[instr->dst], (long long)n);
+            GLSL_LINE(w, "%s = coopMatMulAdd(fa[%lld], fb, %s);", sum, (long long)i++, sum);
+        }
+        glsl_close(w);
+    }
+}
+
+void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
+    int row = -1, col = -1, depth = w->k->matrix.depth;
+    if (!smg_kernel_product_sides(w->k, instr, &row, &col)) {
+        glsl_fail(w, SMG_INTERNAL, "a product by matrices has other sides than one row and one column");
+        return;
+    }
+    factor a = factor_of(w, instr, true, row), b = factor_of(w, instr, false, col);
+    int64_t all = smg_kernel_product_depth(w->k, instr);
+    GLSL_LINE(w, instr->unroll >= all ? "[[unroll]]" : "[[dont_unroll]]");
+    glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %d)", (long long)all, depth));
+    multiply(w, instr, &a, &b);
+    glsl_close(w);
+}

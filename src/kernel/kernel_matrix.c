@@ -1,0 +1,85 @@
+/* Products that a subgroup makes by whole matrices. Where each lane has a matrix's sums says the matrix's layout; where
+ * a tile of many has them says the tile's, in which the lowest registers and all lanes of a subgroup are one matrix. */
+#include "kernel/kernel.h"
+
+enum { ROW, COL };
+
+const char *const kernel_matrix_sides[2] = {"row", "column"};
+
+static bool is_wide(const smg_kernel *k, int axis) {
+    return k->axes.items[axis].tile > 1;
+}
+
+static bool has_axis(const smg_tile *tile, int axis) {
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] == axis) return true;
+    return false;
+}
+
+/* The one axis of several elements that the factor has beside the contracted one; false where they are not one. */
+static bool own_axis(const smg_kernel *k, const smg_instr *product, int factor, int *out_axis) {
+    const smg_tile *t = &k->tiles.items[factor];
+    int found = 0;
+    for (int i = 0; i < t->axis_count; i++) {
+        if (t->axis[i] == product->axes[0] || !is_wide(k, t->axis[i])) continue;
+        *out_axis = t->axis[i];
+        found++;
+    }
+    return found == 1;
+}
+
+bool smg_kernel_product_sides(const smg_kernel *k, const smg_instr *product, int *out_row, int *out_col) {
+    const smg_tile *dst = &k->tiles.items[product->dst];
+    int wide = 0;
+    if (product->axis_count != 1 || !own_axis(k, product, product->a, out_row) ||
+        !own_axis(k, product, product->b, out_col))
+        return false;
+    for (int i = 0; i < dst->axis_count; i++) wide += is_wide(k, dst->axis[i]);
+    return wide == 2 && *out_row != *out_col && has_axis(dst, *out_row) && has_axis(dst, *out_col);
+}
+
+const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use) {
+    return use == SMG_FRAGMENTS_LEFT ? &matrix->left : &matrix->sums;
+}
+
+int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use) {
+    return smg_layout_registers(smg_matrix_layout(matrix, use));
+}
+
+int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product) {
+    return smg_kernel_product_rows(k, product) / smg_layout_registers_along(&k->matrix.sums, ROW);
+}
+
+/* The lowest bits of the level are those of the matrix. */
+static bool same_bits(const smg_layout *of, const smg_layout *layout, smg_layout_level level, int row, int col) {
+    if (layout->bits[level] < of->bits[level]) return false;
+    for (int i = 0; i < of->bits[level]; i++) {
+        smg_basis want = of->basis[level][i], is = layout->basis[level][i];
+        want.axis = (int8_t)(want.axis < 0 ? -1 : want.axis == ROW ? row : col);
+        if (is.axis != want.axis || (want.axis >= 0 && is.bit != want.bit)) return false;
+    }
+    return true;
+}
+
+bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col) {
+    const smg_layout *of = smg_matrix_layout(matrix, use);
+    return of->axis_count == 2 && layout->bits[SMG_LAYOUT_LANE] == of->bits[SMG_LAYOUT_LANE] &&
+           same_bits(of, layout, SMG_LAYOUT_REGISTER, row, col) && same_bits(of, layout, SMG_LAYOUT_LANE, row, col);
+}
+
+static bool lies_ready(const smg_kernel *k, int factor, bool left) {
+    const smg_tile *t = &k->tiles.items[factor];
+    return t->residence == SMG_SHARED || (left && t->fragments == SMG_FRAGMENTS_LEFT);
+}
+
+const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product) {
+    int row, col;
+    if (!smg_kernel_product_sides(k, product, &row, &col))
+        return "a product has other sides than one row and one column";
+    if (!lies_ready(k, product->a, true) || !lies_ready(k, product->b, false))
+        return "a factor of a product by matrices is neither in shared memory nor a matrix";
+    if (k->axes.items[row].tile % matrix->rows != 0 || k->axes.items[col].tile % matrix->cols != 0 ||
+        k->axes.items[product->axes[0]].tile % matrix->depth != 0)
+        return "a product's sides are no multiples of the matrix's";
+    return NULL;
+}

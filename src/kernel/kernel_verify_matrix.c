@@ -1,0 +1,69 @@
+/* The verifier of products by matrices: shape and layout of the matrix, tiles of fragments, and what is multiplied into
+ * them. */
+#include "kernel/kernel_verify.h"
+
+static bool is_side(int side) {
+    return side > 0 && smg_is_power_of_two(side);
+}
+
+static smg_status check_layout(const kernel_verifier *v, const char *what, const smg_layout *layout, int rows,
+                               int cols) {
+    const char *why = NULL;
+    if (!smg_layout_valid(layout, &why)) return KERNEL_WRONG(v, "the layout of a matrix's %s: %s", what, why);
+    bool spans = layout->axis_count == 2 && smg_layout_span(layout, 0) == rows && smg_layout_span(layout, 1) == cols &&
+                 smg_layout_repeats(layout, 0).count == 1 && smg_layout_repeats(layout, 1).count == 1;
+    if (!spans || layout->bits[SMG_LAYOUT_SUBGROUP] != 0)
+        return KERNEL_WRONG(v, "the layout of a matrix's %s is not one of %d x %d elements in one subgroup", what, rows,
+                            cols);
+    if (smg_layout_numbers(layout, SMG_LAYOUT_LANE) != v->k->subgroup)
+        return KERNEL_WRONG(v, "a matrix's %s lies in %lld lanes, subgroups have %d", what,
+                            (long long)smg_layout_numbers(layout, SMG_LAYOUT_LANE), v->k->subgroup);
+    return SMG_OK;
+}
+
+smg_status kernel_verify_matrix(const kernel_verifier *v) {
+    const smg_matrix *m = &v->k->matrix;
+    if (m->rows == 0 && m->cols == 0 && m->depth == 0) return SMG_OK;
+    if (!is_side(m->rows) || !is_side(m->cols) || !is_side(m->depth))
+        return KERNEL_WRONG(v, "matrices of %d x %d x %d: sides must be powers of two", m->rows, m->cols, m->depth);
+    if (m->type != SMG_TYPE_F16 && m->type != SMG_TYPE_BF16)
+        return KERNEL_WRONG(v, "matrices of %s: factors are f16 or bf16", smg_type_word(m->type));
+    SMG_TRY(check_layout(v, "sums", &m->sums, m->rows, m->cols));
+    return m->left.axis_count > 0 ? check_layout(v, "left factor", &m->left, m->rows, m->depth) : SMG_OK;
+}
+
+smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *tile) {
+    if (tile->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
+    if ((unsigned)tile->fragments > SMG_FRAGMENTS_LEFT)
+        return KERNEL_WRONG(v, "tile '%s' is of fragments %d, which do not exist", tile->name, (int)tile->fragments);
+    if (v->k->matrix.rows == 0) return KERNEL_WRONG(v, "tile '%s' is of fragments, and there is no matrix", tile->name);
+    if (tile->residence != SMG_REGISTER || smg_tile_kind(tile) != SMG_KIND_FLOAT || tile->layout < 0)
+        return KERNEL_WRONG(v, "tile '%s' is of fragments, and no register tile of floats with a layout", tile->name);
+    return SMG_OK;
+}
+
+static smg_status check_left(const kernel_verifier *v, const smg_instr *product, int row) {
+    const smg_tile *left = &v->k->tiles.items[product->a];
+    if (left->residence != SMG_REGISTER) return SMG_OK;
+    const smg_layout *layout = &v->k->layouts.items[left->layout];
+    if (smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_LEFT, layout, row, product->axes[0])) return SMG_OK;
+    return KERNEL_WRONG(v, "the layout of the left factor '%s' is not one of whole matrices of %d x %d", left->name,
+                        v->k->matrix.rows, v->k->matrix.depth);
+}
+
+smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *product) {
+    const smg_tile *dst = &v->k->tiles.items[product->dst], *left = &v->k->tiles.items[product->a];
+    int row = -1, col = -1;
+    if (dst->fragments == SMG_FRAGMENTS_LEFT)
+        return KERNEL_WRONG(v, "a product into '%s', which is a left factor", dst->name);
+    if (dst->fragments == SMG_FRAGMENTS_NONE && left->residence == SMG_REGISTER)
+        return KERNEL_WRONG(v, "the left factor '%s' is in registers, and the product not by matrices", left->name);
+    if (dst->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
+    const char *why = smg_matrix_objection(v->k, &v->k->matrix, product);
+    if (why != NULL) return KERNEL_WRONG(v, "the product into '%s': %s", dst->name, why);
+    (void)smg_kernel_product_sides(v->k, product, &row, &col);
+    if (!smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_SUMS, &v->k->layouts.items[dst->layout], row, col))
+        return KERNEL_WRONG(v, "the layout of '%s' is not one of whole matrices of %d x %d", dst->name,
+                            v->k->matrix.rows, v->k->matrix.cols);
+    return check_left(v, product, row);
+}

@@ -1,0 +1,128 @@
+/* Layouts where products are made by matrices. A subgroup has the sums of whole matrices, side by side along the rows
+ * and columns of its part of a tile; subgroups share out columns first, then rows. Every other tile lies as what is left
+ * of that without the axes that it lacks, so that statistics of rows are where the rows' sums are. */
+#include "lower/lower_internal.h"
+
+/* The bits of one level that lie on the matrix's sides; those on a side that the tile lacks hold copies in lanes, and
+ * are no registers. */
+static void add_bits(smg_layout *l, const smg_layout *sums, smg_layout_level level, int row, int col) {
+    for (int i = 0; i < sums->bits[level]; i++) {
+        smg_basis basis = sums->basis[level][i];
+        int axis = basis.axis < 0 ? -1 : basis.axis == 0 ? row : col;
+        int bit = level == SMG_LAYOUT_LANE ? i : l->bits[level];
+        if (axis < 0 && level == SMG_LAYOUT_REGISTER && basis.axis >= 0) continue;
+        smg_layout_set(l, level, bit, (smg_basis){(int8_t)axis, axis < 0 ? 0 : basis.bit});
+    }
+}
+
+static void over_subgroups(smg_layout *l, const smg_kernel *k, int axis, int first, int subgroups) {
+    for (int bit = 0; bit < smg_log2(subgroups) && smg_layout_span(l, axis) < k->axes.items[axis].tile; bit++)
+        smg_layout_set(l, SMG_LAYOUT_SUBGROUP, first + bit,
+                       (smg_basis){(int8_t)axis, (int8_t)smg_log2(smg_layout_span(l, axis))});
+}
+
+static void rest_in_registers(smg_layout *l, const smg_kernel *k, int axis) {
+    int64_t tile = k->axes.items[axis].tile, span = smg_layout_span(l, axis);
+    smg_layout_repeat(l, axis, (tile + span - 1) / span);
+}
+
+smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col) {
+    smg_layout l = smg_layout_one();
+    const smg_layout *sums = &k->matrix.sums;
+    if (row >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, row, 1);
+    if (col >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, col, 1);
+    smg_layout_replicate(&l, SMG_LAYOUT_LANE, k->subgroup);
+    smg_layout_replicate(&l, SMG_LAYOUT_SUBGROUP, k->lanes / k->subgroup);
+    add_bits(&l, sums, SMG_LAYOUT_REGISTER, row, col);
+    add_bits(&l, sums, SMG_LAYOUT_LANE, row, col);
+    if (col >= 0) over_subgroups(&l, k, col, 0, grid->matrix_cols);
+    if (row >= 0) over_subgroups(&l, k, row, smg_log2(grid->matrix_cols), grid->matrix_rows);
+    if (col >= 0) rest_in_registers(&l, k, col);
+    if (row >= 0) rest_in_registers(&l, k, row);
+    return l;
+}
+
+/* ---- what is refused --------------------------------------------------------------------------------- */
+
+/* Axes of several elements beside the rows. */
+static int columns_of(const lower_sized *l, const int *axes, int count, smg_axis_set *io_seen) {
+    for (int i = 0; i < count; i++)
+        if (axes[i] != l->s->row_axis && l->k->axes.items[axes[i]].tile > 1) *io_seen |= SMG_AXIS_BIT(axes[i]);
+    int columns = 0;
+    for (smg_axis_set rest = *io_seen; rest != 0; rest &= rest - 1) columns++;
+    return columns;
+}
+
+/* Tiles and instructions go over rows and one axis of columns at most. */
+static bool is_flat(const lower_sized *l) {
+    for (int t = 0; t < l->k->tiles.count; t++) {
+        const smg_tile *tile = &l->k->tiles.items[t];
+        smg_axis_set seen = 0;
+        if (tile->residence == SMG_REGISTER && columns_of(l, tile->axis, tile->axis_count, &seen) > 1) return false;
+    }
+    for (int i = 0; i < l->k->code.count; i++) {
+        const smg_instr *in = &l->k->code.items[i];
+        smg_axis_set seen = 0;
+        bool over = in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
+        if (!over) continue;
+        if (in->dst >= 0) {
+            const smg_tile *dst = &l->k->tiles.items[in->dst];
+            columns_of(l, dst->axis, dst->axis_count, &seen);
+        }
+        if (columns_of(l, in->axes, in->axis_count, &seen) > 1) return false;
+    }
+    return true;
+}
+
+static const char *objection(const lower_sized *l) {
+    const smg_schedule *s = l->s;
+    bool rows = s->row_axis >= 0 && l->k->axes.items[s->row_axis].grid && s->more_rows[0] < 0;
+    if (!rows || s->lane_depth != 1 || s->direct) return "products by matrices want the rows of the grid";
+    if (!is_flat(l)) return "a value beside products by matrices has several axes of columns";
+    for (int i = 0; i < l->k->code.count; i++) {
+        const smg_instr *in = &l->k->code.items[i];
+        int row, col;
+        if (in->kind != SMG_I_MMA) continue;
+        const char *why = smg_matrix_objection(l->k, &l->k->matrix, in);
+        if (why != NULL) return why;
+        if (smg_kernel_product_sides(l->k, in, &row, &col) && row != s->row_axis)
+            return "products by matrices want the rows of the grid";
+    }
+    return NULL;
+}
+
+static void take_factor(smg_kernel *k, int tile, smg_type type, int pad) {
+    smg_tile *t = &k->tiles.items[tile];
+    t->type = type;
+    t->pad = pad;
+}
+
+/* A program that was fitted to another schedule. */
+static void leave_matrices(smg_kernel *k) {
+    k->matrix = (smg_matrix){0};
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA || !k->tiles.items[in->dst].fragments) continue;
+        take_factor(k, in->a, SMG_TYPE_F32, SMG_OPERAND_PAD);
+        take_factor(k, in->b, SMG_TYPE_F32, SMG_OPERAND_PAD);
+    }
+    for (int t = 0; t < k->tiles.count; t++) k->tiles.items[t].fragments = SMG_FRAGMENTS_NONE;
+}
+
+void lower_take_matrices(lower_sized *l) {
+    const smg_matrix_shape *shape = l->s->matrix;
+    smg_kernel *k = l->k;
+    leave_matrices(k);
+    if (shape == NULL) return;
+    k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
+    (void)smg_type_find(shape->a, &k->matrix.type);
+    l->refused = objection(l);
+    if (l->refused != NULL) return;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA) continue;
+        k->tiles.items[in->dst].fragments = SMG_FRAGMENTS_SUMS;
+        take_factor(k, in->a, k->matrix.type, SMG_MATRIX_PAD);
+        take_factor(k, in->b, k->matrix.type, SMG_MATRIX_PAD);
+    }
+}

@@ -1,0 +1,134 @@
+/* Schedules that multiply by matrices: subgroups share out a block's rows and columns, and each has as many matrices of
+ * both as its registers hold. What else a schedule decides is as on the scalar tier. */
+#include "sched/sched_internal.h"
+
+#define MOST_SUBGROUPS 8 /* of a workgroup */
+#define MOST_DEPTH 4     /* matrices behind each other in one slice of a contraction */
+#define SUMS_SHARE 2     /* sums have this share of a lane's registers at most */
+
+/* ---- which products --------------------------------------------------------------------------------- */
+
+static bool is_16bit(const enumerator *e, const smg_soperand *operand, smg_type type) {
+    const smg_space *s = e->space;
+    smg_node_id id =
+        operand->producer >= 0 ? s->nodes.items[operand->producer].node : s->views.items[operand->view].source;
+    return id >= 0 && smg_graph_storage(s->graph, id) == type;
+}
+
+/* Are the factors of all products values of that type? Then nothing is lost where a matrix takes them. */
+static bool factors_are(const enumerator *e, smg_type type) {
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        if (n->class_ != SMG_CLASS_CONTRACT) continue;
+        if (!is_16bit(e, &n->operand[0], type) || !is_16bit(e, &n->operand[1], type)) return false;
+    }
+    return true;
+}
+
+static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
+    smg_type type;
+    bool floats = smg_type_find(shape->a, &type) && (type == SMG_TYPE_F16 || type == SMG_TYPE_BF16);
+    return floats && strcmp(shape->a, shape->b) == 0 && strcmp(shape->result, "f32") == 0 &&
+           strcmp(shape->c, "f32") == 0 && factors_are(e, type) &&
+           smg_target_fragment(e->target, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
+}
+
+/* The largest that serves: it reads least for each product. NULL: none. */
+static const smg_matrix_shape *matrix_of(const enumerator *e) {
+    const smg_matrix_shape *best = NULL;
+    for (int i = 0; i < e->target->matrix_count; i++) {
+        const smg_matrix_shape *shape = &e->target->matrix[i];
+        if (!serves(e, shape)) continue;
+        if (best == NULL || shape->m * shape->n * shape->k > best->m * best->n * best->k) best = shape;
+    }
+    return best;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------------- */
+
+/* Lanes of a subgroup that lie along one side of the matrix's sums. */
+static int lanes_along(const smg_layout *sums, int side) {
+    int lanes = 1;
+    for (uint32_t mask = smg_layout_mask(sums, SMG_LAYOUT_LANE, side); mask != 0; mask &= mask - 1) lanes *= 2;
+    return lanes;
+}
+
+static int64_t round_up(int64_t size, int64_t by) {
+    return (size + by - 1) / by * by;
+}
+
+/* What products go over is whole matrices, also where the axis is shorter. */
+static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, smg_schedule *s) {
+    int64_t by = shape->m > shape->n ? shape->m : shape->n;
+    if (by < shape->k) by = shape->k;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        if (n->class_ != SMG_CLASS_CONTRACT) continue;
+        for (int a = 0; a < e->space->axes.count; a++)
+            if ((n->iterates & SMG_AXIS_BIT(a)) && s->tile[a] > 1) s->tile[a] = round_up(s->tile[a], by);
+    }
+}
+
+static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_schedule s) {
+    sched_set_tiles(e, shape, whole, &s);
+    fill_matrices(e, s.matrix, &s);
+    if (!sched_has_room(e, &s)) return SMG_OK;
+    for (s.ahead = smg_target_hides_loads(e->target) ? 1 : 0; s.ahead >= 0; s.ahead--) {
+        smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = s;
+    }
+    return SMG_OK;
+}
+
+static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
+    for (int n = 1; n <= MOST_DEPTH; n *= 2) {
+        shape.inner = n * s->matrix->k;
+        SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
+        if (s->temporal >= 0) break; /* a slice of it is as deep as its columns are wide */
+    }
+    return SMG_OK;
+}
+
+/* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
+static smg_status add_blocks(enumerator *e, smg_schedule s) {
+    int64_t sums = smg_layout_registers(s.matrix_sums), most = (e->target->registers_lane + 1) / SUMS_SHARE;
+    int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
+    if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
+    lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
+    for (int64_t down = 1; down * sums <= most; down *= 2) {
+        for (int64_t across = 1; down * across * sums <= most; across *= 2) {
+            int64_t height = down * s.matrix->m * s.matrix_rows;
+            int64_t width = across * s.matrix->n * s.matrix_cols;
+            if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
+            shape.row_registers = (int)(height / s.lane_rows);
+            shape.col_registers = (int)(width / s.lane_cols);
+            SMG_TRY(add_depths(e, shape, &s));
+        }
+    }
+    return SMG_OK;
+}
+
+smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
+    const smg_target *t = e->target;
+    smg_schedule s = *base;
+    if (e->roles.contractions == 0 || s.row_axis < 0 || s.more_rows[0] >= 0 || s.one_by_one) return SMG_OK;
+    s.matrix = matrix_of(e);
+    if (s.matrix == NULL) return SMG_OK;
+    s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
+    int rows = lanes_along(s.matrix_sums, SMG_FRAGMENT_ROW), cols = lanes_along(s.matrix_sums, SMG_FRAGMENT_COLUMN);
+    if ((int64_t)rows * cols != t->subgroup_size || !t->subgroup_selectable) return SMG_OK;
+    s.subgroup = (int)t->subgroup_size;
+    s.lane_depth = s.vec = 1;
+    s.row_run = 1;
+    for (s.matrix_rows = 1; s.matrix_rows <= MOST_SUBGROUPS; s.matrix_rows *= 2) {
+        for (s.matrix_cols = 1; s.matrix_rows * s.matrix_cols <= MOST_SUBGROUPS; s.matrix_cols *= 2) {
+            int64_t lanes = (int64_t)s.matrix_rows * s.matrix_cols * s.subgroup;
+            if (lanes > t->max_invocations || lanes > t->max_size_x) continue;
+            s.lane_rows = s.matrix_rows * rows;
+            s.lane_cols = s.matrix_cols * cols;
+            SMG_TRY(add_blocks(e, s));
+        }
+    }
+    return SMG_OK;
+}
