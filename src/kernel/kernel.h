@@ -178,9 +178,9 @@ typedef enum smg_join {
 
 /* The elements of its axis that a loop runs over: from the least `from` to below the greatest `to` that any element of
  * the workgroup's tiles gives, where the axes in them stand. INT, of iotas, sizes and loads of integers that the whole
- * workgroup shares: along axes of tile 1, from a buffer that is not written, at most SMG_KERNEL_BOUND_MOST in size (what
- * is greater counts as that, so that no sum overflows). SMG_EXPR_NONE: from the axis's begin, to its end. All lanes run
- * the same steps. */
+ * workgroup shares: along axes of tile 1, from a buffer that is not written, at most SMG_KERNEL_BOUND_MOST in size
+ * (what is greater counts as that, so that no sum overflows). SMG_EXPR_NONE: from the axis's begin, to its end. All
+ * lanes run the same steps. */
 #define SMG_KERNEL_BOUND_MOST (1 << 30)
 typedef struct smg_krange {
     smg_expr from, to;

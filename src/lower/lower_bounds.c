@@ -337,17 +337,20 @@ static int loads_in(const lowering *l, smg_expr expr) {
     return count;
 }
 
-/* Can the bound be told in front of the loop? */
-static bool tellable(const lowering *l, int loop, smg_expr bound) {
+static bool is_told(const lowering *l, int loop, smg_expr bound) {
     return smg_kernel_bound_wrong(l->k, bound) == NULL && !(lower_expr_axes(l, bound) & ~placed(l, loop));
 }
 
 /* What memory says counts as a number that no coordinate reaches where it is none: true of one such number, not of the
  * sum of two. */
+bool lower_tellable(const lowering *l, int loop, smg_expr bound) {
+    return is_told(l, loop, bound) && loads_in(l, bound) <= 1;
+}
+
 static int keep_some(const lowering *l, int loop, smg_expr *io_ends, int count) {
     int kept = 0;
     for (int i = 0; i < count; i++)
-        if (tellable(l, loop, io_ends[i]) && loads_in(l, io_ends[i]) <= 1) io_ends[kept++] = io_ends[i];
+        if (lower_tellable(l, loop, io_ends[i])) io_ends[kept++] = io_ends[i];
     return kept;
 }
 
@@ -395,12 +398,19 @@ static void tell_bounds(const lowering *l, int axis, const smg_krange *range, bo
         smg_text_addf(l->why, ", elsewhere nothing changes%s\n", asks ? " unless a row keeps nothing" : "");
 }
 
+void lower_tell_needed(const lowering *l, int loop, smg_expr condition, bool value) {
+    if (l->why == NULL) return;
+    smg_text_addf(l->why, "%s: not at all in blocks where ", l->k->axes.items[l->k->code.items[loop].axes[0]].name);
+    smg_expr_print(l->k->exprs, condition, l->why, name_leaf, (void *)(uintptr_t)l);
+    smg_text_addf(l->why, " %s, nothing reads it there\n", value ? "holds" : "fails");
+}
+
 static void narrow(const solver *v, smg_expr *io, smg_expr bound, smg_prim prim) {
     if (bound != SMG_EXPR_NONE) *io = *io == SMG_EXPR_NONE || *io == bound ? bound : make(v, prim, *io, bound);
 }
 
-/* The range holds only where `spare` is above 0 in all rows of the workgroup: else it is the whole axis. Bounds take the
- * least or the greatest of each part by itself, so that `all` is 1 only there. */
+/* The range holds only where `spare` is above 0 in all rows of the workgroup: else it is the whole axis. Bounds take
+ * the least or the greatest of each part by itself, so that `all` is 1 only there. */
 static smg_krange guarded(const solver *v, smg_krange own, smg_expr spare) {
     smg_expr most = number(v, INT32_MAX);
     smg_expr all = make(v, SMG_PRIM_MIN, make(v, SMG_PRIM_MAX, spare, number(v, 0)), number(v, 1));
@@ -435,7 +445,7 @@ static smg_status try_condition(solver *v, lower_slice slice, smg_krange *io, bo
     bool found = keep_tellable(l, slice.begin, &s);
     if (found) {
         slice.keeps = keeps(v, slice.condition, !slice.value, &spare);
-        slice.keeps = slice.keeps && (spare == SMG_EXPR_NONE || tellable(l, slice.begin, spare));
+        slice.keeps = slice.keeps && (spare == SMG_EXPR_NONE || is_told(l, slice.begin, spare));
         SMG_TRY(prove(l, &slice, &spare, &why));
         smg_krange own = {folded(v, s.low, s.lows, SMG_PRIM_MAX), folded(v, s.high, s.highs, SMG_PRIM_MIN)};
         bool asks = why == NULL && spare != SMG_EXPR_NONE;
@@ -450,6 +460,16 @@ static smg_status try_condition(solver *v, lower_slice slice, smg_krange *io, bo
         l->k->leaves.count = l->leaf_node.count = leaves;
     }
     return smg_context_status(l->ctx);
+}
+
+/* No step where nobody reads what the loop leaves behind. */
+static smg_status skip_blocks(const solver *v, int loop, smg_expr *io_end) {
+    lowering *l = v->l;
+    conditions c = {.l = l, .seen = SMG_ARENA_ARRAY(l->arena, bool, (size_t)smg_expr_count(l->k->exprs) + 1)};
+    if (c.seen == NULL) return SMG_MEMORY;
+    for (int i = smg_kernel_loop_end(l->k, loop); i < l->k->code.count; i++)
+        if (l->k->code.items[i].expr != SMG_EXPR_NONE) collect(&c, l->k->code.items[i].expr, false);
+    return lower_needed(l, loop, c.items, c.count, io_end);
 }
 
 static smg_status bound_loop(lowering *l, int loop) {
@@ -468,6 +488,7 @@ static smg_status bound_loop(lowering *l, int loop) {
             SMG_TRY(try_condition(&v, slice, &range, &narrowed));
         }
     }
+    SMG_TRY(skip_blocks(&v, loop, &range.to));
     if (range.from == SMG_EXPR_NONE && range.to == SMG_EXPR_NONE) return SMG_OK;
     smg_krange *kept = SMG_ARENA_NEW(l->arena, smg_krange);
     if (kept == NULL) return SMG_MEMORY;

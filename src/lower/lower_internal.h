@@ -133,6 +133,14 @@ typedef struct lower_slice {
 /* *out_why: what it may change; NULL: nothing. */
 smg_status lower_neutral(lowering *l, const lower_slice *slice, const char **out_why);
 
+/* lower_bounds.c: can the bound be told in front of the loop? */
+bool lower_tellable(const lowering *l, int loop, smg_expr bound);
+/* lower_needed.c: narrows *io_end, of the loop, to no step where one of the conditions has one value for the whole
+ * workgroup, and nothing that the loop leaves behind is read then. */
+smg_status lower_needed(lowering *l, int loop, const smg_expr *conditions, int count, smg_expr *io_end);
+/* lower_bounds.c: tells that the loop runs where the condition is not `value` somewhere. */
+void lower_tell_needed(const lowering *l, int loop, smg_expr condition, bool value);
+
 /* lower_join.c: partial sums of depth lanes are added up behind the loops that make them. */
 smg_status lower_join(lowering *l);
 
