@@ -24,6 +24,15 @@ static smg_status store_weights(smg_compilation *c) {
     return add_count(c, "weight stored along the result's axis", copies);
 }
 
+/* A mask's end takes a kernel, for loops that stop there. */
+static smg_status end_masks(smg_compilation *c) {
+    int made = 0, weak = 0;
+    if (c->options.objective == SMG_OBJECTIVE_DISPATCHES || c->options.unfused) return SMG_OK;
+    SMG_TRY(smg_rewrite_end_masks(c->graph, &made, &weak));
+    SMG_TRY(add_count(c, "mask whose end loops may stop at", made));
+    return add_count(c, "softmax with a mask too weak to leave keys out", weak);
+}
+
 /* Constants that one binding cannot reach become parts first. */
 static smg_status split(smg_compilation *c) {
     double start = smg_clock_seconds();
@@ -45,6 +54,7 @@ static smg_status rewrite(smg_compilation *c) {
     SMG_TRY(smg_rewrite_graph(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
     c->report.nodes_before = c->source->nodes.count;
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
+    SMG_TRY(end_masks(c));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
     SMG_TRY(store_weights(c));
     SMG_TRY(smg_precision_make(c->graph, c->options.precision, c->arena, &c->precision));

@@ -132,11 +132,14 @@ static void demand_operands(inliner *in, smg_node_id id) {
     }
 }
 
+/* A truth over positions and a much smaller result of a kernel (keys up to the last of a row) may bound the loops of
+ * its readers, as long as they compute it. */
 static bool is_cheap(const inliner *in, smg_node_id id) {
     const weight *w = &in->weights[id];
     /* the yardstick has a kernel for every map of tensors */
     int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS;
-    return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked && !w->bound;
+    bool ready = !w->bound || smg_graph_node(in->p->g, id)->type == SMG_TYPE_BOOL;
+    return w->cost <= PLAN_INLINE_COST && w->loads <= loads && !w->checked && ready;
 }
 
 /* Is a kernel for it dearer than to compute it for each reader? One reader alone can share its kernel. */

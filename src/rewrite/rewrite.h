@@ -32,6 +32,11 @@ smg_status smg_rewrite_graph(const smg_graph *g, smg_graph **out_graph, smg_rewr
  * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */
 smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants);
 
+/* Edits a finished graph: scores of a softmax that a mask of the run's own decides get an end behind the last key that
+ * a row keeps, which loops over keys may stop at (rewrite_ends.c). *out_ends: masks; *out_weak: softmaxes whose mask
+ * leaves nothing out for certain, as its numbers are not low enough. */
+smg_status smg_rewrite_end_masks(smg_graph *g, int *out_ends, int *out_weak);
+
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
  * copy with the result's axis innermost (rewrite_store.c). limit: bytes of one copy; twice: of all copies whose
  * original stays because something else reads it. */

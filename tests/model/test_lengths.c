@@ -1,0 +1,285 @@
+/* Lengths that are data: attention whose mask is a tensor of the run, or whose rows have lengths. For every way to
+ * write such a mask its end is found, loops over keys stop there, and the results are those of the reference for runs of
+ * ones, holes, padding in front, rows without a key and numbers that are no mask; by the interpreter on several targets
+ * and on the device. What cannot be proved is left alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "compile/compile.h"
+#include "plan/plan.h"
+#include "support/device.h"
+
+enum { MOST_INPUTS = 8 };
+
+/* ---- graphs ------------------------------------------------------------------------------------------------- */
+
+/* %s: what scores become; what comes of `o`; what is given. */
+static const char attention[] = "graph attention\n"
+                                "dim b max 16\n"
+                                "dim s max 512\n"
+                                "dim t max 512\n"
+                                "q = input f32[b, s, 3, 16]\n"
+                                "k = input f32[b, t, 3, 16]\n"
+                                "v = input f32[b, t, 3, 16]\n"
+                                "scores = contract(q, k) \"bshd,bthd->bhst\"\n"
+                                "scale = fill 0.25 : f32[]\n"
+                                "scaled = mul(scores, scale)\n"
+                                "%s\n"
+                                "top = reduce_max(masked) axis=3 keep\n"
+                                "shifted = sub(masked, top)\n"
+                                "e = exp(shifted)\n"
+                                "total = sum(e) axis=3 keep\n"
+                                "p = div(e, total)\n"
+                                "o = contract(p, v) \"bhst,bthd->bshd\"\n"
+                                "%s\n"
+                                "output o = %s\n";
+
+#define LOWEST "low = fill -3.4028234663852886e38 : f32[]\n"
+#define TERM                                                                                                           \
+    "mask = input i32[b, t]\nvalid = cast(mask) : f32[b, t]\nview = reshape(valid) : f32[b, 1, 1, t]\n"                \
+    "one = fill 1 : f32[]\ninvalid = sub(one, view)\n"
+#define TRUTH                                                                                                          \
+    "mask = input i32[b, t]\nvalid = cast(mask) : bool[b, t]\nview = reshape(valid) : bool[b, 1, 1, t]\n"              \
+    "kept = broadcast(view) : bool[b, 1, s, t]\n"
+#define LENGTHS                                                                                                        \
+    "length = input i32[b, 1, 1, 1]\nplace = iota axis=3 : i32[1, 1, 1, t]\nkept = lt(place, length)\n"                \
+    "none = fill -inf : f32[]\nmasked = select(kept, scaled, none)"
+#define ROWS "row = iota axis=1 : i32[1, s, 1, 1]\nzero = fill 0 : f32[]\n"
+#define NONE "none = fill -inf : f32[]\n"
+
+typedef struct form {
+    const char *what, *masked;
+    bool ends;         /* loops over keys stop at the mask's end */
+    const char *given; /* NULL: `o` as it is */
+    bool skips;        /* blocks of rows that are not wanted run no loop */
+} form;
+
+static const form forms[] = {
+    {"a term of the lowest float", TERM LOWEST "term = mul(invalid, low)\nmasked = add(scaled, term)", true, NULL,
+     false},
+    {"a term beside another",
+     TERM LOWEST "bias = constant f32[3, 1, 1] random seed=3\nterm = mul(invalid, low)\nbiased = add(scaled, bias)\n"
+                 "masked = add(term, biased)",
+     true, NULL, false},
+    {"a term under another",
+     TERM LOWEST "bias = constant f32[3, 1, 1] random seed=3\nterm = mul(invalid, low)\nfirst = add(scaled, term)\n"
+                 "masked = add(first, bias)",
+     true, NULL, false},
+    {"a choice between 0 and the lowest float",
+     TRUTH LOWEST "zero = fill 0 : f32[]\nterm = select(kept, zero, low)\nmasked = add(scaled, term)", true, NULL,
+     false},
+    {"a choice between scores and -inf", TRUTH NONE "masked = select(kept, scaled, none)", true, NULL, false},
+    {"a choice between scores and the lowest float", TRUTH LOWEST "masked = select(kept, scaled, low)", true, NULL,
+     false},
+    {"a term that is given", "mask = input f32[b, 1, 1, t]\nmasked = add(scaled, mask)", true, NULL, false},
+    {"a term too weak", TERM "low = fill -10000 : f32[]\nterm = mul(invalid, low)\nmasked = add(scaled, term)", false,
+     NULL, false},
+    {"a choice too weak", TRUTH "low = fill -1e9 : f32[]\nmasked = select(kept, scaled, low)", false, NULL, false},
+    {"beside a term without bounds",
+     TERM LOWEST "bias = input f32[b, 1, s, t]\nterm = mul(invalid, low)\nbiased = add(scaled, bias)\n"
+                 "masked = add(biased, term)",
+     false, NULL, false},
+    {"a mask for each row", "mask = input f32[b, 1, s, t]\nmasked = add(scaled, mask)", false, NULL, false},
+    {"lengths",
+     "length = input i32[b, 1, 1, 1]\nplace = iota axis=3 : i32[1, 1, 1, t]\nkept = lt(place, length)\n" NONE
+     "masked = select(kept, scaled, none)",
+     true, NULL, false},
+    {"lengths and the lowest float",
+     "length = input i32[b, 1, 1, 1]\nplace = iota axis=3 : i32[1, 1, 1, t]\nkept = lt(place, length)\n" LOWEST
+     "masked = select(kept, scaled, low)",
+     true, NULL, false},
+};
+
+/* ---- masks --------------------------------------------------------------------------------------------------- */
+
+static uint32_t draw(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Is key t of the row kept? Rows by their number: a run of ones, one with holes, padding in front, nothing, everything,
+ * one key. */
+static bool kept(int64_t row, int64_t t, int64_t keys, uint32_t *state) {
+    int64_t length = (row * 37 + 21) % keys + 1;
+    bool hole = draw(state) % 3 == 0;
+    switch (row % 6) {
+    case 0: return t < length;
+    case 1: return t < length && !hole;
+    case 2: return t >= keys - length;
+    case 3: return false;
+    case 4: return true;
+    default: return t == length / 2;
+    }
+}
+
+/* odd: numbers that are none of a mask, too; of a factor that f32 has room for. */
+static void fill_mask(smg_tensor *t, bool odd, bool factor) {
+    static const double terms[] = {-3.4028234663852886e38, -HUGE_VAL, -1e30, -1e35, -2e30};
+    static const double others[] = {0, 1, -3, -20, -1e20, 1e20, 0.5, -8};
+    static const double numbers[] = {2, -1, 0, 7, 2147483647.0, -2147483648.0};
+    bool floats = strcmp(t->type, "f32") == 0;
+    int64_t keys = t->dims[t->rank - 1], elements = smg_tensor_elements(t);
+    uint32_t state = 7;
+    for (int64_t i = 0; i < elements; i++) {
+        bool keep = kept(i / keys, i % keys, keys, &state);
+        double value = keep;
+        if (floats) value = keep ? others[odd ? draw(&state) % 8 : 0] : terms[draw(&state) % (odd ? 5 : 1)];
+        if (!floats && odd && draw(&state) % 4 == 0) value = factor ? 2 : numbers[draw(&state) % 6];
+        smg_tensor_set(t, i, value);
+    }
+}
+
+static void fill_lengths(smg_tensor *t, bool odd) {
+    static const double numbers[] = {2147483647.0, -5, 0, -2147483648.0, 1};
+    for (int64_t i = 0; i < t->dims[0]; i++) smg_tensor_set(t, i, odd ? numbers[i % 5] : (double)((i * 37 + 21) % 90));
+}
+
+/* ---- one form ------------------------------------------------------------------------------------------------- */
+
+typedef struct scene {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_graph *g;
+    smg_tensor inputs[MOST_INPUTS];
+    int input_count;
+    smg_array expected;
+} scene;
+
+static void must(const scene *s, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(s->ctx));
+}
+
+static void start(scene *s, const char *text) {
+    *s = (scene){0};
+    assert_int_equal(smg_context_create(NULL, &s->ctx), SMG_OK);
+    must(s, smg_arena_create(s->ctx, &s->arena));
+    must(s, smg_graph_parse(s->ctx, text, strlen(text), "text", &s->g));
+}
+
+static void start_form(scene *s, const form *f) {
+    char text[sizeof attention + 1024];
+    (void)snprintf(text, sizeof text, attention, f->masked, f->given != NULL ? f->given : "",
+                   f->given != NULL ? "y" : "o");
+    start(s, text);
+}
+
+static void finish(scene *s) {
+    smg_graph_destroy(s->g);
+    smg_arena_destroy(s->arena);
+    smg_context_destroy(s->ctx);
+}
+
+static void give_inputs(scene *s, const form *f, const int64_t *sizes, bool odd) {
+    smg_node_id nodes[MOST_INPUTS];
+    smg_array arrays[MOST_INPUTS];
+    s->input_count = smg_graph_input_nodes(s->g, nodes, MOST_INPUTS);
+    for (int i = 0; i < s->input_count; i++) {
+        smg_tensor *t = &s->inputs[i];
+        must(s, smg_tensor_fill(s->ctx, s->g, nodes[i], sizes, SMG_FILL_RANDOM, (uint64_t)i + 5, s->arena, t));
+        if (strcmp(t->name, "mask") == 0) fill_mask(t, odd, strstr(f->masked, "invalid") != NULL);
+        if (strcmp(t->name, "length") == 0) fill_lengths(t, odd);
+        must(s, smg_tensor_to_array(t, s->arena, &arrays[i]));
+    }
+    must(s, smg_graph_eval(s->g, sizes, arrays, s->arena, &s->expected));
+}
+
+/* A row that keeps nothing is NaN where the mask is -inf, and rounded to steps of 1e-3 where it is -10000. */
+static void compare(const scene *s, const form *f, const char *where, const int64_t *sizes, const smg_tensor *got) {
+    for (int64_t i = 0; i < smg_array_elements(&s->expected); i++) {
+        double want = s->expected.data[i], value = smg_tensor_get(got, i);
+        if (isnan(want) && isnan(value)) continue;
+        if (isnan(want) != isnan(value) || fabs(want - value) > (f->ends ? 2e-5 : 1e-3))
+            fail_msg("%s on %s, sizes %d %d %d: element %d is %g, wanted %g", f->what, where, (int)sizes[0],
+                     (int)sizes[1], (int)sizes[2], (int)i, value, want);
+    }
+}
+
+static const int64_t all_sizes[][3] = {{7, 9, 130}, {6, 70, 70}, {1, 1, 1}, {13, 1, 97}};
+
+/* Has some loop over slices that in its bounds? */
+static bool bounds_have(const smg_compilation *c, const char *part) {
+    bool found = false;
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        smg_text text;
+        smg_text_init(&text, c->ctx);
+        smg_kernel_print(c->plan->steps.items[i].kernel, &text);
+        for (const char *loop = smg_text_cstr(&text); (loop = strstr(loop, "  loop ")) != NULL; loop++) {
+            const char *end = strchr(loop, '\n'), *at = strstr(loop, part);
+            found = found || (at != NULL && at < end);
+        }
+        smg_text_free(&text);
+    }
+    return found;
+}
+
+static void check_bounds(const form *f, const smg_compilation *c, const char *where) {
+    if (bounds_have(c, "load(") != f->ends)
+        fail_msg("%s on %s: loops %s", f->what, where, f->ends ? "have no end" : "end");
+    if (bounds_have(c, "mul(min(max(") != f->skips)
+        fail_msg("%s on %s: blocks are %s", f->what, where, f->skips ? "not left out" : "left out");
+}
+
+static void by_the_interpreter(void **state) {
+    static const char *const names[] = {"h200", "lavapipe", "navi31"};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(forms); i++) {
+        scene s;
+        start_form(&s, &forms[i]);
+        for (size_t n = 0; n < SMG_COUNT_OF(names); n++) {
+            smg_target target;
+            smg_compilation *c;
+            must(&s, smg_target_named(s.ctx, names[n], &target));
+            must(&s, smg_compile_plan(s.ctx, s.g, &target, NULL, &c));
+            check_bounds(&forms[i], c, names[n]);
+            for (size_t z = 0; z < SMG_COUNT_OF(all_sizes) * 2; z++) {
+                smg_tensor out;
+                if ((z + i + n) % 3 != 0) continue;
+                give_inputs(&s, &forms[i], all_sizes[z / 2], z % 2 != 0);
+                must(&s, smg_compile_interpret(c, all_sizes[z / 2], s.inputs, s.input_count, s.arena, &out));
+                compare(&s, &forms[i], names[n], all_sizes[z / 2], &out);
+            }
+            smg_compilation_destroy(c);
+        }
+        finish(&s);
+    }
+}
+
+static void on_the_device(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(forms); i++) {
+        scene s;
+        smg_model *model;
+        const smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true};
+        start_form(&s, &forms[i]);
+        smg_status status = smg_model_open_graph(s.ctx, s.g, &desc, &model);
+        if (device_missing(s.ctx, status)) {
+            finish(&s);
+            skip();
+        }
+        must(&s, status);
+        for (size_t z = 0; z < SMG_COUNT_OF(all_sizes) * 2; z++) {
+            smg_tensor out = {.name = "o"};
+            give_inputs(&s, &forms[i], all_sizes[z / 2], z % 2 != 0);
+            must(&s, smg_model_run(model, s.inputs, s.input_count, &out, 1));
+            compare(&s, &forms[i], "the device", all_sizes[z / 2], &out);
+        }
+        smg_model_close(model);
+        finish(&s);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_the_interpreter),
+        cmocka_unit_test(on_the_device),
+    };
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
+}
