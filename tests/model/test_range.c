@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -308,6 +309,68 @@ static void function_of_a_length(void **state) {
     finish(&s);
 }
 
+/* ---- a length that is data ------------------------------------------------------------------------- */
+
+/* One row of queries against as many keys of a capacity as the length of its batch says. */
+static const char decode[] = "graph decode\n"
+                             "q = input f32[2, 3, 1, 16]\n"
+                             "k = input f32[2, 3, 200, 16]\n"
+                             "v = input f32[2, 3, 200, 16]\n"
+                             "length = input i32[2, 1, 1, 1]\n"
+                             "place = iota axis=3 : i32[1, 1, 1, 200]\n"
+                             "within = lt(place, length)\n"
+                             "scores = contract(q, k) \"bhqd,bhtd->bhqt\"\n"
+                             "none = fill -inf : f32[]\n"
+                             "masked = select(within, scores, none)\n"
+                             "top = reduce_max(masked) axis=3 keep\n"
+                             "shifted = sub(masked, top)\n"
+                             "e = exp(shifted)\n"
+                             "total = sum(e) axis=3 keep\n"
+                             "p = div(e, total)\n"
+                             "o = contract(p, v) \"bhqt,bhtd->bhqd\"\n"
+                             "output o = o\n";
+
+static void check_decoded(scene *s, const smg_tensor *got) {
+    smg_array in[INPUTS], want;
+    for (int i = 0; i < s->input_count; i++) must(s, smg_tensor_to_array(&s->inputs[i], s->arena, &in[i]));
+    must(s, smg_graph_eval(s->source.graph, NULL, in, s->arena, &want));
+    for (int64_t i = 0; i < smg_array_elements(&want); i++) {
+        double x = want.data[i], y = smg_tensor_get(got, i);
+        bool same = isnan(x) ? isnan(y) : fabs(x - y) < 1e-5;
+        if (!same) fail_msg("element %d is %g, wanted %g", (int)i, y, x);
+    }
+}
+
+/* Every length is the same sizes, and so one recording. */
+static void a_length_within_a_capacity(void **state) {
+    (void)state;
+    enum { CAPACITY = 200 };
+    const smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true};
+    scene s;
+    if (!start(&s)) {
+        finish(&s);
+        skip();
+    }
+    read_text(&s, decode);
+    must(&s, smg_model_open_source(s.ctx, &s.source, s.dev, &desc, &s.ranged));
+    fill(&s, (int64_t[]){1});
+    for (int32_t n = 0; n <= CAPACITY; n++) {
+        smg_tensor out;
+        int32_t *length = s.inputs[3].data;
+        length[0] = n;
+        length[1] = CAPACITY - n / 3;
+        int asked = s.seen.calls;
+        count_calls(s.dev);
+        (void)run(&s, s.ranged, &out);
+        s.dev->fn = real;
+        if (n > 0) assert_int_equal(s.seen.calls, asked);
+        if (n > 0) assert_int_equal(driver_calls, 0);
+        assert_int_equal(submissions > 0, 1);
+        if (n % 37 < 2) check_decoded(&s, &out);
+    }
+    finish(&s);
+}
+
 /* A model opened with its ranges has the pipelines of one run list, and of no tuple. */
 static void opened_with_ranges(void **state) {
     (void)state;
@@ -565,6 +628,7 @@ int main(void) {
         cmocka_unit_test_prestate(each_model, (void *)(uintptr_t)attention),
         cmocka_unit_test(inputs_of_every_kind),
         cmocka_unit_test(function_of_a_length),
+        cmocka_unit_test(a_length_within_a_capacity),
         cmocka_unit_test(opened_with_ranges),
         cmocka_unit_test(run_lists_share_a_range),
         cmocka_unit_test(sizes_beside_the_range),
