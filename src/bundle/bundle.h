@@ -84,8 +84,9 @@ typedef struct smg_bmodule {
     const char *name;
     const uint32_t *words; /* SPIR-V */
     size_t word_count;
-    int local_size; /* invocations, in x */
-    int subgroup;   /* required size with full subgroups; 1: any */
+    int local_size;   /* invocations, in x */
+    int subgroup;     /* required size with full subgroups; 1: any */
+    int shared_bytes; /* that it declares */
     uint64_t hash;
     uint64_t text[2]; /* two hashes of what it was compiled from: the same text is the same module */
 } smg_bmodule;

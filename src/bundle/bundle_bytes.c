@@ -12,7 +12,7 @@
  * damage early; it keeps nobody from writing other bytes. */
 #include "bundle/bundle.h"
 
-enum { BUNDLE_VERSION = 2, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536 };
+enum { BUNDLE_VERSION = 3, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536, MAX_SHARED_BYTES = 1 << 28 };
 
 static const char bundle_magic[8] = {'S', 'M', 'G', 'B', 'N', 'D', 'L', 0};
 
@@ -51,6 +51,7 @@ static void write_module(const smg_bmodule *m, smg_text *out) {
     smg_text_add_string(out, m->name);
     add_int(out, m->local_size);
     add_int(out, m->subgroup);
+    add_int(out, m->shared_bytes);
     smg_text_add_u64(out, m->hash);
     for (int i = 0; i < 2; i++) smg_text_add_u64(out, m->text[i]);
     add_int(out, (int)m->word_count);
@@ -202,6 +203,7 @@ static smg_status read_module(reading *in) {
     m->name = smg_reader_string(r, in->arena);
     m->local_size = smg_reader_int(r, 1, MAX_LOCAL_SIZE);
     m->subgroup = smg_reader_int(r, 1, MAX_LOCAL_SIZE);
+    m->shared_bytes = smg_reader_int(r, 0, MAX_SHARED_BYTES);
     m->hash = smg_reader_u64(r);
     for (int i = 0; i < 2; i++) m->text[i] = smg_reader_u64(r);
     m->word_count = (size_t)smg_reader_count(r, sizeof(uint32_t));

@@ -140,7 +140,17 @@ static void add_table(const smg_compilation *c, const group *groups, double tota
                   (double)memory->prepare_bytes / 1e6);
 }
 
-static void add_json(const smg_compilation *c, const group *groups, const smg_program_memory *memory, smg_text *text) {
+static void add_spills(const smg_compilation *c, const smg_program *program, const group *groups, smg_text *text) {
+    for (int i = 0; i < c->bundle->modules.count; i++) {
+        double spills = smg_program_spills(program, i);
+        if (groups[i].calls > 0 && spills > 0)
+            smg_text_addf(text, "%s: the driver's compiler spills %.0f registers\n", c->bundle->modules.items[i].name,
+                          spills);
+    }
+}
+
+static void add_json(const smg_compilation *c, const smg_program *program, const group *groups,
+                     const smg_program_memory *memory, smg_text *text) {
     const smg_target *t = &c->target;
     bool first = true;
     smg_text_add(text, ",\n  \"profile\": [");
@@ -155,9 +165,12 @@ static void add_json(const smg_compilation *c, const group *groups, const smg_pr
         cli_print_spread_json(&g->spread, text);
         smg_text_addf(text,
                       ", \"estimate_us\": %.6g, \"bytes\": %.0f, \"bandwidth_share\": %.4g, "
-                      "\"arithmetic_share\": %.4g}",
+                      "\"arithmetic_share\": %.4g",
                       g->estimated / calls * 1e6, g->bytes / calls, g->bytes * rate / t->bandwidth,
                       g->flops * rate / t->fma_rate);
+        if (smg_program_spills(program, i) >= 0)
+            smg_text_addf(text, ", \"spills\": %.0f", smg_program_spills(program, i));
+        smg_text_add(text, "}");
         first = false;
     }
     smg_text_addf(text,
@@ -188,9 +201,10 @@ smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *array
     }
     smg_program_memory_used(program, &memory);
     if (o->json) {
-        add_json(c, groups, &memory, text);
+        add_json(c, program, groups, &memory, text);
     } else {
         add_table(c, groups, total, smg_program_step_count(program), &memory, text);
+        add_spills(c, program, groups, text);
     }
     return smg_program_set_profile(program, false);
 }

@@ -229,6 +229,7 @@ static smg_status add_module(smg_bundler *b, const smg_pstep *from, const smg_gl
     module->name = job->name = smg_arena_string(arena, from->name);
     module->local_size = interface->local_size;
     module->subgroup = interface->subgroup_size > 1 ? interface->subgroup_size : 1;
+    module->shared_bytes = (int)interface->shared_bytes;
     memcpy(module->text, hashes, sizeof(hashes));
     job->text = smg_arena_string(arena, text);
     if (module->name == NULL || job->text == NULL) return SMG_MEMORY;

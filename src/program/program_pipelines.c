@@ -32,6 +32,7 @@ static smg_vk_pipeline_desc describe(const smg_program *p, const smg_bstep *step
         .push_bytes = smg_bundle_push_bytes(step),
         .subgroup_size = module->subgroup > 1 ? module->subgroup : 0,
         .full_subgroups = module->subgroup > 1,
+        .shared_bytes = module->shared_bytes,
         .constants = &even,
         .constant_count = (slot % FORMS & EVEN) != 0,
         .from_memory = (slot % FORMS & FROM_MEMORY) != 0,
@@ -95,4 +96,13 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
 
 int smg_program_pipeline_slots(int modules) {
     return modules * FORMS;
+}
+
+double smg_program_spills(const smg_program *p, int module) {
+    double most = -1;
+    for (int i = module * FORMS; module < p->known_modules && i < (module + 1) * FORMS; i++) {
+        double spills = p->pipelines[i] != NULL ? smg_vk_pipeline_spills(p->pipelines[i]) : -1;
+        if (spills > most) most = spills;
+    }
+    return most;
 }

@@ -105,6 +105,7 @@ typedef struct smg_vk_pipeline_desc {
     int push_bytes;
     int subgroup_size;         /* required size, 0: the driver's choice */
     bool full_subgroups;       /* require full subgroups (ignored when the device cannot) */
+    int64_t shared_bytes;      /* that the module declares; what a driver takes beyond is spilled registers */
     const uint32_t *constants; /* specialization constants with ids 0.., may be NULL */
     int constant_count;
     bool from_memory; /* the module's push constants (push_bytes, not 0) are read from memory: dispatch_from */
@@ -127,6 +128,9 @@ typedef struct smg_vk_stat {
  * smg_vk_keep_stats(dev, true), because capturing may cost compile time. */
 smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats, int *out_count);
 void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
+/* Registers that the driver's compiler spilled, as it counts them; 0: none; -1: it does not say. Found out when a
+ * module is first built on a driver that tells, with a log line where it spills, and kept in a cache file. */
+double smg_vk_pipeline_spills(const smg_vk_pipeline *pipeline);
 
 /* ---- recordings --------------------------------------------------------------------------- */
 

@@ -276,6 +276,7 @@ void smg_vk_close(smg_vk_device *dev) {
     if (dev->handle && dev->fn.DestroyCommandPool) {
         smg_vk_transfer_destroy(dev);
         smg_vk_cache_store(dev);
+        smg_vk_modules_store(dev);
         if (dev->cache) dev->fn.DestroyPipelineCache(dev->handle, dev->cache, NULL);
         if (dev->pool) dev->fn.DestroyCommandPool(dev->handle, dev->pool, NULL);
     }

@@ -148,12 +148,25 @@ static smg_status create_module(smg_vk_pipeline *pipeline, const smg_vk_pipeline
     return smg_vk_result(dev, result, "vkCreateShaderModule", pipeline->name);
 }
 
+/* What is known of the module; statistics are captured where somebody asks for them. */
+static void look_up(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc) {
+    smg_vk_device *dev = pipeline->dev;
+    pipeline->key = smg_vk_module_key(desc);
+    const smg_vk_module_fact *known = smg_vk_module_find(dev, pipeline->key);
+    bool tells = dev->features.statistics.pipelineExecutableInfo && dev->fn.GetPipelineExecutablePropertiesKHR &&
+                 dev->fn.GetPipelineExecutableStatisticsKHR;
+    pipeline->spills = known ? known->spills : -1;
+    pipeline->unknown = !known && tells;
+    pipeline->has_stats = tells && (dev->keep_stats || pipeline->unknown);
+}
+
 smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, smg_vk_pipeline **out_pipeline) {
     *out_pipeline = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
     SMG_TRY(check_counts(dev, desc));
     SMG_TRY(check_size(dev, desc));
     SMG_TRY(check_subgroup(dev, desc));
+    SMG_TRY(smg_vk_modules_load(dev));
     smg_vk_pipeline *pipeline = smg_alloc(dev->ctx, 1, sizeof *pipeline);
     if (!pipeline) return SMG_MEMORY;
     pipeline->dev = dev;
@@ -161,7 +174,8 @@ smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc 
     pipeline->binding_count = desc->binding_count;
     pipeline->push_bytes = desc->push_bytes;
     pipeline->from_memory = desc->from_memory;
-    pipeline->has_stats = dev->keep_stats && dev->features.statistics.pipelineExecutableInfo;
+    pipeline->declared = desc->shared_bytes;
+    look_up(pipeline, desc);
     snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
     dev->cache_used = true;
     smg_status status = create_layouts(pipeline);
@@ -180,9 +194,31 @@ static void drop_module(smg_vk_pipeline *pipeline) {
     pipeline->module = VK_NULL_HANDLE;
 }
 
+static smg_status find_spills(smg_vk_pipeline *pipeline) {
+    smg_vk_device *dev = pipeline->dev;
+    smg_arena *scratch = NULL;
+    smg_vk_stat *stats = NULL;
+    int count = 0;
+    SMG_TRY(smg_arena_create(dev->ctx, &scratch));
+    smg_status status = smg_vk_pipeline_stats(pipeline, scratch, &stats, &count);
+    if (status == SMG_OK) pipeline->spills = smg_vk_spills(stats, count, pipeline->declared);
+    if (status == SMG_OK && pipeline->spills >= 0) status = smg_vk_module_add(dev, pipeline->key, pipeline->spills);
+    smg_arena_destroy(scratch);
+    return status;
+}
+
 smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline) {
     drop_module(pipeline);
-    return smg_vk_result(pipeline->dev, pipeline->built, "vkCreateComputePipelines", pipeline->name);
+    SMG_TRY(smg_vk_result(pipeline->dev, pipeline->built, "vkCreateComputePipelines", pipeline->name));
+    if (pipeline->unknown) SMG_TRY(find_spills(pipeline));
+    if (pipeline->unknown && pipeline->spills > 0)
+        smg_log(pipeline->dev->ctx, SMG_LOG_INFO, "kernel '%s' spills %.0f registers on '%s'", pipeline->name,
+                pipeline->spills, pipeline->dev->target.name);
+    return SMG_OK;
+}
+
+double smg_vk_pipeline_spills(const smg_vk_pipeline *pipeline) {
+    return pipeline->spills;
 }
 
 smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,

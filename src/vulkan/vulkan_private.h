@@ -187,6 +187,11 @@ typedef struct smg_vk_transfer {
     bool in_flight;
 } smg_vk_transfer;
 
+typedef struct smg_vk_module_fact {
+    uint64_t key;
+    double spills; /* registers stored to memory and loaded again, as the driver counts them */
+} smg_vk_module_fact;
+
 struct smg_vk_device {
     smg_context *ctx;
     smg_arena *arena;
@@ -211,6 +216,8 @@ struct smg_vk_device {
     uint64_t cache_hash; /* of the data that was read from disk */
     bool calibrated, proved, proved_matrices;
     SMG_ARRAY(smg_vk_verdict) verdicts;
+    SMG_ARRAY(smg_vk_module_fact) modules;
+    bool modules_read, modules_new;
     smg_target offered; /* once proved: the target before anything was taken off */
     bool cache_used;    /* a pipeline was made since */
     smg_vk_buffer *staging;
@@ -249,6 +256,10 @@ struct smg_vk_pipeline {
     int push_bytes;
     bool from_memory; /* they come from a uniform buffer, which is the binding behind the others */
     bool has_stats;
+    bool unknown;     /* whether it spills is to be found out */
+    double spills;    /* -1: not known */
+    uint64_t key;     /* of the module, as it is built here */
+    int64_t declared; /* bytes of shared memory */
     char name[96];
 };
 
@@ -277,6 +288,15 @@ smg_status smg_vk_kept_path(smg_vk_device *dev, const smg_vk_kept *kind, const c
 bool smg_vk_kept_read(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, smg_target *out_kept,
                       const char **out_body);
 void smg_vk_kept_write(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, const smg_text *body);
+
+/* vulkan_modules.c: what is known of modules on this driver. */
+uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc);
+const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t key); /* NULL: nothing */
+smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, double spills);
+smg_status smg_vk_modules_load(smg_vk_device *dev); /* once */
+void smg_vk_modules_store(smg_vk_device *dev);
+/* What statistics say of spilling in a kernel that declares so much shared memory; -1: nothing. */
+double smg_vk_spills(const smg_vk_stat *stats, int count, int64_t declared);
 
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);

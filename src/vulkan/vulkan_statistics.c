@@ -69,3 +69,41 @@ smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, sm
     *out_count = list.count;
     return SMG_OK;
 }
+
+/* ---- spills ----------------------------------------------------------------------------------------- */
+
+/* What compilers call registers that they store to memory and load again: letters of the name alone. */
+static const struct {
+    const char *name;
+    double each; /* of the statistic's unit are a register */
+} spill_names[] = {
+    {"spilledvgprs", 1}, {"spilledsgprs", 1},   {"spills", 1},          {"fills", 1},           {"stpcount", 1},
+    {"ldpcount", 1},     {"spillstomemory", 1}, {"fillsfrommemory", 1}, {"localmemorysize", 4},
+};
+
+static bool same_letters(const char *name, const char *letters) {
+    for (; *name; name++) {
+        char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+        if (c < 'a' || c > 'z') continue;
+        if (c != *letters) return false;
+        letters++;
+    }
+    return *letters == 0;
+}
+
+/* -1: says nothing of it. One driver takes shared memory for them first, and tells how much there is in all. */
+static double spilled(const smg_vk_stat *stat, int64_t declared) {
+    for (size_t i = 0; i < SMG_COUNT_OF(spill_names); i++)
+        if (same_letters(stat->name, spill_names[i].name)) return stat->value / spill_names[i].each;
+    if (!same_letters(stat->name, "sharedmemorysize")) return -1;
+    return stat->value > (double)declared ? (stat->value - (double)declared) / 4 : 0;
+}
+
+double smg_vk_spills(const smg_vk_stat *stats, int count, int64_t declared) {
+    double sum = -1;
+    for (int i = 0; i < count; i++) {
+        double n = spilled(&stats[i], declared);
+        if (n >= 0) sum = (sum < 0 ? 0 : sum) + n;
+    }
+    return sum;
+}

@@ -71,7 +71,8 @@ def test_damage():
     """Without calibration: measured rates may change the plan, and then other modules are asked for."""
     run("cold", None, fast)
     all_cached("warm", fast)
-    report.check({kind_of(path) for path in cached_files()} == {"plans", "spirv", "pipelines"}, f"caches: {cached_files()}")
+    kinds = {kind_of(path) for path in cached_files()} - {"modules"}  # where drivers tell of spills
+    report.check(kinds == {"plans", "spirv", "pipelines"}, f"caches: {cached_files()}")
     for path in cached_files():
         good = read(path)
         for name, bad in damages(good).items():

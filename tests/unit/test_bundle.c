@@ -76,7 +76,12 @@ static int setup(void **state) {
     add_buffer(&f, "y", SMG_BUFFER_OUTPUT, "min(n,s)", "4*min(n,s)");
     for (int i = 0; i < 2; i++) {
         smg_bmodule *m = SMG_ARRAY_PUSH(f.arena, &f.bundle.modules);
-        *m = (smg_bmodule){.name = "k", .words = words, .word_count = 5, .local_size = 32 << i, .subgroup = 1 + i};
+        *m = (smg_bmodule){.name = "k",
+                           .words = words,
+                           .word_count = 5,
+                           .local_size = 32 << i,
+                           .subgroup = 1 + i,
+                           .shared_bytes = 4096 * i};
         m->text[0] = 7;
         m->text[1] = (uint64_t)i << 40;
     }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@
 #if SMG_VULKAN
 #include "support/device.h"
 #include "support/witness.h"
+#include "vulkan/prove_small_spirv.h"
 #include "vulkan/vulkan_prove.h"
 
 /* ---- layouts from places ------------------------------------------------------------------------------- */
@@ -334,6 +336,63 @@ static void test_other_driver(void **state) {
     close_fixture(&f);
 }
 
+/* ---- spills ------------------------------------------------------------------------------------------------ */
+
+static void test_spills(void **state) {
+    (void)state;
+    static const smg_vk_stat amd[] = {{"VGPRs", 256}, {"Spilled SGPRs", 2}, {"Spilled VGPRs", 5}, {"LDS size", 4096}};
+    static const smg_vk_stat intel[] = {{"Spills", 3}, {"Fills", 4}, {"Workgroup Memory Size", 1024}};
+    static const smg_vk_stat nvidia[] = {{"Register Count", 255}, {"Shared Memory Size", 6656}, {"LocalMemorySize", 8}};
+    static const smg_vk_stat silent[] = {{"Instruction count", 7}, {"Spill", 1}, {"Max spills", 1}};
+    assert_true(fabs(smg_vk_spills(amd, 4, 0) - 7) < 1e-9);
+    assert_true(fabs(smg_vk_spills(amd, 1, 0) + 1) < 1e-9);
+    assert_true(fabs(smg_vk_spills(intel, 3, 0) - 7) < 1e-9);
+    assert_true(fabs(smg_vk_spills(nvidia, 2, 6656)) < 1e-9);
+    assert_true(fabs(smg_vk_spills(nvidia, 2, 6144) - 128) < 1e-9);
+    assert_true(fabs(smg_vk_spills(nvidia, 3, 6656) - 2) < 1e-9);
+    assert_true(fabs(smg_vk_spills(silent, 3, 0) + 1) < 1e-9);
+}
+
+static double spills_of(fixture *f, const smg_vk_pipeline_desc *desc) {
+    smg_vk_pipeline *pipeline = NULL;
+    must(f, smg_vk_pipeline_create(f->dev, desc, &pipeline));
+    double spills = smg_vk_pipeline_spills(pipeline);
+    smg_vk_pipeline_destroy(pipeline);
+    return spills;
+}
+
+/* What was found out about a module is known another time; of another form of it nothing is. */
+static void test_modules(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    open_device(&f);
+    const uint32_t sizes[2] = {16, 32};
+    smg_vk_pipeline_desc desc = {
+        .name = "half",
+        .words = smg_prove_small_half,
+        .word_count = sizeof smg_prove_small_half / 4,
+        .local_size = {16, 1, 1},
+        .binding_count = 1,
+        .constants = &sizes[0],
+        .constant_count = 1,
+    };
+    if (!smg_vk_target(f.dev)->fp16) desc.words = NULL;
+    if (desc.words) {
+        double before = spills_of(&f, &desc);
+        must(&f, smg_vk_module_add(f.dev, smg_vk_module_key(&desc), 42));
+        close_device(&f);
+        open_device(&f);
+        assert_true(fabs(spills_of(&f, &desc) - (before < 0 ? 42 : before)) < 1e-9);
+        desc.constants = &sizes[1];
+        desc.local_size[0] = 32;
+        assert_true(fabs(spills_of(&f, &desc) - 42) > 1);
+        assert_int_equal(f.seen.warnings, 0);
+    }
+    close_device(&f);
+    close_fixture(&f);
+}
+
 /* Each allocation of reading what is kept; and of trying, in steps. */
 static void test_allocations_fail(void **state) {
     (void)state;
@@ -387,9 +446,9 @@ int main(void) {
     int found = find_device();
     if (found != 0) return found;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_proved),    cmocka_unit_test(test_other_layout),
-        cmocka_unit_test(test_failed),           cmocka_unit_test(test_not_built), cmocka_unit_test(test_other_driver),
-        cmocka_unit_test(test_allocations_fail),
+        cmocka_unit_test(test_layouts), cmocka_unit_test(test_proved),    cmocka_unit_test(test_other_layout),
+        cmocka_unit_test(test_failed),  cmocka_unit_test(test_not_built), cmocka_unit_test(test_other_driver),
+        cmocka_unit_test(test_spills),  cmocka_unit_test(test_modules),   cmocka_unit_test(test_allocations_fail),
     };
     return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
 }
