@@ -21,7 +21,7 @@ embed() {
     printf '};\n'
 }
 
-for kind in calibrate prove_small prove_matrix; do
+for kind in calibrate prove_small prove_matrix prove_rate; do
     guard=SMG_${kind^^}_SPIRV_H
     {
         printf '/* Made by scripts/embed-shaders.sh from src/vulkan/%s*.comp: SPIR-V 1.3. */\n' "$kind"

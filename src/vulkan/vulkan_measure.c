@@ -99,7 +99,7 @@ void smg_vk_bench_destroy(smg_vk_bench *bench) {
 
 typedef struct work {
     smg_vk_pipeline *pipeline;
-    smg_vk_binding bindings[2];
+    smg_vk_binding bindings[3];
     int binding_count;
     bench_push push;
     int64_t groups;
@@ -288,6 +288,26 @@ smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds) {
     double seconds = 1;
     SMG_TRY(time_growing(bench, &w, &w.push.a, &seconds));
     *out_seconds = seconds / (double)w.push.a;
+    return SMG_OK;
+}
+
+smg_status smg_vk_bench_matrix(smg_vk_device *dev, smg_vk_pipeline *pipeline, smg_vk_buffer *const buffers[3],
+                               double flops_step, double *out_rate) {
+    bool cpu = dev->target.type == SMG_DEVICE_CPU;
+    int64_t groups = cpu ? 1 : dev->target.cores * 16;
+    smg_vk_bench bench = {.dev = dev, .goal = cpu ? 1e-3 : 4e-3, .tries = 5, .cores = dev->target.cores};
+    work w = {.pipeline = pipeline, .binding_count = 3, .push = {8, 0, 0}, .dispatches = 1};
+    w.groups = at_most(groups, dev->target.max_grid_x);
+    for (int i = 0; i < w.binding_count; i++) w.bindings[i] = (smg_vk_binding){buffers[i], 0, 0};
+    double end = smg_clock_seconds() + (cpu ? 0 : 0.5); /* so that clocks are up */
+    *out_rate = 0;
+    do {
+        double seconds = 1;
+        SMG_TRY(time_growing(&bench, &w, &w.push.a, &seconds));
+        double rate = (double)w.push.a * flops_step * (double)w.groups / seconds;
+        if (rate > *out_rate) *out_rate = rate;
+    } while (smg_clock_seconds() < end);
+    if (cpu) *out_rate *= (double)dev->target.cores;
     return SMG_OK;
 }
 

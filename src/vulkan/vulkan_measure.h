@@ -35,4 +35,10 @@ smg_status smg_vk_bench_barrier(smg_vk_bench *bench, double *out_seconds);
 /* The most workgroups of `lanes` invocations that ran at the same time, each with so much shared memory. */
 smg_status smg_vk_bench_resident(smg_vk_bench *bench, int64_t lanes, int64_t shared_bytes, int64_t *out_groups);
 
+/* Flop/s of a kernel that does `flops_step` in each of as many steps as its first push constant says, in each
+ * workgroup; the others are 0, its bindings the buffers. */
+enum { SMG_VK_BENCH_PUSH_BYTES = 12 };
+smg_status smg_vk_bench_matrix(smg_vk_device *dev, smg_vk_pipeline *pipeline, smg_vk_buffer *const buffers[3],
+                               double flops_step, double *out_rate);
+
 #endif

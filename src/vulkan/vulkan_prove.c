@@ -138,16 +138,34 @@ static void shape_name(const smg_matrix_shape *s, char out[SMG_VK_VERDICT_TEXT])
     snprintf(out, SMG_VK_VERDICT_TEXT, "matrix %dx%dx%d %s %s %s %s", s->m, s->n, s->k, s->a, s->b, s->c, s->result);
 }
 
-static smg_status try_shape(proving *p, const smg_matrix_shape *shape, const char *name) {
+/* Rates that were measured when the file was made. */
+static void take_rates(smg_target *offered, const smg_target *kept) {
+    char name[SMG_VK_VERDICT_TEXT], other[SMG_VK_VERDICT_TEXT];
+    for (int i = 0; i < offered->matrix_count; i++) {
+        shape_name(&offered->matrix[i], name);
+        for (int j = 0; j < kept->matrix_count && offered->matrix[i].rate <= 0; j++) {
+            shape_name(&kept->matrix[j], other);
+            if (strcmp(name, other) == 0) offered->matrix[i].rate = kept->matrix[j].rate;
+        }
+    }
+}
+
+/* The proof, and the rate of a shape that no table knows. */
+static smg_status measure_shape(proving *p, smg_matrix_shape *shape) {
+    SMG_TRY(smg_vk_prove_matrix(&p->proof, shape));
+    return p->proof.why[0] || shape->rate > 0 ? SMG_OK : smg_vk_matrix_rate(&p->proof, shape, &shape->rate);
+}
+
+static smg_status try_shape(proving *p, smg_matrix_shape *shape, const char *name) {
     const char *untried = smg_vk_matrix_untried(&p->dev->target, shape);
     if (untried) return add_verdict(p->dev, name, untried);
     bool had_failure = smg_context_status(p->dev->ctx) != SMG_OK;
     SMG_TRY(begin(p));
-    return judge(p, name, smg_vk_prove_matrix(&p->proof, shape), had_failure);
+    return judge(p, name, measure_shape(p, shape), had_failure);
 }
 
 /* *out_good: it stays. */
-static smg_status prove_shape(proving *p, const smg_matrix_shape *shape, bool *out_good) {
+static smg_status prove_shape(proving *p, smg_matrix_shape *shape, bool *out_good) {
     char name[SMG_VK_VERDICT_TEXT];
     shape_name(shape, name);
     if (!find_verdict(p->dev, name)) SMG_TRY(try_shape(p, shape, name));
@@ -160,7 +178,7 @@ static smg_status prove_shape(proving *p, const smg_matrix_shape *shape, bool *o
 
 static smg_status prove_shapes(proving *p) {
     smg_target *target = &p->dev->target;
-    const smg_target *offered = &p->dev->offered;
+    smg_target *offered = &p->dev->offered;
     target->matrix_count = 0;
     for (int i = 0; i < offered->matrix_count && target->subgroup_size > 1; i++) {
         bool good = false;
@@ -230,6 +248,7 @@ static smg_status read_kept(proving *p, const char *path) {
     if (!smg_vk_kept_read(p->dev, &proofs, path, &kept, &body) || kept.subgroup_size != p->dev->target.subgroup_size)
         return SMG_OK;
     p->proof.found = kept;
+    take_rates(&p->dev->offered, &kept);
     while (*body) {
         size_t length = strcspn(body, "\n");
         SMG_TRY(read_verdict(p->dev, body, length));
@@ -271,9 +290,13 @@ static smg_status prove_matrices(proving *p) {
     return SMG_OK;
 }
 
-/* Without matrices until they are proved. */
+/* Without matrices until they are proved. A table's rates of a CPU are for as many cores as it says. */
 static void take_off_matrices(smg_vk_device *dev) {
-    dev->offered = dev->target;
+    const smg_target *t = &dev->target;
+    bool scaled = t->type == SMG_DEVICE_CPU && t->cores_from == SMG_FACT_TABLE;
+    dev->offered = *t;
+    for (int i = 0; i < dev->offered.matrix_count && scaled; i++)
+        dev->offered.matrix[i].rate *= (double)smg_cpu_cores() / (double)t->cores;
     dev->target.matrix_count = dev->target.fragment_count = 0;
 }
 

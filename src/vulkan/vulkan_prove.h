@@ -46,5 +46,7 @@ typedef struct smg_vk_places {
 bool smg_vk_find_layout(const smg_vk_places *places, smg_fragment *fragment);
 /* The product; layouts that were seen on the way go to proof->found where they are layouts. */
 smg_status smg_vk_prove_matrix(smg_vk_proof *proof, const smg_matrix_shape *shape);
+/* After a proof of the shape: flop/s of products alone. */
+smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape, double *out_rate);
 
 #endif

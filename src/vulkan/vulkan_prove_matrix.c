@@ -2,8 +2,11 @@
  * that hold their own rows and columns, and its product of small whole numbers, which every type holds exactly, is
  * compared with the host's. */
 #include "vulkan/prove_matrix_spirv.h"
+#include "vulkan/prove_rate_spirv.h"
+#include "vulkan/vulkan_measure.h"
 #include "vulkan/vulkan_prove.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { MOST_ELEMENTS = SMG_VK_MOST_ELEMENTS, MOST_EXTENT = 64 };
@@ -12,13 +15,18 @@ typedef struct matrix_kernel {
     const char *types; /* of a and b, of c and the result */
     const uint32_t *words;
     size_t bytes;
+    const uint32_t *rate_words; /* prove_rate_matrix.comp */
+    size_t rate_bytes;
 } matrix_kernel;
 
+#define KERNEL(types, variant)                                                                                         \
+    {types, smg_prove_matrix_##variant, sizeof smg_prove_matrix_##variant, smg_prove_rate_matrix_##variant,            \
+     sizeof smg_prove_rate_matrix_##variant}
 static const matrix_kernel kernels[] = {
-    {"f16 f16 f16 f16", smg_prove_matrix_f16_f16, sizeof smg_prove_matrix_f16_f16},
-    {"f16 f16 f32 f32", smg_prove_matrix_f16_f32, sizeof smg_prove_matrix_f16_f32},
-    {"i8 i8 i32 i32", smg_prove_matrix_i8_i32, sizeof smg_prove_matrix_i8_i32},
-    {"u8 u8 u32 u32", smg_prove_matrix_u8_u32, sizeof smg_prove_matrix_u8_u32},
+    KERNEL("f16 f16 f16 f16", f16_f16),
+    KERNEL("f16 f16 f32 f32", f16_f32),
+    KERNEL("i8 i8 i32 i32", i8_i32),
+    KERNEL("u8 u8 u32 u32", u8_u32),
 };
 
 static const matrix_kernel *kernel_of(const smg_matrix_shape *shape) {
@@ -199,4 +207,36 @@ smg_status smg_vk_prove_matrix(smg_vk_proof *proof, const smg_matrix_shape *shap
     SMG_TRY(smg_vk_proof_run(proof, &run));
     SMG_TRY(check_product(proof, shape));
     return proof->why[0] ? SMG_OK : keep_layouts(proof, operands);
+}
+
+/* ---- its rate --------------------------------------------------------------------------------------------- */
+
+smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape, double *out_rate) {
+    enum { CHAINS = 4, SUBGROUPS = 4 };
+    const smg_target *target = &proof->dev->target;
+    const matrix_kernel *kernel = kernel_of(shape);
+    int64_t lanes = target->subgroup_size;
+    bool several = SUBGROUPS * lanes <= target->max_invocations && SUBGROUPS * lanes <= target->max_size_x;
+    int64_t subgroups = several ? SUBGROUPS : 1, size = subgroups * lanes;
+    const uint32_t constants[4] = {(uint32_t)size, (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k};
+    const smg_vk_pipeline_desc desc = {
+        .name = "rate of a matrix",
+        .words = kernel->rate_words,
+        .word_count = kernel->rate_bytes / sizeof *kernel->rate_words,
+        .local_size = {(int)size, 1, 1},
+        .binding_count = 3,
+        .push_bytes = SMG_VK_BENCH_PUSH_BYTES,
+        .subgroup_size = (int)lanes,
+        .full_subgroups = true,
+        .constants = constants,
+        .constant_count = 4,
+    };
+    double flops = 2.0 * shape->m * shape->n * shape->k * CHAINS * (double)subgroups;
+    smg_vk_pipeline *pipeline = NULL;
+    SMG_TRY(smg_vk_pipeline_create(proof->dev, &desc, &pipeline));
+    smg_status status = smg_vk_bench_matrix(proof->dev, pipeline, proof->buffers, flops, out_rate);
+    smg_vk_pipeline_destroy(pipeline);
+    /* In quarters of an octave, so that a machine gives the same answer each time. */
+    if (status == SMG_OK && *out_rate > 0) *out_rate = pow(2.0, floor(4 * log2(*out_rate) + 0.5) / 4);
+    return status;
 }

@@ -208,6 +208,33 @@ static void test_proved(void **state) {
     close_fixture(&f);
 }
 
+/* The rate of a shape that no table knows is measured, and kept; one that a table knows is believed. */
+static void test_rates(void **state) {
+    (void)state;
+    fixture f;
+    double rates[2] = {0, 0};
+    open_fixture(&f);
+    prove_all(&f);
+    double known = half_shape(&f)->rate;
+    const char *path = kept_path(&f);
+    close_device(&f);
+    assert_int_equal(remove(path), 0);
+    for (int i = 0; i < 2; i++) {
+        open_device(&f);
+        for (int k = 0; k < f.dev->target.matrix_count; k++)
+            if (strcmp(f.dev->target.matrix[k].c, "f32") == 0) f.dev->target.matrix[k].rate = 0;
+        must(&f, smg_vk_prove(f.dev, true));
+        rates[i] = half_shape(&f)->rate;
+        close_device(&f);
+    }
+    assert_true(rates[0] > 1e6 && rates[0] < 1e17);
+    assert_true(fabs(rates[0] - rates[1]) < 1);
+    prove_all(&f);
+    assert_true(known <= 0 || fabs(half_shape(&f)->rate - known) < 1);
+    close_device(&f);
+    close_fixture(&f);
+}
+
 /* What the probe saw is used, whatever the tables say; here it says so in a kept file. */
 static void test_other_layout(void **state) {
     (void)state;
@@ -446,9 +473,10 @@ int main(void) {
     int found = find_device();
     if (found != 0) return found;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts), cmocka_unit_test(test_proved),    cmocka_unit_test(test_other_layout),
-        cmocka_unit_test(test_failed),  cmocka_unit_test(test_not_built), cmocka_unit_test(test_other_driver),
-        cmocka_unit_test(test_spills),  cmocka_unit_test(test_modules),   cmocka_unit_test(test_allocations_fail),
+        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_proved), cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_other_layout),     cmocka_unit_test(test_failed), cmocka_unit_test(test_not_built),
+        cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_spills), cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_allocations_fail),
     };
     return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
 }
