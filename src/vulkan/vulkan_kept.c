@@ -51,8 +51,9 @@ bool smg_vk_kept_read(smg_vk_device *dev, const smg_vk_kept *kind, const char *p
     char *text = NULL;
     const char *body = NULL;
     size_t size = 0;
-    bool good = smg_file_read(dev->ctx, path, &text, &size) == SMG_OK && text_valid(text, kind->word, &body) &&
-                smg_target_parse(dev->ctx, body, path, out_kept) == SMG_OK && of_device(dev, out_kept);
+    bool good = smg_file_read(dev->ctx, path, &text, &size) == SMG_OK && strlen(text) == size &&
+                text_valid(text, kind->word, &body) && smg_target_parse(dev->ctx, body, path, out_kept) == SMG_OK &&
+                of_device(dev, out_kept);
     if (good && out_body) {
         *out_body = smg_arena_string(dev->arena, body);
         good = *out_body != NULL;

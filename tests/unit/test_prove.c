@@ -1,6 +1,6 @@
 /* Proofs of optional features: what a device says of itself, a kept file that says otherwise, another driver's file, and
  * layouts found from places. Skips with the reason when there is no device. */
-#define _DEFAULT_SOURCE /* setenv, mkdtemp */
+#define _DEFAULT_SOURCE /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 
 #if SMG_VULKAN
 #include "support/device.h"
+#include "support/output.h"
 #include "support/witness.h"
 #include "vulkan/prove_small_spirv.h"
 #include "vulkan/vulkan_prove.h"
@@ -91,10 +92,12 @@ typedef struct fixture {
 } fixture;
 
 static void open_fixture(fixture *f) {
-    const char *root = getenv("SMG_TEST_OUTPUT");
     memset(f, 0, sizeof *f);
-    snprintf(f->folder, sizeof f->folder, "%s/prove-XXXXXX", root ? root : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
+    char root[256]; /* new in every run, and for each test */
+    static unsigned number;
+    test_output(root, sizeof root, "prove");
+    snprintf(f->folder, sizeof f->folder, "%s/%016llx-%u", root,
+             (unsigned long long)smg_hash_u64((uint64_t)(smg_clock_seconds() * 1e9), smg_thread_self()), number++);
     smg_context_desc desc = witness_desc(&f->seen);
     desc.cache_dir = f->folder;
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
