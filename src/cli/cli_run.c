@@ -109,7 +109,7 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
         SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
     }
     if (o->check) {
-        SMG_TRY(smg_compile_check(o->ctx, c->source, c->options.precision, arrays->symbols, arrays->inputs,
+        SMG_TRY(smg_compile_check(o->ctx, c->source, smg_compile_roundings(c), arrays->symbols, arrays->inputs,
                                   arrays->count, arrays->outputs, arrays->arena, &check));
         job->pass = check.pass;
     }

@@ -26,7 +26,7 @@ static const cli_command commands[] = {
      "recorded once and runs at its end. --interpret runs the kernels on the\n"
      "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
      "kernel's N-th next schedule by price (for tuning). --precision f16 or bf16 keeps weights and values\n"
-     "in 16 bits wherever nothing known of them speaks against it; arithmetic is f32 in any case."},
+     "in 16 bits wherever nothing known of them speaks against it; arithmetic is f32, but for partial sums."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"

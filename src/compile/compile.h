@@ -209,14 +209,16 @@ typedef struct smg_check {
 /* The outputs in double by graph/'s evaluation; above this many flops rows of the batch are sampled,
  * where the graph treats them one by one. */
 #define SMG_CHECK_FLOPS 20e9
-/* outputs[i] belongs to the i-th output row of g; precision is that of the plan which made them. */
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+/* What the plans of a compilation round to. */
+smg_roundings smg_compile_roundings(const smg_compilation *c);
+/* outputs[i] belongs to the i-th output row of g; the roundings are those of the plan which made them. */
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                              const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
                              smg_check *out_check);
 /* The relative error that the check allows at these sizes: the roundings of f32 that the longest chain of operations
  * can gather, and smg_precision_bound. */
-smg_status smg_compile_tolerance(const smg_graph *g, smg_type precision, const int64_t *symbols, smg_arena *scratch,
-                                 double *out_tolerance);
+smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
+                                 smg_arena *scratch, double *out_tolerance);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
 /* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */

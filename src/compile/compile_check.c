@@ -53,11 +53,15 @@ static smg_status f32_bound(const smg_graph *g, const int64_t *symbols, smg_aren
     return SMG_OK;
 }
 
-smg_status smg_compile_tolerance(const smg_graph *g, smg_type precision, const int64_t *symbols, smg_arena *scratch,
-                                 double *out_tolerance) {
+smg_roundings smg_compile_roundings(const smg_compilation *c) {
+    return (smg_roundings){.stored = c->options.precision, .partial = smg_target_pairs(&c->target)};
+}
+
+smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
+                                 smg_arena *scratch, double *out_tolerance) {
     double f32 = 0, stores = 0;
     SMG_TRY(f32_bound(g, symbols, scratch, &f32));
-    SMG_TRY(smg_precision_bound(g, precision, scratch, &stores));
+    SMG_TRY(smg_precision_bound(g, roundings, scratch, &stores));
     *out_tolerance = f32 + stores;
     return SMG_OK;
 }
@@ -177,7 +181,7 @@ static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_
     return SMG_OK;
 }
 
-static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                            const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *scratch,
                            smg_check *check) {
     int count = smg_size_symbol_count(g->sizes);
@@ -194,7 +198,7 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_type precis
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
     double tolerance = 0;
-    SMG_TRY(smg_compile_tolerance(g, precision, values, scratch, &tolerance));
+    SMG_TRY(smg_compile_tolerance(g, roundings, values, scratch, &tolerance));
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
@@ -204,7 +208,7 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_type precis
     return SMG_OK;
 }
 
-smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_type precision, const int64_t *symbols,
+smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                              const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *arena,
                              smg_check *out_check) {
     *out_check = (smg_check){.count = g->outputs.count};
@@ -212,7 +216,7 @@ smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_type prec
     if (out_check->rows == NULL) return SMG_MEMORY;
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(ctx, &scratch));
-    smg_status status = check_in(ctx, g, precision, symbols, inputs, input_count, outputs, scratch, out_check);
+    smg_status status = check_in(ctx, g, roundings, symbols, inputs, input_count, outputs, scratch, out_check);
     smg_arena_destroy(scratch);
     return status;
 }

@@ -234,15 +234,16 @@ static smg_status print_precision(const smg_compilation *c, smg_text *text) {
     if (c->precision.asked == SMG_TYPE_F32) return SMG_OK;
     const char *word = smg_type_word(c->precision.asked);
     SMG_TRY(mark_bound(c, &bound));
-    SMG_TRY(smg_compile_tolerance(c->source, c->precision.asked, c->nominal, c->arena, &tolerance));
+    SMG_TRY(smg_compile_tolerance(c->source, smg_compile_roundings(c), c->nominal, c->arena, &tolerance));
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++) {
         bool own = smg_graph_storage(c->graph, id) == smg_graph_node(c->graph, id)->type;
         narrow += bound[id] && !own;
         wide += bound[id] && c->precision.why[id] != NULL;
     }
+    bool partial = smg_compile_roundings(c).partial && c->precision.asked == SMG_TYPE_F16;
     smg_text_addf(text,
-                  "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32; --check allows %.2g\n",
-                  word, narrow, word, wide, tolerance);
+                  "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32%s; --check allows %.2g\n",
+                  word, narrow, word, wide, partial ? " but for partial sums" : "", tolerance);
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++)
         if (bound[id] && c->precision.why[id] != NULL) print_kept(c, id, text);
     return SMG_OK;

@@ -11,8 +11,7 @@ typedef struct product_form {
     int b_columns; /* b: runs along so many columns of one lane; 0: none */
 } product_form;
 
-/* Splits the flat k into the coordinates of the contracted axes. */
-static void split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k) {
+void glsl_split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k) {
     int64_t below = 1;
     for (int n = instr->axis_count - 1; n >= 0; n--) {
         int a = instr->axes[n];
@@ -47,8 +46,7 @@ static void open_count(glsl_writer *w, const char *name, int count) {
     open_steps(w, name, count, 1);
 }
 
-/* Rows beyond a ragged tile repeat its last row: their sums are not used. */
-static void row_coordinates(glsl_writer *w, glsl_iter *it) {
+void glsl_row_coordinates(glsl_writer *w, glsl_iter *it) {
     for (int n = 0; n < it->outer_count; n++) {
         int axis = it->outer_axes[n];
         int64_t tile = w->k->axes.items[axis].tile;
@@ -65,7 +63,7 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, con
     it->i = it->outer_registers > 1 ? "i" : "0";
     GLSL_LINE(w, "%s fa[%d];", f->a_groups ? "vec4" : "float", it->outer_registers);
     open_steps(w, "i", it->outer_registers, f->a_rows ? 4 : 1);
-    row_coordinates(w, it);
+    glsl_row_coordinates(w, it);
     if (f->a_rows) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->a));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fa[%s + %d] = four[%d];", it->i, n, n);
@@ -163,19 +161,19 @@ static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
 
 void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    if (w->k->tiles.items[instr->dst].fragments) {
+    if (w->k->tiles.items[instr->dst].fragments == SMG_FRAGMENTS_SUMS) {
         glsl_matrix_mma(w, instr);
         return;
     }
-    if (instr->addressed) {
-        glsl_direct_mma(w, instr);
+    if (instr->addressed || instr->terms > 0) {
+        (instr->addressed ? glsl_direct_mma : glsl_pairs)(w, instr);
         return;
     }
     glsl_iter_of_sums(w, &it, instr);
     if (w->status != SMG_OK) return;
     product_form f = form_of(w->k, instr);
     int loops = open_depth(w, instr, f.unroll);
-    split_k(w, &it, instr, "k");
+    glsl_split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, &f);
     if (f.a_groups && f.b_groups) {
         stream_columns(w, &it, instr);
@@ -185,7 +183,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     if (f.b_groups) load_columns(w, &it, instr, &f);
     for (int u = 0; u < f.unroll; u++) {
         glsl_open(w, "");
-        split_k(w, &it, instr, u > 0 ? GLSL_STRING(w, "(k + %d)", u) : "k");
+        glsl_split_k(w, &it, instr, u > 0 ? GLSL_STRING(w, "(k + %d)", u) : "k");
         if (!f.a_groups) load_rows(w, &it, instr, &f);
         if (!f.b_groups) load_columns(w, &it, instr, &f);
         multiply(w, &it, instr, &f, u);

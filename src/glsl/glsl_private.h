@@ -252,6 +252,11 @@ void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a stag
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);
 const char *glsl_combined(glsl_writer *w, smg_combine combine, const char *a, const char *b);
 void glsl_mma(glsl_writer *w, const smg_instr *instr);
+/* Splits the flat k into the coordinates of the contracted axes. */
+void glsl_split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k);
+/* Those of the row at hand. Rows beyond a ragged tile repeat its last row: their sums are not used. */
+void glsl_row_coordinates(glsl_writer *w, glsl_iter *it);
+void glsl_pairs(glsl_writer *w, const smg_instr *instr); /* glsl_pairs.c: an MMA with partial sums */
 void glsl_join(glsl_writer *w, const smg_instr *instr);
 void glsl_leave(glsl_writer *w, const smg_instr *instr);
 void glsl_fold(glsl_writer *w, const smg_instr *instr);

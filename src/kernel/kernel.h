@@ -200,7 +200,10 @@ typedef struct smg_instr {
     int first, registers; /* LEAVE, FOLD, GATHER */
     int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
-    int layout;           /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
+    int terms;  /* MMA: so many products are summed up in f16, each rounded, before their sum is added to dst; 0: none;
+                  or SMG_TERMS_OPEN. Factors are f16 tiles, every lane has all k, and columns in runs: pairs of them
+                  are one operation */
+    int layout; /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
     smg_wide
         wide[2];    /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of
                          what FETCH loads; MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where
@@ -336,6 +339,11 @@ smg_exchange smg_kernel_exchange(const smg_kernel *k, const smg_instr *in);
 int64_t smg_exchange_word(const smg_exchange *e, int reg, int unit);
 /* The next combination of `bits` behind `part`; 0 behind the last. */
 uint32_t smg_exchange_next(uint32_t bits, uint32_t part);
+
+#define SMG_MOST_TERMS 64
+#define SMG_TERMS_OPEN (-1) /* not decided yet: lowering knows better once it has layouts */
+/* Why the product, of a program with layouts, cannot sum up that many products in f16; NULL where it can. */
+const char *smg_kernel_partial_wrong(const smg_kernel *k, const smg_instr *product, int terms);
 
 /* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
 

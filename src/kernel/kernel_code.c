@@ -128,6 +128,7 @@ static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
     int64_t columns = smg_kernel_column_words(k, in), group = smg_kernel_product_group(k, in);
     int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->subgroup : 1;
     int64_t written = in->unroll > group ? in->unroll : group;
+    if (in->terms > 0) return at_most_huge(written, (sums + rows + 1) / 2 + columns) + 2 * sums;
     return at_most_huge(written, sums + rows + columns * column);
 }
 

@@ -128,8 +128,18 @@ static bool run_view(const kernel_machine *m, kernel_worker *w, int tile) {
     return true;
 }
 
-/* The products of KERNEL_BLOCK places along the contraction at a time: their offsets are the same for all
- * elements of dst. */
+/* The sum of `count` products; of f16 it is rounded after each. */
+static double sum_of(const smg_instr *instr, const double *a, const double *b, const int64_t *a_at, const int64_t *b_at,
+                     int count) {
+    double sum = 0;
+    for (int j = 0; j < count && instr->terms == 0; j++) sum += a[a_at[j]] * b[b_at[j]];
+    for (int j = 0; j < count && instr->terms > 0; j++)
+        sum = smg_type_stored(SMG_TYPE_F16, a[a_at[j]] * b[b_at[j]] + sum);
+    return sum;
+}
+
+/* The products of a partial sum, or of KERNEL_BLOCK places along the contraction, at a time: their offsets are the same
+ * for all elements of dst. */
 static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_kernel *k = m->k;
     const smg_tile *dst = &k->tiles.items[instr->dst], *ta = &k->tiles.items[instr->a];
@@ -145,8 +155,9 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     tile_strides(k, tb, &inner, b_inner);
     double *out = w->tile[instr->dst];
     if (!run_view(m, w, instr->a) || !run_view(m, w, instr->b)) return;
-    for (int64_t x = 0; x < inner.elements; x += KERNEL_BLOCK) {
-        int depth = block_size(&inner, x);
+    int64_t step = instr->terms > 0 ? instr->terms : KERNEL_BLOCK;
+    for (int64_t x = 0; x < inner.elements; x += step) {
+        int depth = instr->terms > 0 ? instr->terms : block_size(&inner, x);
         for (int i = 0; i < depth; i++) product_offsets(k, &inner, a_inner, b_inner, x + i, &a_at[i], &b_at[i]);
         for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
             int n = block_size(&s, first);
@@ -154,7 +165,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
             for (int i = 0; i < n; i++) {
                 const double *a = w->tile[instr->a] + element_of(w, &s, a_stride, i);
                 const double *b = w->tile[instr->b] + element_of(w, &s, b_stride, i);
-                for (int j = 0; j < depth; j++) out[first + i] += a[a_at[j]] * b[b_at[j]];
+                out[first + i] += sum_of(instr, a, b, a_at, b_at, depth);
             }
         }
     }

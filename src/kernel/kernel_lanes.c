@@ -182,8 +182,9 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     l->right = SMG_ARENA_ARRAY(m->arena, double, registers);
     l->sums = SMG_ARENA_ARRAY(m->arena, double, registers);
     l->summed = SMG_ARENA_ARRAY(m->arena, bool, registers);
+    l->parts_of = SMG_ARENA_ARRAY(m->arena, lanes_partial, registers);
     l->live = SMG_ARENA_ARRAY(m->arena, int, (size_t)plan->most_places + 1);
-    if (!l->tile || !l->word || !l->fold || !l->left || !l->right || !l->sums || !l->summed || !l->live)
+    if (!l->tile || !l->word || !l->fold || !l->left || !l->right || !l->sums || !l->summed || !l->parts_of || !l->live)
         return SMG_MEMORY;
     for (int t = 0; t < k->tiles.count; t++) SMG_TRY(make_tile(m, l, t));
     return SMG_OK;

@@ -65,6 +65,11 @@ typedef struct lanes_tile {
     uint32_t partial; /* bits of a lane's number over which its sums are not joined */
 } lanes_tile;
 
+typedef struct lanes_partial {
+    double sum;
+    int terms;
+} lanes_partial;
+
 typedef struct kernel_lanes {
     lanes_tile *tile;
     lanes_word *word;
@@ -76,7 +81,8 @@ typedef struct kernel_lanes {
     double *fold; /* REDUCE: by lane and register of the result */
     double *left, *right, *sums;
     bool *summed;
-    int *live; /* MMA: the lane's places inside the tiles */
+    lanes_partial *parts_of; /* by sum */
+    int *live;               /* MMA: the lane's places inside the tiles */
 } kernel_lanes;
 
 /* The elements that an instruction goes over, as blocks. */

@@ -124,6 +124,18 @@ static bool load_factor(const kernel_machine *m, kernel_worker *w, int tile, con
     return true;
 }
 
+/* To the sum, or to a partial one of f16, which is added to it when it has all its terms. */
+static void add_product(const smg_instr *instr, lanes_partial *part, double one, double *io_sum) {
+    if (instr->terms == 0) {
+        *io_sum += one;
+        return;
+    }
+    part->sum = smg_type_stored(SMG_TYPE_F16, part->sum + one);
+    if (++part->terms < instr->terms) return;
+    *io_sum += part->sum;
+    *part = (lanes_partial){0};
+}
+
 /* Multiplies what the lane's layout says, and adds it to the lane's sums. */
 static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product,
                      int lane) {
@@ -138,10 +150,12 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
     if (!load_factor(m, w, instr->b, &product->right, lane, l->right)) return false;
     memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
     memset(l->summed, 0, (size_t)registers * sizeof *l->summed);
+    memset(l->parts_of, 0, (size_t)registers * sizeof *l->parts_of);
     for (int i = 0; i < count; i++) {
-        int r = l->live[i];
-        l->sums[sum_of[r]] += l->left[product->left_of[r]] * l->right[product->right_of[r]];
-        l->summed[sum_of[r]] = true;
+        int r = l->live[i], to = sum_of[r];
+        double one = l->left[product->left_of[r]] * l->right[product->right_of[r]];
+        add_product(instr, &l->parts_of[to], one, &l->sums[to]);
+        l->summed[to] = true;
     }
     for (int r = 0; r < registers; r++) {
         if (!l->summed[r]) continue;

@@ -154,6 +154,7 @@ static int64_t factor_registers(const smg_kernel *k, const smg_instr *in) {
     if (c->fragments) return matrix_registers(k, in);
     int64_t rows = smg_kernel_product_rows(k, in);
     int64_t columns = smg_tile_registers(k, c) / rows;
+    if (in->terms != 0) return (rows + columns + rows * columns + 1) / 2; /* pairs, and their sums */
     return rows * group_along(k, &k->tiles.items[in->a], in->axes[0]) +
            columns * group_along(k, &k->tiles.items[in->b], in->axes[0]);
 }

@@ -405,6 +405,11 @@ static smg_status read_mma(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(read_wide(r, &instr->wide[1]));
     SMG_TRY(read_laid(r, instr));
     instr->addressed = kernel_read_keyword(r, "addressed");
+    if (kernel_read_keyword(r, "partial")) {
+        SMG_TRY(kernel_read_word(r, "f16"));
+        instr->terms = SMG_TERMS_OPEN;
+        if (!kernel_read_keyword(r, "open")) SMG_TRY(kernel_read_int(r, 1, SMG_MOST_TERMS, &instr->terms));
+    }
     return kernel_read_keyword(r, "unroll") ? kernel_read_int(r, 1, MOST_WRITTEN, &instr->unroll) : SMG_OK;
 }
 

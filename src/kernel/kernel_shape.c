@@ -155,6 +155,18 @@ int smg_kernel_outer_axes(const smg_kernel *k, const smg_instr *instr, int out_a
     return count;
 }
 
+const char *smg_kernel_partial_wrong(const smg_kernel *k, const smg_instr *product, int terms) {
+    const smg_tile *a = &k->tiles.items[product->a], *b = &k->tiles.items[product->b];
+    bool halves = a->type == SMG_TYPE_F16 && b->type == SMG_TYPE_F16;
+    int64_t depth = smg_kernel_product_depth(k, product);
+    if (!halves || a->residence != SMG_SHARED || b->residence != SMG_SHARED)
+        return "its factors are no shared f16 tiles";
+    if (smg_kernel_product_lanes(k, product) > 1) return "lanes share out its k";
+    if (smg_kernel_run_axis(k, product) < 0) return "no lane owns runs of its columns";
+    if (terms < 1 || terms > SMG_MOST_TERMS || depth % terms != 0) return "they are no part of its k, or too many";
+    return NULL;
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
 smg_kind smg_tile_kind(const smg_tile *tile) {

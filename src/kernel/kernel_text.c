@@ -476,6 +476,8 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_wide(k, text, instr->wide[1]);
         add_over(k, text, instr);
         if (instr->addressed) smg_text_add(text, " addressed");
+        if (instr->terms > 0) smg_text_addf(text, " partial f16 %d", instr->terms);
+        if (instr->terms < 0) smg_text_add(text, " partial f16 open");
         if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
         break;
     case SMG_I_STORE:

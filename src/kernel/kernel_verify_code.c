@@ -381,6 +381,15 @@ static smg_status check_unroll(const kernel_verifier *v, const smg_instr *instr)
                         (long long)depth, group, (long long)lanes);
 }
 
+static smg_status check_partial(const kernel_verifier *v, const smg_instr *instr) {
+    if (instr->terms == 0 || instr->terms == SMG_TERMS_OPEN || !smg_kernel_laid_out(v->k)) return SMG_OK;
+    const char *wrong = smg_kernel_partial_wrong(v->k, instr, instr->terms);
+    if (wrong != NULL) return KERNEL_WRONG(v, "a product sums up %d products in f16: %s", instr->terms, wrong);
+    if (instr->unroll > 0 && instr->terms % instr->unroll != 0)
+        return KERNEL_WRONG(v, "%d k are written out at once, of partial sums of %d", instr->unroll, instr->terms);
+    return SMG_OK;
+}
+
 /* Does the access tell the elements of the axis apart? */
 static bool access_covers(const kernel_verifier *v, const smg_access *access, int axis) {
     int64_t stride = 1;
@@ -448,7 +457,10 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_FETCH: return check_fetch(v, instr);
     case SMG_I_PUT: return check_put(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
-    case SMG_I_MMA: SMG_TRY(check_mma(v, instr)); return check_unroll(v, instr);
+    case SMG_I_MMA:
+        SMG_TRY(check_mma(v, instr));
+        SMG_TRY(check_unroll(v, instr));
+        return check_partial(v, instr);
     case SMG_I_JOIN: return check_join(v, instr);
     case SMG_I_LEAVE: return check_leave(v, instr);
     case SMG_I_FOLD: return check_fold(v, instr);

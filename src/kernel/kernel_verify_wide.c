@@ -89,7 +89,8 @@ static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, in
     int tile = side == 0 ? in->a : in->b;
     const smg_tile *t = &v->k->tiles.items[tile];
     SMG_TRY(check_group(v, wide, t->residence == SMG_VIEW));
-    bool depth = wide.axis == in->axes[in->axis_count - 1] && smg_kernel_product_group(v->k, in) % wide.width == 0;
+    bool depth = in->terms == 0 && wide.axis == in->axes[in->axis_count - 1] &&
+                 smg_kernel_product_group(v->k, in) % wide.width == 0;
     bool runs = side == 0 ? wide.width == SMG_WIDE && smg_kernel_owns_rows(v->k, in, wide.axis)
                           : smg_kernel_run_axis(v->k, in) == wide.axis && smg_kernel_run_width(v->k, in) >= wide.width;
     if (!depth && !runs)

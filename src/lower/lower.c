@@ -42,6 +42,7 @@ static const pass passes[] = {
     {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
     {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},
     {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
+    {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},
     {{"memory", "shared tiles that are never needed together lie on the same memory"}, .sized = lower_memory},
     {{"barriers", "barriers that order nothing go"}, .sized = lower_barriers},

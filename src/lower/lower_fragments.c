@@ -103,8 +103,9 @@ static void leave_matrices(smg_kernel *k) {
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA || !k->tiles.items[in->dst].fragments) continue;
-        take_factor(k, in->a, SMG_TYPE_F32, SMG_OPERAND_PAD);
-        take_factor(k, in->b, SMG_TYPE_F32, SMG_OPERAND_PAD);
+        bool halves = in->terms != 0;
+        take_factor(k, in->a, halves ? SMG_TYPE_F16 : SMG_TYPE_F32, halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD);
+        take_factor(k, in->b, halves ? SMG_TYPE_F16 : SMG_TYPE_F32, halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD);
     }
     for (int t = 0; t < k->tiles.count; t++) k->tiles.items[t].fragments = SMG_FRAGMENTS_NONE;
 }

@@ -177,6 +177,8 @@ smg_status lower_drop(lowering *l);
 smg_status lower_clamp(lowering *l);
 /* lower_types.c: element types of tiles. */
 smg_status lower_types(lowering *l);
+/* Products whose tiles do not allow partial sums have none. */
+smg_status lower_pairs(lower_sized *l);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */
 smg_expr lower_replace(smg_exprs *pool, smg_expr in, smg_expr what, smg_expr with);
 

@@ -49,7 +49,7 @@ static bool is_loose(needed *n, smg_expr expr) {
     smg_expr now = put_in(n, expr);
     if (now == SMG_EXPR_NONE) return true;
     n->found = false;
-    lower_leaves(n->l, now, seek_loose, n);
+    smg_kernel_leaves(n->l->k, now, seek_loose, n);
     return n->found;
 }
 

@@ -52,6 +52,10 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
     int64_t stride = group * smg_kernel_product_lanes(k, product);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t most = views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
+    if (product->terms > 0) { /* their sums are registers, too, and two products one operation */
+        most = smg_target_most_written(t, sums + sums / 2);
+        sums = (sums + 1) / 2;
+    }
     if (views && smg_target_hides_loads(t)) {
         int64_t ahead = most_ahead(k, t, product, sums);
         if (ahead < most) most = ahead;
@@ -62,7 +66,7 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
     int64_t trips = depth / stride;
     for (int64_t n = 2; n <= trips && n * group * sums <= most; n++)
-        if (trips % n == 0) product->unroll = (int)(n * group);
+        if (trips % n == 0 && product->terms % (n * group) == 0) product->unroll = (int)(n * group);
 }
 
 /* One step back: the first loop that is written out, else half of every product. false: nothing is left. */
@@ -78,7 +82,7 @@ static bool unroll_less(smg_kernel *k) {
         smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
         int group = smg_kernel_product_group(k, in), n = in->unroll / group, half = n / 2;
-        while (half > 1 && n % half != 0) half--;
+        while (half > 1 && n % half != 0) half--; /* whole parts of partial sums stay such */
         if (half < 1) continue;
         in->unroll = half * group;
         less = true;

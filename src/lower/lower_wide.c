@@ -101,7 +101,7 @@ static int width_of(const smg_kernel *k, const smg_instr *in) {
 static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
     int rows = last_axis(&k->tiles.items[in->a]);
-    bool fours = smg_kernel_product_group(k, in) == SMG_WIDE;
+    bool fours = smg_kernel_product_group(k, in) == SMG_WIDE && in->terms == 0; /* pairs are of one k */
     bool staged = k->tiles.items[in->a].residence == SMG_SHARED;
     if (fours && factor_lies(k, target, in->a, inner))
         in->wide[0] = along(inner);

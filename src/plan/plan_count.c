@@ -313,6 +313,7 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     double run = PLAN_NEAR_RUN * bytes_of(b) / PLAN_WORD;
     w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * run;
     double widened = (a->type != SMG_TYPE_F32 ? rows * depth : 0) + (b->type != SMG_TYPE_F32 ? columns * depth : 0);
+    if (in->terms > 0) widened = 2 * rows * columns * depth / in->terms; /* and added */
     return (left.groups + right.groups) * group + (left.words + right.words) * word + widened * w->cost->widen;
 }
 
@@ -358,7 +359,8 @@ static void count_product(walk *w, const smg_instr *in) {
     double written = fmax(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
     bool views = w->k->tiles.items[in->a].residence == SMG_VIEW && w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
-    slots = (slots + rows * columns * depth * w->cost->product + rounds * w->cost->round) * w->out->lanes;
+    double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
+    slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;
     double round = views ? w->cost->view_wait : w->cost->near_wait;
     double groups = depth / smg_kernel_product_group(w->k, in), others = plan_width(w->t) / w->out->lanes;
     double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * fmin(1, others));

@@ -243,6 +243,7 @@ smg_status plan_outline_make(const planner *p, const smg_space *space, const int
     o->cost = plan_costs_of(p->target);
     o->switches = smg_target_switches_lanes(p->target);
     o->hides = smg_target_hides_loads(p->target);
+    o->pairs = smg_sched_pairs(space, p->target);
     o->axes = space->axes.count;
     for (int a = 0; a < o->axes; a++) {
         int64_t low;

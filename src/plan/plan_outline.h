@@ -50,7 +50,7 @@ struct plan_outline {
     const smg_space *space;
     const smg_target *target;
     const plan_costs *cost;
-    bool switches, hides;
+    bool switches, hides, pairs;
     int axes;
     int64_t extent[SMG_SPACE_AXES];
     int64_t most[SMG_SPACE_AXES]; /* that an extent can be */

@@ -7,7 +7,9 @@
 
 #include "plan/plan_outline.h"
 
-#define GROUP 4           /* words that lie side by side and are read together */
+#define GROUP 4 /* words that lie side by side and are read together */
+#define MOST_IN_PAIRS 32.0
+#define IN_PAIRS 16       /* k of a slice that are summed up in pairs of f16 */
 #define SPARE_REGISTERS 8 /* by which the count may exceed a program's */
 
 /* ---- one schedule: what it needs ----------------------------------------------------------------- */
@@ -111,6 +113,7 @@ typedef struct block {
     bool once;                        /* the left factor is the same in all slices */
     bool left_runs, right_runs;       /* in shared memory along k */
     bool row_runs;                    /* the left factor along runs of a lane's rows */
+    bool pairs;                       /* in f16, as halves in shared memory */
     double trips;                     /* rounds, those of the temporal axis among them */
     int64_t k, depth;                 /* of one round: of a workgroup, of a lane */
     int64_t rows, columns;            /* registers */
@@ -144,22 +147,23 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
     b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
     b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
+    b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec == GROUP && s->lane_depth == 1 && b.k >= IN_PAIRS;
     b.left_rows = elements_over(g, b.left->axes & f->result);
     b.right_columns = elements_over(g, f->result & ~b.left->axes);
     return b;
 }
 
 /* Of an element of a factor in shared memory. */
-static double factor_bytes(const guess *g) {
-    return g->s->matrix != NULL ? PLAN_WORD / 2 : PLAN_WORD;
+static double factor_bytes(const guess *g, const block *b) {
+    return g->s->matrix != NULL || b->pairs ? PLAN_WORD / 2 : PLAN_WORD;
 }
 
 /* runs: along k, else across. */
-static void add_tile(guess *g, int64_t across, int64_t k, bool runs, int from, int to) {
-    int64_t pad = g->s->matrix != NULL ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
+static void add_tile(guess *g, int64_t across, const block *b, bool runs, int from, int to) {
+    int64_t k = b->k, pad = g->s->matrix != NULL ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
     double elements = runs ? (double)across * (double)(k + pad) : (double)(across + pad) * (double)k;
     if (g->tile_count == RANK_TILES) return;
-    g->tiles[g->tile_count] = (shared_tile){factor_bytes(g) * elements, from, to, g->tile_count};
+    g->tiles[g->tile_count] = (shared_tile){factor_bytes(g, b) * elements, from, to, g->tile_count};
     g->tile_count++;
 }
 
@@ -267,14 +271,14 @@ static void end_loop(guess *g) {
     g->loop.trips = g->loop.hiding = 0;
 }
 
-static void count_stage(guess *g, const outline_value *v, double elements, double times) {
+static void count_stage(guess *g, const block *b, const outline_value *v, double elements, double times) {
     const plan_costs *cost = g->o->cost;
     int unit = unit_of(g, v);
     double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1;
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
     count_loads(g, v, times, true, false);
     g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * cost->put / group);
-    g->c.near += times * elements * factor_bytes(g);
+    g->c.near += times * elements * factor_bytes(g, b);
     g->c.instructions += 2;
 }
 
@@ -285,30 +289,31 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
         if (same_value(g, loop->staged[i], v)) return;
     if (loop->staged_count < RANK_STAGED) loop->staged[loop->staged_count++] = v;
     /* What is staged once is staged in front of everything, and in a loop needed until its end. */
-    add_tile(g, across, b->k, runs, once ? 0 : g->loops, once && b->sliced ? INT_MAX : g->loops);
+    add_tile(g, across, b, runs, once ? 0 : g->loops, once && b->sliced ? INT_MAX : g->loops);
     int64_t elements = smg_mul_at_most(across, b->k, SMG_LAYOUT_HUGE);
     double times = once ? 1 : b->trips;
     bool ahead = g->s->ahead > 0 && b->over >= 0 && (v->axes & SMG_AXIS_BIT(b->over)) && v->folds == 0;
-    if (ahead) loop->ahead += blocks(elements, g->lanes);
+    if (ahead) loop->ahead += blocks(b->pairs ? elements / 2 : elements, g->lanes);
     if (!ahead && v->loads > 0) g->c.wait += times * g->o->target->load_latency * g->o->cost->step_wait;
-    if (g->counts) count_stage(g, v, (double)elements, times);
+    if (g->counts) count_stage(g, b, v, (double)elements, times);
 }
 
 /* A factor that is computed in the block. */
 static void spill(guess *g, const outline_value *v, int64_t across, const block *b, bool runs) {
     double elements = (double)across * (double)b->k;
-    add_tile(g, across, b->k, runs, g->loops, g->loops);
+    add_tile(g, across, b, runs, g->loops, g->loops);
     if (!g->counts) return;
     count_elements(g, v, v->axes, b->trips);
     g->c.slots += b->trips * elements * g->o->cost->put;
-    g->c.near += b->trips * elements * factor_bytes(g) * 2;
+    g->c.near += b->trips * elements * factor_bytes(g, b) * 2;
 }
 
 /* k of a lane between two rounds of what is written out (lower_unroll.c). */
 static double written_out(const guess *g, const block *b) {
     double sums = (double)b->rows * (double)b->columns;
     if (!g->o->hides) return g->s->direct ? (double)b->depth : GROUP;
-    double most = (double)smg_target_most_written(g->o->target, b->rows * b->columns);
+    int64_t held = b->pairs ? b->rows * b->columns * 3 / 2 : b->rows * b->columns;
+    double most = (double)smg_target_most_written(g->o->target, held) * (b->pairs ? 2 : 1);
     double half = (double)g->o->target->registers_lane / 2;
     if (g->s->direct) most = fmin(most, floor(half / (double)(b->rows + b->columns)) * sums);
     return fmax(GROUP, fmin((double)b->depth, GROUP * floor(most / (GROUP * sums))));
@@ -325,7 +330,7 @@ static double factor_slots(guess *g, const block *b, double written) {
     bool grouped = b->right_runs || (g->s->vec == GROUP && b->right_columns % GROUP == 0);
     double more = written <= GROUP ? cost->exposed : 0;
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
-    g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN;
+    g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN * (b->pairs ? 0.5 : 1);
     left *= b->left_runs || b->row_runs ? (cost->group_read + more) / GROUP : cost->word_read + more;
     right *= grouped ? (cost->group_read + more) / GROUP : cost->word_read + more;
     return left + right;
@@ -357,7 +362,8 @@ static void count_product(guess *g, const block *b) {
         return;
     }
     double written = written_out(g, b), depth = (double)b->depth, rounds = ceil(depth / written);
-    double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * cost->product;
+    double product = b->pairs ? cost->product / t->pair_rate + 2.0 / fmin(MOST_IN_PAIRS, depth) : cost->product;
+    double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
     double each = g->s->direct ? cost->view_wait : cost->near_wait, others = plan_width(t) / g->c.lanes;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * fmin(1, others));
@@ -420,6 +426,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->s->lane_depth > 1) join(g, &b);
     int64_t registers = b.rows * (b.left_runs ? GROUP : 1) + b.columns * (b.right_runs ? GROUP : 1);
     if (g->s->matrix != NULL) registers = (b.rows * g->s->matrix->k + GROUP) / GROUP;
+    if (b.pairs) registers = (b.rows + b.columns + b.rows * b.columns) / 2;
     registers += g->s->matrix != NULL ? (g->loop.ahead + 1) / 2 : g->loop.ahead;
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;

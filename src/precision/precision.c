@@ -332,7 +332,13 @@ smg_status smg_precision_find(smg_context *ctx, const char *word, smg_type *out_
     return smg_fail(ctx, SMG_INVALID, "there is no precision '%s'; there are f32, f16 and bf16", word);
 }
 
-smg_status smg_precision_bound(const smg_graph *g, smg_type type, smg_arena *scratch, double *out_bound) {
+/* Of a sum of 32 products each rounding is as large as what has been summed up by then: together they are as many of
+ * the whole. */
+#define PARTIAL_ROUNDINGS 16
+
+smg_status smg_precision_bound(const smg_graph *g, smg_roundings roundings, smg_arena *scratch, double *out_bound) {
+    smg_type type = roundings.stored;
+    bool partial = roundings.partial && type == SMG_TYPE_F16;
     int *depth = SMG_ARENA_ARRAY(scratch, int, (size_t)g->nodes.count + 1), longest = 0;
     *out_bound = 0;
     if (depth == NULL) return SMG_MEMORY;
@@ -342,6 +348,7 @@ smg_status smg_precision_bound(const smg_graph *g, smg_type type, smg_arena *scr
             if (depth[n->operand[k]] > depth[id]) depth[id] = depth[n->operand[k]];
         bool stored = smg_node_computes(n) || smg_op_leaf(n->op) == SMG_LEAF_TENSOR;
         depth[id] += stored && smg_type_kind(n->type) == SMG_KIND_FLOAT;
+        if (partial && smg_node_class(n) == SMG_CLASS_CONTRACT) depth[id] += PARTIAL_ROUNDINGS;
         if (depth[id] > longest) longest = depth[id];
     }
     if (longest > 0) *out_bound = 4 * smg_type_epsilon(type) * sqrt(longest);

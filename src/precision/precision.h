@@ -23,9 +23,16 @@ smg_status smg_precision_find(smg_context *ctx, const char *word, smg_type *out_
 /* plan->storage becomes graph->storage where something is narrower than its type. */
 smg_status smg_precision_make(smg_graph *g, smg_type asked, smg_arena *arena, smg_precision_plan *out_plan);
 
-/* The largest relative error that storing values in `type` adds to an output: 4 epsilon sqrt(n), n the float values on
- * the longest way through the graph, each of which may be stored. Roundings are as good as independent, so they add up
- * by squares; 0 for f32, whose stores round nothing. */
-smg_status smg_precision_bound(const smg_graph *g, smg_type type, smg_arena *scratch, double *out_bound);
+/* What a plan rounds to beside f32: values in memory; with `partial` also sums of some products, to f16
+ * (smg_target_pairs). */
+typedef struct smg_roundings {
+    smg_type stored;
+    bool partial;
+} smg_roundings;
+
+/* The largest relative error that these add to an output: 4 epsilon sqrt(n), n the float values on the longest way
+ * through the graph, each of which may be stored; a product whose partial sums are rounded counts as 16 more. Roundings
+ * are as good as independent, so they add up by squares; 0 for f32, whose stores round nothing. */
+smg_status smg_precision_bound(const smg_graph *g, smg_roundings roundings, smg_arena *scratch, double *out_bound);
 
 #endif

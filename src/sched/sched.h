@@ -62,6 +62,8 @@ typedef struct smg_sched_room {
 /* nominal[axis of space]: the extent to prefer for; at least 1. */
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules);
+/* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
+bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);
 
 #endif

@@ -317,14 +317,23 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
     return other ? add(e, &shape, false, *base) : SMG_OK;
 }
 
+#define LEAST_IN_PAIRS 16 /* of a slice's k: for fewer f16 sums are added to the others too often */
+
+/* Is a slice summed up in pairs of f16? Its elements are half as large then. */
+static bool in_pairs(const enumerator *e, const lane_shape *shape) {
+    return e->pairs && shape->depth == 1 && shape->inner >= LEAST_IN_PAIRS && shape->row_registers >= LEAST_ROWS;
+}
+
 /* Products of many sums are written out a slice at a time, as far as registers allow: a loop over k around them costs a
  * quarter to a half more, and a driver seconds (bench/NOTES.md). Products side by side share the registers. */
 static bool too_deep(const enumerator *e, const smg_schedule *base, const lane_shape *shape, int64_t held) {
     const smg_target *t = e->target;
     int64_t sums = (int64_t)shape->row_registers * shape->col_registers * held;
     if (base->columns == 0) sums *= e->beside;
+    int64_t written = sums * (shape->inner / shape->depth);
+    if (in_pairs(e, shape)) written /= 2, sums += sums / 2;
     bool loops = smg_target_hides_loads(t) && smg_target_many_sums(t, sums);
-    return loops && sums * (shape->inner / shape->depth) > smg_target_most_written(t, sums);
+    return loops && written > smg_target_most_written(t, sums);
 }
 
 static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
@@ -335,7 +344,7 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
     int64_t least = shape.depth > 1 ? LEAST_STAGED / 2 : LEAST_STAGED, most = few ? MOST_STREAMED : MOST_STAGED;
     int shortest = smg_target_switches_lanes(e->target) ? 8 : 16;
     for (shape.inner = shortest; shape.inner <= 256; shape.inner *= 2) {
-        int64_t staged = sides * shape.inner;
+        int64_t staged = in_pairs(e, &shape) ? sides * shape.inner / 2 : sides * shape.inner;
         if (staged < least * invocations || staged > most * invocations) continue;
         if (4 * staged > e->target->shared_bytes || shape.inner < 4 * shape.depth) continue;
         if (too_deep(e, base, &shape, w->held)) break;
@@ -576,6 +585,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
     }
+    e.pairs = smg_sched_pairs(space, target);
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->class_ == SMG_CLASS_CONTRACT) e.sums[e.products++] = n->iterates & ~n->result;

@@ -91,6 +91,27 @@ bool smg_sched_sides(smg_schedule *s) {
     return true;
 }
 
+static bool is_half(const smg_space *space, int view) {
+    const smg_sview *v = &space->views.items[view];
+    return v->source >= 0 && v->layer_count == 0 && v->index_count == 0 &&
+           smg_graph_storage(space->graph, v->source) == SMG_TYPE_F16;
+}
+
+bool smg_sched_pairs(const smg_space *space, const smg_target *target) {
+    bool products = false;
+    if (!smg_target_pairs(target)) return false;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        bool contracts = n->class_ == SMG_CLASS_CONTRACT;
+        if (n->class_ == SMG_CLASS_REDUCE) return false;
+        if (n->output && smg_graph_storage(space->graph, n->node) != SMG_TYPE_F16) return false;
+        for (int k = 0; contracts && k < n->operand_count; k++)
+            if (n->operand[k].producer >= 0 || !is_half(space, n->operand[k].view)) return false;
+        products = products || contracts;
+    }
+    return products;
+}
+
 /* Neighbouring lanes should write neighbouring words. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among) {
     smg_size unit = smg_size_const(space->graph->sizes, 1);

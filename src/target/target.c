@@ -189,6 +189,10 @@ bool smg_target_hides_loads(const smg_target *target) {
     return target->load_latency > SHORT_LOAD;
 }
 
+bool smg_target_pairs(const smg_target *target) {
+    return target->fp16 && target->storage16 && target->pair_rate > 1;
+}
+
 /* An odd one is taken by something else. */
 static int64_t even_registers(const smg_target *target) {
     return (target->registers_lane + 1) / 2 * 2;

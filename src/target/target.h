@@ -93,6 +93,7 @@ typedef struct smg_fragment {
     X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                                              \
     X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                                     \
     X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")                                  \
+    X(double, pair_rate, 1, "", "multiply-adds of f16 in pairs, for one of 32 bits")                                   \
     X(double, dispatch_cost, 5e-6, "s", "one dispatch with a barrier behind it")                                       \
     X(double, barrier_cost, 2e-7, "s", "one workgroup barrier")                                                        \
     X(double, subgroup_barrier_cost, 2.5e-8, "s", "one barrier of a subgroup alone")                                   \
@@ -164,6 +165,8 @@ bool smg_target_many_sums(const smg_target *target, int64_t sums);
  * many sums, where what is read ahead has room even when a slice is written out whole, and where a loop costs the most
  * (measured at 4x4 to 16x8 sums a lane, bench/NOTES.md). */
 int64_t smg_target_most_written(const smg_target *target, int64_t sums);
+/* Is f16 arithmetic in pairs faster than that of 32 bits? */
+bool smg_target_pairs(const smg_target *target);
 /* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
  * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
 bool smg_target_switches_lanes(const smg_target *target);

@@ -110,7 +110,8 @@ static smg_status interpret_and_check(smg_compilation *c, smg_arena *arena) {
     SMG_TRY(explain_all(c));
     SMG_TRY(make_inputs(c->ctx, c->source, arena, inputs, &count));
     SMG_TRY(smg_compile_interpret(c, symbols, inputs, count, arena, outputs));
-    SMG_TRY(smg_compile_check(c->ctx, c->source, c->options.precision, symbols, inputs, count, outputs, arena, &check));
+    SMG_TRY(
+        smg_compile_check(c->ctx, c->source, smg_compile_roundings(c), symbols, inputs, count, outputs, arena, &check));
     return check.pass ? SMG_OK : smg_fail(c->ctx, SMG_INTERNAL, "the check fails");
 }
 
@@ -153,7 +154,7 @@ static smg_status run_twice(smg_context *ctx, const smg_graph *g, smg_model *mod
     SMG_TRY(smg_model_run(model, inputs + 1, count - 1, &given, 1));
     assert_memory_equal(own.data, y, (size_t)smg_tensor_elements(&own) * sizeof(float));
     smg_check check;
-    SMG_TRY(smg_compile_check(ctx, g, SMG_TYPE_F32, symbols, inputs, count, &own, arena, &check));
+    SMG_TRY(smg_compile_check(ctx, g, (smg_roundings){0}, symbols, inputs, count, &own, arena, &check));
     return check.pass ? SMG_OK : smg_fail(ctx, SMG_INTERNAL, "the check fails");
 }
 

@@ -41,7 +41,7 @@ static smg_status run(scene *s, const int64_t *rows) {
     smg_context *ctx = s->source.ctx;
     SMG_TRY(smg_tensor_fill(ctx, s->source.graph, 0, rows, SMG_FILL_RANDOM, 1, s->arena, &x));
     SMG_TRY(smg_model_run(s->model, &x, 1, &y, 1));
-    SMG_TRY(smg_compile_check(ctx, s->source.graph, SMG_TYPE_F32, rows, &x, 1, &y, s->arena, &check));
+    SMG_TRY(smg_compile_check(ctx, s->source.graph, (smg_roundings){0}, rows, &x, 1, &y, s->arena, &check));
     return check.pass ? SMG_OK : smg_fail(ctx, SMG_INTERNAL, "%lld rows: the check fails", (long long)*rows);
 }
 

@@ -221,7 +221,8 @@ static void test_plans_agree(void **state) {
         smg_check check;
         expect_ok(&f, smg_compile_plan(f.ctx, f.source.graph, &target, &options, &c));
         expect_ok(&f, smg_compile_interpret(c, values, inputs, 3, f.arena, out));
-        expect_ok(&f, smg_compile_check(f.ctx, f.source.graph, SMG_TYPE_F32, values, inputs, 3, out, f.arena, &check));
+        expect_ok(
+            &f, smg_compile_check(f.ctx, f.source.graph, (smg_roundings){0}, values, inputs, 3, out, f.arena, &check));
         assert_true(check.pass);
         assert_true(c->plan->steps.count <= last);
         last = c->plan->steps.count;

@@ -90,7 +90,8 @@ static double run_and_check(fixture *f, smg_type type, const int64_t *sizes) {
     fill(f, sizes);
     expect_ok(f, smg_model_run(f->model, f->inputs, 2, &y, 1));
     assert_string_equal(y.type, "f32");
-    expect_ok(f, smg_compile_check(f->ctx, f->g, type, sizes, f->inputs, 2, &y, f->arena, &check));
+    expect_ok(
+        f, smg_compile_check(f->ctx, f->g, (smg_roundings){.stored = type}, sizes, f->inputs, 2, &y, f->arena, &check));
     if (!check.pass)
         fail_msg("%s at %lld %lld: error %g, allowed %g", smg_type_word(type), (long long)sizes[0], (long long)sizes[1],
                  check.rows[0].max_rel, check.rows[0].tolerance);

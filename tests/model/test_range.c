@@ -573,8 +573,8 @@ static void forms(void **state) {
         smg_tensor y[OUTPUTS];
         smg_check check;
         run(&s, s.ranged, y);
-        must(&s, smg_compile_check(s.ctx, s.source.graph, SMG_TYPE_F32, (int64_t[]){4, n}, s.inputs, s.input_count, y,
-                                   s.arena, &check));
+        must(&s, smg_compile_check(s.ctx, s.source.graph, (smg_roundings){0}, (int64_t[]){4, n}, s.inputs,
+                                   s.input_count, y, s.arena, &check));
         assert_true(check.pass);
     }
     smg_program_memory_used(smg_model_program(s.ranged), &after);

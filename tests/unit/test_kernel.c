@@ -388,6 +388,42 @@ static void test_types(void **state) {
     }
 }
 
+/* Partial sums are rounded to f16 after each product, and added up as f32: 2048 + 1 is 2048 there. */
+static void test_partial(void **state) {
+    static const struct {
+        const char *partial;
+        double sum;
+    } cases[] = {{"", 2051}, {" partial f16 4", 2048}, {" partial f16 2", 2050}, {" partial f16 1", 2051}};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        static const char format[] = "kernel t\nlanes 2 subgroup 2\naxis m = 2 tile 2\naxis n = 4 tile 4\n"
+                                     "axis k = 4 tile 4\nlayout 0 = [m, n] registers n*4 lanes m*2\n"
+                                     "layout 1 = [m, n, k] registers n*4 k*4 lanes m*2\n"
+                                     "buffer x f16 [8] value 0\nbuffer w f16 [16] value 1\n"
+                                     "buffer y f32 [8] value 2 written\ntile c float register [m, n] layout 0\n"
+                                     "tile a f16 shared [k, m]\ntile b f16 shared [k, n]\n"
+                                     "access 0 = x at [0] m*[4] k*[1]\naccess 1 = w at [0] k*[4] n*[1]\n"
+                                     "access 2 = y at [0] m*[4] n*[1]\ncode\n  stage a walk [m, k] = load(0)\n"
+                                     "  stage b walk [k, n] = load(1)\n  set c = 0\n  barrier\n"
+                                     "  mma c += a * b over [k] layout 1%s\n  store 2 over [m, n] layout 0 = c\n";
+        char text[sizeof format + 32];
+        double x[8] = {2048, 1, 1, 1, 1, 1, 1, 1}, w[16], y[2][8] = {{0}, {0}};
+        bench b;
+        (void)snprintf(text, sizeof text, format, cases[i].partial);
+        open_verified(&b, text);
+        for (int n = 0; n < 16; n++) w[n] = 1;
+        for (int lanes = 0; lanes < 2; lanes++) {
+            smg_karray arrays[] = {{x, 8}, {w, 16}, {y[lanes], 8}};
+            smg_status status =
+                (lanes ? smg_kernel_interpret_lanes : smg_kernel_interpret)(b.ctx, b.k, NULL, arrays, 0);
+            assert_int_equal(status, SMG_OK);
+            assert_true(y[lanes][3] <= cases[i].sum && y[lanes][3] >= cases[i].sum);
+            assert_true(y[lanes][4] <= 4 && y[lanes][4] >= 4);
+        }
+        bench_close(&b);
+    }
+}
+
 /* Of a slice that a walk brings, a lane holds what it loads, and of a turned one also where each word goes, unless the
  * walk is a loop. Beside it stand four sums; a product of them reads four words. */
 static void test_walk_registers(void **state) {
@@ -536,11 +572,11 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_elementwise), cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),        cmocka_unit_test(test_gather),      cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),        cmocka_unit_test(test_shape),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_elementwise),    cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),  cmocka_unit_test(test_gather),         cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),  cmocka_unit_test(test_shape),          cmocka_unit_test(test_types),
+        cmocka_unit_test(test_partial),  cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_broken_text),
+        cmocka_unit_test(test_prefixes), cmocka_unit_test(test_memory),         cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,6 +339,45 @@ static void test_picks(void **state) {
     }
 }
 
+/* Partial sums want f16 factors in shared memory, whole k and runs of columns in each lane, and whole parts of k. */
+static void test_partial(void **state) {
+    (void)state;
+    static const char format[] = "kernel good\nlanes 2 subgroup 2\naxis m = 2 tile 2\naxis n = 4 tile 4\n"
+                                 "axis k = 8 tile 8\nlayout 0 = [m, n] %s\nlayout 1 = [m, n, k] %s\n"
+                                 "buffer x f16 [32] value 0\ntile c float register [m, n] layout 0\n"
+                                 "tile a %s shared [k, m]\ntile b f16 shared [k, n]\ntile v float view [k, n] of 1\n"
+                                 "access 0 = x at [0] m*[8] k*[1]\naccess 1 = x at [0] k*[4] n*[1]\ncode\n"
+                                 "  stage a walk [m, k] = load(0)\n  stage b walk [k, n] = load(1)\n  set c = 0\n"
+                                 "  barrier\n  mma c += a * %s over [k] layout 1 partial f16 %s\n";
+    static const struct {
+        const char *sums, *products, *type, *right, *terms, *sentence;
+    } cases[] = {
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "b", "8", ""},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "b", "4 unroll 4", ""},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "b", "open", ""},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "b", "4 unroll 8",
+         "8 k are written out at once, of partial sums of 4"},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "float", "b", "8",
+         "its factors are no shared f16 tiles"},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "v", "8",
+         "its factors are no shared f16 tiles"},
+        {"registers n*4 m*2 lanes *2", "registers n*4 m*2 k*4:2 lanes k*2", "f16", "b", "4", "lanes share out its k"},
+        {"registers n*2 m*2 lanes n*2:2", "registers n*2 m*2 k*8 lanes n*2:2", "f16", "b", "8",
+         "no lane owns runs of its columns"},
+        {"registers n*4 lanes m*2", "registers n*4 k*8 lanes m*2", "f16", "b", "3",
+         "a product sums up 3 products in f16: they are no part of its k, or too many"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        bench b;
+        char text[sizeof format + 256];
+        (void)snprintf(text, sizeof text, format, cases[i].sums, cases[i].products, cases[i].type, cases[i].right,
+                       cases[i].terms);
+        bench_open(&b, text);
+        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
+        bench_close(&b);
+    }
+}
+
 /* Eight of 16 bits are as wide as four of 32; a product reads them of a view, along columns that one lane owns. */
 static void test_eights(void **state) {
     (void)state;
@@ -596,7 +635,8 @@ int main(void) {
         cmocka_unit_test(test_views),   cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
         cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_eights),  cmocka_unit_test(test_exchanges),  cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_eights),  cmocka_unit_test(test_partial),    cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

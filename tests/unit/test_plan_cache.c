@@ -577,7 +577,7 @@ static float *run_model(fixture *f, smg_graph *g, bool anew, bool *out_cached) {
     if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_tensor_fill(f->ctx, g, 0, &rows, SMG_FILL_RANDOM, 5, f->arena, &x), SMG_OK);
     if (smg_model_run(m, &x, 1, &y, 1) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-    assert_int_equal(smg_compile_check(f->ctx, g, SMG_TYPE_F32, &rows, &x, 1, &y, f->arena, &check), SMG_OK);
+    assert_int_equal(smg_compile_check(f->ctx, g, (smg_roundings){0}, &rows, &x, 1, &y, f->arena, &check), SMG_OK);
     assert_true(check.pass);
     float *copy = SMG_ARENA_ARRAY(f->arena, float, 40 * 300);
     memcpy(copy, y.data, 40 * 300 * sizeof(float));
@@ -615,7 +615,7 @@ static void run_rows(fixture *f, smg_source *source, smg_model *m, int64_t rows,
     assert_int_equal(smg_tensor_fill(f->ctx, source->graph, 0, &rows, SMG_FILL_RANDOM, 6, f->arena, &x), SMG_OK);
     if (smg_model_run(m, &x, 1, &y, 1) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     assert_int_equal(smg_program_variant(smg_model_program(m)), variant);
-    assert_int_equal(smg_compile_check(f->ctx, source->graph, SMG_TYPE_F32, &rows, &x, 1, &y, f->arena, &check),
+    assert_int_equal(smg_compile_check(f->ctx, source->graph, (smg_roundings){0}, &rows, &x, 1, &y, f->arena, &check),
                      SMG_OK);
     assert_true(check.pass);
 }

@@ -252,6 +252,48 @@ static void kernels_store_what_the_plan_says(void **state) {
     smg_compilation_destroy(c);
 }
 
+/* Products of f16 whose results are stored sum up in pairs; where something is reduced, or the target has no pairs,
+ * they do not, and the bound says so. */
+static void products_sum_up_in_pairs(void **state) {
+    fixture *f = *state;
+    static const char gemm[] = "graph gemm\nx = input f32[1024, 1024]\n"
+                               "w = constant f32[1024, 1024] random seed=1\nbias = constant f32[1024] random seed=2\n"
+                               "p = contract(x, w) \"ri,oi->ro\"\nz = add(p, bias)\ny = tanh(z)\noutput y = y\n";
+    static const char attention[] = "graph attention\nq = input f32[16, 256, 64]\nk = input f32[16, 256, 64]\n"
+                                    "v = input f32[16, 256, 64]\ns = contract(q, k) \"hsd,htd->hst\"\n"
+                                    "m = reduce_max(s) axis=2 keep\nc = sub(s, m)\ne = exp(c)\n"
+                                    "sum = sum(e) axis=2 keep\np = div(e, sum)\n"
+                                    "y = contract(p, v) \"hst,htd->hsd\"\noutput y = y\n";
+    static const struct {
+        const char *graph, *target;
+        smg_type type;
+        int terms;
+    } cases[] = {{gemm, "h200", SMG_TYPE_F16, 32},
+                 {gemm, "h200", SMG_TYPE_F32, 0},
+                 {gemm, "h200", SMG_TYPE_BF16, 0},
+                 {gemm, "m1", SMG_TYPE_F16, 0},
+                 {attention, "h200", SMG_TYPE_F16, 0}};
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        smg_compilation *c = NULL;
+        int terms = 0;
+        read_graph(f, cases[i].graph);
+        assert_int_equal(compile(f, cases[i].target, cases[i].type, false, &c), SMG_OK);
+        assert_int_equal(smg_compile_roundings(c).partial, strcmp(cases[i].target, "h200") == 0);
+        for (int s = 0; s < c->plan->steps.count; s++) {
+            const smg_kernel *k = c->plan->steps.items[s].kernel;
+            assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_OK);
+            for (int n = 0; n < k->code.count; n++) {
+                const smg_instr *in = &k->code.items[n];
+                if (in->kind != SMG_I_MMA) continue;
+                if (in->terms > terms) terms = in->terms;
+                assert_int_equal(k->tiles.items[in->a].type == SMG_TYPE_F16, in->terms > 0);
+            }
+        }
+        if (terms != cases[i].terms) fail_msg("case %zu: partial sums of %d", i, terms);
+        smg_compilation_destroy(c);
+    }
+}
+
 static void fill(fixture *f, const int64_t *symbols, smg_tensor *inputs) {
     for (int i = 0; i < 2; i++)
         assert_int_equal(smg_tensor_fill(f->ctx, f->g, i, symbols, SMG_FILL_RANDOM, 3, f->arena, &inputs[i]), SMG_OK);
@@ -273,7 +315,9 @@ static void results_are_near(void **state) {
         fill(f, sizes[i / 8], inputs);
         if (smg_compile_interpret(c, sizes[i / 8], inputs, 2, f->arena, &y) != SMG_OK)
             fail_msg("%s", smg_context_error(f->ctx));
-        assert_int_equal(smg_compile_check(f->ctx, f->g, type, sizes[i / 8], inputs, 2, &y, f->arena, &check), SMG_OK);
+        assert_int_equal(smg_compile_check(f->ctx, f->g, (smg_roundings){.stored = type}, sizes[i / 8], inputs, 2, &y,
+                                           f->arena, &check),
+                         SMG_OK);
         double error = check.rows[0].max_rel, epsilon = smg_type_epsilon(type);
         if (!check.pass || error < epsilon / 4) fail_msg("%s: error %g", smg_type_word(type), error);
         assert_true(check.rows[0].tolerance > 4 * epsilon && check.rows[0].tolerance < 40 * epsilon);
@@ -348,6 +392,7 @@ int main(void) {
         cmocka_unit_test(types_and_outputs),
         cmocka_unit_test(large_constants_are_asked_once),
         cmocka_unit_test(kernels_store_what_the_plan_says),
+        cmocka_unit_test(products_sum_up_in_pairs),
         cmocka_unit_test(results_are_near),
         cmocka_unit_test(too_large_inputs_are_named),
         cmocka_unit_test(requests_are_refused),

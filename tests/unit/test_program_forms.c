@@ -103,7 +103,7 @@ static void run_and_check(fixture *f, const int64_t *sizes, uint64_t seed) {
         outputs[i].data = SMG_ARENA_ARRAY(f->arena, float, (size_t)elements);
         expect_ok(f, smg_program_read_output(f->program, name, outputs[i].data, elements * 4));
     }
-    expect_ok(f, smg_compile_check(f->ctx, f->g, SMG_TYPE_F32, sizes, inputs, count, outputs, f->arena, &check));
+    expect_ok(f, smg_compile_check(f->ctx, f->g, (smg_roundings){0}, sizes, inputs, count, outputs, f->arena, &check));
     assert_int_equal(check.count, results);
     for (int i = 0; i < results; i++) {
         if (check.rows[i].pass) continue;

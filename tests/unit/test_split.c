@@ -105,7 +105,7 @@ static void parts_keep_the_value(void **state) {
 
 static void expect_right(fixture *f, const smg_graph *g, const smg_tensor *inputs, const smg_tensor *y) {
     smg_check check;
-    assert_int_equal(smg_compile_check(f->ctx, g, SMG_TYPE_F32, rows, inputs, 2, y, f->arena, &check), SMG_OK);
+    assert_int_equal(smg_compile_check(f->ctx, g, (smg_roundings){0}, rows, inputs, 2, y, f->arena, &check), SMG_OK);
     assert_true(check.pass);
 }
 

@@ -97,7 +97,7 @@ static void a_large_device_gets_three(void **state) {
 
 static void expect_result(fixture *f, const int64_t *symbols, const smg_tensor *x, const smg_tensor *y) {
     smg_check check;
-    assert_int_equal(smg_compile_check(f->ctx, f->g, SMG_TYPE_F32, symbols, x, 1, y, f->arena, &check), SMG_OK);
+    assert_int_equal(smg_compile_check(f->ctx, f->g, (smg_roundings){0}, symbols, x, 1, y, f->arena, &check), SMG_OK);
     assert_true(check.pass);
 }
 
