@@ -65,7 +65,7 @@ typedef struct smg_tile {
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
     smg_fragments fragments; /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT is the
-                                left factor of such, and nothing else reads it: written values are rounded to its type */
+                                left factor of such, and nothing else reads it: values are rounded to its type */
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
                          element once more, where it would be 0. Such a tile is read by an MMA only that does not

@@ -1,6 +1,6 @@
 /* Layouts where products are made by matrices. A subgroup has the sums of whole matrices, side by side along the rows
- * and columns of its part of a tile; subgroups share out columns first, then rows. Every other tile lies as what is left
- * of that without the axes that it lacks, so that statistics of rows are where the rows' sums are. */
+ * and columns of its part of a tile; subgroups share out columns first, then rows. Every other tile lies as what is
+ * left of that without the axes that it lacks, so that statistics of rows are where the rows' sums are. */
 #include "lower/lower_internal.h"
 
 /* The bits of one level that lie on the matrix's sides; those on a side that the tile lacks hold copies in lanes, and

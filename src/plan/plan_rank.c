@@ -147,7 +147,8 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
     b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
     b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
-    b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec == GROUP && s->lane_depth == 1 && b.k >= IN_PAIRS;
+    b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec == GROUP &&
+              s->lane_depth == 1 && b.k >= IN_PAIRS;
     b.left_rows = elements_over(g, b.left->axes & f->result);
     b.right_columns = elements_over(g, f->result & ~b.left->axes);
     return b;
