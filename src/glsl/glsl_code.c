@@ -11,7 +11,7 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_open(w, "");
     glsl_hoist(w, &it);
     glsl_outer_open(w, &it);
-    if (smg_kernel_plain_load(w->k, instr->expr) >= 0) {
+    if (smg_kernel_plain_load(w->k, instr->expr) >= 0 && dst->fragments == SMG_FRAGMENTS_NONE) {
         const smg_kleaf *load = &w->k->leaves.items[smg_expr_get(w->k->exprs, instr->expr)->leaf];
         const char *array = GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]);
         glsl_load_inner(w, &it, load, instr->wide[0], array, smg_tile_kind(dst));
@@ -19,6 +19,7 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
         glsl_inner_open(w, &it);
         const char *value = glsl_expr_text(w, &it, instr->expr);
         value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, smg_tile_kind(dst));
+        value = glsl_element_memory(w, dst->type, value);
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
         glsl_inner_close(w, &it);
     }

@@ -73,34 +73,66 @@ static void load(glsl_writer *w, const factor *f, const char *name, const char *
               (long long)(stride / f->group), order);
 }
 
-/* The coordinate along the axis of matrix n of the lane's. */
-static int64_t begin_of(const glsl_writer *w, const smg_layout *layout, int axis, int64_t n) {
-    return smg_layout_part(layout, axis, SMG_LAYOUT_REGISTER,
-                           n * smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS));
+/* The coordinate along the axis of matrix n of the lane's, in a tile. */
+static int64_t begin_of(const glsl_writer *w, int tile, int axis, int64_t n) {
+    const smg_tile *t = &w->k->tiles.items[tile];
+    return smg_layout_part(&w->k->layouts.items[t->layout], axis, SMG_LAYOUT_REGISTER,
+                           n * smg_matrix_elements(&w->k->matrix, t->fragments));
 }
 
-/* Rows are held, columns come one after the other. */
-static void multiply(glsl_writer *w, const smg_instr *instr, const factor *a, const factor *b) {
-    const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
-    const char *row = glsl_subgroup_part(w, layout, a->axis), *col = glsl_subgroup_part(w, layout, b->axis);
-    int64_t count = smg_layout_registers(layout) / smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
-    int64_t rows = smg_layout_registers_along(layout, a->axis) / smg_layout_registers_along(&w->k->matrix.sums, 0);
-    GLSL_LINE(w, "%s fa[%lld];", a->type, (long long)rows);
+static int64_t matrices_of(const glsl_writer *w, int tile) {
+    const smg_tile *t = &w->k->tiles.items[tile];
+    return smg_tile_registers(w->k, t) / smg_matrix_elements(&w->k->matrix, t->fragments);
+}
+
+/* The matrix that a tile of fragments has there; -1. */
+static int64_t matrix_at(const glsl_writer *w, int tile, int row_axis, int64_t row, int col_axis, int64_t col) {
+    for (int64_t n = 0; n < matrices_of(w, tile); n++)
+        if (begin_of(w, tile, row_axis, n) == row && begin_of(w, tile, col_axis, n) == col) return n;
+    return -1;
+}
+
+typedef struct matrix_product {
+    const smg_instr *instr;
+    factor a, b;
+    const char *row, *col; /* where the subgroup's part begins */
+    bool held;             /* the left factor is in registers */
+} matrix_product;
+
+/* The left matrix of the row: read into fa, or where it is. */
+static const char *left_matrix(glsl_writer *w, const matrix_product *p, int64_t row, int64_t i, int64_t step) {
+    if (!p->held) return GLSL_STRING(w, "fa[%lld]", (long long)i);
+    int64_t n = matrix_at(w, p->instr->a, p->a.axis, row, p->instr->axes[0], step);
+    return GLSL_STRING(w, "t_%s[%lld]", w->tile_name[p->instr->a], (long long)n);
+}
+
+static void load_left(glsl_writer *w, const matrix_product *p, const char *k) {
+    int dst = p->instr->dst;
+    int64_t count = matrices_of(w, dst);
+    GLSL_LINE(w, "%s fa[%lld];", p->a.type, (long long)smg_matrix_rows(w->k, p->instr));
     for (int64_t n = 0, i = 0; n < count; n++) {
-        if (begin_of(w, layout, b->axis, n) != 0) continue;
-        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, layout, a->axis, n));
-        load(w, a, GLSL_STRING(w, "fa[%lld]", (long long)i++), glsl_plus(w, row, at), "k");
+        if (begin_of(w, dst, p->b.axis, n) != 0) continue;
+        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->a.axis, n));
+        load(w, &p->a, GLSL_STRING(w, "fa[%lld]", (long long)i++), glsl_plus(w, p->row, at), k);
     }
+}
+
+/* One step of k. Rows are held, columns come one after the other. */
+static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int64_t step) {
+    int dst = p->instr->dst;
+    int64_t count = matrices_of(w, dst);
+    if (!p->held) load_left(w, p, k);
     for (int64_t first = 0; first < count; first++) {
-        int64_t begin = begin_of(w, layout, b->axis, first);
-        if (begin_of(w, layout, a->axis, first) != 0) continue;
+        int64_t begin = begin_of(w, dst, p->b.axis, first);
+        if (begin_of(w, dst, p->a.axis, first) != 0) continue;
         glsl_open(w, "");
-        GLSL_LINE(w, "%s fb;", b->type);
-        load(w, b, "fb", glsl_plus(w, col, GLSL_STRING(w, "%lld", (long long)begin)), "k");
+        GLSL_LINE(w, "%s fb;", p->b.type);
+        load(w, &p->b, "fb", glsl_plus(w, p->col, GLSL_STRING(w, "%lld", (long long)begin)), k);
         for (int64_t n = 0, i = 0; n < count; n++) {
-            if (begin_of(w, layout, b->axis, n) != begin) continue;
-            const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[instr->dst], (long long)n);
-            GLSL_LINE(w, "%s = coopMatMulAdd(fa[%lld], fb, %s);", sum, (long long)i++, sum);
+            if (begin_of(w, dst, p->b.axis, n) != begin) continue;
+            const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[dst], (long long)n);
+            const char *left = left_matrix(w, p, begin_of(w, dst, p->a.axis, n), i++, step);
+            GLSL_LINE(w, "%s = coopMatMulAdd(%s, fb, %s);", sum, left, sum);
         }
         glsl_close(w);
     }
@@ -108,14 +140,24 @@ static void multiply(glsl_writer *w, const smg_instr *instr, const factor *a, co
 
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
     int row = -1, col = -1, depth = w->k->matrix.depth;
+    const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
     if (!smg_kernel_product_sides(w->k, instr, &row, &col)) {
         glsl_fail(w, SMG_INTERNAL, "a product by matrices has other sides than one row and one column");
         return;
     }
-    factor a = factor_of(w, instr, true, row), b = factor_of(w, instr, false, col);
+    matrix_product p = {.instr = instr, .held = w->k->tiles.items[instr->a].residence == SMG_REGISTER};
+    if (p.held)
+        p.a.axis = row;
+    else
+        p.a = factor_of(w, instr, true, row);
+    p.b = factor_of(w, instr, false, col);
+    p.row = glsl_subgroup_part(w, layout, row);
+    p.col = glsl_subgroup_part(w, layout, col);
     int64_t all = smg_kernel_product_depth(w->k, instr);
+    for (int64_t k = 0; p.held && k < all; k += depth) multiply(w, &p, GLSL_STRING(w, "%lld", (long long)k), k);
+    if (p.held) return;
     GLSL_LINE(w, instr->unroll >= all ? "[[unroll]]" : "[[dont_unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %d)", (long long)all, depth));
-    multiply(w, instr, &a, &b);
+    multiply(w, &p, "k", 0);
     glsl_close(w);
 }

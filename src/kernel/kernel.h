@@ -379,6 +379,9 @@ const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use)
 /* Does the layout consist of whole matrices, their rows along one axis and their columns along the other? The register
  * r is then element r % n of the lane's matrix r / n, n being smg_matrix_elements. */
 bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col);
+/* Has each subgroup, in a register tile of this layout, the left factor of all that it multiplies into the product's
+ * sums? */
+bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */
 extern const char *const kernel_matrix_sides[2]; /* "row", "column": the axes of its layout, in texts */
 int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */

@@ -109,12 +109,51 @@ static smg_status make_factor(kernel_machine *m, const smg_instr *product, int t
     return SMG_OK;
 }
 
+/* The element's number in the tile, by where the layout has it; -1 outside. */
+static int64_t element_at(const kernel_machine *m, const smg_tile *t, const lanes_places *p, int lane, int reg) {
+    int64_t element = 0;
+    for (int i = 0; i < t->axis_count; i++) {
+        int64_t tile = m->k->axes.items[t->axis[i]].tile, at = 0;
+        int a = place_axis(p, t->axis[i]);
+        if (a >= 0) at = p->by_register[a][reg] + p->by_lane[a][lane];
+        if (at >= tile) return -1;
+        element = element * tile + at;
+    }
+    return element;
+}
+
+/* A subgroup multiplies matrices that its lanes hold together. */
+static smg_status find_left(kernel_machine *m, const smg_instr *product, lanes_product *p) {
+    const smg_tile *t = &m->k->tiles.items[product->a];
+    const lanes_places *held = &m->lanes->places[t->layout];
+    int lanes = m->k->lanes, subgroup = m->k->subgroup;
+    int64_t elements = smg_tile_elements(m->k, t);
+    int *holder = SMG_ARENA_ARRAY(m->arena, int, (size_t)elements + 1);
+    p->left_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)p->left.registers + 1);
+    if (!holder || !p->left_from) return SMG_MEMORY;
+    for (int first = 0; first < lanes; first += subgroup) {
+        for (int64_t e = 0; e < elements; e++) holder[e] = -1;
+        for (int lane = first; lane < first + subgroup; lane++)
+            for (int r = 0; r < held->registers; r++) {
+                int64_t e = element_at(m, t, held, lane, r);
+                if (e >= 0) holder[e] = lane * held->registers + r;
+            }
+        for (int lane = first; lane < first + subgroup; lane++)
+            for (int r = 0; r < p->left.registers; r++) {
+                int64_t e = element_at(m, t, &p->left, lane, r);
+                p->left_from[lane * p->left.registers + r] = e >= 0 ? holder[e] : -1;
+            }
+    }
+    return SMG_OK;
+}
+
 static smg_status make_product(kernel_machine *m, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     lanes_product *p = &m->lanes->products[at];
     int registers = m->lanes->places[instr->layout].registers;
     if (registers > m->lanes->most_places) m->lanes->most_places = registers;
     SMG_TRY(make_factor(m, instr, instr->a, &p->left, &p->left_of));
+    if (in_registers(m->k, instr->a)) SMG_TRY(find_left(m, instr, p));
     return make_factor(m, instr, instr->b, &p->right, &p->right_of);
 }
 

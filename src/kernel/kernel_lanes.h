@@ -27,6 +27,8 @@ typedef struct lanes_beside {
 typedef struct lanes_product {
     lanes_places left, right;
     int *left_of, *right_of; /* by register of the instruction's layout */
+    int *left_from;          /* by lane and register of `left`: where its subgroup has the element of a register tile,
+                                lane * registers + register; -1: nowhere. NULL: the left factor is in shared memory */
 } lanes_product;
 
 typedef struct kernel_lanes_plan {

@@ -136,6 +136,19 @@ static void add_product(const smg_instr *instr, lanes_partial *part, double one,
     *part = (lanes_partial){0};
 }
 
+/* The same of a left factor that the subgroup's lanes hold together. */
+static bool gather_left(kernel_worker *w, const smg_instr *instr, const smg_tile *t, const lanes_product *product,
+                        int lane) {
+    const lanes_tile *held = &w->lanes->tile[instr->a];
+    for (int r = 0; r < product->left.registers; r++) {
+        int from = product->left_from[lane * product->left.registers + r];
+        if (from >= 0 && !held->set[from])
+            return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that nobody has set", lane, t->name);
+        w->lanes->left[r] = from >= 0 ? held->value[from] : 0.0;
+    }
+    return true;
+}
+
 /* Multiplies what the lane's layout says, and adds it to the lane's sums. */
 static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product,
                      int lane) {
@@ -146,7 +159,10 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
     int registers = m->lanes->places[dst->layout].registers;
     double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
     int count = kernel_lanes_live(m, p, lane, l->live);
-    if (!load_factor(m, w, instr->a, &product->left, lane, l->left)) return false;
+    const smg_tile *a = &m->k->tiles.items[instr->a];
+    if (product->left_from ? !gather_left(w, instr, a, product, lane)
+                           : !load_factor(m, w, instr->a, &product->left, lane, l->left))
+        return false;
     if (!load_factor(m, w, instr->b, &product->right, lane, l->right)) return false;
     memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
     memset(l->summed, 0, (size_t)registers * sizeof *l->summed);

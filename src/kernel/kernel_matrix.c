@@ -67,6 +67,15 @@ bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layo
            same_bits(of, layout, SMG_LAYOUT_REGISTER, row, col) && same_bits(of, layout, SMG_LAYOUT_LANE, row, col);
 }
 
+bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left) {
+    int row, col, depth = product->axes[0];
+    if (!smg_kernel_product_sides(k, product, &row, &col)) return false;
+    const smg_layout *sums = &k->layouts.items[k->tiles.items[product->dst].layout];
+    smg_layout rows = smg_layout_keep(left, &row, 1);
+    return smg_matrix_lays(&k->matrix, SMG_FRAGMENTS_LEFT, left, row, depth) &&
+           smg_layout_mask(left, SMG_LAYOUT_SUBGROUP, depth) == 0 && smg_layout_readable(&rows, sums);
+}
+
 static bool lies_ready(const smg_kernel *k, int factor, bool left) {
     const smg_tile *t = &k->tiles.items[factor];
     return t->residence == SMG_SHARED || (left && t->fragments == SMG_FRAGMENTS_LEFT);

@@ -42,13 +42,12 @@ smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *til
     return SMG_OK;
 }
 
-static smg_status check_left(const kernel_verifier *v, const smg_instr *product, int row) {
+static smg_status check_left(const kernel_verifier *v, const smg_instr *product) {
     const smg_tile *left = &v->k->tiles.items[product->a];
     if (left->residence != SMG_REGISTER) return SMG_OK;
-    const smg_layout *layout = &v->k->layouts.items[left->layout];
-    if (smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_LEFT, layout, row, product->axes[0])) return SMG_OK;
-    return KERNEL_WRONG(v, "the layout of the left factor '%s' is not one of whole matrices of %d x %d", left->name,
-                        v->k->matrix.rows, v->k->matrix.depth);
+    if (smg_matrix_left_held(v->k, product, &v->k->layouts.items[left->layout])) return SMG_OK;
+    return KERNEL_WRONG(v, "the left factor '%s' does not lie as whole matrices of %d x %d where its rows' sums are",
+                        left->name, v->k->matrix.rows, v->k->matrix.depth);
 }
 
 smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *product) {
@@ -65,5 +64,5 @@ smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *
     if (!smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_SUMS, &v->k->layouts.items[dst->layout], row, col))
         return KERNEL_WRONG(v, "the layout of '%s' is not one of whole matrices of %d x %d", dst->name,
                             v->k->matrix.rows, v->k->matrix.cols);
-    return check_left(v, product, row);
+    return check_left(v, product);
 }

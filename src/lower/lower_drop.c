@@ -2,9 +2,8 @@
  * shared stage). Leaves of theirs stand in no expression; they become the number 0, which is valid beside any tiles. */
 #include "lower/lower_internal.h"
 
-smg_status lower_drop(lowering *l) {
-    smg_kernel *k = l->k;
-    int *renumber = SMG_ARENA_ARRAY(l->arena, int, (size_t)k->tiles.count + 1);
+smg_status lower_drop_tiles(smg_kernel *k) {
+    int *renumber = SMG_ARENA_ARRAY(k->arena, int, (size_t)k->tiles.count + 1);
     if (renumber == NULL) return SMG_MEMORY;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
@@ -33,4 +32,8 @@ smg_status lower_drop(lowering *l) {
         if (leaf->index < 0) *leaf = (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = SMG_SIZE_ZERO};
     }
     return SMG_OK;
+}
+
+smg_status lower_drop(lowering *l) {
+    return lower_drop_tiles(l->k);
 }

@@ -116,6 +116,7 @@ void lower_take_matrices(lower_sized *l) {
     leave_matrices(k);
     if (shape == NULL) return;
     k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
+    if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
     (void)smg_type_find(shape->a, &k->matrix.type);
     l->refused = objection(l);
     if (l->refused != NULL) return;

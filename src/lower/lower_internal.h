@@ -157,6 +157,9 @@ smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int r
 /* The schedule's matrix becomes the kernel's, its products are made by it; or it is refused. */
 void lower_take_matrices(lower_sized *l);
 
+/* lower_forward.c: left factors that lanes hold as matrices want them stay in registers. */
+smg_status lower_forward(lower_sized *l);
+
 /* lower_exchange.c: what lanes tell each other becomes instructions. */
 smg_status lower_exchange(lower_sized *l);
 
@@ -173,6 +176,7 @@ smg_status lower_barriers(lower_sized *l);
 smg_status lower_share(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */
 smg_status lower_drop(lowering *l);
+smg_status lower_drop_tiles(smg_kernel *k);
 /* lower_clamp.c: which axes of what is staged repeat their end. */
 smg_status lower_clamp(lowering *l);
 /* lower_types.c: element types of tiles. */

@@ -44,6 +44,7 @@ typedef struct smg_schedule {
     bool groups;     /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
     const smg_matrix_shape *matrix; /* of the target: products are made by it; NULL: on the scalar tier */
     const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too */
+    const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
 } smg_schedule;

@@ -116,6 +116,7 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.matrix = matrix_of(e);
     if (s.matrix == NULL) return SMG_OK;
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
+    s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
     int rows = lanes_along(s.matrix_sums, SMG_FRAGMENT_ROW), cols = lanes_along(s.matrix_sums, SMG_FRAGMENT_COLUMN);
     if ((int64_t)rows * cols != t->subgroup_size || !t->subgroup_selectable) return SMG_OK;
     s.subgroup = (int)t->subgroup_size;

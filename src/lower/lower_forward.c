@@ -1,0 +1,114 @@
+/* Left factors in registers. What a kernel computes for the next product goes through shared memory, because lanes want
+ * other elements of it than they have. A matrix is read by the subgroup as a whole: where lanes hold the value as a left
+ * factor of matrices lies, it is one, and neither memory nor a barrier is needed. */
+#include "lower/lower_internal.h"
+
+/* Is the shared tile nothing but the left factor of products by matrices, which lanes hold as the layout says? The axis
+ * that they contract. */
+static bool is_left_alone(const smg_kernel *k, int tile, const smg_layout *held, int *out_depth) {
+    bool any = false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_MMA || (in->a != tile && in->b != tile)) continue;
+        bool left = in->a == tile && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_SUMS;
+        if (!left || !smg_matrix_left_held(k, in, held) || (any && *out_depth != in->axes[0])) return false;
+        *out_depth = in->axes[0];
+        any = true;
+    }
+    return any;
+}
+
+typedef struct reader {
+    const smg_kernel *k;
+    int tile;
+    bool found;
+} reader;
+
+static void seek_reader(void *user, int leaf) {
+    reader *r = user;
+    const smg_kleaf *f = &r->k->leaves.items[leaf];
+    r->found = r->found || (f->what == SMG_KLEAF_TILE && f->index == r->tile);
+}
+
+/* The one SET of a tile that nobody but the spill at `spill` reads; -1. */
+static int set_for(const smg_kernel *k, int spill) {
+    int tile = k->code.items[spill].a, set = -1;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        reader r = {.k = k, .tile = tile};
+        if (in->expr != SMG_EXPR_NONE) smg_kernel_leaves(k, in->expr, seek_reader, &r);
+        if (r.found || (i != spill && smg_instr_reads_a(in) && in->a == tile)) return -1;
+        if (in->dst != tile) continue;
+        if (in->kind != SMG_I_SET || set >= 0) return -1;
+        set = i;
+    }
+    return set;
+}
+
+static bool has_loop(const smg_kernel *k, int axis) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_LOOP && k->code.items[i].axes[0] == axis) return true;
+    return false;
+}
+
+static int add_leaf(smg_kernel *k, smg_kleaf leaf) {
+    smg_kleaf *slot = SMG_ARRAY_PUSH(k->arena, &k->leaves);
+    if (slot == NULL) return -1;
+    *slot = leaf;
+    return k->leaves.count - 1;
+}
+
+/* Is the element at hand inside the axis? SMG_EXPR_NONE when memory is out. */
+static smg_expr inside(smg_kernel *k, int axis) {
+    smg_access *form = SMG_ARRAY_PUSH(k->arena, &k->accesses);
+    if (form == NULL) return SMG_EXPR_NONE;
+    *form = (smg_access){.buffer = -1, .offset = SMG_SIZE_ZERO, .axis_count = 1, .index = SMG_EXPR_NONE};
+    form->axis[0] = axis;
+    form->stride[0] = smg_size_const(k->sizes, 1);
+    int at = add_leaf(k, (smg_kleaf){SMG_KLEAF_IOTA, SMG_KIND_INT, k->accesses.count - 1, 0, 0, {{0}}});
+    int end =
+        add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = k->axes.items[axis].extent});
+    if (at < 0 || end < 0) return SMG_EXPR_NONE;
+    smg_expr index = smg_expr_leaf(k->exprs, SMG_KIND_INT, at), size = smg_expr_leaf(k->exprs, SMG_KIND_INT, end);
+    return smg_expr_make(k->exprs, SMG_PRIM_LT, index, size, SMG_EXPR_NONE);
+}
+
+/* Behind the end of the contracted axis a factor is 0. */
+static smg_expr until_end(smg_kernel *k, int axis, smg_expr value) {
+    if (smg_kernel_comes_out_even(k, axis, has_loop(k, axis))) return value;
+    smg_expr valid = inside(k, axis), zero = smg_expr_const(k->exprs, SMG_KIND_FLOAT, 0);
+    if (valid == SMG_EXPR_NONE) return valid;
+    return smg_expr_make(k->exprs, SMG_PRIM_SELECT, valid, value, zero);
+}
+
+static smg_status forward(smg_kernel *k, int spill, bool *out_done) {
+    int tile = k->code.items[spill].a, shared = k->code.items[spill].dst, depth, set = set_for(k, spill);
+    smg_tile *t = &k->tiles.items[tile];
+    if (set < 0 || t->fragments != SMG_FRAGMENTS_NONE) return SMG_OK;
+    if (!is_left_alone(k, shared, &k->layouts.items[t->layout], &depth)) return SMG_OK;
+    k->code.items[set].expr = until_end(k, depth, k->code.items[set].expr);
+    if (k->code.items[set].expr == SMG_EXPR_NONE) return SMG_MEMORY;
+    t->fragments = SMG_FRAGMENTS_LEFT;
+    t->type = k->matrix.type;
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA && k->code.items[i].a == shared) k->code.items[i].a = tile;
+    smg_instr *at = &k->code.items[spill];
+    memmove(at, at + 1, (size_t)(k->code.count - 1 - spill) * sizeof *at);
+    k->code.count--;
+    *out_done = true;
+    return SMG_OK;
+}
+
+smg_status lower_forward(lower_sized *l) {
+    smg_kernel *k = l->k;
+    bool any = false;
+    if (k->matrix.rows == 0 || k->matrix.left.axis_count == 0) return SMG_OK;
+    for (int i = 0; i < k->code.count; i++) {
+        bool done = false;
+        if (k->code.items[i].kind != SMG_I_SPILL) continue;
+        SMG_TRY(forward(k, i, &done));
+        i -= done;
+        any = any || done;
+    }
+    return any ? lower_drop_tiles(k) : SMG_OK;
+}
