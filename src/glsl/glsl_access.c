@@ -147,8 +147,21 @@ void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kin
 /* ---- tiles
  * ---------------------------------------------------------------------------------------- */
 
+const char *glsl_slot(glsl_writer *w, const smg_tile *tile) {
+    int64_t slots = smg_tile_slots(tile), by = slots > 1 ? w->k->axes.items[tile->ring].tile : 1;
+    const char *step = slots > 1 ? glsl_base(w, tile->ring) : "0";
+    if (strcmp(step, "0") == 0) return step; /* the first step, of a loop from 0 */
+    bool powers = smg_is_power_of_two(by) && smg_is_power_of_two(slots);
+    if (by > 1)
+        step =
+            powers ? GLSL_STRING(w, "%s >> %d", step, smg_log2(by)) : GLSL_STRING(w, "%s / %lld", step, (long long)by);
+    step = powers ? GLSL_STRING(w, "(%s & %lld)", step, (long long)slots - 1)
+                  : GLSL_STRING(w, "(%s %% %lld)", step, (long long)slots);
+    return glsl_times_literal(w, step, smg_tile_slot_elements(w->k, tile));
+}
+
 static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
-    const char *sum = "0";
+    const char *sum = glsl_slot(w, tile);
     int64_t stride = 1;
     for (int n = tile->axis_count - 1; n >= 0; n--) {
         int64_t size = w->k->axes.items[tile->axis[n]].tile;

@@ -108,9 +108,9 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     switch (instr->kind) {
     case SMG_I_SET: write_set(w, instr); break;
     case SMG_I_REDUCE: glsl_reduce(w, instr); break;
-    case SMG_I_STAGE: glsl_stage(w, instr); break;
+    case SMG_I_STAGE: glsl_stage(w, instr, at); break;
     case SMG_I_FETCH: glsl_fetch(w, instr, at); break;
-    case SMG_I_PUT: glsl_put(w, instr); break;
+    case SMG_I_PUT: glsl_put(w, instr, at); break;
     case SMG_I_SPILL: write_spill(w, instr); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_JOIN: glsl_join(w, instr); break;

@@ -66,6 +66,7 @@ static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int a
 static void load(glsl_writer *w, const factor *f, const char *name, const char *at, const char *k) {
     if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
     const char *place = glsl_plus(w, glsl_times_literal(w, at, f->step[0]), glsl_times_literal(w, k, f->step[1]));
+    place = glsl_plus(w, place, glsl_slot(w, &w->k->tiles.items[f->tile]));
     int64_t stride = f->step[0] > f->step[1] ? f->step[0] : f->step[1];
     const char *order = f->turned ? "gl_CooperativeMatrixLayoutColumnMajor" : "gl_CooperativeMatrixLayoutRowMajor";
     if (f->group > 1) place = GLSL_STRING(w, "(%s) / %lld", place, (long long)f->group);

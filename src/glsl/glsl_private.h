@@ -49,7 +49,7 @@ typedef struct glsl_writer {
     bool *buffer_words; /* is read or written by elements */
     bool *buffer_wide;  /* is read or written by groups of four */
     bool *buffer_eight; /* is read by groups of eight, of 16 bits */
-    int64_t *ahead;     /* by axis: what the FETCH at hand adds to the base */
+    int64_t *ahead;     /* by axis: what an instruction that works ahead adds to the base */
     bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
     int *open;          /* by axis: the LOOP that is open, or whose first step is fetched */
     SMG_ARRAY(glsl_lane_name) lane_parts;
@@ -177,6 +177,8 @@ const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
 const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
+/* What is to be added to the place of an element of a shared tile: where the slot of the step at hand begins. */
+const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
 /* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
@@ -243,9 +245,9 @@ const char *glsl_loop_first(glsl_writer *w, int loop);
 const char *glsl_loop_end(glsl_writer *w, int loop);
 
 /* glsl_stage.c */
-void glsl_stage(glsl_writer *w, const smg_instr *instr);
+void glsl_stage(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at);
-void glsl_put(glsl_writer *w, const smg_instr *instr);
+void glsl_put(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 
 /* glsl_reduce.c, glsl_exchange.c, glsl_mma.c, glsl_code.c */

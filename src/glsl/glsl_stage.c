@@ -118,7 +118,7 @@ static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int
     return w->status == SMG_OK;
 }
 
-void glsl_stage(glsl_writer *w, const smg_instr *instr) {
+static void stage(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
     if (!open_walk(w, &it, instr, group_of(instr), true)) return;
     const char *own[SMG_TILE_AXES];
@@ -146,39 +146,19 @@ void glsl_staging(glsl_writer *w, int tile) {
               (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
 }
 
-/* In front of a loop with a range: its first step is where it begins, if it has any. */
-static bool open_first(glsl_writer *w, int axis, int loop) {
-    if (w->looped[axis] || loop < 0 || w->k->code.items[loop].range == NULL) return false;
-    glsl_range(w, loop);
-    w->looped[axis] = true;
-    glsl_open(w, GLSL_STRING(w, "if (first_%d < end_%d)", loop, loop));
-    GLSL_LINE(w, "int at_%s = first_%d;", w->axis_name[axis], loop);
-    return true;
-}
-
-/* The slice `ahead` steps on; nothing behind the last one. */
-void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at) {
-    const smg_kernel *k = w->k;
-    int axis = instr->a;
+static void fetch(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    w->ahead[axis] = instr->b * k->axes.items[axis].tile;
-    bool guard = w->looped[axis] && instr->b > 0, first = open_first(w, axis, smg_kernel_next_loop(k, at));
-    if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));
-    if (open_walk(w, &it, instr, group_of(instr), true)) {
-        const char *own[SMG_TILE_AXES];
-        clamp(w, &it, instr, own);
-        const char *value = step_value(w, &it, instr);
-        const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, it.group) > 1 ? "n" : "0";
-        GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], step, value);
-        glsl_flat_close(w, &it);
-        glsl_close(w);
-    }
-    if (guard || first) glsl_close(w);
-    if (first) w->looped[axis] = false;
-    w->ahead[axis] = 0;
+    if (!open_walk(w, &it, instr, group_of(instr), true)) return;
+    const char *own[SMG_TILE_AXES];
+    clamp(w, &it, instr, own);
+    const char *value = step_value(w, &it, instr);
+    const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, it.group) > 1 ? "n" : "0";
+    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], step, value);
+    glsl_flat_close(w, &it);
+    glsl_close(w);
 }
 
-void glsl_put(glsl_writer *w, const smg_instr *instr) {
+static void put(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
     int group = group_of(instr);
     if (!open_walk(w, &it, instr, group, false)) return;
@@ -191,4 +171,45 @@ void glsl_put(glsl_writer *w, const smg_instr *instr) {
     store_step(w, &it, instr, valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value);
     glsl_flat_close(w, &it);
     glsl_close(w);
+}
+
+/* In front of a loop its first step counts, where it is not 0 and known, and those behind that. */
+static bool open_first(glsl_writer *w, int axis, int loop, int64_t ahead) {
+    if (w->looped[axis] || loop < 0 || (w->k->code.items[loop].range == NULL && ahead == 0)) return false;
+    glsl_range(w, loop);
+    const char *first = glsl_loop_first(w, loop), *end = glsl_loop_end(w, loop);
+    const char *step = ahead > 0 ? GLSL_STRING(w, "%s + %lld", first, (long long)ahead) : first;
+    w->looped[axis] = true;
+    glsl_open(w, GLSL_STRING(w, "if (%s < %s)", step, end));
+    GLSL_LINE(w, "int at_%s = %s;", w->axis_name[axis], first);
+    return true;
+}
+
+/* What may work ahead: for the step so far on, and not at all where the loop has no such step. */
+static void write_ahead(glsl_writer *w, const smg_instr *instr, int at,
+                        void (*write)(glsl_writer *w, const smg_instr *instr)) {
+    int axis = smg_instr_ahead_axis(w->k, instr);
+    if (axis < 0) {
+        write(w, instr);
+        return;
+    }
+    int64_t ahead = w->ahead[axis] = instr->ahead * w->k->axes.items[axis].tile;
+    bool guard = w->looped[axis] && ahead > 0, first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
+    if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));
+    write(w, instr);
+    if (guard || first) glsl_close(w);
+    if (first) w->looped[axis] = false;
+    w->ahead[axis] = 0;
+}
+
+void glsl_stage(glsl_writer *w, const smg_instr *instr, int at) {
+    write_ahead(w, instr, at, stage);
+}
+
+void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at) {
+    write_ahead(w, instr, at, fetch);
+}
+
+void glsl_put(glsl_writer *w, const smg_instr *instr, int at) {
+    write_ahead(w, instr, at, put);
 }

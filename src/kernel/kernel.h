@@ -10,12 +10,14 @@
  * kernel, each with its own static tile extent. Where the elements of a REGISTER tile are says its layout
  * (layout/layout.h; its axes are the kernel's): the register, lane and subgroup of each. A layout may span more than
  * the tile: what is behind the tile's end is no element. An instruction reads an element of a register tile in the lane
- * that works on it: the layouts must be readable beside each other. A SHARED tile is row-major in its axes' order,
- * the last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its `memory`. A
- * STAGING tile is in registers too, but on its way from global to shared memory: its elements, flattened in its axes'
- * order, are dealt out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its
- * elements stay where an access says (0 where invalid), and only MMA reads it. An EXCHANGE tile is words of shared
- * memory that lanes leave for each other: register by register one for each unit (smg_exchange).
+ * that works on it: the layouts must be readable beside each other. A SHARED tile is row-major in its axes' order, the
+ * last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its `memory`. It may
+ * have `slots`, one behind the other: step s of the loop over its `ring` uses slot s mod slots, and what fills it may
+ * work for a later step (`ahead`). A STAGING tile is in registers too, but on its way from global to shared memory: its
+ * elements, flattened in its axes' order, are dealt out over all invocations, and only PUT reads it. A VIEW is no
+ * memory of the workgroup at all: its elements stay where an access says (0 where invalid), and only MMA reads it. An
+ * EXCHANGE tile is words of shared memory that lanes leave for each other: register by register one for each unit
+ * (smg_exchange).
  *
  * A kernel may multiply by matrices: a subgroup makes one product of the shape of `matrix` as a whole. A register tile
  * of `fragments` holds their sums, or the left factor of one: its layout is that of whole matrices, side by side, so
@@ -35,6 +37,7 @@
 #include "op/op.h"
 
 #define SMG_TILE_AXES 6
+#define SMG_SLOTS 8 /* of a tile, at most */
 #define SMG_ACCESS_AXES 8
 #define SMG_KERNEL_SIZES 16 /* at most, that a kernel is told when it runs */
 
@@ -64,8 +67,10 @@ typedef struct smg_tile {
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
-    smg_fragments fragments; /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT is the
-                                left factor of such, and nothing else reads it: values are rounded to its type */
+    /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT is the left factor of such, and
+     * nothing else reads it: written values are rounded to its type. */
+    smg_fragments fragments;
+    int slots, ring;  /* SHARED: more than one, and then the axis of the loop whose steps take turns; 0: one */
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
                          element once more, where it would be 0. Such a tile is read by an MMA only that does not
@@ -123,25 +128,23 @@ typedef enum smg_instr_kind {
                        clamped. `axes`:
                        the order in which consecutive invocations walk (last fastest); a permutation
                        of dst's axes */
-    SMG_I_FETCH,  /* dst (staging) = expr as in STAGE, `b` (0 or 1) slices ahead along axis `a`: what a later PUT
-                       stores, so that loads are under way while other instructions run; nothing where the loop has no
-                       such slice. Without an open loop over `a` the first slice of the next one is meant. `axes` =
-                       dst's */
-    SMG_I_PUT,    /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
-    SMG_I_SPILL,  /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
+    SMG_I_FETCH, /* dst (staging) = expr as in STAGE, of the slice of axis `a` that is `ahead`: what a later PUT stores,
+                       so that loads are under way while other instructions run. `axes` = dst's */
+    SMG_I_PUT,   /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
+    SMG_I_SPILL, /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
-    SMG_I_MMA,    /* dst (register) += sum over axes[0] of a * b. a: shared or a view, k and some of dst's axes; b:
+    SMG_I_MMA,   /* dst (register) += sum over axes[0] of a * b. a: shared or a view, k and some of dst's axes; b:
                        shared or a view, k and others of dst's axes; in any order (runs along k are read as groups); k
                        spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
                        k to sums of its own, which JOIN adds up */
-    SMG_I_JOIN,   /* dst (register) = combine of the parts of the lanes that share out `axes` in `layout`, in all of
+    SMG_I_JOIN,  /* dst (register) = combine of the parts of the lanes that share out `axes` in `layout`, in all of
                        them, or with a `form` in those of one subgroup: after such an MMA before anything else reads
                        it, or after REDUCE apart. Until then dst is in parts: a SET reads the lane's own, and its
                        result is in parts too, where its elements are in several of those lanes; so does another
                        REDUCE apart */
-    SMG_I_LEAVE,  /* dst (exchange) = parts of registers [first, first + registers) of register tile `a`: what subgroups
+    SMG_I_LEAVE, /* dst (exchange) = parts of registers [first, first + registers) of register tile `a`: what subgroups
                        have to tell each other about `axes` in `layout`. After JOIN with a form, if lanes share any */
-    SMG_I_FOLD,   /* dst (exchange): of the words that belong together the first one becomes their combine; who left
+    SMG_I_FOLD,  /* dst (exchange): of the words that belong together the first one becomes their combine; who left
                        them share out the registers. Ranges as in the LEAVE before it */
     SMG_I_GATHER, /* dst (register): the same registers = combine of their words in exchange tile `a`, or `folded`, the
                        first of each. With the last registers dst is whole again */
@@ -188,8 +191,11 @@ typedef struct smg_krange {
 
 typedef struct smg_instr {
     smg_instr_kind kind;
-    int dst;  /* tile; -1 */
-    int a, b; /* tiles (MMA, SPILL, PUT), access (STORE) or axis and distance (FETCH); -1 */
+    int dst;   /* tile; -1 */
+    int a, b;  /* tiles (MMA, SPILL, PUT), access (STORE) or axis (FETCH); -1 */
+    int ahead; /* FETCH along its axis, STAGE and PUT into slots along their ring: it works as in the step so many
+                  steps on, and not at all where the loop has no such step. Without an open loop the first step of the
+                  next one counts */
     smg_expr expr;
     smg_combine combine;
     bool accumulate;      /* REDUCE: starts from dst's old value */
@@ -271,6 +277,8 @@ typedef struct smg_kernel {
 
 /* Does the program say where elements are? Before lowering has chosen layouts nothing has one. */
 bool smg_kernel_laid_out(const smg_kernel *k);
+/* The axis along which the instruction may work `ahead`; -1. */
+int smg_instr_ahead_axis(const smg_kernel *k, const smg_instr *instr);
 /* Is `a` a tile that the instruction reads? */
 bool smg_instr_reads_a(const smg_instr *instr);
 /* Where an instruction's elements are: its own layout, or that of the register tile that it goes over. NULL for those
@@ -291,7 +299,10 @@ const smg_layout_pick *smg_kleaf_pick(const smg_kleaf *leaf, int axis);
 int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 /* A lane's, of 32 bits; 0 for shared. */
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile);
-int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile);
+int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile); /* of one slot */
+int smg_tile_slots(const smg_tile *tile);                             /* 1 where it has none */
+/* Elements from one slot of a shared tile to the next: with padding. */
+int64_t smg_tile_slot_elements(const smg_kernel *k, const smg_tile *tile);
 bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
 smg_kind smg_tile_kind(const smg_tile *tile);
 /* The 32-bit type of the kind: what lanes compute with. */
@@ -303,8 +314,9 @@ bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);
 int smg_kernel_loop_end(const smg_kernel *k, int loop);
 /* Has the axis a last element wherever a tile of it is filled? One that a workgroup or a step has begun with has. */
 bool smg_kernel_axis_ends(const smg_kernel *k, int axis);
-int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile); /* with padding; 0 for register */
-int64_t smg_kernel_shared_bytes(const smg_kernel *k);                     /* of all tiles */
+/* With padding, of all slots; 0 for register. */
+int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile);
+int64_t smg_kernel_shared_bytes(const smg_kernel *k); /* of all tiles */
 /* The shared memory that tile `t` lies on: bytes of its largest tile; 0 for all but the first tile of a memory. */
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t);
 /* Runs of `axis` in a shared tile can be read as groups of four. */
@@ -407,8 +419,8 @@ int smg_kernel_stride_sign(const smg_kernel *k, smg_size stride);
  * the access of a bound that reaches beyond its buffer. */
 int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int64_t *symbols, const int64_t *base,
                           const smg_karray *buffers, int64_t *out_first, int64_t *out_end);
-/* The loop whose first step a FETCH outside of one is for; -1. */
-int smg_kernel_next_loop(const smg_kernel *k, int fetch);
+/* The loop whose first step an instruction outside of it, which may work ahead, is for; -1. */
+int smg_kernel_next_loop(const smg_kernel *k, int at);
 
 /* ---- order in shared memory (kernel_hazard.c) ---------------------------------------------------------- */
 
@@ -424,6 +436,8 @@ typedef struct smg_hazards smg_hazards;
 smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards **out_hazards);
 /* The first hazard in the order of execution, with the barriers as they are now; false: there is none. */
 bool smg_hazards_find(smg_hazards *hazards, smg_hazard *out_hazard);
+/* Steps of a loop over the axis that meet all that can meet: one more than the most slots along it. */
+int smg_kernel_walked_steps(const smg_kernel *k, int axis);
 const char *smg_scope_word(smg_scope scope); /* "subgroup" */
 
 /* ---- how much code it is (kernel_code.c) ------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* Order in shared memory. Two instructions that touch the same memory, one of them writing, need a barrier between
  * them: of the workgroup, or of the subgroup alone where layouts prove that each element is touched by one subgroup.
- * The walk goes through the program in the order of execution, a loop's body twice, so that what one step leaves behind
- * meets the next. What has been touched since the last barrier of each scope is a set of uses, and what a use must not
- * meet in it is another one. */
+ * Slots of a tile are different memory. The walk goes through the program in the order of execution, a loop's body
+ * until each slot has come round, so that what one step leaves behind meets those after it. What has been touched since
+ * the last barrier of each scope is a set of uses, and what a use must not meet in it is another one. */
 #include "kernel/kernel.h"
 
 #define DEEPEST SMG_ACCESS_AXES
@@ -11,8 +11,9 @@
 typedef struct use {
     int at, tile;
     bool writes;
+    int slots, first;         /* its bits in a set of uses: one for each slot of the tile */
     const smg_layout *layout; /* says which subgroup touches an element; NULL: any may */
-    uint64_t *near, *far;     /* uses from which a barrier must part it, of some scope; of the workgroup */
+    uint64_t *near, *far;     /* uses of slot 0 from which a barrier must part it, of some scope; of the workgroup */
 } use;
 
 struct smg_hazards {
@@ -21,7 +22,8 @@ struct smg_hazards {
     SMG_ARRAY(use) uses;
     int *first;              /* by instruction: its first use; those of the next one follow */
     int *match;              /* by instruction: LOOP -> END */
-    int words;               /* of a set of uses */
+    int *step;               /* by axis: of its loop; 0 outside */
+    int bits, words;         /* of a set of uses */
     uint64_t *near, *far;    /* touched since the last barrier of any scope; of the workgroup */
     uint64_t *kept[DEEPEST]; /* both of them, in front of an open loop that may have no step */
 };
@@ -42,7 +44,10 @@ static void add_use(collecting *c, int tile, bool writes, const smg_layout *layo
         if (h->uses.items[i].tile == tile && h->uses.items[i].writes == writes) return;
     use *slot = SMG_ARRAY_PUSH(h->arena, &h->uses);
     c->failed = c->failed || slot == NULL;
-    if (slot != NULL) *slot = (use){.at = c->at, .tile = tile, .writes = writes, .layout = layout};
+    if (slot == NULL) return;
+    int slots = smg_tile_slots(&h->k->tiles.items[tile]);
+    *slot = (use){.at = c->at, .tile = tile, .writes = writes, .slots = slots, .first = h->bits, .layout = layout};
+    h->bits += slots;
 }
 
 static void read_leaf(void *user, int leaf) {
@@ -117,8 +122,8 @@ static smg_status compare(smg_hazards *h) {
         if (u->near == NULL || u->far == NULL) return SMG_MEMORY;
         for (int j = 0; j < h->uses.count; j++) {
             if (!meet(h->k, u, &h->uses.items[j])) continue;
-            set_bit(u->near, j);
-            if (scope_of(h->k, u, &h->uses.items[j]) == SMG_SCOPE_WORKGROUP) set_bit(u->far, j);
+            set_bit(u->near, h->uses.items[j].first);
+            if (scope_of(h->k, u, &h->uses.items[j]) == SMG_SCOPE_WORKGROUP) set_bit(u->far, h->uses.items[j].first);
         }
     }
     return SMG_OK;
@@ -143,46 +148,68 @@ smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards *
     h->arena = arena;
     h->first = SMG_ARENA_ARRAY(arena, int, count);
     h->match = SMG_ARENA_ARRAY(arena, int, count);
-    if (h->first == NULL || h->match == NULL) return SMG_MEMORY;
+    h->step = SMG_ARENA_ARRAY(arena, int, (size_t)k->axes.count + 1);
+    if (h->first == NULL || h->match == NULL || h->step == NULL) return SMG_MEMORY;
     for (int at = 0; at < k->code.count; at++) {
         if (!collect(h, at)) return SMG_MEMORY;
         h->match[at] = k->code.items[at].kind == SMG_I_LOOP ? smg_kernel_loop_end(k, at) : -1;
     }
     h->first[k->code.count] = h->uses.count;
-    h->words = h->uses.count / 64 + 1;
+    h->words = h->bits / 64 + 1;
     SMG_TRY(compare(h));
     return make_state(h);
 }
 
 /* ---- the walk -------------------------------------------------------------------------------------- */
 
-/* The first earlier use that is not parted from `u`; -1. */
-static int met(const smg_hazards *h, const use *u, smg_scope *out_scope) {
+/* The slot that the use touches in this step. */
+static int slot_of(const smg_hazards *h, const use *u) {
+    if (u->slots == 1) return 0;
+    const smg_instr *in = &h->k->code.items[u->at];
+    int step = h->step[h->k->tiles.items[u->tile].ring] + (u->writes ? in->ahead : 0);
+    return step % u->slots;
+}
+
+/* A word of the set of what a use must not meet, moved to its slot: tiles with slots meet none but themselves. */
+static uint64_t moved(const uint64_t *set, int word, int slot) {
+    uint64_t low = slot > 0 && word > 0 ? set[word - 1] >> (64 - slot) : 0;
+    return set[word] << slot | low;
+}
+
+static const use *use_of_bit(const smg_hazards *h, int bit) {
+    const use *u = h->uses.items;
+    while (bit >= u->first + u->slots) u++;
+    return u;
+}
+
+/* The first earlier use that is not parted from `u`; NULL. */
+static const use *met(const smg_hazards *h, const use *u, smg_scope *out_scope) {
+    int slot = slot_of(h, u);
     for (int w = 0; w < h->words; w++) {
-        uint64_t far = u->far[w] & h->far[w], any = far | (u->near[w] & h->near[w]);
+        uint64_t far = moved(u->far, w, slot) & h->far[w], any = far | (moved(u->near, w, slot) & h->near[w]);
         if (any == 0) continue;
         uint64_t lowest = any & (~any + 1);
         *out_scope = lowest & far ? SMG_SCOPE_WORKGROUP : SMG_SCOPE_SUBGROUP;
         int bit = 0;
         while (lowest >> bit != 1) bit++;
-        return w * 64 + bit;
+        return use_of_bit(h, w * 64 + bit);
     }
-    return -1;
+    return NULL;
 }
 
 static bool pass_uses(smg_hazards *h, int at, smg_hazard *out) {
     for (int i = h->first[at]; i < h->first[at + 1]; i++) {
         const use *u = &h->uses.items[i];
         smg_scope scope;
-        int other = met(h, u, &scope);
-        if (other < 0) continue;
-        const use *o = &h->uses.items[other];
+        const use *o = met(h, u, &scope);
+        if (o == NULL) continue;
         *out = (smg_hazard){at, o->at, u->tile, o->tile, u->writes, o->writes, scope};
         return false;
     }
     for (int i = h->first[at]; i < h->first[at + 1]; i++) {
-        set_bit(h->near, i);
-        set_bit(h->far, i);
+        int bit = h->uses.items[i].first + slot_of(h, &h->uses.items[i]);
+        set_bit(h->near, bit);
+        set_bit(h->far, bit);
     }
     return true;
 }
@@ -195,18 +222,33 @@ static void pass_barrier(smg_hazards *h, smg_scope scope) {
 
 static bool walk(smg_hazards *h, int begin, int end, int depth, smg_hazard *out);
 
+/* How many steps the loop had nobody knows: what was touched in one slot counts as touched in all. */
+static void close_ring(const smg_hazards *h, int axis, uint64_t *set) {
+    for (int i = 0; i < h->uses.count; i++) {
+        const use *u = &h->uses.items[i];
+        bool touched = false;
+        if (u->slots == 1 || h->k->tiles.items[u->tile].ring != axis) continue;
+        for (int s = 0; s < u->slots; s++) touched = touched || (set[(u->first + s) / 64] >> (u->first + s) % 64 & 1);
+        for (int s = 0; s < u->slots && touched; s++) set_bit(set, u->first + s);
+    }
+}
+
 /* A loop with a range may have no step, and pass none of its barriers. */
 static bool walk_loop(smg_hazards *h, int loop, int depth, smg_hazard *out) {
     size_t bytes = (size_t)h->words * sizeof(uint64_t);
     uint64_t *kept = h->kept[depth];
+    int axis = h->k->code.items[loop].axes[0], steps = smg_kernel_walked_steps(h->k, axis);
     memcpy(kept, h->near, bytes);
     memcpy(kept + h->words, h->far, bytes);
-    for (int step = 0; step < 2; step++)
+    for (h->step[axis] = 0; h->step[axis] < steps; h->step[axis]++)
         if (!walk(h, loop + 1, h->match[loop], depth + 1, out)) return false;
+    h->step[axis] = 0;
     for (int w = 0; h->k->code.items[loop].range != NULL && w < h->words; w++) {
         h->near[w] |= kept[w];
         h->far[w] |= kept[h->words + w];
     }
+    close_ring(h, axis, h->near);
+    close_ring(h, axis, h->far);
     return true;
 }
 
@@ -225,7 +267,15 @@ static bool walk(smg_hazards *h, int begin, int end, int depth, smg_hazard *out)
     return true;
 }
 
+int smg_kernel_walked_steps(const smg_kernel *k, int axis) {
+    int most = 1;
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].ring == axis && smg_tile_slots(&k->tiles.items[t]) > most) most = k->tiles.items[t].slots;
+    return most + 1;
+}
+
 bool smg_hazards_find(smg_hazards *h, smg_hazard *out_hazard) {
+    for (int a = 0; a < h->k->axes.count; a++) h->step[a] = 0;
     pass_barrier(h, SMG_SCOPE_WORKGROUP);
     return !walk(h, 0, h->k->code.count, 0, out_hazard);
 }

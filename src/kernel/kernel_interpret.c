@@ -103,7 +103,7 @@ static smg_status bind_loops(kernel_machine *m) {
             m->match[i] = open[--depth];
             m->match[m->match[i]] = i;
         }
-        if (instr->kind == SMG_I_FETCH) m->match[i] = smg_kernel_next_loop(k, i);
+        if (smg_instr_ahead_axis(k, instr) >= 0) m->match[i] = smg_kernel_next_loop(k, i);
     }
     return SMG_OK;
 }
@@ -119,18 +119,20 @@ static void loop_range(const kernel_machine *m, kernel_worker *w, int loop, int6
     w->fault.address = -1;
 }
 
-/* A FETCH runs at a base some slices on, or at the first of the loop to come; behind the last slice nothing is
- * fetched. */
-static void run_fetch(const kernel_machine *m, kernel_worker *w, int at) {
-    const smg_instr *instr = &m->k->code.items[at];
-    int64_t here = w->base[instr->a], end = w->end[instr->a], next = here;
-    if (end == 0 && m->match[at] >= 0)
-        loop_range(m, w, m->match[at], &next, &end);
-    else
-        next += instr->b * m->k->axes.items[instr->a].tile;
-    w->base[instr->a] = next;
-    if (next < end || m->match[at] < 0) m->mode->run(m, w, at);
-    w->base[instr->a] = here;
+/* What works ahead runs at a base some steps on, or at the first of the loop to come; where the loop has no such step
+ * nothing is done. */
+static void run_ahead(const kernel_machine *m, kernel_worker *w, int at, int axis) {
+    int64_t here = w->base[axis], first = here, end = w->end[axis];
+    bool outside = end == 0, any = outside && m->match[at] < 0;
+    if (outside && !any) loop_range(m, w, m->match[at], &first, &end);
+    w->base[axis] = first + m->k->code.items[at].ahead * m->k->axes.items[axis].tile;
+    if (any || w->base[axis] < end) m->mode->run(m, w, at);
+    w->base[axis] = here;
+}
+
+int kernel_slot(const kernel_machine *m, const kernel_worker *w, const smg_tile *tile) {
+    int slots = smg_tile_slots(tile);
+    return slots == 1 ? 0 : (int)(w->base[tile->ring] / m->k->axes.items[tile->ring].tile % slots);
 }
 
 /* Runs the instruction at `at`; returns the next one. A loop's step is the base of its axis. */
@@ -147,8 +149,8 @@ static int run_instr(const kernel_machine *m, kernel_worker *w, int at) {
         w->base[axis] += m->k->axes.items[axis].tile;
         if (w->base[axis] < w->end[axis]) return m->match[at] + 1;
         w->base[axis] = w->end[axis] = 0;
-    } else if (instr->kind == SMG_I_FETCH) {
-        run_fetch(m, w, at);
+    } else if (smg_instr_ahead_axis(m->k, instr) >= 0) {
+        run_ahead(m, w, at, smg_instr_ahead_axis(m->k, instr));
     } else {
         m->mode->run(m, w, at);
     }

@@ -75,7 +75,7 @@ struct kernel_lanes;
 struct kernel_lanes_plan;
 
 typedef struct kernel_worker {
-    double **tile;              /* once an element: by tile, row-major without padding */
+    double **tile;              /* once an element: by tile, row-major without padding, slots behind each other */
     double *fold;               /* once an element: results of a REDUCE before they are written */
     struct kernel_lanes *lanes; /* by lane: registers and shared memory */
     int64_t *base;              /* by axis */
@@ -115,7 +115,7 @@ typedef struct kernel_machine {
     int64_t *extent;                 /* by axis */
     kernel_view *views;              /* by access */
     kernel_tape *tapes;              /* by instruction */
-    int *match;                      /* by instruction: LOOP -> END, END -> LOOP, FETCH -> the loop to come, or -1 */
+    int *match; /* by instruction: LOOP -> END, END -> LOOP, what works ahead -> the loop to come, or -1 */
     int most_steps;
     int64_t groups;
     int workers;
@@ -125,6 +125,8 @@ typedef struct kernel_machine {
 /* Binds the kernel and runs its workgroups over the machine's cores. */
 smg_status kernel_interpret_as(smg_context *ctx, const smg_kernel *k, const int64_t *symbols, smg_karray *buffers,
                                bool single, const kernel_mode *mode);
+/* The slot of the tile in the step at hand. */
+int kernel_slot(const kernel_machine *m, const kernel_worker *w, const smg_tile *tile);
 /* Evaluates a size, or fails with INVALID naming `what`. */
 smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *what, int64_t *out_value);
 

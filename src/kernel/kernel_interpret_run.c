@@ -8,6 +8,18 @@ static int block_size(const kernel_space *s, int64_t first) {
     return s->elements - first < KERNEL_BLOCK ? (int)(s->elements - first) : KERNEL_BLOCK;
 }
 
+/* All elements of the tile, of all slots. */
+static int64_t whole_of(const smg_kernel *k, const smg_tile *tile) {
+    return smg_tile_elements(k, tile) * smg_tile_slots(tile);
+}
+
+/* The elements at hand: of one slot. */
+static double *slot_at(const kernel_machine *m, const kernel_worker *w, int tile) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    int slot = kernel_slot(m, w, t);
+    return w->tile[tile] + (slot > 0 ? slot * smg_tile_elements(m->k, t) : 0);
+}
+
 /* What lay on the memory of a tile that is written now is gone. */
 static void end_others(const kernel_machine *m, kernel_worker *w, int tile) {
     int memory = tile >= 0 ? m->k->tiles.items[tile].memory : 0;
@@ -29,7 +41,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
         if (dst->clamped != 0) kernel_block_clamp(m, w, &s, dst, n);
         const double *value = kernel_tape_run(m, w, tape, &s, n);
         if (!value) return;
-        double *out = w->tile[instr->dst] + first;
+        double *out = slot_at(m, w, instr->dst) + first;
         for (int i = 0; i < n; i++)
             out[i] = instr->kind != SMG_I_SET && !w->inside[i] ? 0.0 : kernel_rounded(m, dst->type, value[i]);
     }
@@ -86,6 +98,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
+    double *out = slot_at(m, w, instr->dst);
     kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
@@ -95,7 +108,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
         for (int i = 0; i < n; i++) kept[i] = instr->kind == SMG_I_PUT || w->inside[i];
         if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
-            w->tile[instr->dst][first + i] =
+            out[first + i] =
                 kept[i] ? kernel_rounded(m, dst->type, w->tile[instr->a][element_of(w, &s, stride, i)]) : 0.0;
     }
 }
@@ -154,6 +167,7 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
     tile_strides(k, ta, &inner, a_inner);
     tile_strides(k, tb, &inner, b_inner);
     double *out = w->tile[instr->dst];
+    const double *left = slot_at(m, w, instr->a), *right = slot_at(m, w, instr->b);
     if (!run_view(m, w, instr->a) || !run_view(m, w, instr->b)) return;
     int64_t step = instr->terms > 0 ? instr->terms : KERNEL_BLOCK;
     for (int64_t x = 0; x < inner.elements; x += step) {
@@ -163,8 +177,8 @@ static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *
             int n = block_size(&s, first);
             kernel_block_begin(m, w, &s, first, n);
             for (int i = 0; i < n; i++) {
-                const double *a = w->tile[instr->a] + element_of(w, &s, a_stride, i);
-                const double *b = w->tile[instr->b] + element_of(w, &s, b_stride, i);
+                const double *a = left + element_of(w, &s, a_stride, i);
+                const double *b = right + element_of(w, &s, b_stride, i);
                 out[first + i] += sum_of(instr, a, b, a_at, b_at, depth);
             }
         }
@@ -230,7 +244,7 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     w->tile = SMG_ARENA_ARRAY(m->arena, double *, (size_t)k->tiles.count + 1);
     if (!w->fold || !w->tile) return SMG_MEMORY;
     for (int i = 0; i < k->tiles.count; i++) {
-        w->tile[i] = SMG_ARENA_ARRAY(m->arena, double, (size_t)smg_tile_elements(k, &k->tiles.items[i]));
+        w->tile[i] = SMG_ARENA_ARRAY(m->arena, double, (size_t)whole_of(k, &k->tiles.items[i]));
         if (!w->tile[i]) return SMG_MEMORY;
     }
     return SMG_OK;
@@ -238,7 +252,7 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
 
 static void begin(const kernel_machine *m, kernel_worker *w) {
     for (int t = 0; t < m->k->tiles.count; t++) {
-        int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[t]);
+        int64_t elements = whole_of(m->k, &m->k->tiles.items[t]);
         for (int64_t i = 0; i < elements; i++) w->tile[t][i] = (double)NAN;
     }
 }
@@ -246,7 +260,8 @@ static void begin(const kernel_machine *m, kernel_worker *w) {
 static bool read_tile(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out) {
     int64_t stride[KERNEL_SPACE_AXES];
     tile_strides(m->k, &m->k->tiles.items[tile], s, stride);
-    for (int i = 0; i < n; i++) out[i] = w->tile[tile][element_of(w, s, stride, i)];
+    const double *from = slot_at(m, w, tile);
+    for (int i = 0; i < n; i++) out[i] = from[element_of(w, s, stride, i)];
     return true;
 }
 

@@ -187,6 +187,8 @@ static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, c
         for (int i = 0; slot >= 0 && i < n; i++) w->address[i] += w->coordinate[slot][i] * stride;
         stride *= m->k->axes.items[t->axis[a]].tile + (a == t->axis_count - 1 ? t->pad : 0);
     }
+    int64_t slot = t->residence == SMG_SHARED ? kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t) : 0;
+    for (int i = 0; slot > 0 && i < n; i++) w->address[i] += slot;
 }
 
 bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {

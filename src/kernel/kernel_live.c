@@ -77,8 +77,9 @@ static void note(live_walk *w, int at) {
 static void pass_instruction(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
     bool keeps = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || in->kind == SMG_I_FOLD ||
-                 in->kind == SMG_I_GATHER || (in->kind == SMG_I_REDUCE && in->accumulate);
-    if (in->dst >= 0) add(&w->now, in->dst); /* written, read or not */
+                 in->kind == SMG_I_GATHER || (in->kind == SMG_I_REDUCE && in->accumulate) ||
+                 (in->dst >= 0 && smg_tile_slots(&w->k->tiles.items[in->dst]) > 1); /* other slots stay */
+    if (in->dst >= 0) add(&w->now, in->dst);                                        /* written, read or not */
     note(w, at);
     if (in->dst >= 0 && !keeps) drop(&w->now, in->dst);
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, in->expr, read_leaf, w);

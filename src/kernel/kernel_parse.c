@@ -207,6 +207,11 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_int(r, 1, MOST_WORDS, &tile.words));
     }
     if (kernel_read_keyword(r, "pad")) SMG_TRY(kernel_read_int(r, 0, MOST_PAD, &tile.pad));
+    if (kernel_read_keyword(r, "slots")) {
+        SMG_TRY(kernel_read_int(r, 2, SMG_SLOTS, &tile.slots));
+        SMG_TRY(kernel_read_word(r, "along"));
+        SMG_TRY(kernel_read_axis(r, &tile.ring));
+    }
     if (tile.residence == SMG_VIEW) {
         SMG_TRY(kernel_read_word(r, "of"));
         SMG_TRY(kernel_read_int(r, 0, INT32_MAX, &tile.access));
@@ -435,22 +440,25 @@ static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_word(r, "along"));
     SMG_TRY(kernel_read_axis(r, &instr->a));
     SMG_TRY(kernel_read_word(r, "ahead"));
-    SMG_TRY(kernel_read_int(r, 0, 1, &instr->b));
+    SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
     return read_equals(r, instr);
+}
+
+/* TILE walk [axes] [ahead N] */
+static smg_status read_walk(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_result(r, instr));
+    SMG_TRY(read_over(r, "walk", instr));
+    return kernel_read_keyword(r, "ahead") ? kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead) : SMG_OK;
 }
 
 static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     switch (instr->kind) {
     case SMG_I_SET: SMG_TRY(read_result(r, instr)); return read_equals(r, instr);
     case SMG_I_REDUCE: return read_reduce(r, instr);
-    case SMG_I_STAGE:
-        SMG_TRY(read_result(r, instr));
-        SMG_TRY(read_over(r, "walk", instr));
-        return read_equals(r, instr);
+    case SMG_I_STAGE: SMG_TRY(read_walk(r, instr)); return read_equals(r, instr);
     case SMG_I_FETCH: return read_fetch(r, instr);
     case SMG_I_PUT:
-        SMG_TRY(read_result(r, instr));
-        SMG_TRY(read_over(r, "walk", instr));
+        SMG_TRY(read_walk(r, instr));
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
     case SMG_I_SPILL:

@@ -156,10 +156,11 @@ int smg_kernel_loop_range(const smg_kernel *k, const smg_instr *loop, const int6
     return p.outside;
 }
 
-int smg_kernel_next_loop(const smg_kernel *k, int fetch) {
-    for (int i = fetch + 1; i < k->code.count; i++) {
+int smg_kernel_next_loop(const smg_kernel *k, int at) {
+    int axis = smg_instr_ahead_axis(k, &k->code.items[at]);
+    for (int i = at + 1; axis >= 0 && i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
-        if (in->kind == SMG_I_LOOP && in->axes[0] == k->code.items[fetch].a) return i;
+        if (in->kind == SMG_I_LOOP && in->axes[0] == axis) return i;
     }
     return -1;
 }

@@ -117,6 +117,13 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
     return k->layouts.count - 1;
 }
 
+int smg_instr_ahead_axis(const smg_kernel *k, const smg_instr *in) {
+    if (in->kind == SMG_I_FETCH) return in->a;
+    if (in->kind != SMG_I_STAGE && in->kind != SMG_I_PUT) return -1;
+    const smg_tile *dst = &k->tiles.items[in->dst];
+    return smg_tile_slots(dst) > 1 ? dst->ring : -1;
+}
+
 bool smg_instr_reads_a(const smg_instr *in) {
     return in->kind == SMG_I_MMA || in->kind == SMG_I_SPILL || in->kind == SMG_I_PUT || in->kind == SMG_I_LEAVE ||
            in->kind == SMG_I_GATHER;
@@ -181,14 +188,24 @@ bool smg_tile_in_shared(const smg_tile *tile) {
     return tile->residence == SMG_SHARED || tile->residence == SMG_EXCHANGE;
 }
 
-int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->residence == SMG_EXCHANGE) return (int64_t)WORD_BYTES * tile->words;
-    if (tile->residence != SMG_SHARED) return 0;
-    if (tile->axis_count == 0) return WORD_BYTES;
+int smg_tile_slots(const smg_tile *tile) {
+    return tile->slots > 1 ? tile->slots : 1;
+}
+
+int64_t smg_tile_slot_elements(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->axis_count == 0) return 1;
     int64_t run = k->axes.items[tile->axis[tile->axis_count - 1]].tile;
     int64_t runs = 1;
     for (int i = 0; i + 1 < tile->axis_count; i++) runs = saturating_mul(runs, k->axes.items[tile->axis[i]].tile);
-    return saturating_mul(saturating_mul(runs, run + tile->pad), smg_type_device_bytes(tile->type));
+    return saturating_mul(runs, run + tile->pad);
+}
+
+int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->residence == SMG_EXCHANGE) return (int64_t)WORD_BYTES * tile->words;
+    if (tile->residence != SMG_SHARED) return 0;
+    if (tile->axis_count == 0) return (int64_t)WORD_BYTES * smg_tile_slots(tile);
+    int64_t elements = smg_tile_slot_elements(k, tile);
+    return saturating_mul(saturating_mul(elements, smg_tile_slots(tile)), smg_type_device_bytes(tile->type));
 }
 
 int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {

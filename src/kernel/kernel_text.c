@@ -288,6 +288,10 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
             smg_text_add(text, tile->fragments == SMG_FRAGMENTS_LEFT ? " left fragments" : " fragments");
         if (tile->residence == SMG_EXCHANGE) smg_text_addf(text, " words %d", tile->words);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
+        if (tile->slots > 0) {
+            smg_text_addf(text, " slots %d along ", tile->slots);
+            add_axis(k, text, tile->ring);
+        }
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);
         add_clamped(k, text, tile);
@@ -394,6 +398,13 @@ static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr
     add_list(k, text, instr->axes, instr->axis_count);
 }
 
+/* How far a tile is filled ahead, where it has slots. */
+static void add_ahead(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    bool good = instr->dst >= 0 && instr->dst < k->tiles.count;
+    if (good && (k->tiles.items[instr->dst].slots > 0 || instr->ahead != 0))
+        smg_text_addf(text, " ahead %d", instr->ahead);
+}
+
 static void add_wide(const smg_kernel *k, smg_text *text, smg_wide wide) {
     if (wide.width == 0) return;
     smg_text_addf(text, " by %d ", wide.width);
@@ -452,18 +463,20 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         break;
     case SMG_I_STAGE:
         add_walk(k, text, instr);
+        add_ahead(k, text, instr);
         add_equals(k, text, instr);
         break;
     case SMG_I_FETCH:
         add_walk(k, text, instr);
         smg_text_add(text, " along ");
         add_axis(k, text, instr->a);
-        smg_text_addf(text, " ahead %d", instr->b);
+        smg_text_addf(text, " ahead %d", instr->ahead);
         add_equals(k, text, instr);
         break;
     case SMG_I_PUT:
     case SMG_I_SPILL:
         if (instr->kind == SMG_I_PUT) add_walk(k, text, instr);
+        if (instr->kind == SMG_I_PUT) add_ahead(k, text, instr);
         smg_text_add(text, " = ");
         add_tile(k, text, instr->a);
         break;

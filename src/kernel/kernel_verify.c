@@ -142,6 +142,20 @@ static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
     return SMG_OK;
 }
 
+/* Registers have no index that is known only when the kernel runs. */
+static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
+    if (tile->slots == 0) return SMG_OK;
+    if (tile->residence != SMG_SHARED || tile->slots < 2 || tile->slots > SMG_SLOTS || tile->memory > 0)
+        return KERNEL_WRONG(v,
+                            "tile '%s' has %d slots; only shared tiles on memory of their own have them, 2 to %d: a "
+                            "slot's number is a variable",
+                            tile->name, tile->slots, SMG_SLOTS);
+    if (tile->ring < 0 || tile->ring >= v->k->axes.count || v->k->axes.items[tile->ring].grid)
+        return KERNEL_WRONG(v, "tile '%s' has slots along axis %d of %d, or along one of the grid", tile->name,
+                            tile->ring, v->k->axes.count);
+    return SMG_OK;
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
@@ -164,6 +178,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
                                 tile->memory);
         SMG_TRY(verify_type(v, tile));
         SMG_TRY(verify_clamped(v, tile));
+        SMG_TRY(verify_slots(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }
@@ -257,12 +272,13 @@ static smg_status make_state(kernel_verifier *v) {
     const smg_kernel *k = v->k;
     v->most = SMG_ARENA_ARRAY(v->arena, int64_t, (size_t)k->axes.count + 1);
     v->looped = SMG_ARENA_ARRAY(v->arena, bool, (size_t)k->axes.count + 1);
+    v->step = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->axes.count + 1);
     v->checked = SMG_ARENA_ARRAY(v->arena, bool, (size_t)smg_expr_count(k->exprs) + 1);
     v->visited = SMG_ARENA_ARRAY(v->arena, int, (size_t)smg_expr_count(k->exprs) + 1);
     v->access_state = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->accesses.count + 1);
     v->match = SMG_ARENA_ARRAY(v->arena, int, (size_t)k->code.count + 1);
     v->tiles = SMG_ARENA_ARRAY(v->arena, kernel_tile_state, (size_t)k->tiles.count + 1);
-    bool good = v->most && v->looped && v->checked && v->visited && v->access_state && v->match && v->tiles;
+    bool good = v->most && v->looped && v->step && v->checked && v->visited && v->access_state && v->match && v->tiles;
     return good ? SMG_OK : SMG_MEMORY;
 }
 

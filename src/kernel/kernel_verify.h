@@ -12,6 +12,8 @@ typedef struct kernel_tile_state {
     uint32_t partial; /* lanes that hold parts of its sums: bits of their number */
     int gathered;     /* registers that GATHER has made whole again */
     int left;         /* EXCHANGE: the LEAVE whose words are there, by instruction */
+    /* By slot, of STAGING the first: 1 + the step that it holds something for; and the instruction that wrote it. */
+    int held[SMG_SLOTS], by[SMG_SLOTS];
 } kernel_tile_state;
 
 typedef struct kernel_verifier {
@@ -24,6 +26,7 @@ typedef struct kernel_verifier {
     int *access_state;        /* by access: 0 new, 1 being checked, 2 good */
     int *match;               /* by instruction: LOOP -> END */
     bool *looped;             /* by axis: a loop over it is open */
+    int *step;                /* by axis: of its loop; 0 outside */
     kernel_tile_state *tiles; /* by tile */
     /* the instruction at hand */
     int at;

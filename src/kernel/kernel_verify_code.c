@@ -1,7 +1,7 @@
 /* The verifier, last part: the program. One walk in the order of execution keeps which loops are open and which tiles
- * have been written. A loop's body is walked twice, so that what one step leaves behind meets the next step. Every
- * extent counts as at least 1: a body runs at least once, unless its loop has a range. Then barriers must part what
- * meets in shared memory. */
+ * have been written. A loop's body is walked until each slot has come round, at least twice, so that what one step
+ * leaves behind meets those after it. Every extent counts as at least 1: a body runs at least once, unless its loop has
+ * a range. Then barriers must part what meets in shared memory. */
 #include "kernel/kernel_verify.h"
 
 #define DEEPEST SMG_ACCESS_AXES
@@ -19,11 +19,35 @@ smg_status kernel_verify_bound(const kernel_verifier *v, int axis) {
                         (long long)v->most[axis], (long long)a->tile);
 }
 
+/* The last instruction that fills the tile. */
+static int writer_of(const smg_kernel *k, int tile) {
+    int at = k->code.count - 1;
+    while (at > 0 && k->code.items[at].dst != tile) at--;
+    return at;
+}
+
+/* The slot of the step at hand holds what was written for it. */
+static smg_status check_slot(const kernel_verifier *v, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    const kernel_tile_state *state = &v->tiles[tile];
+    if (!v->looped[t->ring])
+        return KERNEL_WRONG(v, "tile '%s' has slots along axis '%s' and is read outside of a loop over it", t->name,
+                            axis_name(v, t->ring));
+    int step = v->step[t->ring], slot = step % t->slots;
+    if (state->held[slot] == 0)
+        return KERNEL_WRONG(v, "slot %d of tile '%s' is read before instruction %d writes it", slot, t->name,
+                            writer_of(v->k, tile));
+    if (state->held[slot] == step + 1) return SMG_OK;
+    return KERNEL_WRONG(v, "slot %d of tile '%s' is read for step %d, and instruction %d has written it for step %d",
+                        slot, t->name, step, state->by[slot], state->held[slot] - 1);
+}
+
 smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
     kernel_tile_state *state = &v->tiles[tile];
     if (t->residence == SMG_VIEW)
         return KERNEL_WRONG(v, "view '%s' is read by another instruction than a product", t->name);
+    if (smg_tile_slots(t) > 1) return check_slot(v, tile);
     if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
     if ((state->partial & ~v->apart) != 0)
         return KERNEL_WRONG(v, "tile '%s' is read before its partial sums are joined", t->name);
@@ -36,6 +60,12 @@ void kernel_verify_write_tile(kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
     for (int i = 0; t->memory > 0 && i < v->k->tiles.count; i++)
         if (v->k->tiles.items[i].memory == t->memory) v->tiles[i].set = false;
+    const smg_instr *instr = &v->k->code.items[v->at];
+    int axis = t->residence == SMG_STAGING ? instr->a : smg_tile_slots(t) > 1 ? t->ring : -1;
+    int step = axis < 0 ? 0 : v->step[axis] + instr->ahead,
+        slot = t->residence == SMG_STAGING ? 0 : step % smg_tile_slots(t);
+    v->tiles[tile].held[slot] = step + 1;
+    v->tiles[tile].by[slot] = v->at;
     v->tiles[tile].set = true;
     v->tiles[tile].gathered = 0;
 }
@@ -138,8 +168,36 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
+/* There is a loop that the instruction works for: one that is open, or one to come. *out_axis: of that loop, -1
+ * where it works for no step. */
+static smg_status check_ahead(const kernel_verifier *v, const smg_instr *instr, int *out_axis) {
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    int axis = *out_axis = smg_instr_ahead_axis(v->k, instr), most = axis < 0 ? 0 : SMG_SLOTS - 1;
+    if (smg_tile_slots(dst) > 1) most = dst->slots - 1;
+    if (instr->ahead < 0 || instr->ahead > most)
+        return KERNEL_WRONG(v, "tile '%s' is filled %d steps ahead, at most %d are possible", dst->name, instr->ahead,
+                            most);
+    bool some = axis < 0 || v->looped[axis] || smg_kernel_next_loop(v->k, v->at) >= 0;
+    if (some || (instr->kind == SMG_I_FETCH && instr->ahead == 0)) return SMG_OK;
+    return KERNEL_WRONG(v, "tile '%s' is filled for a step of a loop over axis '%s', and none is open or follows",
+                        dst->name, axis_name(v, axis));
+}
+
+static smg_status check_filled(kernel_verifier *v, const smg_instr *instr);
+
+/* In front of a loop its first steps count as open. */
+static smg_status check_for_step(kernel_verifier *v, const smg_instr *instr) {
+    int axis;
+    SMG_TRY(check_ahead(v, instr, &axis));
+    if (axis < 0) return check_filled(v, instr);
+    bool looped = v->looped[axis];
+    v->looped[axis] = true;
+    smg_status status = check_filled(v, instr);
+    v->looped[axis] = looped;
+    return status;
+}
+
 static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     bool same = instr->axis_count == dst->axis_count;
@@ -162,7 +220,6 @@ static smg_status check_walk(kernel_verifier *v, const smg_instr *instr, int til
 }
 
 static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_STAGING));
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->dst));
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(&v->k->tiles.items[instr->dst])));
@@ -172,22 +229,27 @@ static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
-/* Before its loop the first slice counts as bound: the loop that follows starts there. */
 static smg_status check_fetch(kernel_verifier *v, const smg_instr *instr) {
-    if (instr->a < 0 || instr->a >= v->k->axes.count || instr->b < 0 || instr->b > 1)
-        return KERNEL_WRONG(v, "a fetch %d slices ahead along axis %d of %d", instr->b, instr->a, v->k->axes.count);
-    bool looped = v->looped[instr->a];
-    if (v->k->axes.items[instr->a].grid || (!looped && instr->b != 0))
-        return KERNEL_WRONG(v, "a fetch %d slices ahead along axis '%s', which has no open loop", instr->b,
-                            axis_name(v, instr->a));
-    v->looped[instr->a] = true;
-    smg_status status = check_slice(v, instr);
-    v->looped[instr->a] = looped;
-    return status;
+    if (instr->a < 0 || instr->a >= v->k->axes.count || v->k->axes.items[instr->a].grid)
+        return KERNEL_WRONG(v, "a fetch along axis %d of %d, or along one of the grid", instr->a, v->k->axes.count);
+    return check_for_step(v, instr);
+}
+
+/* What was fetched is the slice that is put. */
+static smg_status check_fetched(const kernel_verifier *v, const smg_instr *put) {
+    const kernel_tile_state *from = &v->tiles[put->a];
+    int fetch = from->by[0], along = v->k->code.items[fetch].a, ring = smg_instr_ahead_axis(v->k, put);
+    if (!from->set) return SMG_OK; /* refused where it is read */
+    if (ring >= 0 && ring != along)
+        return KERNEL_WRONG(v, "slots along axis '%s' are filled with what instruction %d fetched along axis '%s'",
+                            axis_name(v, ring), fetch, axis_name(v, along));
+    int step = v->step[along] + put->ahead;
+    if (from->held[0] == step + 1) return SMG_OK;
+    return KERNEL_WRONG(v, "'%s' is put for step %d, and instruction %d has fetched it for step %d",
+                        v->k->tiles.items[put->a].name, step, fetch, from->held[0] - 1);
 }
 
 static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
     SMG_TRY(check_tile(v, "the operand", instr->a, SMG_STAGING));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
@@ -197,9 +259,17 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if ((dst->clamped & ~a->clamped) != 0)
         return KERNEL_WRONG(v, "'%s' is clamped along an axis where '%s' is 0", dst->name, a->name);
+    SMG_TRY(check_fetched(v, instr));
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
     kernel_verify_write_tile(v, instr->dst);
     return SMG_OK;
+}
+
+/* STAGE, FETCH and PUT, once their axes have a base. */
+static smg_status check_filled(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the result", instr->dst, instr->kind == SMG_I_FETCH ? SMG_STAGING : SMG_SHARED));
+    if (instr->kind == SMG_I_FETCH) return check_slice(v, instr);
+    return instr->kind == SMG_I_STAGE ? check_stage(v, instr) : check_put(v, instr);
 }
 
 static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
@@ -210,6 +280,9 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if (dst->clamped != 0) return KERNEL_WRONG(v, "'%s' is clamped, and not staged", dst->name);
+    if (smg_tile_slots(dst) > 1 && !v->looped[dst->ring])
+        return KERNEL_WRONG(v, "'%s' has slots along axis '%s', and no loop over it is open", dst->name,
+                            axis_name(v, dst->ring));
     SMG_TRY(kernel_verify_read_tile(v, instr->a));
     kernel_verify_write_tile(v, instr->dst);
     return SMG_OK;
@@ -453,9 +526,9 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     switch (instr->kind) {
     case SMG_I_SET: return check_set(v, instr);
     case SMG_I_REDUCE: return check_reduce(v, instr);
-    case SMG_I_STAGE: return check_stage(v, instr);
+    case SMG_I_STAGE: return check_for_step(v, instr);
     case SMG_I_FETCH: return check_fetch(v, instr);
-    case SMG_I_PUT: return check_put(v, instr);
+    case SMG_I_PUT: return check_for_step(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
     case SMG_I_MMA:
         SMG_TRY(check_mma(v, instr));
@@ -545,6 +618,8 @@ static void skip_body(kernel_verifier *v, const kernel_tile_state *before) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         kernel_tile_state *state = &v->tiles[i];
         state->set = state->set && before[i].set;
+        for (int s = 0; s < SMG_SLOTS; s++)
+            if (state->held[s] != before[i].held[s]) state->held[s] = 0;
         state->partial |= before[i].partial;
     }
 }
@@ -564,12 +639,16 @@ static smg_status walk_loop(kernel_verifier *v, int loop) {
         memcpy(before, v->tiles, (tiles - 1) * sizeof *before);
     }
     v->looped[axis] = true;
-    SMG_TRY(walk(v, loop + 1, v->match[loop]));
-    SMG_TRY(walk(v, loop + 1, v->match[loop]));
+    int steps = smg_kernel_walked_steps(v->k, axis);
+    for (v->step[axis] = 0; v->step[axis] < steps; v->step[axis]++) SMG_TRY(walk(v, loop + 1, v->match[loop]));
+    v->step[axis] = 0;
     v->looped[axis] = false;
     if (ranged) skip_body(v, before);
-    for (int i = 0; i < v->k->tiles.count && v->most[axis] > a->tile; i++)
-        if (tile_has(&v->k->tiles.items[i], axis)) v->tiles[i].set = false; /* a slice of a closed loop */
+    for (int i = 0; i < v->k->tiles.count; i++) {
+        const smg_tile *t = &v->k->tiles.items[i];
+        if (tile_has(t, axis) && v->most[axis] > a->tile) v->tiles[i].set = false; /* a slice of a closed loop */
+        if (smg_tile_slots(t) > 1 && t->ring == axis) memset(v->tiles[i].held, 0, sizeof v->tiles[i].held);
+    }
     return SMG_OK;
 }
 

@@ -66,11 +66,11 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     fetch.kind = SMG_I_FETCH;
     fetch.dst = tile;
     fetch.a = l->k->code.items[loop.begin].axes[0];
-    fetch.b = before >= 0 ? 0 : 1;
+    fetch.ahead = before >= 0 ? 0 : 1;
     fetch.note = before >= 0 ? "on its way during the product" : "the next slice, on its way during the product";
     SMG_TRY(lower_insert(l, place, fetch));
     if (before >= 0) return SMG_OK;
-    fetch.b = 0;
+    fetch.ahead = 0;
     fetch.note = "the first slice";
     return lower_insert(l, loop.begin, fetch);
 }

@@ -18,5 +18,8 @@ void bench_close(bench *b);
 /* Gates: three values of each column, of which results read one each, and all of them backwards. The gates lie over
  * registers, one time as bits and one time as a repeat. */
 extern const char bench_gates[];
+/* A product whose slices lie in slots: of the left factor two, fetched one step ahead and put beside the product; of the
+ * right one three, staged two steps ahead. */
+extern const char bench_ring[];
 
 #endif

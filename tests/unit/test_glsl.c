@@ -276,16 +276,27 @@ static smg_kernel *viewed_product(smg_arena *arena, lanes l) {
 static smg_instr *slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
     smg_instr *fetch = instr(k, kind, tile_, expr, 2, x, d);
     fetch->a = d;
-    fetch->b = ahead;
+    fetch->ahead = ahead;
     return fetch;
+}
+
+/* Both operands of the product below, from what was fetched of them. */
+static void put_both(smg_kernel *k, int slots, int ahead) {
+    int m = 0, n = 1, d = 2, ta = 0, tb = 1, na = 2, nb = 3;
+    slices(k, SMG_I_PUT, ta, SMG_EXPR_NONE, m, d, ahead)->a = na;
+    slices(k, SMG_I_PUT, tb, SMG_EXPR_NONE, n, d, ahead)->a = nb;
+    for (int t = ta; t <= tb && slots > 1; t++) {
+        k->tiles.items[t].slots = slots;
+        k->tiles.items[t].ring = d;
+    }
 }
 
 /* c[m, n] = sum over k of a[m, k] * b[n, k]: runs along k in 16-byte groups, slices fetched one step ahead, the
  * contraction over four lanes, their sums joined. */
-static smg_kernel *deep_product(smg_arena *arena, lanes l) {
-    smg_kernel *k = kernel_new(arena, "deep_product");
+static smg_kernel *sliced_product(smg_arena *arena, lanes l, int slots) {
+    smg_kernel *k = kernel_new(arena, slots > 1 ? "ring_product" : "deep_product");
     int m = axis(k, "m", "2*s+1", 2 * l.rows, true), n = axis(k, "n", "50", l.cols * l.vec, true);
-    int d = axis(k, "k", "4*s+32", 24, false);
+    int d = axis(k, "k", "4*s+32", 24 / slots, false);
     int a = buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(4*s+32)", false);
     int b = buffer(k, "b", SMG_TYPE_F32, "200*s+1600", false);
     int c = buffer(k, "c", SMG_TYPE_F32, "100*s+50", true);
@@ -298,20 +309,34 @@ static smg_kernel *deep_product(smg_arena *arena, lanes l) {
     instr(k, SMG_I_SET, tc, number(k, 0.0), 0);
     slices(k, SMG_I_FETCH, na, va, m, d, 0);
     slices(k, SMG_I_FETCH, nb, vb, n, d, 0);
+    if (slots > 1) put_both(k, slots, 0);
     instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
-    instr(k, SMG_I_PUT, ta, SMG_EXPR_NONE, 2, m, d)->a = na;
-    instr(k, SMG_I_PUT, tb, SMG_EXPR_NONE, 2, n, d)->a = nb;
+    if (slots == 1) put_both(k, slots, 0);
     plain(k, SMG_I_BARRIER);
     slices(k, SMG_I_FETCH, na, va, m, d, 1);
     slices(k, SMG_I_FETCH, nb, vb, n, d, 1);
     smg_instr *mma = instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
     mma->a = ta;
     mma->b = tb;
+    if (slots > 1) put_both(k, slots, 1);
     plain(k, SMG_I_BARRIER);
     plain(k, SMG_I_END);
     instr(k, SMG_I_JOIN, tc, SMG_EXPR_NONE, 1, d);
     instr(k, SMG_I_STORE, -1, of_tile(k, tc), 2, m, n)->a = to;
     return distributed(k, l, 4, m);
+}
+
+static smg_kernel *deep_product(smg_arena *arena, lanes l) {
+    return sliced_product(arena, l, 1);
+}
+
+/* Each slice in the slot behind the one before: the next one is put beside the product. */
+static smg_kernel *ring_of_two(smg_arena *arena, lanes l) {
+    return sliced_product(arena, l, 2);
+}
+
+static smg_kernel *ring_of_three(smg_arena *arena, lanes l) {
+    return sliced_product(arena, l, 3);
 }
 
 /* The same, fetched without zeros; those along k are put. */
@@ -638,6 +663,8 @@ static void test_product(void **state) {
     check(state, deep_product);
     check(state, clamped_product);
     check(state, clamped_slices);
+    check(state, ring_of_two);
+    check(state, ring_of_three);
 }
 
 /* Operands that lie in memory and in tiles as 16 bits; what is spilled is rounded to them. */

@@ -183,6 +183,7 @@ static void test_text(void **state) {
     assert_prints_back(gather);
     assert_prints_back(mixed);
     assert_prints_back(bench_gates);
+    assert_prints_back(bench_ring);
 }
 
 /* ---- results ---------------------------------------------------------------------------------------- */
@@ -489,6 +490,8 @@ static void test_broken_text(void **state) {
                       "0 is outside [0, -1]");
     assert_unreadable("kernel x\ntile t float register [] lay\n", "expected the end of the line");
     assert_unreadable("kernel x\ntile t float register [] layout 0\n", "0 is outside [0, -1]");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\ntile t float shared [i] slots 1 along i\n", "1 is outside [2, 8]");
+    assert_unreadable("kernel x\naxis i = 4 tile 4\ntile t float shared [i] slots 2 pad 1\n", "expected along");
     assert_unreadable("kernel x\nlayout 1 = []\n", "1 is outside [0, 0]");
     assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*3\n", "a power of two");
     assert_unreadable("kernel x\naxis i = 4 tile 4\nlayout 0 = [i] lanes i*4:3\n", "a power of two");

@@ -569,6 +569,23 @@ static void test_scopes(void **state) {
                         "lane 4 read in instruction 2 without a workgroup barrier between");
 }
 
+/* Slots are different words: what is put beside a product goes to none that it reads. */
+static void test_slots(void **state) {
+    (void)state;
+    static const char both[] = "    stage sb walk [j, k] ahead 2 = load(1)\n    mma acc += sa * sb over [k] layout 1\n";
+    for (int64_t m = 1; m < 30; m += 7) assert_agrees(bench_ring, m, 0);
+    assert_told_changed(bench_ring, "    barrier\n", "", 13, 0,
+                        "kernel 'ring', instruction 8, workgroup 0: lane 0 reads element [0, 1] of 'sa', which lane 1 "
+                        "wrote in instruction 2 without a subgroup barrier between");
+    assert_told_changed(bench_ring, "slots 2 along k", "", 13, 0,
+                        "kernel 'ring', instruction 10, workgroup 0: lane 0 writes over element [0, 0] of 'sa', which "
+                        "lane 5 read in instruction 9 without a subgroup barrier between");
+    assert_told_changed(bench_ring, both,
+                        "    mma acc += sa * sb over [k] layout 1\n    stage sb walk [j, k] ahead 0 = load(1)\n", 13, 0,
+                        "kernel 'ring', instruction 9, workgroup 0: lane 0 writes over element [0, 0] of 'sb', which "
+                        "lane 8 read in instruction 8 without a workgroup barrier between");
+}
+
 /* A lane may read what it wrote itself without a barrier. */
 static void test_own_words(void **state) {
     (void)state;
@@ -668,9 +685,9 @@ static void test_partial_sums(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),      cmocka_unit_test(test_agrees),      cmocka_unit_test(test_single),
-        cmocka_unit_test(test_races),     cmocka_unit_test(test_scopes),      cmocka_unit_test(test_own_words),
-        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_layouts),     cmocka_unit_test(test_register_order),
-        cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
+        cmocka_unit_test(test_told),           cmocka_unit_test(test_agrees),    cmocka_unit_test(test_single),
+        cmocka_unit_test(test_races),          cmocka_unit_test(test_scopes),    cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_own_words),      cmocka_unit_test(test_unwritten), cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_register_order), cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

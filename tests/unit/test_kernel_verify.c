@@ -139,6 +139,7 @@ static const spoilt rows[] = {
      "of a reduction is bool"},
     {"walk [j, k]", "walk [k]", "the walk is no permutation of the axes of 'sb'"},
     {"walk [j, k]", "walk [k, l]", "the walk is no permutation of the axes of 'sb'"},
+    {"walk [j, k] =", "walk [j, k] ahead 1 =", "tile 'sb' is filled 1 steps ahead, at most 0 are possible"},
     {"spill sa = p", "spill sa = r", "'sa' and 'r' differ"},
     {"spill sa = p", "spill sa = sb", "the operand 'sb' must be a register tile"},
     {"set acc = 0\n", "set sa = 0\n", "the result 'sa' must be a register tile"},
@@ -187,7 +188,9 @@ static void assert_verdict(const bench *b, const char *what, const char *sentenc
     if (status != SMG_INTERNAL) fail_msg("%s: accepted", what);
     if (!strstr(smg_context_error(b->ctx), sentence))
         fail_msg("%s: \"%s\", wanted \"%s\"", what, smg_context_error(b->ctx), sentence);
-    if (!strstr(smg_context_error(b->ctx), "kernel 'good'")) fail_msg("%s", smg_context_error(b->ctx));
+    char name[32];
+    (void)snprintf(name, sizeof name, "kernel '%s'", b->k->name);
+    if (!strstr(smg_context_error(b->ctx), name)) fail_msg("%s", smg_context_error(b->ctx));
 }
 
 /* A product of views; then one of them read by something else. */
@@ -533,6 +536,95 @@ static void test_scopes(void **state) {
     }
 }
 
+/* ---- slots -------------------------------------------------------------------------------------------- */
+
+#define PUT_NEXT "    put sa walk [i, k] ahead 1 = next\n"
+
+static void test_slots(void **state) {
+    (void)state;
+    static const spoilt changes[] = {
+        {"kernel ring", "kernel ring", ""},
+        /* a slot is read before it is written, or holds something else */
+        {"  put sa walk [i, k] ahead 0 = next\n", "",
+         "instruction 8: slot 0 of tile 'sa' is read before instruction 9 writes it"},
+        {"  stage sb walk [j, k] ahead 1 = load(1)\n", "",
+         "instruction 8: slot 1 of tile 'sb' is read before instruction 7 writes it"},
+        {PUT_NEXT "  end\n", "  end\n", "instruction 9: slot 1 of tile 'sa' is read before instruction 2 writes it"},
+        {"stage sb walk [j, k] ahead 2 = load(1)\n", "stage sb walk [j, k] ahead 1 = load(1)\n", ""},
+        {"sb float shared [k, j] slots 3", "sb float shared [k, j] slots 4", ""},
+        {PUT_NEXT, "    put sa walk [i, k] ahead 0 = next\n",
+         "instruction 10: 'next' is put for step 0, and instruction 7 has fetched it for step 1"},
+        {"along k ahead 1 = load(0)\n", "along k ahead 2 = load(0)\n",
+         "instruction 10: 'next' is put for step 1, and instruction 7 has fetched it for step 2"},
+        /* barriers */
+        {"    barrier\n", "",
+         "instruction 8: shared tile 'sa' is read without a workgroup barrier after instruction 2 wrote it"},
+        {"    barrier\n", PUT_NEXT "    barrier\n",
+         "instruction 6: 'next' is put for step 1, and instruction 1 has fetched it for step 0"},
+        {"    mma acc += sa * sb over [k] layout 1\n", PUT_NEXT "    mma acc += sa * sb over [k] layout 1\n",
+         "instruction 11: shared tile 'sa' is written without a workgroup barrier after instruction 9 wrote it"},
+        {"stage sb walk [j, k] ahead 2 = load(1)\n", "stage sb walk [j, k] ahead 0 = load(1)\n",
+         "instruction 9: shared tile 'sb' is read without a workgroup barrier after instruction 8 wrote it"},
+        {"sb float shared [k, j] slots 3", "sb float shared [k, j] slots 2", "is filled 2 steps ahead, at most 1"},
+        /* what has slots, and where */
+        {"register [i, j] layout 0\n", "register [i, j] layout 0 slots 2 along k\n",
+         "tile 'acc' has 2 slots; only shared tiles on memory of their own have them, 2 to 8: a slot's number is a"},
+        {"slots 3 along k", "slots 3 along k memory 1",
+         "tile 'sb' has 3 slots; only shared tiles on memory of their own"},
+        {"slots 3 along k", "slots 3 along j", "tile 'sb' has slots along axis 1 of 3, or along one of the grid"},
+        {"  end\n", "  end\n  stage sb walk [j, k] ahead 0 = load(1)\n",
+         "tile 'sb' is filled for a step of a loop over axis 'k', and none is open or follows"},
+        {"  end\n", "  end\n  fetch next walk [i, k] along k ahead 1 = load(0)\n",
+         "tile 'next' is filled for a step of a loop over axis 'k', and none is open or follows"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(changes); i++) {
+        bench b;
+        char text[2048];
+        const char *at = strstr(bench_ring, changes[i].from);
+        assert_non_null(at);
+        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - bench_ring), bench_ring, changes[i].to,
+                       at + strlen(changes[i].from));
+        bench_open(&b, text);
+        assert_verdict(&b, changes[i].to, changes[i].sentence);
+        bench_close(&b);
+    }
+}
+
+/* Slots of what a lane made itself; two loops over one axis, of which nobody knows the steps. */
+static void test_spilled_slots(void **state) {
+    (void)state;
+    static const char head[] = "kernel good\nlanes 4 subgroup 4\nsymbol n <= 64\naxis i = 4 tile 4\naxis k = n tile 1\n"
+                               "axis l = n tile 1\nlayout 0 = [i] lanes i*4\ntile r float register [i] layout 0\n"
+                               "tile a float shared [i] slots 2 along k\ntile c float shared [i] pad 1\n"
+                               "access 0 = - at [0] k*[1]\ncode\n  set r = 0\n";
+#define OVER(body) "  loop k\n" body "  end\n"
+#define TURN "    spill a = r\n    barrier subgroup\n    set r = a\n"
+    static const char *const bodies[][2] = {
+        {OVER(TURN), ""},
+        {OVER("    spill a = r\n    set r = a\n"),
+         "instruction 3: shared tile 'a' is read without a subgroup barrier after instruction 2 wrote it"},
+        {OVER(TURN) OVER(TURN),
+         "instruction 7: shared tile 'a' is written without a subgroup barrier after instruction 4 read it"},
+        {OVER(TURN) "  barrier\n" OVER(TURN), ""},
+        {"  loop l\n" OVER(TURN) "  end\n",
+         "instruction 3: shared tile 'a' is written without a subgroup barrier after instruction 5 read it"},
+        {OVER(TURN) "  barrier\n  stage c walk [i] = a\n",
+         "tile 'a' has slots along axis 'k' and is read outside of a loop over it"},
+        {"  stage a walk [i] ahead 0 = 1\n  stage a walk [i] ahead 1 = 1\n  barrier\n" OVER("    set r = a\n"),
+         "instruction 5: slot 0 of tile 'a' is read for step 2, and instruction 1 has written it for step 0"},
+        {"  spill a = r\n", "'a' has slots along axis 'k', and no loop over it is open"},
+        {"  loop k to iota(0)\n" TURN "  end\n", "moves with its own steps"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
+        bench b;
+        char text[sizeof head + 512];
+        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
+        bench_open(&b, text);
+        assert_verdict(&b, bodies[i][0], bodies[i][1]);
+        bench_close(&b);
+    }
+}
+
 /* ---- exchanges --------------------------------------------------------------------------------------- */
 
 static void test_exchanges(void **state) {
@@ -632,11 +724,11 @@ static void test_no_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),       cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),     cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts), cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_eights),  cmocka_unit_test(test_partial),    cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),          cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts),    cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_slots),   cmocka_unit_test(test_spilled_slots), cmocka_unit_test(test_eights),
+        cmocka_unit_test(test_partial), cmocka_unit_test(test_exchanges),     cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
