@@ -185,7 +185,8 @@ static bool open_first(glsl_writer *w, int axis, int loop, int64_t ahead) {
     return true;
 }
 
-/* What may work ahead: for the step so far on, and not at all where the loop has no such step. */
+/* What may work ahead: for the step so far on, and not at all where the loop has no such step. A PUT of the last steps
+ * fills slots that nobody reads: without a branch its stores go among the product's multiplications. */
 static void write_ahead(glsl_writer *w, const smg_instr *instr, int at,
                         void (*write)(glsl_writer *w, const smg_instr *instr)) {
     int axis = smg_instr_ahead_axis(w->k, instr);
@@ -194,7 +195,8 @@ static void write_ahead(glsl_writer *w, const smg_instr *instr, int at,
         return;
     }
     int64_t ahead = w->ahead[axis] = instr->ahead * w->k->axes.items[axis].tile;
-    bool guard = w->looped[axis] && ahead > 0, first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
+    bool guard = w->looped[axis] && ahead > 0 && instr->kind != SMG_I_PUT,
+         first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
     if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));
     write(w, instr);
     if (guard || first) glsl_close(w);

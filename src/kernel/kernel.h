@@ -194,8 +194,8 @@ typedef struct smg_instr {
     int dst;   /* tile; -1 */
     int a, b;  /* tiles (MMA, SPILL, PUT), access (STORE) or axis (FETCH); -1 */
     int ahead; /* FETCH along its axis, STAGE and PUT into slots along their ring: it works as in the step so many
-                  steps on, and not at all where the loop has no such step. Without an open loop the first step of the
-                  next one counts */
+                  steps on, and not at all where the loop has no such step: a PUT may then put what nobody reads.
+                  Without an open loop the first step of the next one counts */
     smg_expr expr;
     smg_combine combine;
     bool accumulate;      /* REDUCE: starts from dst's old value */

@@ -2,11 +2,17 @@
  * work: the slice is fetched into registers in front of the last product before its place, travels while that product
  * runs, and is put into shared memory where it was staged. Where that product is one of the step before, the slice
  * fetched is the next one, and the first is fetched in front of the loop. One product hides a load; fetching earlier
- * would only keep its registers longer. */
+ * would only keep its registers longer.
+ *
+ * With slots a slice need not wait until all have read the one before: it goes into the slot behind. A schedule that
+ * asks for them gets one barrier a step where there were two: a slice is put beside the products of the step before, in
+ * front of the barrier that stands behind them anyway. It costs the shared memory of every slot, and the registers of
+ * the slices that are under way together. */
 #include "lower/lower_internal.h"
 
 typedef struct loop_range {
     int begin, end;
+    int puts; /* where those of first slices begin, in front of it; -1: there are none */
 } loop_range;
 
 typedef struct stage_reads {
@@ -74,6 +80,129 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     fetch.note = "the first slice";
     return lower_insert(l, loop.begin, fetch);
 }
+
+/* ---- slots ---------------------------------------------------------------------------------------- */
+
+/* One instruction of the loop fills the tile, and all that read it are inside of it. */
+static bool inside(const lowering *l, loop_range loop, int tile) {
+    int writers = 0;
+    for (int i = 0; i < l->k->code.count; i++) {
+        const smg_instr *in = &l->k->code.items[i];
+        bool reads = (smg_instr_reads_a(in) && in->a == tile) || (in->kind == SMG_I_MMA && in->b == tile);
+        writers += in->dst == tile;
+        if ((reads || in->dst == tile) && (i <= loop.begin || i >= loop.end)) return false;
+    }
+    for (int f = 0; f < l->k->leaves.count; f++) /* expressions are not looked through */
+        if (l->k->leaves.items[f].what == SMG_KLEAF_TILE && l->k->leaves.items[f].index == tile) return false;
+    return writers == 1;
+}
+
+static void give_slots(lowering *l, loop_range loop, int tile) {
+    l->k->tiles.items[tile].slots = l->s->slots;
+    l->k->tiles.items[tile].ring = l->k->code.items[loop.begin].axes[0];
+}
+
+/* The first barrier of the loop's own from `from` on, or the last one in front of `to`; its END where there is none. */
+static int barrier_between(const lowering *l, loop_range loop, int from, int to, bool last) {
+    int depth = 0, found = loop.end;
+    for (int i = from; i < to && (last || found == loop.end); i++) {
+        smg_instr_kind kind = l->k->code.items[i].kind;
+        depth += (kind == SMG_I_LOOP) - (kind == SMG_I_END);
+        if (kind == SMG_I_BARRIER && depth == 0) found = i;
+    }
+    return found;
+}
+
+/* Where the first products begin that read what is staged at `at`; -1 where it is not the loop's own product. */
+static int consumer(const lowering *l, loop_range loop, int at) {
+    for (int i = at + 1; i < loop.end; i++) {
+        const smg_instr *in = &l->k->code.items[i];
+        if (in->kind == SMG_I_LOOP) return -1;
+        if (in->kind == SMG_I_MMA) return i;
+    }
+    return -1;
+}
+
+/* In front of the loop, in this order: the fetches of first slices, a barrier, what puts them, a barrier. */
+static smg_status insert_first(lowering *l, loop_range *loop, smg_instr fetch, smg_instr put) {
+    fetch.ahead = put.ahead = 0;
+    fetch.note = "the first slice";
+    if (loop->puts < 0) {
+        loop->puts = loop->begin + 1;
+        for (int i = 0; i < 2; i++) SMG_TRY(lower_insert(l, loop->begin++, lower_blank(SMG_I_BARRIER)));
+    }
+    SMG_TRY(lower_insert(l, loop->puts - 1, fetch));
+    SMG_TRY(lower_insert(l, ++loop->begin - 1, put));
+    loop->begin++;
+    loop->puts++;
+    return SMG_OK;
+}
+
+/* A slice of the step to come, fetched in front of the products that read the one of this step. It is put behind them;
+ * where others follow, in front of the barrier that these bring. */
+static smg_status split_ahead(lowering *l, loop_range *loop, int at, int reader) {
+    smg_instr fetch = l->k->code.items[at], put = fetch;
+    int last = last_products(l, loop->begin + 1, loop->end);
+    int behind = last > reader ? barrier_between(l, *loop, reader, last, true)
+                               : barrier_between(l, *loop, reader, loop->end, false);
+    int tile = lower_new_tile(l, "next", smg_tile_kind(&l->k->tiles.items[fetch.dst]), SMG_STAGING, fetch.axes,
+                              fetch.axis_count, 0);
+    if (tile < 0) return SMG_MEMORY;
+    give_slots(l, *loop, fetch.dst);
+    put.kind = SMG_I_PUT;
+    put.a = tile;
+    put.expr = SMG_EXPR_NONE;
+    fetch.kind = SMG_I_FETCH;
+    fetch.dst = tile;
+    fetch.a = l->k->code.items[loop->begin].axes[0];
+    fetch.ahead = put.ahead = 1;
+    fetch.note = "the next slice, on its way during the product";
+    SMG_TRY(lower_insert(l, behind, put));
+    SMG_TRY(lower_insert(l, reader, fetch));
+    memmove(&l->k->code.items[at], &l->k->code.items[at + 1], (size_t)(--l->k->code.count - at) * sizeof fetch);
+    SMG_TRY(insert_first(l, loop, fetch, put));
+    loop->end = smg_kernel_loop_end(l->k, loop->begin);
+    return SMG_OK;
+}
+
+/* A slice that is staged behind products is fetched in front of them, and put where it is; so does what is spilled stay
+ * where it is. */
+static smg_status ring_instruction(lowering *l, loop_range *loop, int *io_at) {
+    int at = *io_at;
+    smg_instr in = l->k->code.items[at];
+    bool fills = in.kind == SMG_I_SPILL || (in.kind == SMG_I_STAGE && eligible(l, *loop, at));
+    int reader = fills && inside(l, *loop, in.dst) ? consumer(l, *loop, at) : -1;
+    if (reader < 0 || l->k->tiles.items[in.dst].slots > 0) return SMG_OK;
+    bool behind = last_products(l, loop->begin + 1, at) >= 0;
+    if (in.kind == SMG_I_STAGE && !behind) {
+        SMG_TRY(split_ahead(l, loop, at, reader));
+        *io_at = loop->begin; /* once more: everything has moved */
+        return SMG_OK;
+    }
+    give_slots(l, *loop, in.dst);
+    if (in.kind == SMG_I_STAGE) SMG_TRY(split(l, *loop, at));
+    loop->end = smg_kernel_loop_end(l->k, loop->begin);
+    *io_at += in.kind == SMG_I_STAGE;
+    return SMG_OK;
+}
+
+static smg_status ring_loop(lowering *l, loop_range *loop) {
+    int depth = 0;
+    for (int i = loop->begin + 1; i < loop->end; i++) {
+        depth += (l->k->code.items[i].kind == SMG_I_LOOP) - (l->k->code.items[i].kind == SMG_I_END);
+        if (depth == 0) SMG_TRY(ring_instruction(l, loop, &i));
+        if (i == loop->begin) depth = 0;
+    }
+    return SMG_OK;
+}
+
+static bool has_slots(const smg_kernel *k) {
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].slots > 0) return true;
+    return false;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------- */
 
 /* Slices staged by the loop itself; inner loops have their own turn. */
 static smg_status pipeline_loop(lowering *l, loop_range *loop) {
@@ -179,10 +308,12 @@ smg_status lower_pipeline(lowering *l) {
     if (l->s->ahead == 0) return SMG_OK;
     for (int i = 0; i < l->k->code.count; i++) {
         if (l->k->code.items[i].kind != SMG_I_LOOP) continue;
-        loop_range loop = {.begin = i, .end = smg_kernel_loop_end(l->k, i)};
+        loop_range loop = {.begin = i, .end = smg_kernel_loop_end(l->k, i), .puts = -1};
+        if (l->s->slots > 1) SMG_TRY(ring_loop(l, &loop));
         SMG_TRY(pipeline_loop(l, &loop));
         SMG_TRY(early_loads(l, &loop));
         i = loop.begin;
     }
+    if (l->s->slots > 1 && !has_slots(l->k)) return lower_refuse(l, "no slice gets slots");
     return SMG_OK;
 }

@@ -50,7 +50,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
 /* What decides the structure of a program beside the roles: which axes a tile covers, which are wide. Schedules
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
-    int row_axis, col_axis, temporal, ahead;
+    int row_axis, col_axis, temporal, ahead, slots;
     bool joins, near, direct, groups, across;
     smg_axis_set grid, covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
@@ -90,6 +90,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .temporal = s->temporal,
                       .grid = s->grid,
                       .ahead = s->ahead,
+                      .slots = s->slots,
                       .joins = s->lane_depth > 1,
                       .near = s->depth_near,
                       .direct = s->direct,

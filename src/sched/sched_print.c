@@ -29,6 +29,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
         smg_text_addf(text, ", %d x %d subgroups of %dx%dx%d matrices", s->matrix_rows, s->matrix_cols, s->matrix->m,
                       s->matrix->n, s->matrix->k);
     if (s->ahead > 0) smg_text_add(text, ", slices fetched ahead");
+    if (s->slots > 1) smg_text_addf(text, " into %d slots", s->slots);
     if (s->direct) smg_text_add(text, ", operands read where they lie");
     if (s->groups) smg_text_add(text, ", loads by groups");
     if (s->reuse) smg_text_add(text, ", shared memory reused");
