@@ -283,6 +283,11 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
     g->c.instructions += 2;
 }
 
+/* The tile made last has all of its slots. */
+static void repeat_tile(guess *g) {
+    if (g->s->slots > 1 && g->tile_count < RANK_TILES) g->tiles[g->tile_count - 1].bytes *= g->s->slots;
+}
+
 /* once: not in each round. */
 static void stage(guess *g, const outline_value *v, int64_t across, const block *b, bool runs, bool once) {
     slice_loop *loop = &g->loop;
@@ -295,6 +300,7 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
     double times = once ? 1 : b->trips;
     bool ahead = g->s->ahead > 0 && b->over >= 0 && (v->axes & SMG_AXIS_BIT(b->over)) && v->folds == 0;
     if (ahead) loop->ahead += blocks(b->pairs ? elements / 2 : elements, g->lanes);
+    if (ahead) repeat_tile(g);
     if (!ahead && v->loads > 0) g->c.wait += times * g->o->target->load_latency * g->o->cost->step_wait;
     if (g->counts) count_stage(g, b, v, (double)elements, times);
 }
@@ -303,6 +309,7 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
 static void spill(guess *g, const outline_value *v, int64_t across, const block *b, bool runs) {
     double elements = (double)across * (double)b->k;
     add_tile(g, across, b, runs, g->loops, g->loops);
+    if (b->over >= 0) repeat_tile(g);
     if (!g->counts) return;
     count_elements(g, v, v->axes, b->trips);
     g->c.slots += b->trips * elements * g->o->cost->put;
@@ -391,8 +398,10 @@ static void join(guess *g, const block *b) {
 }
 
 /* In front of a product, and behind it where what it reads is written again: in its own loop, by the next round of the
- * slices, or by a tile that takes turns. Of several in one round each orders the others. */
+ * slices, or by a tile that takes turns. Of several in one round each orders the others. With slots one does for all
+ * of them. */
 static double barriers_of(const guess *g, const block *b) {
+    if (g->s->slots > 1 && b->over >= 0) return b->loop >= 0 || g->products == 0 ? 1 : 1.0 / g->products;
     return b->loop >= 0 || g->s->reuse || (g->s->temporal >= 0 && g->products == 1) ? 2 : 1;
 }
 

@@ -103,6 +103,20 @@ static bool loads_fours(const enumerator *e, const smg_schedule *s) {
     return s->temporal >= 0 || s->tile[e->run_axis] % (STREAM_VEC * (int64_t)s->lane_cols) == 0;
 }
 
+static smg_status push(enumerator *e, const smg_schedule *s) {
+    smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = *s;
+    return SMG_OK;
+}
+
+smg_status sched_push(enumerator *e, smg_schedule s) {
+    SMG_TRY(push(e, &s));
+    if (e->target->slots == 1 || s.ahead == 0 || s.reuse) return SMG_OK;
+    s.slots = (int)e->target->slots;
+    return push(e, &s);
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -141,11 +155,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
-            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) {
-                smg_schedule *s = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-                if (s == NULL) return SMG_MEMORY;
-                *s = base;
-            }
+            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) SMG_TRY(sched_push(e, base));
         }
     }
     return SMG_OK;
@@ -192,10 +202,7 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
     s.lane_depth = shape->depth;
     sched_set_tiles(e, shape, false, &s);
     if (leaves_cores_idle(e, &s) || !sched_has_room(e, &s)) return SMG_OK;
-    smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-    if (slot == NULL) return SMG_MEMORY;
-    *slot = s;
-    return SMG_OK;
+    return sched_push(e, s);
 }
 
 /* Does a product read 16-bit elements that lie side by side along the axis? */
@@ -407,11 +414,7 @@ static smg_status push_across(enumerator *e, const lane_shape *shape, smg_schedu
     s.lane_depth = 1;
     s.subgroup = lanes % subgroup_of(e->target) == 0 ? subgroup_of(e->target) : 1;
     sched_set_tiles(e, shape, false, &s);
-    if (!sched_has_room(e, &s)) return SMG_OK;
-    smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-    if (slot == NULL) return SMG_MEMORY;
-    *slot = s;
-    return SMG_OK;
+    return sched_has_room(e, &s) ? push(e, &s) : SMG_OK;
 }
 
 /* Row lanes share out what is reduced, or have rows of their own. */
@@ -490,7 +493,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
 }
 
 static smg_status add_grid(enumerator *e, int row, int col) {
-    smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1};
+    smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1, .slots = 1};
     base.grid = e->roles.spatial;
     base.anew = e->anew;
     base.inner = e->roles.inner;

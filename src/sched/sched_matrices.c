@@ -73,11 +73,7 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
     sched_set_tiles(e, shape, whole, &s);
     fill_matrices(e, s.matrix, &s);
     if (!sched_has_room(e, &s)) return SMG_OK;
-    for (s.ahead = smg_target_hides_loads(e->target) ? 1 : 0; s.ahead >= 0; s.ahead--) {
-        smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
-        if (slot == NULL) return SMG_MEMORY;
-        *slot = s;
-    }
+    for (s.ahead = smg_target_hides_loads(e->target) ? 1 : 0; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
     return SMG_OK;
 }
 

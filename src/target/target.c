@@ -134,9 +134,14 @@ static smg_status verify_powers(smg_context *ctx, const smg_target *target) {
     return SMG_OK;
 }
 
+#define MOST_SLOTS 8 /* of a tile (kernel/kernel.h) */
+
 static smg_status verify_relations(smg_context *ctx, const smg_target *target) {
     long long low = (long long)target->subgroup_min, high = (long long)target->subgroup_max;
     long long size = (long long)target->subgroup_size;
+    if (target->slots > MOST_SLOTS)
+        return smg_fail(ctx, SMG_FORMAT, "target '%s': slots is %lld, at most %d", target->name,
+                        (long long)target->slots, MOST_SLOTS);
     if (low > high)
         return smg_fail(ctx, SMG_FORMAT, "target '%s': subgroup_min %lld is above subgroup_max %lld", target->name, low,
                         high);

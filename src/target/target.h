@@ -90,6 +90,7 @@ typedef struct smg_fragment {
     X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                                      \
     X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                                           \
     X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                                          \
+    X(int64_t, slots, 1, "", "slots that are tried for slices in shared memory; 1: none")                              \
     X(double, bandwidth, 2e10, "B/s", "global memory, large working set")                                              \
     X(double, cache_bandwidth, 4e10, "B/s", "last-level cache, small working set")                                     \
     X(double, fma_rate, 1e11, "flop/s", "32-bit fused multiply-adds, counted as two")                                  \

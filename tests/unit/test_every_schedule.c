@@ -42,6 +42,7 @@ typedef struct programs {
     smg_arena *arena;
     smg_map *met;
     bool every; /* by lane: all of them, not only new ones */
+    bool rings; /* only schedules with slots */
     int runs;   /* by lane */
 } programs;
 
@@ -149,6 +150,7 @@ static void try_graph(const smg_graph *g, const check_options *o, programs *p, t
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
         int one_in = p->every || schedules.items.count < FEWEST ? 1 : schedules.items.count / FEWEST;
         for (int i = 0; i < schedules.items.count && t->failed < 5; i += one_in) {
+            if (p->rings && schedules.items.items[i].slots < 2) continue;
             try_schedule(g, &schedules.items.items[i], &target, o, &a, p, t);
         }
     }
@@ -294,6 +296,30 @@ static void graph_files(void **state) {
     table_close(&t);
 }
 
+/* Slices in slots, on a target that has them tried. */
+static void rings(void **state) {
+    fixture *f = *state;
+    smg_arena *arena;
+    tally all = {0};
+    const char *path[64];
+    static const int64_t symbols[] = {2, 1, 33, 77};
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    f->programs.rings = true;
+    int count = check_list(arena, "tests/graphs", ".smg", path, 64);
+    for (int i = 0; i < count; i++) {
+        smg_graph *g;
+        check_options o = {.target = "tests/targets/slots.target", .tolerance = 5e-5, .symbols = symbols};
+        assert_int_equal(check_load(f->ctx, path[i], &g), SMG_OK);
+        try_graph(g, &o, &f->programs, &all);
+        smg_graph_destroy(g);
+    }
+    f->programs.rings = false;
+    smg_arena_destroy(arena);
+    printf("%d schedules with slots, %d kernels, %d programs\n", all.schedules, all.lowered, all.programs);
+    assert_int_equal(all.failed, 0);
+    assert_true(all.programs >= FEWEST);
+}
+
 static void random_graphs(void **state) {
     fixture *f = *state;
     smg_context *ctx = f->ctx;
@@ -352,6 +378,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_files), cmocka_unit_test(random_graphs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_files), cmocka_unit_test(rings),
+                                       cmocka_unit_test(random_graphs)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

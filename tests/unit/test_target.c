@@ -112,6 +112,7 @@ static void test_refusals(void **state) {
     refuse(ctx, "cores = ", "not an integer");
     refuse(ctx, "cores = 99999999999999999999", "not an integer");
     refuse(ctx, "cores = 0", "cores is 0, must be positive");
+    refuse(ctx, "slots = 9", "slots is 9, at most 8");
     refuse(ctx, "cores = -4", "cores is -4");
     refuse(ctx, "fp16 = 2", "fp16 is 2, must be 0 or 1");
     refuse(ctx, "bandwidth = fast", "'fast' is not a number");
@@ -329,6 +330,9 @@ static void test_settled(void **state) {
     assert_false(smg_target_switches_lanes(&cpu) || smg_target_hides_loads(&cpu));
     must(ctx, smg_target_parse(ctx, "type = cpu\ncore_lanes = 1024\nload_latency = 4e-7\n", "told", &told));
     assert_true(smg_target_switches_lanes(&told) && smg_target_hides_loads(&told));
+    assert_true(fabs(gpu.subgroup_barrier_cost - gpu.barrier_cost / 8) < 1e-12);
+    must(ctx, smg_target_parse(ctx, "barrier_cost = 1e-6\nsubgroup_barrier_cost = 9e-7\n", "told", &told));
+    assert_true(told.subgroup_barrier_cost > 8.9e-7);
     round_trip(ctx, &cpu);
     smg_context_destroy(ctx);
 }
