@@ -53,10 +53,21 @@ static bool is_loose(needed *n, smg_expr expr) {
     return n->found;
 }
 
+/* Does nothing of what was in the tile stay? */
+static bool writes_anew(const smg_instr *in) {
+    switch (in->kind) {
+    case SMG_I_SET:
+    case SMG_I_STAGE:
+    case SMG_I_SPILL: return true;
+    case SMG_I_REDUCE: return !in->accumulate;
+    default: return false;
+    }
+}
+
 /* What the instruction writes reads the loop's work. */
 static bool writes_loose(needed *n, const smg_instr *in) {
-    bool adds = in->kind == SMG_I_MMA || (in->kind == SMG_I_REDUCE && in->accumulate);
-    bool loose = (in->expr != SMG_EXPR_NONE && is_loose(n, in->expr)) || (adds && n->loose[in->dst]);
+    bool loose = in->expr != SMG_EXPR_NONE && is_loose(n, in->expr);
+    loose = loose || (in->dst >= 0 && !writes_anew(in) && n->loose[in->dst]);
     loose = loose || (smg_instr_reads_a(in) && n->loose[in->a]);
     return loose || (in->kind == SMG_I_MMA && n->loose[in->b]);
 }

@@ -252,6 +252,39 @@ static void by_the_interpreter(void **state) {
     }
 }
 
+/* What lanes have folded and join behind the loop is the loop's work, read whatever the condition is. */
+static void what_is_joined_is_read(void **state) {
+    static const char text[] = "graph joined\n"
+                               "x = input f32[12, 17, 8]\n"
+                               "row = iota axis=0 : i32[12, 1, 1]\n"
+                               "five = fill 5 : i32[]\n"
+                               "late = le(five, row)\n"
+                               "two = fill 2 : f32[]\n"
+                               "some = select(late, x, two)\n"
+                               "total = sum(some) axis=2 keep\n"
+                               "most = max(some, total)\n"
+                               "output most = most\n";
+    static const char *const names[] = {"h200", "lavapipe", "navi31"};
+    static const int64_t none[3] = {0};
+    const smg_compile_options options = {.objective = SMG_OBJECTIVE_DISPATCHES};
+    const form f = {.what = "a sum", .masked = "", .ends = true};
+    (void)state;
+    for (size_t n = 0; n < SMG_COUNT_OF(names); n++) {
+        smg_target target;
+        smg_compilation *c;
+        smg_tensor out;
+        scene s;
+        start(&s, text);
+        must(&s, smg_target_named(s.ctx, names[n], &target));
+        must(&s, smg_compile_plan(s.ctx, s.g, &target, &options, &c));
+        give_inputs(&s, &f, none, false);
+        must(&s, smg_compile_interpret(c, none, s.inputs, s.input_count, s.arena, &out));
+        compare(&s, &f, names[n], none, &out);
+        smg_compilation_destroy(c);
+        finish(&s);
+    }
+}
+
 /* ---- what it costs ---------------------------------------------------------------------------------------------- */
 
 /* Steps of all loops of the kernel over all workgroups, with these lengths. */
@@ -345,6 +378,7 @@ static void on_the_device(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_interpreter),
+        cmocka_unit_test(what_is_joined_is_read),
         cmocka_unit_test(padding_costs_little),
         cmocka_unit_test(on_the_device),
     };
