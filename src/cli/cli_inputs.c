@@ -1,6 +1,9 @@
 /* cli_inputs.c: arrays for all inputs, from files or made up, at the sizes that both imply. */
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
     smg_text_addf(text, "%s[", smg_type_word(node->type));
     for (int d = 0; d < node->rank; d++) {
@@ -46,8 +49,32 @@ static const char *given(const cli_options *o, const char *name) {
     return value;
 }
 
+static const char lengths_word[] = "lengths:";
+
+static bool is_lengths(const char *value) {
+    return value != NULL && strncmp(value, lengths_word, strlen(lengths_word)) == 0;
+}
+
 static bool is_file(const char *value) {
-    return value != NULL && strcmp(value, "random") != 0 && strcmp(value, "zeros") != 0;
+    return value != NULL && strcmp(value, "random") != 0 && strcmp(value, "zeros") != 0 && !is_lengths(value);
+}
+
+/* "lengths:37,128,9" */
+static smg_status set_lengths(const cli_options *o, const char *value, smg_arena *arena, smg_tensor *io) {
+    const char *at = value + strlen(lengths_word);
+    int64_t count = 0, *lengths = SMG_ARENA_ARRAY(arena, int64_t, strlen(at) + 1);
+    if (lengths == NULL) return SMG_MEMORY;
+    for (bool more = true; more;) {
+        char *end;
+        errno = 0;
+        lengths[count] = strtoll(at, &end, 10);
+        if (end == at || errno != 0 || (*end != ',' && *end != 0))
+            return smg_fail(o->ctx, SMG_INVALID, "--input %s=%s: '%s' is no length", io->name, value, at);
+        count++;
+        more = *end == ',';
+        at = end + more;
+    }
+    return smg_tensor_set_lengths(o->ctx, io, lengths, count);
 }
 
 static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes, int count) {
@@ -172,6 +199,7 @@ smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_a
         if (is_file(given(o, name))) continue;
         SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name), (uint64_t)o->seed,
                                 arrays->arena, &arrays->inputs[i]));
+        if (is_lengths(given(o, name))) SMG_TRY(set_lengths(o, given(o, name), arrays->arena, &arrays->inputs[i]));
     }
     return SMG_OK;
 }

@@ -17,11 +17,12 @@ static const cli_command commands[] = {
      "device dim max-dim input output check profile repeat json seed objective precision unfused interpret rank "
      "target no-calibrate",
      "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
-     "        [--input name=file.npy|random|zeros] [--output name=file.npy] [--check] [--profile]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
      "        [--precision f32|f16|bf16] [--interpret [--target NAME|FILE]] [--rank N] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
-     "attention_mask is 1 and its token_type_ids are 0. --check compares every output\n"
+     "attention_mask is 1 and its token_type_ids are 0. lengths:37,128 is a mask of rows that long, or the\n"
+     "lengths themselves where an input has one number a row. --check compares every output\n"
      "with the graph's reference in double and exits with 1 on FAIL. A range of sizes (1..512) is\n"
      "recorded once and runs at its end. --interpret runs the kernels on the\n"
      "CPU, planned for a target (careful) or the device that --device names. --rank N takes every\n"
@@ -38,7 +39,7 @@ static const cli_command commands[] = {
      "plan with its prices."},
     {"bench", cli_bench, "device dim max-dim input repeat json seed objective precision rank no-calibrate check",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
-     "        [--input name=file.npy|random|zeros] [--check] [--repeat N] [--seed N]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--check] [--repeat N] [--seed N]\n"
      "        [--objective time|dispatches] [--precision f32|f16|bf16] [--no-calibrate] [--rank N] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"

@@ -167,6 +167,10 @@ void smg_compile_cache_write(smg_compilation *c);
  * of tables within them, other integers and bools 0 or 1. */
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols, smg_fill how,
                            uint64_t seed, smg_arena *arena, smg_tensor *out_tensor);
+/* Lengths of rows into an input that is there, of integers or bools: one number for each row, or, where there are more
+ * elements, a mask that is 1 up to the row's length along the last axis and 0 behind it. INVALID, with the row and the
+ * numbers, for lengths below 0, above what a row has, or not one for each row. */
+smg_status smg_tensor_set_lengths(smg_context *ctx, smg_tensor *io_tensor, const int64_t *lengths, int64_t count);
 /* Shape and type of the node at these sizes, memory for the elements. */
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols,
                            smg_arena *arena, smg_tensor *out_tensor);

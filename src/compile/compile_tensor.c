@@ -47,6 +47,32 @@ smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
     return out->data != NULL ? SMG_OK : SMG_MEMORY;
 }
 
+smg_status smg_tensor_set_lengths(smg_context *ctx, smg_tensor *t, const int64_t *lengths, int64_t count) {
+    int64_t rows = t->rank > 0 ? t->dims[0] : 1, elements = smg_tensor_elements(t);
+    int64_t most = t->rank > 1 ? t->dims[t->rank - 1] : 1;
+    if (smg_type_kind(type_of(t)) == SMG_KIND_FLOAT)
+        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' is %s: lengths are given to integers and bools", t->name,
+                        t->type);
+    if (elements != rows && elements != rows * most)
+        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' has %lld elements for %lld rows of %lld", t->name,
+                        (long long)elements, (long long)rows, (long long)most);
+    if (count != rows)
+        return smg_fail(ctx, SMG_INVALID, "input '%s' has %lld rows, %lld lengths are given", t->name, (long long)rows,
+                        (long long)count);
+    bool mask = elements != rows || (t->rank > 1 && smg_type_kind(type_of(t)) == SMG_KIND_BOOL);
+    for (int64_t r = 0; r < rows; r++) {
+        if (lengths[r] < 0)
+            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld is below 0", t->name, (long long)r,
+                            (long long)lengths[r]);
+        if (mask && lengths[r] > most)
+            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld, a row has %lld", t->name,
+                            (long long)r, (long long)lengths[r], (long long)most);
+        for (int64_t i = 0; mask && i < most; i++) smg_tensor_set(t, r * most + i, i < lengths[r]);
+        if (!mask) smg_tensor_set(t, r, (double)lengths[r]);
+    }
+    return SMG_OK;
+}
+
 static uint64_t next_random(uint64_t *state) {
     uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

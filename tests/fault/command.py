@@ -32,6 +32,8 @@ neg = graph("neg", "x = input f32[n]", "y = neg(x)", "output y = y")
 table = graph("table", "ids = input i64[n]", "t = constant f32[6, 4] random seed=1", "y = gather(t, ids)", "output y = y")
 empty_dir = os.path.join(work, "dir")
 os.makedirs(empty_dir)
+mask = graph("mask", "dim b max 8", "dim s max 16", "m = input i32[b, s]", "n = input i32[b, 1]", "f = input f32[b, s]",
+             "y = add(m, n)", "z = neg(f)", "output y = y", "output z = z")
 binary = write(f"{work}/binary.smg", b"\xff\xfe\x00\x01")
 
 
@@ -259,6 +261,17 @@ def inputs(run):
     refused([*run, two, "--input", "x=" + npy("short", "<f4", "(400,)", bytes(16))], "1600", "16")
     refused([*run, two, "--input", "x=" + npy("object", "|O", "(4,)", bytes(16))], "object.npy")
     refused([*run, two, "--input", f"x={f4}", "--dim", "n=5"], "4", "5")
+    lengths = [*run, mask, "--dim", "b=3", "--dim", "s=7", "--input"]
+    for good in ("m=lengths:7,0,3", "n=lengths:9,0,3"):
+        report.check(smg(*lengths, good).returncode == 0, f"smg run --input {good} fails")
+    refused([*lengths, "m=lengths:7,8,3"], "'m'", "row 1", "length 8", "7")
+    refused([*lengths, "m=lengths:7,3,-2"], "'m'", "row 2", "-2")
+    refused([*lengths, "n=lengths:7,3,-2"], "'n'", "row 2", "-2")
+    refused([*lengths, "m=lengths:7,3"], "'m'", "3 rows", "2 lengths")
+    refused([*lengths, "m=lengths:7,3,1,1"], "'m'", "3 rows", "4 lengths")
+    refused([*lengths, "f=lengths:7,3,1"], "'f'", "f32")
+    for bad in ("", "7,,3", "7,3,x", "7;3;1", "7,3,1,", "99999999999999999999,1,1"):
+        refused([*lengths, f"m=lengths:{bad}"], "m=lengths:", "is no length")
     for cut in (0, 5, 9, 20, len(floats) - 1):
         refused([*run, two, "--input", "x=" + write(f"{work}/cut.npy", floats[:cut])], "cut.npy")
     ids = npy("ids", "<i8", "(3,)", struct.pack("<3q", 1, 2, 6))
