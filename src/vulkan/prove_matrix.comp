@@ -16,6 +16,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint M = 8;
 layout(constant_id = 2) const uint N = 8;
 layout(constant_id = 3) const uint K = 8;
+layout(constant_id = 4) const uint LANES = 8; // of a subgroup; others of the workgroup do the same and tell nothing
 
 const uint MOST = 128; // elements of a lane; the host leaves room for so many
 #define SIZE_A (M * K)
@@ -34,12 +35,13 @@ layout(std430, binding = 3) writeonly buffer Places { uint places[]; };
 shared T turned[SIZE_A + SIZE_B];
 
 #define TELL(operand, rows, columns)                                                                                   \
-    if (lane == 0) places[operand] = rows.length();                                                                    \
-    for (uint e = 0; e < min(uint(rows.length()), MOST); e++)                                                          \
-        places[3 + (operand * MOST + e) * gl_WorkGroupSize.x + lane] = uint(rows[e]) | uint(columns[e]) << 16;
+    if (first && lane == 0) places[operand] = rows.length();                                                           \
+    for (uint e = 0; first && e < min(uint(rows.length()), MOST); e++)                                                 \
+        places[3 + (operand * MOST + e) * LANES + lane] = uint(rows[e]) | uint(columns[e]) << 16;
 
 void main() {
     const uint lane = gl_SubgroupInvocationID;
+    const bool first = gl_SubgroupID == 0;
     coopmat<T, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a, a_columns;
     coopMatLoad(a, operands, 0, K, gl_CooperativeMatrixLayoutRowMajor);
     coopMatLoad(a_columns, operands, SIZE_A, K, gl_CooperativeMatrixLayoutRowMajor);
@@ -56,13 +58,15 @@ void main() {
     coopMatLoad(a, operands, 2 * SIZE_A, K, gl_CooperativeMatrixLayoutRowMajor);
     coopMatLoad(b, operands, 3 * SIZE_A + 2 * SIZE_B, N, gl_CooperativeMatrixLayoutRowMajor);
     coopMatLoad(c, sums, 2 * SIZE_C, N, gl_CooperativeMatrixLayoutRowMajor);
-    coopMatStore(coopMatMulAdd(a, b, c), results, 0, N, gl_CooperativeMatrixLayoutRowMajor);
+    c = coopMatMulAdd(a, b, c);
+    if (first) coopMatStore(c, results, 0, N, gl_CooperativeMatrixLayoutRowMajor);
 
-    for (uint i = lane; i < SIZE_A + SIZE_B; i += gl_WorkGroupSize.x)
+    for (uint i = gl_LocalInvocationIndex; i < SIZE_A + SIZE_B; i += gl_WorkGroupSize.x)
         turned[i] = operands[3 * (SIZE_A + SIZE_B) + i];
     barrier();
     coopMatLoad(a, turned, 0, M, gl_CooperativeMatrixLayoutColumnMajor);
     coopMatLoad(b, turned, SIZE_A, K, gl_CooperativeMatrixLayoutColumnMajor);
     coopMatLoad(c, sums, 3 * SIZE_C, M, gl_CooperativeMatrixLayoutColumnMajor);
-    coopMatStore(coopMatMulAdd(a, b, c), results, SIZE_C, M, gl_CooperativeMatrixLayoutColumnMajor);
+    c = coopMatMulAdd(a, b, c);
+    if (first) coopMatStore(c, results, SIZE_C, M, gl_CooperativeMatrixLayoutColumnMajor);
 }

@@ -22,7 +22,7 @@ typedef struct smg_vk_proof_kernel {
     const uint32_t *words;
     size_t bytes;
     bool subgroups;        /* full ones, of the size that kernels are built for */
-    uint32_t constants[4]; /* the first one is the workgroup's size */
+    uint32_t constants[5]; /* the first one is the workgroup's size */
     int constant_count, binding_count;
 } smg_vk_proof_kernel;
 /* Builds the kernel, runs one workgroup on the first buffers, destroys it. */

@@ -189,6 +189,12 @@ const char *smg_vk_matrix_untried(const smg_target *t, const smg_matrix_shape *s
     return shared > t->shared_bytes ? "it has no room in shared memory" : NULL;
 }
 
+/* Matrices want workgroups of a multiple of what the driver takes for subgroups when it is not asked. */
+static int64_t workgroup_of(const smg_target *t, int64_t most) {
+    int64_t size = most * t->subgroup_max;
+    return size <= t->max_invocations && size <= t->max_size_x ? size : t->subgroup_max;
+}
+
 smg_status smg_vk_prove_matrix(smg_vk_proof *proof, const smg_matrix_shape *shape) {
     const smg_target *target = &proof->dev->target;
     smg_fragment operands[SMG_MATRIX_USES];
@@ -198,8 +204,9 @@ smg_status smg_vk_prove_matrix(smg_vk_proof *proof, const smg_matrix_shape *shap
         .words = kernel->words,
         .bytes = kernel->bytes,
         .subgroups = true,
-        .constants = {(uint32_t)target->subgroup_size, (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k},
-        .constant_count = 4,
+        .constants = {(uint32_t)workgroup_of(target, 1), (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k,
+                      (uint32_t)target->subgroup_size},
+        .constant_count = 5,
         .binding_count = SMG_COUNT_OF(proof->buffers),
     };
     for (int use = 0; use < SMG_MATRIX_USES; use++) operands[use] = smg_matrix_operand(shape, (smg_matrix_use)use);
@@ -215,9 +222,7 @@ smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape
     enum { CHAINS = 4, SUBGROUPS = 4 };
     const smg_target *target = &proof->dev->target;
     const matrix_kernel *kernel = kernel_of(shape);
-    int64_t lanes = target->subgroup_size;
-    bool several = SUBGROUPS * lanes <= target->max_invocations && SUBGROUPS * lanes <= target->max_size_x;
-    int64_t subgroups = several ? SUBGROUPS : 1, size = subgroups * lanes;
+    int64_t lanes = target->subgroup_size, size = workgroup_of(target, SUBGROUPS);
     const uint32_t constants[4] = {(uint32_t)size, (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k};
     const smg_vk_pipeline_desc desc = {
         .name = "rate of a matrix",
@@ -231,7 +236,7 @@ smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape
         .constants = constants,
         .constant_count = 4,
     };
-    double flops = 2.0 * shape->m * shape->n * shape->k * CHAINS * (double)subgroups;
+    double flops = 2.0 * shape->m * shape->n * shape->k * CHAINS * ((double)size / (double)lanes);
     smg_vk_pipeline *pipeline = NULL;
     SMG_TRY(smg_vk_pipeline_create(proof->dev, &desc, &pipeline));
     smg_status status = smg_vk_bench_matrix(proof->dev, pipeline, proof->buffers, flops, out_rate);

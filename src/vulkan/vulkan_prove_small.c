@@ -80,7 +80,7 @@ static smg_status check_words(smg_vk_proof *proof, const smg_vk_proof_kernel *ke
 static uint32_t half_word(const smg_target *target, uint32_t i) {
     (void)target;
     uint32_t lane = i / 2;
-    double x = (double)lane, y = 0.25 * x - 3;
+    double x = (double)lane + 1, y = 0.25 * x - 3.125;
     double low = i % 2 ? (x < y ? x : y) : x * y + x, high = i % 2 ? (x > y ? x : y) : y * x - x;
     return smg_half_of(low) | (uint32_t)smg_half_of(high) << 16;
 }

@@ -124,7 +124,7 @@ static void close_device(fixture *f) {
     smg_vk_close(f->dev);
 }
 
-static const smg_vk_kept proofs = {"proofs", "# smg proof 1 "};
+static const smg_vk_kept proofs = {"proofs", "# smg proof 2 "};
 
 static const char *kept_path(fixture *f) {
     const char *path = NULL;

@@ -17,6 +17,7 @@
 
 #include "compile/compile.h"
 #include "glsl/glsl.h"
+#include "vulkan/vulkan_prove.h"
 
 typedef struct vendor {
     smg_context *ctx;
@@ -137,11 +138,26 @@ static smg_status build(vendor *v, const char *path) {
     return SMG_OK;
 }
 
+/* What the library tries on such a device has to be built there; what comes out nobody computed. */
+static smg_status build_proofs(vendor *v) {
+    smg_vk_proof proof;
+    const smg_target *target = smg_vk_target(v->device);
+    SMG_TRY(smg_vk_proof_create(v->device, &proof));
+    smg_status status = target->fp16 ? smg_vk_prove_fp16(&proof) : SMG_OK;
+    if (status == SMG_OK && target->subgroup_size > 1) status = smg_vk_prove_subgroup_size(&proof);
+    for (int i = 0; i < target->matrix_count && status == SMG_OK; i++)
+        if (!smg_vk_matrix_untried(target, &target->matrix[i]))
+            status = smg_vk_prove_matrix(&proof, &target->matrix[i]);
+    smg_vk_proof_destroy(&proof);
+    return status;
+}
+
 static smg_status build_all(vendor *v, int count, char **paths) {
     SMG_TRY(smg_arena_create(v->ctx, &v->arena));
     SMG_TRY(smg_spirv_compiler_create(v->ctx, &v->compiler));
     smg_vk_keep_stats(v->device, true);
     print_device(smg_vk_target(v->device));
+    SMG_TRY(build_proofs(v));
     for (int i = 0; i < count; i++) SMG_TRY(build(v, paths[i]));
     return SMG_OK;
 }
