@@ -23,6 +23,7 @@ MOST_KERNELS = 6  # of the layer, with objective dispatches
 # name: (title, driver file, shim, environment)
 DEVICES = {
     "navi31": ("AMD RX 7900 (navi31)", "radeon", "amdgpu", {"AMDGPU_GPU_ID": "navi31"}),
+    "gfx1201": ("AMD RX 9070 (gfx1201)", "radeon", "amdgpu", {"AMDGPU_GPU_ID": "gfx1201"}),
     "dg2": ("Intel Arc A770 (dg2)", "intel", None, {"INTEL_NOOP_DEVICE": "dg2"}),
     "bmg": ("Intel Arc B580 (bmg)", "intel", None, {"INTEL_NOOP_DEVICE": "bmg"}),
     "adreno740": ("Qualcomm Adreno 740", "freedreno", "freedreno", {"FD_GPU_ID": "740"}),
