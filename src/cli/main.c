@@ -10,7 +10,8 @@
 static const cli_command commands[] = {
     {"devices", cli_devices, "json verbose no-calibrate", "smg devices [--json] [--verbose [--no-calibrate]]",
      "Lists the Vulkan devices of this machine. --verbose adds every fact that plans are made from, each\n"
-     "with its origin, as smg explain MODEL --phase target does; rates are measured once (two seconds)."},
+     "with its origin, as smg explain MODEL --phase target does, and what of the device was tried; rates are\n"
+     "measured once (two seconds)."},
     {"info", cli_info, "json", "smg info MODEL [--json]",
      "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
     {"run", cli_run,
@@ -89,8 +90,8 @@ static void print_usage(FILE *out) {
     fprintf(out, "Environment:\n"
                  "  SMG_DEVICE      the device where no --device is given, as D\n"
                  "  SMG_VALIDATION  1: with Vulkan's validation layer; a run after a message of it fails\n"
-                 "  SMG_CACHE_DIR   the folder of the caches (compiled kernels, pipelines, rates of devices);\n"
-                 "                  empty: no caches; not set: $XDG_CACHE_HOME/smg, else $HOME/.cache/smg\n"
+                 "  SMG_CACHE_DIR   the folder of the caches (compiled kernels, pipelines, rates and proofs of\n"
+                 "                  devices); empty: no caches; not set: $XDG_CACHE_HOME/smg, else $HOME/.cache/smg\n"
                  "  SMG_STATS       1: pipelines keep what the driver tells of their code\n"
                  "  VK_DRIVER_FILES the drivers that Vulkan's loader looks at\n");
 }
