@@ -361,9 +361,9 @@ static void count_product(walk *w, const smg_instr *in) {
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
     double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
     slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;
-    double round = views ? w->cost->view_wait : w->cost->near_wait;
-    double groups = depth / smg_kernel_product_group(w->k, in), others = plan_width(w->t) / w->out->lanes;
-    double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * fmin(1, others));
+    double groups = depth / smg_kernel_product_group(w->k, in), alone = plan_share_alone(w->t, w->out->lanes);
+    double round = views ? w->cost->view_wait : w->cost->near_wait * alone;
+    double wait = w->t->load_latency * (rounds * round + groups * w->cost->read_wait * alone);
     w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
     w->out->slots += w->trips * slots;
     w->out->wait += w->trips * wait;

@@ -77,12 +77,14 @@ typedef struct plan_costs {
     double near;                  /* a byte to or from the memory near a core: shared, and its own cache */
     double load_wait, step_wait;  /* waits: a load, one in a loop */
     double next_wait;             /* for each load of a lane until the next one is on its way */
-    double near_wait;             /* for near memory, or another lane */
+    double near_wait;             /* for another lane; for near memory, where no other subgroup fills the time */
     double view_wait;             /* for what a round of a product reads where it lies */
     double read_wait;             /* for each group of k that one subgroup alone reads */
     double barrier;               /* share of the measured cost */
     double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
-    double overlap;           /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
+    double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
+    double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
+    double near_overlap; /* the same of arithmetic and near memory alone */
     double registers, spared; /* that the driver's compiler adds; those of them that it needs */
     double group;             /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;
@@ -130,6 +132,8 @@ const plan_costs *plan_costs_of(const smg_target *t);
 double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *counts, const smg_price *needs);
 /* Lanes that a core runs at a time. */
 double plan_width(const smg_target *t);
+/* The share of a subgroup's waits inside a workgroup of so many lanes that no other subgroup fills. */
+double plan_share_alone(const smg_target *t, double lanes);
 /* Seconds that so many slots of one workgroup take when it has its core for itself. */
 double plan_alone(const smg_target *t, const plan_counts *counts, double slots);
 

@@ -29,14 +29,16 @@ static const plan_costs switching = {.product = 1.1,
                                      .spill = 12.0,
                                      .near = 0.77,
                                      .load_wait = 0.8,
-                                     .step_wait = 0.43,
+                                     .step_wait = 0.5,
                                      .next_wait = 0.012,
                                      .near_wait = 0.045,
                                      .read_wait = 0.009,
                                      .view_wait = 0.43,
                                      .barrier = 0.84,
-                                     .transfer = 0.45,
+                                     .transfer = 0.5,
+                                     .idle = 0.1,
                                      .overlap = 2.0,
+                                     .near_overlap = 3.0,
                                      .registers = 27.0,
                                      .spared = 16.0,
                                      .group = 4.0};
@@ -60,6 +62,7 @@ static const plan_costs spreading = {.product = 1.0,
                                      .view_wait = 0.04,
                                      .barrier = 1.0,
                                      .overlap = 8.0,
+                                     .near_overlap = 5.0,
                                      .group = 1.0};
 
 bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused) {
@@ -86,6 +89,10 @@ static double core_rate(const smg_target *t) {
 
 double plan_width(const smg_target *t) {
     return CORE_WIDTH * (double)t->core_lanes;
+}
+
+double plan_share_alone(const smg_target *t, double lanes) {
+    return smg_target_switches_lanes(t) ? fmin(1, plan_width(t) / lanes) : 1;
 }
 
 /* Share of a core that so many lanes keep busy: what is left of the last turn idles. */
@@ -140,14 +147,14 @@ static double together_seconds(double count, double work, double wait) {
     return seconds;
 }
 
-#define NEAR_OVERLAP 5.0 /* norm in which instructions and near memory add up */
-#define FEW_WAVES 4.0    /* of more, the last one starts where the others end */
+#define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
 
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = fmin(of_core, residents);
     double near = c->near * cost->near / core_rate(t);
-    double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, NEAR_OVERLAP);
+    double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, cost->near_overlap);
+    work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
     double transfer = cost->transfer * c->traffic / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + barriers * cost->barrier + transfer;

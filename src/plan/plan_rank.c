@@ -373,8 +373,9 @@ static void count_product(guess *g, const block *b) {
     double product = b->pairs ? cost->product / t->pair_rate + 2.0 / fmin(MOST_IN_PAIRS, depth) : cost->product;
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
-    double each = g->s->direct ? cost->view_wait : cost->near_wait, others = plan_width(t) / g->c.lanes;
-    double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * fmin(1, others));
+    double alone = plan_share_alone(t, g->c.lanes);
+    double each = g->s->direct ? cost->view_wait : cost->near_wait * alone;
+    double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
     g->c.slots += b->trips * slots;
     g->c.wait += b->trips * wait;
     g->c.rounds += b->trips * depth / GROUP;
