@@ -27,7 +27,7 @@ typedef struct cli_options {
     const char *device, *target, *phase, *after, *kernel, *objective, *precision;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, verbose;
-    int64_t repeat, seed, rank;
+    int64_t repeat, seed, rank, ranks;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
     int64_t dims_from[CLI_MAX_DIMS]; /* of a range, which ends at the dim's value; 0: it is no range */
     int dim_count, max_dim_count;
@@ -100,6 +100,9 @@ int cli_run(cli_options *o);
 int cli_explain(cli_options *o);
 int cli_bench(cli_options *o);
 int cli_embed(cli_options *o);
+
+/* cli_ranks.c: the work of smg bench --ranks. */
+smg_status cli_ranks(cli_job *job);
 
 /* cli_report.c */
 void cli_print_check(const smg_check *check, smg_text *text);

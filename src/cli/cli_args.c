@@ -15,27 +15,17 @@ typedef struct option_row {
 
 #define FIELD(name) offsetof(cli_options, name)
 static const option_row rows[] = {
-    {"device", TEXT, FIELD(device), 0},
-    {"target", TEXT, FIELD(target), 0},
-    {"phase", TEXT, FIELD(phase), 0},
-    {"after", TEXT, FIELD(after), 0},
-    {"kernel", TEXT, FIELD(kernel), 0},
-    {"objective", TEXT, FIELD(objective), 0},
-    {"precision", TEXT, FIELD(precision), 0},
-    {"json", FLAG, FIELD(json), 0},
-    {"check", FLAG, FIELD(check), 0},
-    {"profile", FLAG, FIELD(profile), 0},
-    {"prices", FLAG, FIELD(prices), 0},
-    {"interpret", FLAG, FIELD(interpret), 0},
-    {"unfused", FLAG, FIELD(unfused), 0},
-    {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
-    {"verbose", FLAG, FIELD(verbose), 0},
-    {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
-    {"rank", NUMBER, FIELD(rank), 1000000},
-    {"seed", NUMBER, FIELD(seed), INT64_MAX},
-    {"dim", DIM, FIELD(dims), 0},
-    {"max-dim", DIM, FIELD(max_dims), 0},
-    {"input", FILE_PAIR, FIELD(inputs), 0},
+    {"device", TEXT, FIELD(device), 0},       {"target", TEXT, FIELD(target), 0},
+    {"phase", TEXT, FIELD(phase), 0},         {"after", TEXT, FIELD(after), 0},
+    {"kernel", TEXT, FIELD(kernel), 0},       {"objective", TEXT, FIELD(objective), 0},
+    {"precision", TEXT, FIELD(precision), 0}, {"json", FLAG, FIELD(json), 0},
+    {"check", FLAG, FIELD(check), 0},         {"profile", FLAG, FIELD(profile), 0},
+    {"prices", FLAG, FIELD(prices), 0},       {"interpret", FLAG, FIELD(interpret), 0},
+    {"unfused", FLAG, FIELD(unfused), 0},     {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
+    {"verbose", FLAG, FIELD(verbose), 0},     {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
+    {"rank", NUMBER, FIELD(rank), 1000000},   {"ranks", NUMBER, FIELD(ranks), 1000},
+    {"seed", NUMBER, FIELD(seed), INT64_MAX}, {"dim", DIM, FIELD(dims), 0},
+    {"max-dim", DIM, FIELD(max_dims), 0},     {"input", FILE_PAIR, FIELD(inputs), 0},
     {"output", FILE_PAIR, FIELD(outputs), 0},
 };
 
@@ -47,6 +37,7 @@ static const struct {
     {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
     {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
     {"verbose", "json", false},     {"no-calibrate", "verbose", true}, {"after", "phase", true},
+    {"ranks", "rank", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

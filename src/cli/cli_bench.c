@@ -173,5 +173,5 @@ static smg_status bench(cli_job *job) {
 #endif
 
 int cli_bench(cli_options *o) {
-    return cli_on_model(o, CLI_ARRAYS, bench);
+    return cli_on_model(o, CLI_ARRAYS, o->ranks > 0 ? cli_ranks : bench);
 }

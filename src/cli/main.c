@@ -38,14 +38,16 @@ static const cli_command commands[] = {
      "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --phase lower\n"
      "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
      "plan with its prices."},
-    {"bench", cli_bench, "device dim max-dim input repeat json seed objective precision rank no-calibrate check",
+    {"bench", cli_bench, "device dim max-dim input repeat json seed objective precision rank ranks no-calibrate check",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--check] [--repeat N] [--seed N]\n"
-     "        [--objective time|dispatches] [--precision f32|f16|bf16] [--no-calibrate] [--rank N] [--json]",
+     "        [--objective time|dispatches] [--precision f32|f16|bf16] [--no-calibrate] [--json]\n"
+     "        [--rank N | --ranks N]",
      "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
      "and exits with 1 on FAIL. A range of sizes is recorded once, timed at its end, and the host's time\n"
-     "from one size of it to the next is told."},
+     "from one size of it to the next is told. --ranks N times the fused plan alone, with the first N\n"
+     "schedules by price, for a tenth of a second each."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
      "        [--precision f32|f16|bf16] [--no-calibrate] [--json] TEXT...\n"

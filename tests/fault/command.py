@@ -170,6 +170,16 @@ def bench():
     row = json.loads(done.stdout or "{}")
     report.check(done.returncode == 0 and row["sizes"] == {"n": 16} and row["sizes_from"] == {"n": 2}
                  and row["fused"]["bind_us"] > 0 and row["unfused"]["bind_us"] > 0, f"bench of a range: {done.stderr} {row}")
+    done = smg("bench", two, "--ranks", "3", "--repeat", "2", "--no-calibrate", "--check", "--json")
+    row = json.loads(done.stdout or "{}")
+    report.check(done.returncode == 0 and [r["rank"] for r in row["ranks"]] == [0, 1, 2] and row["fastest"] < 3
+                 and all(r["pass"] and r["kernels"] > 0 for r in row["ranks"]), f"ranks: {done.stderr} {row}")
+    for rank in row["ranks"]:
+        spread(rank, 2)
+    measured_by(row)
+    done = smg("bench", two, "--ranks", "2", "--repeat", "2", "--no-calibrate")
+    report.check(done.returncode == 0 and "fastest of 2" in done.stdout, f"ranks: {done.stdout} {done.stderr}")
+    refused(["bench", two, "--ranks", "2", "--rank", "1"], "--ranks does nothing beside --rank")
     done = smg("run", two, "--check", "--no-calibrate", "--dim", "n=2..16")
     report.check(done.returncode == 0 and "n=2..16" in done.stdout and "PASS" in done.stdout, f"a range: {done.stderr}")
     wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
