@@ -14,10 +14,18 @@ static void unrolled(pairs *p, const char *name, int count, int by) {
     glsl_open(p->w, GLSL_STRING(p->w, "for (int %s = 0; %s < %d; %s += %d)", name, name, count, name, by));
 }
 
-/* The element, or the four from it on, as two halves of pairs[number / 2]. */
-static void load_pairs(pairs *p, const char *to, const char *number, int tile, bool groups) {
+/* The element, or the four or eight from it on, as pairs from to[number / 2] on. */
+static void load_pairs(pairs *p, const char *to, const char *number, int tile, int width) {
     glsl_writer *w = p->w;
-    if (!groups) {
+    if (width == SMG_WIDEST) {
+        p->it.group = SMG_WIDEST;
+        GLSL_LINE(w, "uvec4 eight = %s;", glsl_tile_group(w, &p->it, tile));
+        p->it.group = 1;
+        for (int n = 0; n < SMG_WIDEST / 2; n++)
+            GLSL_LINE(w, "%s[(%s >> 1) + %d] = unpackFloat2x16(eight[%d]);", to, number, n, n);
+        return;
+    }
+    if (width == 0) {
         GLSL_LINE(w, "%s[%s >> 1][%s & 1] = %s;", to, number, number, glsl_tile_element(w, &p->it, tile));
         return;
     }
@@ -27,22 +35,22 @@ static void load_pairs(pairs *p, const char *to, const char *number, int tile, b
 }
 
 static void load_rows(pairs *p) {
-    bool groups = p->instr->wide[0].width > 0;
+    int width = p->instr->wide[0].width;
     GLSL_LINE(p->w, "f16vec2 fa[%d];", (p->rows + 1) / 2);
-    unrolled(p, "i", p->rows, groups ? 4 : 1);
+    unrolled(p, "i", p->rows, width > 0 ? width : 1);
     p->it.i = "i";
     glsl_row_coordinates(p->w, &p->it);
-    load_pairs(p, "fa", "i", p->instr->a, groups);
+    load_pairs(p, "fa", "i", p->instr->a, width);
     glsl_close(p->w);
 }
 
 static void load_columns(pairs *p) {
-    bool groups = p->instr->wide[1].width > 0;
+    int width = p->instr->wide[1].width;
     GLSL_LINE(p->w, "f16vec2 fb[%d];", p->columns / 2);
     glsl_open(p->w, "");
-    p->it.j_step = groups ? 4 : 1;
+    p->it.j_step = width > 0 ? width : 1;
     glsl_inner_open(p->w, &p->it);
-    load_pairs(p, "fb", p->it.j, p->instr->b, groups);
+    load_pairs(p, "fb", p->it.j, p->instr->b, width);
     glsl_inner_close(p->w, &p->it);
     p->it.j_step = 1;
     glsl_close(p->w);

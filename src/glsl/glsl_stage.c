@@ -158,6 +158,23 @@ static void fetch(glsl_writer *w, const smg_instr *instr) {
     glsl_close(w);
 }
 
+/* Eight of f16, into a tile that is not made of such groups, as two of four. */
+static void put_halves(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *value) {
+    int last = instr->axes[instr->axis_count - 1], number = w->serial++;
+    smg_type to = w->k->tiles.items[instr->dst].type;
+    const char *first = it->coord[last];
+    GLSL_LINE(w, "uvec4 o%d = %s;", number, value);
+    w->uses[GLSL_USE_FLOAT16] = true;
+    it->group = SMG_WIDE;
+    for (int n = 0; n < 2; n++) {
+        const char *four = GLSL_STRING(w, "f16vec4(unpackFloat2x16(o%d[%d]), unpackFloat2x16(o%d[%d]))", number, 2 * n,
+                                       number, 2 * n + 1);
+        if (n > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, SMG_WIDE);
+        store_step(w, it, instr, glsl_memory_as(w, SMG_TYPE_F16, to, SMG_WIDE, four));
+    }
+    it->coord[last] = first;
+}
+
 static void put(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
     int group = group_of(instr);
@@ -166,9 +183,11 @@ static void put(glsl_writer *w, const smg_instr *instr) {
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
     smg_type to = w->k->tiles.items[instr->dst].type;
     const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step);
-    value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
+    bool halves = group == SMG_WIDEST && !smg_tile_widest(w->k, instr->dst);
+    if (!halves) value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
     const char *zero = glsl_zero_memory(w, to, group);
-    store_step(w, &it, instr, valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value);
+    if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, zero);
+    (halves ? put_halves : store_step)(w, &it, instr, value);
     glsl_flat_close(w, &it);
     glsl_close(w);
 }

@@ -160,7 +160,8 @@ typedef enum smg_instr_kind {
 #define SMG_WIDE 4
 #define SMG_WIDEST 8 /* of 16 bits: the same bytes */
 typedef struct smg_wide {
-    int width; /* 0, SMG_WIDE, or SMG_WIDEST of what a product reads of a view, and of what matrices are made of */
+    int width; /* 0, SMG_WIDE, or SMG_WIDEST: of what a product reads of a view, of what matrices are made of, and of
+                  f16 that is fetched */
     int axis;
 } smg_wide;
 
@@ -367,7 +368,7 @@ int smg_access_asked(const smg_kernel *k, int access, smg_wide wide, smg_size ou
 /* Does shared memory under the tile consist of groups of SMG_WIDE? One memory has one type: every tile on it does. */
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile);
 /* The same of groups of SMG_WIDEST: elements of 16 bits that are written by such alone, and read by nothing but
- * products by matrices. */
+ * products by matrices, or with partial sums, of which they are the right factor, by such groups. */
 bool smg_tile_widest(const smg_kernel *k, int tile);
 /* Does the walk load groups of SMG_WIDEST as memory has them, and nothing else? */
 bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis);

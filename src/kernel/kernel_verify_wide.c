@@ -71,7 +71,8 @@ static smg_status check_fill(const kernel_verifier *v, const smg_instr *in) {
 
 /* What is fetched by groups is put by them. */
 static smg_status check_put(const kernel_verifier *v, const smg_instr *put) {
-    bool widest = smg_tile_widest(v->k, put->dst) && v->k->tiles.items[put->a].type == v->k->tiles.items[put->dst].type;
+    smg_type from = v->k->tiles.items[put->a].type, to = v->k->tiles.items[put->dst].type;
+    bool widest = from == SMG_TYPE_F16 || (smg_tile_widest(v->k, put->dst) && from == to);
     if (put->wide[0].width > 0) SMG_TRY(check_group(v, put->wide[0], widest));
     for (int i = 0; i < v->k->code.count; i++) {
         const smg_instr *in = &v->k->code.items[i];
@@ -88,7 +89,7 @@ static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, in
     smg_wide wide = in->wide[side];
     int tile = side == 0 ? in->a : in->b;
     const smg_tile *t = &v->k->tiles.items[tile];
-    SMG_TRY(check_group(v, wide, t->residence == SMG_VIEW));
+    SMG_TRY(check_group(v, wide, t->residence == SMG_VIEW || (side == 1 && smg_tile_widest(v->k, tile))));
     bool depth = in->terms == 0 && wide.axis == in->axes[in->axis_count - 1] &&
                  smg_kernel_product_group(v->k, in) % wide.width == 0;
     bool runs = side == 0 ? wide.width == SMG_WIDE && smg_kernel_owns_rows(v->k, in, wide.axis)

@@ -76,7 +76,8 @@ static bool is_widest(const smg_kernel *k, int tile) {
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         bool reads = in->kind == SMG_I_MMA && (in->a == tile || in->b == tile);
-        if (reads && k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_SUMS) return false;
+        bool pairs = in->terms > 0 && in->a != tile && in->wide[1].width == SMG_WIDEST;
+        if (reads && !pairs && k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_SUMS) return false;
         if (in->dst == tile && (in->wide[0].width != SMG_WIDEST || in->wide[0].axis != last)) return false;
     }
     return true;

@@ -51,19 +51,14 @@ static bool may_be_partial(const lowering *l) {
     return true;
 }
 
-static void factor_type(smg_kernel *k, int tile, smg_type type) {
-    int64_t bytes = SMG_OPERAND_PAD * smg_type_device_bytes(SMG_TYPE_F32);
-    k->tiles.items[tile].type = type;
-    k->tiles.items[tile].pad = (int)(bytes / smg_type_device_bytes(type));
-}
-
 static void set_partial(smg_kernel *k, int terms) {
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
         in->terms = terms;
-        factor_type(k, in->a, terms != 0 ? SMG_TYPE_F16 : SMG_TYPE_F32);
-        factor_type(k, in->b, terms != 0 ? SMG_TYPE_F16 : SMG_TYPE_F32);
+        smg_type type = terms != 0 ? SMG_TYPE_F16 : SMG_TYPE_F32;
+        k->tiles.items[in->a].type = k->tiles.items[in->b].type = type;
+        k->tiles.items[in->b].pad = SMG_OPERAND_PAD * (terms != 0 ? 2 : 1); /* as many bytes: rows begin with a group */
     }
 }
 

@@ -70,7 +70,11 @@ static void widen_walk(const smg_kernel *k, const smg_target *target, smg_instr 
     const smg_kaxis *axis = &k->axes.items[s.axis];
     if (axis->tile % SMG_WIDE != 0 || !smg_size_divide_exact(k->sizes, axis->extent, width, &quotient)) return;
     smg_expr_leaves(k->exprs, in->expr, seek_group, &s);
-    if (s.found) in->wide[0] = along(s.axis);
+    if (!s.found) return;
+    int64_t lanes = k->lanes, groups = smg_tile_elements(k, &k->tiles.items[in->dst]) / SMG_WIDEST;
+    bool widest = in->kind == SMG_I_FETCH && k->tiles.items[in->dst].type == SMG_TYPE_F16 && k->matrix.rows == 0 &&
+                  groups >= lanes && smg_walk_widest(k, in, s.axis);
+    in->wide[0] = along_by(s.axis, widest ? SMG_WIDEST : SMG_WIDE);
 }
 
 static void widen_put(const smg_kernel *k, smg_instr *put) {
@@ -111,6 +115,10 @@ static void widen_product(const smg_kernel *k, const smg_target *target, smg_ins
         in->wide[1] = along(inner);
     else if (factor_lies(k, target, in->b, run))
         in->wide[1] = along_by(run, width_of(k, in));
+    if (in->terms > 0 && in->wide[1].axis == run && smg_kernel_run_width(k, in) == SMG_WIDEST) {
+        in->wide[1].width = SMG_WIDEST;
+        if (!smg_tile_widest(k, in->b)) in->wide[1].width = SMG_WIDE;
+    }
 }
 
 /* Are addresses and sizes small enough to be pushed? */
@@ -161,13 +169,16 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
         smg_instr *in = &k->code.items[i];
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, target, in);
         if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, target, in);
+    }
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_PUT) widen_put(k, &k->code.items[i]);
+    for (int i = 0; i < k->code.count; i++) {
+        smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
         in->addressed = addresses && smg_kernel_addressable(k, i) &&
                         has_elements(k, target, k->tiles.items[in->a].access) &&
                         has_elements(k, target, k->tiles.items[in->b].access);
         if (!in->addressed) widen_product(k, target, in);
     }
-    for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_PUT) widen_put(k, &k->code.items[i]);
     if (k->matrix.rows > 0) widen_matrices(k, target);
 }

@@ -202,7 +202,8 @@ static double group_of(const walk *w, const smg_instr *in) {
     group_walk g = {.w = w, .last = in->axes[in->axis_count - 1]};
     if (w->k->axes.items[g.last].tile % 4 != 0) return 1;
     smg_expr_leaves(w->k->exprs, in->expr, seek_group, &g);
-    return g.found ? w->cost->group : 1;
+    bool halves = in->kind == SMG_I_FETCH && w->k->matrix.rows == 0 && smg_walk_widest(w->k, in, g.last);
+    return !g.found ? 1 : halves ? 2 * w->cost->group : w->cost->group;
 }
 
 static void count_walk(walk *w, const smg_instr *in) {
@@ -223,7 +224,7 @@ static void count_put(walk *w, const smg_instr *in, double group) {
     const smg_tile *t = &w->k->tiles.items[in->dst];
     double elements = (double)smg_tile_elements(w->k, t);
     bool turned = t->axis_count > 0 && t->axis[t->axis_count - 1] != in->axes[in->axis_count - 1];
-    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : group);
+    w->out->slots += w->trips * elements * w->cost->put / (turned ? 1 : fmin(group, SMG_WIDE));
     w->out->near += w->trips * elements * bytes_of(t) * (turned ? 2 : 1);
 }
 
@@ -311,6 +312,7 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     double group = w->cost->group_read, word = w->cost->word_read;
     if (in->unroll <= smg_kernel_product_group(w->k, in)) group += w->cost->exposed, word += w->cost->exposed;
     double run = PLAN_NEAR_RUN * bytes_of(b) / PLAN_WORD;
+    if (in->terms != 0 && smg_kernel_run_width(w->k, in) == SMG_WIDEST) right.groups /= 2; /* and as many bytes */
     w->out->near += w->trips * right.turns * subgroups * w->cost->column_turns * run;
     double widened = (a->type != SMG_TYPE_F32 ? rows * depth : 0) + (b->type != SMG_TYPE_F32 ? columns * depth : 0);
     if (in->terms > 0) widened = 2 * rows * columns * depth / in->terms; /* and added */

@@ -147,7 +147,7 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
     b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
     b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
-    b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec == GROUP &&
+    b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec >= GROUP &&
               s->lane_depth == 1 && b.k >= IN_PAIRS;
     b.left_rows = elements_over(g, b.left->axes & f->result);
     b.right_columns = elements_over(g, f->result & ~b.left->axes);
@@ -275,10 +275,11 @@ static void end_loop(guess *g) {
 static void count_stage(guess *g, const block *b, const outline_value *v, double elements, double times) {
     const plan_costs *cost = g->o->cost;
     int unit = unit_of(g, v);
-    double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1;
+    double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1, put = cost->put / group;
+    if (b->pairs && unit >= 0 && g->s->tile[unit] % SMG_WIDEST == 0) group *= 2;
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
     count_loads(g, v, times, true, false);
-    g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * cost->put / group);
+    g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * put);
     g->c.near += times * elements * factor_bytes(g, b);
     g->c.instructions += 2;
 }
@@ -335,7 +336,7 @@ static double factor_slots(guess *g, const block *b, double written) {
         double sums = (double)b->rows * (double)b->columns;
         return (left + right) * cost->view_read + (sums > PLAN_VECTOR_SUMS ? 3 * sums : 0) * (double)b->depth;
     }
-    bool grouped = b->right_runs || (g->s->vec == GROUP && b->right_columns % GROUP == 0);
+    bool grouped = b->right_runs || (g->s->vec >= GROUP && b->right_columns % GROUP == 0);
     double more = written <= GROUP ? cost->exposed : 0;
     double turns = grouped ? right / GROUP : right, subgroups = g->c.lanes / (double)g->o->target->subgroup_size;
     g->c.near += b->trips * turns * subgroups * cost->column_turns * PLAN_NEAR_RUN * (b->pairs ? 0.5 : 1);

@@ -79,7 +79,7 @@ static bool rows_by_fours(const enumerator *e, const lane_shape *shape, const sm
     bool chain = e->roles.contractions > 1 && s->columns != 0;
     bool staged = e->roles.contractions > 0 && !chain && !s->direct && s->row_axis >= 0;
     bool cores = smg_target_switches_lanes(e->target) && smg_target_hides_loads(e->target);
-    return staged && cores && s->vec == 4 && shape->row_registers >= LEAST_ROWS;
+    return staged && cores && s->vec >= 4 && shape->row_registers >= LEAST_ROWS;
 }
 
 #define STREAM_VEC 4   /* elements that one load takes */
@@ -117,6 +117,13 @@ smg_status sched_push(enumerator *e, smg_schedule s) {
     return push(e, &s);
 }
 
+#define LEAST_IN_PAIRS 16 /* of a slice's k: for fewer f16 sums are added to the others too often */
+
+/* Is a slice summed up in pairs of f16? Its elements are half as large then. */
+static bool in_pairs(const enumerator *e, const lane_shape *shape) {
+    return e->pairs && shape->depth == 1 && shape->inner >= LEAST_IN_PAIRS && shape->row_registers >= LEAST_ROWS;
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -147,10 +154,12 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     }
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
-    base.vec = runs ? 4 : 1;
+    /* Pairs read eight columns of 16 bits where they would read four of 32. */
+    int most = !runs ? 1 : in_pairs(e, shape) && shape->col_registers % 8 == 0 ? 8 : 4;
+    base.vec = most;
     base.reuse = chain;
     if (!sched_has_room(e, &base)) return SMG_OK;
-    for (int vec = runs ? 4 : 1; vec >= (singles ? 1 : 4); vec -= 3) {
+    for (int vec = most; vec >= (singles ? 1 : most); vec = vec > 1 ? 1 : 0) {
         base.vec = vec;
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
@@ -322,13 +331,6 @@ static smg_status add_rows_of(enumerator *e, const smg_schedule *base, lane_shap
     sched_set_tiles(e, &shape, false, &sliced);
     bool other = memcmp(whole.tile, sliced.tile, sizeof whole.tile) != 0;
     return other ? add(e, &shape, false, *base) : SMG_OK;
-}
-
-#define LEAST_IN_PAIRS 16 /* of a slice's k: for fewer f16 sums are added to the others too often */
-
-/* Is a slice summed up in pairs of f16? Its elements are half as large then. */
-static bool in_pairs(const enumerator *e, const lane_shape *shape) {
-    return e->pairs && shape->depth == 1 && shape->inner >= LEAST_IN_PAIRS && shape->row_registers >= LEAST_ROWS;
 }
 
 /* Products of many sums are written out a slice at a time, as far as registers allow: a loop over k around them costs a

@@ -724,6 +724,59 @@ static smg_kernel *partial_whole(smg_arena *arena, lanes l) {
     return k;
 }
 
+/* c[m, n] = sum over k of a[m, k] * b[k, n], all of f16; b is fetched and put by eight. */
+static smg_kernel *slices_by_eight(smg_arena *arena, lanes l) {
+    smg_kernel *k = kernel_new(arena, "slices_by_eight");
+    int m = axis(k, "m", "2*s+1", 4 * l.rows, true), n = axis(k, "n", "48", (l.cols > 16 ? 8 : 16) * l.cols, true);
+    int d = axis(k, "k", "s+30", 16, false);
+    int a = buffer(k, "a", SMG_TYPE_F16, "(2*s+1)*(s+30)", false), b = buffer(k, "b", SMG_TYPE_F16, "48*s+1440", false);
+    int c = buffer(k, "c", SMG_TYPE_F32, "96*s+48", true);
+    int from_a = access(k, a, 2, m, "s+30", d, "1"), from_b = access(k, b, 2, d, "48", n, "1");
+    int to = access(k, c, 2, m, "48", n, "1");
+    int ta = tile(k, "a", SMG_SHARED, 4, 2, d, m), tb = tile(k, "b", SMG_SHARED, 8, 2, d, n);
+    int na = tile(k, "next_a", SMG_STAGING, 0, 2, m, d), nb = tile(k, "next_b", SMG_STAGING, 0, 2, d, n);
+    int tc = tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    smg_expr va = load(k, from_a), vb = load(k, from_b);
+    instr(k, SMG_I_SET, tc, number(k, 0.0), 0);
+    slices(k, SMG_I_FETCH, na, va, m, d, 0);
+    slices(k, SMG_I_FETCH, nb, vb, d, n, 0)->a = d;
+    instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    instr(k, SMG_I_PUT, ta, SMG_EXPR_NONE, 2, m, d)->a = na;
+    instr(k, SMG_I_PUT, tb, SMG_EXPR_NONE, 2, d, n)->a = nb;
+    plain(k, SMG_I_BARRIER);
+    slices(k, SMG_I_FETCH, na, va, m, d, 1);
+    slices(k, SMG_I_FETCH, nb, vb, d, n, 1)->a = d;
+    smg_instr *mma = instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    plain(k, SMG_I_BARRIER);
+    plain(k, SMG_I_END);
+    instr(k, SMG_I_STORE, -1, of_tile(k, tc), 2, m, n)->a = to;
+    l.vec = SMG_WIDEST;
+    return dealt(narrow(k, SMG_TYPE_F16), l, 1, m, 4, false);
+}
+
+/* The same with b turned on its way, with b made f32 there, and multiplied by eight. */
+static smg_kernel *turned_by_eight(smg_arena *arena, lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    k->tiles.items[1].axis[0] = 1;
+    k->tiles.items[1].axis[1] = 2;
+    return k;
+}
+
+static smg_kernel *widened_by_eight(smg_arena *arena, lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    k->tiles.items[1].type = SMG_TYPE_F32;
+    return k;
+}
+
+static smg_kernel *partial_by_eight(smg_arena *arena, lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].terms = 16;
+    return k;
+}
+
 static void test_partial(void **state) {
     fixture *f = *state;
     smg_arena *arena;
@@ -737,9 +790,16 @@ static void test_partial(void **state) {
     assert_non_null(strstr(smg_text_cstr(&text), "fma(fa[i >> 1].yy, fb[j], part["));
     assert_non_null(strstr(smg_text_cstr(&text), "f16vec4 four = t_a["));
     smg_text_free(&text);
+    k = partial_by_eight(arena, (lanes){8, 8, 1, 8});
+    smg_kernel_widen(k, &target);
+    assert_int_equal(smg_glsl_write(f->ctx, k, &target, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = t_b["));
+    assert_non_null(strstr(smg_text_cstr(&text), "shared uvec4 t_b["));
+    smg_text_free(&text);
     smg_arena_destroy(arena);
     check(state, partial_product);
     check(state, partial_whole);
+    check(state, partial_by_eight);
 }
 
 /* Columns of 16 bits in runs of eight, 16 bytes, where they lie. */
@@ -768,6 +828,9 @@ static void test_eights(void **state) {
     smg_arena_destroy(arena);
     check(state, viewed_eights_f16);
     check(state, viewed_eights_bf16);
+    check(state, slices_by_eight);
+    check(state, turned_by_eight);
+    check(state, widened_by_eight);
 }
 
 static void test_narrow_tiles(void **state) {

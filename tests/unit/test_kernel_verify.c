@@ -418,6 +418,47 @@ static void test_eights(void **state) {
     }
 }
 
+/* Of f16 that is fetched as it is, too; partial sums read it so where that alone is put there. */
+static void test_fetched_eights(void **state) {
+    (void)state;
+    static const char format[] = "kernel good\nlanes 4 subgroup 4\naxis i = 32 tile 32\naxis k = 8 tile 8\n"
+                                 "axis j = 4 tile 4\nlayout 0 = [j, i] registers i*8 j*4 lanes i*4:8\n"
+                                 "layout 1 = [j, i, k] registers i*8 j*4 k*8 lanes i*4:8\n"
+                                 "buffer a %s [256] value 0\nbuffer w f16 [32] value 1\n"
+                                 "tile c float register [j, i] layout 0\ntile next %s staging [k, i]\n"
+                                 "tile b f16 shared [k, i] pad %d\ntile s f16 shared [j, k]\n"
+                                 "access 0 = a at [0] k*[32] i*[1]\naccess 1 = w at [0] j*[8] k*[1]\ncode\n"
+                                 "  set c = 0\n  stage s walk [j, k] = load(1)\n"
+                                 "  fetch next by 8 i walk [k, i] along k ahead 0 = %s\n"
+                                 "  put b by 8 i walk [k, i] = next\n  barrier\n"
+                                 "  mma c += s * b by %d i over [k] layout 1%s\n";
+    static const struct {
+        const char *buffer, *tile;
+        int pad;
+        const char *value;
+        int width;
+        const char *partial, *sentence;
+    } cases[] = {
+        {"f16", "f16", 8, "load(0)", 8, " partial f16 8", ""},
+        {"f16", "f16", 4, "load(0)", 4, " partial f16 8", ""},
+        {"f16", "f16", 4, "load(0)", 8, " partial f16 8", "8 neighbours at once, not 4"},
+        {"f16", "f16", 8, "load(0)", 8, "", "8 neighbours at once, not 4"},
+        {"f16", "f16", 8, "load(0)", 4, "", ""},
+        {"bf16", "f16", 8, "load(0)", 4, "", "8 neighbours at once, not 4"},
+        {"f16", "float", 8, "load(0)", 4, "", "8 neighbours at once, not 4"},
+        {"f16", "f16", 8, "neg(load(0))", 4, "", "8 neighbours at once, not 4"},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        bench b;
+        char text[sizeof format + 128];
+        (void)snprintf(text, sizeof text, format, cases[i].buffer, cases[i].tile, cases[i].pad, cases[i].value,
+                       cases[i].width, cases[i].partial);
+        bench_open(&b, text);
+        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
+        bench_close(&b);
+    }
+}
+
 /* Neighbours at once: they lie side by side, aligned, and one lane has all of them. */
 static void test_wide(void **state) {
     (void)state;
@@ -724,11 +765,12 @@ static void test_no_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),          cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),        cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts),    cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_slots),   cmocka_unit_test(test_spilled_slots), cmocka_unit_test(test_eights),
-        cmocka_unit_test(test_partial), cmocka_unit_test(test_exchanges),     cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_views),   cmocka_unit_test(test_good),           cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_owners),         cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_no_layouts),     cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_slots),   cmocka_unit_test(test_spilled_slots),  cmocka_unit_test(test_eights),
+        cmocka_unit_test(test_partial), cmocka_unit_test(test_fetched_eights), cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
