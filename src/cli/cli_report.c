@@ -142,7 +142,7 @@ static void add_table(const smg_compilation *c, const group *groups, double tota
 
 static void add_spills(const smg_compilation *c, const smg_program *program, const group *groups, smg_text *text) {
     for (int i = 0; i < c->bundle->modules.count; i++) {
-        double spills = smg_program_spills(program, i);
+        double spills = smg_program_built(program, i).spills;
         if (groups[i].calls > 0 && spills > 0)
             smg_text_addf(text, "%s: the driver's compiler spills %.0f registers\n", c->bundle->modules.items[i].name,
                           spills);
@@ -168,8 +168,10 @@ static void add_json(const smg_compilation *c, const smg_program *program, const
                       "\"arithmetic_share\": %.4g",
                       g->estimated / calls * 1e6, g->bytes / calls, g->bytes * rate / t->bandwidth,
                       g->flops * rate / t->fma_rate);
-        if (smg_program_spills(program, i) >= 0)
-            smg_text_addf(text, ", \"spills\": %.0f", smg_program_spills(program, i));
+        smg_vk_built built = smg_program_built(program, i);
+        if (built.registers >= 0) smg_text_addf(text, ", \"registers\": %.0f", built.registers);
+        if (built.shared >= 0) smg_text_addf(text, ", \"shared_bytes\": %.0f", built.shared);
+        if (built.spills >= 0) smg_text_addf(text, ", \"spills\": %.0f", built.spills);
         smg_text_add(text, "}");
         first = false;
     }

@@ -79,9 +79,8 @@ bool smg_program_has_timestamps(const smg_program *program);
 smg_status smg_program_set_profile(smg_program *program, bool on);
 double smg_program_step_time(const smg_program *program, int step);
 int smg_program_step_count(const smg_program *program); /* of the run list in force */
-/* Registers that the driver's compiler spilled in the module, in the worst of its forms that were built; -1: not
- * known. */
-double smg_program_spills(const smg_program *program, int module);
+/* What the driver's compiler made of the module, the most of its forms that were built. */
+smg_vk_built smg_program_built(const smg_program *program, int module);
 int smg_program_variant(const smg_program *program); /* the run list in force; 0 before sizes are bound */
 
 typedef struct smg_program_memory {

@@ -128,9 +128,14 @@ typedef struct smg_vk_stat {
  * smg_vk_keep_stats(dev, true), because capturing may cost compile time. */
 smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, smg_vk_stat **out_stats, int *out_count);
 void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
-/* Registers that the driver's compiler spilled, as it counts them; 0: none; -1: it does not say. Found out when a
- * module is first built on a driver that tells, with a log line where it spills, and kept in a cache file. */
-double smg_vk_pipeline_spills(const smg_vk_pipeline *pipeline);
+/* What the driver's compiler made of a module, as it counts; -1: it does not say. Found out when a module is first
+ * built on a driver that tells, with a log line where it spills, and kept in a cache file. */
+typedef struct smg_vk_built {
+    double spills;    /* registers stored to memory and loaded again */
+    double registers; /* of a lane; of a whole subgroup by some */
+    double shared;    /* bytes of a workgroup */
+} smg_vk_built;
+smg_vk_built smg_vk_pipeline_built(const smg_vk_pipeline *pipeline);
 
 /* ---- recordings --------------------------------------------------------------------------- */
 

@@ -1,14 +1,14 @@
-/* What the driver's compiler made of each module: how much it spills. Statistics are asked for once, because capturing
- * them may keep a driver from using its own cache, and are kept per driver in <cache>/modules: a target text with a
- * comment for each module. */
+/* What the driver's compiler made of each module: registers, shared memory, spills. Statistics are asked for once,
+ * because capturing them may keep a driver from using its own cache, and are kept per driver in <cache>/modules: a
+ * target text with a comment for each module. */
 #include "vulkan/vulkan_private.h"
 
 #include <stdlib.h>
 
 enum { MOST_MODULES = 8192 }; /* kept; the oldest go first */
 
-static const smg_vk_kept modules = {"modules", "# smg modules 1 "};
-static const char line_word[] = "# module ", spills_word[] = " spills ";
+static const smg_vk_kept modules = {"modules", "# smg modules 2 "};
+static const char line_word[] = "# module ";
 
 uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc) {
     uint64_t key = smg_hash_bytes(SMG_HASH_SEED, desc->words, desc->word_count * sizeof *desc->words);
@@ -24,24 +24,25 @@ const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t 
     return NULL;
 }
 
-smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, double spills) {
+smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built built) {
     smg_vk_module_fact *fact = SMG_ARRAY_PUSH(dev->arena, &dev->modules);
     if (!fact) return SMG_MEMORY;
-    *fact = (smg_vk_module_fact){key, spills};
+    *fact = (smg_vk_module_fact){key, built};
     dev->modules_new = true;
     return SMG_OK;
 }
 
-/* "# module <16 digits> spills <number>" */
+/* "# module <16 digits> SPILLS REGISTERS SHARED" */
 static smg_status read_line(smg_vk_device *dev, const char *line) {
     size_t skip = sizeof line_word - 1;
     if (strncmp(line, line_word, skip) != 0) return SMG_OK;
     char *end = NULL;
     uint64_t key = (uint64_t)strtoull(line + skip, &end, 16);
-    if (end != line + skip + 16 || strncmp(end, spills_word, sizeof spills_word - 1) != 0) return SMG_OK;
-    uint64_t spills = (uint64_t)strtoull(end + sizeof spills_word - 1, &end, 10);
+    if (end != line + skip + 16) return SMG_OK;
+    double numbers[3];
+    for (int i = 0; i < 3; i++) numbers[i] = (double)strtoll(end, &end, 10);
     if (*end != '\n' || smg_vk_module_find(dev, key)) return SMG_OK;
-    return smg_vk_module_add(dev, key, (double)spills);
+    return smg_vk_module_add(dev, key, (smg_vk_built){numbers[0], numbers[1], numbers[2]});
 }
 
 smg_status smg_vk_modules_load(smg_vk_device *dev) {
@@ -68,9 +69,11 @@ void smg_vk_modules_store(smg_vk_device *dev) {
     if (smg_vk_kept_path(dev, &modules, &path) != SMG_OK && !had_failure) smg_context_clear_error(dev->ctx);
     smg_text_init(&body, dev->ctx);
     int first = dev->modules.count > MOST_MODULES ? dev->modules.count - MOST_MODULES : 0;
-    for (int i = first; i < dev->modules.count; i++)
-        smg_text_addf(&body, "%s%016llx%s%.0f\n", line_word, (unsigned long long)dev->modules.items[i].key, spills_word,
-                      dev->modules.items[i].spills);
+    for (int i = first; i < dev->modules.count; i++) {
+        const smg_vk_module_fact *m = &dev->modules.items[i];
+        smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f\n", line_word, (unsigned long long)m->key, m->built.spills,
+                      m->built.registers, m->built.shared);
+    }
     smg_target_print(&dev->target, &body);
     smg_vk_kept_write(dev, &modules, path, &body);
     smg_text_free(&body);

@@ -155,7 +155,7 @@ static void look_up(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc)
     const smg_vk_module_fact *known = smg_vk_module_find(dev, pipeline->key);
     bool tells = dev->features.statistics.pipelineExecutableInfo && dev->fn.GetPipelineExecutablePropertiesKHR &&
                  dev->fn.GetPipelineExecutableStatisticsKHR;
-    pipeline->spills = known ? known->spills : -1;
+    pipeline->built_as = known ? known->built : (smg_vk_built){-1, -1, -1};
     pipeline->unknown = !known && tells;
     pipeline->has_stats = tells && (dev->keep_stats || pipeline->unknown);
 }
@@ -194,15 +194,15 @@ static void drop_module(smg_vk_pipeline *pipeline) {
     pipeline->module = VK_NULL_HANDLE;
 }
 
-static smg_status find_spills(smg_vk_pipeline *pipeline) {
+static smg_status find_out(smg_vk_pipeline *pipeline) {
     smg_vk_device *dev = pipeline->dev;
     smg_arena *scratch = NULL;
     smg_vk_stat *stats = NULL;
     int count = 0;
     SMG_TRY(smg_arena_create(dev->ctx, &scratch));
     smg_status status = smg_vk_pipeline_stats(pipeline, scratch, &stats, &count);
-    if (status == SMG_OK) pipeline->spills = smg_vk_spills(stats, count, pipeline->declared);
-    if (status == SMG_OK && pipeline->spills >= 0) status = smg_vk_module_add(dev, pipeline->key, pipeline->spills);
+    if (status == SMG_OK) pipeline->built_as = smg_vk_built_of(stats, count, pipeline->declared);
+    if (status == SMG_OK && count > 0) status = smg_vk_module_add(dev, pipeline->key, pipeline->built_as);
     smg_arena_destroy(scratch);
     return status;
 }
@@ -210,15 +210,15 @@ static smg_status find_spills(smg_vk_pipeline *pipeline) {
 smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline) {
     drop_module(pipeline);
     SMG_TRY(smg_vk_result(pipeline->dev, pipeline->built, "vkCreateComputePipelines", pipeline->name));
-    if (pipeline->unknown) SMG_TRY(find_spills(pipeline));
-    if (pipeline->unknown && pipeline->spills > 0)
+    if (pipeline->unknown) SMG_TRY(find_out(pipeline));
+    if (pipeline->unknown && pipeline->built_as.spills > 0)
         smg_log(pipeline->dev->ctx, SMG_LOG_INFO, "kernel '%s' spills %.0f registers on '%s'", pipeline->name,
-                pipeline->spills, pipeline->dev->target.name);
+                pipeline->built_as.spills, pipeline->dev->target.name);
     return SMG_OK;
 }
 
-double smg_vk_pipeline_spills(const smg_vk_pipeline *pipeline) {
-    return pipeline->spills;
+smg_vk_built smg_vk_pipeline_built(const smg_vk_pipeline *pipeline) {
+    return pipeline->built_as;
 }
 
 smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc *desc,

@@ -189,7 +189,7 @@ typedef struct smg_vk_transfer {
 
 typedef struct smg_vk_module_fact {
     uint64_t key;
-    double spills; /* registers stored to memory and loaded again, as the driver counts them */
+    smg_vk_built built;
 } smg_vk_module_fact;
 
 struct smg_vk_device {
@@ -256,8 +256,8 @@ struct smg_vk_pipeline {
     int push_bytes;
     bool from_memory; /* they come from a uniform buffer, which is the binding behind the others */
     bool has_stats;
-    bool unknown;     /* whether it spills is to be found out */
-    double spills;    /* -1: not known */
+    bool unknown; /* what is built is to be found out */
+    smg_vk_built built_as;
     uint64_t key;     /* of the module, as it is built here */
     int64_t declared; /* bytes of shared memory */
     char name[96];
@@ -292,11 +292,11 @@ void smg_vk_kept_write(smg_vk_device *dev, const smg_vk_kept *kind, const char *
 /* vulkan_modules.c: what is known of modules on this driver. */
 uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc);
 const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t key); /* NULL: nothing */
-smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, double spills);
+smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built built);
 smg_status smg_vk_modules_load(smg_vk_device *dev); /* once */
 void smg_vk_modules_store(smg_vk_device *dev);
-/* What statistics say of spilling in a kernel that declares so much shared memory; -1: nothing. */
-double smg_vk_spills(const smg_vk_stat *stats, int count, int64_t declared);
+/* What statistics say of a kernel that declares so much shared memory. */
+smg_vk_built smg_vk_built_of(const smg_vk_stat *stats, int count, int64_t declared);
 
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);

@@ -70,15 +70,34 @@ smg_status smg_vk_pipeline_stats(smg_vk_pipeline *pipeline, smg_arena *arena, sm
     return SMG_OK;
 }
 
-/* ---- spills ----------------------------------------------------------------------------------------- */
+/* ---- what was built --------------------------------------------------------------------------------- */
 
-/* What compilers call registers that they store to memory and load again: letters of the name alone. */
+typedef enum told { SPILLS, REGISTERS, SHARED } told;
+
+/* What compilers call it, letters of the name alone; values of one kind are added up. */
 static const struct {
     const char *name;
-    double each; /* of the statistic's unit are a register */
-} spill_names[] = {
-    {"spilledvgprs", 1}, {"spilledsgprs", 1},   {"spills", 1},          {"fills", 1},           {"stpcount", 1},
-    {"ldpcount", 1},     {"spillstomemory", 1}, {"fillsfrommemory", 1}, {"localmemorysize", 4},
+    told what;
+    double each; /* of the statistic's unit are one */
+} names[] = {
+    {"spilledvgprs", SPILLS, 1},
+    {"spilledsgprs", SPILLS, 1},
+    {"spills", SPILLS, 1},
+    {"fills", SPILLS, 1},
+    {"stpcount", SPILLS, 1},
+    {"ldpcount", SPILLS, 1},
+    {"spillstomemory", SPILLS, 1},
+    {"fillsfrommemory", SPILLS, 1},
+    {"localmemorysize", SPILLS, 4},
+    {"vgprs", REGISTERS, 1},
+    {"maxliveregisters", REGISTERS, 1},
+    {"registersused", REGISTERS, 1},
+    {"gprs", REGISTERS, 1},
+    {"numberofgprs", REGISTERS, 1},
+    {"registercount", REGISTERS, 1},
+    {"ldssize", SHARED, 1},
+    {"workgroupmemorysize", SHARED, 1},
+    {"sharedmemorysize", SHARED, 1},
 };
 
 static bool same_letters(const char *name, const char *letters) {
@@ -91,19 +110,19 @@ static bool same_letters(const char *name, const char *letters) {
     return *letters == 0;
 }
 
-/* -1: says nothing of it. One driver takes shared memory for them first, and tells how much there is in all. */
-static double spilled(const smg_vk_stat *stat, int64_t declared) {
-    for (size_t i = 0; i < SMG_COUNT_OF(spill_names); i++)
-        if (same_letters(stat->name, spill_names[i].name)) return stat->value / spill_names[i].each;
-    if (!same_letters(stat->name, "sharedmemorysize")) return -1;
-    return stat->value > (double)declared ? (stat->value - (double)declared) / 4 : 0;
+static void add(double *io_sum, double value) {
+    *io_sum = (*io_sum < 0 ? 0 : *io_sum) + value;
 }
 
-double smg_vk_spills(const smg_vk_stat *stats, int count, int64_t declared) {
-    double sum = -1;
+smg_vk_built smg_vk_built_of(const smg_vk_stat *stats, int count, int64_t declared) {
+    smg_vk_built built = {-1, -1, -1};
+    double *const sums[] = {&built.spills, &built.registers, &built.shared};
     for (int i = 0; i < count; i++) {
-        double n = spilled(&stats[i], declared);
-        if (n >= 0) sum = (sum < 0 ? 0 : sum) + n;
+        for (size_t k = 0; k < SMG_COUNT_OF(names); k++)
+            if (same_letters(stats[i].name, names[k].name)) add(sums[names[k].what], stats[i].value / names[k].each);
+        /* One driver spills to shared memory first: what it takes beyond what is declared, in words. */
+        if (same_letters(stats[i].name, "sharedmemorysize"))
+            add(&built.spills, stats[i].value > (double)declared ? (stats[i].value - (double)declared) / 4 : 0);
     }
-    return sum;
+    return built;
 }

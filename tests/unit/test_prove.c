@@ -368,25 +368,33 @@ static void test_other_driver(void **state) {
 
 /* ---- spills ------------------------------------------------------------------------------------------------ */
 
-static void test_spills(void **state) {
+static void test_built(void **state) {
     (void)state;
     static const smg_vk_stat amd[] = {{"VGPRs", 256}, {"Spilled SGPRs", 2}, {"Spilled VGPRs", 5}, {"LDS size", 4096}};
     static const smg_vk_stat intel[] = {{"Spills", 3}, {"Fills", 4}, {"Workgroup Memory Size", 1024}};
     static const smg_vk_stat nvidia[] = {{"Register Count", 255}, {"Shared Memory Size", 6656}, {"LocalMemorySize", 8}};
     static const smg_vk_stat silent[] = {{"Instruction count", 7}, {"Spill", 1}, {"Max spills", 1}};
-    assert_true(fabs(smg_vk_spills(amd, 4, 0) - 7) < 1e-9);
-    assert_true(fabs(smg_vk_spills(amd, 1, 0) + 1) < 1e-9);
-    assert_true(fabs(smg_vk_spills(intel, 3, 0) - 7) < 1e-9);
-    assert_true(fabs(smg_vk_spills(nvidia, 2, 6656)) < 1e-9);
-    assert_true(fabs(smg_vk_spills(nvidia, 2, 6144) - 128) < 1e-9);
-    assert_true(fabs(smg_vk_spills(nvidia, 3, 6656) - 2) < 1e-9);
-    assert_true(fabs(smg_vk_spills(silent, 3, 0) + 1) < 1e-9);
+    static const struct {
+        const smg_vk_stat *stats;
+        int count, declared;
+        smg_vk_built built;
+    } rows[] = {
+        {amd, 4, 0, {7, 256, 4096}},       {amd, 1, 0, {-1, 256, -1}},          {intel, 3, 0, {7, -1, 1024}},
+        {nvidia, 2, 6656, {0, 255, 6656}}, {nvidia, 2, 6144, {128, 255, 6656}}, {nvidia, 3, 6656, {2, 255, 6656}},
+        {silent, 3, 0, {-1, -1, -1}},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_vk_built built = smg_vk_built_of(rows[i].stats, rows[i].count, rows[i].declared);
+        assert_true(fabs(built.spills - rows[i].built.spills) < 1e-9);
+        assert_true(fabs(built.registers - rows[i].built.registers) < 1e-9);
+        assert_true(fabs(built.shared - rows[i].built.shared) < 1e-9);
+    }
 }
 
 static double spills_of(fixture *f, const smg_vk_pipeline_desc *desc) {
     smg_vk_pipeline *pipeline = NULL;
     must(f, smg_vk_pipeline_create(f->dev, desc, &pipeline));
-    double spills = smg_vk_pipeline_spills(pipeline);
+    double spills = smg_vk_pipeline_built(pipeline).spills;
     smg_vk_pipeline_destroy(pipeline);
     return spills;
 }
@@ -410,7 +418,7 @@ static void test_modules(void **state) {
     if (!smg_vk_target(f.dev)->fp16) desc.words = NULL;
     if (desc.words) {
         double before = spills_of(&f, &desc);
-        must(&f, smg_vk_module_add(f.dev, smg_vk_module_key(&desc), 42));
+        must(&f, smg_vk_module_add(f.dev, smg_vk_module_key(&desc), (smg_vk_built){42, 7, -1}));
         close_device(&f);
         open_device(&f);
         assert_true(fabs(spills_of(&f, &desc) - (before < 0 ? 42 : before)) < 1e-9);
@@ -478,7 +486,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts),          cmocka_unit_test(test_proved), cmocka_unit_test(test_rates),
         cmocka_unit_test(test_other_layout),     cmocka_unit_test(test_failed), cmocka_unit_test(test_not_built),
-        cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_spills), cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_built),  cmocka_unit_test(test_modules),
         cmocka_unit_test(test_allocations_fail),
     };
     return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
