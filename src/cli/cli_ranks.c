@@ -41,7 +41,7 @@ static smg_status time_opened(cli_job *job, smg_model *model, bool first, double
     for (int i = 0; i < a->output_count; i++) a->outputs[i].data = NULL; /* were the last model's */
     SMG_TRY(smg_model_run(model, a->inputs, a->count, a->outputs, a->output_count));
     if (o->check) {
-        SMG_TRY(smg_compile_check(o->ctx, job->source.graph, c->options.precision, a->symbols, a->inputs, a->count,
+        SMG_TRY(smg_compile_check(o->ctx, job->source.graph, smg_compile_roundings(c), a->symbols, a->inputs, a->count,
                                   a->outputs, a->arena, &r->check));
         job->pass = job->pass && r->check.pass;
     }

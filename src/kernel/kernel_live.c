@@ -177,9 +177,15 @@ static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {
     return in->kind == SMG_I_STAGE ? walk_registers(k, in) : 0;
 }
 
+/* Elements of a left factor are two to a register. */
+static int64_t words_of(const smg_kernel *k, int tile) {
+    int64_t registers = smg_tile_registers(k, &k->tiles.items[tile]);
+    return k->tiles.items[tile].fragments == SMG_FRAGMENTS_LEFT ? (registers + 1) / 2 : registers;
+}
+
 static int64_t all_registers(const smg_kernel *k) {
     int64_t registers = 0, most = 0;
-    for (int i = 0; i < k->tiles.count; i++) registers += smg_tile_registers(k, &k->tiles.items[i]);
+    for (int i = 0; i < k->tiles.count; i++) registers += words_of(k, i);
     for (int i = 0; i < k->code.count; i++) {
         int64_t beside = registers_beside(k, &k->code.items[i]);
         if (beside > most) most = beside;
@@ -190,7 +196,7 @@ static int64_t all_registers(const smg_kernel *k) {
 int64_t smg_kernel_registers(const smg_kernel *k) {
     int64_t most = 0, size[KERNEL_LIVE_TILES];
     if (k->live.count == 0) return all_registers(k);
-    for (int t = 0; t < k->tiles.count; t++) size[t] = smg_tile_registers(k, &k->tiles.items[t]);
+    for (int t = 0; t < k->tiles.count; t++) size[t] = words_of(k, t);
     for (int i = 0; i < k->live.count; i++) {
         const kernel_live_point *p = &k->live.items[i];
         int64_t registers = p->beside >= 0 ? registers_beside(k, &k->code.items[p->beside]) : 0;

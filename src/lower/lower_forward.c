@@ -1,6 +1,8 @@
 /* Left factors in registers. What a kernel computes for the next product goes through shared memory, because lanes want
  * other elements of it than they have. A matrix is read by the subgroup as a whole: where lanes hold the value as a
- * left factor of matrices lies, it is one, and neither memory nor a barrier is needed. */
+ * left factor of matrices lies, it is one, and neither memory nor a barrier is needed. What is staged once, for all
+ * slices of a loop, is loaded once as such matrices: shared memory that nothing else writes again keeps other workgroups
+ * from the core. */
 #include "lower/lower_internal.h"
 
 /* Is the shared tile nothing but the left factor of products by matrices, which lanes hold as the layout says? The axis
@@ -99,10 +101,71 @@ static smg_status forward(smg_kernel *k, int spill, bool *out_done) {
     return SMG_OK;
 }
 
+/* Does the expression read memory and nothing of the workgroup? */
+static bool loads_alone(const smg_kernel *k, smg_expr expr) {
+    bool tiles = false;
+    for (int t = 0; t < k->tiles.count && !tiles; t++) {
+        reader r = {.k = k, .tile = t};
+        smg_kernel_leaves(k, expr, seek_reader, &r);
+        tiles = r.found;
+    }
+    return !tiles;
+}
+
+/* Filled by this instruction alone. */
+static bool fills_alone(const smg_kernel *k, int tile, int fill) {
+    for (int i = 0; i < k->code.count; i++)
+        if (i != fill && k->code.items[i].dst == tile) return false;
+    return true;
+}
+
+/* The layout of a left factor with these axes where a subgroup has all of its columns; false where it has not. */
+static bool left_layout(lower_sized *l, int row, int depth, int *out_layout) {
+    const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
+    smg_layout layout = lower_fragments(l->k, &grid, row, depth);
+    if (!smg_matrix_lays(&l->k->matrix, SMG_FRAGMENTS_LEFT, &layout, row, depth)) return false;
+    *out_layout = smg_kernel_add_layout(l->k, &layout);
+    return *out_layout >= 0;
+}
+
+/* What is staged once in front of all loops becomes a tile of matrices. */
+static smg_status load_once(lower_sized *l, int stage, bool *out_done) {
+    smg_kernel *k = l->k;
+    int shared = k->code.items[stage].dst, row = l->s->row_axis, depth = -1, layout;
+    smg_tile t = k->tiles.items[shared];
+    for (int i = 0; i < t.axis_count; i++)
+        if (t.axis[i] != row && k->axes.items[t.axis[i]].tile > 1) depth = t.axis[i];
+    if (depth < 0 || has_loop(k, depth) || l->s->matrix_cols > 1 || !loads_alone(k, k->code.items[stage].expr) ||
+        !fills_alone(k, shared, stage) || !left_layout(l, row, depth, &layout))
+        return SMG_OK;
+    int found;
+    if (!is_left_alone(k, shared, &k->layouts.items[layout], &found)) return SMG_OK;
+    smg_expr value = until_end(k, depth, k->code.items[stage].expr);
+    if (value == SMG_EXPR_NONE) return SMG_MEMORY;
+    smg_instr set = lower_blank(SMG_I_SET);
+    set.dst = shared;
+    set.expr = value;
+    set.note = k->code.items[stage].note;
+    k->code.items[stage] = set;
+    k->tiles.items[shared] = (smg_tile){.name = t.name,
+                                        .type = k->matrix.type,
+                                        .residence = SMG_REGISTER,
+                                        .axis_count = t.axis_count,
+                                        .layout = layout,
+                                        .fragments = SMG_FRAGMENTS_LEFT};
+    memcpy(k->tiles.items[shared].axis, t.axis, sizeof t.axis);
+    *out_done = true;
+    return SMG_OK;
+}
+
 smg_status lower_forward(lower_sized *l) {
     smg_kernel *k = l->k;
     bool any = false;
     if (k->matrix.rows == 0 || k->matrix.left.axis_count == 0) return SMG_OK;
+    for (int i = 0; i < k->code.count && k->code.items[i].kind != SMG_I_LOOP; i++) {
+        bool done = false;
+        if (k->code.items[i].kind == SMG_I_STAGE && l->s->temporal >= 0) SMG_TRY(load_once(l, i, &done));
+    }
     for (int i = 0; i < k->code.count; i++) {
         bool done = false;
         if (k->code.items[i].kind != SMG_I_SPILL) continue;

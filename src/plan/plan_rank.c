@@ -295,8 +295,9 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
     for (int i = 0; i < loop->staged_count; i++)
         if (same_value(g, loop->staged[i], v)) return;
     if (loop->staged_count < RANK_STAGED) loop->staged[loop->staged_count++] = v;
+    bool forwarded = once && b->sliced && g->s->matrix_left != NULL && g->s->matrix_cols == 1;
     /* What is staged once is staged in front of everything, and in a loop needed until its end. */
-    add_tile(g, across, b, runs, once ? 0 : g->loops, once && b->sliced ? INT_MAX : g->loops);
+    if (!forwarded) add_tile(g, across, b, runs, once ? 0 : g->loops, once && b->sliced ? INT_MAX : g->loops);
     int64_t elements = smg_mul_at_most(across, b->k, SMG_LAYOUT_HUGE);
     double times = once ? 1 : b->trips;
     bool ahead = g->s->ahead > 0 && b->over >= 0 && (v->axes & SMG_AXIS_BIT(b->over)) && v->folds == 0;

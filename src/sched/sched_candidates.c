@@ -22,14 +22,17 @@ static int subgroup_of(const smg_target *t) {
     return t->subgroup_arithmetic && t->subgroup_shuffle ? (int)t->subgroup_size : 1;
 }
 
+#define MOST_WHOLE 64           /* k of a slice that is staged once for all others */
+#define MOST_WHOLE_MATRICES 128 /* of halves, which a subgroup's registers hold */
+
 /* Of the axes that a product contracts only one has slices of several elements: what it holds, else the longest. */
 static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *shape, bool whole, smg_schedule *s) {
-    int64_t extent, tile = shape->inner;
+    int64_t extent, tile = shape->inner, most = s->matrix != NULL ? MOST_WHOLE_MATRICES : MOST_WHOLE;
     for (int a = 0; a < e->space->axes.count; a++)
         if ((k & SMG_AXIS_BIT(a)) && s->tile[a] > 1) return;
     int axis = smg_sched_largest(k & s->inner, e->nominal);
     if (axis < 0) return;
-    if (constant(e, axis, &extent) && (extent < tile || (whole && extent <= 64))) tile = extent;
+    if (constant(e, axis, &extent) && (extent < tile || (whole && extent <= most))) tile = extent;
     s->tile[axis] = tile;
 }
 
