@@ -1,8 +1,8 @@
 /* Left factors in registers. What a kernel computes for the next product goes through shared memory, because lanes want
  * other elements of it than they have. A matrix is read by the subgroup as a whole: where lanes hold the value as a
  * left factor of matrices lies, it is one, and neither memory nor a barrier is needed. What is staged once, for all
- * slices of a loop, is loaded once as such matrices: shared memory that nothing else writes again keeps other workgroups
- * from the core. */
+ * slices of a loop, is loaded once as such matrices: shared memory that nothing else writes again keeps other
+ * workgroups from the core. */
 #include "lower/lower_internal.h"
 
 /* Is the shared tile nothing but the left factor of products by matrices, which lanes hold as the layout says? The axis
