@@ -1,4 +1,6 @@
 /* The driver's own statistics of a pipeline (registers, spills, ...), as names and numbers. */
+#include <math.h>
+
 #include "vulkan/vulkan_private.h"
 
 #include <stdio.h>
@@ -110,6 +112,9 @@ static bool same_letters(const char *name, const char *letters) {
     return *letters == 0;
 }
 
+/* One driver adds 64 GiB to the local memory of every kernel. */
+#define WORD_RANGE 4294967296.0
+
 static void add(double *io_sum, double value) {
     *io_sum = (*io_sum < 0 ? 0 : *io_sum) + value;
 }
@@ -119,7 +124,8 @@ smg_vk_built smg_vk_built_of(const smg_vk_stat *stats, int count, int64_t declar
     double *const sums[] = {&built.spills, &built.registers, &built.shared};
     for (int i = 0; i < count; i++) {
         for (size_t k = 0; k < SMG_COUNT_OF(names); k++)
-            if (same_letters(stats[i].name, names[k].name)) add(sums[names[k].what], stats[i].value / names[k].each);
+            if (same_letters(stats[i].name, names[k].name))
+                add(sums[names[k].what], fmod(stats[i].value, WORD_RANGE) / names[k].each);
         /* One driver spills to shared memory first: what it takes beyond what is declared, in words. */
         if (same_letters(stats[i].name, "sharedmemorysize"))
             add(&built.spills, stats[i].value > (double)declared ? (stats[i].value - (double)declared) / 4 : 0);

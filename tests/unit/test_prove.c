@@ -373,6 +373,8 @@ static void test_built(void **state) {
     static const smg_vk_stat amd[] = {{"VGPRs", 256}, {"Spilled SGPRs", 2}, {"Spilled VGPRs", 5}, {"LDS size", 4096}};
     static const smg_vk_stat intel[] = {{"Spills", 3}, {"Fills", 4}, {"Workgroup Memory Size", 1024}};
     static const smg_vk_stat nvidia[] = {{"Register Count", 255}, {"Shared Memory Size", 6656}, {"LocalMemorySize", 8}};
+    /* One driver's local memory begins at 64 GiB. */
+    static const smg_vk_stat offset[] = {{"Register Count", 80}, {"Local Memory Size", 68719476736.0 + 16}};
     static const smg_vk_stat silent[] = {{"Instruction count", 7}, {"Spill", 1}, {"Max spills", 1}};
     static const struct {
         const smg_vk_stat *stats;
@@ -381,7 +383,7 @@ static void test_built(void **state) {
     } rows[] = {
         {amd, 4, 0, {7, 256, 4096}},       {amd, 1, 0, {-1, 256, -1}},          {intel, 3, 0, {7, -1, 1024}},
         {nvidia, 2, 6656, {0, 255, 6656}}, {nvidia, 2, 6144, {128, 255, 6656}}, {nvidia, 3, 6656, {2, 255, 6656}},
-        {silent, 3, 0, {-1, -1, -1}},
+        {silent, 3, 0, {-1, -1, -1}},      {offset, 2, 0, {4, 80, -1}},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         smg_vk_built built = smg_vk_built_of(rows[i].stats, rows[i].count, rows[i].declared);
