@@ -9,11 +9,14 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lower/lower.h"
 #include "precision/precision.h"
 #include "support/check_plan.h"
+#include "support/kernel_bench.h"
 
 enum { NODES = 128, AT_MOST = 12 /* schedules of a graph and target that are run */ };
 
@@ -121,6 +124,139 @@ static void test_schedules(void **state) {
     for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(all[k].lowered >= 40 && all[k].run >= 20);
 }
 
+/* ---- texts --------------------------------------------------------------------------------------------- */
+
+/* y = exp(a b) c by matrices of 4 x 4 x 4, whose left factors lie as their sums do: the first product's sums become the
+ * left factor of the second. */
+static const char chain[] = "kernel chain\n"
+                            "lanes 16 subgroup 8 numbered\n"
+                            "axis i = 16 tile 8 grid\n"
+                            "axis j = 8 tile 8\n"
+                            "axis k = 8 tile 4\n"
+                            "axis n = 4 tile 4\n"
+                            "grid i\n"
+                            "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
+                            "left registers column*2 lanes column*2:2 row*4\n"
+                            "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
+                            "layout 1 = [i, j, k] registers j*2 j*2:4 k*4 lanes j*2:2 i*4 subgroups i*2:4\n"
+                            "layout 2 = [i, n] registers n*2 lanes n*2:2 i*4 subgroups i*2:4\n"
+                            "layout 3 = [i, n, j] registers n*2 j*8 lanes n*2:2 i*4 subgroups i*2:4\n"
+                            "buffer a f16 [128] value 0\n"
+                            "buffer b f16 [64] value 1\n"
+                            "buffer c f16 [32] value 2\n"
+                            "buffer y f32 [64] value 3 written\n"
+                            "tile s float register [i, j] layout 0 fragments\n"
+                            "tile p f16 register [i, j] layout 0 left fragments\n"
+                            "tile o float register [i, n] layout 2 fragments\n"
+                            "tile sa f16 shared [i, k] pad 8\n"
+                            "tile sb f16 shared [k, j] pad 8\n"
+                            "tile sc f16 shared [j, n] pad 8\n"
+                            "access 0 = a at [0] i*[8] k*[1]\n"
+                            "access 1 = b at [0] k*[8] j*[1]\n"
+                            "access 2 = c at [0] j*[4] n*[1]\n"
+                            "access 3 = y at [0] i*[4] n*[1]\n"
+                            "code\n"
+                            "  set s = 0\n"
+                            "  set o = 0\n"
+                            "  stage sc walk [j, n] = load(2)\n"
+                            "  loop k\n"
+                            "    stage sa walk [i, k] = load(0)\n"
+                            "    stage sb walk [k, j] = load(1)\n"
+                            "    barrier\n"
+                            "    mma s += sa * sb over [k] layout 1\n"
+                            "    barrier\n"
+                            "  end\n"
+                            "  set p = exp(s)\n"
+                            "  mma o += p * sc over [j] layout 3\n"
+                            "  store 3 over [i, n] layout 2 = o\n";
+
+/* The text with one place changed, and the sentence that refuses it; "": it stays right. */
+static const struct {
+    const char *from, *to, *sentence;
+} changes[] = {
+    {"matrix", "matrix", ""},
+    {"matrix 4 4 4 f16", "matrix 4 4 4 bf16", ""},
+    {"matrix 4 4 4", "matrix 4 4 3", "matrices of 4 x 4 x 3: sides must be powers of two"},
+    {"matrix 4 4 4 f16", "matrix 4 4 4 f32", "matrices of f32: factors are f16 or bf16"},
+    {"f16 registers column*2 lanes", "f16 registers column*4 lanes",
+     "the layout of a matrix's sums: two bits of a layout set the same"},
+    {"left registers column*2 lanes", "left registers column*4 lanes", "two bits of a layout set the same"},
+    {"matrix 4 4 4", "matrix 4 4 8", "the layout of a matrix's left factor is not one of 4 x 8"},
+    {"lanes 16 subgroup 8", "lanes 16 subgroup 4", "subgroups of"},
+    {"matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n", "", "is of fragments, and there is no matrix"},
+    {"registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\nlayout 1",
+     "registers j*2:4 j*2 lanes j*2:2 i*4 subgroups i*2:4\nlayout 1", "is not one of whole matrices of 4 x 4"},
+    {"tile s float register [i, j] layout 0 fragments", "tile s float register [i, j] layout 0", ""},
+    {"tile p f16 register [i, j] layout 0 left fragments", "tile p float register [i, j] layout 0",
+     "the left factor 'p' must be a shared tile"},
+    {"left registers column*2 lanes column*2:2 row*4", "left registers row*2 lanes column*4 row*2:2",
+     "the left factor 'p' does not lie as whole matrices"},
+    {"left registers column*2 lanes column*2:2 row*4\n", "", "the left factor 'p' does not lie as whole matrices"},
+    {"axis k = 8 tile 4", "axis k = 8 tile 2", "no multiples of the matrix's"},
+};
+
+static char *changed(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    size_t room = strlen(text) + strlen(to) + 1;
+    char *out = malloc(room);
+    assert_non_null(at);
+    assert_non_null(out);
+    (void)snprintf(out, room, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
+}
+
+static void test_verdicts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(changes); i++) {
+        bench b;
+        char *text = changed(chain, changes[i].from, changes[i].to);
+        bench_open(&b, text);
+        smg_status status = smg_kernel_verify(b.ctx, b.k);
+        bool right = changes[i].sentence[0] == 0;
+        if (right != (status == SMG_OK) || !strstr(smg_context_error(b.ctx), changes[i].sentence))
+            fail_msg("%s: \"%s\", wanted \"%s\"", changes[i].to, smg_context_error(b.ctx), changes[i].sentence);
+        bench_close(&b);
+        free(text);
+    }
+}
+
+/* What is printed reads back, and both modes of the interpreter give the product of the rounded factors. */
+static void test_chain(void **state) {
+    (void)state;
+    bench b;
+    smg_text text;
+    smg_kernel *again;
+    double a[128], f[64], c[32], y[2][64];
+    bench_open(&b, chain);
+    assert_int_equal(smg_kernel_verify(b.ctx, b.k), SMG_OK);
+    smg_text_init(&text, b.ctx);
+    smg_kernel_print(b.k, &text);
+    assert_int_equal(smg_kernel_parse(b.arena, b.sizes, smg_text_cstr(&text), &again), SMG_OK);
+    assert_int_equal(smg_kernel_verify(b.ctx, again), SMG_OK);
+    for (int i = 0; i < 128; i++) a[i] = (i * 7 % 16 - 8) / 16.0;
+    for (int i = 0; i < 64; i++) f[i] = (i * 5 % 16 - 8) / 16.0;
+    for (int i = 0; i < 32; i++) c[i] = (i * 3 % 16 - 8) / 16.0;
+    for (int by_lane = 0; by_lane < 2; by_lane++) {
+        smg_karray arrays[] = {{a, 128}, {f, 64}, {c, 32}, {y[by_lane], 64}};
+        smg_status status =
+            (by_lane ? smg_kernel_interpret_lanes : smg_kernel_interpret)(b.ctx, again, b.symbols, arrays, false);
+        if (status != SMG_OK) fail_msg("%s", smg_context_error(b.ctx));
+    }
+    for (int i = 0; i < 16; i++) {
+        for (int n = 0; n < 4; n++) {
+            double want = 0;
+            for (int j = 0; j < 8; j++) {
+                double sum = 0;
+                for (int k = 0; k < 8; k++) sum += a[i * 8 + k] * f[k * 8 + j];
+                want += smg_type_stored(SMG_TYPE_F16, exp(sum)) * c[j * 4 + n];
+            }
+            assert_true(fabs(y[0][i * 4 + n] - want) < 1e-12 && fabs(y[1][i * 4 + n] - want) < 1e-12);
+        }
+    }
+    smg_text_free(&text);
+    bench_close(&b);
+}
+
 static int open_context(void **state) {
     smg_context *ctx;
     if (smg_context_create(NULL, &ctx) != SMG_OK) return -1;
@@ -134,6 +270,7 @@ static int close_context(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_chain),
+                                       cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
