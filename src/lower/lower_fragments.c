@@ -119,7 +119,10 @@ void lower_take_matrices(lower_sized *l) {
     if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
     (void)smg_type_find(shape->a, &k->matrix.type);
     l->refused = objection(l);
-    if (l->refused != NULL) return;
+    if (l->refused != NULL) { /* what is only counted gets the layouts of lanes all the same */
+        leave_matrices(k);
+        return;
+    }
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;

@@ -91,6 +91,5 @@ smg_status lower_layouts(lower_sized *l) {
                           .matrix_cols = s->matrix_cols};
     for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
     lower_take_matrices(l);
-    if (l->refused != NULL) return SMG_OK;
     return smg_kernel_distribute(l->k, &grid);
 }
