@@ -1,0 +1,209 @@
+/* glsl: kernels whose memory and tiles are of 16 bits: operands, slices put by eight, partial sums in f16, groups of
+ * neighbours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "lower/lower.h"
+#include "support/glsl_case.h"
+
+/* Operands that lie in memory and in tiles as 16 bits; what is spilled is rounded to them. */
+static smg_kernel *narrow(smg_kernel *k, smg_type type) {
+    for (int b = 0; b < k->buffers.count; b++)
+        if (!k->buffers.items[b].written) k->buffers.items[b].type = type;
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].residence == SMG_SHARED || k->tiles.items[t].residence == SMG_STAGING)
+            k->tiles.items[t].type = type;
+    return k;
+}
+
+static smg_kernel *product_f16(smg_arena *arena, hand_lanes l) {
+    return narrow(hand_product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *product_bf16(smg_arena *arena, hand_lanes l) {
+    return narrow(hand_product(arena, l), SMG_TYPE_BF16);
+}
+
+static smg_kernel *clamped_product_f16(smg_arena *arena, hand_lanes l) {
+    return narrow(hand_clamped_product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *clamped_slices_f16(smg_arena *arena, hand_lanes l) {
+    return narrow(hand_clamped_slices(arena, l), SMG_TYPE_F16);
+}
+
+/* Slices arrive as they are, and are put as f32. */
+static smg_kernel *widened_slices(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = narrow(hand_clamped_slices(arena, l), SMG_TYPE_F16);
+    for (int t = 0; t < k->tiles.count; t++)
+        if (k->tiles.items[t].residence == SMG_SHARED) k->tiles.items[t].type = SMG_TYPE_F32;
+    return k;
+}
+
+static smg_kernel *deep_product_bf16(smg_arena *arena, hand_lanes l) {
+    return narrow(hand_deep_product(arena, l), SMG_TYPE_BF16);
+}
+
+/* Sums of four products, in pairs of f16: three of them of one slice; and with a read by rows. */
+static smg_kernel *partial_product(smg_arena *arena, hand_lanes l) {
+    l.vec = SMG_WIDE;
+    smg_kernel *k = clamped_product_f16(arena, l);
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].terms = 4;
+    k->tiles.items[3].type = SMG_TYPE_F32; /* what is spilled */
+    return k;
+}
+
+static smg_kernel *partial_whole(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = partial_product(arena, l);
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].terms = k->code.items[i].unroll = 12;
+    k->tiles.items[0].axis[0] = 0; /* a lies along k */
+    k->tiles.items[0].axis[1] = 2;
+    return k;
+}
+
+/* c[m, n] = sum over k of a[m, k] * b[k, n], all of f16; b is fetched and put by eight. */
+static smg_kernel *slices_by_eight(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = hand_kernel(arena, "slices_by_eight");
+    int m = hand_axis(k, "m", "2*s+1", 4 * l.rows, true),
+        n = hand_axis(k, "n", "48", (l.cols > 16 ? 8 : 16) * l.cols, true);
+    int d = hand_axis(k, "k", "s+30", 16, false);
+    int a = hand_buffer(k, "a", SMG_TYPE_F16, "(2*s+1)*(s+30)", false),
+        b = hand_buffer(k, "b", SMG_TYPE_F16, "48*s+1440", false);
+    int c = hand_buffer(k, "c", SMG_TYPE_F32, "96*s+48", true);
+    int from_a = hand_access(k, a, 2, m, "s+30", d, "1"), from_b = hand_access(k, b, 2, d, "48", n, "1");
+    int to = hand_access(k, c, 2, m, "48", n, "1");
+    int ta = hand_tile(k, "a", SMG_SHARED, 4, 2, d, m), tb = hand_tile(k, "b", SMG_SHARED, 8, 2, d, n);
+    int na = hand_tile(k, "next_a", SMG_STAGING, 0, 2, m, d), nb = hand_tile(k, "next_b", SMG_STAGING, 0, 2, d, n);
+    int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    smg_expr va = hand_load(k, from_a), vb = hand_load(k, from_b);
+    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
+    hand_slices(k, SMG_I_FETCH, na, va, m, d, 0);
+    hand_slices(k, SMG_I_FETCH, nb, vb, d, n, 0)->a = d;
+    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    hand_instr(k, SMG_I_PUT, ta, SMG_EXPR_NONE, 2, m, d)->a = na;
+    hand_instr(k, SMG_I_PUT, tb, SMG_EXPR_NONE, 2, d, n)->a = nb;
+    hand_plain(k, SMG_I_BARRIER);
+    hand_slices(k, SMG_I_FETCH, na, va, m, d, 1);
+    hand_slices(k, SMG_I_FETCH, nb, vb, d, n, 1)->a = d;
+    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    hand_plain(k, SMG_I_BARRIER);
+    hand_plain(k, SMG_I_END);
+    hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
+    l.vec = SMG_WIDEST;
+    return hand_dealt(narrow(k, SMG_TYPE_F16), l, 1, m, 4, false);
+}
+
+/* The same with b turned on its way, with b made f32 there, and multiplied by eight. */
+static smg_kernel *turned_by_eight(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    k->tiles.items[1].axis[0] = 1;
+    k->tiles.items[1].axis[1] = 2;
+    return k;
+}
+
+static smg_kernel *widened_by_eight(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    k->tiles.items[1].type = SMG_TYPE_F32;
+    return k;
+}
+
+static smg_kernel *partial_by_eight(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = slices_by_eight(arena, l);
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].terms = 16;
+    return k;
+}
+
+static void test_partial(void **state) {
+    glsl_fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = glsl_full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_kernel *k = partial_product(arena, (hand_lanes){8, 8, 1, 8});
+    glsl_write_text(f, k, &target, &text);
+    assert_non_null(strstr(smg_text_cstr(&text), "fma(fa[i >> 1].yy, fb[j], part["));
+    assert_non_null(strstr(smg_text_cstr(&text), "f16vec4 four = t_a["));
+    smg_text_free(&text);
+    k = partial_by_eight(arena, (hand_lanes){8, 8, 1, 8});
+    glsl_write_text(f, k, &target, &text);
+    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = t_b["));
+    assert_non_null(strstr(smg_text_cstr(&text), "shared uvec4 t_b["));
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
+    static hand_maker *const kinds[] = {partial_product, partial_whole, partial_by_eight};
+    glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
+}
+
+/* Columns of 16 bits in runs of eight, 16 bytes, where they lie. */
+static smg_kernel *viewed_eights_f16(smg_arena *arena, hand_lanes l) {
+    l.vec = SMG_WIDEST;
+    return narrow(hand_viewed_product(arena, l), SMG_TYPE_F16);
+}
+
+static smg_kernel *viewed_eights_bf16(smg_arena *arena, hand_lanes l) {
+    l.vec = SMG_WIDEST;
+    return narrow(hand_viewed_product(arena, l), SMG_TYPE_BF16);
+}
+
+static void test_eights(void **state) {
+    glsl_fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = glsl_full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_kernel *k = viewed_eights_f16(arena, (hand_lanes){2, 4, 1, 8});
+    glsl_write_text(f, k, &target, &text);
+    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = e_b["));
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
+    static hand_maker *const kinds[] = {viewed_eights_f16, viewed_eights_bf16, slices_by_eight, turned_by_eight,
+                                        widened_by_eight};
+    glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
+}
+
+static void test_narrow_tiles(void **state) {
+    static hand_maker *const kinds[] = {product_f16,        product_bf16,   clamped_product_f16,
+                                        clamped_slices_f16, widened_slices, deep_product_bf16};
+    glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
+}
+
+/* Rows of neighbours in groups, where the device has such memory. */
+static void test_narrow_groups(void **state) {
+    glsl_fixture *f = *state;
+    smg_target target = glsl_full_target(8, false);
+    for (target.storage16 = 0; target.storage16 < 2; target.storage16++) {
+        smg_arena *arena;
+        smg_text text;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_text_init(&text, f->ctx);
+        smg_kernel *k = hand_strided_of(arena, (hand_lanes){1, 64, 4, 8}, SMG_TYPE_F16, SMG_TYPE_F16);
+        smg_kernel_widen(k, &target);
+        assert_int_equal(k->code.items[0].wide[0].width, target.storage16 ? SMG_WIDE : 0);
+        smg_status status = smg_glsl_write(f->ctx, k, &target, &text);
+        assert_int_equal(status, target.storage16 ? SMG_OK : SMG_UNSUPPORTED); /* it stores */
+        assert_int_equal(strstr(smg_text_cstr(&text), "= f16vec4(") != NULL, target.storage16);
+        smg_text_free(&text);
+        smg_arena_destroy(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_narrow_tiles),
+        cmocka_unit_test(test_eights),
+        cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_narrow_groups),
+    };
+    return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
+}
