@@ -117,6 +117,12 @@ typedef struct smg_kbuffer {
     int value; /* the graph's node id behind it (plan binds it) */
 } smg_kbuffer;
 
+/* One host array per buffer, in double; elements is checked against the kernel's size expression. */
+typedef struct smg_karray {
+    double *data;
+    int64_t elements;
+} smg_karray;
+
 typedef enum smg_instr_kind {
     SMG_I_SET,    /* dst (register) = expr, for every element owned */
     SMG_I_REDUCE, /* dst (register) = [dst (+)] combine over `axes` of expr. The operand ranges over dst's axes
@@ -401,12 +407,6 @@ int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matri
 /* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product);
 
-/* One host array per buffer, in double; elements is checked against the kernel's size expression. */
-typedef struct smg_karray {
-    double *data;
-    int64_t elements;
-} smg_karray;
-
 /* ---- which steps a loop has (kernel_range.c) ---------------------------------------------------------- */
 
 /* Can the bound be told from the axes' bases? NULL, or why not. */
@@ -473,8 +473,7 @@ smg_status smg_kernel_parse(smg_arena *arena, smg_sizes *sizes, const char *text
  * expression leaves readable where they are used (a register leaf's axes within the instruction's), WHOLE axes
  * with tile >= upper bound of extent, LOOP nesting, no loop on a grid axis, uninitialised tiles, no hazard in shared
  * memory (loops wrap around), STORE covering its axes once, layouts that cover their tiles, register tiles readable
- * where they are read,
- * kinds of expressions, lanes a power of two. */
+ * where they are read, kinds of expressions, lanes a power of two. */
 smg_status smg_kernel_verify(smg_context *ctx, const smg_kernel *k);
 
 /* Runs every workgroup on the CPU (threads over workgroups), arithmetic in double, or rounding every tile element to

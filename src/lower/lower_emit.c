@@ -204,18 +204,18 @@ static bool tile_covers(const lowering *l, int axis) {
 }
 
 typedef struct tile_seek {
-    const lowering *l;
+    const smg_kernel *k;
     bool found;
 } tile_seek;
 
 static void seek_tile(void *user, int leaf) {
     tile_seek *s = user;
-    if (s->l->k->leaves.items[leaf].what == SMG_KLEAF_TILE) s->found = true;
+    if (s->k->leaves.items[leaf].what == SMG_KLEAF_TILE) s->found = true;
 }
 
-static bool reads_tiles(const lowering *l, smg_expr expr) {
-    tile_seek s = {.l = l};
-    smg_kernel_leaves(l->k, expr, seek_tile, &s);
+bool lower_reads_tiles(const smg_kernel *k, smg_expr expr) {
+    tile_seek s = {.k = k};
+    smg_kernel_leaves(k, expr, seek_tile, &s);
     return s.found;
 }
 
@@ -224,7 +224,7 @@ static smg_status plan_one(lowering *l, int node, product *p) {
     p->k = folded(p->n);
     p->factor[0] = p->ln->core;
     p->factor[1] = p->ln->right;
-    for (int side = 0; side < 2; side++) p->held[side] = reads_tiles(l, p->factor[side]);
+    for (int side = 0; side < 2; side++) p->held[side] = lower_reads_tiles(l->k, p->factor[side]);
     for (int a = 0; a < l->space->axes.count; a++) {
         if (!(p->k & SMG_AXIS_BIT(a))) continue;
         if (l->s->tile[a] > 1 && p->mma >= 0 && l->s->tile[p->mma] > 1) {

@@ -67,9 +67,9 @@ static smg_expr inside(smg_kernel *k, int axis) {
     *form = (smg_access){.buffer = -1, .offset = SMG_SIZE_ZERO, .axis_count = 1, .index = SMG_EXPR_NONE};
     form->axis[0] = axis;
     form->stride[0] = smg_size_const(k->sizes, 1);
-    int at = add_leaf(k, (smg_kleaf){SMG_KLEAF_IOTA, SMG_KIND_INT, k->accesses.count - 1, 0, 0, {{0}}});
-    int end =
-        add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = k->axes.items[axis].extent});
+    smg_size extent = k->axes.items[axis].extent;
+    int at = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT, .index = k->accesses.count - 1});
+    int end = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = extent});
     if (at < 0 || end < 0) return SMG_EXPR_NONE;
     smg_expr index = smg_expr_leaf(k->exprs, SMG_KIND_INT, at), size = smg_expr_leaf(k->exprs, SMG_KIND_INT, end);
     return smg_expr_make(k->exprs, SMG_PRIM_LT, index, size, SMG_EXPR_NONE);
@@ -101,17 +101,6 @@ static smg_status forward(smg_kernel *k, int spill, bool *out_done) {
     return SMG_OK;
 }
 
-/* Does the expression read memory and nothing of the workgroup? */
-static bool loads_alone(const smg_kernel *k, smg_expr expr) {
-    bool tiles = false;
-    for (int t = 0; t < k->tiles.count && !tiles; t++) {
-        reader r = {.k = k, .tile = t};
-        smg_kernel_leaves(k, expr, seek_reader, &r);
-        tiles = r.found;
-    }
-    return !tiles;
-}
-
 /* Filled by this instruction alone. */
 static bool fills_alone(const smg_kernel *k, int tile, int fill) {
     for (int i = 0; i < k->code.count; i++)
@@ -135,7 +124,7 @@ static smg_status load_once(lower_sized *l, int stage, bool *out_done) {
     smg_tile t = k->tiles.items[shared];
     for (int i = 0; i < t.axis_count; i++)
         if (t.axis[i] != row && k->axes.items[t.axis[i]].tile > 1) depth = t.axis[i];
-    if (depth < 0 || has_loop(k, depth) || l->s->matrix_cols > 1 || !loads_alone(k, k->code.items[stage].expr) ||
+    if (depth < 0 || has_loop(k, depth) || l->s->matrix_cols > 1 || lower_reads_tiles(k, k->code.items[stage].expr) ||
         !fills_alone(k, shared, stage) || !left_layout(l, row, depth, &layout))
         return SMG_OK;
     int found;

@@ -45,31 +45,30 @@ smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int r
 /* ---- what is refused --------------------------------------------------------------------------------- */
 
 /* Axes of several elements beside the rows. */
-static int columns_of(const lower_sized *l, const int *axes, int count, smg_axis_set *io_seen) {
+static smg_axis_set columns_of(const lower_sized *l, const int *axes, int count) {
+    smg_axis_set columns = 0;
     for (int i = 0; i < count; i++)
-        if (axes[i] != l->s->row_axis && l->k->axes.items[axes[i]].tile > 1) *io_seen |= SMG_AXIS_BIT(axes[i]);
-    int columns = 0;
-    for (smg_axis_set rest = *io_seen; rest != 0; rest &= rest - 1) columns++;
+        if (axes[i] != l->s->row_axis && l->k->axes.items[axes[i]].tile > 1) columns |= SMG_AXIS_BIT(axes[i]);
     return columns;
+}
+
+static bool are_several(smg_axis_set axes) {
+    return (axes & (axes - 1)) != 0;
 }
 
 /* Tiles and instructions go over rows and one axis of columns at most. */
 static bool is_flat(const lower_sized *l) {
     for (int t = 0; t < l->k->tiles.count; t++) {
         const smg_tile *tile = &l->k->tiles.items[t];
-        smg_axis_set seen = 0;
-        if (tile->residence == SMG_REGISTER && columns_of(l, tile->axis, tile->axis_count, &seen) > 1) return false;
+        if (tile->residence == SMG_REGISTER && are_several(columns_of(l, tile->axis, tile->axis_count))) return false;
     }
     for (int i = 0; i < l->k->code.count; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        smg_axis_set seen = 0;
-        bool over = in->kind == SMG_I_REDUCE || in->kind == SMG_I_STORE;
-        if (!over) continue;
-        if (in->dst >= 0) {
-            const smg_tile *dst = &l->k->tiles.items[in->dst];
-            columns_of(l, dst->axis, dst->axis_count, &seen);
-        }
-        if (columns_of(l, in->axes, in->axis_count, &seen) > 1) return false;
+        if (in->kind != SMG_I_REDUCE && in->kind != SMG_I_STORE) continue;
+        smg_axis_set columns = columns_of(l, in->axes, in->axis_count);
+        if (in->dst >= 0)
+            columns |= columns_of(l, l->k->tiles.items[in->dst].axis, l->k->tiles.items[in->dst].axis_count);
+        if (are_several(columns)) return false;
     }
     return true;
 }
@@ -91,43 +90,21 @@ static const char *objection(const lower_sized *l) {
     return NULL;
 }
 
-static void take_factor(smg_kernel *k, int tile, smg_type type, int pad) {
-    smg_tile *t = &k->tiles.items[tile];
-    t->type = type;
-    t->pad = pad;
-}
-
-/* A program that was fitted to another schedule. */
-static void leave_matrices(smg_kernel *k) {
-    k->matrix = (smg_matrix){0};
-    for (int i = 0; i < k->code.count; i++) {
-        const smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_MMA || !k->tiles.items[in->dst].fragments) continue;
-        bool halves = in->terms != 0;
-        take_factor(k, in->a, halves ? SMG_TYPE_F16 : SMG_TYPE_F32, halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD);
-        take_factor(k, in->b, halves ? SMG_TYPE_F16 : SMG_TYPE_F32, halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD);
-    }
-    for (int t = 0; t < k->tiles.count; t++) k->tiles.items[t].fragments = SMG_FRAGMENTS_NONE;
-}
-
 void lower_take_matrices(lower_sized *l) {
     const smg_matrix_shape *shape = l->s->matrix;
     smg_kernel *k = l->k;
-    leave_matrices(k);
-    if (shape == NULL) return;
-    k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
-    if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
-    (void)smg_type_find(shape->a, &k->matrix.type);
-    l->refused = objection(l);
-    if (l->refused != NULL) { /* what is only counted gets the layouts of lanes all the same */
-        leave_matrices(k);
-        return;
+    k->matrix = (smg_matrix){0};
+    if (shape != NULL) {
+        k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
+        if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
+        (void)smg_type_find(shape->a, &k->matrix.type);
+        l->refused = objection(l);
+        if (l->refused != NULL) k->matrix = (smg_matrix){0}; /* it is only counted, with layouts of lanes */
     }
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
-        k->tiles.items[in->dst].fragments = SMG_FRAGMENTS_SUMS;
-        take_factor(k, in->a, k->matrix.type, SMG_MATRIX_PAD);
-        take_factor(k, in->b, k->matrix.type, SMG_MATRIX_PAD);
+        k->tiles.items[in->dst].fragments = k->matrix.rows > 0 ? SMG_FRAGMENTS_SUMS : SMG_FRAGMENTS_NONE;
+        lower_type_factors(k, in);
     }
 }

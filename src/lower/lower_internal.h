@@ -101,6 +101,8 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
 /* Behind the loop: what each lane has folded becomes one, by the same updates as from slice to slice. */
 smg_status lower_emit_join(lowering *l, int node);
 smg_status lower_emit_store(lowering *l, int node);
+/* Does it read anything of the workgroup, also through the indices of its loads? */
+bool lower_reads_tiles(const smg_kernel *k, smg_expr expr);
 smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 
 /* lower_view.c: the accesses of a product's operands where both can be read where they lie; `unit_axis` is the last of
@@ -181,6 +183,8 @@ smg_status lower_drop_tiles(smg_kernel *k);
 smg_status lower_clamp(lowering *l);
 /* lower_types.c: element types of tiles. */
 smg_status lower_types(lowering *l);
+/* The factors of a product, in shared memory, have its type and rows as far apart as it reads them best. */
+void lower_type_factors(smg_kernel *k, const smg_instr *product);
 /* Products whose tiles do not allow partial sums have none. */
 smg_status lower_pairs(lower_sized *l);
 /* `in` with every `what` in it replaced; SMG_EXPR_NONE when memory is out. */

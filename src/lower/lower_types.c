@@ -51,14 +51,21 @@ static bool may_be_partial(const lowering *l) {
     return true;
 }
 
+void lower_type_factors(smg_kernel *k, const smg_instr *product) {
+    bool matrices = k->tiles.items[product->dst].fragments != SMG_FRAGMENTS_NONE, halves = product->terms != 0;
+    smg_tile *a = &k->tiles.items[product->a], *b = &k->tiles.items[product->b];
+    if (a->residence != SMG_SHARED) return;
+    a->type = b->type = matrices ? k->matrix.type : halves ? SMG_TYPE_F16 : SMG_TYPE_F32;
+    a->pad = matrices ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
+    b->pad = matrices || halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD; /* rows of 16 bits begin with a group of eight */
+}
+
 static void set_partial(smg_kernel *k, int terms) {
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
         in->terms = terms;
-        smg_type type = terms != 0 ? SMG_TYPE_F16 : SMG_TYPE_F32;
-        k->tiles.items[in->a].type = k->tiles.items[in->b].type = type;
-        k->tiles.items[in->b].pad = SMG_OPERAND_PAD * (terms != 0 ? 2 : 1); /* as many bytes: rows begin with a group */
+        lower_type_factors(k, in);
     }
 }
 
