@@ -402,7 +402,6 @@ bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layo
  * sums? */
 bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */
-extern const char *const kernel_matrix_sides[2]; /* "row", "column": the axes of its layout, in texts */
 int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */
 /* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product);

@@ -4,8 +4,6 @@
 
 enum { ROW, COL };
 
-const char *const kernel_matrix_sides[2] = {"row", "column"};
-
 static bool is_wide(const smg_kernel *k, int axis) {
     return k->axes.items[axis].tile > 1;
 }

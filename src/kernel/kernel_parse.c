@@ -73,69 +73,28 @@ static smg_status read_buffer(kernel_reader *r) {
     return SMG_OK;
 }
 
-static smg_status read_power(kernel_reader *r, int *out_bits) {
-    int64_t value = 0;
-    SMG_TRY(kernel_read_integer(r, 1, INT64_C(1) << (SMG_LAYOUT_LEVEL_BITS - 1), &value));
-    *out_bits = smg_log2(value);
-    return smg_is_power_of_two(value) ? SMG_OK : kernel_read_fail(r, "a power of two");
-}
-
-/* Does a word of a layout come next? Axes of these names would have to be quoted, and are not read as digits. */
-static bool read_ahead(kernel_reader *r, int from) {
-    static const char *const words[] = {"registers", "lanes", "subgroups", "repeat"};
-    const char *at = r->at;
-    bool found = false;
-    for (int i = from; i < (int)SMG_COUNT_OF(words); i++) found = found || kernel_read_keyword(r, words[i]);
+/* What a layout says behind its axes, to the end of the line. */
+static smg_status read_places(kernel_reader *r, smg_layout_take_axis *take_axis, smg_layout *layout) {
+    const char *end = strchr(r->at, '\n'), *at = r->at;
+    const char *wrong = smg_layout_read(&at, end != NULL ? end : at + strlen(at), take_axis, r, layout);
     r->at = at;
-    return found;
+    return wrong == NULL ? SMG_OK : kernel_read_fail(r, wrong);
 }
 
-/* axis*count:step, or *count. */
-static smg_status read_digit(kernel_reader *r, smg_layout *layout, smg_layout_level level) {
-    int axis = -1, bits = 0, step = 0;
-    if (!kernel_read_take(r, "*")) {
-        SMG_TRY(kernel_read_axis(r, &axis));
-        SMG_TRY(kernel_read_sign(r, "*"));
-    }
-    SMG_TRY(read_power(r, &bits));
-    if (kernel_read_take(r, ":")) SMG_TRY(read_power(r, &step));
-    if (layout->bits[level] + bits > SMG_LAYOUT_LEVEL_BITS || axis > INT8_MAX)
-        return kernel_read_fail(r, "a layout of fewer bits and axes");
-    for (int i = 0; i < bits; i++)
-        smg_layout_set(layout, level, layout->bits[level], (smg_basis){(int8_t)axis, (int8_t)(step + i)});
-    return SMG_OK;
-}
-
-static smg_status read_repeat(kernel_reader *r, smg_layout *layout) {
-    int axis = 0, times = 0;
-    SMG_TRY(kernel_read_axis(r, &axis));
-    SMG_TRY(kernel_read_sign(r, "*"));
-    SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &times));
-    for (int i = 0; i < layout->axis_count; i++)
-        if (layout->axes[i].axis == axis) layout->axes[i].repeats = times;
-    return SMG_OK;
-}
-
-/* registers DIGITS lanes DIGITS subgroups DIGITS repeat TIMES */
-static smg_status read_places(kernel_reader *r, smg_layout *layout) {
-    static const char *const words[SMG_LAYOUT_LEVELS] = {"registers", "lanes", "subgroups"};
-    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++) {
-        if (!kernel_read_keyword(r, words[level])) continue;
-        while (!kernel_read_line_end(r) && !read_ahead(r, level + 1))
-            SMG_TRY(read_digit(r, layout, (smg_layout_level)level));
-    }
-    if (kernel_read_keyword(r, "repeat"))
-        while (!kernel_read_line_end(r)) SMG_TRY(read_repeat(r, layout));
-    return SMG_OK;
+static int take_axis(void *user, const char **io_at, const char *end) {
+    kernel_reader *r = user;
+    int axis = -1;
+    (void)end;
+    r->at = *io_at;
+    if (kernel_read_axis(r, &axis) != SMG_OK) return -1;
+    *io_at = r->at;
+    return axis;
 }
 
 static smg_status read_sides(kernel_reader *r, smg_layout *layout) {
     *layout = smg_layout_one();
     for (int side = 0; side < 2; side++) smg_layout_add(layout, SMG_LAYOUT_REGISTER, side, 1);
-    r->sides = true;
-    smg_status status = read_places(r, layout);
-    r->sides = false;
-    return status;
+    return read_places(r, smg_layout_take_side, layout);
 }
 
 /* ROWS COLUMNS DEPTH TYPE, and where the sums are */
@@ -161,7 +120,7 @@ static smg_status read_layout(kernel_reader *r) {
     SMG_TRY(kernel_read_sign(r, "="));
     SMG_TRY(kernel_read_list(r, (int)SMG_COUNT_OF(axes), axes, &count));
     for (int i = 0; i < count; i++) smg_layout_add(&layout, SMG_LAYOUT_REGISTER, axes[i], 1);
-    SMG_TRY(read_places(r, &layout));
+    SMG_TRY(read_places(r, take_axis, &layout));
     smg_layout *slot = SMG_ARRAY_PUSH(r->arena, &r->k->layouts);
     if (!slot) return SMG_MEMORY;
     *slot = layout;

@@ -18,7 +18,6 @@ typedef struct kernel_reader {
     const char *at;
     int line;
     int depth;                  /* of nested calls in an expression */
-    bool sides;                 /* axes are "row" and "column", those of the matrix */
     SMG_ARRAY(smg_expr) labels; /* of the line at hand */
     SMG_ARRAY(kernel_pending) pending;
 } kernel_reader;

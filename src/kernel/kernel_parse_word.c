@@ -116,12 +116,10 @@ smg_status kernel_read_name(kernel_reader *r, const char **out_name) {
 smg_status kernel_read_axis(kernel_reader *r, int *out_axis) {
     const char *name = NULL, *start = r->at;
     SMG_TRY(kernel_read_name(r, &name));
-    for (*out_axis = 0; r->sides && *out_axis < 2; ++*out_axis)
-        if (strcmp(kernel_matrix_sides[*out_axis], name) == 0) return SMG_OK;
-    for (*out_axis = 0; !r->sides && *out_axis < r->k->axes.count; ++*out_axis)
+    for (*out_axis = 0; *out_axis < r->k->axes.count; ++*out_axis)
         if (strcmp(r->k->axes.items[*out_axis].name, name) == 0) return SMG_OK;
     r->at = start;
-    return kernel_read_fail(r, r->sides ? "row or column" : "the name of an axis");
+    return kernel_read_fail(r, "the name of an axis");
 }
 
 smg_status kernel_read_tile(kernel_reader *r, int *out_tile) {

@@ -2,23 +2,24 @@
  * out for people, so that explain and the golden files show it as it is.
  *
  *     kernel row_sum
- *     lanes 2 x 32 vec 1 subgroup 32
+ *     lanes 64 subgroup 32
  *     symbol s <= 4096
  *     axis q = s tile 2 grid
  *     axis k = 100 tile 32
- *     rows q
  *     grid q
+ *     layout 0 = [q] lanes *32 subgroups q*2
+ *     layout 1 = [q, k] lanes k*32 subgroups q*2
  *     buffer x f32 [100*s] value 0
  *     buffer y f32 [s] value 1 written
- *     tile sum float register [q]
+ *     tile sum float register [q] layout 0
  *     access 0 = x at [0] q*[100] k*[1]
  *     access 1 = y at [0] q*[1]
  *     code
  *       set sum = 0
  *       loop k
- *         accumulate sum = add over [k] of load(0)   # partial sums
+ *         accumulate sum = add over [k] layout 1 of load(0)  # partial sums
  *       end
- *       store 1 over [q] = sum
+ *       store 1 over [q] layout 0 = sum
  *
  * Expressions are calls of primitives over constants (2.5, 3i, true), tiles by name, load(access),
  * iota(access), size(...) and its float form fsize(...). A part that occurs twice is labelled where it
@@ -311,19 +312,14 @@ static void add_layout_axis(const void *user, int axis, smg_text *text) {
     add_axis(user, text, axis);
 }
 
-static void add_side(const void *user, int axis, smg_text *text) {
-    (void)user;
-    smg_text_add(text, axis == 0 || axis == 1 ? kernel_matrix_sides[axis] : "?");
-}
-
 static void add_matrix(const smg_matrix *matrix, smg_text *text) {
     if (matrix->rows == 0) return;
     smg_text_addf(text, "matrix %d %d %d %s ", matrix->rows, matrix->cols, matrix->depth, smg_type_word(matrix->type));
-    smg_layout_print(&matrix->sums, add_side, NULL, text);
+    smg_layout_print(&matrix->sums, smg_layout_add_side, NULL, text);
     smg_text_add(text, "\n");
     if (matrix->left.axis_count == 0) return;
     smg_text_add(text, "left ");
-    smg_layout_print(&matrix->left, add_side, NULL, text);
+    smg_layout_print(&matrix->left, smg_layout_add_side, NULL, text);
     smg_text_add(text, "\n");
 }
 

@@ -163,10 +163,14 @@ void smg_layout_turn(const smg_layout *layout, int axis, int64_t by, uint32_t ou
  * (step 1 is left out, no axis: replicated). `add_axis` adds an axis's name. */
 void smg_layout_print(const smg_layout *layout, void (*add_axis)(const void *user, int axis, smg_text *text),
                       const void *user, smg_text *text);
-/* Reads that text, blanks around it too; `axis_of` gives an axis's number, -1 where it knows none of that name. false:
- * it is no layout, or none that is valid. Repeats are not read. */
-bool smg_layout_parse(const char *text, size_t length,
-                      int (*axis_of)(const void *user, const char *name, size_t length), const void *user,
-                      smg_layout *out_layout);
+/* Adds what that text says to a layout that may have axes already, and moves *io_at behind it: to `end`, or to a
+ * comment (#). `take_axis` gives the axis whose name stands at *io_at, which it moves behind the name; -1: none does.
+ * NULL, or what was expected at *io_at (a static phrase). Whether the layout is valid is not asked. */
+typedef int smg_layout_take_axis(void *user, const char **io_at, const char *end);
+const char *smg_layout_read(const char **io_at, const char *end, smg_layout_take_axis *take_axis, void *user,
+                            smg_layout *io_layout);
+/* For layouts of matrices: axis 0 is "row", axis 1 "column". */
+void smg_layout_add_side(const void *unused, int axis, smg_text *text);
+int smg_layout_take_side(void *unused, const char **io_at, const char *end);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 static const char *const use_words[SMG_MATRIX_USES] = {"a", "b", "accumulator"};
-static const char *const axis_words[] = {"row", "column"}; /* by SMG_FRAGMENT_ROW, SMG_FRAGMENT_COLUMN */
 
 const char *smg_matrix_use_word(smg_matrix_use use) {
     return use_words[use];
@@ -165,11 +164,6 @@ uint64_t smg_matrices_hash(const smg_target *target, uint64_t hash) {
 
 /* ---- text ------------------------------------------------------------------------------------------ */
 
-static void add_axis(const void *user, int axis, smg_text *text) {
-    (void)user;
-    smg_text_add(text, axis_words[axis]);
-}
-
 void smg_matrix_print(const smg_matrix_shape *shape, smg_text *text) {
     smg_text_addf(text, "%dx%dx%d %s %s %s %s", shape->m, shape->n, shape->k, shape->a, shape->b, shape->c,
                   shape->result);
@@ -187,7 +181,7 @@ void smg_matrices_print(const smg_target *target, smg_text *text) {
     for (int i = 0; i < target->fragment_count && i < SMG_MAX_FRAGMENTS; i++) {
         const smg_fragment *f = &target->fragments[i];
         smg_text_addf(text, "fragment = %s %dx%d %s ", use_words[f->use], f->rows, f->columns, f->type);
-        smg_layout_print(&f->layout, add_axis, NULL, text);
+        smg_layout_print(&f->layout, smg_layout_add_side, NULL, text);
         smg_text_addf(text, "  # %s\n", smg_target_origin_word(f->from));
     }
 }
@@ -266,23 +260,21 @@ bool smg_matrix_read(const char *text, size_t length, smg_matrix_shape *out_shap
     return next_word(&w, word, sizeof word) && smg_real_read(word, strlen(word), &out_shape->rate) && w.at == w.end;
 }
 
-static int axis_of(const void *user, const char *name, size_t length) {
-    (void)user;
-    for (int i = 0; i < (int)SMG_COUNT_OF(axis_words); i++)
-        if (strlen(axis_words[i]) == length && memcmp(axis_words[i], name, length) == 0) return i;
-    return -1;
-}
-
 bool smg_fragment_read(const char *text, size_t length, smg_fragment *out_fragment) {
     words w = {text, text + length};
     char word[32];
     int extents[2] = {0, 0}, use = 0;
-    smg_layout layout;
+    smg_layout layout = smg_layout_one();
+    const char *why = NULL;
     memset(out_fragment, 0, sizeof *out_fragment);
     if (!next_word(&w, word, sizeof word)) return false;
     while (use < SMG_MATRIX_USES && strcmp(use_words[use], word) != 0) use++;
     if (use == SMG_MATRIX_USES || !next_word(&w, word, sizeof word) || !read_extents(word, 2, extents) ||
-        !next_type(&w, out_fragment->type) || !smg_layout_parse(w.at, (size_t)(w.end - w.at), axis_of, NULL, &layout))
+        !next_type(&w, out_fragment->type))
+        return false;
+    if (smg_layout_read(&w.at, w.end, smg_layout_take_side, NULL, &layout) != NULL || w.at != w.end ||
+        !smg_layout_valid(&layout, &why) ||
+        smg_layout_registers(&layout) != smg_layout_numbers(&layout, SMG_LAYOUT_REGISTER))
         return false;
     out_fragment->use = (smg_matrix_use)use;
     out_fragment->rows = extents[0];

@@ -527,24 +527,46 @@ static void test_text(void **state) {
     smg_context_destroy(ctx);
 }
 
-static int axis_named(const void *user, const char *name, size_t length) {
+static int take_axis(void *user, const char **io_at, const char *end) {
     (void)user;
-    return length == 2 && name[0] == 'i' ? name[1] - '0' : -1;
+    if (end - *io_at < 2 || **io_at != 'i') return -1;
+    *io_at += 2;
+    return (*io_at)[-1] - '0';
 }
 
+/* All of it, and a layout that is valid. */
 static bool parse(const char *text, smg_layout *out_layout) {
-    return smg_layout_parse(text, strlen(text), axis_named, NULL, out_layout);
+    const char *at = text, *end = text + strlen(text), *why;
+    *out_layout = smg_layout_one();
+    return smg_layout_read(&at, end, take_axis, NULL, out_layout) == NULL && at == end &&
+           smg_layout_valid(out_layout, &why);
 }
 
 static void test_parse(void **state) {
     (void)state;
     static const char *const good[] = {"", "registers i5*4 i3*2:8 i5*4:32 lanes i5*8:4 i3*8 *2 subgroups i3*4:16",
-                                       "lanes i1*2:2 *4 i1*2", "registers *4"};
-    static const char *const bad[] = {
-        "i3*4",           "registers i3",     "registers i3*3",           "lanes x*4",
-        "registers *4:2", "registers i3*4:3", "registers i3*2 i3*2",      "registers i3*2:2",
-        "lanes i3*-2",    "lanes i3*2x",      "lanes i3*9999999999",      "lanes lanes i3*2",
-        "lanes i3*2:",    "registers i3*",    "lanes i1*2 registers i3*2"};
+                                       "lanes i1*2:2 *4 i1*2", "registers *4",
+                                       "registers i5*4 lanes i3*2 repeat i5*3 i3*5"};
+    static const char *const bad[] = {"i3*4",
+                                      "registers i3",
+                                      "registers i3*3",
+                                      "lanes x*4",
+                                      "registers *4:2",
+                                      "registers i3*4:3",
+                                      "registers i3*2 i3*2",
+                                      "registers i3*2:2",
+                                      "lanes i3*-2",
+                                      "lanes i3*2x",
+                                      "lanes i3*9999999999",
+                                      "lanes lanes i3*2",
+                                      "lanes i3*2:",
+                                      "registers i3*",
+                                      "lanes i1*2 registers i3*2",
+                                      "lanes i1*2 repeat i3*3",
+                                      "lanes i1*2 repeat i1*2",
+                                      "lanes i1*2 repeat *3",
+                                      "lanes i1*2 repeat i1*9999999",
+                                      "lanes i1*2,i3*2"};
     smg_context *ctx = NULL;
     smg_text text;
     smg_layout l;
