@@ -87,6 +87,7 @@ typedef struct smg_model_desc {
      * without 16-bit storage. */
     const char *precision;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
+    bool no_matrices;   /* plan as if the device had no products of matrices; for measuring */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
     bool no_calibrate;  /* neither measure the device nor try its features (two seconds, once): rates are assumed */
     bool no_plan_cache; /* plan and compile anew whatever earlier opens left in the cache folder; keep nothing */

@@ -26,7 +26,7 @@ static const option_row rows[] = {
     {"rank", NUMBER, FIELD(rank), 1000000},   {"ranks", NUMBER, FIELD(ranks), 1000},
     {"seed", NUMBER, FIELD(seed), INT64_MAX}, {"dim", DIM, FIELD(dims), 0},
     {"max-dim", DIM, FIELD(max_dims), 0},     {"input", FILE_PAIR, FIELD(inputs), 0},
-    {"output", FILE_PAIR, FIELD(outputs), 0},
+    {"output", FILE_PAIR, FIELD(outputs), 0}, {"no-matrices", FLAG, FIELD(no_matrices), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */

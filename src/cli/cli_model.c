@@ -53,6 +53,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .unfused = o->unfused,
         .rank = (int)o->rank,
         .no_calibrate = o->no_calibrate,
+        .no_matrices = o->no_matrices,
     };
 }
 

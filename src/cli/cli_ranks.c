@@ -120,7 +120,8 @@ smg_status cli_ranks(cli_job *job) {
     double *seconds = SMG_ARENA_ARRAY(job->arrays.arena, double, CLI_MAX_REPEATS);
     if (ranks == NULL || seconds == NULL) return SMG_MEMORY;
     SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_calibrate(device);
+    const smg_model_desc desc = cli_model_desc(o);
+    smg_status status = smg_compile_know_device(device, &desc);
     for (int i = 0; i < count && status == SMG_OK; i++) {
         smg_progress(o->ctx, "rank", (size_t)i, (size_t)count, "");
         status = time_rank(job, device, i, seconds, &ranks[i]);

@@ -69,6 +69,7 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
         .precision = precision,
         .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = desc->unfused,
+        .no_matrices = desc->no_matrices,
         .rank = desc->rank,
         .dims = desc->dims,
         .dim_count = desc->dim_count,
@@ -133,6 +134,7 @@ static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target 
     }
     *c = (smg_compilation){.ctx = ctx, .arena = arena, .source = g, .target = *target};
     c->options = options != NULL ? *options : nothing;
+    if (c->options.no_matrices) c->target.matrix_count = c->target.fragment_count = 0;
     smg_status status = copy_dims(arena, &c->options.dims, c->options.dim_count);
     if (status == SMG_OK) status = copy_dims(arena, &c->options.max_dims, c->options.max_dim_count);
     if (status == SMG_OK) status = check_precision(c);

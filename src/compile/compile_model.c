@@ -353,7 +353,7 @@ double smg_model_seconds(const smg_model *m) {
 
 smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *desc) {
     if (desc->no_calibrate) return SMG_OK;
-    SMG_TRY(smg_vk_prove(device, smg_compile_options_of(desc).precision != SMG_TYPE_F32));
+    SMG_TRY(smg_vk_prove(device, !desc->no_matrices && smg_compile_options_of(desc).precision != SMG_TYPE_F32));
     return smg_vk_calibrate(device);
 }
 
