@@ -66,6 +66,8 @@ smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *
 /* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not
  * fit the device should be found before the host's memory is filled. */
 smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays);
+/* Writes the results that --output names. */
+smg_status cli_save_outputs(const cli_options *o, const cli_arrays *arrays);
 /* cli_model.c: a command over one MODEL. */
 typedef enum cli_need {
     CLI_LOOK,  /* the source, also of a model that cannot be converted */

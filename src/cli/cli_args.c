@@ -37,7 +37,7 @@ static const struct {
     {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
     {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
     {"verbose", "json", false},     {"no-calibrate", "verbose", true}, {"after", "phase", true},
-    {"ranks", "rank", false},
+    {"ranks", "rank", false},       {"ranks", "output", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

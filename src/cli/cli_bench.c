@@ -37,6 +37,7 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
     double estimate = 0;
     smg_compile_work(smg_model_compilation(s->model), &s->bytes, &s->flops, &estimate);
     SMG_TRY(smg_model_run(s->model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
+    if (!unfused) SMG_TRY(cli_save_outputs(o, arrays));
     if (!o->check) return SMG_OK;
     SMG_TRY(smg_compile_check(o->ctx, job->source.graph, smg_compile_roundings(smg_model_compilation(s->model)),
                               arrays->symbols, arrays->inputs, arrays->count, arrays->outputs, arrays->arena,

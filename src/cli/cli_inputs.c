@@ -203,3 +203,12 @@ smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_a
     }
     return SMG_OK;
 }
+
+smg_status cli_save_outputs(const cli_options *o, const cli_arrays *arrays) {
+    for (int i = 0; i < o->output_count; i++) {
+        int row = 0;
+        while (strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0) row++;
+        SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
+    }
+    return SMG_OK;
+}

@@ -103,11 +103,7 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
     const cli_arrays *arrays = &job->arrays;
     smg_text *text = &job->text;
     smg_check check = {0};
-    for (int i = 0; i < o->output_count; i++) {
-        int row = 0;
-        while (strcmp(arrays->outputs[row].name, o->outputs[i].name) != 0) row++;
-        SMG_TRY(smg_tensor_save(o->ctx, o->outputs[i].value, &arrays->outputs[row]));
-    }
+    SMG_TRY(cli_save_outputs(o, arrays));
     if (o->check) {
         SMG_TRY(smg_compile_check(o->ctx, c->source, smg_compile_roundings(c), arrays->symbols, arrays->inputs,
                                   arrays->count, arrays->outputs, arrays->arena, &check));

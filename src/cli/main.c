@@ -42,16 +42,16 @@ static const cli_command commands[] = {
      "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
      "plan with its prices."},
     {"bench", cli_bench,
-     "device dim max-dim input repeat json seed objective precision rank ranks no-calibrate no-matrices check",
+     "device dim max-dim input output repeat json seed objective precision rank ranks no-calibrate no-matrices check",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
-     "        [--input name=file.npy|random|zeros|lengths:37,128] [--check] [--repeat N] [--seed N]\n"
-     "        [--objective time|dispatches] [--precision f32|f16|bf16] [--no-calibrate] [--no-matrices]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--repeat N]\n"
+     "        [--seed N] [--objective time|dispatches] [--precision f32|f16|bf16] [--no-calibrate] [--no-matrices]\n"
      "        [--rank N | --ranks N] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
-     "and exits with 1 on FAIL. A range of sizes is recorded once, timed at its end, and the host's time\n"
-     "from one size of it to the next is told. --ranks N times the fused plan alone, with the first N\n"
-     "schedules by price, for a tenth of a second each."},
+     "and exits with 1 on FAIL; --output writes a result of the fused one. A range of sizes is recorded once,\n"
+     "timed at its end, and the host's time from one size of it to the next is told. --ranks N times the\n"
+     "fused plan alone, with the first N schedules by price, for a tenth of a second each."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
      "        [--precision f32|f16|bf16] [--no-calibrate] [--json] TEXT...\n"
