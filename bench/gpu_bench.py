@@ -1,102 +1,304 @@
-"""Measures smg beside PyTorch eager on one GPU and prints a Markdown table.
+"""Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
-Run by scripts/gpu-bench.sh. Every smg figure is the median of interleaved fused and unfused replays (GPU timestamps, after a
-warm-up by time, see `smg bench`), every PyTorch figure the median of CUDA events after the same warm-up, in the same process
-run. A result that `smg run --check` does not pass is marked WRONG and does not count.
+    gpu_bench.py SMG OUT [--seconds N] [--part subgraphs|models|compiled] [--only WORDS] [--commit HASH] [--ggml PROGRAM]
+
+Run by scripts/gpu-bench.sh. Every smg figure is the median of interleaved fused and unfused replays by GPU timestamps after a
+warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up by time. The result of each
+measured run is compared with double on sampled rows and scanned for what is not finite. While something is measured,
+nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each row; a row that stands
+there already is measured again when it is reached, so the parts of several calls come together in one file. --seconds: no
+row is begun that would end later.
 """
+import argparse
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
-import torch
+import gpu_rows
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GRAPHS = os.path.join(HERE, "graphs")
+WARM, SPAN, SMG_TIMEOUT, COMPILE_TIMEOUT = 0.3, 0.3, 150, 60
 
 
-def smi(query):
-    out = subprocess.run(["nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader"], capture_output=True, text=True)
-    return out.stdout.strip().splitlines()[0] if out.returncode == 0 and out.stdout.strip() else "unknown"
+class Watch:
+    """Clock and power while things run."""
+
+    def __init__(self):
+        self.samples, self.process = [], None
+        query = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "100"]
+        if shutil.which(query[0]):
+            self.process = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            words = re.findall(r"[\d.]+", line)
+            if len(words) == 2:
+                self.samples.append((time.time(), float(words[0]), float(words[1])))
+
+    def since(self, start):
+        """(MHz, W): medians of the busier half of the samples."""
+        seen = sorted((s for s in self.samples if s[0] >= start), key=lambda s: s[2])
+        seen = seen[len(seen) // 2:]
+        if not seen:
+            return None, None
+        return statistics.median(s[1] for s in seen), statistics.median(s[2] for s in seen)
+
+    def close(self):
+        if self.process:
+            self.process.terminate()
 
 
-def smg(binary, *arguments):
-    done = subprocess.run([binary, *arguments], capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
-
-
-def torch_seconds(work, warm=0.8, span=0.6):
-    """Median seconds of one call of work() by CUDA events."""
+def seconds_of(torch, work):
+    """Median microseconds of one call by CUDA events."""
     start = time.time()
-    while time.time() - start < warm:
+    while time.time() - start < WARM:
         work()
-    torch.cuda.synchronize()
-    times = []
-    start = time.time()
-    while time.time() - start < span or len(times) < 5:
+        torch.cuda.synchronize()
+    times, start = [], time.time()
+    while time.time() - start < SPAN or len(times) < 5:
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         work()
         end.record()
         end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e-3)
-    return statistics.median(times)
+        times.append(begin.elapsed_time(end) * 1e3)
+    return round(statistics.median(times), 1)
 
 
-def measure(binary, name, path, dims, peer):
-    arguments = [part for key, value in dims.items() for part in ("--dim", f"{key}={value}")]
-    code, out, err = smg(binary, "run", path, "--check", *arguments)
-    right = "PASS" if code == 0 else "WRONG"
-    print(name, right, (out + err).strip().splitlines()[-1:], file=sys.stderr)
-    code, out, err = smg(binary, "bench", path, "--json", *arguments)
-    if code != 0:
-        return f"| {name} | failed: {err.strip()} | | | | | | |"
-    row = json.loads(out)
-    clock = smi("clocks.sm")
-    fused, unfused = row["fused"], row["unfused"]
-    eager = torch_seconds(peer)
-    return (f"| {name} | {fused['kernels']} / {unfused['kernels']} | {fused['seconds'] * 1e6:.1f} | "
-            f"{unfused['seconds'] * 1e6:.1f} | {unfused['seconds'] / fused['seconds']:.2f} | {eager * 1e6:.1f} | "
-            f"{eager / fused['seconds']:.2f} | {right}, {clock} |")
+class Bench:
+    def __init__(self, options):
+        import torch
 
+        torch.backends.cuda.matmul.allow_tf32 = False
+        self.torch, self.options = torch, options
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.begin = time.time()
+        self.path = os.path.join(options.out, "results.json")
+        self.work = tempfile.mkdtemp()
+        self.watch = Watch()
+        self.results = {"rows": []}
+        if os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                self.results = json.load(file)
 
-def encoder(folder):
-    """A MiniLM-L6 of random weights as a model directory, and the same model in PyTorch."""
-    from transformers import BertConfig, BertModel
+    def left(self):
+        return self.options.seconds - (time.time() - self.begin)
 
-    torch.manual_seed(1)
-    config = BertConfig(vocab_size=30522, hidden_size=384, num_hidden_layers=6, num_attention_heads=12,
-                        intermediate_size=1536, max_position_embeddings=512, attn_implementation="eager")
-    model = BertModel(config, add_pooling_layer=False).eval()
-    model.save_pretrained(folder, safe_serialization=True)
-    return model.cuda()
+    def write(self):
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.results, file, indent=1)
+            file.write("\n")
+        os.replace(self.path + ".new", self.path)
+
+    def result_of(self, name):
+        """The entry of a row in the file, in the order of the table."""
+        order = [r["name"] for r in gpu_rows.ROWS]
+        for known in self.results["rows"]:
+            if known["name"] == name:
+                return known
+        known = {"name": name, "part": gpu_rows.ROWS[order.index(name)]["part"], "smg": {}, "peers": {}}
+        self.results["rows"].append(known)
+        self.results["rows"].sort(key=lambda r: order.index(r["name"]))
+        return known
+
+    # ---- the machine ----
+
+    def describe(self):
+        found = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                               capture_output=True, text=True, check=False) if shutil.which("nvidia-smi") else None
+        if found and found.returncode == 0:
+            name, driver = found.stdout.splitlines()[0].split(", ")
+            self.results.update(device=name, driver=driver)
+        facts = subprocess.run([self.options.smg, "devices", "--verbose"], capture_output=True, text=True, check=False)
+        target = {}
+        for name in ("name", "driver", "bandwidth", "fma_rate"):
+            line = re.search(rf"^{name} = ([^#\n]+)", facts.stdout, re.M)
+            if line:
+                target[name] = line[1].strip() if name in ("name", "driver") else float(line[1])
+        rates = re.findall(r"^matrix = \S+ f16 f16 f32 f32 ([\d.e+]+)", facts.stdout, re.M)
+        target["matrix_rate"] = max((float(r) for r in rates), default=0)
+        self.results.setdefault("device", target.get("name", "?"))
+        self.results.setdefault("driver", target.get("driver", "?"))
+        self.results.update(target=target, commit=self.options.commit, pytorch=self.torch.__version__)
+
+    # ---- one row ----
+
+    def measure_smg(self, row, case, precision):
+        rounds = row["repeat"] * (3 if precision == "f16" else 1)
+        command = [self.options.smg, "bench", case.path, "--json", "--precision", precision, "--repeat", str(rounds)]
+        for name, value in row["dims"].items():
+            command += ["--dim", f"{name}={value}", "--max-dim", f"{name}={value}"]
+        for name in case.outputs:
+            command += ["--output", f"{name}={os.path.join(self.work, name)}.npy"]
+        start = time.time()
+        done = subprocess.run(command + case.inputs + row["words"], capture_output=True, text=True, check=False,
+                              timeout=max(5, min(SMG_TIMEOUT, self.left())))
+        if done.returncode != 0 or not done.stdout.strip():
+            return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
+        told = json.loads(done.stdout)
+        clock, power = self.watch.since(max(start, time.time() - 2))
+        fused, unfused = told["fused"], told["unfused"]
+        result = {"us": fused["median_us"], "unfused_us": unfused["median_us"], "kernels": fused["kernels"],
+                  "unfused_kernels": unfused["kernels"], "bytes": fused["bytes"], "flops": fused["flops"],
+                  "compile_s": fused["compile_seconds"], "mhz": clock, "watts": power,
+                  "wall_s": round(time.time() - start, 1)}
+        error, finite = case.check(precision)
+        result.update(error=error, finite=finite, limit=gpu_rows.F32_LIMIT if precision == "f32" else row["f16"])
+        for name in case.outputs:
+            os.remove(os.path.join(self.work, name + ".npy"))
+        return result
+
+    def tried(self, what, function):
+        """Its result, or why there is none: one row's failure is not the run's."""
+        try:
+            with self.torch.no_grad():
+                return function()
+        except Exception as failure:  # noqa: any library's
+            print(f"{what}: {failure!r}"[:300], file=sys.stderr, flush=True)
+            return {"failed": (str(failure) or repr(failure)).splitlines()[0][:200]}
+        finally:
+            if self.device == "cuda":
+                self.torch.cuda.empty_cache()
+
+    def measure_peers(self, case, precision, known):
+        with self.torch.no_grad():
+            for name, work in case.peers(precision).items():
+                start = time.time()
+                us = self.tried(name, lambda: seconds_of(self.torch, work))
+                clock, power = self.watch.since(start)
+                known["peers"][name] = us if isinstance(us, dict) else {"us": us, "mhz": clock, "watts": power}
+
+    def measure(self, row, case):
+        known, start = self.result_of(row["name"]), time.time()
+        for precision in row["precisions"]:
+            known["smg"][precision] = self.tried(row["name"], lambda: self.measure_smg(row, case, precision))
+        for precision in ("f32", "f16"):
+            self.tried(row["name"], lambda: self.measure_peers(case, precision, known))
+        known["wall_s"] = round(time.time() - start, 1)
+        self.write()
+        short = {p: r.get("us", r.get("failed")) for p, r in known["smg"].items()}
+        errors = {p: "%.1e" % r["error"] for p, r in known["smg"].items() if "error" in r}
+        print(f"{time.time() - self.begin:5.0f} s  {row['name']}: {short} errors {errors} peers "
+              f"{ {n: p.get('us', 'failed') for n, p in known['peers'].items()} }", flush=True)
+
+    # ---- parts ----
+
+    def due(self, part):
+        pattern = re.compile(self.options.only, re.I)
+        for row in gpu_rows.ROWS:
+            if row["part"] == part and pattern.search(row["name"]):
+                last = self.result_of(row["name"]).get("wall_s", 8)
+                if self.left() > last:
+                    yield row
+
+    def subgraphs(self):
+        import gpu_peers
+
+        for row in self.due("subgraphs"):
+            case = self.tried(row["name"], lambda: gpu_peers.Subgraph(row, GRAPHS, self.work, self.device))
+            if isinstance(case, dict):
+                continue
+            self.measure(row, case)
+            case.close()
+
+    def models(self):
+        import gpu_models
+
+        made = None
+        for row in self.due("models"):
+            if made is None or made.name != row["graph"]:
+                if made:
+                    made.close()
+                made = self.tried(row["name"], lambda: gpu_models.Made(row["graph"], self.work, self.device))
+                if isinstance(made, dict):
+                    made = None
+                    continue
+            case = self.tried(row["name"], lambda: gpu_models.Model(row, made, self.work, self.device))
+            if not isinstance(case, dict):
+                self.measure(row, case)
+                case.close()
+        if made:
+            made.close()
+
+    def compiled(self):
+        """torch.compile in a process of its own, which is ended when one row takes it longer than a minute."""
+        pattern = re.compile(self.options.only, re.I)
+        names = [r["name"] for r in gpu_rows.ROWS if r["compiled"] and pattern.search(r["name"])]
+        while names and self.left() > 15:
+            child = subprocess.Popen([sys.executable, os.path.join(HERE, "gpu_compiled.py"), self.work, *names],
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            names = self.read_compiled(child, names)
+
+    def read_compiled(self, child, names):
+        """Takes a line for each row; gives the rows behind the one that took too long."""
+        while names:
+            limit = time.time() + min(COMPILE_TIMEOUT + 15, self.left())  # imports come first
+            timer = threading.Timer(max(1, limit - time.time()), child.kill)
+            timer.start()
+            line = child.stdout.readline()
+            timer.cancel()
+            known = self.result_of(names[0])
+            known["peers"]["compiled f16"] = json.loads(line) if line.strip() else {"failed": "more than a minute"}
+            print(f"{time.time() - self.begin:5.0f} s  {names[0]}: compiled {known['peers']['compiled f16']}", flush=True)
+            self.write()
+            names = names[1:]
+            if not line.strip():
+                break
+        child.kill()
+        child.wait()
+        return names
+
+    def ggml(self):
+        """A program that prints a line of JSON for each row that it has: {"name", "us"}."""
+        if not self.options.ggml or self.left() < 10:
+            return
+        try:
+            done = subprocess.run([self.options.ggml], capture_output=True, text=True, check=False,
+                                  timeout=min(90, self.left()))
+            lines = done.stdout.splitlines()
+            print(f"ggml-vulkan: status {done.returncode} {done.stderr[-300:]}", file=sys.stderr)
+        except (OSError, subprocess.TimeoutExpired) as failure:
+            lines = []
+            print(f"ggml-vulkan: {failure}", file=sys.stderr)
+        for told in (json.loads(line) for line in lines if line.startswith("{")):
+            known = self.result_of(told["name"])
+            known["peers"][told["peer"]] = {"us": told["us"]}
+        self.write()
+
+    def run(self):
+        parts = [self.options.part] if self.options.part else ["subgraphs", "models", "ggml", "compiled"]
+        try:
+            self.describe()
+            for part in parts:
+                getattr(self, part)()
+        finally:
+            self.results["rows"] = [r for r in self.results["rows"] if r["smg"] or r["peers"]]
+            self.write()
+            self.watch.close()
+            shutil.rmtree(self.work, ignore_errors=True)
 
 
 def main():
-    binary, graphs, work, commit = sys.argv[1:5]
-    torch.backends.cuda.matmul.allow_tf32 = False
-    rows = ["| work | kernels fused / unfused | fused us | unfused us | unfused / fused | PyTorch eager us | "
-            "PyTorch / fused | check, SM clock |", "|---|---|---|---|---|---|---|---|"]
-    x = torch.randn(16384, 4096, device="cuda")
-    gain, shift = torch.randn(4096, device="cuda"), torch.randn(4096, device="cuda")
-    peers = {
-        "softmax": lambda: torch.softmax(x, 1),
-        "layernorm": lambda: torch.nn.functional.layer_norm(x, (4096,), gain, shift),
-        "rmsnorm": lambda: torch.nn.functional.rms_norm(x, (4096,), gain),
-    }
-    with torch.no_grad():
-        for name, peer in peers.items():
-            rows.append(measure(binary, f"{name} 16384x4096 f32", os.path.join(graphs, name + ".smg"), {"rows": 16384},
-                                peer))
-        folder = os.path.join(work, "encoder")
-        model = encoder(folder)
-        for batch in (1, 32):
-            ids = torch.randint(0, 30000, (batch, 128), device="cuda")
-            mask = torch.ones_like(ids)
-            rows.append(measure(binary, f"MiniLM-L6 b{batch} s128 f32", folder, {"batch": batch, "sequence": 128},
-                                lambda: model(input_ids=ids, attention_mask=mask)))
-    print(f"Device {smi('name')}, driver {smi('driver_version')}, PyTorch {torch.__version__}, commit {commit}. "
-          f"Random weights and inputs.\n")
-    print("\n".join(rows))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("smg")
+    parser.add_argument("out")
+    parser.add_argument("--seconds", type=float, default=480)
+    parser.add_argument("--part", choices=("subgraphs", "models", "compiled", "ggml"))
+    parser.add_argument("--only", default="", help="a regular expression; rows whose name it finds")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--ggml", default="")
+    options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    Bench(options).run()
 
 
 if __name__ == "__main__":

@@ -1,32 +1,72 @@
 #!/usr/bin/env bash
-# Measures smg on a machine with a GPU from a build made elsewhere.
+# Measures the GPU table on a machine with a GPU, from a build made elsewhere.
 #
-#   scripts/gpu-bench.sh pack DIR   here: release binary, its libraries and the graphs, into DIR
-#   scripts/gpu-bench.sh run DIR    there: measures, prints the table of bench/RESULTS.md and writes
-#                                   DIR/RESULTS.md; needs a Vulkan loader, python3 with torch and
-#                                   transformers, and nvidia-smi for clocks
+#   scripts/gpu-bench.sh pack DIR              here: release binary, its libraries, graphs and scripts, into DIR; where
+#                                              Debian's packages of ggml can be had, they and their peer program, too
+#   DIR/gpu-bench.sh run DIR [OPTION ...]      there: measures, writes DIR/results.json; needs a Vulkan loader, python3
+#                                              with torch and transformers, and nvidia-smi for clocks. Options:
+#                                              --seconds N (480), --part subgraphs|models|ggml|compiled, --only WORDS.
+#                                              Rows of several calls come together in one file
+#   scripts/gpu-bench.sh report [results.json] anywhere: bench/results.json, bench/RESULTS.md and bench/plots from it
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 verb="${1:-}" folder="${2:-}"
-[ -n "$folder" ] || { sed -n '2,8p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,12p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-case "$verb" in
-pack)
-    scripts/build.sh
-    mkdir -p "$folder/lib"
-    cp build/release/smg "$folder/"
+pack() {
+    cd "$here/.."
+    scripts/build.sh --target smg_cli
+    mkdir -p "$folder/lib" "$folder/bench"
+    cp build/release/smg "$folder/" && strip "$folder/smg"
     # The loader and the C library belong to the machine there; what the compile side links goes along.
     ldd build/release/smg | awk '$3 ~ /^\// { print $3 }' |
         grep -E '/lib(shaderc|SPIRV|glslang|yyjson|utf8proc|protobuf-c)' |
         while read -r library; do cp -L "$library" "$folder/lib/"; done
+    cp -r bench/gpu_*.py bench/graphs "$folder/bench/"
+    cp scripts/gpu-bench.sh "$folder/"
     git rev-parse --short HEAD > "$folder/commit"
-    ;;
-run)
+    pack_ggml || echo "gpu-bench: no ggml: its column stays empty" >&2
+}
+
+# Debian's own packages, unpacked, and a program that uses them.
+pack_ggml() {
+    local work packages=(libggml0 libggml0-backend-vulkan libggml-dev)
     work="$(mktemp -d)"
-    trap 'rm -rf "$work"' EXIT
-    export LD_LIBRARY_PATH="$PWD/$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-    export SMG_CACHE_DIR="$work/cache"
-    python3 bench/gpu_bench.py "$folder/smg" bench/graphs "$work" "$(cat "$folder/commit")" | tee "$folder/RESULTS.md"
+    (cd "$work" && apt-get download "${packages[@]}" && for p in *.deb; do dpkg -x "$p" all; done) > /dev/null 2>&1 || return 1
+    mkdir -p "$folder/ggml"
+    cp -L "$work"/all/usr/lib/*/libggml.so.0 "$work"/all/usr/lib/*/libggml-base.so.0 \
+        "$work"/all/usr/lib/*/ggml/backends0/libggml-vulkan.so "$folder/ggml/" || return 1
+    cc -O2 -I"$work/all/usr/include" -o "$folder/ggml/peer" bench/ggml_peer.c -L"$folder/ggml" -l:libggml.so.0 \
+        -l:libggml-base.so.0 -lm -Wl,-rpath,'$ORIGIN' -Wl,--unresolved-symbols=ignore-in-shared-libs || return 1
+    xz -T1 "$folder/ggml/libggml-vulkan.so" # 40 MB of shaders
+    rm -rf "$work"
+}
+
+run() {
+    shift 2
+    folder="$(cd "$folder" && pwd)"
+    local work
+    work="$(mktemp -d)"
+    trap "rm -rf '$work'" EXIT
+    export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" SMG_VALIDATION=0 PYTHONDONTWRITEBYTECODE=1
+    export SMG_CACHE_DIR="${SMG_CACHE_DIR-$work/cache}"
+    local ggml=()
+    if [ -x "$folder/ggml/peer" ]; then
+        cp "$folder"/ggml/* "$work/"
+        python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1] + ".xz"), open(sys.argv[1], "wb"))' \
+            "$work/libggml-vulkan.so"
+        ggml=(--ggml "$work/peer")
+    fi
+    python3 "$folder/bench/gpu_bench.py" "$folder/smg" "$folder" --commit "$(cat "$folder/commit")" "${ggml[@]}" "$@"
+}
+
+case "$verb" in
+pack) [ -n "$folder" ] || usage; pack ;;
+run) [ -n "$folder" ] || usage; run "$@" ;;
+report)
+    cd "$here/.."
+    [ -z "$folder" ] || cp "$folder" bench/results.json
+    python3 bench/gpu_report.py bench/results.json bench
     ;;
-*) sed -n '2,8p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+*) usage ;;
 esac

@@ -1,0 +1,180 @@
+"""bench/RESULTS.md and bench/plots of a results.json of gpu_bench.py: gpu_report.py RESULTS.json FOLDER"""
+import json
+import os
+import sys
+
+import gpu_plot
+import gpu_rows
+
+COLORS = {"smg": "#1f6feb", "smg unfused": "#9ec2f7", "PyTorch eager": "#d4762c", "PyTorch SDPA": "#b35900",
+          "PyTorch compiled": "#e3b341", "ggml-vulkan": "#8250df"}
+COLUMNS = (("eager", "eager {}"), ("SDPA", "SDPA {}"), ("compiled", "compiled {}"), ("ggml-vulkan", "ggml {}"))
+
+
+def by_name(results):
+    return {row["name"]: row for row in results["rows"]}
+
+
+def number(us):
+    return f"{us:.1f}" if us < 1000 else f"{us:.0f}"
+
+
+def peer_times(row, precision):
+    """{column: microseconds}, the best where several ways were tried; attention has its best under SDPA."""
+    found = {}
+    for column, pattern in COLUMNS:
+        start = pattern.format(precision)
+        times = [p["us"] for name, p in row["peers"].items() if "us" in p and (name == start or
+                                                                             name.startswith(start + " "))]
+        if times:
+            found[column] = min(times)
+    return found
+
+
+def verdict(told):
+    if "error" not in told:
+        return "not checked"
+    right = told["finite"] and told["error"] <= told["limit"]
+    return f"{told['error']:.1e}" if right else f"WRONG {told['error']:.1e}" + ("" if told["finite"] else ", not finite")
+
+
+def is_right(told):
+    return "us" in told and (not told.get("error") or told["finite"] and told["error"] <= told["limit"])
+
+
+def line_of(row, wanted, precision):
+    told, peers = row["smg"].get(precision), peer_times(row, precision)
+    if told is None and not peers:
+        return None
+    told = told or {"failed": "not measured"}
+    cells = [row["name"]]
+    if "failed" in told:
+        cells += [f"failed: {told['failed']}", "", ""]
+    else:
+        kernels = f"{told['kernels']} / {told['unfused_kernels']}" if "unfused_kernels" in told else str(told["kernels"])
+        cells += [kernels, number(told["us"]), number(told["unfused_us"])]
+    goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
+    cells += [number(peers[name]) if name in peers else "" for name, _ in COLUMNS] + [str(goal)]
+    cells.append(verdict(told) if "us" in told else "")
+    cells.append(f"{told['mhz']:.0f} MHz, {told['watts']:.0f} W" if told.get("mhz") else "")
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(results, precision):
+    known = by_name(results)
+    lines = [line_of(known[w["name"]], w, precision) for w in gpu_rows.ROWS if w["name"] in known]
+    head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
+            "clock, power"]
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for line in lines if line)]
+
+
+def missing(results):
+    """Rows, and precisions of rows, without a figure."""
+    known = by_name(results)
+    found = []
+    for row in gpu_rows.ROWS:
+        have = known.get(row["name"], {"smg": {}})["smg"]
+        lack = [p for p in row["precisions"] if p not in have]
+        if lack:
+            found.append(row["name"] + ("" if len(lack) == len(row["precisions"]) else f" ({', '.join(lack)})"))
+    return found
+
+
+def failures(results):
+    for row in results["rows"]:
+        for name, told in row["peers"].items():
+            if "failed" in told:
+                yield f"{row['name']}, {name}: {told['failed']}"
+
+
+HEAD = """Made by `scripts/gpu-bench.sh`; do not edit. Medians in microseconds. smg: `smg bench`, fused and unfused plans in turns, GPU
+timestamps. PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
+compiled: `torch.compile` with CUDA graphs, where that takes less than a minute. ggml-vulkan: Debian's package, by the host's
+clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. Error:
+||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
+WRONG where it is above the row's limit. Random weights and inputs. Clock and power: medians while smg ran.
+"""
+
+
+def page(results):
+    lines = ["# The GPU table", "",
+             f"{results['device']}, driver {results['driver']}, PyTorch {results['pytorch']}, commit {results['commit']}.", "",
+             HEAD]
+    for precision in ("f16", "f32"):
+        lines += [f"## {precision}", "", *table(results, precision), ""]
+        lines += [f"![{part} in {precision}](plots/{part}-{precision}.svg)" for part in ("subgraphs", "models")
+                  if bar_rows(results, part, precision)]
+        lines.append("")
+    if "target" in results:
+        lines += ["## Roofline", "", "Ceilings are the rates that smg plans with on this device.", "",
+                  "![roofline](plots/roofline.svg)", ""]
+    rest = missing(results)
+    if rest:
+        lines += ["Not measured in this run: " + "; ".join(rest) + ".", ""]
+    failed = list(failures(results))
+    if failed:
+        lines += ["Peers that failed:", "", *(f"- {line}" for line in failed), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def bar_rows(results, part, precision):
+    rows = []
+    for row in results["rows"]:
+        told = row["smg"].get(precision, {})
+        if row["part"] != part or not is_right(told):
+            continue
+        peers = peer_times(row, precision)
+        times = {"smg": told["us"], "smg unfused": told["unfused_us"]}
+        times.update({("PyTorch " + name if name != "ggml-vulkan" else name): us for name, us in peers.items()})
+        rows.append((row["name"], times))
+    return rows
+
+
+def roofline(results):
+    target, series = results["target"], {}
+    for precision in ("f32", "f16"):
+        points = []
+        for i, wanted in enumerate(gpu_rows.ROWS):
+            told = by_name(results).get(wanted["name"], {"smg": {}})["smg"].get(precision, {})
+            if is_right(told) and told.get("bytes") and told.get("flops"):
+                points.append((i + 1, wanted["name"], told["flops"] / told["bytes"], told["flops"] / told["us"] * 1e6))
+        if points:
+            series[f"smg {precision}"] = points
+    ceilings = [("f32", target["fma_rate"])]
+    if target.get("matrix_rate"):
+        ceilings.append(("f16 matrices", target["matrix_rate"]))
+    colors = {"smg f32": "#d4762c", "smg f16": "#1f6feb"}
+    return gpu_plot.roofline(f"Roofline, {results['device']}", ceilings, target["bandwidth"], series, colors)
+
+
+def plots(results):
+    found = {}
+    for part in ("subgraphs", "models"):
+        for precision in ("f16", "f32"):
+            rows = bar_rows(results, part, precision)
+            if rows:
+                used = {name for _, times in rows for name in times}
+                colors = {name: color for name, color in COLORS.items() if name in used}
+                title = f"{part.capitalize()} in {precision}, {results['device']}: speed beside the fastest"
+                found[f"{part}-{precision}.svg"] = gpu_plot.bars(title, rows, colors)
+    if "target" in results:
+        found["roofline.svg"] = roofline(results)
+    return found
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        results = json.load(file)
+    folder = os.path.join(sys.argv[2], "plots")
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+    for name, text in plots(results).items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(os.path.join(sys.argv[2], "RESULTS.md"), "w", encoding="utf-8") as file:
+        file.write(page(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The GPU table: bench/RESULTS.md and bench/plots are what bench/results.json says, results that are wrong, failed or not
+reached are named, and the numbers that smg makes up can be made again.
+
+    tests/golden/bench.py            compares
+    tests/golden/bench.py --write    makes page and plots anew
+"""
+import glob
+import json
+import os
+import sys
+import xml.dom.minidom
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from smg_command import SOURCE, Report, folder, read, smg, write
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SOURCE, "bench"))
+import gpu_made
+import gpu_report
+
+BENCH = os.path.join(SOURCE, "bench")
+report = Report()
+
+
+def test_stored():
+    results = json.loads(read(f"{BENCH}/results.json"))
+    want = {f"{BENCH}/plots/{name}": text for name, text in gpu_report.plots(results).items()}
+    want[f"{BENCH}/RESULTS.md"] = gpu_report.page(results)
+    if "--write" in sys.argv[1:]:
+        for path, text in want.items():
+            write(path, text)
+    for path, text in want.items():
+        good = os.path.exists(path) and read(path).decode() == text
+        report.check(good, f"{path} is not what results.json says: tests/golden/bench.py --write")
+    stray = set(glob.glob(f"{BENCH}/plots/*")) - set(want)
+    report.check(not stray, f"plots of nothing: {stray}")
+
+
+def told(us, **changes):
+    return {"us": us, "unfused_us": 3 * us, "kernels": 1, "unfused_kernels": 5, "bytes": 1e8, "flops": 1e10, "error": 1e-4,
+            "finite": True, "limit": 3e-4, "mhz": 1980.0, "watts": 500.0, **changes}
+
+
+def test_made_up():
+    rows = [
+        {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04), "f16": told(523, error=0.5)},
+         "peers": {"eager f32": {"us": 2788.0}, "eager f16": {"us": 220.0}, "ggml f16": {"us": 701.0},
+                   "compiled f16": {"failed": "more than a minute"}}},
+        {"name": "attention b8 h16 s1024 d64", "part": "subgraphs",
+         "smg": {"f32": {"failed": "the device is lost"}, "f16": told(288, finite=False)},
+         "peers": {"SDPA f16": {"us": 116.0}, "SDPA f16 flash": {"us": 99.0}}},
+        {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(1057)}, "peers": {}},
+    ]
+    results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows,
+               "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
+    page, plots = gpu_report.page(results), gpu_report.plots(results)
+    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 | 480 | WRONG 5.0e-01 | 1980 MHz, 500 W |",
+                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 |", "failed: the device is lost", "| 99.0 |",
+                 "WRONG 1.0e-04, not finite", "GEMM 4096^3, compiled f16: more than a minute",
+                 "Not measured in this run: GEMM + bias + GELU 4096^3;", "; BERT-base b1 s128 (f32);"):
+        report.check(part in page, f"the page lacks '{part}':\n{page}")
+    report.check(sorted(plots) == ["models-f16.svg", "roofline.svg", "subgraphs-f32.svg"], f"plots: {sorted(plots)}")
+    for name, text in plots.items():
+        xml.dom.minidom.parseString(text)
+        report.check("GEMM 4096^3" in text or name == "models-f16.svg", f"{name} lacks its row")
+
+
+class Word(int):
+    """A 64-bit integer that wraps, as those of arrays do."""
+
+    def __new__(cls, value):
+        return super().__new__(cls, gpu_made.signed(int(value)))
+
+
+for operator in ("__add__", "__mul__", "__xor__", "__and__", "__rshift__", "__mod__"):
+    setattr(Word, operator, lambda a, b, how=getattr(int, operator): Word(how(int(a), int(b))))
+
+
+def values(npy):
+    """Of a one-dimensional f32 array."""
+    data = read(npy)
+    return list(memoryview(data[10 + int.from_bytes(data[8:10], "little"):]).cast("f"))
+
+
+def test_numbers():
+    work = folder("golden-bench")
+    text = ("graph made\ndim n\nx = input f32[n]\nt = input i32[n]\nw = constant f32[7] random seed=5 scale=0.5\n"
+            "y = add(x, x)\nz = gather(w, t)\noutput y = y\noutput z = z\n")
+    done = smg("run", write(f"{work}/made.smg", text), "--interpret", "--dim", "n=9", "--output", f"y={work}/y.npy", "--output",
+               f"z={work}/z.npy")
+    report.check(done.returncode == 0, f"made.smg: {done.stderr}")
+    leaves = gpu_made.leaves(text, {"n": 9})
+    report.check(leaves == {"x": ("input", "f32", (9,), 0, 1.0), "t": ("input", "i32", (9,), 0, 1.0),
+                            "w": ("constant", "f32", (7,), 5, 0.5)}, f"leaves: {leaves}")
+    numbers = [Word(i) for i in range(1, 10)]
+    x = [gpu_made.input_floats("x", i) / 1024 - 1 for i in numbers]
+    w = [0.5 * (gpu_made.constant_words(5, i) / 2**gpu_made.FLOAT_BITS - 1) for i in numbers[:7]]
+    z = [w[gpu_made.input_integers("t", i, 7)] for i in numbers]
+    report.check(values(f"{work}/y.npy") == [2 * v for v in x], f"x is {values(f'{work}/y.npy')}, made {x}")
+    off = max(abs(a - b) for a, b in zip(values(f"{work}/z.npy"), z))
+    report.check(off < 1e-7, f"w by t is off by {off}")
+
+
+test_stored()
+test_made_up()
+test_numbers()
+sys.exit(report.finish())
