@@ -249,6 +249,20 @@ static smg_status print_precision(const smg_compilation *c, smg_text *text) {
     return SMG_OK;
 }
 
+/* Which run list was taken, and what decided. */
+static void print_ends(const smg_compilation *c, bool prices, smg_text *text) {
+    const smg_plan *plan = c->plan;
+    if (plan->kept <= 0) return;
+    if (plan->kept >= 1) {
+        smg_text_add(text, "masks without ends: a row that is alone has the keys that its size says\n");
+        return;
+    }
+    smg_text_addf(text, "masks %s ends: where rows keep %.0f %% of their keys that is cheaper",
+                  plan->with_ends < plan->without_ends ? "with" : "without", 100 * plan->kept);
+    if (prices) smg_text_addf(text, ", %.2f us with, %.2f us without", plan->with_ends * 1e6, plan->without_ends * 1e6);
+    smg_text_add(text, "\n");
+}
+
 static void print_summary(const smg_compilation *c, bool prices, smg_text *text) {
     double bytes = 0;
     double flops = 0;
@@ -260,6 +274,7 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
     }
     print_guards(c, text);
+    print_ends(c, prices, text);
     if (!prices) return;
     smg_text_add(text, "prices at");
     print_sizes(c, c->nominal, text);

@@ -36,6 +36,7 @@ typedef struct smg_node {
     int64_t dilation;       /* WINDOW, not 0 */
     smg_size size;          /* SIZE */
     double value;           /* FILL; WINDOW: what stands outside */
+    bool spare;             /* SELECT: readers come to the same with its operand 1 (rewrite_ends.c) */
     /* CONTRACT: a letter per axis of a, of b and of the result. A letter of the result is in a, in b
      * or in both (batch); a letter of a and b that the result lacks is contracted. */
     char label[3][SMG_MAX_RANK + 1];

@@ -65,6 +65,9 @@ typedef struct smg_plan {
     smg_arena *arena;
     SMG_ARRAY(smg_pstep) prepare; /* once, after the constants are there: reads constants only, no symbolic size */
     SMG_ARRAY(smg_pstep) steps;   /* every run */
+    /* Where masks of the graph have ends: the share of a row's keys that they may be expected to keep, else 0. Below 1
+     * both run lists have a price at that share, in seconds, and the cheaper one was taken; at 1 that without ends. */
+    double kept, with_ends, without_ends;
 } smg_plan;
 
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,

@@ -9,6 +9,7 @@ typedef struct walk {
     const smg_target *t;
     const plan_costs *cost;
     const int64_t *symbols;
+    double kept; /* of its axis by a range that memory decides */
     plan_counts *out;
     const smg_layout *layout; /* of the instruction at hand; NULL where all invocations walk over its elements */
     int last;                 /* then the axis that they go along */
@@ -381,9 +382,22 @@ static double all_steps(const walk *w, const smg_instr *in) {
     return ceil(extent_of(w, in->axes[0]) / tile_of(w, in->axes[0]));
 }
 
-/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. A range that
- * memory decides is priced as if it left nothing out: whoever pads little must not pay for who does. */
-static double steps_of(const walk *w, const smg_instr *in) {
+static void seek_load(void *user, int leaf) {
+    load_walk *l = user;
+    l->loads += l->w->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
+}
+
+/* Does memory decide the range? */
+static bool is_loaded(walk *w, const smg_krange *range) {
+    load_walk l = {.w = w};
+    if (range->from != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, range->from, seek_load, &l);
+    if (range->to != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, range->to, seek_load, &l);
+    return l.loads > 0;
+}
+
+/* Of a workgroup in the mean. Those that are asked lie evenly along all axes that a range may hang on. Of what memory
+ * decides at least one step is left, and ends lie anywhere in their step. */
+static double steps_of(walk *w, const smg_instr *in) {
     double tile = tile_of(w, in->axes[0]), all = 0;
     int64_t base[SMG_SPACE_AXES], first, end;
     if (in->range == NULL || w->k->axes.count > SMG_SPACE_AXES) return all_steps(w, in);
@@ -395,11 +409,12 @@ static double steps_of(const walk *w, const smg_instr *in) {
         (void)smg_kernel_loop_range(w->k, in, w->symbols, base, NULL, &first, &end);
         if (end > first) all += ceil((double)(end - first) / tile);
     }
-    return fmax(all, SAMPLES) / SAMPLES;
+    double mean = fmax(all, SAMPLES) / SAMPLES;
+    return w->kept < 1 && is_loaded(w, in->range) ? 1 + (mean - 1) * w->kept : mean;
 }
 
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis) {
-    walk w = {.k = k, .symbols = symbols};
+    walk w = {.k = k, .symbols = symbols, .kept = 1};
     double steps = 0, all = 0;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
@@ -460,11 +475,11 @@ static void step(walk *w, const smg_instr *in) {
     }
 }
 
-void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
+void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols, double kept,
                 plan_counts *out_counts) {
     int64_t groups = 1;
     if (!smg_kernel_grid(k, symbols, &groups)) groups = 1;
     *out_counts = (plan_counts){.lanes = k->lanes, .workgroups = (double)groups, .instructions = k->code.count};
-    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .out = out_counts, .trips = 1};
+    walk w = {.k = k, .t = t, .cost = costs, .symbols = symbols, .kept = kept, .out = out_counts, .trips = 1};
     for (int i = 0; i < k->code.count; i++) step(&w, &k->code.items[i]);
 }

@@ -13,6 +13,7 @@
 typedef struct segment {
     bool possible;
     smg_price price;
+    double expected;       /* seconds, where masks leave out what they may be expected to */
     smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
     const char *refused;   /* when not possible */
     bool hopeless;         /* no common space: more nodes do not change that */
@@ -27,6 +28,7 @@ typedef struct planner {
     smg_map *cache;     /* structure hash -> segment */
     uint64_t *hash;     /* per node: what it does, smg_node_hash */
     int64_t *nominal;   /* per symbol */
+    double kept;        /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
     double *map_cost;   /* per node: multiply-adds for one element of a map, else 0 */
     bool *prepared;     /* per node: computed once, by the prepare list */
     bool *inlined;      /* per node: computed anew by every reader */
@@ -123,7 +125,8 @@ typedef struct plan_bytes {
     bool again; /* what is read more than once comes from the core's own cache */
 } plan_bytes;
 void plan_add_bytes(plan_counts *counts, const smg_target *t, plan_bytes bytes);
-void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols,
+/* kept: the share of its axis that a range has which memory decides. */
+void plan_count(const smg_kernel *k, const smg_target *t, const plan_costs *costs, const int64_t *symbols, double kept,
                 plan_counts *out_counts);
 /* The share of an axis's steps that the program's loops over it have, in the mean of its workgroups. */
 double plan_share(const smg_kernel *k, const int64_t *symbols, int axis);
@@ -156,6 +159,16 @@ bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out
 bool plan_fits(const smg_kernel *k, const smg_target *t, smg_price *price, const char **out_refused);
 /* Adds to these what the program takes at nominal sizes, once it is decided what is written out. */
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price);
+/* Its seconds where ranges that memory decides have this share of their axes, in the mean. */
+double plan_expect(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept,
+                   const smg_price *needs);
+
+/* plan_ends.c: do masks have ends? */
+bool plan_has_ends(const smg_graph *g);
+/* The share of a row's keys that masks with an end may be expected to keep. */
+double plan_kept(const smg_graph *g, const int64_t *symbols);
+/* The graph whose masks have no ends; nodes keep their numbers. NULL: no memory. */
+const smg_graph *plan_without_ends(const smg_graph *g, smg_arena *arena);
 
 /* plan_outline.c: what all schedules of a space have in common. extents: of its axes at nominal sizes. */
 typedef struct plan_outline plan_outline;

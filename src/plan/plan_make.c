@@ -142,39 +142,73 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
     return status;
 }
 
-static smg_status choose(planner *p, smg_plan *plan) {
-    choice *best = SMG_ARENA_ARRAY(p->arena, choice, (size_t)p->count + 1);
-    int *ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1);
-    if (best == NULL || ends == NULL) return SMG_MEMORY;
-    for (int i = 1; i <= p->count; i++) best[i].cost = DBL_MAX;
+/* A list cut into segments. */
+typedef struct partition {
+    choice *best;
+    int *ends; /* of each segment in the order */
+    int count;
+    double cost; /* of all, where masks leave out what they may be expected to */
+} partition;
+
+static smg_status choose(planner *p, partition *out) {
+    *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, choice, (size_t)p->count + 1),
+                       .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
+    if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
+    for (int i = 1; i <= p->count; i++) out->best[i].cost = DBL_MAX;
     for (int from = 0; from < p->count; from++) {
         smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
-        SMG_TRY(extend(p, from, best));
+        SMG_TRY(extend(p, from, out->best));
         if (p->again) return SMG_OK;
     }
-    int count = 0;
-    for (int at = p->count; at > 0; at = best[at].from) {
-        if (best[at].segment == NULL)
+    out->cost = out->best[p->count].cost;
+    for (int at = p->count; at > 0; at = out->best[at].from) {
+        const segment *s = out->best[at].segment;
+        if (s == NULL)
             return smg_fail(p->ctx, SMG_NO_FIT, "no partition into kernels has a price at the sizes it is planned for");
-        ends[count++] = at;
+        out->cost += s->expected - s->price.seconds;
+        out->ends[out->count++] = at;
     }
-    for (int i = 0; i < count / 2; i++) {
-        int end = ends[i];
-        ends[i] = ends[count - 1 - i];
-        ends[count - 1 - i] = end;
+    for (int i = 0; i < out->count / 2; i++) {
+        int end = out->ends[i];
+        out->ends[i] = out->ends[out->count - 1 - i];
+        out->ends[out->count - 1 - i] = end;
     }
-    for (int i = 0; i < count; i++) SMG_TRY(add_step(p, plan, ends, i, count, best));
     return SMG_OK;
 }
 
-static smg_status choose_list(planner *p, smg_plan *plan, bool preparing) {
+static smg_status choose_list(planner *p, bool preparing, partition *out) {
     p->preparing = preparing;
     do {
         p->again = false;
         SMG_TRY(plan_order(p));
-        if (p->count > 0) SMG_TRY(choose(p, plan));
+        SMG_TRY(choose(p, out));
     } while (p->again);
     return SMG_OK;
+}
+
+static smg_status add_steps(planner *p, const partition *of, smg_plan *plan) {
+    for (int i = 0; i < of->count; i++) SMG_TRY(add_step(p, plan, of->ends, i, of->count, of->best));
+    return SMG_OK;
+}
+
+/* The run list with masks that have ends, or without, whichever is cheaper. */
+static smg_status choose_run(planner *p, smg_plan *plan) {
+    planner other = *p;
+    partition with, without;
+    if (!plan_has_ends(p->g)) {
+        SMG_TRY(choose_list(p, false, &with));
+        return add_steps(p, &with, plan);
+    }
+    other.g = plan_without_ends(p->g, p->arena);
+    if (other.g == NULL) return SMG_MEMORY;
+    SMG_TRY(plan_mark_inlined(&other));
+    SMG_TRY(choose_list(&other, false, &without));
+    plan->kept = p->kept;
+    if (p->kept >= 1) return add_steps(&other, &without, plan);
+    SMG_TRY(choose_list(p, false, &with));
+    plan->with_ends = with.cost;
+    plan->without_ends = without.cost;
+    return with.cost < without.cost ? add_steps(p, &with, plan) : add_steps(&other, &without, plan);
 }
 
 static smg_status count_maps(planner *p) {
@@ -202,14 +236,19 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
         p.hash[id] = smg_node_hash(g, smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(g, id)), smg_graph_node(g, id));
     smg_plan_nominal(g, p.nominal);
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
+    p.kept = plan_kept(g, p.nominal);
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(count_maps(&p));
     plan->graph = g;
     plan->arena = arena;
     SMG_TRY(plan_mark_prepared(&p));
     SMG_TRY(plan_mark_inlined(&p));
-    if (!p.options->run_only) SMG_TRY(choose_list(&p, plan, true));
-    SMG_TRY(choose_list(&p, plan, false));
+    if (!p.options->run_only) {
+        partition prepared;
+        SMG_TRY(choose_list(&p, true, &prepared));
+        SMG_TRY(add_steps(&p, &prepared, plan));
+    }
+    SMG_TRY(choose_run(&p, plan));
     *out_plan = plan;
     return SMG_OK;
 }

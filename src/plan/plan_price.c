@@ -180,10 +180,19 @@ double plan_seconds(const smg_target *t, const plan_costs *cost, const plan_coun
 void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols, smg_price *price) {
     const plan_costs *cost = plan_costs_of(t);
     plan_counts c;
-    plan_count(k, t, cost, symbols, &c);
+    /* Whoever pads little must not pay for who does: what memory may leave out is there. */
+    plan_count(k, t, cost, symbols, 1, &c);
     price->seconds = plan_seconds(t, cost, &c, price);
     price->bytes = c.memory;
     price->stored = c.stored;
     price->flops = c.flops;
     price->workgroups = c.workgroups;
+}
+
+double plan_expect(const smg_kernel *k, const smg_target *t, const int64_t *symbols, double kept,
+                   const smg_price *needs) {
+    const plan_costs *cost = plan_costs_of(t);
+    plan_counts c;
+    plan_count(k, t, cost, symbols, kept, &c);
+    return plan_seconds(t, cost, &c, needs);
 }

@@ -163,6 +163,8 @@ static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, sm
     if (!better) return SMG_OK;
     best->possible = true;
     best->price = *price;
+    best->expected = price->seconds;
+    if (t->p->kept < 1) best->expected = plan_expect(k, t->p->target, t->p->nominal, t->p->kept, price);
     best->schedule = *s;
     return SMG_OK;
 }
@@ -282,6 +284,7 @@ static void take_rank(trial *t) {
     if (rank >= t->fitted.count) rank = t->fitted.count - 1;
     qsort(t->fitted.items, (size_t)t->fitted.count, sizeof(ranked), by_price);
     t->best->price = t->fitted.items[rank].price;
+    t->best->expected = t->best->price.seconds;
     t->best->schedule = t->fitted.items[rank].schedule;
 }
 
@@ -290,6 +293,7 @@ static void take_smallest(trial *t) {
     if (t->best->possible || !t->over) return;
     t->best->possible = true;
     t->best->price = t->smallest.price;
+    t->best->expected = t->best->price.seconds;
     t->best->schedule = t->smallest.schedule;
 }
 

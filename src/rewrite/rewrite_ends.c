@@ -397,6 +397,7 @@ static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
         SMG_TRY(end_of(e, &masks[i], &e->old[i], keys[i], &end));
         smg_node_id within = map(e, SMG_OP_LT, 2, end->at, end->behind, -1);
         e->ended[i] = map(e, SMG_OP_SELECT, 3, within, e->now[i], number(e, SMG_TYPE_F32, -HUGE_VAL));
+        if (e->ended[i] >= 0) e->g->nodes.items[e->ended[i]].spare = true;
     }
     for (int o = 0; o < e->g->outputs.count; o++) e->g->outputs.items[o].node = e->now[e->g->outputs.items[o].node];
     return e->g->status;
