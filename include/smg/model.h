@@ -86,6 +86,15 @@ typedef struct smg_model_desc {
      * and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by devices
      * without 16-bit storage. */
     const char *precision;
+    /* With precision f16 or bf16: inputs of a run that stands for others. The graph is computed for them on the host when
+     * the model is opened for the first time (as long as a check takes), and values that come nearer to the end of the
+     * type than by half stay f32. Inputs may be left out as in smg_model_run. The arrays are read by the open only. */
+    const smg_tensor *samples;
+    int sample_count;
+    /* With precision f16 or bf16: where an output of a run has an infinity or a NaN, the graph is computed on the host (as
+     * long as a check takes); if a value is too large for the type there, the run is UNSUPPORTED and the sentence names
+     * the first. Outputs are written all the same. */
+    bool name_overflow;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool no_matrices;   /* plan as if the device had no products of matrices; for measuring */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
@@ -126,6 +135,13 @@ SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_
 /* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
  * mask). It is copied, and kept while sizes stay the same. */
 SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
+/* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to the
+ * row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves. Runs need
+ * not name it then; a run that does gives a mask which must be just that: INVALID with the row, the element and the
+ * length. Lengths are copied; count 0 takes them away. One recording serves all lengths.
+ * INVALID, with the row and the numbers: a length below 0, more than a row has (here, where the size has a maximum;
+ * else by the run); not one for each row (by the run). NOT_FOUND: no such input; UNSUPPORTED: an input of floats. */
+SMG_API smg_status smg_model_set_lengths(smg_model *model, const char *input, const int64_t *lengths, int count);
 /* Seconds of the last run on the device. */
 SMG_API double smg_model_seconds(const smg_model *model);
 

@@ -27,6 +27,7 @@ static const option_row rows[] = {
     {"seed", NUMBER, FIELD(seed), INT64_MAX}, {"dim", DIM, FIELD(dims), 0},
     {"max-dim", DIM, FIELD(max_dims), 0},     {"input", FILE_PAIR, FIELD(inputs), 0},
     {"output", FILE_PAIR, FIELD(outputs), 0}, {"no-matrices", FLAG, FIELD(no_matrices), 0},
+    {"measure", FLAG, FIELD(measure), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */
@@ -37,7 +38,7 @@ static const struct {
     {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
     {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
     {"verbose", "json", false},     {"no-calibrate", "verbose", true}, {"after", "phase", true},
-    {"ranks", "rank", false},       {"ranks", "output", false},
+    {"ranks", "rank", false},       {"ranks", "output", false},        {"measure", "precision", true},
 };
 
 static bool takes(const cli_command *command, const char *name) {

@@ -6,7 +6,7 @@ static smg_status explain(cli_job *job) {
     smg_target target;
     smg_compilation *c = NULL;
     SMG_TRY(cli_target(o, NULL, &target));
-    const smg_model_desc desc = cli_model_desc(o);
+    const smg_model_desc desc = o->measure ? cli_job_desc(job) : cli_model_desc(o);
     smg_compile_options options = smg_compile_options_of(&desc);
     const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .after = o->after, .prices = o->prices};
     options.keep_passes = o->phase != NULL && strcmp(o->phase, "lower") == 0;
@@ -17,5 +17,5 @@ static smg_status explain(cli_job *job) {
 }
 
 int cli_explain(cli_options *o) {
-    return cli_on_model(o, CLI_GRAPH, explain);
+    return cli_on_model(o, o->measure ? CLI_ARRAYS : CLI_GRAPH, explain);
 }

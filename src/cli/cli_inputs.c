@@ -60,7 +60,9 @@ static bool is_file(const char *value) {
 }
 
 /* "lengths:37,128,9" */
-static smg_status set_lengths(const cli_options *o, const char *value, smg_arena *arena, smg_tensor *io) {
+static smg_status set_lengths(const cli_options *o, const smg_graph *g, smg_node_id node, smg_arena *arena,
+                              smg_tensor *io) {
+    const char *value = given(o, io->name);
     const char *at = value + strlen(lengths_word);
     int64_t count = 0, *lengths = SMG_ARENA_ARRAY(arena, int64_t, strlen(at) + 1);
     if (lengths == NULL) return SMG_MEMORY;
@@ -74,7 +76,8 @@ static smg_status set_lengths(const cli_options *o, const char *value, smg_arena
         more = *end == ',';
         at = end + more;
     }
-    return smg_tensor_set_lengths(o->ctx, io, lengths, count);
+    const smg_lengths rows = {.rows = lengths, .count = count};
+    return smg_tensor_set_lengths(o->ctx, g, smg_graph_node(g, node), rows, io);
 }
 
 static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes, int count) {
@@ -196,10 +199,10 @@ smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_a
     smg_graph_input_nodes(g, nodes, arrays->count);
     for (int i = 0; i < arrays->count; i++) {
         const char *name = smg_graph_node(g, nodes[i])->name;
-        if (is_file(given(o, name))) continue;
+        if (arrays->inputs[i].data != NULL) continue;
         SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name), (uint64_t)o->seed,
                                 arrays->arena, &arrays->inputs[i]));
-        if (is_lengths(given(o, name))) SMG_TRY(set_lengths(o, given(o, name), arrays->arena, &arrays->inputs[i]));
+        if (is_lengths(given(o, name))) SMG_TRY(set_lengths(o, g, nodes[i], arrays->arena, &arrays->inputs[i]));
     }
     return SMG_OK;
 }

@@ -17,6 +17,7 @@ static smg_status with_arrays(cli_job *job, cli_work work) {
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(job->o->ctx, &arena));
     smg_status status = cli_make_arrays(job->o, job->source.graph, arena, &job->arrays);
+    if (status == SMG_OK && job->o->measure) status = cli_fill_arrays(job->o, &job->source, &job->arrays);
     if (status == SMG_OK) status = work(job);
     smg_arena_destroy(arena);
     return status;
@@ -63,6 +64,8 @@ smg_model_desc cli_job_desc(const cli_job *job) {
     desc.dim_count = job->arrays.dim_count;
     desc.ranges = job->arrays.ranges;
     desc.range_count = job->arrays.range_count;
+    desc.samples = job->arrays.inputs;
+    desc.sample_count = job->o->measure ? job->arrays.count : 0;
     return desc;
 }
 

@@ -56,8 +56,15 @@ static void print_output(const smg_tensor *out, smg_text *text) {
     smg_text_add(text, "\n");
 }
 
+static void add_overflow(const smg_overflow *found, smg_text *text) {
+    if (found->value == NULL) return;
+    smg_text_add(text, ",\n  \"overflow\": {\"value\": ");
+    smg_text_add_json(text, found->value);
+    smg_text_addf(text, ", \"size\": %.9g, \"count\": %d}", found->size, found->count);
+}
+
 static void add_json(const cli_job *job, const smg_compilation *c, const run_result *result, const smg_check *check,
-                     const char *profile, smg_text *text) {
+                     const smg_overflow *overflow, const char *profile, smg_text *text) {
     double bytes = 0;
     double flops = 0;
     double estimate = 0;
@@ -93,24 +100,27 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
                       row->tolerance, row->pass ? "true" : "false");
     }
     if (check != NULL && check->count > 0) smg_text_add(text, "\n  ]");
+    add_overflow(overflow, text);
     smg_text_add(text, profile);
     smg_text_add(text, "\n}\n");
 }
 
 /* Writes files, compares, prints. */
-static smg_status report(cli_job *job, const smg_compilation *c, const run_result *result, const char *profile) {
+static smg_status report(cli_job *job, smg_compilation *c, const run_result *result, const char *profile) {
     cli_options *o = job->o;
     const cli_arrays *arrays = &job->arrays;
     smg_text *text = &job->text;
     smg_check check = {0};
+    smg_overflow overflow = {0};
     SMG_TRY(cli_save_outputs(o, arrays));
     if (o->check) {
         SMG_TRY(smg_compile_check(o->ctx, c->source, smg_compile_roundings(c), arrays->symbols, arrays->inputs,
                                   arrays->count, arrays->outputs, arrays->arena, &check));
+        SMG_TRY(smg_compile_find_overflow(c, arrays->symbols, arrays->inputs, arrays->count, arrays->arena, &overflow));
         job->pass = check.pass;
     }
     if (o->json) {
-        add_json(job, c, result, o->check ? &check : NULL, profile, text);
+        add_json(job, c, result, o->check ? &check : NULL, &overflow, profile, text);
         return SMG_OK;
     }
     print_compilation(c, arrays, text);
@@ -126,6 +136,10 @@ static smg_status report(cli_job *job, const smg_compilation *c, const run_resul
         smg_text_add(text, "\n");
     }
     if (o->check) cli_print_check(&check, text);
+    if (overflow.value != NULL)
+        smg_text_addf(text, "overflow '%s' becomes %g, and %s ends at %g (%d such values, this is the first)\n",
+                      overflow.value, overflow.size, smg_type_word(overflow.type), smg_type_limit(overflow.type),
+                      overflow.count);
     smg_text_add(text, profile);
     return SMG_OK;
 }

@@ -49,6 +49,20 @@ static smg_status first_cause(smg_context *ctx, smg_status status) {
     return status != SMG_OK && recorded != SMG_OK ? recorded : status;
 }
 
+/* In 16 bits, values that the sample shows not to fit stay as they are. */
+static smg_status narrow(smg_compilation *c) {
+    const smg_compile_options *o = &c->options;
+    smg_peak *measured = NULL;
+    if (o->precision != SMG_TYPE_F32 && o->sample_count > 0) {
+        int symbols = smg_size_symbol_count(c->graph->sizes);
+        int64_t *values = SMG_ARENA_ARRAY(c->arena, int64_t, (size_t)symbols + 1);
+        if (values == NULL) return SMG_MEMORY;
+        SMG_TRY(smg_tensor_sizes(c->ctx, c->graph, o->samples, o->sample_count, NULL, values));
+        SMG_TRY(smg_compile_peaks(c, values, o->samples, o->sample_count, c->arena, &measured));
+    }
+    return smg_precision_make(c->graph, o->precision, measured, c->arena, &c->precision);
+}
+
 static smg_status rewrite(smg_compilation *c) {
     double start = smg_clock_seconds();
     SMG_TRY(smg_rewrite_graph(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
@@ -57,7 +71,7 @@ static smg_status rewrite(smg_compilation *c) {
     SMG_TRY(end_masks(c));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
     SMG_TRY(store_weights(c));
-    SMG_TRY(smg_precision_make(c->graph, c->options.precision, c->arena, &c->precision));
+    SMG_TRY(narrow(c));
     c->seconds.rewrite += smg_clock_seconds() - start;
     return SMG_OK;
 }
@@ -70,6 +84,8 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
         .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = desc->unfused,
         .no_matrices = desc->no_matrices,
+        .samples = desc->samples,
+        .sample_count = desc->sample_count,
         .rank = desc->rank,
         .dims = desc->dims,
         .dim_count = desc->dim_count,
@@ -116,6 +132,25 @@ static smg_status copy_dims(smg_arena *arena, const smg_dim **io_dims, int count
     return SMG_OK;
 }
 
+static smg_status copy_samples(smg_compilation *c) {
+    smg_tensor *copy = SMG_ARENA_ARRAY(c->arena, smg_tensor, (size_t)c->options.sample_count + 1);
+    if (copy == NULL) return SMG_MEMORY;
+    for (int i = 0; i < c->options.sample_count; i++) {
+        const smg_tensor *from = &c->options.samples[i];
+        smg_type type = SMG_TYPE_F32;
+        smg_type_find(from->type, &type);
+        copy[i] = *from;
+        copy[i].bytes = (size_t)(smg_tensor_elements(from) * smg_type_host_bytes(type));
+        copy[i].name = smg_arena_string(c->arena, from->name);
+        copy[i].type = smg_type_word(type);
+        copy[i].data = smg_arena_alloc(c->arena, copy[i].bytes + 1, 1);
+        if (copy[i].name == NULL || copy[i].data == NULL) return SMG_MEMORY;
+        memcpy(copy[i].data, from->data, copy[i].bytes);
+    }
+    c->options.samples = copy;
+    return SMG_OK;
+}
+
 static smg_status check_precision(const smg_compilation *c) {
     if (c->options.precision == SMG_TYPE_F32 || c->target.storage16) return SMG_OK;
     return smg_fail(c->ctx, SMG_UNSUPPORTED, "%s has no 16-bit storage, so precision %s is not to be had there",
@@ -138,6 +173,7 @@ static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target 
     smg_status status = copy_dims(arena, &c->options.dims, c->options.dim_count);
     if (status == SMG_OK) status = copy_dims(arena, &c->options.max_dims, c->options.max_dim_count);
     if (status == SMG_OK) status = check_precision(c);
+    if (status == SMG_OK) status = copy_samples(c);
     if (status == SMG_OK) status = split(c);
     if (status == SMG_OK)
         *out_compilation = c;
@@ -221,12 +257,14 @@ static smg_status revive(smg_compilation *c) {
     return status;
 }
 
+smg_status smg_compile_need_graph(smg_compilation *c) {
+    return c->graph == NULL ? revive(c) : SMG_OK;
+}
+
 smg_status smg_compile_variant(smg_compilation *c, int variant) {
     smg_variant *v = &c->variants[variant];
-    if (c->graph == NULL) {
-        SMG_TRY(revive(c));
-        if (c->graph == NULL) return SMG_OK; /* the first list serves all sizes */
-    }
+    SMG_TRY(smg_compile_need_graph(c));
+    if (c->graph == NULL) return SMG_OK; /* the first list serves all sizes */
     if (v->plan == NULL) {
         double start = smg_clock_seconds();
         smg_plan_options options = c->plan_options;

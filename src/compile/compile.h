@@ -74,7 +74,11 @@ typedef struct smg_compile_options {
     int dim_count;
     const smg_dim *max_dims;
     int max_dim_count;
-    bool keep_passes;   /* of lowering, for the phase "lower" of smg_compile_explain */
+    bool keep_passes; /* of lowering, for the phase "lower" of smg_compile_explain */
+    /* Inputs of a run that stands for others, borrowed until the compilation is made: values that it shows not to fit
+     * the precision stay f32. */
+    const smg_tensor *samples;
+    int sample_count;
     bool no_plan_cache; /* smg_compile_open makes everything anew and keeps nothing of it */
 } smg_compile_options;
 /* The description is one that smg_model_desc_check accepts. */
@@ -135,6 +139,8 @@ smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_targ
 int smg_compile_choose(const smg_compilation *c, const int64_t *symbols);
 /* Plans a variant; with the bundle there, adds its steps and modules to it, and to what is kept. */
 smg_status smg_compile_variant(smg_compilation *c, int variant);
+/* c->graph is there afterwards, or stays NULL where a kept plan does not fit what rewriting gives now. */
+smg_status smg_compile_need_graph(smg_compilation *c);
 void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
@@ -168,10 +174,22 @@ void smg_compile_cache_write(smg_compilation *c);
  * of tables within them, other integers and bools 0 or 1. */
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols, smg_fill how,
                            uint64_t seed, smg_arena *arena, smg_tensor *out_tensor);
-/* Lengths of rows into an input that is there, of integers or bools: one number for each row, or, where there are more
- * elements, a mask that is 1 up to the row's length along the last axis and 0 behind it. INVALID, with the row and the
- * numbers, for lengths below 0, above what a row has, or not one for each row. */
-smg_status smg_tensor_set_lengths(smg_context *ctx, smg_tensor *io_tensor, const int64_t *lengths, int64_t count);
+/* Lengths of rows, for an input of integers or bools: one number for each row where the input has no further axis, else
+ * a mask that is 1 up to the row's length along the last axis and 0 behind it. */
+typedef struct smg_lengths {
+    const int64_t *rows;
+    int64_t count;
+} smg_lengths;
+/* What may be said of them before there are sizes. UNSUPPORTED: the input takes none; INVALID, with the row and the
+ * numbers: a length is below 0, or more than a row ever has. */
+smg_status smg_lengths_check(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths);
+/* Into an input that is there. INVALID, with the row and the numbers: also a length above what a row has at these
+ * sizes, or not one for each row. */
+smg_status smg_tensor_set_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
+                                  smg_tensor *io_tensor);
+/* Is the array that was given what the lengths say? INVALID with the row, the element and its length. */
+smg_status smg_tensor_check_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
+                                    const smg_tensor *tensor);
 /* Shape and type of the node at these sizes, memory for the elements. */
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols,
                            smg_arena *arena, smg_tensor *out_tensor);
@@ -214,6 +232,14 @@ typedef struct smg_check {
 /* The outputs in double by graph/'s evaluation; above this many flops rows of the batch are sampled,
  * where the graph treats them one by one. */
 #define SMG_CHECK_FLOPS 20e9
+typedef struct smg_rows {
+    int symbol;           /* of the batch; -1: everything is evaluated */
+    int64_t count, total; /* rows that are evaluated, of how many; 1 of 1: everything */
+    int64_t *row_of;      /* which they are; NULL: all in order */
+} smg_rows;
+/* The inputs of such an evaluation, by the graph's input nodes; the batch's symbol becomes the number of its rows. */
+smg_status smg_compile_take_rows(smg_context *ctx, const smg_graph *g, int64_t *io_symbols, const smg_tensor *inputs,
+                                 int input_count, smg_arena *arena, smg_array **out_inputs, smg_rows *out_rows);
 /* What the plans of a compilation round to. */
 smg_roundings smg_compile_roundings(const smg_compilation *c);
 /* outputs[i] belongs to the i-th output row of g; the roundings are those of the plan which made them. */
@@ -224,6 +250,20 @@ smg_status smg_compile_check(smg_context *ctx, const smg_graph *g, smg_roundings
  * can gather, and smg_precision_bound. */
 smg_status smg_compile_tolerance(const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                                  smg_arena *scratch, double *out_tolerance);
+/* Per node of c->graph how large it becomes with these inputs, by the reference (compile_peaks.c). */
+smg_status smg_compile_peaks(smg_compilation *c, const int64_t *symbols, const smg_tensor *inputs, int input_count,
+                             smg_arena *arena, smg_peak **out_peaks);
+/* Where a run became infinite that is not in f32: the first value, in the order of the graph, that its type in memory
+ * does not hold. */
+typedef struct smg_overflow {
+    const char *value; /* NULL: there is none */
+    smg_type type;
+    double size;
+    int count; /* of such values */
+} smg_overflow;
+/* Takes as long as a check. Nothing is found for a plan that was read and that the graph is not there for. */
+smg_status smg_compile_find_overflow(smg_compilation *c, const int64_t *symbols, const smg_tensor *inputs,
+                                     int input_count, smg_arena *arena, smg_overflow *out_overflow);
 /* The axis 0 that every step of the graph carries along untouched (a batch): its symbol, or -1. */
 int smg_compile_batch_symbol(const smg_graph *g, smg_arena *scratch);
 /* Runs the kernels of the variant for these sizes on the CPU through the kernel interpreter, no device needed. */

@@ -26,6 +26,16 @@ static uint64_t hash_dims(uint64_t hash, const smg_dim *dims, int count) {
     return hash;
 }
 
+static uint64_t hash_samples(uint64_t hash, const smg_compile_options *o) {
+    for (int i = 0; i < o->sample_count; i++) {
+        const smg_tensor *t = &o->samples[i];
+        hash = smg_hash_text(smg_hash_text(hash, t->name), t->type);
+        for (int d = 0; d < t->rank; d++) hash = smg_hash_u64(hash, (uint64_t)t->dims[d]);
+        hash = smg_hash_bytes(hash, t->data, t->bytes);
+    }
+    return smg_hash_u64(hash, (uint64_t)o->sample_count);
+}
+
 static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *out_key) {
     const smg_compile_options *o = &c->options;
     const smg_target *t = &c->target;
@@ -39,7 +49,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, (uint64_t)o->objective);
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
-    hash = smg_hash_text(hash, smg_type_word(o->precision));
+    hash = hash_samples(smg_hash_text(hash, smg_type_word(o->precision)), o);
     hash = hash_dims(hash, o->dims, o->dim_count);
     hash = hash_dims(hash, o->max_dims, o->max_dim_count);
     return smg_graph_key(given(c), hash, out_key);

@@ -121,49 +121,41 @@ static void compare(smg_array *want, const smg_tensor *got, const int64_t *row_o
     row->pass = row->max_rel <= row->tolerance;
 }
 
-typedef struct sampling {
-    int symbol;      /* -1: everything */
-    int64_t rows;    /* that are evaluated */
-    int64_t *row_of; /* NULL: all in order */
-} sampling;
-
-static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, sampling *out, smg_check *check) {
+static smg_status choose_rows(const smg_graph *g, int64_t *symbols, smg_arena *arena, smg_rows *out) {
     double flops = smg_graph_flops(g, symbols);
     SMG_TRY(smg_context_status(g->ctx));
-    *out = (sampling){.symbol = -1};
-    check->sampled = check->total = 1;
+    *out = (smg_rows){.symbol = -1, .count = 1, .total = 1};
     if (flops <= SMG_CHECK_FLOPS) return SMG_OK;
     out->symbol = smg_compile_batch_symbol(g, arena);
     if (out->symbol < 0) return SMG_OK;
     int64_t total = symbols[out->symbol];
     int64_t rows = (int64_t)((double)total * SMG_CHECK_FLOPS / flops);
     if (rows < 1) rows = 1;
-    out->rows = rows;
+    out->count = rows;
+    out->total = total;
     out->row_of = SMG_ARENA_ARRAY(arena, int64_t, (size_t)rows);
     if (out->row_of == NULL) return SMG_MEMORY;
     for (int64_t i = 0; i < rows; i++) {
         out->row_of[i] = rows > 1 ? i * (total - 1) / (rows - 1) : total / 2;
     }
     symbols[out->symbol] = rows;
-    check->sampled = rows;
-    check->total = total;
     return SMG_OK;
 }
 
 /* Keeps the sampled rows of an input whose axis 0 is the batch. */
-static void keep_rows(const smg_graph *g, const smg_node *node, const sampling *s, smg_array *array) {
+static void keep_rows(const smg_graph *g, const smg_node *node, const smg_rows *s, smg_array *array) {
     if (s->row_of == NULL || node->rank == 0) return;
     const char *name = smg_size_symbol_name(g->sizes, s->symbol);
     if (node->dims[0] != smg_size_symbol(g->sizes, name) || array->dims[0] == 0) return;
     int64_t width = smg_array_elements(array) / array->dims[0];
-    for (int64_t i = 0; i < s->rows; i++) { /* ascending and row_of[i] >= i: in place is safe */
+    for (int64_t i = 0; i < s->count; i++) { /* ascending and row_of[i] >= i: in place is safe */
         memmove(array->data + i * width, array->data + s->row_of[i] * width, (size_t)width * sizeof(double));
     }
-    array->dims[0] = s->rows;
+    array->dims[0] = s->count;
 }
 
 static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int input_count,
-                                const sampling *s, smg_arena *arena, smg_array *arrays) {
+                                const smg_rows *s, smg_arena *arena, smg_array *arrays) {
     int next = 0;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
@@ -181,19 +173,26 @@ static smg_status gather_inputs(smg_context *ctx, const smg_graph *g, const smg_
     return SMG_OK;
 }
 
+smg_status smg_compile_take_rows(smg_context *ctx, const smg_graph *g, int64_t *io_symbols, const smg_tensor *inputs,
+                                 int input_count, smg_arena *arena, smg_array **out_inputs, smg_rows *out_rows) {
+    *out_inputs = SMG_ARENA_ARRAY(arena, smg_array, (size_t)smg_graph_input_nodes(g, NULL, 0) + 1);
+    if (*out_inputs == NULL) return SMG_MEMORY;
+    SMG_TRY(choose_rows(g, io_symbols, arena, out_rows));
+    return gather_inputs(ctx, g, inputs, input_count, out_rows, arena, *out_inputs);
+}
+
 static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_roundings roundings, const int64_t *symbols,
                            const smg_tensor *inputs, int input_count, const smg_tensor *outputs, smg_arena *scratch,
                            smg_check *check) {
     int count = smg_size_symbol_count(g->sizes);
     int64_t *values = SMG_ARENA_ARRAY(scratch, int64_t, (size_t)count + 1);
-    int input_nodes = smg_graph_input_nodes(g, NULL, 0);
-    smg_array *in = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)input_nodes + 1);
-    smg_array *out = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)g->outputs.count + 1);
-    sampling s;
-    if (values == NULL || in == NULL || out == NULL) return SMG_MEMORY;
+    smg_array *in = NULL, *out = SMG_ARENA_ARRAY(scratch, smg_array, (size_t)g->outputs.count + 1);
+    smg_rows rows;
+    if (values == NULL || out == NULL) return SMG_MEMORY;
     memcpy(values, symbols, (size_t)count * sizeof(*values));
-    SMG_TRY(choose_rows(g, values, scratch, &s, check));
-    SMG_TRY(gather_inputs(ctx, g, inputs, input_count, &s, scratch, in));
+    SMG_TRY(smg_compile_take_rows(ctx, g, values, inputs, input_count, scratch, &in, &rows));
+    check->sampled = rows.count;
+    check->total = rows.total;
     double start = smg_clock_seconds();
     SMG_TRY(smg_graph_eval(g, values, in, scratch, out));
     check->seconds = smg_clock_seconds() - start;
@@ -202,7 +201,7 @@ static smg_status check_in(smg_context *ctx, const smg_graph *g, smg_roundings r
     check->pass = true;
     for (int i = 0; i < g->outputs.count; i++) {
         check->rows[i].output = g->outputs.items[i].name;
-        compare(&out[i], &outputs[i], s.row_of, tolerance, &check->rows[i]);
+        compare(&out[i], &outputs[i], rows.row_of, tolerance, &check->rows[i]);
         check->pass = check->pass && check->rows[i].pass;
     }
     return SMG_OK;

@@ -3,39 +3,16 @@
  * Opening is the list load -> device -> plan -> modules -> program. A run reads the symbolic sizes off
  * the inputs, binds them, copies inputs in and outputs out. Memory for kept inputs and for outputs
  * only grows, so that runs of sizes seen lately, or of a range that was set, allocate nothing. */
-#include "compile/compile.h"
+#include <math.h>
+
+#include "compile/compile_private.h"
 
 const char *smg_version(void) {
     return SMG_VERSION;
 }
 
-typedef struct memory {
-    void *data;
-    size_t bytes;
-} memory;
-
-struct smg_model {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_source own; /* zero when the source is borrowed */
-    smg_source *source;
-    smg_compilation *c;
-    smg_vk_device *device;
-    bool owns_device;
-    smg_program *program;
-    int input_count;
-    smg_node_id *inputs; /* nodes of c->source */
-    smg_tensor *kept;    /* per input: given by smg_model_set_input; name NULL: none */
-    memory *kept_memory;
-    smg_tensor *all; /* per input: of one run */
-    memory *output_memory;
-    memory scratch;  /* converted input */
-    int64_t *values; /* per symbol */
-    double device_seconds, program_seconds;
-};
-
-static const smg_node *input_node(const smg_model *m, int index) {
-    return smg_graph_node(m->c->source, m->inputs[index]);
+const smg_node *smg_model_input_node(const smg_model *m, int index) {
+    return smg_graph_node(m->source->graph, m->inputs[index]);
 }
 
 int smg_model_input_count(const smg_model *m) {
@@ -55,7 +32,7 @@ static void describe(const smg_graph *g, const smg_node *node, const char *name,
 
 bool smg_model_input(const smg_model *m, int index, smg_tensor *out_tensor) {
     if (index < 0 || index >= smg_model_input_count(m) || out_tensor == NULL) return false;
-    const smg_node *node = input_node(m, index);
+    const smg_node *node = smg_model_input_node(m, index);
     describe(m->c->source, node, node->name, out_tensor);
     return true;
 }
@@ -82,195 +59,6 @@ void smg_model_times(const smg_model *m, double *out_device, double *out_program
 
 #if SMG_VULKAN
 
-static smg_status grow(smg_context *ctx, memory *m, size_t bytes) {
-    if (bytes <= m->bytes) return SMG_OK;
-    void *data = smg_realloc(ctx, m->data, m->bytes, bytes);
-    if (data == NULL) return SMG_MEMORY;
-    *m = (memory){data, bytes};
-    return SMG_OK;
-}
-
-static smg_status find_input(smg_model *m, const char *name, int *out_index) {
-    for (int i = 0; name != NULL && i < m->input_count; i++) {
-        if (strcmp(input_node(m, i)->name, name) == 0) {
-            *out_index = i;
-            return SMG_OK;
-        }
-    }
-    smg_text names;
-    smg_text_init(&names, m->ctx);
-    for (int i = 0; i < m->input_count; i++) {
-        smg_text_addf(&names, "%s%s", i > 0 ? ", " : "", input_node(m, i)->name);
-    }
-    smg_status status = smg_fail(m->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
-                                 name != NULL ? name : "", smg_text_cstr(&names));
-    smg_text_free(&names);
-    return status;
-}
-
-/* Type, rank and dims in order; the elements themselves are checked by the program. */
-static smg_status check_tensor(smg_model *m, const smg_tensor *tensor, smg_type *out_type) {
-    if (tensor->data == NULL) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has no data", tensor->name);
-    }
-    if (tensor->rank < 0 || tensor->rank > SMG_TENSOR_RANK) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has %d axes; 0 to %d are possible", tensor->name, tensor->rank,
-                        SMG_TENSOR_RANK);
-    }
-    int64_t count = 1;
-    for (int d = 0; d < tensor->rank; d++) {
-        if (tensor->dims[d] < 0) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d is %lld", tensor->name, d,
-                            (long long)tensor->dims[d]);
-        }
-        if (!smg_mul_i64(count, tensor->dims[d], &count)) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld x %lld elements or more", tensor->name,
-                            (long long)count, (long long)tensor->dims[d]);
-        }
-    }
-    if (tensor->type != NULL && !smg_type_find(tensor->type, out_type)) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' has unknown type '%s'", tensor->name, tensor->type);
-    }
-    int64_t needed = 0;
-    if (!smg_mul_i64(count, smg_type_host_bytes(*out_type), &needed) ||
-        (tensor->bytes != 0 && tensor->bytes < (size_t)needed)) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s': %lld elements of %s, its memory has %zu bytes", tensor->name,
-                        (long long)count, smg_type_word(*out_type), tensor->bytes);
-    }
-    return SMG_OK;
-}
-
-/* Elements of a node that memory is taken for: as many as at the largest sizes of the range bound, so that later runs
- * of it take no more. */
-static int64_t room_for(const smg_model *m, const smg_node *node, int64_t count) {
-    const int64_t *low = NULL, *high = NULL;
-    int64_t room = 1;
-    if (!smg_program_ends(m->program, &low, &high)) return count;
-    for (int d = 0; d < node->rank; d++) {
-        int64_t least = 0, most = 0;
-        smg_size_between(m->c->source->sizes, node->dims[d], low, high, &least, &most);
-        if (!smg_mul_i64(room, most, &room) || room > INT64_MAX / 16) return count;
-    }
-    return room > count ? room : count;
-}
-
-/* What the program takes: the tensor itself, or a copy in the node's integer type. */
-static smg_status convert_input(smg_model *m, const smg_node *node, const smg_tensor *tensor, const void **out_data) {
-    smg_type type = node->type;
-    SMG_TRY(check_tensor(m, tensor, &type));
-    *out_data = tensor->data;
-    if (type == node->type) return SMG_OK;
-    if (smg_type_kind(type) != SMG_KIND_INT || smg_type_kind(node->type) != SMG_KIND_INT) {
-        return smg_fail(m->ctx, SMG_INVALID, "input '%s' is %s, %s was given", node->name, smg_type_word(node->type),
-                        smg_type_word(type));
-    }
-    int64_t count = smg_tensor_elements(tensor);
-    int64_t room = room_for(m, node, count);
-    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(room * smg_type_host_bytes(node->type)) + 1));
-    smg_tensor to = {.name = node->name, .type = smg_type_word(node->type), .data = m->scratch.data};
-    for (int64_t i = 0; i < count; i++) {
-        double value = smg_tensor_get(tensor, i);
-        smg_tensor_set(&to, i, value);
-        if (smg_tensor_get(&to, i) != value) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': element %lld is %.0f, outside %s", node->name,
-                            (long long)i, value, to.type);
-        }
-    }
-    *out_data = m->scratch.data;
-    return SMG_OK;
-}
-
-static smg_status set_input(smg_model *m, const smg_tensor *input) {
-    int index = 0;
-    if (input == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: the tensor is NULL");
-    SMG_TRY(find_input(m, input->name, &index));
-    const smg_node *node = input_node(m, index);
-    smg_type type = node->type;
-    SMG_TRY(check_tensor(m, input, &type));
-    int64_t count = smg_tensor_elements(input);
-    size_t bytes = (size_t)(count * smg_type_host_bytes(type));
-    size_t room = (size_t)(room_for(m, node, count) * smg_type_host_bytes(type));
-    SMG_TRY(grow(m->ctx, &m->kept_memory[index], room + 1));
-    memcpy(m->kept_memory[index].data, input->data, bytes);
-    m->kept[index] = *input;
-    m->kept[index].name = node->name;
-    m->kept[index].type = smg_type_word(type);
-    m->kept[index].data = m->kept_memory[index].data;
-    return SMG_OK;
-}
-
-smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
-    if (m == NULL) return SMG_INVALID;
-    smg_context_clear_error(m->ctx);
-    return smg_context_told(m->ctx, set_input(m, input));
-}
-
-static bool program_has_input(const smg_model *m, const char *name) {
-    const smg_bundle *bundle = m->c->bundle;
-    for (int i = 0; i < bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &bundle->buffers.items[i];
-        if (b->kind == SMG_BUFFER_INPUT && strcmp(b->name, name) == 0) return true;
-    }
-    return false;
-}
-
-static smg_status collect_inputs(smg_model *m, const smg_tensor *inputs, int count) {
-    for (int i = 0; i < m->input_count; i++) m->all[i] = m->kept[i];
-    for (int i = 0; i < count; i++) {
-        int index = 0;
-        smg_type type;
-        SMG_TRY(find_input(m, inputs[i].name, &index));
-        for (int before = 0; before < i; before++)
-            if (strcmp(inputs[before].name, inputs[i].name) == 0)
-                return smg_fail(m->ctx, SMG_INVALID, "input '%s' is given twice", inputs[i].name);
-        type = input_node(m, index)->type;
-        SMG_TRY(check_tensor(m, &inputs[i], &type));
-        m->all[index] = inputs[i];
-    }
-    for (int i = 0; i < m->input_count; i++) {
-        const smg_node *node = input_node(m, i);
-        smg_fill fill;
-        if (m->all[i].data == NULL && program_has_input(m, node->name) &&
-            !smg_source_default(m->source, node->name, &fill)) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s' is missing", node->name);
-        }
-    }
-    return SMG_OK;
-}
-
-/* An input that nobody gave and that has a value of its own. */
-static smg_status write_default(smg_model *m, const smg_node *node) {
-    const smg_graph *g = m->c->source;
-    smg_tensor tensor = {.type = smg_type_word(node->type), .rank = node->rank};
-    int64_t count = 1;
-    smg_fill fill;
-    if (!smg_source_default(m->source, node->name, &fill)) return SMG_OK;
-    for (int d = 0; d < node->rank; d++) {
-        if (!smg_size_eval(g->sizes, node->dims[d], m->values, &tensor.dims[d]) ||
-            !smg_mul_i64(count, tensor.dims[d], &count)) {
-            return smg_fail(m->ctx, SMG_INVALID, "input '%s': axis %d has no valid size", node->name, d);
-        }
-    }
-    SMG_TRY(grow(m->ctx, &m->scratch, (size_t)(room_for(m, node, count) * smg_type_host_bytes(node->type)) + 1));
-    tensor.data = m->scratch.data;
-    for (int64_t i = 0; i < count; i++) smg_tensor_set(&tensor, i, fill == SMG_FILL_ONES ? 1 : 0);
-    return smg_program_write_input(m->program, node->name, tensor.data, tensor.rank, tensor.dims);
-}
-
-static smg_status write_inputs(smg_model *m) {
-    for (int i = 0; i < m->input_count; i++) {
-        const smg_node *node = input_node(m, i);
-        const void *data = NULL;
-        bool used = program_has_input(m, node->name);
-        if (m->all[i].data == NULL && used) SMG_TRY(write_default(m, node));
-        if (m->all[i].data == NULL) continue;
-        SMG_TRY(convert_input(m, node, &m->all[i], &data));
-        if (!used) continue;
-        SMG_TRY(smg_program_write_input(m->program, node->name, data, m->all[i].rank, m->all[i].dims));
-    }
-    return SMG_OK;
-}
-
 static smg_status read_output(smg_model *m, smg_tensor *out) {
     int buffer = 0;
     SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "", &buffer));
@@ -287,8 +75,9 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
         int row = 0;
         const smg_graph *g = m->c->source;
         while (strcmp(g->outputs.items[row].name, out->name) != 0) row++;
-        int64_t room = room_for(m, smg_graph_node(g, g->outputs.items[row].node), count);
-        SMG_TRY(grow(m->ctx, &m->output_memory[row], (size_t)(room * smg_storage_host_bytes(b->storage)) + 1));
+        int64_t room = smg_model_room(m, smg_graph_node(g, g->outputs.items[row].node), count);
+        SMG_TRY(
+            smg_memory_grow(m->ctx, &m->output_memory[row], (size_t)(room * smg_storage_host_bytes(b->storage)) + 1));
         out->data = m->output_memory[row].data;
         out->bytes = (size_t)bytes;
     } else if (out->bytes < (size_t)bytes) {
@@ -298,14 +87,27 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     return smg_program_read_output(m->program, out->name, out->data, bytes);
 }
 
-/* A kernel says which index was wrong; whose it was, when it was an input's, is looked up here. */
-static smg_status name_index(smg_model *m, smg_status status) {
-    for (int i = 0; status == SMG_INVALID && i < m->input_count; i++) {
-        int64_t element = 0;
-        if (m->all[i].data == NULL || !smg_tensor_outside(m->c->source, m->inputs[i], m->values, &m->all[i], &element))
-            continue;
-        return smg_fail_within(m->ctx, status, "input '%s', element %lld", m->all[i].name, (long long)element);
-    }
+static bool is_finite(const smg_tensor *output) {
+    int64_t count = smg_tensor_elements(output);
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(smg_tensor_get(output, i))) return false;
+    return true;
+}
+
+/* Outputs have infinities or NaN: is that the graph's, or the precision's? */
+static smg_status name_overflow(smg_model *m) {
+    smg_arena *arena = NULL;
+    smg_tensor *whole = NULL;
+    smg_overflow found = {0};
+    int count = 0;
+    SMG_TRY(smg_arena_create(m->ctx, &arena));
+    smg_status status = smg_model_whole_inputs(m, arena, &whole, &count);
+    if (status == SMG_OK) status = smg_compile_find_overflow(m->c, m->values, whole, count, arena, &found);
+    if (status == SMG_OK && found.value != NULL)
+        status =
+            smg_fail(m->ctx, SMG_UNSUPPORTED, "'%s' becomes %g, and %s ends at %g (%d such values, this is the first)",
+                     found.value, found.size, smg_type_word(found.type), smg_type_limit(found.type), found.count);
+    smg_arena_destroy(arena);
     return status;
 }
 
@@ -314,13 +116,18 @@ static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, s
         (outputs == NULL && output_count > 0))
         return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d inputs and %d outputs, %s", input_count, output_count,
                         input_count < 0 || output_count < 0 ? "less than none" : "whose array is NULL");
-    SMG_TRY(collect_inputs(m, inputs, input_count));
+    SMG_TRY(smg_model_collect(m, inputs, input_count));
+    SMG_TRY(smg_model_need_inputs(m));
     SMG_TRY(smg_tensor_sizes(m->ctx, m->c->source, m->all, m->input_count, NULL, m->values));
     SMG_TRY(smg_program_bind_sizes(m->program, m->values));
-    SMG_TRY(write_inputs(m));
-    SMG_TRY(name_index(m, smg_program_run(m->program)));
-    for (int i = 0; i < output_count; i++) SMG_TRY(read_output(m, &outputs[i]));
-    return SMG_OK;
+    SMG_TRY(smg_model_write_inputs(m));
+    SMG_TRY(smg_model_name_index(m, smg_program_run(m->program)));
+    bool finite = true;
+    for (int i = 0; i < output_count; i++) {
+        SMG_TRY(read_output(m, &outputs[i]));
+        finite = finite && (!m->name_overflow || is_finite(&outputs[i]));
+    }
+    return finite ? SMG_OK : name_overflow(m);
 }
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
@@ -392,8 +199,20 @@ static smg_status expect_sizes(smg_model *m, const smg_model_desc *desc, smg_pro
     return SMG_OK;
 }
 
+/* The sample, as arrays for all inputs that have something. */
+static smg_status take_samples(smg_model *m, smg_compile_options *options) {
+    smg_tensor *whole = NULL;
+    if (options->sample_count == 0) return SMG_OK;
+    SMG_TRY(smg_model_collect(m, options->samples, options->sample_count));
+    SMG_TRY(smg_tensor_sizes(m->ctx, m->source->graph, m->all, m->input_count, NULL, m->values));
+    SMG_TRY(smg_model_whole_inputs(m, m->arena, &whole, &options->sample_count));
+    options->samples = whole;
+    return SMG_OK;
+}
+
 static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
-    const smg_compile_options options = smg_compile_options_of(desc);
+    smg_compile_options options = smg_compile_options_of(desc);
+    SMG_TRY(take_samples(m, &options));
     SMG_TRY(smg_compile_open(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     double start = smg_clock_seconds();
     smg_program_options program = {
@@ -413,11 +232,14 @@ static smg_status make_tables(smg_model *m) {
     size_t inputs = (size_t)m->input_count + 1;
     m->inputs = SMG_ARENA_ARRAY(m->arena, smg_node_id, inputs);
     m->kept = SMG_ARENA_ARRAY(m->arena, smg_tensor, inputs);
-    m->kept_memory = SMG_ARENA_ARRAY(m->arena, memory, inputs);
+    m->kept_memory = SMG_ARENA_ARRAY(m->arena, smg_memory, inputs);
+    m->lengths = SMG_ARENA_ARRAY(m->arena, smg_memory, inputs);
+    m->length_counts = SMG_ARENA_ARRAY(m->arena, int, inputs);
     m->all = SMG_ARENA_ARRAY(m->arena, smg_tensor, inputs);
-    m->output_memory = SMG_ARENA_ARRAY(m->arena, memory, (size_t)g->outputs.count + 1);
+    m->output_memory = SMG_ARENA_ARRAY(m->arena, smg_memory, (size_t)g->outputs.count + 1);
     m->values = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)smg_size_symbol_count(g->sizes) + 1);
-    if (!m->inputs || !m->kept || !m->kept_memory || !m->all || !m->output_memory || !m->values) {
+    if (!m->inputs || !m->kept || !m->kept_memory || !m->lengths || !m->length_counts || !m->all || !m->output_memory ||
+        !m->values) {
         return SMG_MEMORY;
     }
     smg_graph_input_nodes(g, m->inputs, m->input_count);
@@ -441,6 +263,7 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     if (own != NULL) m->own = *own;
     m->source = own != NULL ? &m->own : borrowed;
     if (desc == NULL) desc = &nothing;
+    m->name_overflow = desc->name_overflow;
     status = smg_model_desc_check(ctx, desc);
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = open_device(m, device, desc);
@@ -496,6 +319,7 @@ void smg_model_close(smg_model *m) {
     if (m->owns_device) smg_vk_close(m->device);
     for (int i = 0; m->kept_memory != NULL && i < m->input_count; i++) {
         smg_free(m->ctx, m->kept_memory[i].data, m->kept_memory[i].bytes);
+        if (m->lengths != NULL) smg_free(m->ctx, m->lengths[i].data, m->lengths[i].bytes);
     }
     for (int i = 0; m->output_memory != NULL && i < m->source->graph->outputs.count; i++) {
         smg_free(m->ctx, m->output_memory[i].data, m->output_memory[i].bytes);
@@ -539,6 +363,11 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
 
 smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
     (void)input;
+    return without_vulkan(m->ctx);
+}
+
+smg_status smg_model_set_lengths(smg_model *m, const char *input, const int64_t *lengths, int count) {
+    (void)input, (void)lengths, (void)count;
     return without_vulkan(m->ctx);
 }
 

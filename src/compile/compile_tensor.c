@@ -47,28 +47,76 @@ smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
     return out->data != NULL ? SMG_OK : SMG_MEMORY;
 }
 
-smg_status smg_tensor_set_lengths(smg_context *ctx, smg_tensor *t, const int64_t *lengths, int64_t count) {
-    int64_t rows = t->rank > 0 ? t->dims[0] : 1, elements = smg_tensor_elements(t);
-    int64_t most = t->rank > 1 ? t->dims[t->rank - 1] : 1;
-    if (smg_type_kind(type_of(t)) == SMG_KIND_FLOAT)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' is %s: lengths are given to integers and bools", t->name,
-                        t->type);
-    if (elements != rows && elements != rows * most)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' has %lld elements for %lld rows of %lld", t->name,
-                        (long long)elements, (long long)rows, (long long)most);
-    if (count != rows)
-        return smg_fail(ctx, SMG_INVALID, "input '%s' has %lld rows, %lld lengths are given", t->name, (long long)rows,
-                        (long long)count);
-    bool mask = elements != rows || (t->rank > 1 && smg_type_kind(type_of(t)) == SMG_KIND_BOOL);
-    for (int64_t r = 0; r < rows; r++) {
-        if (lengths[r] < 0)
-            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld is below 0", t->name, (long long)r,
-                            (long long)lengths[r]);
-        if (mask && lengths[r] > most)
-            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld, a row has %lld", t->name,
-                            (long long)r, (long long)lengths[r], (long long)most);
-        for (int64_t i = 0; mask && i < most; i++) smg_tensor_set(t, r * most + i, i < lengths[r]);
-        if (!mask) smg_tensor_set(t, r, (double)lengths[r]);
+/* One number a row, or an element for each place in it? */
+static bool is_mask(const smg_graph *g, const smg_node *input) {
+    bool mask = input->rank > 1 && smg_type_kind(input->type) == SMG_KIND_BOOL;
+    for (int d = 1; d < input->rank; d++) mask = mask || !smg_size_is_one(g->sizes, input->dims[d]);
+    return mask;
+}
+
+/* most: that a row has, or ever has. */
+static smg_status check_rows(smg_context *ctx, const smg_node *input, bool mask, smg_lengths lengths, int64_t most) {
+    for (int64_t r = 0; r < lengths.count; r++) {
+        int64_t length = lengths.rows[r];
+        if (length < 0)
+            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld is below 0", input->name, (long long)r,
+                            (long long)length);
+        if (mask && length > most)
+            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld, a row has %lld", input->name,
+                            (long long)r, (long long)length, (long long)most);
+    }
+    return SMG_OK;
+}
+
+smg_status smg_lengths_check(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths) {
+    int64_t least = 0, most = 0;
+    if (smg_type_kind(input->type) == SMG_KIND_FLOAT || input->rank == 0)
+        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' is %s: lengths are given to rows of integers or bools",
+                        input->name, smg_type_word(input->type));
+    smg_size_bounds(g->sizes, input->dims[input->rank - 1], &least, &most);
+    return check_rows(ctx, input, is_mask(g, input), lengths, most);
+}
+
+/* Of a tensor at its sizes; *out_most: elements of a row, all of which lie along the last axis. */
+static smg_status check_tensor(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
+                               const smg_tensor *t, int64_t *out_most) {
+    SMG_TRY(smg_lengths_check(ctx, g, input, lengths));
+    int64_t rows = t->dims[0], elements = smg_tensor_elements(t);
+    bool mask = is_mask(g, input);
+    *out_most = mask ? t->dims[t->rank - 1] : 1;
+    if (elements != rows * *out_most)
+        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' has %lld elements for %lld rows of %lld", input->name,
+                        (long long)elements, (long long)rows, (long long)*out_most);
+    if (lengths.count != rows)
+        return smg_fail(ctx, SMG_INVALID, "input '%s' has %lld rows, %lld lengths are given", input->name,
+                        (long long)rows, (long long)lengths.count);
+    return check_rows(ctx, input, mask, lengths, *out_most);
+}
+
+smg_status smg_tensor_set_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
+                                  smg_tensor *t) {
+    int64_t most = 0;
+    SMG_TRY(check_tensor(ctx, g, input, lengths, t, &most));
+    bool mask = is_mask(g, input);
+    for (int64_t r = 0; r < lengths.count; r++) {
+        for (int64_t i = 0; mask && i < most; i++) smg_tensor_set(t, r * most + i, i < lengths.rows[r]);
+        if (!mask) smg_tensor_set(t, r, (double)lengths.rows[r]);
+    }
+    return SMG_OK;
+}
+
+smg_status smg_tensor_check_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
+                                    const smg_tensor *t) {
+    int64_t most = 0;
+    SMG_TRY(check_tensor(ctx, g, input, lengths, t, &most));
+    bool mask = is_mask(g, input);
+    for (int64_t at = 0; at < lengths.count * most; at++) {
+        int64_t row = at / most, length = lengths.rows[row];
+        double given = smg_tensor_get(t, at);
+        bool same = mask ? given == (at % most < length) : given == (double)length;
+        if (same) continue;
+        return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: element %lld is %g, and the row's length is %lld",
+                        input->name, (long long)row, (long long)(at % most), given, (long long)length);
     }
     return SMG_OK;
 }

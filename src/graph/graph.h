@@ -172,6 +172,13 @@ int64_t smg_array_elements(const smg_array *array);
  * freed as soon as they are dead. Contractions run on all cores. Index out of range is INVALID with the numbers. */
 smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
                           smg_array *out_outputs);
+/* The largest finite element of a float value by its size, of those that f32 holds; at -1: there is none. */
+typedef struct smg_peak {
+    double size;
+    int64_t at;
+} smg_peak;
+/* The same walk, for what each node's value becomes: out_peaks[id], at -1 where nothing reads the value. */
+smg_status smg_graph_peaks(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_peak *out_peaks);
 /* One node whose operands are leaves of fixed dims and contents. Release the data with smg_array_release. */
 smg_status smg_graph_eval_over_leaves(const smg_graph *g, smg_exprs *exprs, const smg_node *node, smg_array *out);
 void smg_array_release(smg_context *ctx, smg_array *array);

@@ -336,6 +336,7 @@ typedef struct eval_run {
     int *last_use;    /* per node: its last user, node count for outputs */
     const smg_array *inputs;
     int next_input;
+    smg_peak *peaks; /* per node; NULL: nobody asks */
 } eval_run;
 
 static smg_status check_input(const eval_run *run, const smg_node *node, const smg_array *given) {
@@ -378,6 +379,16 @@ static smg_status run_node(eval_run *run, int i) {
     return SMG_OK;
 }
 
+static smg_peak peak_of(const smg_array *value) {
+    smg_peak peak = {.size = 0, .at = -1};
+    int64_t count = value->data != NULL && smg_type_kind(value->type) == SMG_KIND_FLOAT ? smg_array_elements(value) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        double size = fabs(value->data[i]);
+        if (size < smg_type_limit(SMG_TYPE_F32) && (peak.at < 0 || size > peak.size)) peak = (smg_peak){size, i};
+    }
+    return peak;
+}
+
 static smg_status give_output(eval_run *run, smg_arena *arena, smg_node_id id, smg_array *out) {
     *out = run->value[id];
     int64_t count = smg_array_elements(out);
@@ -390,18 +401,21 @@ static smg_status give_output(eval_run *run, smg_arena *arena, smg_node_id id, s
 static smg_status run_all(eval_run *run, smg_arena *arena, smg_array *out_outputs) {
     const smg_graph *g = run->scope.g;
     find_last_uses(g, run->last_use);
-    for (int i = 0; i < g->nodes.count; i++) SMG_TRY(run_node(run, i));
-    for (int i = 0; i < g->outputs.count; i++)
+    for (int i = 0; i < g->nodes.count; i++) {
+        SMG_TRY(run_node(run, i));
+        if (run->peaks != NULL) run->peaks[i] = peak_of(&run->value[i]);
+    }
+    for (int i = 0; i < g->outputs.count && out_outputs != NULL; i++)
         SMG_TRY(give_output(run, arena, g->outputs.items[i].node, &out_outputs[i]));
     return SMG_OK;
 }
 
-smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
-                          smg_array *out_outputs) {
+static smg_status eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_peak *peaks,
+                       smg_arena *arena, smg_array *out_outputs) {
     if (!g->finished) return smg_fail(g->ctx, SMG_INVALID, "graph %s is not finished", g->name);
     smg_arena *scratch = NULL;
     SMG_TRY(smg_arena_create(g->ctx, &scratch));
-    eval_run run = {.scope = {.ctx = g->ctx, .g = g, .symbols = symbols}, .inputs = inputs};
+    eval_run run = {.scope = {.ctx = g->ctx, .g = g, .symbols = symbols}, .inputs = inputs, .peaks = peaks};
     size_t count = (size_t)g->nodes.count;
     smg_status status = smg_exprs_create(scratch, &run.scope.exprs);
     run.value = SMG_ARENA_ARRAY(scratch, smg_array, count);
@@ -411,4 +425,13 @@ smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_
     for (size_t i = 0; run.value && i < count; i++) smg_array_release(g->ctx, &run.value[i]);
     smg_arena_destroy(scratch);
     return status;
+}
+
+smg_status smg_graph_eval(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_arena *arena,
+                          smg_array *out_outputs) {
+    return eval(g, symbols, inputs, NULL, arena, out_outputs);
+}
+
+smg_status smg_graph_peaks(const smg_graph *g, const int64_t *symbols, const smg_array *inputs, smg_peak *out_peaks) {
+    return eval(g, symbols, inputs, out_peaks, NULL, NULL);
 }

@@ -26,6 +26,7 @@ typedef struct fact {
 typedef struct precision {
     smg_graph *g;
     smg_type asked;
+    const smg_peak *measured; /* NULL: nothing was */
     smg_arena *arena;
     smg_exprs *exprs;
     fact *facts;
@@ -260,6 +261,19 @@ static bool is_output(const smg_graph *g, smg_node_id id) {
     return false;
 }
 
+/* Other runs may go further than the one that was measured. */
+#define MEASURED_ROOM 2.0
+
+static const char *measured_objection(const precision *p, smg_node_id id) {
+    const char *word = smg_type_word(p->asked);
+    double most = p->measured != NULL && p->measured[id].at >= 0 ? p->measured[id].size : 0;
+    if (smg_content_fits(p->asked, most) && smg_content_fits(p->asked, MEASURED_ROOM * most)) return NULL;
+    const char *why = most < 1 ? smg_arena_format(p->arena, "measured: at most %g, where %s is coarse", most, word)
+                               : smg_arena_format(p->arena, "measured: %g comes into it, and %s ends at %g", most, word,
+                                                  smg_type_limit(p->asked));
+    return why != NULL ? why : "";
+}
+
 /* Why the value cannot be of the type, NULL where it can; "" when memory is out. */
 static const char *objection(const precision *p, smg_node_id id) {
     const fact *f = &p->facts[id];
@@ -280,7 +294,7 @@ static const char *objection(const precision *p, smg_node_id id) {
     else if (f->statistic && !is_output(p->g, id))
         return "it is a statistic";
     else
-        return NULL;
+        return measured_objection(p, id);
     return why != NULL ? why : "";
 }
 
@@ -310,8 +324,9 @@ static smg_status make(precision *p) {
     return smg_context_status(p->g->ctx);
 }
 
-smg_status smg_precision_make(smg_graph *g, smg_type asked, smg_arena *arena, smg_precision_plan *out_plan) {
-    precision p = {.g = g, .asked = asked, .arena = arena, .plan = out_plan};
+smg_status smg_precision_make(smg_graph *g, smg_type asked, const smg_peak *measured, smg_arena *arena,
+                              smg_precision_plan *out_plan) {
+    precision p = {.g = g, .asked = asked, .measured = measured, .arena = arena, .plan = out_plan};
     *out_plan = (smg_precision_plan){.asked = asked};
     g->storage = NULL;
     if (asked == SMG_TYPE_F32) return SMG_OK;

@@ -1,6 +1,7 @@
 /* precision: in which element type each value lies in memory.
  *
- * Takes:    a rewritten graph of f32 values; the type that was asked for (f32, f16, bf16).
+ * Takes:    a rewritten graph of f32 values; the type that was asked for (f32, f16, bf16); how large values became in
+ *           a run that stands for others, where there was one.
  * Gives:    the precision plan: per value its type in device memory, and why where that is not the one asked for.
  * Promises: a value is narrowed only where nothing that is known of it speaks against that: what constants, literals
  *           and indices put into it fits the type. Values of other types than f32 keep theirs. The answers that the
@@ -20,8 +21,11 @@ typedef struct smg_precision_plan {
 
 /* The word of a precision; NULL is f32. INVALID lists those that there are. */
 smg_status smg_precision_find(smg_context *ctx, const char *word, smg_type *out_type);
-/* plan->storage becomes graph->storage where something is narrower than its type. */
-smg_status smg_precision_make(smg_graph *g, smg_type asked, smg_arena *arena, smg_precision_plan *out_plan);
+/* measured: per node what it became in a run that stands for others (smg_graph_peaks); NULL: there was none. A value
+ * that came nearer to the type's end than by half, or that stayed where the type is coarse, is not narrowed.
+ * plan->storage becomes graph->storage where something is narrower than its type. */
+smg_status smg_precision_make(smg_graph *g, smg_type asked, const smg_peak *measured, smg_arena *arena,
+                              smg_precision_plan *out_plan);
 
 /* What a plan rounds to beside f32: values in memory; with `partial` also sums of some products, to f16
  * (smg_target_pairs). */

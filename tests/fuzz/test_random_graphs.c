@@ -112,7 +112,7 @@ static int check_narrow(fixture *f, uint64_t seed) {
     int failed = 0;
     r = random_narrow(r, type);
     if (random_graph(f->ctx, &r, &g) != SMG_OK || smg_compile_copy_outputs(g) != SMG_OK ||
-        smg_precision_make(g, type, g->arena, &plan) != SMG_OK)
+        smg_precision_make(g, type, NULL, g->arena, &plan) != SMG_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, smg_context_error(f->ctx));
     random_symbols(g, &r, symbols);
     check_options o = {.target = f->target[seed % (uint64_t)f->targets],

@@ -405,11 +405,107 @@ static void on_the_device(void **state) {
     }
 }
 
+/* ---- lengths instead of a mask -------------------------------------------------------------------------------- */
+
+/* false: there is no device. */
+static bool open_form(scene *s, const form *f, const int64_t *sizes, smg_model **out_model) {
+    const smg_model_desc desc = {.no_calibrate = true, .no_plan_cache = true};
+    start_form(s, f);
+    smg_status status = smg_model_open_graph(s->ctx, s->g, &desc, out_model);
+    if (device_missing(s->ctx, status)) {
+        finish(s);
+        return false;
+    }
+    must(s, status);
+    give_inputs(s, f, sizes, false);
+    return true;
+}
+
+static void expect_refused(const scene *s, smg_status status, smg_status want, const char *sentence) {
+    if (status != want || strstr(smg_context_error(s->ctx), sentence) == NULL)
+        fail_msg("status %d, \"%s\"; wanted %d, \"%s\"", (int)status, smg_context_error(s->ctx), (int)want, sentence);
+}
+
+/* Inputs but the last, which is the mask or has the lengths. */
+static void run_lengths(const scene *s, smg_model *model, const int64_t *lengths, int count, smg_tensor *out) {
+    must(s, smg_model_set_lengths(model, s->inputs[s->input_count - 1].name, lengths, count));
+    *out = (smg_tensor){.name = "o"};
+    must(s, smg_model_run(model, s->inputs, s->input_count - 1, out, 1));
+}
+
+/* By lengths the result is that of the mask, bit by bit, for each of them, and a mask beside them must be theirs. */
+static void lengths_are_masks(void **state) {
+    static const int64_t sizes[] = {3, 9, 70}, lengths[][3] = {{37, 1, 60}, {70, 0, 3}, {5, 70, 70}};
+    static const size_t which[] = {0, 4, 11}; /* a term, a choice, lengths themselves */
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(which); i++) {
+        scene s;
+        smg_model *model;
+        if (!open_form(&s, &forms[which[i]], sizes, &model)) skip();
+        smg_tensor *mask = &s.inputs[s.input_count - 1];
+        bool number = smg_tensor_elements(mask) == 3;
+        for (size_t n = 0; n < SMG_COUNT_OF(lengths); n++) {
+            smg_tensor out, want = {.name = "o"};
+            for (int64_t at = 0; at < smg_tensor_elements(mask); at++)
+                smg_tensor_set(mask, at, number ? (double)lengths[n][at] : at % 70 < lengths[n][at / 70]);
+            must(&s, smg_model_set_lengths(model, mask->name, NULL, 0));
+            must(&s, smg_model_run(model, s.inputs, s.input_count, &want, 1));
+            int64_t count = smg_tensor_elements(&want);
+            float *kept = SMG_ARENA_ARRAY(s.arena, float, (size_t)count);
+            memcpy(kept, want.data, (size_t)count * sizeof(float));
+            run_lengths(&s, model, lengths[n], 3, &out);
+            assert_memory_equal(out.data, kept, (size_t)count * sizeof(float));
+            must(&s, smg_model_run(model, s.inputs, s.input_count, &out, 1)); /* the same mask beside them */
+            smg_tensor_set(mask, number ? 1 : 70 + lengths[n][1] - (lengths[n][1] > 0), 2);
+            smg_status status = smg_model_run(model, s.inputs, s.input_count, &out, 1);
+            if (!number) expect_refused(&s, status, SMG_INVALID, "input 'mask', row 1: element ");
+            if (number)
+                expect_refused(&s, status, SMG_INVALID, "'length', row 1: element 0 is 2, and the row's length");
+        }
+        smg_model_close(model);
+        finish(&s);
+    }
+}
+
+static void wrong_lengths_are_refused(void **state) {
+    static const int64_t sizes[] = {3, 9, 70}, good[] = {5, 70, 0}, below[] = {5, -3, 0}, never[] = {5, 0, 513},
+                         above[] = {71, 0, 0};
+    scene s;
+    smg_model *m;
+    (void)state;
+    if (!open_form(&s, &forms[0], sizes, &m)) skip();
+    smg_tensor out;
+    int given = s.input_count - 1;
+    expect_refused(&s, smg_model_set_lengths(m, "masks", good, 3), SMG_NOT_FOUND,
+                   "no input 'masks'; it has: q, k, v, mask");
+    expect_refused(&s, smg_model_set_lengths(m, NULL, good, 3), SMG_NOT_FOUND, "no input ''");
+    expect_refused(&s, smg_model_set_lengths(m, "mask", NULL, 3), SMG_INVALID, "3 lengths, whose array is NULL");
+    expect_refused(&s, smg_model_set_lengths(m, "mask", good, -1), SMG_INVALID, "-1 lengths, less than none");
+    expect_refused(&s, smg_model_set_lengths(m, "q", good, 3), SMG_UNSUPPORTED,
+                   "'q' is f32: lengths are given to rows");
+    expect_refused(&s, smg_model_set_lengths(m, "mask", below, 3), SMG_INVALID, "row 1: length -3 is below 0");
+    expect_refused(&s, smg_model_set_lengths(m, "mask", never, 3), SMG_INVALID, "row 2: length 513, a row has 512");
+    expect_refused(&s, smg_model_run(m, s.inputs, given, &out, 0), SMG_INVALID, "input 'mask' is missing");
+    must(&s, smg_model_set_lengths(m, "mask", above, 3));
+    expect_refused(&s, smg_model_run(m, s.inputs, given, &out, 0), SMG_INVALID, "row 0: length 71, a row has 70");
+    must(&s, smg_model_set_lengths(m, "mask", good, 2));
+    expect_refused(&s, smg_model_run(m, s.inputs, given, &out, 0), SMG_INVALID, "has 3 rows, 2 lengths are given");
+    run_lengths(&s, m, good, 3, &out); /* nothing of it stays */
+    assert_int_equal(smg_tensor_elements(&out), 3 * 9 * 3 * 16);
+    assert_int_equal(smg_model_set_lengths(NULL, "mask", good, 3), SMG_INVALID);
+    smg_model_close(m);
+    finish(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_the_interpreter),     cmocka_unit_test(ends_where_they_pay),
-        cmocka_unit_test(what_is_joined_is_read), cmocka_unit_test(padding_costs_little),
+        cmocka_unit_test(by_the_interpreter),
+        cmocka_unit_test(ends_where_they_pay),
+        cmocka_unit_test(what_is_joined_is_read),
+        cmocka_unit_test(padding_costs_little),
         cmocka_unit_test(on_the_device),
+        cmocka_unit_test(lengths_are_masks),
+        cmocka_unit_test(wrong_lengths_are_refused),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -132,6 +132,68 @@ static void too_large_inputs_are_named(void **state) {
     run_and_check(f, SMG_TYPE_F16, sizes);
 }
 
+/* A value in the middle becomes infinite in f16. */
+static const char peak[] = "graph peak\ndim b\nx = input f32[b, 40]\n"
+                           "far = fill 300 : f32[]\nwide = mul(x, far)\nsquare = mul(wide, wide)\n"
+                           "root = sqrt(square)\ny = sub(root, x)\noutput y = y\n";
+
+static bool open_peak(fixture *f, const smg_tensor *sample, bool name) {
+    const smg_model_desc desc = {.no_calibrate = true,
+                                 .precision = "f16",
+                                 .unfused = true,
+                                 .samples = sample,
+                                 .sample_count = sample != NULL ? 1 : 0,
+                                 .name_overflow = name};
+    drop(f);
+    expect_ok(f, smg_graph_parse(f->ctx, peak, strlen(peak), "text", &f->g));
+    smg_status status = smg_model_open_graph(f->ctx, f->g, &desc, &f->model);
+    if (device_missing(f->ctx, status)) return false;
+    expect_ok(f, status);
+    return true;
+}
+
+/* With the flag the run fails and says where, without it the output is infinite; a sample mends it, also with the plan
+ * from the cache, and is another plan than without. */
+static void overflow_is_named(void **state) {
+    fixture *f = *state;
+    enum { ROWS = 3 };
+    static float room[ROWS * 40];
+    smg_tensor x = {.name = "x", .type = "f32", .rank = 2, .dims = {ROWS, 40}, .data = room};
+    smg_tensor y = {.name = "y"};
+    for (int i = 0; i < ROWS * 40; i++) room[i] = (float)(i % 7) / 16;
+    for (int kept = 0; kept < 2; kept++) { /* compiled, and from the cache */
+        if (!open_peak(f, NULL, true)) skip();
+        room[50] = 0.5F;
+        expect_ok(f, smg_model_run(f->model, &x, 1, &y, 1));
+        room[50] = 2;
+        assert_int_equal(smg_model_run(f->model, &x, 1, &y, 1), SMG_UNSUPPORTED);
+        const char *want = "'square' becomes 360000, and f16 ends at 65520 (1 such values, this is the first)";
+        if (strstr(smg_context_error(f->ctx), want) == NULL) fail_msg("%s", smg_context_error(f->ctx));
+        assert_true(isinf(((const float *)y.data)[50]));
+        y = (smg_tensor){.name = "y"};
+        open_peak(f, NULL, false);
+        expect_ok(f, smg_model_run(f->model, &x, 1, &y, 1));
+        assert_true(isinf(((const float *)y.data)[50]));
+        y = (smg_tensor){.name = "y"};
+        open_peak(f, &x, true);
+        expect_ok(f, smg_model_run(f->model, &x, 1, &y, 1));
+        assert_float_equal(((const float *)y.data)[50], 598, 0.5);
+        y = (smg_tensor){.name = "y"};
+    }
+}
+
+/* What the graph itself makes infinite is no overflow. */
+static void infinities_of_the_graph_stay(void **state) {
+    fixture *f = *state;
+    static float room[40];
+    smg_tensor x = {.name = "x", .type = "f32", .rank = 2, .dims = {1, 40}, .data = room};
+    smg_tensor y = {.name = "y"};
+    if (!open_peak(f, NULL, true)) skip();
+    room[3] = (float)INFINITY;
+    expect_ok(f, smg_model_run(f->model, &x, 1, &y, 1));
+    assert_true(isnan(((const float *)y.data)[3]));
+}
+
 static void unknown_precisions_are_refused(void **state) {
     fixture *f = *state;
     const smg_model_desc desc = {.no_calibrate = true, .precision = "fp16"};
@@ -181,6 +243,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(results_are_near, setup, teardown),
         cmocka_unit_test_setup_teardown(too_large_inputs_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(overflow_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(infinities_of_the_graph_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(unknown_precisions_are_refused, setup, teardown),
 #if SMG_VULKAN
         cmocka_unit_test_setup_teardown(memory_is_half, setup, teardown),

@@ -86,7 +86,7 @@ static void try_graph(smg_graph *g, const check_options *o, tally *t) {
     int64_t nominal[SMG_SPACE_AXES];
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
-    assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, arena, &precision), SMG_OK);
+    assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
         for (int i = 0; i < space->axes.count; i++) nominal[i] = 256;

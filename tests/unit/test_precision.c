@@ -45,7 +45,7 @@ static void read_graph(fixture *f, const char *text) {
 
 static void plan(fixture *f, const char *text, smg_type type) {
     read_graph(f, text);
-    assert_int_equal(smg_precision_make(f->g, type, f->arena, &f->plan), SMG_OK);
+    assert_int_equal(smg_precision_make(f->g, type, NULL, f->arena, &f->plan), SMG_OK);
 }
 
 static smg_node_id find(const fixture *f, const char *name) {
@@ -195,7 +195,7 @@ static void large_constants_are_asked_once(void **state) {
     float *data = SMG_ARENA_ARRAY(f->arena, float, 90000);
     data[77] = 7e4f;
     f->g->nodes.items[find(f, "w")].data = data;
-    assert_int_equal(smg_precision_make(f->g, SMG_TYPE_F16, f->arena, &f->plan), SMG_OK);
+    assert_int_equal(smg_precision_make(f->g, SMG_TYPE_F16, NULL, f->arena, &f->plan), SMG_OK);
     expect(f, "w", "its largest element is none that f16 holds well");
     expect(f, "y", "comes into it");
     assert_int_equal(f->g->facts.count, 2);
@@ -345,6 +345,88 @@ static void too_large_inputs_are_named(void **state) {
     smg_compilation_destroy(c);
 }
 
+/* ---- what runs show ---------------------------------------------------------------------------------- */
+
+/* x*x*x reaches 8e6 for an x of 200 and is saturated again: in f16 it becomes infinite, unless it stays f32. */
+static const char cube[] = "graph cube\ndim b\n"
+                           "x = input f32[b, 70]\nw = constant f32[70, 70] random seed=1\n"
+                           "square = mul(x, x)\ncube = mul(square, x)\n"
+                           "mixed = contract(cube, w) \"bi,oi->bo\"\n"
+                           "c = fill 1e-6 : f32[]\nsmall = mul(mixed, c)\n"
+                           "y = sub(small, x)\noutput y = y\n";
+
+static smg_status compile_cube(fixture *f, const smg_tensor *sample, smg_compilation **out_c) {
+    smg_target target;
+    const smg_compile_options options = {
+        .precision = SMG_TYPE_F16, .unfused = true, .samples = sample, .sample_count = sample != NULL};
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    return smg_compile_plan(f->ctx, f->g, &target, &options, out_c);
+}
+
+static const char *why_of(const smg_compilation *c, const char *name) {
+    for (smg_node_id id = 0; id < c->graph->nodes.count; id++)
+        if (strcmp(smg_graph_node(c->graph, id)->name, name) == 0)
+            return c->precision.why[id] != NULL ? c->precision.why[id] : "narrow";
+    return "not there";
+}
+
+static void overflow_is_named(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[] = {3};
+    smg_compilation *c = NULL;
+    smg_tensor x, y = {0};
+    smg_overflow found;
+    smg_check check;
+    read_graph(f, cube);
+    assert_int_equal(smg_tensor_fill(f->ctx, f->g, 0, sizes, SMG_FILL_RANDOM, 3, f->arena, &x), SMG_OK);
+    assert_int_equal(compile_cube(f, NULL, &c), SMG_OK);
+    assert_int_equal(smg_compile_find_overflow(c, sizes, &x, 1, f->arena, &found), SMG_OK);
+    assert_null(found.value);
+    smg_tensor_set(&x, 75, -200);
+    assert_int_equal(smg_compile_find_overflow(c, sizes, &x, 1, f->arena, &found), SMG_OK);
+    assert_string_equal(found.value, "cube");
+    assert_int_equal(found.type, SMG_TYPE_F16);
+    assert_true(found.size > 7.9e6 && found.size < 8.1e6 && found.count == 2);
+    assert_int_equal(smg_compile_interpret(c, sizes, &x, 1, f->arena, &y), SMG_OK);
+    assert_false(fabs(smg_tensor_get(&y, 70)) < 1e30);
+    smg_compilation_destroy(c);
+    /* the same run as a sample: cube and mixed stay f32, and nothing overflows */
+    assert_int_equal(compile_cube(f, &x, &c), SMG_OK);
+    assert_string_equal(why_of(c, "cube"), "measured: 8e+06 comes into it, and f16 ends at 65520");
+    assert_non_null(strstr(why_of(c, "mixed"), "measured: "));
+    assert_non_null(strstr(why_of(c, "square"), "measured: 40000 comes into it"));
+    assert_string_equal(why_of(c, "x"), "narrow");
+    assert_string_equal(why_of(c, "small"), "narrow");
+    assert_int_equal(smg_compile_find_overflow(c, sizes, &x, 1, f->arena, &found), SMG_OK);
+    assert_null(found.value);
+    assert_int_equal(smg_compile_interpret(c, sizes, &x, 1, f->arena, &y), SMG_OK);
+    assert_int_equal(smg_compile_check(f->ctx, f->g, smg_compile_roundings(c), sizes, &x, 1, &y, f->arena, &check),
+                     SMG_OK);
+    assert_true(check.pass);
+    smg_compilation_destroy(c);
+}
+
+static void samples_are_checked(void **state) {
+    fixture *f = *state;
+    static const int64_t sizes[] = {3};
+    smg_compilation *c = NULL;
+    smg_tensor x;
+    read_graph(f, cube);
+    assert_int_equal(smg_tensor_fill(f->ctx, f->g, 0, sizes, SMG_FILL_ZEROS, 3, f->arena, &x), SMG_OK);
+    x.dims[1] = 69;
+    assert_int_equal(compile_cube(f, &x, &c), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "'x': axis 1 is 69"));
+    smg_context_clear_error(f->ctx);
+    x.name = "z";
+    assert_int_equal(compile_cube(f, &x, &c), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "input 'x' is missing"));
+    smg_context_clear_error(f->ctx);
+    static const smg_model_desc desc = {.sample_count = 2};
+    assert_int_equal(smg_model_desc_check(f->ctx, &desc), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "2 samples, whose array is NULL"));
+    smg_context_clear_error(f->ctx);
+}
+
 static void requests_are_refused(void **state) {
     fixture *f = *state;
     smg_type type;
@@ -398,6 +480,8 @@ int main(void) {
         cmocka_unit_test(products_sum_up_in_pairs),
         cmocka_unit_test(results_are_near),
         cmocka_unit_test(too_large_inputs_are_named),
+        cmocka_unit_test(overflow_is_named),
+        cmocka_unit_test(samples_are_checked),
         cmocka_unit_test(requests_are_refused),
         cmocka_unit_test(bundles_store_what_the_plan_says),
     };
