@@ -162,11 +162,9 @@ const char *glsl_slot(glsl_writer *w, const smg_tile *tile) {
 
 static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
     const char *sum = glsl_slot(w, tile);
-    int64_t stride = 1;
     for (int n = tile->axis_count - 1; n >= 0; n--) {
-        int64_t size = w->k->axes.items[tile->axis[n]].tile;
-        sum = glsl_plus(w, glsl_times_literal(w, it->coord[tile->axis[n]], stride), sum);
-        stride *= n == tile->axis_count - 1 ? size + tile->pad : size;
+        int axis = tile->axis[n];
+        sum = glsl_plus(w, glsl_times_literal(w, it->coord[axis], smg_tile_stride(w->k, tile, axis)), sum);
     }
     return sum;
 }

@@ -44,18 +44,11 @@ typedef struct factor {
     int64_t group;    /* elements of one of shared memory */
 } factor;
 
-static int64_t step_along(const glsl_writer *w, const smg_tile *tile, int axis) {
-    int64_t step = 1;
-    for (int n = tile->axis_count - 1; n >= 0 && tile->axis[n] != axis; n--)
-        step *= w->k->axes.items[tile->axis[n]].tile + (n == tile->axis_count - 1 ? tile->pad : 0);
-    return step;
-}
-
 static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int axis) {
     factor f = {.tile = left ? instr->a : instr->b, .axis = axis};
     const smg_tile *tile = &w->k->tiles.items[f.tile];
-    f.step[0] = step_along(w, tile, axis);
-    f.step[1] = step_along(w, tile, instr->axes[0]);
+    f.step[0] = smg_tile_stride(w->k, tile, axis);
+    f.step[1] = smg_tile_stride(w->k, tile, instr->axes[0]);
     f.turned = left ? f.step[1] != 1 : f.step[1] == 1;
     f.group = smg_tile_widest(w->k, f.tile) ? SMG_WIDEST : smg_tile_wide(w->k, tile) ? SMG_WIDE : 1;
     f.type = matrix_of(w, left ? 'A' : 'B');

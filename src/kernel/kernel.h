@@ -308,7 +308,10 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile); /* of one slot */
 int smg_tile_slots(const smg_tile *tile);                             /* 1 where it has none */
-/* Elements from one slot of a shared tile to the next: with padding. */
+/* Where a shared tile's elements are: its axes' coordinates times these, behind its slot. Elements from one to the next
+ * along the axis (0 where the tile lacks it), of a run of the last axis with its padding, and of a slot. */
+int64_t smg_tile_stride(const smg_kernel *k, const smg_tile *tile, int axis);
+int64_t smg_tile_run(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_slot_elements(const smg_kernel *k, const smg_tile *tile);
 bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
 smg_kind smg_tile_kind(const smg_tile *tile);

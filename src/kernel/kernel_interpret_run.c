@@ -74,16 +74,11 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->type, w->fold[i]);
 }
 
-/* The stride in `tile` of each axis of the space (0 where the tile lacks it). */
+/* The stride of each axis of the space in what is kept of `tile`, which has no padding. */
 static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s, int64_t *out_stride) {
-    for (int slot = 0; slot < s->axis_count; slot++) {
-        int64_t stride = 1, found = 0;
-        for (int a = tile->axis_count - 1; a >= 0; a--) {
-            if (tile->axis[a] == s->axis[slot]) found = stride;
-            stride *= k->axes.items[tile->axis[a]].tile;
-        }
-        out_stride[slot] = found;
-    }
+    smg_tile kept = *tile;
+    kept.pad = 0;
+    for (int slot = 0; slot < s->axis_count; slot++) out_stride[slot] = smg_tile_stride(k, &kept, s->axis[slot]);
 }
 
 static int64_t element_of(const kernel_worker *w, const kernel_space *s, const int64_t *stride, int i) {

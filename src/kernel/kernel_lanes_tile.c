@@ -177,18 +177,15 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
     return true;
 }
 
-/* Row-major over the tile's axes, the last one padded. */
 static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
     const smg_tile *t = &m->k->tiles.items[tile];
-    int64_t stride = 1, first = t->residence == SMG_SHARED ? m->lanes->first_word[tile] : 0;
+    int64_t first = kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t);
+    if (t->residence == SMG_SHARED) first += m->lanes->first_word[tile];
     for (int i = 0; i < n; i++) w->address[i] = first;
-    for (int a = t->axis_count - 1; a >= 0; a--) {
-        int slot = kernel_space_slot(s, t->axis[a]);
-        for (int i = 0; slot >= 0 && i < n; i++) w->address[i] += w->coordinate[slot][i] * stride;
-        stride *= m->k->axes.items[t->axis[a]].tile + (a == t->axis_count - 1 ? t->pad : 0);
+    for (int slot = 0; slot < s->axis_count; slot++) {
+        int64_t stride = smg_tile_stride(m->k, t, s->axis[slot]);
+        for (int i = 0; stride > 0 && i < n; i++) w->address[i] += w->coordinate[slot][i] * stride;
     }
-    int64_t slot = t->residence == SMG_SHARED ? kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t) : 0;
-    for (int i = 0; slot > 0 && i < n; i++) w->address[i] += slot;
 }
 
 bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {

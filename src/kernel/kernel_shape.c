@@ -192,12 +192,26 @@ int smg_tile_slots(const smg_tile *tile) {
     return tile->slots > 1 ? tile->slots : 1;
 }
 
+/* Row-major in the order of the tile's axes: what its axes from number `first` on span. */
+static int64_t span_from(const smg_kernel *k, const smg_tile *tile, int first) {
+    int64_t span = 1;
+    for (int i = tile->axis_count - 1; i >= first; i--)
+        span = saturating_mul(span, k->axes.items[tile->axis[i]].tile + (i == tile->axis_count - 1 ? tile->pad : 0));
+    return span;
+}
+
+int64_t smg_tile_stride(const smg_kernel *k, const smg_tile *tile, int axis) {
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] == axis) return span_from(k, tile, i + 1);
+    return 0;
+}
+
+int64_t smg_tile_run(const smg_kernel *k, const smg_tile *tile) {
+    return span_from(k, tile, tile->axis_count - 1);
+}
+
 int64_t smg_tile_slot_elements(const smg_kernel *k, const smg_tile *tile) {
-    if (tile->axis_count == 0) return 1;
-    int64_t run = k->axes.items[tile->axis[tile->axis_count - 1]].tile;
-    int64_t runs = 1;
-    for (int i = 0; i + 1 < tile->axis_count; i++) runs = saturating_mul(runs, k->axes.items[tile->axis[i]].tile);
-    return saturating_mul(runs, run + tile->pad);
+    return span_from(k, tile, 0);
 }
 
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
@@ -223,8 +237,7 @@ int64_t smg_kernel_memory_bytes(const smg_kernel *k, int t) {
 
 bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis) {
     if (tile->axis_count == 0 || tile->axis[tile->axis_count - 1] != axis) return false;
-    int64_t run = k->axes.items[axis].tile;
-    return run % 4 == 0 && (run + tile->pad) % 4 == 0;
+    return k->axes.items[axis].tile % 4 == 0 && smg_tile_run(k, tile) % 4 == 0;
 }
 
 int64_t smg_kernel_shared_bytes(const smg_kernel *k) {

@@ -51,7 +51,7 @@ int smg_access_asked(const smg_kernel *k, int number, smg_wide wide, smg_size ou
 
 static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence != SMG_SHARED || smg_tile_kind(tile) != SMG_KIND_FLOAT || tile->axis_count == 0) return false;
-    return (k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad) % SMG_WIDE == 0;
+    return smg_tile_run(k, tile) % SMG_WIDE == 0;
 }
 
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
@@ -72,7 +72,7 @@ static bool is_widest(const smg_kernel *k, int tile) {
     const smg_tile *t = &k->tiles.items[tile];
     if (!whole_groups(k, t) || smg_type_device_bytes(t->type) != 2 || is_leaf_tile(k, tile)) return false;
     int last = t->axis[t->axis_count - 1];
-    if ((k->axes.items[last].tile + t->pad) % SMG_WIDEST != 0) return false;
+    if (smg_tile_run(k, t) % SMG_WIDEST != 0) return false;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         bool reads = in->kind == SMG_I_MMA && (in->a == tile || in->b == tile);

@@ -266,12 +266,8 @@ static void arrive(walk *w) {
 
 /* Turns of shared memory for one read of the right operand by groups along k. */
 static double bank_turns(const walk *w, const smg_tile *tile) {
-    int64_t strides[SMG_LAYOUT_AXES] = {0}, step = 1;
-    for (int j = tile->axis_count - 1; j >= 0; j--) {
-        for (int i = 0; i < w->layout->axis_count; i++)
-            if (w->layout->axes[i].axis == tile->axis[j]) strides[i] = step;
-        step *= w->k->axes.items[tile->axis[j]].tile + (j == tile->axis_count - 1 ? tile->pad : 0);
-    }
+    int64_t strides[SMG_LAYOUT_AXES];
+    for (int i = 0; i < w->layout->axis_count; i++) strides[i] = smg_tile_stride(w->k, tile, w->layout->axes[i].axis);
     smg_layout_access group = {.strides = strides, .run = 4, .element_bytes = smg_type_device_bytes(tile->type)};
     return (double)smg_layout_bank_turns(w->layout, &group);
 }
@@ -295,7 +291,7 @@ static reads row_reads(const walk *w, const smg_tile *tile, int k_axis, double r
 
 static reads column_reads(const walk *w, const smg_tile *tile, int k_axis, double columns, double depth) {
     double groups = columns * depth / 4;
-    int64_t row = w->k->axes.items[tile->axis[tile->axis_count - 1]].tile + tile->pad, run = 1;
+    int64_t row = smg_tile_run(w->k, tile), run = 1;
     for (int i = 0; i < tile->axis_count; i++)
         if (tile->axis[i] != k_axis) run *= smg_layout_run(w->layout, tile->axis[i]);
     if (smg_tile_runs_along(w->k, tile, k_axis))
