@@ -55,10 +55,12 @@ static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int a
     return f;
 }
 
-/* The matrix whose first element is `at` along the factor's axis, at `k` along the contracted one. */
-static void load(glsl_writer *w, const factor *f, const char *name, const char *at, const char *k) {
+/* The matrix whose first element is `at` along the factor's axis, at `k` along the contracted one, and so many elements
+ * on along others. */
+static void load(glsl_writer *w, const factor *f, const char *name, const char *at, const char *k, int64_t others) {
     if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
     const char *place = glsl_plus(w, glsl_times_literal(w, at, f->step[0]), glsl_times_literal(w, k, f->step[1]));
+    if (others > 0) place = glsl_plus(w, place, GLSL_STRING(w, "%lld", (long long)others));
     place = glsl_plus(w, place, glsl_slot(w, &w->k->tiles.items[f->tile]));
     int64_t stride = f->step[0] > f->step[1] ? f->step[0] : f->step[1];
     const char *order = f->turned ? "gl_CooperativeMatrixLayoutColumnMajor" : "gl_CooperativeMatrixLayoutRowMajor";
@@ -86,6 +88,24 @@ static int64_t matrix_at(const glsl_writer *w, int tile, int row_axis, int64_t r
     return -1;
 }
 
+/* Are matrices m and n of a tile at the same place along all axes but this one? */
+static bool beside(const glsl_writer *w, int tile, int but, int64_t m, int64_t n) {
+    const smg_tile *t = &w->k->tiles.items[tile];
+    for (int i = 0; i < t->axis_count; i++)
+        if (t->axis[i] != but && begin_of(w, tile, t->axis[i], m) != begin_of(w, tile, t->axis[i], n)) return false;
+    return true;
+}
+
+/* What the held axes of a right factor add to the place of the matrix that belongs to matrix n of the sums. */
+static int64_t held_part(const glsl_writer *w, const factor *f, int sums, int64_t n) {
+    const smg_tile *t = &w->k->tiles.items[f->tile], *s = &w->k->tiles.items[sums];
+    int64_t part = 0;
+    for (int i = 0; i < s->axis_count; i++)
+        if (s->axis[i] != f->axis && smg_tile_has(t, s->axis[i]))
+            part += begin_of(w, sums, s->axis[i], n) * smg_tile_stride(w->k, t, s->axis[i]);
+    return part;
+}
+
 typedef struct matrix_product {
     const smg_instr *instr;
     factor a, b;
@@ -105,9 +125,9 @@ static void load_left(glsl_writer *w, const matrix_product *p, const char *k) {
     int64_t count = matrices_of(w, dst);
     GLSL_LINE(w, "%s fa[%lld];", p->a.type, (long long)smg_matrix_rows(w->k, p->instr));
     for (int64_t n = 0, i = 0; n < count; n++) {
-        if (begin_of(w, dst, p->b.axis, n) != 0) continue;
+        if (!beside(w, dst, p->a.axis, 0, n)) continue;
         const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->a.axis, n));
-        load(w, &p->a, GLSL_STRING(w, "fa[%lld]", (long long)i++), glsl_plus(w, p->row, at), k);
+        load(w, &p->a, GLSL_STRING(w, "fa[%lld]", (long long)i++), glsl_plus(w, p->row, at), k, 0);
     }
 }
 
@@ -117,13 +137,13 @@ static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int
     int64_t count = matrices_of(w, dst);
     if (!p->held) load_left(w, p, k);
     for (int64_t first = 0; first < count; first++) {
-        int64_t begin = begin_of(w, dst, p->b.axis, first);
         if (begin_of(w, dst, p->a.axis, first) != 0) continue;
+        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->b.axis, first));
         glsl_open(w, "");
         GLSL_LINE(w, "%s fb;", p->b.type);
-        load(w, &p->b, "fb", glsl_plus(w, p->col, GLSL_STRING(w, "%lld", (long long)begin)), k);
+        load(w, &p->b, "fb", glsl_plus(w, p->col, at), k, held_part(w, &p->b, dst, first));
         for (int64_t n = 0, i = 0; n < count; n++) {
-            if (begin_of(w, dst, p->b.axis, n) != begin) continue;
+            if (!beside(w, dst, p->a.axis, first, n)) continue;
             const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[dst], (long long)n);
             const char *left = left_matrix(w, p, begin_of(w, dst, p->a.axis, n), i++, step);
             GLSL_LINE(w, "%s = coopMatMulAdd(%s, fb, %s);", sum, left, sum);

@@ -317,6 +317,7 @@ bool smg_tile_in_shared(const smg_tile *tile); /* SHARED or EXCHANGE */
 smg_kind smg_tile_kind(const smg_tile *tile);
 /* The 32-bit type of the kind: what lanes compute with. */
 smg_type smg_kind_type(smg_kind kind);
+bool smg_tile_has(const smg_tile *tile, int axis);
 bool smg_tile_clamps(const smg_tile *tile, int axis);
 /* Is every element of a tile of the axis valid, whatever the sizes are? looped: a loop over it is open. */
 bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);
@@ -393,8 +394,9 @@ bool smg_kernel_addressable(const smg_kernel *k, int at);
 
 /* ---- products by matrices (kernel_matrix.c) ------------------------------------------------------------ */
 
-/* The axes of the product that its left and its right factor have alone, of more than one element; false where they
- * are not one each. */
+/* The axes of the product, of more than one element, that its left and its right factor have alone: one of rows. Of
+ * several of columns *out_col is the one that the result has last; for each element of the others it has matrices of
+ * their own. false where it has other sides. */
 bool smg_kernel_product_sides(const smg_kernel *k, const smg_instr *product, int *out_row, int *out_col);
 /* Where lanes have such a matrix. */
 const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use);
@@ -404,6 +406,8 @@ bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layo
 /* Has each subgroup, in a register tile of this layout, the left factor of all that it multiplies into the product's
  * sums? */
 bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left);
+/* A matrix is read from shared memory with its rows or its columns side by side. */
+bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */
 int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */
 /* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */

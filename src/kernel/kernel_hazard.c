@@ -76,12 +76,6 @@ static bool collect(smg_hazards *h, int at) {
 
 /* ---- what must be apart ---------------------------------------------------------------------------- */
 
-static bool has_axis(const smg_tile *tile, int axis) {
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] == axis) return true;
-    return false;
-}
-
 /* Every bit of a subgroup's number steps along an axis of the tile, the same in both: then each element is one
  * subgroup's. A layout that spans more than the tile has lanes that go to its end instead. */
 static bool one_subgroup_each(const smg_kernel *k, const smg_tile *tile, const smg_layout *a, const smg_layout *b) {
@@ -89,7 +83,7 @@ static bool one_subgroup_each(const smg_kernel *k, const smg_tile *tile, const s
     bool proved = bits > 0 && b->bits[SMG_LAYOUT_SUBGROUP] == bits;
     for (int i = 0; proved && i < bits; i++) {
         smg_basis x = a->basis[SMG_LAYOUT_SUBGROUP][i], y = b->basis[SMG_LAYOUT_SUBGROUP][i];
-        proved = x.axis >= 0 && x.axis == y.axis && x.bit == y.bit && has_axis(tile, x.axis) &&
+        proved = x.axis >= 0 && x.axis == y.axis && x.bit == y.bit && smg_tile_has(tile, x.axis) &&
                  smg_layout_span(a, x.axis) == k->axes.items[x.axis].tile &&
                  smg_layout_span(b, x.axis) == k->axes.items[x.axis].tile;
     }

@@ -8,32 +8,34 @@ static bool is_wide(const smg_kernel *k, int axis) {
     return k->axes.items[axis].tile > 1;
 }
 
-static bool has_axis(const smg_tile *tile, int axis) {
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] == axis) return true;
-    return false;
-}
-
-/* The one axis of several elements that the factor has beside the contracted one; false where they are not one. */
-static bool own_axis(const smg_kernel *k, const smg_instr *product, int factor, int *out_axis) {
-    const smg_tile *t = &k->tiles.items[factor];
+/* The axes of several elements that the factor has beside the contracted one. Returns how many; the one that the result
+ * has last is *out_last. */
+static int own_axes(const smg_kernel *k, const smg_instr *product, int factor, int *out_last) {
+    const smg_tile *dst = &k->tiles.items[product->dst];
     int found = 0;
-    for (int i = 0; i < t->axis_count; i++) {
-        if (t->axis[i] == product->axes[0] || !is_wide(k, t->axis[i])) continue;
-        *out_axis = t->axis[i];
+    for (int i = 0; i < dst->axis_count; i++) {
+        int axis = dst->axis[i];
+        if (axis == product->axes[0] || !is_wide(k, axis) || !smg_tile_has(&k->tiles.items[factor], axis)) continue;
+        *out_last = axis;
         found++;
     }
-    return found == 1;
+    return found;
+}
+
+static int wide_axes(const smg_kernel *k, int tile, int but) {
+    const smg_tile *t = &k->tiles.items[tile];
+    int wide = 0;
+    for (int i = 0; i < t->axis_count; i++) wide += t->axis[i] != but && is_wide(k, t->axis[i]);
+    return wide;
 }
 
 bool smg_kernel_product_sides(const smg_kernel *k, const smg_instr *product, int *out_row, int *out_col) {
-    const smg_tile *dst = &k->tiles.items[product->dst];
-    int wide = 0;
-    if (product->axis_count != 1 || !own_axis(k, product, product->a, out_row) ||
-        !own_axis(k, product, product->b, out_col))
-        return false;
-    for (int i = 0; i < dst->axis_count; i++) wide += is_wide(k, dst->axis[i]);
-    return wide == 2 && *out_row != *out_col && has_axis(dst, *out_row) && has_axis(dst, *out_col);
+    int along = product->axes[0];
+    if (product->axis_count != 1) return false;
+    int rows = own_axes(k, product, product->a, out_row), cols = own_axes(k, product, product->b, out_col);
+    return rows == 1 && cols >= 1 && wide_axes(k, product->dst, -1) == rows + cols &&
+           wide_axes(k, product->a, along) == rows && wide_axes(k, product->b, along) == cols &&
+           !smg_tile_has(&k->tiles.items[product->b], *out_row);
 }
 
 const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use) {
@@ -74,6 +76,13 @@ bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const s
            smg_layout_mask(left, SMG_LAYOUT_SUBGROUP, depth) == 0 && smg_layout_readable(&rows, sums);
 }
 
+bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor) {
+    const smg_tile *t = &k->tiles.items[factor];
+    int row, col, last = t->axis_count > 0 ? t->axis[t->axis_count - 1] : -1;
+    if (t->residence != SMG_SHARED || last == product->axes[0]) return true;
+    return smg_kernel_product_sides(k, product, &row, &col) && last == (factor == product->a ? row : col);
+}
+
 static bool lies_ready(const smg_kernel *k, int factor, bool left) {
     const smg_tile *t = &k->tiles.items[factor];
     return t->residence == SMG_SHARED || (left && t->fragments == SMG_FRAGMENTS_LEFT);
@@ -82,7 +91,7 @@ static bool lies_ready(const smg_kernel *k, int factor, bool left) {
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product) {
     int row, col;
     if (!smg_kernel_product_sides(k, product, &row, &col))
-        return "a product has other sides than one row and one column";
+        return "a product by matrices wants one axis of rows, and columns";
     if (!lies_ready(k, product->a, true) || !lies_ready(k, product->b, false))
         return "a factor of a product by matrices is neither in shared memory nor a matrix";
     if (k->axes.items[row].tile % matrix->rows != 0 || k->axes.items[col].tile % matrix->cols != 0 ||

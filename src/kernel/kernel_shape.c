@@ -22,6 +22,12 @@ int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile) {
     return elements;
 }
 
+bool smg_tile_has(const smg_tile *tile, int axis) {
+    for (int i = 0; i < tile->axis_count; i++)
+        if (tile->axis[i] == axis) return true;
+    return false;
+}
+
 bool smg_tile_clamps(const smg_tile *tile, int axis) {
     return axis < CLAMPED_AXES && (tile->clamped >> axis & 1) != 0;
 }

@@ -100,10 +100,6 @@ static bool has_axis(const int *axes, int count, int axis) {
     return false;
 }
 
-static bool tile_has(const smg_tile *t, int axis) {
-    return has_axis(t->axis, t->axis_count, axis);
-}
-
 /* ---- one instruction -------------------------------------------------------------------------------- */
 
 /* The instruction's layout covers its axes, and its result lies where the lanes that make it can write it. */
@@ -201,7 +197,7 @@ static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     bool same = instr->axis_count == dst->axis_count;
-    for (int i = 0; i < instr->axis_count; i++) same = same && tile_has(dst, instr->axes[i]);
+    for (int i = 0; i < instr->axis_count; i++) same = same && smg_tile_has(dst, instr->axes[i]);
     if (!same) return KERNEL_WRONG(v, "the walk is no permutation of the axes of '%s'", dst->name);
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
     v->staging = true;
@@ -255,7 +251,7 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->a));
     bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
-    for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
+    for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if ((dst->clamped & ~a->clamped) != 0)
         return KERNEL_WRONG(v, "'%s' is clamped along an axis where '%s' is 0", dst->name, a->name);
@@ -277,7 +273,7 @@ static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the operand", instr->a, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
-    for (int i = 0; i < a->axis_count; i++) same = same && tile_has(dst, a->axis[i]);
+    for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
     if (!same) return KERNEL_WRONG(v, "'%s' and '%s' differ in kind or axes", dst->name, a->name);
     if (dst->clamped != 0) return KERNEL_WRONG(v, "'%s' is clamped, and not staged", dst->name);
     if (smg_tile_slots(dst) > 1 && !v->looped[dst->ring])
@@ -305,7 +301,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, where));
     const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
     for (int i = 0; i < instr->axis_count; i++)
-        if (!tile_has(t, instr->axes[i]))
+        if (!smg_tile_has(t, instr->axes[i]))
             return KERNEL_WRONG(v, "factor '%s' lacks axis '%s'", t->name, axis_name(v, instr->axes[i]));
     for (int i = 0; i < instr->axis_count; i++)
         if (smg_tile_clamps(t, instr->axes[i]))
@@ -314,7 +310,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     for (int i = 0; i < t->axis_count; i++) {
         int axis = t->axis[i];
         if (has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;
-        if (!tile_has(dst, axis) || (!left && tile_has(&v->k->tiles.items[instr->a], axis)))
+        if (!smg_tile_has(dst, axis) || (!left && smg_tile_has(&v->k->tiles.items[instr->a], axis)))
             return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", side, t->name, axis_name(v, axis));
     }
     if (smg_tile_kind(t) != SMG_KIND_FLOAT) return KERNEL_WRONG(v, "factor '%s' is not float", t->name);
@@ -646,7 +642,7 @@ static smg_status walk_loop(kernel_verifier *v, int loop) {
     if (ranged) skip_body(v, before);
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *t = &v->k->tiles.items[i];
-        if (tile_has(t, axis) && v->most[axis] > a->tile) v->tiles[i].set = false; /* a slice of a closed loop */
+        if (smg_tile_has(t, axis) && v->most[axis] > a->tile) v->tiles[i].set = false; /* a slice of a closed loop */
         if (smg_tile_slots(t) > 1 && t->ring == axis) memset(v->tiles[i].held, 0, sizeof v->tiles[i].held);
     }
     return SMG_OK;

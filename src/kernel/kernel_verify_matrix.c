@@ -60,6 +60,12 @@ smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *
     if (dst->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
     const char *why = smg_matrix_objection(v->k, &v->k->matrix, product);
     if (why != NULL) return KERNEL_WRONG(v, "the product into '%s': %s", dst->name, why);
+    for (int n = 0; n < 2; n++) {
+        int factor = n == 0 ? product->a : product->b;
+        if (!smg_matrix_side_by_side(v->k, product, factor))
+            return KERNEL_WRONG(v, "neither rows nor columns of the matrices of '%s' lie side by side",
+                                v->k->tiles.items[factor].name);
+    }
     (void)smg_kernel_product_sides(v->k, product, &row, &col);
     if (!smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_SUMS, &v->k->layouts.items[dst->layout], row, col))
         return KERNEL_WRONG(v, "the layout of '%s' is not one of whole matrices of %d x %d", dst->name,

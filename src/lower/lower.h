@@ -68,6 +68,7 @@ typedef struct smg_lane_grid {
     bool numbered;   /* lanes are known by their subgroup: a subgroup is one row lane */
     /* By kernel->matrix, where it has one: subgroups along rows and columns; lanes lie as the matrix says. */
     int matrix_rows, matrix_cols;
+    uint64_t held; /* axes beside them: a lane has matrices for each of their elements */
 } smg_lane_grid;
 /* Gives register tiles and instructions their layouts (lower_distribute.c). All lane counts are powers of two. */
 smg_status smg_kernel_distribute(smg_kernel *k, const smg_lane_grid *grid);

@@ -280,16 +280,16 @@ static void over_rows(const distribution *d, smg_layout *l, int axis) {
         over_lane(d, l, axis, d->bits.rows[i]);
 }
 
-/* What goes over rows and one axis of columns, by matrices. */
+/* What goes over rows and one axis of columns, by matrices, several of them beside held axes. */
 static smg_layout fragments_of(const distribution *d, const axis_list *list) {
     int row = -1, col = -1;
     for (int i = 0; i < list->count; i++) {
         if (list->axes[i] == d->row_axis[list->field])
             row = list->axes[i];
-        else
+        else if (!(d->grid->held >> list->axes[i] & 1))
             col = list->axes[i];
     }
-    return lower_fragments(d->k, d->grid, row, col);
+    return lower_fragments(d->k, d->grid, row, col, list->set & d->grid->held);
 }
 
 /* Registers from the last axis on, so that its neighbours come first; rows behind all columns. */

@@ -111,7 +111,7 @@ static bool fills_alone(const smg_kernel *k, int tile, int fill) {
 /* The layout of a left factor with these axes where a subgroup has all of its columns; false where it has not. */
 static bool left_layout(lower_sized *l, int row, int depth, int *out_layout) {
     const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
-    smg_layout layout = lower_fragments(l->k, &grid, row, depth);
+    smg_layout layout = lower_fragments(l->k, &grid, row, depth, 0);
     if (!smg_matrix_lays(&l->k->matrix, SMG_FRAGMENTS_LEFT, &layout, row, depth)) return false;
     *out_layout = smg_kernel_add_layout(l->k, &layout);
     return *out_layout >= 0;

@@ -1,6 +1,7 @@
 /* Layouts where products are made by matrices. A subgroup has the sums of whole matrices, side by side along the rows
- * and columns of its part of a tile; subgroups share out columns first, then rows. Every other tile lies as what is
- * left of that without the axes that it lacks, so that statistics of rows are where the rows' sums are. */
+ * and columns of its part of a tile; subgroups share out columns first, then rows. For each element of a held axis (the
+ * gates of a cell) a lane has matrices of their own. Every other tile lies as what is left of that without the axes
+ * that it lacks, so that statistics of rows are where the rows' sums are. */
 #include "lower/lower_internal.h"
 
 /* The bits of one level that lie on the matrix's sides; those on a side that the tile lacks hold copies in lanes, and
@@ -26,11 +27,13 @@ static void rest_in_registers(smg_layout *l, const smg_kernel *k, int axis) {
     smg_layout_repeat(l, axis, (tile + span - 1) / span);
 }
 
-smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col) {
+smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col, uint64_t held) {
     smg_layout l = smg_layout_one();
     const smg_layout *sums = &k->matrix.sums;
     if (row >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, row, 1);
     if (col >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, col, 1);
+    for (int a = 0; a < k->axes.count; a++)
+        if (held >> a & 1) smg_layout_add(&l, SMG_LAYOUT_REGISTER, a, 1);
     smg_layout_replicate(&l, SMG_LAYOUT_LANE, k->subgroup);
     smg_layout_replicate(&l, SMG_LAYOUT_SUBGROUP, k->lanes / k->subgroup);
     add_bits(&l, sums, SMG_LAYOUT_REGISTER, row, col);
@@ -39,16 +42,18 @@ smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int r
     if (row >= 0) over_subgroups(&l, k, row, smg_log2(grid->matrix_cols), grid->matrix_rows);
     if (col >= 0) rest_in_registers(&l, k, col);
     if (row >= 0) rest_in_registers(&l, k, row);
+    for (int a = 0; a < k->axes.count; a++)
+        if (held >> a & 1) rest_in_registers(&l, k, a);
     return l;
 }
 
 /* ---- what is refused --------------------------------------------------------------------------------- */
 
-/* Axes of several elements beside the rows. */
+/* Axes of several elements beside the rows and what is held. */
 static smg_axis_set columns_of(const lower_sized *l, const int *axes, int count) {
-    smg_axis_set columns = 0;
+    smg_axis_set columns = 0, but = l->s->held | SMG_AXIS_BIT(l->s->row_axis);
     for (int i = 0; i < count; i++)
-        if (axes[i] != l->s->row_axis && l->k->axes.items[axes[i]].tile > 1) columns |= SMG_AXIS_BIT(axes[i]);
+        if (!(but & SMG_AXIS_BIT(axes[i])) && l->k->axes.items[axes[i]].tile > 1) columns |= SMG_AXIS_BIT(axes[i]);
     return columns;
 }
 
@@ -56,7 +61,7 @@ static bool are_several(smg_axis_set axes) {
     return (axes & (axes - 1)) != 0;
 }
 
-/* Tiles and instructions go over rows and one axis of columns at most. */
+/* Tiles and instructions go over rows, held axes, and one axis of columns at most. */
 static bool is_flat(const lower_sized *l) {
     for (int t = 0; t < l->k->tiles.count; t++) {
         const smg_tile *tile = &l->k->tiles.items[t];
@@ -80,12 +85,13 @@ static const char *objection(const lower_sized *l) {
     if (!is_flat(l)) return "a value beside products by matrices has several axes of columns";
     for (int i = 0; i < l->k->code.count; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        int row, col;
+        int row = -1, col = 0;
         if (in->kind != SMG_I_MMA) continue;
         const char *why = smg_matrix_objection(l->k, &l->k->matrix, in);
         if (why != NULL) return why;
         if (smg_kernel_product_sides(l->k, in, &row, &col) && row != s->row_axis)
             return "products by matrices want the rows of the grid";
+        if (s->held & SMG_AXIS_BIT(col)) return "the columns of a product by matrices are in each lane";
     }
     return NULL;
 }

@@ -153,9 +153,9 @@ smg_status lower_pipeline(lowering *l);
 smg_status lower_layouts(lower_sized *l);
 smg_status lower_operands(lower_sized *l);
 
-/* lower_fragments.c: the layout of what goes over these axes of the kernel (-1: none of that side), where sums are
- * those of kernel->matrix. */
-smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col);
+/* lower_fragments.c: the layout of what goes over these axes of the kernel (-1: none of that side) and the `held` ones,
+ * where sums are those of kernel->matrix. */
+smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col, uint64_t held);
 /* The schedule's matrix becomes the kernel's, its products are made by it; or it is refused. */
 void lower_take_matrices(lower_sized *l);
 

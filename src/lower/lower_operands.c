@@ -65,6 +65,8 @@ smg_status lower_operands(lower_sized *l) {
         if (k->tiles.items[in->dst].fragments) {
             lay_as_filled(k, in->a);
             lay_as_filled(k, in->b);
+            if (!smg_matrix_side_by_side(k, in, in->a) || !smg_matrix_side_by_side(k, in, in->b))
+                l->refused = "neither rows nor columns of a factor's matrices lie side by side";
             continue;
         }
         lay_left(k, in, l->s->row_run > 1);
@@ -88,7 +90,8 @@ smg_status lower_layouts(lower_sized *l) {
                           .numbered =
                               s->matrix != NULL || (s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1),
                           .matrix_rows = s->matrix_rows,
-                          .matrix_cols = s->matrix_cols};
+                          .matrix_cols = s->matrix_cols,
+                          .held = s->held};
     for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
     lower_take_matrices(l);
     return smg_kernel_distribute(l->k, &grid);

@@ -57,7 +57,7 @@ static int64_t round_up(int64_t size, int64_t by) {
     return (size + by - 1) / by * by;
 }
 
-/* What products go over is whole matrices, also where the axis is shorter. */
+/* What products go over is whole matrices, also where the axis is shorter; of what is held there are several. */
 static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, smg_schedule *s) {
     int64_t by = shape->m > shape->n ? shape->m : shape->n;
     if (by < shape->k) by = shape->k;
@@ -65,7 +65,7 @@ static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, sm
         const smg_snode *n = &e->space->nodes.items[i];
         if (n->class_ != SMG_CLASS_CONTRACT) continue;
         for (int a = 0; a < e->space->axes.count; a++)
-            if ((n->iterates & SMG_AXIS_BIT(a)) && s->tile[a] > 1) s->tile[a] = round_up(s->tile[a], by);
+            if ((n->iterates & ~s->held & SMG_AXIS_BIT(a)) && s->tile[a] > 1) s->tile[a] = round_up(s->tile[a], by);
     }
 }
 
@@ -86,9 +86,23 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
     return SMG_OK;
 }
 
+/* Elements of held axes: so many sets of matrices has a lane. */
+static int64_t sets_of(const enumerator *e, const smg_schedule *s) {
+    smg_axis_set products = 0;
+    int64_t sets = 1, extent;
+    for (int i = 0; i < e->space->nodes.count; i++)
+        if (e->space->nodes.items[i].class_ == SMG_CLASS_CONTRACT) products |= e->space->nodes.items[i].iterates;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if ((products & s->held & SMG_AXIS_BIT(a)) &&
+            smg_size_is_const(e->space->graph->sizes, e->space->axes.items[a].extent, &extent))
+            sets = smg_mul_at_most(sets, extent, INT32_MAX);
+    return sets;
+}
+
 /* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
 static smg_status add_blocks(enumerator *e, smg_schedule s) {
-    int64_t sums = smg_layout_registers(s.matrix_sums), most = (e->target->registers_lane + 1) / SUMS_SHARE;
+    int64_t sums = smg_layout_registers(s.matrix_sums) * sets_of(e, &s),
+            most = (e->target->registers_lane + 1) / SUMS_SHARE;
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};

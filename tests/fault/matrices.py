@@ -15,7 +15,8 @@ if "f16 f16 f32 f32" not in smg("devices", "--verbose").stdout:
     sys.exit(77)
 
 environment = {"SMG_CACHE_DIR": folder("fault-matrices"), "SMG_VALIDATION": "1"}
-for name, sizes in (("linear_gelu", ["--dim", "rows=37"]), ("mlp", ["--dim", "rows=37"]), ("attention", ["--dim", "b=1", "--dim", "s=77"])):
+rows = ["--dim", "rows=37"]
+for name, sizes in (("linear_gelu", rows), ("mlp", rows), ("lstm", rows), ("attention", ["--dim", "b=1", "--dim", "s=77"])):
     words = [f"{SOURCE}/tests/graphs/{name}.smg", *sizes, "--precision", "f16", "--no-calibrate"]
     for rank in range(40, 161, 20):
         explained = smg("explain", *words, "--rank", str(rank), env=environment)

@@ -20,8 +20,9 @@
 
 enum { NODES = 128, AT_MOST = 12 /* schedules of a graph and target that are run */ };
 
-static const char *const graphs[] = {"attention", "attention_causal", "attention_lengths", "linear_gelu", "lstm",
-                                     "mlp",       "prepared_weight",  "rmsnorm_gemm",      "softmax_gemm"};
+static const char *const graphs[] = {
+    "attention",       "attention_causal", "attention_lengths", "gru",         "linear_gelu", "lstm", "mlp",
+    "prepared_weight", "rmsnorm_gemm",     "rotary_projection", "softmax_gemm"};
 /* Their layouts differ: rows over registers and lanes, over registers alone, over the upper lanes. */
 static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 
