@@ -289,13 +289,18 @@ static void repeat_tile(guess *g) {
     if (g->s->slots > 1 && g->tile_count < RANK_TILES) g->tiles[g->tile_count - 1].bytes *= g->s->slots;
 }
 
+/* Do lanes hold a left factor as matrices take it (lower_forward.c)? */
+static bool holds_left(const guess *g) {
+    return g->s->matrix_left != NULL && g->s->matrix_cols == 1;
+}
+
 /* once: not in each round. */
 static void stage(guess *g, const outline_value *v, int64_t across, const block *b, bool runs, bool once) {
     slice_loop *loop = &g->loop;
     for (int i = 0; i < loop->staged_count; i++)
         if (same_value(g, loop->staged[i], v)) return;
     if (loop->staged_count < RANK_STAGED) loop->staged[loop->staged_count++] = v;
-    bool forwarded = once && b->sliced && g->s->matrix_left != NULL && g->s->matrix_cols == 1;
+    bool forwarded = once && b->sliced && holds_left(g);
     /* What is staged once is staged in front of everything, and in a loop needed until its end. */
     if (!forwarded) add_tile(g, across, b, runs, once ? 0 : g->loops, once && b->sliced ? INT_MAX : g->loops);
     int64_t elements = smg_mul_at_most(across, b->k, SMG_LAYOUT_HUGE);
@@ -310,10 +315,12 @@ static void stage(guess *g, const outline_value *v, int64_t across, const block 
 /* A factor that is computed in the block. */
 static void spill(guess *g, const outline_value *v, int64_t across, const block *b, bool runs) {
     double elements = (double)across * (double)b->k;
-    add_tile(g, across, b, runs, g->loops, g->loops);
-    if (b->over >= 0) repeat_tile(g);
+    bool forwarded = v == b->left && holds_left(g);
+    if (!forwarded) add_tile(g, across, b, runs, g->loops, g->loops);
+    if (!forwarded && b->over >= 0) repeat_tile(g);
     if (!g->counts) return;
     count_elements(g, v, v->axes, b->trips);
+    if (forwarded) return;
     g->c.slots += b->trips * elements * g->o->cost->put;
     g->c.near += b->trips * elements * factor_bytes(g, b) * 2;
 }

@@ -195,8 +195,9 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.structure != NULL) SMG_TRY(smg_kernel_retile(program.probe, s));
-    /* Tiles take turns in a pass of their own: before that they are all counted. */
-    bool likely = program.structure != NULL && (s->reuse || plan_fits(program.probe, t->p->target, &price, &refused));
+    /* Tiles take turns and go to registers in passes of their own: before that they are all counted. */
+    bool later = s->reuse || s->matrix != NULL;
+    bool likely = program.structure != NULL && (later || plan_fits(program.probe, t->p->target, &price, &refused));
     if (likely) {
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
