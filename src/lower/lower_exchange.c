@@ -1,6 +1,9 @@
 /* Exchanges. Once layouts say which lanes hold parts of a value, a reduction is three things: each lane folds what
  * it has itself, lanes of a subgroup join by the best operation that the target has, and subgroups tell each other
  * through words of shared memory. Barriers stand on both sides of the words; those that order nothing go later. */
+#include <float.h>
+#include <math.h>
+
 #include "lower/lower_internal.h"
 
 #define DIRECT_WORDS 64 /* that a lane reads at most; for more the units share out the adding */
@@ -54,10 +57,13 @@ static int words_for(exchanging *x, smg_kind kind, int64_t words) {
     return x->common;
 }
 
+/* Beside matrices there are no registers left for what drivers make of operations of neighbouring lanes: exchanges bit
+ * by bit took two products in turn from 147 us to 129 on one GPU. */
 static smg_join form_of(const lower_sized *l, uint32_t lanes) {
     const smg_target *t = l->target;
+    bool clustered = t->subgroup_clustered && (l->k->matrix.rows == 0 || !t->subgroup_shuffle);
     if (lanes == (uint32_t)l->k->subgroup - 1 && t->subgroup_arithmetic) return SMG_JOIN_WHOLE;
-    if ((lanes & (lanes + 1)) == 0 && t->subgroup_clustered) return SMG_JOIN_CLUSTERED;
+    if ((lanes & (lanes + 1)) == 0 && clustered) return SMG_JOIN_CLUSTERED;
     return t->subgroup_shuffle ? SMG_JOIN_XOR : SMG_JOIN_OPEN;
 }
 
@@ -111,8 +117,44 @@ static smg_status join_parts(exchanging *x, const smg_instr *in) {
     return e.parts != 0 ? across_subgroups(x, &join, &e) : SMG_OK;
 }
 
-/* dst = combine(dst, parts), once these are whole. */
-static smg_status accumulate(exchanging *x, int dst, int parts, const smg_instr *in) {
+/* The constant factor above 0 of a product, or of a choice between one and a constant that such a factor gives exactly;
+ * *out_rest: what it is taken out of. 0: there is none. */
+static double factor_of(smg_exprs *pool, smg_expr expr, smg_expr *out_rest) {
+    const smg_expr_node n = *smg_expr_get(pool, expr);
+    for (int i = 0; i < 2 && n.prim == SMG_PRIM_MUL; i++) {
+        const smg_expr_node *c = smg_expr_get(pool, n.arg[i]);
+        *out_rest = n.arg[1 - i];
+        if (c->prim == SMG_PRIM_CONST && c->value > 0 && isfinite(c->value)) return c->value;
+    }
+    for (int i = 1; i <= 2 && n.prim == SMG_PRIM_SELECT; i++) {
+        const smg_expr_node other = *smg_expr_get(pool, n.arg[3 - i]);
+        smg_expr rest[3] = {n.arg[0]};
+        double factor = other.prim == SMG_PRIM_CONST ? factor_of(pool, n.arg[i], &rest[i]) : 0;
+        int exponent;
+        double value = other.value / factor;
+        bool exact = value == 0 || isinf(other.value) || (fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX);
+        if (factor == 0 || frexp(factor, &exponent) != 0.5 || !exact) continue;
+        rest[3 - i] = smg_expr_const(pool, other.kind, value);
+        *out_rest = smg_expr_make(pool, SMG_PRIM_SELECT, rest[0], rest[1], rest[2]);
+        return factor;
+    }
+    return 0;
+}
+
+/* Rounding keeps order: of products by one factor the greatest is that of the greatest. Beside matrices each operation
+ * on an element of their sums counts, and the other uses of the product join it with what follows. Returns the factor
+ * that is left out of what is folded; 0: none. */
+static double fold_unscaled(const exchanging *x, smg_instr *fold) {
+    bool ordered = fold->combine == SMG_COMBINE_MAX || fold->combine == SMG_COMBINE_MIN;
+    smg_expr rest = SMG_EXPR_NONE;
+    if (!ordered || x->l->k->matrix.rows == 0) return 0;
+    double factor = factor_of(x->l->k->exprs, fold->expr, &rest);
+    if (factor != 0) fold->expr = rest;
+    return factor;
+}
+
+/* dst = combine(dst, parts), once these are whole; the parts times their factor, if one was left out. */
+static smg_status accumulate(exchanging *x, int dst, int parts, double factor, const smg_instr *in) {
     smg_kernel *k = x->l->k;
     smg_expr operand[2];
     int tile[2] = {dst, parts};
@@ -122,6 +164,10 @@ static smg_status accumulate(exchanging *x, int dst, int parts, const smg_instr 
         *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = smg_tile_kind(&k->tiles.items[tile[i]]), .index = tile[i]};
         operand[i] = smg_expr_leaf(k->exprs, leaf->kind, k->leaves.count - 1);
     }
+    if (factor != 0)
+        operand[1] = smg_expr_make(k->exprs, SMG_PRIM_MUL, operand[1], smg_expr_const(k->exprs, SMG_KIND_FLOAT, factor),
+                                   SMG_EXPR_NONE);
+    if (operand[1] == SMG_EXPR_NONE) return SMG_MEMORY;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = dst;
     set.expr = smg_expr_make(k->exprs, smg_combine_prim(in->combine), operand[0], operand[1], SMG_EXPR_NONE);
@@ -135,11 +181,14 @@ static smg_status split_reduce(exchanging *x, const smg_instr *in) {
     smg_exchange e = smg_kernel_exchange(k, in);
     if (in->apart || (e.joined | e.parts) == 0) return push(x, *in);
     smg_instr fold = *in;
+    double factor = 0;
     fold.apart = true;
     if (in->accumulate) {
         smg_tile parts = k->tiles.items[in->dst];
         parts.name = "part";
         fold.accumulate = false;
+        factor = fold_unscaled(x, &fold);
+        if (fold.expr == SMG_EXPR_NONE) return SMG_MEMORY;
         fold.dst = add_tile(x, &parts);
         if (fold.dst < 0) return SMG_MEMORY;
     }
@@ -147,7 +196,7 @@ static smg_status split_reduce(exchanging *x, const smg_instr *in) {
     smg_instr join = exchange_of(in, SMG_I_JOIN, fold.dst);
     join.note = "between lanes";
     SMG_TRY(join_parts(x, &join));
-    return in->accumulate ? accumulate(x, in->dst, fold.dst, in) : SMG_OK;
+    return in->accumulate ? accumulate(x, in->dst, fold.dst, factor, in) : SMG_OK;
 }
 
 smg_status lower_exchange(lower_sized *l) {
