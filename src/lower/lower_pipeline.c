@@ -2,7 +2,7 @@
  * work: the slice is fetched into registers in front of the last product before its place, travels while that product
  * runs, and is put into shared memory where it was staged. Where that product is one of the step before, the slice
  * fetched is the next one, and the first is fetched in front of the loop. One product hides a load; fetching earlier
- * would only keep its registers longer.
+ * keeps its registers longer, which schedules may ask for where matrices make products short.
  *
  * With slots a slice need not wait until all have read the one before: it goes into the slot behind. A schedule that
  * asks for them gets one barrier a step where there were two: a slice is put beside the products of the step before, in
@@ -57,11 +57,23 @@ static int last_products(const lowering *l, int from, int to) {
     return found;
 }
 
+/* Where the first products begin, of the loop's own body. */
+static int first_products(const lowering *l, loop_range loop) {
+    int depth = 0, inner = loop.begin + 1;
+    for (int i = loop.begin + 1; i < loop.end; i++) {
+        smg_instr_kind kind = l->k->code.items[i].kind;
+        if (kind == SMG_I_LOOP && depth++ == 0) inner = i;
+        if (kind == SMG_I_END) depth--;
+        if (kind == SMG_I_MMA) return depth > 0 ? inner : i;
+    }
+    return -1;
+}
+
 static smg_status split(lowering *l, loop_range loop, int at) {
     smg_instr stage = l->k->code.items[at], fetch = stage, put = stage;
     const smg_tile *shared = &l->k->tiles.items[stage.dst];
     int before = last_products(l, loop.begin + 1, at);
-    int place = before >= 0 ? before : last_products(l, at + 1, loop.end);
+    int place = before >= 0 ? before : l->s->ahead > 1 ? first_products(l, loop) : last_products(l, at + 1, loop.end);
     if (place < 0) return SMG_OK;
     int tile = lower_new_tile(l, "next", smg_tile_kind(shared), SMG_STAGING, stage.axes, stage.axis_count, 0);
     if (tile < 0) return SMG_MEMORY;
@@ -81,8 +93,6 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     return lower_insert(l, loop.begin, fetch);
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------- */
-
 /* One instruction of the loop fills the tile, and all that read it are inside of it. */
 static bool inside(const lowering *l, loop_range loop, int tile) {
     int writers = 0;
@@ -96,6 +106,30 @@ static bool inside(const lowering *l, loop_range loop, int tile) {
         if (l->k->leaves.items[f].what == SMG_KLEAF_TILE && l->k->leaves.items[f].index == tile) return false;
     return writers == 1;
 }
+
+/* ---- together ------------------------------------------------------------------------------------- */
+
+/* Slices that products of one step wait for in turn are staged together, in front of the first of these products. All
+ * travel during a whole step then, and are put between the same two barriers; their registers are held all the time. */
+static bool stage_together(lowering *l, loop_range loop) {
+    int depth = 0, first = -1;
+    bool any = false;
+    for (int i = loop.begin + 1; i < loop.end; i++) {
+        smg_instr_kind kind = l->k->code.items[i].kind;
+        depth += (kind == SMG_I_LOOP) - (kind == SMG_I_END);
+        if (depth > 0 || !eligible(l, loop, i)) continue;
+        bool behind = last_products(l, loop.begin + 1, i) >= 0;
+        if (!behind) first = i;
+        if (!behind || first < 0 || !inside(l, loop, l->k->code.items[i].dst)) continue;
+        smg_instr stage = l->k->code.items[i], *to = &l->k->code.items[++first];
+        memmove(to + 1, to, (size_t)(i - first) * sizeof stage);
+        *to = stage;
+        any = true;
+    }
+    return any;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------------- */
 
 static void give_slots(lowering *l, loop_range loop, int tile) {
     l->k->tiles.items[tile].slots = l->s->slots;
@@ -305,15 +339,18 @@ static smg_status early_loads(lowering *l, loop_range *loop) {
 }
 
 smg_status lower_pipeline(lowering *l) {
+    bool together = false;
     if (l->s->ahead == 0) return SMG_OK;
     for (int i = 0; i < l->k->code.count; i++) {
         if (l->k->code.items[i].kind != SMG_I_LOOP) continue;
         loop_range loop = {.begin = i, .end = smg_kernel_loop_end(l->k, i), .puts = -1};
+        if (l->s->ahead > 1) together = stage_together(l, loop) || together;
         if (l->s->slots > 1) SMG_TRY(ring_loop(l, &loop));
         SMG_TRY(pipeline_loop(l, &loop));
         SMG_TRY(early_loads(l, &loop));
         i = loop.begin;
     }
+    if (l->s->ahead > 1 && !together) return lower_refuse(l, "no slices are staged in turn");
     if (l->s->slots > 1 && !has_slots(l->k)) return lower_refuse(l, "no slice gets slots");
     return SMG_OK;
 }

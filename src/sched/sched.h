@@ -37,7 +37,7 @@ typedef struct smg_schedule {
     int vec;         /* neighbouring columns of a lane */
     int row_run;     /* neighbouring rows of a lane; 0 or 1: its rows lie as far apart as there are row lanes */
     bool depth_near; /* lanes that share out a contraction are neighbours, and so are the elements they read */
-    int ahead;       /* slices that are fetched before they are needed: 0 or 1 */
+    int ahead;       /* slices are fetched before they are needed: 0, 1, or 2: all of a step's products' at once */
     int slots;       /* of what is staged in the loop over slices, where they are fetched ahead; 1: they wait */
     bool guarded;    /* direct: what is behind the ends is checked for, so that tiles need not come out even */
     bool direct;     /* products read both operands where they lie in memory, without shared memory */

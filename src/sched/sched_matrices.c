@@ -73,7 +73,8 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
     sched_set_tiles(e, shape, whole, &s);
     fill_matrices(e, s.matrix, &s);
     if (!sched_has_room(e, &s)) return SMG_OK;
-    for (s.ahead = smg_target_hides_loads(e->target) ? 1 : 0; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
+    int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
+    for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
     return SMG_OK;
 }
 

@@ -28,7 +28,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->matrix != NULL)
         smg_text_addf(text, ", %d x %d subgroups of %dx%dx%d matrices", s->matrix_rows, s->matrix_cols, s->matrix->m,
                       s->matrix->n, s->matrix->k);
-    if (s->ahead > 0) smg_text_add(text, ", slices fetched ahead");
+    if (s->ahead > 0) smg_text_add(text, s->ahead > 1 ? ", slices fetched ahead together" : ", slices fetched ahead");
     if (s->slots > 1) smg_text_addf(text, " into %d slots", s->slots);
     if (s->direct) smg_text_add(text, ", operands read where they lie");
     if (s->groups) smg_text_add(text, ", loads by groups");
