@@ -118,6 +118,24 @@ static const char *leaf_text(glsl_writer *w, glsl_iter *it, const smg_kleaf *lea
     return "0";
 }
 
+static const smg_kleaf *leaf_of(const glsl_writer *w, smg_expr expr) {
+    const smg_expr_node *n = smg_expr_get(w->k->exprs, expr);
+    return n->prim == SMG_PRIM_LEAF ? &w->k->leaves.items[n->leaf] : NULL;
+}
+
+/* Where the comparison asks whether the element at hand is inside of an axis, as checks do: even forms know that. NULL:
+ * it asks something else. */
+static const char *inside_text(glsl_writer *w, const glsl_iter *it, const smg_expr_node *less) {
+    const smg_kleaf *at = leaf_of(w, less->arg[0]), *end = leaf_of(w, less->arg[1]);
+    if (at == NULL || end == NULL || at->what != SMG_KLEAF_IOTA || end->what != SMG_KLEAF_SIZE) return NULL;
+    const smg_access *place = &w->k->accesses.items[at->index];
+    if (place->axis_count != 1 || place->offset != SMG_SIZE_ZERO || place->index != SMG_EXPR_NONE ||
+        !smg_size_is_one(w->k->sizes, place->stride[0]) || w->k->axes.items[place->axis[0]].extent != end->size)
+        return NULL;
+    int axis = place->axis[0];
+    return glsl_always_valid(w, axis) ? "true" : GLSL_STRING(w, "(%s)", glsl_valid_text(w, axis, it->coord[axis]));
+}
+
 static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node *node) {
     if (node->prim == SMG_PRIM_CONST) return glsl_constant(w, node->kind, node->value);
     if (node->prim == SMG_PRIM_LEAF) return leaf_text(w, it, &w->k->leaves.items[node->leaf]);
@@ -127,6 +145,8 @@ static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node 
         arg[i] = glsl_expr_text(w, it, node->arg[i]);
         kind = smg_expr_get(w->k->exprs, node->arg[i])->kind;
     }
+    const char *inside = node->prim == SMG_PRIM_LT ? inside_text(w, it, node) : NULL;
+    if (inside != NULL) return inside;
     if (node->prim == SMG_PRIM_TO_BOOL) return glsl_convert(w, arg[0], kind, SMG_KIND_BOOL);
     return glsl_apply(w, node->prim, arg[0], arg[1], arg[2]);
 }
