@@ -8,6 +8,12 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
     glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
     glsl_expr_prepare(w, &it, instr->expr);
+    const char *whole = instr->matrices ? glsl_whole(w, instr, smg_kernel_plain_load(w->k, instr->expr)) : NULL;
+    if (instr->matrices) {
+        glsl_load_matrices(w, instr, whole);
+        if (whole == NULL) return;
+        GLSL_LINE(w, "else");
+    }
     glsl_open(w, "");
     glsl_hoist(w, &it);
     glsl_outer_open(w, &it);

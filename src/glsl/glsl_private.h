@@ -118,6 +118,12 @@ void glsl_registers(glsl_writer *w, int tile);
 const char *glsl_register(glsl_writer *w, int tile, const char *place);
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
 
+/* glsl_whole.c: whole matrices between memory and registers. The condition under which all of the instruction's
+ * elements are valid and aligned; NULL: always. What runs then, in a block of its own. */
+const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
+void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
 

@@ -49,10 +49,16 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     glsl_expr_prepare(w, &it, instr->expr);
     if (access->index != SMG_EXPR_NONE) glsl_expr_prepare(w, &it, access->index);
     it.access_used[instr->a] = true;
+    const char *whole = instr->matrices ? glsl_whole(w, instr, instr->a) : NULL;
+    if (instr->matrices) {
+        glsl_store_matrices(w, instr, whole);
+        if (whole == NULL) return;
+        GLSL_LINE(w, "else");
+    }
     const char *once = glsl_once_a_copy(w, &it), *condition = NULL;
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     glsl_hoist(w, &it);
-    bool groups = instr->wide[0].width > 0;
+    bool groups = instr->wide[0].width > 0 && !instr->matrices;
     if (groups) condition = glsl_aligned(w, instr->a, instr->wide[0]);
     if (condition != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", condition));
     if (groups) store_outer(w, &it, instr, instr->wide[0].width);

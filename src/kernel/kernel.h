@@ -218,9 +218,12 @@ typedef struct smg_instr {
                   are one operation */
     int layout; /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
     smg_wide
-        wide[2];    /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of
+        wide[2]; /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of
                          what FETCH loads; MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where
                          sizes decide whether the groups are aligned, they do so when the kernel runs */
+    bool
+        matrices; /* SET of a left factor, STORE: whole matrices at once, along wide[0], where all of their elements are
+                         valid; elsewhere element by element */
     bool addressed; /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's
                          element once for all of them, neighbouring columns by each, which takes its own */
     int axis_count;
@@ -388,6 +391,9 @@ int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr);
 int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr);
 /* The same of a product's rows along the axis. */
 bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis);
+/* Is what a SET loads or a STORE writes whole matrices of memory? By how many neighbours they lie, along the axis of
+ * their columns; their rows' axis. */
+bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide, int *out_row);
 /* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);

@@ -276,10 +276,17 @@ static smg_status read_wide(kernel_reader *r, smg_wide *out_wide) {
     return kernel_read_axis(r, &out_wide->axis);
 }
 
+/* [by N AXIS [matrices]] */
+static smg_status read_groups(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_wide(r, &instr->wide[0]));
+    instr->matrices = instr->wide[0].width > 0 && kernel_read_keyword(r, "matrices");
+    return SMG_OK;
+}
+
 /* The tile that is written, and how many neighbours at once. */
 static smg_status read_result(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->dst));
-    return read_wide(r, &instr->wide[0]);
+    return read_groups(r, instr);
 }
 
 static smg_status read_over(kernel_reader *r, const char *word, smg_instr *instr) {
@@ -431,7 +438,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     case SMG_I_GATHER: return read_exchange(r, instr);
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
-        SMG_TRY(read_wide(r, &instr->wide[0]));
+        SMG_TRY(read_groups(r, instr));
         SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);

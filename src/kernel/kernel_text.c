@@ -433,6 +433,7 @@ static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->kind < SMG_I_STORE) add_tile(k, text, instr->dst);
     if (instr->kind == SMG_I_STORE) smg_text_addf(text, "%d", instr->a);
     if (instr->kind != SMG_I_MMA) add_wide(k, text, instr->wide[0]);
+    if (instr->matrices) smg_text_add(text, " matrices");
 }
 
 static void add_bounds(const smg_kernel *k, smg_text *text, const smg_krange *range) {

@@ -108,6 +108,16 @@ static smg_status check_addressed(const kernel_verifier *v, const smg_instr *in)
                         "its factors are read by address, and are no views whose columns lie over a subgroup's lanes");
 }
 
+static smg_status check_matrices(const kernel_verifier *v, const smg_instr *in) {
+    smg_wide wide;
+    int row;
+    bool kind = (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) && smg_kernel_laid_out(v->k);
+    if (kind && smg_kernel_whole_matrices(v->k, in, &wide, &row) && wide.width == in->wide[0].width &&
+        wide.axis == in->wide[0].axis)
+        return SMG_OK;
+    return KERNEL_WRONG(v, "whole matrices at once of what does not lie so, in lanes or in memory");
+}
+
 smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
     if (in->addressed) SMG_TRY(check_addressed(v, in));
     if (in->kind == SMG_I_PUT) return check_put(v, in);
@@ -115,6 +125,7 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
         if (in->wide[0].width != 0) SMG_TRY(check_factor(v, in, 0));
         return in->wide[1].width != 0 ? check_factor(v, in, 1) : SMG_OK;
     }
+    if (in->matrices) return check_matrices(v, in);
     if (in->wide[0].width == 0) return SMG_OK;
     if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) return check_fill(v, in);
     SMG_TRY(check_group(v, in->wide[0], false));

@@ -139,6 +139,54 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
            smg_layout_span(&rows, axis) == k->axes.items[axis].tile;
 }
 
+/* ---- whole matrices --------------------------------------------------------------------------------------- */
+
+static const smg_access *access_of(const smg_kernel *k, const smg_instr *in, int *out_number) {
+    *out_number = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
+    return *out_number >= 0 ? &k->accesses.items[*out_number] : NULL;
+}
+
+/* Is the buffer of what a matrix can take from it or give to it? */
+static bool takes_type(const smg_kernel *k, const smg_instr *in, const smg_kbuffer *buffer) {
+    if (in->kind == SMG_I_STORE) return buffer->type == SMG_TYPE_F32 || buffer->type == SMG_TYPE_F16;
+    return !buffer->written && buffer->type == k->tiles.items[in->dst].type;
+}
+
+static bool moves(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return true;
+    return false;
+}
+
+/* Has the workgroup each element of both axes once? */
+static bool covers(const smg_kernel *k, const smg_layout *layout, int row, int col) {
+    int64_t rows = k->axes.items[row].tile, cols = k->axes.items[col].tile;
+    return smg_layout_span(layout, row) == rows && smg_layout_span(layout, col) == cols &&
+           smg_layout_registers(layout) * k->lanes == rows * cols;
+}
+
+bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide, int *out_row) {
+    int number;
+    const smg_access *access = access_of(k, in, &number);
+    bool left = in->kind == SMG_I_SET && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_LEFT;
+    if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || (in->kind != SMG_I_STORE && !left)) return false;
+    const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
+    const smg_layout *layout = smg_kernel_layout(k, in);
+    if (!takes_type(k, in, buffer) || layout->axis_count != 2) return false;
+    for (int i = 0; i < 2; i++) {
+        int row = layout->axes[i].axis, col = layout->axes[1 - i].axis;
+        smg_wide wide = {.width = GROUP_BYTES / (int)smg_type_device_bytes(buffer->type), .axis = col};
+        smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_SUMS;
+        if (!smg_matrix_lays(&k->matrix, use, layout, row, col) || !moves(access, row)) continue;
+        if ((!left && !covers(k, layout, row, col)) || smg_access_aligned(k, number, wide) == SMG_ALIGNED_NEVER)
+            continue;
+        *out_wide = wide;
+        *out_row = row;
+        return true;
+    }
+    return false;
+}
+
 /* ---- products of views by address -------------------------------------------------------------------- */
 
 static bool is_view(const smg_kernel *k, int tile) {
