@@ -516,14 +516,23 @@ static int rises_with(const smg_kernel *k, smg_expr bound, int axis) {
     return sign;
 }
 
+/* The longest blocks of all heads before the next ones of any: where matrices make products short it is worth more than
+ * what neighbours find in the caches (88 us to 82 on one GPU, 384 heads of 512 rows). */
+static void put_slowest(smg_kernel *k, int at) {
+    int axis = k->grid.items[at];
+    memmove(&k->grid.items[1], &k->grid.items[0], (size_t)at * sizeof axis);
+    k->grid.items[0] = axis;
+}
+
 /* Blocks whose loops are long come first, and short ones fill up the cores at the end: where a loop's end rises along
  * the grid, and its begin does not, the grid starts from its end. */
 static void order_grid(lowering *l, const smg_krange *range) {
     for (int g = 0; g < l->k->grid.count; g++) {
         int axis = l->k->grid.items[g];
         bool begins = range->from != SMG_EXPR_NONE && (lower_expr_axes(l, range->from) & SMG_AXIS_BIT(axis)) != 0;
-        if (range->to != SMG_EXPR_NONE && !begins && rises_with(l->k, range->to, axis) > 0)
-            l->k->axes.items[axis].back = true;
+        if (range->to == SMG_EXPR_NONE || begins || rises_with(l->k, range->to, axis) <= 0) continue;
+        l->k->axes.items[axis].back = true;
+        if (l->s->matrix != NULL) put_slowest(l->k, g);
     }
 }
 

@@ -194,6 +194,10 @@ static const struct {
      "the left factor 'p' does not lie as whole matrices"},
     {"left registers column*2 lanes column*2:2 row*4\n", "", "the left factor 'p' does not lie as whole matrices"},
     {"axis k = 8 tile 4", "axis k = 8 tile 2", "no multiples of the matrix's"},
+    {"store 3 over", "store 3 by 4 n matrices over", ""},
+    {"store 3 over", "store 3 by 8 n matrices over", "whole matrices at once of what does not lie so"},
+    {"store 3 over", "store 3 by 4 i matrices over", "whole matrices at once of what does not lie so"},
+    {"set p = exp(s)", "set p by 8 j matrices = exp(s)", "whole matrices at once of what does not lie so"},
 };
 
 static char *changed(const char *text, const char *from, const char *to) {
