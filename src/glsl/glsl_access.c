@@ -203,9 +203,9 @@ static const char *view_group(glsl_writer *w, const glsl_iter *it, int t) {
     const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
     w->buffer_wide[access->buffer] = true;
     smg_type type = w->k->buffers.items[access->buffer].type;
-    if (valid == NULL) return glsl_group_value(w, type, GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum));
+    if (valid == NULL) return glsl_group_value(w, type, SMG_WIDE, GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum));
     const char *memory = GLSL_STRING(w, "w_%s[%s ? (%s) >> 2 : 0]", name, valid, sum);
-    return GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, glsl_group_value(w, type, memory));
+    return GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, glsl_group_value(w, type, SMG_WIDE, memory));
 }
 
 const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int t) {
@@ -237,5 +237,5 @@ const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int t) {
 const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int t) {
     const smg_tile *tile = &w->k->tiles.items[t];
     if (tile->residence == SMG_VIEW) return view_group(w, it, t);
-    return glsl_group_value(w, tile->type, glsl_tile_group(w, it, t));
+    return glsl_group_value(w, tile->type, SMG_WIDE, glsl_tile_group(w, it, t));
 }

@@ -49,7 +49,7 @@ static void spill_step(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
     it->j = j;
     if (it->j_step == 4) {
         const char *value = GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
-        value = glsl_group_memory(w, dst->type, value);
+        value = glsl_group_memory(w, dst->type, SMG_WIDE, value);
         GLSL_LINE(w, "%s = %s;", glsl_tile_group(w, it, instr->dst), value);
     } else {
         part[0] = glsl_element_memory(w, dst->type, part[0]);

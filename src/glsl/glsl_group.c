@@ -13,17 +13,24 @@ const char *glsl_aligned(glsl_writer *w, int a, smg_wide wide) {
     return condition;
 }
 
+/* The buffer's elements by groups: "w_x". */
+static const char *memory_of(glsl_writer *w, int buffer, int width) {
+    bool pair = width == SMG_PAIR, eight = width == SMG_WIDEST;
+    (pair ? w->buffer_pair : eight ? w->buffer_eight : w->buffer_wide)[buffer] = true;
+    return GLSL_STRING(w, "%s_%s", pair ? "p" : eight ? "e" : "w", w->buffer_name[buffer]);
+}
+
 /* The name of a local: the group at hand, as the type. */
 static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as) {
     const smg_access *access = &w->k->accesses.items[a];
-    int number = w->serial++, width = it->group == SMG_WIDEST ? SMG_WIDEST : SMG_WIDE;
-    bool eight = width == SMG_WIDEST;
-    (eight ? w->buffer_eight : w->buffer_wide)[access->buffer] = true;
+    int number = w->serial++;
+    int width = it->group == SMG_WIDEST ? SMG_WIDEST : it->j_step == SMG_PAIR ? SMG_PAIR : SMG_WIDE;
+    const char *words = memory_of(w, access->buffer, width);
     const char *valid = glsl_named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
     const char *address = glsl_address(w, it, a);
     GLSL_LINE(w, "int a%d = (%s) >> %d;", number, address, smg_log2(width));
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
-    const char *memory = GLSL_STRING(w, "%s_%s[%s]", eight ? "e" : "w", w->buffer_name[access->buffer], address);
+    const char *memory = GLSL_STRING(w, "%s[%s]", words, address);
     memory = glsl_memory_as(w, w->k->buffers.items[access->buffer].type, as, width, memory);
     GLSL_LINE(w, "%s v%d = %s;", glsl_local_word(w, as, width), number, memory);
     const char *name = GLSL_STRING(w, "v%d", number);
@@ -50,19 +57,19 @@ const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int a) {
     return name;
 }
 
-void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, const char *value) {
+void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, int width, const char *value) {
     int buffer = w->k->accesses.items[a].buffer;
-    w->buffer_wide[buffer] = true;
-    const char *memory = glsl_group_memory(w, w->k->buffers.items[buffer].type, value);
-    GLSL_LINE(w, "w_%s[(%s) >> 2] = %s;", w->buffer_name[buffer], glsl_address(w, it, a), memory);
+    const char *memory = glsl_group_memory(w, w->k->buffers.items[buffer].type, width, value);
+    const char *words = memory_of(w, buffer, width);
+    GLSL_LINE(w, "%s[(%s) >> %d] = %s;", words, glsl_address(w, it, a), smg_log2(width), memory);
 }
 
-/* Registers j.. of the array: one, or the four of a group. */
+/* Registers j.. of the array: one, or those of a group. */
 static void load_step(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_kind kind, const char *array) {
     smg_kleaf typed = *leaf;
     typed.kind = kind;
     glsl_inner_open(w, it);
-    if (it->j_step == 4) glsl_load_group(w, it, leaf->index);
+    if (it->j_step > 1) glsl_load_group(w, it, leaf->index);
     const char *place = glsl_register_place(w, it, &it->layout);
     for (it->member = 0; it->member < it->j_step; it->member++) {
         const char *at = it->member > 0 ? GLSL_STRING(w, "%s + %d", place, it->member) : place;

@@ -48,6 +48,7 @@ typedef struct glsl_writer {
     bool *buffer_read;
     bool *buffer_words; /* is read or written by elements */
     bool *buffer_wide;  /* is read or written by groups of four */
+    bool *buffer_pair;  /* is read or written by pairs of 16 bits */
     bool *buffer_eight; /* is read by groups of eight, of 16 bits */
     int64_t *ahead;     /* by axis: what an instruction that works ahead adds to the base */
     bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
@@ -213,9 +214,9 @@ const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, 
 const char *glsl_element_word(glsl_writer *w, smg_type type);
 const char *glsl_element_value(glsl_writer *w, smg_type type, const char *memory);
 const char *glsl_element_memory(glsl_writer *w, smg_type type, const char *value);
-const char *glsl_group_word(smg_type type);
-const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory);
-const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value);
+const char *glsl_group_word(smg_type type, int width);
+const char *glsl_group_value(glsl_writer *w, smg_type type, int width, const char *memory);
+const char *glsl_group_memory(glsl_writer *w, smg_type type, int width, const char *value);
 /* The word of a local of one element or of a group; its zero; what is of one type as another one. */
 const char *glsl_local_word(glsl_writer *w, smg_type type, int group);
 const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group);
@@ -227,7 +228,7 @@ const char *glsl_aligned(glsl_writer *w, int access, smg_wide wide);
 /* Loads what the lane owns of one outer register into its `array`; opens and closes the inner loop. */
 void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_wide wide, const char *array,
                      smg_kind kind);
-void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, const char *value);
+void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, int width, const char *value);
 void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
 /* What a plain load reads of one element or a group, as the buffer has it. */
 const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int access);

@@ -1,7 +1,7 @@
 /* glsl_store.c: STORE. Lanes that hold copies share out the rows. */
 #include "glsl_private.h"
 
-/* What the lane owns of one outer register: by elements, or by groups of four along the run axis, whose members are
+/* What the lane owns of one outer register: by elements, or by groups along the run axis, whose members are
  * valid together. */
 static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
     smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
@@ -24,7 +24,10 @@ static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
     it->j = j;
     if (group > 1) {
         it->coord[run] = first;
-        glsl_store_group(w, it, instr->a, GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]));
+        const char *value = group == SMG_PAIR
+                                ? GLSL_STRING(w, "vec2(%s, %s)", part[0], part[1])
+                                : GLSL_STRING(w, "vec4(%s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
+        glsl_store_group(w, it, instr->a, group, value);
     }
     if (valid != NULL) glsl_close(w);
     glsl_inner_close(w, it);

@@ -92,7 +92,8 @@ const char *glsl_element_memory(glsl_writer *w, smg_type type, const char *value
 
 /* ---- groups ------------------------------------------------------------------------------------------ */
 
-const char *glsl_group_word(smg_type type) {
+const char *glsl_group_word(smg_type type, int width) {
+    if (width == SMG_PAIR) return type == SMG_TYPE_F16 ? "f16vec2" : type == SMG_TYPE_BF16 ? "u16vec2" : "vec2";
     return type == SMG_TYPE_F16 ? "f16vec4" : type == SMG_TYPE_BF16 ? "u16vec4" : "vec4";
 }
 
@@ -105,33 +106,36 @@ const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, i
 const char *glsl_local_word(glsl_writer *w, smg_type type, int group) {
     const char *element = glsl_element_word(w, type);
     if (group == SMG_WIDEST) return "uvec4";
-    return group > 1 ? glsl_group_word(type) : element;
+    return group > 1 ? glsl_group_word(type, group) : element;
 }
 
 const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group) {
     if (group == SMG_WIDEST) return "uvec4(0u)";
-    if (!is_16bit(type)) return group > 1 ? "vec4(0.0)" : glsl_zero(smg_type_kind(type));
+    if (!is_16bit(type))
+        return group > 1 ? GLSL_STRING(w, "%s(0.0)", glsl_group_word(type, group)) : glsl_zero(smg_type_kind(type));
     return GLSL_STRING(w, "%s(0)", glsl_local_word(w, type, group));
 }
 
 const char *glsl_memory_as(glsl_writer *w, smg_type from, smg_type to, int group, const char *memory) {
     if (from == to) return memory;
-    const char *value = (group > 1 ? glsl_group_value : glsl_element_value)(w, from, memory);
-    return (group > 1 ? glsl_group_memory : glsl_element_memory)(w, to, value);
+    if (group == 1) return glsl_element_memory(w, to, glsl_element_value(w, from, memory));
+    return glsl_group_memory(w, to, group, glsl_group_value(w, from, group, memory));
 }
 
-const char *glsl_group_value(glsl_writer *w, smg_type type, const char *memory) {
+const char *glsl_group_value(glsl_writer *w, smg_type type, int width, const char *memory) {
     if (!is_16bit(type)) return memory;
     w->uses[GLSL_USE_16BIT] = true;
-    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "vec4(%s)" : "uintBitsToFloat(uvec4(%s) << 16)", memory);
+    return GLSL_STRING(w, type == SMG_TYPE_F16 ? "vec%d(%s)" : "uintBitsToFloat(uvec%d(%s) << 16)",
+                       width == SMG_PAIR ? 2 : 4, memory);
 }
 
-const char *glsl_group_memory(glsl_writer *w, smg_type type, const char *value) {
+const char *glsl_group_memory(glsl_writer *w, smg_type type, int width, const char *value) {
     if (!is_16bit(type)) return value;
     w->uses[GLSL_USE_16BIT] = true;
-    if (type == SMG_TYPE_F16) return GLSL_STRING(w, "f16vec4(%s)", value);
+    if (type == SMG_TYPE_F16) return GLSL_STRING(w, "%s(%s)", glsl_group_word(type, width), value);
     int number = w->serial++;
-    GLSL_LINE(w, "vec4 s%d = %s;", number, value);
+    GLSL_LINE(w, "%s s%d = %s;", glsl_group_word(SMG_TYPE_F32, width), number, value);
+    if (width == SMG_PAIR) return GLSL_STRING(w, "u16vec2(uvec2(smg_bf16(s%d.x), smg_bf16(s%d.y)))", number, number);
     return GLSL_STRING(w, "u16vec4(uvec4(smg_bf16(s%d.x), smg_bf16(s%d.y), smg_bf16(s%d.z), smg_bf16(s%d.w)))", number,
                        number, number, number);
 }

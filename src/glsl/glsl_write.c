@@ -62,6 +62,7 @@ static smg_status prepare(glsl_writer *w) {
     w->address_used = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_words = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->buffer_pair = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_eight = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     w->ranged = glsl_zeroed(w, k->code.count, sizeof(bool));

@@ -163,11 +163,12 @@ typedef enum smg_instr_kind {
 } smg_instr_kind;
 
 /* Neighbours that are one access of memory: `width` elements along `axis`; width 0: each element is one. */
+#define SMG_PAIR 2 /* of 16 bits: a word */
 #define SMG_WIDE 4
 #define SMG_WIDEST 8 /* of 16 bits: the same bytes */
 typedef struct smg_wide {
-    int width; /* 0, SMG_WIDE, or SMG_WIDEST: of what a product reads of a view, of what matrices are made of, and of
-                  f16 that is fetched */
+    int width; /* 0; SMG_PAIR: of what SET loads and STORE writes; SMG_WIDE; or SMG_WIDEST: of what a product reads of a
+                  view, of what matrices are made of, and of f16 that is fetched */
     int axis;
 } smg_wide;
 
@@ -387,6 +388,8 @@ bool smg_tile_widest(const smg_kernel *k, int tile);
 bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis);
 /* The axis along which a lane owns whole groups in registers of the instruction's inner loop; -1: none. */
 int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr);
+/* The same of pairs. */
+int smg_kernel_pair_axis(const smg_kernel *k, const smg_instr *instr);
 /* How wide these groups may be: SMG_WIDE or SMG_WIDEST; 0: there are none. */
 int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr);
 /* The same of a product's rows along the axis. */

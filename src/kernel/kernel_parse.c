@@ -272,7 +272,7 @@ static smg_status read_equals(kernel_reader *r, smg_instr *instr) {
 /* [by N AXIS] */
 static smg_status read_wide(kernel_reader *r, smg_wide *out_wide) {
     if (!kernel_read_keyword(r, "by")) return SMG_OK;
-    SMG_TRY(kernel_read_int(r, SMG_WIDE, SMG_WIDEST, &out_wide->width));
+    SMG_TRY(kernel_read_int(r, SMG_PAIR, SMG_WIDEST, &out_wide->width));
     return kernel_read_axis(r, &out_wide->axis);
 }
 

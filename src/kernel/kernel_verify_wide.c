@@ -8,7 +8,9 @@ static const char *axis_name(const kernel_verifier *v, int axis) {
 
 /* widest: of what a product reads where it lies, or what goes to matrices as memory has it. */
 static smg_status check_group(const kernel_verifier *v, smg_wide wide, bool widest) {
-    if (wide.width != SMG_WIDE && (wide.width != SMG_WIDEST || !widest))
+    smg_instr_kind kind = v->k->code.items[v->at].kind;
+    bool pair = wide.width == SMG_PAIR && (kind == SMG_I_SET || kind == SMG_I_STORE);
+    if (wide.width != SMG_WIDE && !pair && (wide.width != SMG_WIDEST || !widest))
         return KERNEL_WRONG(v, "%d neighbours at once, not %d, or %d of 16 bits that nothing is made of on the way",
                             wide.width, SMG_WIDE, SMG_WIDEST);
     if (wide.axis < 0 || wide.axis >= v->k->axes.count)
@@ -28,7 +30,8 @@ static smg_status check_access(const kernel_verifier *v, smg_wide wide, int acce
 }
 
 static smg_status check_run(const kernel_verifier *v, const smg_instr *in) {
-    if (smg_kernel_run_axis(v->k, in) == in->wide[0].axis) return SMG_OK;
+    int axis = in->wide[0].width == SMG_PAIR ? smg_kernel_pair_axis(v->k, in) : smg_kernel_run_axis(v->k, in);
+    if (axis == in->wide[0].axis) return SMG_OK;
     return KERNEL_WRONG(v, "no lane owns runs of %d along axis '%s'", in->wide[0].width,
                         axis_name(v, in->wide[0].axis));
 }

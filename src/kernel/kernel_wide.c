@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 
 #define GROUP_BYTES 16 /* the most that one access of memory takes */
+#define PAIR_BYTES 4
 
 static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     smg_size quotient;
@@ -17,7 +18,8 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     bool unit = false;
     if (access->buffer < 0 || access->index != SMG_EXPR_NONE || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
     smg_type type = k->buffers.items[access->buffer].type;
-    if (smg_type_kind(type) != SMG_KIND_FLOAT || wide.width * smg_type_device_bytes(type) > GROUP_BYTES)
+    int64_t bytes = wide.width * smg_type_device_bytes(type);
+    if (smg_type_kind(type) != SMG_KIND_FLOAT || bytes > GROUP_BYTES || (wide.width == SMG_PAIR && bytes != PAIR_BYTES))
         return SMG_ALIGNED_NEVER;
     smg_aligned least = multiple_of(k, access->offset, wide.width);
     smg_aligned extent = multiple_of(k, along->extent, wide.width);
@@ -109,17 +111,25 @@ static smg_layout results_of(const smg_kernel *k, const smg_instr *instr) {
     return dst != NULL ? smg_layout_keep(layout, dst->axis, dst->axis_count) : *layout;
 }
 
-int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr) {
+static int axis_of_runs(const smg_kernel *k, const smg_instr *instr, int width) {
     int outer[SMG_LAYOUT_AXES], count = smg_kernel_outer_axes(k, instr, outer);
     smg_layout layout = results_of(k, instr);
     for (int i = 0; i < layout.axis_count; i++) {
         int axis = layout.axes[i].axis;
         bool inner = true;
         for (int n = 0; n < count; n++) inner = inner && outer[n] != axis;
-        bool whole = k->axes.items[axis].tile % SMG_WIDE == 0;
-        if (inner && whole && smg_layout_run(&layout, axis) % SMG_WIDE == 0) return axis;
+        bool whole = k->axes.items[axis].tile % width == 0;
+        if (inner && whole && smg_layout_run(&layout, axis) % width == 0) return axis;
     }
     return -1;
+}
+
+int smg_kernel_run_axis(const smg_kernel *k, const smg_instr *instr) {
+    return axis_of_runs(k, instr, SMG_WIDE);
+}
+
+int smg_kernel_pair_axis(const smg_kernel *k, const smg_instr *instr) {
+    return axis_of_runs(k, instr, SMG_PAIR);
 }
 
 int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr) {

@@ -25,8 +25,12 @@ static bool never_written(const smg_kernel *k, int access) {
     return !k->buffers.items[k->accesses.items[access].buffer].written;
 }
 
+static bool aligned_by(const smg_kernel *k, const smg_target *target, int access, smg_wide wide, smg_aligned least) {
+    return wide.axis >= 0 && has_elements(k, target, access) && smg_access_aligned(k, access, wide) >= least;
+}
+
 static bool aligned(const smg_kernel *k, const smg_target *target, int access, int axis, smg_aligned least) {
-    return axis >= 0 && has_elements(k, target, access) && smg_access_aligned(k, access, along(axis)) >= least;
+    return aligned_by(k, target, access, along(axis), least);
 }
 
 static int last_axis(const smg_tile *tile) {
@@ -36,16 +40,18 @@ static int last_axis(const smg_tile *tile) {
 /* Of a lane's own elements: what it loads, stores, or leaves in shared memory. */
 static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int axis = smg_kernel_run_axis(k, in);
-    bool wide = false;
     if (in->kind == SMG_I_SPILL) {
         const smg_tile *dst = &k->tiles.items[in->dst];
-        wide = axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis;
-    } else {
-        int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
-        bool moves = access >= 0 && (in->kind == SMG_I_STORE || never_written(k, access));
-        wide = moves && aligned(k, target, access, axis, SMG_ALIGNED_BY_SIZES);
+        if (axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis) in->wide[0] = along(axis);
+        return;
     }
-    if (wide) in->wide[0] = along(axis);
+    int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
+    if (access < 0 || (in->kind == SMG_I_SET && !never_written(k, access))) return;
+    smg_wide pair = along_by(smg_kernel_pair_axis(k, in), SMG_PAIR);
+    if (aligned(k, target, access, axis, SMG_ALIGNED_BY_SIZES))
+        in->wide[0] = along(axis);
+    else if (aligned_by(k, target, access, pair, SMG_ALIGNED_BY_SIZES))
+        in->wide[0] = pair;
 }
 
 /* What lies as matrices in lanes and in memory goes so: drivers keep no address for each element then. On one GPU

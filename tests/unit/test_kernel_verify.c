@@ -469,7 +469,8 @@ static void test_wide(void **state) {
                                "layout 2 = [j, i] registers i*4 j*4 lanes i*8:4\n"
                                "layout 3 = [j, i, k] registers i*4 j*4 k*8 lanes i*8:4\n"
                                "buffer a f32 [64] value 0\nbuffer o f32 [65] value 1\nbuffer p f32 [2*s] value 2\n"
-                               "buffer y f32 [64] value 3 written\n"
+                               "buffer y f32 [64] value 3 written\nbuffer h f16 [64] value 4\n"
+                               "buffer z f16 [64] value 5 written\n"
                                "tile runs float register [i] layout 0\ntile apart float register [i] layout 1\n"
                                "tile c float register [j, i] layout 2\ntile b float shared [k, i]\n"
                                "tile w float shared [j, k]\ntile odd float shared [k, i] pad 1\n"
@@ -477,7 +478,8 @@ static void test_wide(void **state) {
                                "access 0 = a at [0] r*[32] i*[1]\naccess 1 = o at [1] r*[32] i*[1]\n"
                                "access 2 = p at [0] r*[s] i*[1]\naccess 3 = y at [0] r*[32] i*[1]\n"
                                "access 4 = a at [0] k*[8] i*[1]\naccess 5 = a at [0] j*[8] k*[1]\n"
-                               "access 6 = a at [0] r*[1] i*[2]\ncode\n";
+                               "access 6 = a at [0] r*[1] i*[2]\naccess 7 = h at [0] r*[32] i*[1]\n"
+                               "access 8 = z at [0] r*[32] i*[1]\naccess 9 = h at [1] r*[32] i*[1]\ncode\n";
 #define STAGED "  stage w walk [j, k] = load(5)\n  stage b by 4 i walk [k, i] = load(4)\n  set c = 0\n  barrier\n"
     static const char *const bodies[][2] = {
         {"  set runs by 4 i = load(0)\n  store 3 by 4 i over [i] layout 0 = runs\n", ""},
@@ -489,6 +491,11 @@ static void test_wide(void **state) {
         {"  set runs by 4 n = load(0)\n", "4 neighbours at once along axis 'n', whose tile is 6"},
         {"  set runs by 4 i = neg(load(0))\n", "of what is no plain load of an input"},
         {"  set apart = 0\n  store 3 by 4 i over [i] layout 1 = apart\n", "no lane owns runs of 4 along axis 'i'"},
+        {"  set runs by 2 i = load(7)\n  store 8 by 2 i over [i] layout 0 = runs\n", ""},
+        {"  set runs by 2 i = load(0)\n", "access 0 has no aligned groups of 2 along axis 'i'"},
+        {"  set runs by 2 i = load(9)\n", "access 9 has no aligned groups of 2 along axis 'i'"},
+        {"  set apart by 2 i = load(7)\n", "no lane owns runs of 2 along axis 'i'"},
+        {"  stage b by 2 i walk [k, i] = load(4)\n", "2 neighbours at once, not 4"},
         {"  stage b by 4 k walk [k, i] = load(4)\n", "the walk does not go by groups of 4 along axis 'k'"},
         {"  fetch next by 4 i walk [k, i] along k ahead 0 = load(4)\n  put b by 4 i walk [k, i] = next\n", ""},
         {"  fetch next by 4 i walk [k, i] along k ahead 0 = load(4)\n  put b walk [k, i] = next\n",
