@@ -127,6 +127,14 @@ static bool in_pairs(const enumerator *e, const lane_shape *shape) {
     return e->pairs && shape->depth == 1 && shape->inner >= LEAST_IN_PAIRS && shape->row_registers >= LEAST_ROWS;
 }
 
+/* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
+ * workgroups gains by it. */
+bool sched_takes_turns(const enumerator *e, const smg_schedule *s) {
+    if (e->roles.contractions < 2 || !smg_target_switches_lanes(e->target)) return false;
+    smg_axis_set sliced = s->columns == 0 ? sliced_axes(e, s) : 0;
+    return s->columns != 0 || (sliced & (sliced - 1)) != 0;
+}
+
 static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
@@ -148,13 +156,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     base.groups = reduces && loads_fours(e, &base);
     bool runs = base.groups || (e->roles.contractions > 0 && shape->col_registers >= 4 && !base.direct);
     bool singles = !base.groups && (!runs || (base.columns != 0 && base.held == 0) || !smg_target_switches_lanes(t));
-    /* Only operands of a product behind another one can take the place of that one's, and only a core that runs several
-     * workgroups gains by it. */
-    bool chain = e->roles.contractions > 1 && smg_target_switches_lanes(t);
-    if (chain && base.columns == 0) {
-        smg_axis_set sliced = sliced_axes(e, &base);
-        chain = (sliced & (sliced - 1)) != 0;
-    }
+    bool chain = sched_takes_turns(e, &base);
     /* Waiting for a slice is worth registers only where loads take long. */
     int most_ahead = e->roles.contractions > 0 && smg_target_hides_loads(t) ? 1 : 0;
     /* Pairs read eight columns of 16 bits where they would read four of 32. */

@@ -59,6 +59,7 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
 /* The schedule; and with the target's slots, where a slice that is fetched ahead may go into one of its own and tiles
  * take no turns on their memory. */
 smg_status sched_push(enumerator *e, smg_schedule s);
+bool sched_takes_turns(const enumerator *e, const smg_schedule *s); /* may shared tiles lie on the same memory? */
 bool sched_has_room(const enumerator *e, const smg_schedule *s);
 /* A side of a block is no more than twice as long as its axis, or the least. */
 bool sched_side_fits(int64_t side, int64_t extent, int64_t least);

@@ -72,9 +72,14 @@ static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, sm
 static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_schedule s) {
     sched_set_tiles(e, shape, whole, &s);
     fill_matrices(e, s.matrix, &s);
+    bool turns = s.columns == 0 && sched_takes_turns(e, &s);
+    s.reuse = turns;
     if (!sched_has_room(e, &s)) return SMG_OK;
     int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
-    for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
+    for (int reuse = turns; reuse >= 0; reuse--) {
+        s.reuse = reuse == 1;
+        for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
+    }
     return SMG_OK;
 }
 
