@@ -144,28 +144,26 @@ void glsl_inner_close(glsl_writer *w, glsl_iter *it) {
     for (int n = 0; n < it->inner_count; n++) it->valid[it->inner_axes[n]] = NULL;
 }
 
-/* Coordinates from the flat number, last axis of `axes` fastest. Where the invocations hold whole
- * runs of the last axis its coordinate does not depend on the step. */
-static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count, const char *step) {
-    int64_t lanes = w->k->lanes;
+/* Coordinates from the number of a group of the walk, its last axis fastest. Where the invocations (`lane`), in a round
+ * of so many groups, hold whole runs of the last axis its coordinate does not depend on the step. */
+static void split_walk(glsl_writer *w, glsl_iter *it, const smg_instr *walk, const char *lane, int64_t round) {
     const char *rest = "e";
     int64_t below = 1;
-    for (int n = count - 1; n >= 0; n--) {
-        int a = axes[n];
-        int64_t size = w->k->axes.items[a].tile;
-        if (n == count - 1) size /= it->group;
+    for (int n = walk->axis_count - 1; n >= 0; n--) {
+        int a = walk->axes[n];
+        bool last = n == walk->axis_count - 1;
+        int64_t size = w->k->axes.items[a].tile / (last ? it->group : 1);
         if (w->k->axes.items[a].tile == 1) continue;
         const char *text = below > 1 ? GLSL_STRING(w, "(%s / %lld)", rest, (long long)below) : rest;
-        if (n == count - 1 && lanes % size == 0) {
-            const char *first = GLSL_STRING(w, size > 1 ? "(local %% %lld)" : "0", (long long)size);
+        if (last && round % size == 0) {
+            const char *first = size > 1 ? GLSL_STRING(w, "(%s %% %lld)", lane, (long long)size) : "0";
+            const char *runs = GLSL_STRING(w, "%s / %lld", lane, (long long)size);
             GLSL_LINE(w, "int c_%s = %s;", w->axis_name[a], glsl_times_literal(w, first, it->group));
-            GLSL_LINE(w, "int c_rest = %s;",
-                      glsl_plus(w, glsl_times_literal(w, step, lanes / size),
-                                GLSL_STRING(w, "local / %lld", (long long)size)));
+            GLSL_LINE(w, "int c_rest = %s;", glsl_plus(w, glsl_times_literal(w, it->step, round / size), runs));
             rest = "c_rest";
         } else {
             if (n > 0) text = GLSL_STRING(w, "(%s %% %lld)", text, (long long)size);
-            if (n == count - 1) text = glsl_times_literal(w, text, it->group);
+            if (last) text = glsl_times_literal(w, text, it->group);
             GLSL_LINE(w, "int c_%s = %s;", w->axis_name[a], text);
             below *= size;
         }
@@ -173,41 +171,32 @@ static void split_flat(glsl_writer *w, glsl_iter *it, const int *axes, int count
     }
 }
 
-static int64_t flat_total(const glsl_writer *w, const int *axes, int count, int group) {
-    int64_t total = 1;
-    for (int n = 0; n < count; n++) total *= w->k->axes.items[axes[n]].tile;
-    return total / group;
-}
-
-int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group) {
-    int64_t lanes = w->k->lanes;
-    return (flat_total(w, axes, count, group) + lanes - 1) / lanes;
-}
-
-void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group) {
-    int64_t lanes = w->k->lanes;
-    int64_t total = flat_total(w, axes, count, group);
-    int64_t steps = glsl_flat_steps(w, axes, count, group);
-    it->group = group;
-    const char *step = "0";
+void glsl_walk_open(glsl_writer *w, glsl_iter *it, const smg_instr *walk) {
+    smg_layout elements = smg_kernel_walk(w->k, walk);
+    smg_layout groups = smg_layout_groups(&elements, SMG_WALK_AXIS, smg_walk_width(walk));
+    int64_t steps = smg_layout_registers(&groups), span = smg_layout_span(&groups, SMG_WALK_AXIS);
+    int64_t total = smg_tile_elements(w->k, &w->k->tiles.items[walk->dst]) / smg_walk_width(walk);
+    it->group = smg_walk_width(walk);
+    it->step = "0";
     if (steps > 1) {
-        step = "n";
+        it->step = "n";
         if (smg_kernel_steps_written(steps)) GLSL_LINE(w, "[[unroll]]");
         glsl_open(w, GLSL_STRING(w, "for (int n = 0; n < %lld; ++n)", (long long)steps));
         it->inner_braces++;
     }
-    GLSL_LINE(w, "int e = %s;", glsl_plus(w, glsl_times_literal(w, step, lanes), "local"));
-    if (total % lanes != 0) {
+    const char *lane = glsl_local_part(w, &groups, SMG_WALK_AXIS);
+    GLSL_LINE(w, "int e = %s;", glsl_plus(w, glsl_register_part(w, &groups, SMG_WALK_AXIS, it->step), lane));
+    if (span > total) {
         glsl_open(w, GLSL_STRING(w, "if (e < %lld)", (long long)total));
         it->inner_braces++;
     }
-    split_flat(w, it, axes, count, step);
-    for (int n = 0; n < count; n++) emit_valid(w, it, axes[n]);
-    for (int n = 0; n < count; n++)
-        if (w->k->axes.items[axes[n]].tile > 1) it->inner_axes[it->inner_count++] = axes[n];
+    split_walk(w, it, walk, lane, span / steps);
+    for (int n = 0; n < walk->axis_count; n++) emit_valid(w, it, walk->axes[n]);
+    for (int n = 0; n < walk->axis_count; n++)
+        if (w->k->axes.items[walk->axes[n]].tile > 1) it->inner_axes[it->inner_count++] = walk->axes[n];
 }
 
-void glsl_flat_close(glsl_writer *w, glsl_iter *it) {
+void glsl_walk_close(glsl_writer *w, glsl_iter *it) {
     glsl_inner_close(w, it);
 }
 

@@ -64,19 +64,20 @@ static pieces on_axis(const smg_layout *layout, smg_layout_level level, int axis
     return p;
 }
 
+const char *glsl_local_part(glsl_writer *w, const smg_layout *layout, int axis) {
+    pieces all = on_axis(layout, SMG_LAYOUT_LANE, axis, 1);
+    pieces above = on_axis(layout, SMG_LAYOUT_SUBGROUP, axis, w->k->subgroup);
+    for (int i = 0; i < above.count; i++) add_piece(&all, above.items[i]);
+    return sum_text(w, "local", w->k->lanes, &all);
+}
+
 static const char *lane_text(glsl_writer *w, const smg_layout *layout, int axis) {
     const smg_kernel *k = w->k;
-    int64_t subgroups = k->lanes / k->subgroup;
-    if (k->numbered) {
-        pieces lanes = on_axis(layout, SMG_LAYOUT_LANE, axis, 1);
-        pieces above = on_axis(layout, SMG_LAYOUT_SUBGROUP, axis, 1);
-        return glsl_plus(w, sum_text(w, "int(gl_SubgroupID)", subgroups, &above),
-                         sum_text(w, "int(gl_SubgroupInvocationID)", k->subgroup, &lanes));
-    }
-    pieces all = on_axis(layout, SMG_LAYOUT_LANE, axis, 1);
-    pieces above = on_axis(layout, SMG_LAYOUT_SUBGROUP, axis, k->subgroup);
-    for (int i = 0; i < above.count; i++) add_piece(&all, above.items[i]);
-    return sum_text(w, "local", k->lanes, &all);
+    if (!k->numbered) return glsl_local_part(w, layout, axis);
+    pieces lanes = on_axis(layout, SMG_LAYOUT_LANE, axis, 1);
+    pieces above = on_axis(layout, SMG_LAYOUT_SUBGROUP, axis, 1);
+    return glsl_plus(w, sum_text(w, "int(gl_SubgroupID)", k->lanes / k->subgroup, &above),
+                     sum_text(w, "int(gl_SubgroupInvocationID)", k->subgroup, &lanes));
 }
 
 const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis) {

@@ -74,6 +74,7 @@ typedef struct glsl_iter {
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int outer_braces, inner_braces;
+    const char *step;    /* of a walk by all invocations: its number */
     int j_step;          /* registers taken at a time by the loop over j */
     int group, member;   /* flat form: elements a step along the last axis, and the one at hand */
     const char **vector; /* by access: name of the group that was loaded; NULL: by element */
@@ -98,7 +99,9 @@ void glsl_close(glsl_writer *w);
 
 /* glsl_layout.c */
 void glsl_lanes(glsl_writer *w); /* local, and what lanes add to coordinates */
-/* What the lane, and what a register's number adds to the coordinate along an axis. */
+/* What the lane adds to the coordinate along an axis, by its number in the workgroup, and as it is known best; and what
+ * a register's number does. */
+const char *glsl_local_part(glsl_writer *w, const smg_layout *layout, int axis);
 const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
 /* What its subgroup adds, in kernels whose lanes are numbered. */
 const char *glsl_subgroup_part(glsl_writer *w, const smg_layout *layout, int axis);
@@ -162,11 +165,9 @@ void glsl_outer_close(glsl_writer *w, glsl_iter *it);
 void glsl_inner_open(glsl_writer *w, glsl_iter *it);
 void glsl_inner_close(glsl_writer *w, glsl_iter *it);
 bool glsl_is_outer(const glsl_iter *it, int axis);
-/* All invocations walk over the axes' elements together, `group` (1, or 4 where the last axis has whole groups) a
- * step. */
-void glsl_flat_open(glsl_writer *w, glsl_iter *it, const int *axes, int count, int group);
-int64_t glsl_flat_steps(const glsl_writer *w, const int *axes, int count, int group);
-void glsl_flat_close(glsl_writer *w, glsl_iter *it);
+/* All invocations walk over a tile's elements together, it->group neighbours a step. */
+void glsl_walk_open(glsl_writer *w, glsl_iter *it, const smg_instr *walk);
+void glsl_walk_close(glsl_writer *w, glsl_iter *it);
 const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
 /* Is every element of a tile of the axis valid, whatever the symbols are? */
 bool glsl_always_valid(const glsl_writer *w, int axis);

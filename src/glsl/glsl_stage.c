@@ -1,5 +1,5 @@
 /* glsl_stage.c: from global memory to shared memory, by all invocations together. At once (STAGE), or in two halves
- * with other work between them: FETCH into registers, PUT from there What the
+ * with other work between them: FETCH into registers, PUT from there. What the
  * walk takes at once is stored as one where the shared tile keeps it together. */
 #include "glsl_private.h"
 
@@ -18,10 +18,6 @@ static void load_groups(void *user, int leaf) {
     bool written = k->buffers.items[k->accesses.items[f->index].buffer].written;
     if (!written && smg_access_aligned(k, f->index, s->wide) == SMG_ALIGNED_ALWAYS)
         glsl_load_group(s->w, s->it, f->index);
-}
-
-static int group_of(const smg_instr *instr) {
-    return instr->wide[0].width > 0 ? instr->wide[0].width : 1;
 }
 
 /* What the step loads and nothing else, of the tile's own 16 bits: it is not made wider on its way. */
@@ -107,26 +103,26 @@ static void unclamp(glsl_iter *it, const smg_instr *instr, const char *own[SMG_T
     for (int i = 0; i < instr->axis_count; i++) it->coord[instr->axes[i]] = own[i];
 }
 
-static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group, bool reads) {
+static bool open_walk(glsl_writer *w, glsl_iter *it, const smg_instr *instr, bool reads) {
     glsl_iter_init(w, it);
     if (w->status != SMG_OK) return false;
     if (reads) glsl_expr_prepare(w, it, instr->expr);
     for (int i = 0; i < instr->axis_count; i++) it->check[instr->axes[i]] = !is_kept(w, instr, instr->axes[i]);
     glsl_open(w, "");
     if (reads) glsl_hoist(w, it);
-    glsl_flat_open(w, it, instr->axes, instr->axis_count, group);
+    glsl_walk_open(w, it, instr);
     return w->status == SMG_OK;
 }
 
 static void stage(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    if (!open_walk(w, &it, instr, group_of(instr), true)) return;
+    if (!open_walk(w, &it, instr, true)) return;
     const char *own[SMG_TILE_AXES];
     clamp(w, &it, instr, own);
     const char *value = step_value(w, &it, instr);
     unclamp(&it, instr, own);
     store_step(w, &it, instr, value);
-    glsl_flat_close(w, &it);
+    glsl_walk_close(w, &it);
     glsl_close(w);
 }
 
@@ -141,20 +137,18 @@ static const smg_instr *first_fetch(const glsl_writer *w, int tile) {
 void glsl_staging(glsl_writer *w, int tile) {
     const smg_instr *fetch = first_fetch(w, tile);
     if (fetch == NULL) return;
-    int group = group_of(fetch);
-    GLSL_LINE(w, "%s t_%s[%lld];", glsl_local_word(w, w->k->tiles.items[tile].type, group), w->tile_name[tile],
-              (long long)glsl_flat_steps(w, fetch->axes, fetch->axis_count, group));
+    GLSL_LINE(w, "%s t_%s[%lld];", glsl_local_word(w, w->k->tiles.items[tile].type, smg_walk_width(fetch)),
+              w->tile_name[tile], (long long)smg_walk_steps(w->k, fetch));
 }
 
 static void fetch(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    if (!open_walk(w, &it, instr, group_of(instr), true)) return;
+    if (!open_walk(w, &it, instr, true)) return;
     const char *own[SMG_TILE_AXES];
     clamp(w, &it, instr, own);
     const char *value = step_value(w, &it, instr);
-    const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, it.group) > 1 ? "n" : "0";
-    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], step, value);
-    glsl_flat_close(w, &it);
+    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], it.step, value);
+    glsl_walk_close(w, &it);
     glsl_close(w);
 }
 
@@ -177,18 +171,17 @@ static void put_halves(glsl_writer *w, glsl_iter *it, const smg_instr *instr, co
 
 static void put(glsl_writer *w, const smg_instr *instr) {
     glsl_iter it;
-    int group = group_of(instr);
-    if (!open_walk(w, &it, instr, group, false)) return;
-    const char *step = glsl_flat_steps(w, instr->axes, instr->axis_count, group) > 1 ? "n" : "0";
+    int group = smg_walk_width(instr);
+    if (!open_walk(w, &it, instr, false)) return;
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
     smg_type to = w->k->tiles.items[instr->dst].type;
-    const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], step);
+    const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], it.step);
     bool halves = group == SMG_WIDEST && !smg_tile_widest(w->k, instr->dst);
     if (!halves) value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
     const char *zero = glsl_zero_memory(w, to, group);
     if (valid != NULL) value = GLSL_STRING(w, "%s ? %s : %s", valid, value, zero);
     (halves ? put_halves : store_step)(w, &it, instr, value);
-    glsl_flat_close(w, &it);
+    glsl_walk_close(w, &it);
     glsl_close(w);
 }
 

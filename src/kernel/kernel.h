@@ -372,6 +372,17 @@ uint32_t smg_exchange_next(uint32_t bits, uint32_t part);
 /* Why the product, of a program with layouts, cannot sum up that many products in f16; NULL where it can. */
 const char *smg_kernel_partial_wrong(const smg_kernel *k, const smg_instr *product, int terms);
 
+/* ---- walks by all invocations (kernel_walk.c) -------------------------------------------------------- */
+
+/* Of STAGE, FETCH and PUT, which deal out the elements of a tile, flattened in the order of the walk. They are the one
+ * axis of a layout, whose lowest registers are what an invocation takes at once. It may span more than they are. */
+#define SMG_WALK_AXIS 0
+smg_layout smg_kernel_walk(const smg_kernel *k, const smg_instr *walk);
+/* The same of so many elements, `width` at once. */
+smg_layout smg_walk_layout(const smg_kernel *k, int64_t elements, int width);
+int smg_walk_width(const smg_instr *walk);                          /* elements that are taken at once */
+int64_t smg_walk_steps(const smg_kernel *k, const smg_instr *walk); /* how often an invocation does so */
+
 /* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
 
 /* Are the access's neighbours along the axis aligned groups of that width? */

@@ -73,9 +73,9 @@ static int64_t gather_operations(const smg_kernel *k, const smg_instr *in) {
 }
 
 static int64_t walk_operations(const smg_kernel *k, const smg_instr *in) {
-    int64_t steps = (smg_tile_elements(k, &k->tiles.items[in->dst]) + k->lanes - 1) / k->lanes;
-    int64_t each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
-    return at_most_huge(smg_kernel_steps_written(steps) ? steps : 1, each);
+    smg_layout walk = smg_walk_layout(k, smg_tile_elements(k, &k->tiles.items[in->dst]), 1);
+    int64_t elements = smg_layout_registers(&walk), each = expr_operations(k, in->expr) + ELEMENT_OPERATIONS;
+    return at_most_huge(smg_kernel_steps_written(elements) ? elements : 1, each);
 }
 
 int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product) {

@@ -10,7 +10,8 @@
 
 /* ---- layouts as tables ------------------------------------------------------------------------------ */
 
-static smg_status make_places(kernel_machine *m, const smg_layout *layout, lanes_places *p) {
+/* dealt: so many elements of a walk are its one axis; 0: its axes are the kernel's. */
+static smg_status make_places(kernel_machine *m, const smg_layout *layout, int64_t dealt, lanes_places *p) {
     int64_t registers = smg_layout_registers(layout);
     int lanes = m->k->lanes, subgroup = m->k->subgroup;
     *p = (lanes_places){.layout = *layout, .axis_count = layout->axis_count, .copies = smg_layout_replicas(layout)};
@@ -21,6 +22,7 @@ static smg_status make_places(kernel_machine *m, const smg_layout *layout, lanes
     for (int a = 0; a < p->axis_count; a++) {
         int axis = layout->axes[a].axis;
         p->axis[a] = axis;
+        p->tile[a] = dealt > 0 ? dealt : m->k->axes.items[axis].tile;
         p->by_register[a] = SMG_ARENA_ARRAY(m->arena, int, (size_t)registers);
         p->by_lane[a] = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes);
         if (!p->by_register[a] || !p->by_lane[a]) return SMG_MEMORY;
@@ -29,7 +31,7 @@ static smg_status make_places(kernel_machine *m, const smg_layout *layout, lanes
         for (int l = 0; l < lanes; l++)
             p->by_lane[a][l] = (int)(smg_layout_part(layout, axis, SMG_LAYOUT_LANE, l % subgroup) +
                                      smg_layout_part(layout, axis, SMG_LAYOUT_SUBGROUP, l / subgroup));
-        p->ragged = p->ragged || smg_layout_span(layout, axis) != m->k->axes.items[axis].tile;
+        p->ragged = p->ragged || smg_layout_span(layout, axis) != p->tile[a];
     }
     return SMG_OK;
 }
@@ -101,7 +103,7 @@ static smg_status make_factor(kernel_machine *m, const smg_instr *product, int t
     const smg_layout *whole = &m->k->layouts.items[product->layout];
     int registers = m->lanes->places[product->layout].registers;
     smg_layout kept = smg_layout_keep(whole, t->axis, t->axis_count);
-    SMG_TRY(make_places(m, &kept, p));
+    SMG_TRY(make_places(m, &kept, 0, p));
     *out_of = SMG_ARENA_ARRAY(m->arena, int, (size_t)registers);
     if (!*out_of) return SMG_MEMORY;
     for (int r = 0; r < registers; r++) (*out_of)[r] = (int)smg_layout_register_beside(&kept, whole, r);
@@ -157,6 +159,13 @@ static smg_status make_product(kernel_machine *m, int at) {
     return make_factor(m, instr, instr->b, &p->right, &p->right_of);
 }
 
+static smg_status make_walk(kernel_machine *m, int at) {
+    const smg_instr *instr = &m->k->code.items[at];
+    smg_layout layout = smg_kernel_walk(m->k, instr);
+    int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[instr->dst]);
+    return make_places(m, &layout, elements, &m->lanes->walks[at]);
+}
+
 static void place_words(kernel_machine *m) {
     const smg_kernel *k = m->k;
     kernel_lanes_plan *plan = m->lanes;
@@ -178,10 +187,11 @@ static smg_status prepare(kernel_machine *m) {
     plan->places = SMG_ARENA_ARRAY(m->arena, lanes_places, layouts + 1);
     plan->beside = SMG_ARENA_ARRAY(m->arena, lanes_beside, layouts * layouts + 1);
     plan->products = SMG_ARENA_ARRAY(m->arena, lanes_product, (size_t)k->code.count + 1);
+    plan->walks = SMG_ARENA_ARRAY(m->arena, lanes_places, (size_t)k->code.count + 1);
     plan->first_word = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)k->tiles.count + 1);
-    if (!plan->places || !plan->beside || !plan->products || !plan->first_word) return SMG_MEMORY;
+    if (!plan->places || !plan->beside || !plan->products || !plan->walks || !plan->first_word) return SMG_MEMORY;
     place_words(m);
-    for (int i = 0; i < k->layouts.count; i++) SMG_TRY(make_places(m, &k->layouts.items[i], &plan->places[i]));
+    for (int i = 0; i < k->layouts.count; i++) SMG_TRY(make_places(m, &k->layouts.items[i], 0, &plan->places[i]));
     for (int t = 0; t < k->tiles.count; t++) {
         int layout = k->tiles.items[t].layout;
         if (!in_registers(k, t)) continue;
@@ -190,8 +200,10 @@ static smg_status prepare(kernel_machine *m) {
             plan->most_registers = plan->places[layout].registers;
     }
     for (int i = 0; i < k->code.count; i++) {
+        smg_instr_kind kind = k->code.items[i].kind;
         SMG_TRY(make_pairs(m, i));
-        if (k->code.items[i].kind == SMG_I_MMA) SMG_TRY(make_product(m, i));
+        if (kind == SMG_I_MMA) SMG_TRY(make_product(m, i));
+        if (kind == SMG_I_STAGE || kind == SMG_I_FETCH || kind == SMG_I_PUT) SMG_TRY(make_walk(m, i));
     }
     return SMG_OK;
 }

@@ -5,15 +5,17 @@
 
 #include "kernel/kernel_interpret.h"
 
-/* A layout as tables: what a register's number and a lane's (in the workgroup) add to a coordinate. */
+/* A layout as tables: what a register's number and a lane's (in the workgroup) add to a coordinate. Its axes are the
+ * kernel's, or the one of a walk by all invocations. */
 typedef struct lanes_places {
     smg_layout layout;
     int registers;
     int axis_count;
     int axis[SMG_LAYOUT_AXES];
+    int64_t tile[SMG_LAYOUT_AXES]; /* elements that there are along it */
     int *by_register[SMG_LAYOUT_AXES];
     int *by_lane[SMG_LAYOUT_AXES];
-    bool ragged;     /* it spans more than the tiles of its axes */
+    bool ragged;     /* it spans more than these */
     uint32_t copies; /* bits of a lane's number that do not move its elements */
 } lanes_places;
 
@@ -35,6 +37,7 @@ typedef struct kernel_lanes_plan {
     lanes_places *places;    /* by layout */
     lanes_beside *beside;    /* by layout of the tile * layouts + layout of the instruction; those that are asked for */
     lanes_product *products; /* by instruction */
+    lanes_places *walks;     /* by instruction: STAGE, FETCH, PUT */
     int64_t *first_word;     /* by tile: SHARED */
     int64_t words;           /* of shared memory: its elements */
     int64_t most_registers;  /* of a tile or a factor */
@@ -60,11 +63,12 @@ typedef struct lanes_word {
     lanes_mark writer, reader[LANES_READERS][LANES_READERS];
 } lanes_word;
 
-/* REGISTER: lane * registers + register. STAGING: its elements. */
+/* REGISTER: lane * registers + register. STAGING: its elements, each in the register that the walk gives it. */
 typedef struct lanes_tile {
     double *value;
     bool *set;
-    uint32_t partial; /* bits of a lane's number over which its sums are not joined */
+    const lanes_places *walk; /* STAGING: by which it was filled last */
+    uint32_t partial;         /* bits of a lane's number over which its sums are not joined */
 } lanes_tile;
 
 typedef struct lanes_partial {
@@ -77,8 +81,9 @@ typedef struct kernel_lanes {
     lanes_word *word;
     uint32_t epoch[LANES_SCOPES];
     /* the elements at hand */
-    int layout;            /* -1: dealt out over all lanes */
-    uint32_t apart, parts; /* bits of lanes' numbers: whose parts may be read, and whose have been */
+    int layout;               /* -1: that of no tile */
+    const lanes_places *walk; /* dealt out over all lanes by this; NULL */
+    uint32_t apart, parts;    /* bits of lanes' numbers: whose parts may be read, and whose have been */
     int lane[KERNEL_BLOCK], reg[KERNEL_BLOCK];
     double *fold; /* REDUCE: by lane and register of the result */
     double *left, *right, *sums;
@@ -89,19 +94,21 @@ typedef struct kernel_lanes {
 
 /* The elements that an instruction goes over, as blocks. */
 typedef struct lanes_walk {
-    const lanes_places *places; /* NULL: dealt out over all lanes */
-    uint32_t skip;              /* lanes whose numbers have any of these bits are left out */
+    const lanes_places *places;
+    bool dealt;    /* over all lanes: the places' axis is the number of an element of the space */
+    uint32_t skip; /* lanes whose numbers have any of these bits are left out */
     int64_t next, end;
 } lanes_walk;
 
 /* ---- elements and where they are (kernel_lanes_tile.c) ---- */
 void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w);
-/* All elements of the layout (-1: of the space, dealt out flat). */
-lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int layout);
+/* All elements of the layout, or of a STAGE, FETCH or PUT, over whose axes the space is. */
+lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, int layout);
+lanes_walk kernel_lanes_deal(const kernel_machine *m, kernel_worker *w, const smg_instr *instr);
 /* The next elements of the walk become the block at hand; returns how many, 0 at the end. */
 int kernel_lanes_next(const kernel_machine *m, kernel_worker *w, const kernel_space *s, lanes_walk *walk);
 /* Registers of the lane's places that are inside the tiles; returns how many. */
-int kernel_lanes_live(const kernel_machine *m, const lanes_places *p, int lane, int *out_live);
+int kernel_lanes_live(const lanes_places *p, int lane, int *out_live);
 /* Where the block's elements of a tile are, as w->address; false after a fault. */
 bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n);
 /* The block's elements of a tile, each by its lane; false after a fault. */

@@ -21,7 +21,7 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     kernel_space s = {.elements = 1};
     double out[KERNEL_BLOCK];
     kernel_space_add(m->k, &s, flat ? instr->axis_count : dst->axis_count, flat ? instr->axes : dst->axis);
-    lanes_walk walk = kernel_lanes_walk(m, w, &s, flat ? -1 : dst->layout);
+    lanes_walk walk = flat ? kernel_lanes_deal(m, w, instr) : kernel_lanes_walk(m, w, dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         const double *value = run_clamped(m, w, dst, tape, &s, n);
         if (!value) return;
@@ -37,7 +37,7 @@ static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr 
     kernel_space s = {.elements = 1};
     double value[KERNEL_BLOCK];
     kernel_space_add(m->k, &s, spill ? a->axis_count : instr->axis_count, spill ? a->axis : instr->axes);
-    lanes_walk walk = kernel_lanes_walk(m, w, &s, spill ? a->layout : -1);
+    lanes_walk walk = spill ? kernel_lanes_walk(m, w, a->layout) : kernel_lanes_deal(m, w, instr);
     if (spill) walk.skip = walk.places->copies;
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (!kernel_lanes_read(m, w, instr->a, &s, n, value)) return;
@@ -61,7 +61,7 @@ static bool fold_own(const kernel_machine *m, kernel_worker *w, const smg_instr 
     kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
     for (int64_t i = 0; i < results; i++) w->lanes->fold[i] = smg_combine_identity(instr->combine);
-    lanes_walk walk = kernel_lanes_walk(m, w, &s, instr->layout);
+    lanes_walk walk = kernel_lanes_walk(m, w, instr->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         bool counts[KERNEL_BLOCK];
         const double *value = kernel_tape_run(m, w, tape, &s, n);
@@ -87,7 +87,7 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     if (!fold_own(m, w, instr, tape)) return;
     if (!instr->apart) kernel_lanes_combine(k->lanes, mask, registers, prim, smg_tile_kind(dst), w->lanes->fold);
     kernel_space_add(k, &s, dst->axis_count, dst->axis);
-    lanes_walk walk = kernel_lanes_walk(m, w, &s, dst->layout);
+    lanes_walk walk = kernel_lanes_walk(m, w, dst->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (instr->accumulate && !kernel_lanes_read(m, w, instr->dst, &s, n, out)) return;
         for (int i = 0; i < n; i++) {
@@ -112,6 +112,7 @@ static bool load_factor(const kernel_machine *m, kernel_worker *w, int tile, con
     kernel_space_add(m->k, &s, t->axis_count, t->axis);
     lanes_walk walk = {.places = p, .next = (int64_t)lane * p->registers, .end = (int64_t)(lane + 1) * p->registers};
     w->lanes->layout = -1;
+    w->lanes->walk = NULL;
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (t->residence == SMG_VIEW) {
             if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
@@ -158,7 +159,7 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
     const lanes_places *p = &m->lanes->places[instr->layout];
     int registers = m->lanes->places[dst->layout].registers;
     double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
-    int count = kernel_lanes_live(m, p, lane, l->live);
+    int count = kernel_lanes_live(p, lane, l->live);
     const smg_tile *a = &m->k->tiles.items[instr->a];
     if (product->left_from ? !gather_left(w, instr, a, product, lane)
                            : !load_factor(m, w, instr->a, &product->left, lane, l->left))
@@ -204,7 +205,7 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     double *data = m->buffers[buffer].data;
     kernel_space s = {.elements = 1};
     kernel_space_add(m->k, &s, instr->axis_count, instr->axes);
-    lanes_walk walk = kernel_lanes_walk(m, w, &s, instr->layout);
+    lanes_walk walk = kernel_lanes_walk(m, w, instr->layout);
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         const double *value = kernel_tape_run(m, w, tape, &s, n);
         if (!value) return;

@@ -27,6 +27,7 @@ void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w) {
         if (tile->residence == SMG_STAGING) count = smg_tile_elements(k, tile);
         for (int64_t i = 0; i < count; i++) l->tile[t].value[i] = (double)NAN;
         memset(l->tile[t].set, 0, (size_t)count * sizeof *l->tile[t].set);
+        l->tile[t].walk = NULL;
         l->tile[t].partial = 0;
     }
     const lanes_word unused = {(double)NAN, -1, nobody, {{nobody, nobody}, {nobody, nobody}}};
@@ -36,38 +37,49 @@ void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w) {
 
 /* ---- the elements at hand --------------------------------------------------------------------------- */
 
-lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int layout) {
-    w->lanes->layout = layout;
-    if (layout < 0) return (lanes_walk){.end = s->elements};
+lanes_walk kernel_lanes_walk(const kernel_machine *m, kernel_worker *w, int layout) {
     const lanes_places *p = &m->lanes->places[layout];
+    w->lanes->layout = layout;
+    w->lanes->walk = NULL;
     return (lanes_walk){.places = p, .end = (int64_t)p->registers * m->k->lanes};
 }
 
-static bool inside_tile(const kernel_machine *m, const lanes_places *p, int reg, int lane) {
+lanes_walk kernel_lanes_deal(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const lanes_places *p = &m->lanes->walks[instr - m->k->code.items];
+    w->lanes->layout = -1;
+    w->lanes->walk = p;
+    return (lanes_walk){.places = p, .dealt = true, .end = (int64_t)p->registers * m->k->lanes};
+}
+
+static bool inside_tile(const lanes_places *p, int reg, int lane) {
     for (int a = 0; p->ragged && a < p->axis_count; a++)
-        if (p->by_register[a][reg] + p->by_lane[a][lane] >= m->k->axes.items[p->axis[a]].tile) return false;
+        if (p->by_register[a][reg] + p->by_lane[a][lane] >= p->tile[a]) return false;
     return true;
 }
 
-int kernel_lanes_live(const kernel_machine *m, const lanes_places *p, int lane, int *out_live) {
+int kernel_lanes_live(const lanes_places *p, int lane, int *out_live) {
     int count = 0;
     for (int r = 0; r < p->registers; r++)
-        if (inside_tile(m, p, r, lane)) out_live[count++] = r;
+        if (inside_tile(p, r, lane)) out_live[count++] = r;
     return count;
 }
 
-/* The numbers of a block's lanes and registers, without places behind the end of a tile. */
+/* The numbers of a block's lanes and registers, without places behind the end of a tile: lane by lane, or where they
+ * are dealt register by register. */
 static int next_places(const kernel_machine *m, kernel_lanes *l, lanes_walk *walk) {
     const lanes_places *p = walk->places;
-    int lane = (int)(walk->next / p->registers), reg = (int)(walk->next % p->registers), n = 0;
+    int lane, reg, n = 0, *fast = walk->dealt ? &lane : &reg, *slow = walk->dealt ? &reg : &lane;
+    int count = walk->dealt ? m->k->lanes : p->registers;
+    *fast = (int)(walk->next % count);
+    *slow = (int)(walk->next / count);
     for (; walk->next < walk->end && n < KERNEL_BLOCK; walk->next++) {
-        if (((uint32_t)lane & walk->skip) == 0 && inside_tile(m, p, reg, lane)) {
+        if (((uint32_t)lane & walk->skip) == 0 && inside_tile(p, reg, lane)) {
             l->lane[n] = lane;
             l->reg[n++] = reg;
         }
-        if (++reg < p->registers) continue;
-        reg = 0;
-        lane++;
+        if (++*fast < count) continue;
+        *fast = 0;
+        ++*slow;
     }
     return n;
 }
@@ -82,19 +94,31 @@ static void place_coordinates(kernel_worker *w, const kernel_space *s, const lan
     }
 }
 
+/* The number of a dealt element in the order of the walk. */
+static int64_t dealt_number(const kernel_lanes *l, const lanes_places *walk, int i) {
+    return walk->by_register[0][l->reg[i]] + walk->by_lane[0][l->lane[i]];
+}
+
+static void dealt_coordinates(const kernel_machine *m, kernel_worker *w, const kernel_space *s, int n) {
+    for (int i = 0; i < n; i++) {
+        int64_t number = dealt_number(w->lanes, w->lanes->walk, i);
+        for (int slot = s->axis_count - 1; slot >= 0; slot--) {
+            int64_t tile = m->k->axes.items[s->axis[slot]].tile;
+            w->coordinate[slot][i] = number % tile;
+            number /= tile;
+        }
+    }
+}
+
 int kernel_lanes_next(const kernel_machine *m, kernel_worker *w, const kernel_space *s, lanes_walk *walk) {
     kernel_lanes *l = w->lanes;
-    if (walk->places) {
-        int n = next_places(m, l, walk);
+    int n = next_places(m, l, walk);
+    if (walk->dealt)
+        dealt_coordinates(m, w, s, n);
+    else
         place_coordinates(w, s, walk->places, n);
-        for (int i = 0; i < n; i++) w->inside[i] = true;
-        kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
-        return n;
-    }
-    int n = walk->end - walk->next < KERNEL_BLOCK ? (int)(walk->end - walk->next) : KERNEL_BLOCK;
-    kernel_block_begin(m, w, s, walk->next, n);
-    for (int i = 0; i < n; i++) l->lane[i] = (int)((walk->next + i) % m->k->lanes);
-    walk->next += n;
+    for (int i = 0; i < n; i++) w->inside[i] = true;
+    kernel_block_mask(m, w, s, 0, s->axis_count, n, w->inside);
     return n;
 }
 
@@ -196,7 +220,7 @@ bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, cons
         return kernel_lanes_fault(w, "view '%s' is used by another instruction than a product", t->name);
     find_elements(m, w, tile, s, n);
     for (int i = 0; t->residence == SMG_STAGING && i < n; i++)
-        if (l->layout >= 0 || w->address[i] % m->k->lanes != l->lane[i])
+        if (l->walk == NULL || w->address[i] != dealt_number(l, l->walk, i))
             return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
                                       name_of(m, w, tile, s, i).text);
     return true;
@@ -310,6 +334,8 @@ bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, cons
     if ((own->partial & ~w->lanes->apart) != 0)
         return kernel_lanes_fault(w, "'%s' is read before its partial sums are joined", t->name);
     w->lanes->parts |= own->partial;
+    if (own->walk != NULL && !smg_layout_equal(&own->walk->layout, &w->lanes->walk->layout))
+        return kernel_lanes_fault(w, "'%s' is put by another walk than it was fetched by", t->name);
     for (int i = 0; i < n; i++) {
         if (t->residence == SMG_SHARED) {
             if (!read_word(m, w, tile, s, i, &out[i])) return false;
@@ -327,6 +353,7 @@ bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, con
                         const double *value) {
     lanes_tile *own = &w->lanes->tile[tile];
     if (!kernel_lanes_find(m, w, tile, s, n)) return false;
+    if (m->k->tiles.items[tile].residence == SMG_STAGING) own->walk = w->lanes->walk;
     for (int i = 0; i < n; i++) {
         if (m->k->tiles.items[tile].residence == SMG_SHARED) {
             if (!write_word(m, w, tile, s, i, value[i])) return false;

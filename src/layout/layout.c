@@ -49,6 +49,10 @@ void smg_layout_replicate(smg_layout *layout, smg_layout_level level, int64_t co
 
 void smg_layout_repeat(smg_layout *layout, int axis, int64_t times) {
     smg_layout_axis *a = found_or_new(layout, axis);
+    if (times > INT32_MAX) {
+        layout->too_large = true;
+        return;
+    }
     for (; times > 1 && times % 2 == 0; times /= 2) smg_layout_add(layout, SMG_LAYOUT_REGISTER, axis, 2);
     if (a != NULL) a->repeats = (int)times;
 }

@@ -135,6 +135,9 @@ smg_conversion smg_layout_conversion(const smg_layout *from, const smg_layout *t
 
 /* Neighbours along the axis in a lane's lowest registers: what one load or store may take (a power of two). */
 int64_t smg_layout_run(const smg_layout *layout, int axis);
+/* The same places of groups of so many (a power of two) neighbours along the axis, which each lane has in its lowest
+ * registers: what was an element's number is now a group's. */
+smg_layout smg_layout_groups(const smg_layout *layout, int axis, int64_t width);
 /* Neighbours along the axis that a subgroup holds together, runs of its lanes side by side (a power of two). */
 int64_t smg_layout_neighbours(const smg_layout *layout, int axis);
 /* All lanes of a subgroup hold the same elements: one load serves all of them. */

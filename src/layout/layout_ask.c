@@ -118,6 +118,22 @@ int64_t smg_layout_run(const smg_layout *layout, int axis) {
     return (int64_t)1 << bits;
 }
 
+smg_layout smg_layout_groups(const smg_layout *layout, int axis, int64_t width) {
+    smg_layout groups = *layout;
+    int fewer = smg_log2(width);
+    for (int i = 0; i < groups.axis_count; i++)
+        if (groups.axes[i].axis == axis) groups.axes[i].bits = (int16_t)(groups.axes[i].bits - fewer);
+    groups.bits[SMG_LAYOUT_REGISTER] -= fewer;
+    for (int i = 0; i < groups.bits[SMG_LAYOUT_REGISTER]; i++)
+        groups.basis[SMG_LAYOUT_REGISTER][i] = layout->basis[SMG_LAYOUT_REGISTER][i + fewer];
+    for (int level = 0; level < SMG_LAYOUT_LEVELS; level++)
+        for (int i = 0; i < groups.bits[level]; i++) {
+            smg_basis *b = &groups.basis[level][i];
+            if (b->axis == axis) b->bit = (int8_t)(b->bit - fewer);
+        }
+    return groups;
+}
+
 int64_t smg_layout_neighbours(const smg_layout *layout, int axis) {
     int64_t run = smg_layout_run(layout, axis), covered = run - 1;
     for (int i = 0; i < layout->bits[SMG_LAYOUT_LANE]; i++) {

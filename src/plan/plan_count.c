@@ -13,6 +13,7 @@ typedef struct walk {
     plan_counts *out;
     const smg_layout *layout; /* of the instruction at hand; NULL where all invocations walk over its elements */
     int last;                 /* then the axis that they go along */
+    double round;             /* and elements of the walk that they take in a step, side by side */
     double trips;             /* product of open loops */
     double outside[16];
     int axis[16]; /* of the open loops */
@@ -56,7 +57,7 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
         int axis = a->axis[i];
-        double tile = tile_of(w, axis), walked = axis == w->last ? tile : 1;
+        double tile = tile_of(w, axis), walked = axis == w->last ? w->round : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
         double group = comes_soon(w, axis) ? tile : fmin(tile, own);
@@ -208,12 +209,14 @@ static double group_of(const walk *w, const smg_instr *in) {
 }
 
 static void count_walk(walk *w, const smg_instr *in) {
-    double elements = (double)smg_tile_elements(w->k, &w->k->tiles.items[in->dst]), group = group_of(w, in);
-    double cost = smg_expr_cost(w->k->exprs, in->expr);
-    double steps = ceil(elements / group / w->out->lanes) * w->out->lanes;
+    int64_t elements = smg_tile_elements(w->k, &w->k->tiles.items[in->dst]);
+    double group = group_of(w, in), cost = smg_expr_cost(w->k->exprs, in->expr);
+    smg_layout dealt = smg_walk_layout(w->k, elements, (int)group);
+    double each = (double)smg_layout_registers(&dealt) / group, steps = each * w->out->lanes;
+    w->round = (double)smg_layout_span(&dealt, SMG_WALK_AXIS) / each;
     count_loads(w, in->expr);
     w->out->slots += w->trips * steps * (w->cost->walk + w->cost->walk_map * cost * group);
-    w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
+    w->out->flops += 2.0 * w->trips * (double)elements * cost * w->out->workgroups;
 }
 
 static double bytes_of(const smg_tile *tile) {

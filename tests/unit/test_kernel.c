@@ -450,6 +450,30 @@ static void test_walk_registers(void **state) {
     bench_close(&b);
 }
 
+/* Invocations take neighbours at once, one behind the other, again and again. */
+static void test_walk(void **state) {
+    (void)state;
+    static const int64_t elements[] = {1, 7, 64, 96, 520, 13 * 57, 4096};
+    bench b;
+    open_verified(&b, product);
+    for (int lanes = 1; lanes <= 128; lanes *= 8)
+        for (int subgroup = 1; subgroup <= lanes; subgroup *= 4)
+            for (int width = 1; width <= SMG_WIDEST; width *= 2)
+                for (size_t n = 0; n < SMG_COUNT_OF(elements); n++) {
+                    b.k->lanes = lanes;
+                    b.k->subgroup = subgroup;
+                    smg_layout walk = smg_walk_layout(b.k, elements[n], width);
+                    int64_t registers = smg_layout_registers(&walk), groups = elements[n] / width;
+                    assert_int_equal(registers / width, (groups + (elements[n] % width != 0) + lanes - 1) / lanes);
+                    for (int64_t reg = 0; reg < registers; reg++)
+                        for (int lane = 0; lane < lanes; lane++)
+                            assert_int_equal(
+                                smg_layout_coordinate(&walk, SMG_WALK_AXIS, reg, lane % subgroup, lane / subgroup),
+                                (reg / width * lanes + lane) * width + reg % width);
+                }
+    bench_close(&b);
+}
+
 /* ---- broken text and failing memory ----------------------------------------------------------------- */
 
 static void assert_unreadable(const char *text, const char *sentence) {
@@ -575,11 +599,12 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_elementwise),    cmocka_unit_test(test_online),
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_gather),         cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_address),  cmocka_unit_test(test_shape),          cmocka_unit_test(test_types),
-        cmocka_unit_test(test_partial),  cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_broken_text),
-        cmocka_unit_test(test_prefixes), cmocka_unit_test(test_memory),         cmocka_unit_test(test_picks),
+        cmocka_unit_test(test_text),        cmocka_unit_test(test_elementwise),    cmocka_unit_test(test_online),
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_gather),         cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_address),     cmocka_unit_test(test_shape),          cmocka_unit_test(test_types),
+        cmocka_unit_test(test_partial),     cmocka_unit_test(test_walk_registers), cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_broken_text), cmocka_unit_test(test_prefixes),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -644,6 +644,9 @@ static void test_layouts(void **state) {
     assert_told_changed(
         woven, "put sa walk [i, k]", "put sa walk [k, i]", 13, 0,
         "kernel 'woven', instruction 3, workgroup 0: lane 1 works on element [1, 0] of 'next', which it does not hold");
+    assert_told_changed(
+        woven, "put sa walk [i, k]", "put sa by 4 k walk [i, k]", 13, 0,
+        "kernel 'woven', instruction 3, workgroup 0: 'next' is put by another walk than it was fetched by");
     assert_told_changed(woven, "stage sb walk [j, k] = load(1)", "stage sb walk [j, k] = add(load(1), acc)", 13, 0,
                         "kernel 'woven', instruction 4, workgroup 0: elements that are dealt out over all lanes meet "
                         "register tile 'acc'");

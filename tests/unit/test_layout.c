@@ -412,6 +412,26 @@ static void test_runs(void **state) {
     }
 }
 
+static void test_groups(void **state) {
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        smg_layout l = random_layout();
+        int axis = l.axes[draw(l.axis_count)].axis;
+        const char *why;
+        for (int64_t width = smg_layout_run(&l, axis); width > 0; width /= 2) {
+            smg_layout groups = smg_layout_groups(&l, axis, width);
+            assert_true(smg_layout_valid(&groups, &why));
+            assert_int_equal(places(&groups) * width, places(&l));
+            for (int64_t n = 0; n < places(&l); n++) {
+                place p = place_of(&l, n), q = {p.reg / width, p.lane, p.subgroup};
+                for (int other = 3; other < 3 + 2 * MOST_AXES; other += 2)
+                    assert_int_equal(coordinate(&groups, other, q),
+                                     coordinate(&l, other, p) / (other == axis ? width : 1));
+            }
+        }
+    }
+}
+
 static void test_segments(void **state) {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
@@ -592,6 +612,7 @@ int main(void) {
         cmocka_unit_test(test_picks),
         cmocka_unit_test(test_conversion),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_banks),
         cmocka_unit_test(test_digits),
