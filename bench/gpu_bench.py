@@ -25,7 +25,8 @@ import gpu_rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPHS = os.path.join(HERE, "graphs")
-WARM, SPAN, SMG_TIMEOUT, COMPILE_TIMEOUT = 0.3, 0.3, 150, 60
+WARM, SPAN, SMG_TIMEOUT, COMPILE_TIMEOUT = 0.3, 0.3, 150, 60  # seconds
+BATCH_US, MOST_CALLS = 3000, 50
 
 
 class Watch:
@@ -57,20 +58,26 @@ class Watch:
             self.process.terminate()
 
 
-def seconds_of(torch, work):
-    """Median microseconds of one call by CUDA events."""
+def timed(torch, work, calls):
+    """Microseconds of one of so many calls by CUDA events."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(calls):
+        work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3 / calls
+
+
+def microseconds_of(torch, work):
+    """The median; short work is called again and again between two events, so that the host is not what is timed."""
     start = time.time()
     while time.time() - start < WARM:
-        work()
-        torch.cuda.synchronize()
+        once = timed(torch, work, 1)
+    calls = max(1, min(MOST_CALLS, int(BATCH_US / once)))
     times, start = [], time.time()
     while time.time() - start < SPAN or len(times) < 5:
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3)
+        times.append(timed(torch, work, calls))
     return round(statistics.median(times), 1)
 
 
@@ -171,9 +178,10 @@ class Bench:
 
     def measure_peers(self, case, precision, known):
         with self.torch.no_grad():
-            for name, work in case.peers(precision).items():
+            for name, (work, context) in case.peers(precision).items():
                 start = time.time()
-                us = self.tried(name, lambda: seconds_of(self.torch, work))
+                with context():
+                    us = self.tried(name, lambda: microseconds_of(self.torch, work))
                 clock, power = self.watch.since(start)
                 known["peers"][name] = us if isinstance(us, dict) else {"us": us, "mhz": clock, "watts": power}
 

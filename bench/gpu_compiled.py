@@ -27,7 +27,7 @@ def main():
             try:
                 function, arguments = case_of(rows[name], work).compiled()
                 compiled = torch.compile(function, mode="reduce-overhead")
-                told = {"us": gpu_bench.seconds_of(torch, lambda: compiled(*arguments))}
+                told = {"us": gpu_bench.microseconds_of(torch, lambda: compiled(*arguments))}
             except Exception as failure:  # noqa: any library's
                 told = {"failed": (str(failure) or repr(failure)).splitlines()[0][:200]}
         print(json.dumps(told), flush=True)

@@ -1,5 +1,6 @@
 """The models of the GPU table in PyTorch: random weights, written as a directory for smg, timed as a peer, and in double as the
 reference."""
+import contextlib
 import copy
 import os
 import shutil
@@ -112,7 +113,7 @@ class Model:
 
     def peers(self, precision):
         dtype = torch.float16 if precision == "f16" else torch.float32
-        return {f"eager {precision}": self.call(self.made.typed(dtype), dtype)}
+        return {f"eager {precision}": (self.call(self.made.typed(dtype), dtype), contextlib.nullcontext)}
 
     def compiled(self):
         """(function, arguments) for torch.compile, in f16"""

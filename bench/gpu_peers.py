@@ -1,4 +1,5 @@
 """The subgraphs of the GPU table in PyTorch: as a peer that is timed, and in double on sampled rows as the reference."""
+import contextlib
 import os
 import re
 
@@ -100,26 +101,25 @@ def typed(tensors, dtype):
 
 
 def peers(graph, tensors):
-    """{name: function} in that precision; attention in 16 bits by every backend of scaled_dot_product_attention."""
+    """{name: (function, context)} in that precision; attention in 16 bits by every backend of
+    scaled_dot_product_attention."""
     half = all(t.dtype == torch.float16 for t in tensors.values() if t.is_floating_point())
     word = "f16" if half else "f32"
     if not half or not (graph.startswith("mha") or graph == "decode_attention"):
-        return {f"eager {word}": lambda: WORK[graph](tensors)}
+        return {f"eager {word}": (lambda: WORK[graph](tensors), contextlib.nullcontext)}
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     q = tensors["q"] if graph.startswith("mha") else tensors["q"].unsqueeze(2)
     causal = graph.endswith("causal")
 
-    def by(backend):
-        def work():
-            with sdpa_kernel(backend):
-                F.scaled_dot_product_attention(q, tensors["k"], tensors["v"], is_causal=causal)
-        return work
+    def work():
+        F.scaled_dot_product_attention(q, tensors["k"], tensors["v"], is_causal=causal)
 
-    found = {"SDPA f16": lambda: F.scaled_dot_product_attention(q, tensors["k"], tensors["v"], is_causal=causal)}
+    found = {"SDPA f16": (work, contextlib.nullcontext)}
     for name in ATTENTION_BACKENDS:
         if hasattr(SDPBackend, name):
-            found[f"SDPA f16 {name.split('_')[0].lower()}"] = by(getattr(SDPBackend, name))
+            backend = getattr(SDPBackend, name)
+            found[f"SDPA f16 {name.split('_')[0].lower()}"] = (work, lambda backend=backend: sdpa_kernel(backend))
     return found
 
 

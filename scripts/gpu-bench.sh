@@ -38,7 +38,7 @@ pack_ggml() {
         "$work"/all/usr/lib/*/ggml/backends0/libggml-vulkan.so "$folder/ggml/" || return 1
     cc -O2 -I"$work/all/usr/include" -o "$folder/ggml/peer" bench/ggml_peer.c -L"$folder/ggml" -l:libggml.so.0 \
         -l:libggml-base.so.0 -lm -Wl,-rpath,'$ORIGIN' -Wl,--unresolved-symbols=ignore-in-shared-libs || return 1
-    xz -T1 "$folder/ggml/libggml-vulkan.so" # 40 MB of shaders
+    xz -f -T1 "$folder/ggml/libggml-vulkan.so" # 40 MB of shaders
     rm -rf "$work"
 }
 
