@@ -134,7 +134,8 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
     int rows = lanes_along(s.matrix_sums, SMG_FRAGMENT_ROW), cols = lanes_along(s.matrix_sums, SMG_FRAGMENT_COLUMN);
-    if ((int64_t)rows * cols != t->subgroup_size || !t->subgroup_selectable) return SMG_OK;
+    if ((int64_t)rows * cols != t->subgroup_size) return SMG_OK;
+    if (!t->subgroup_selectable && t->subgroup_min != t->subgroup_max) return SMG_OK;
     s.subgroup = (int)t->subgroup_size;
     s.lane_depth = s.vec = 1;
     s.row_run = 1;

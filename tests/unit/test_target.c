@@ -253,8 +253,8 @@ static void test_fragments(void **state) {
 static void test_named(void **state) {
     (void)state;
     smg_context *ctx = new_context();
-    static const char *const names[] = {"careful", "lavapipe", "h200",      "navi31", "gfx1201",
-                                        "dg2",     "bmg",      "adreno740", "m1",     "ampere"};
+    static const char *const names[] = {"careful", "lavapipe",  "h200", "navi31", "gfx1201", "dg2",
+                                        "bmg",     "adreno740", "m1",   "ampere", "mtl"};
     uint64_t hashes[SMG_COUNT_OF(names)];
     for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
         smg_target target;

@@ -1,6 +1,6 @@
 /* vendor_pipelines: what a vendor's shader compiler makes of our kernels.
  *
- *     vendor_pipelines MODEL ...
+ *     vendor_pipelines [--precision f16] MODEL ...
  *
  * Opens the device that the environment gives, plans each model for its queried limits with both
  * objectives and builds every pipeline of a run. Nothing is dispatched and nothing measured, so it works under
@@ -9,7 +9,7 @@
  *     device   NAME DRIVER SHARED INVOCATIONS SUBGROUP_MIN SUBGROUP_MAX SELECTABLE REGISTERS ORIGIN
  *     model    PATH
  *     objective WORD STEPS
- *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED WRITES [NAME=VALUE ...]
+ *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED MATRIX WRITES [NAME=VALUE ...]
  *     failed   SENTENCE
  *
  * Exit status: 0, 1 with a sentence where a kernel could not be planned or built, 77: no device. */
@@ -24,6 +24,7 @@ typedef struct vendor {
     smg_arena *arena;
     smg_vk_device *device;
     smg_spirv_compiler *compiler;
+    smg_type precision;
     int failures;
 } vendor;
 
@@ -72,6 +73,10 @@ static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text)
     SMG_TRY(status);
     printf("kernel\t%s\t%d\t%d\t%lld\t%lld", k->name, interface.local_size, interface.subgroup_size,
            (long long)smg_kernel_shared_bytes(k), (long long)smg_kernel_registers(k));
+    if (k->matrix.rows > 0)
+        printf("\t%dx%dx%d", k->matrix.rows, k->matrix.cols, k->matrix.depth);
+    else
+        printf("\t-");
     const char *before = "\t";
     for (int i = 0; i < k->buffers.count; i++) {
         if (!k->buffers.items[i].written) continue;
@@ -118,7 +123,7 @@ static smg_status build_steps(vendor *v, const smg_plan *plan) {
 static smg_status build_plan(vendor *v, const smg_graph *g, smg_objective objective) {
     smg_compilation *c = NULL;
     const smg_dim one = {.name = "batch", .value = 1};
-    smg_compile_options options = {.objective = objective, .dims = &one};
+    smg_compile_options options = {.objective = objective, .precision = v->precision, .dims = &one};
     for (int i = 0; i < smg_size_symbol_count(g->sizes); i++)
         if (strcmp(smg_size_symbol_name(g->sizes, i), one.name) == 0) options.dim_count = 1;
     SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), &options, &c));
@@ -164,14 +169,16 @@ static smg_status build_all(vendor *v, int count, char **paths) {
 
 int main(int argc, char **argv) {
     vendor v = {0};
-    if (argc < 2) {
-        fprintf(stderr, "usage: vendor_pipelines MODEL ...\n");
+    int first = argc > 2 && strcmp(argv[1], "--precision") == 0 ? 3 : 1;
+    if (argc <= first) {
+        fprintf(stderr, "usage: vendor_pipelines [--precision f16] MODEL ...\n");
         return 2;
     }
     if (smg_context_create(NULL, &v.ctx) != SMG_OK) return 1;
-    smg_status status = smg_vk_open(v.ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &v.device);
+    smg_status status = smg_precision_find(v.ctx, first > 1 ? argv[2] : NULL, &v.precision);
+    if (status == SMG_OK) status = smg_vk_open(v.ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &v.device);
     bool none = status == SMG_NOT_FOUND;
-    if (status == SMG_OK) status = build_all(&v, argc - 1, argv + 1);
+    if (status == SMG_OK) status = build_all(&v, argc - first, argv + first);
     if (status != SMG_OK) fprintf(stderr, "%s\n", smg_context_error(v.ctx));
     smg_spirv_compiler_destroy(v.compiler);
     smg_arena_destroy(v.arena);
