@@ -25,6 +25,9 @@ static void print_compilation(const smg_compilation *c, const cli_arrays *arrays
     } else {
         smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s",
                       c->seconds.rewrite + c->seconds.plan, c->seconds.glsl, c->seconds.spirv);
+        if (c->options.rejected_count > 0)
+            smg_text_addf(text, " (planned again without %d schedules that the driver made nothing good of)",
+                          c->options.rejected_count);
     }
 }
 
@@ -82,6 +85,7 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
                   c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->spread.median);
     smg_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", c->from_cache ? "true" : "false",
                   c->seconds.cache);
+    smg_text_addf(text, "  \"schedules_rejected\": %d,\n", c->options.rejected_count);
     smg_text_addf(text, "  \"load_seconds\": %.6g,\n  \"device_seconds\": %.6g,\n", job->load, result->device);
     smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n  \"ready_seconds\": %.6g,\n",
                   result->program, result->first, result->ready);

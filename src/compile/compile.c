@@ -107,6 +107,8 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .unfused = options->unfused,
                                          .rank = options->rank,
                                          .keep_passes = options->keep_passes,
+                                         .rejected = options->rejected,
+                                         .rejected_count = options->rejected_count,
                                          .nominal = c->nominal};
     return SMG_OK;
 }
@@ -215,7 +217,7 @@ smg_status smg_compile_open(smg_context *ctx, const smg_graph *g, const smg_targ
     *out_compilation = NULL;
     smg_status status = create(ctx, g, target, options, &c);
     double start = smg_clock_seconds();
-    bool found = status == SMG_OK && smg_compile_cache_read(c);
+    bool found = status == SMG_OK && c->options.rejected_count == 0 && smg_compile_cache_read(c);
     if (c != NULL) c->seconds.cache = smg_clock_seconds() - start;
     if (status == SMG_OK && !found) status = analyse(c);
     if (status == SMG_OK) status = smg_compile_modules(c);

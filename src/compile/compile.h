@@ -67,8 +67,11 @@ smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim 
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
-    bool no_matrices;    /* the target's products of matrices are left out */
-    int rank;            /* of the schedule by price; 0: the best */
+    bool no_matrices; /* the target's products of matrices are left out */
+    int rank;         /* of the schedule by price; 0: the best */
+    /* Schedules that plans leave out, as in plan.h; borrowed. No part of what a kept plan is found by: the device is. */
+    const uint64_t *rejected;
+    int rejected_count;
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;

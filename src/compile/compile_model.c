@@ -210,19 +210,82 @@ static smg_status take_samples(smg_model *m, smg_compile_options *options) {
     return SMG_OK;
 }
 
-static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
+/* ---- kernels that the driver makes nothing good of: the next schedules are planned ------------------- */
+
+#define MOST_PLANS 6
+
+typedef struct plans {
+    smg_model *m;
+    SMG_ARRAY(uint64_t) rejected;
+    int made;
+    bool again;
+} plans;
+
+static bool is_rejected(const plans *p, uint64_t choice) {
+    for (int i = 0; i < p->rejected.count; i++)
+        if (p->rejected.items[i] == choice) return true;
+    return false;
+}
+
+static void reject(plans *p, const smg_pstep *step, double spills) {
+    uint64_t *slot = is_rejected(p, step->choice) ? NULL : SMG_ARRAY_PUSH(p->m->arena, &p->rejected);
+    if (slot == NULL) return;
+    *slot = step->choice;
+    p->again = true;
+    if (isinf(spills))
+        smg_log(p->m->ctx, SMG_LOG_WARNING, "kernel '%s' of '%s' is not built by the driver: planned otherwise",
+                step->name, p->m->c->source->name);
+    else
+        smg_log(p->m->ctx, SMG_LOG_INFO, "kernel '%s' of '%s' spills %.0f registers: planned otherwise", step->name,
+                p->m->c->source->name, spills);
+}
+
+/* For smg_program_options.leaves. What was kept from an earlier time is what came out then. */
+static bool leaves(void *user, const smg_vk_built *built, int modules) {
+    plans *p = user;
+    const smg_compilation *c = p->m->c;
+    const smg_bvariant *list = &c->bundle->variants.items[0];
+    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= MOST_PLANS) return false;
+    for (int i = 0; i < list->run.count && i < c->plan->steps.count; i++) {
+        int module = list->run.items[i].module;
+        if (module < modules && built[module].spills > 0) reject(p, &c->plan->steps.items[i], built[module].spills);
+    }
+    return p->again;
+}
+
+static smg_status try_plan(smg_model *m, const smg_model_desc *desc, plans *p) {
     smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(take_samples(m, &options));
+    options.rejected = p->rejected.items;
+    options.rejected_count = p->rejected.count;
     SMG_TRY(smg_compile_open(m->ctx, m->source->graph, smg_vk_target(m->device), &options, &m->c));
     double start = smg_clock_seconds();
-    smg_program_options program = {
-        .uploaded = smg_source_uploaded, .user = m->source, .make_variant = make_variant, .variant_user = m->c};
+    smg_program_options program = {.uploaded = smg_source_uploaded,
+                                   .user = m->source,
+                                   .make_variant = make_variant,
+                                   .variant_user = m->c,
+                                   .leaves = leaves,
+                                   .leaves_user = p};
     SMG_TRY(expect_sizes(m, desc, &program));
     SMG_TRY(smg_program_create(m->ctx, m->c->bundle, m->device, &program, &m->program));
+    m->program_seconds = smg_clock_seconds() - start;
+    return SMG_OK;
+}
+
+static smg_status make_program(smg_model *m, const smg_model_desc *desc) {
+    plans p = {.m = m};
+    smg_status status = try_plan(m, desc, &p);
+    while (p.again) {
+        smg_context_clear_error(m->ctx);
+        smg_compilation_destroy(m->c);
+        m->c = NULL;
+        p.again = false;
+        status = try_plan(m, desc, &p);
+    }
+    SMG_TRY(status);
     for (int i = 0; i < desc->range_count; i++) {
         SMG_TRY(set_range(m, desc->ranges[i].name, desc->ranges[i].low, desc->ranges[i].high));
     }
-    m->program_seconds = smg_clock_seconds() - start;
     return SMG_OK;
 }
 

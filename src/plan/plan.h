@@ -32,6 +32,10 @@ typedef struct smg_plan_options {
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
+    /* Schedules that are not taken where another one is to be had, by smg_pstep.choice: the driver made nothing good of
+     * them. */
+    const uint64_t *rejected;
+    int rejected_count;
 } smg_plan_options;
 
 typedef struct smg_price {
@@ -56,6 +60,7 @@ typedef struct smg_pstep {
     int node_count;
     const smg_node_id *nodes;
     smg_price price;
+    uint64_t choice;                /* of a schedule for these nodes: the same in every plan of the graph */
     const char *because;            /* text lines of decisions: cuts, roles, updates, rejected neighbours */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;

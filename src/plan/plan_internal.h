@@ -17,6 +17,8 @@ typedef struct segment {
     smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
     const char *refused;   /* when not possible */
     bool hopeless;         /* no common space: more nodes do not change that */
+    uint64_t key;          /* of its structure */
+    int rejected;          /* schedules that were left out because the options reject them */
 } segment;
 
 typedef struct planner {

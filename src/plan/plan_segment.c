@@ -78,6 +78,7 @@ typedef struct trial {
     lowered done[PLAN_MAX_LOWERED];
     int count;
     SMG_ARRAY(ranked) fitted; /* when another than the best is asked for */
+    bool takes_all;           /* also what the options reject */
     bool over;                /* one was found that is too much code and fits otherwise */
     ranked smallest;          /* of those, the one with the least code */
 } trial;
@@ -182,12 +183,38 @@ static bool waits_in_turn(const trial *t, const smg_schedule *s) {
     return loops > 1 && few && plain && smg_target_switches_lanes(target) && smg_target_hides_loads(target);
 }
 
+static uint64_t choice_of(uint64_t structure, const smg_schedule *s) {
+    const smg_matrix_shape *m = s->matrix;
+    const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
+                               s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
+                               s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
+                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse};
+    const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
+    uint64_t hash = smg_hash_bytes(structure, numbers, sizeof(numbers));
+    hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));
+    return smg_hash_bytes(smg_hash_bytes(hash, s->tile, sizeof(s->tile)), s->left, sizeof(s->left));
+}
+
+/* With nothing else to be had, what was rejected is better than nothing. */
+static bool is_rejected(trial *t, const smg_schedule *s) {
+    const smg_plan_options *o = t->p->options;
+    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? choice_of(t->best->key, s) : 0;
+    for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
+        if (o->rejected[i] == choice) return true;
+    return false;
+}
+
 /* *out_seconds: its price, infinite when it does not fit. */
 static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
     segment *best = t->best;
     lowered program;
     smg_price price;
     *out_seconds = HUGE_VAL;
+    if (is_rejected(t, s)) {
+        best->rejected++;
+        if (best->refused == NULL) best->refused = "the driver made nothing good of its schedules";
+        return SMG_OK;
+    }
     if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
         if (best->refused == NULL) best->refused = "its products wait for memory in turn, apart at a time";
         return SMG_OK;
@@ -346,6 +373,8 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->best = out;
     SMG_TRY(try_best(t, &schedules, outline));
     if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
+    t->takes_all = true;
+    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &schedules, outline));
     take_rank(t);
     if (alone) take_smallest(t);
     return SMG_OK;
@@ -366,6 +395,7 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     segment *s = SMG_ARENA_NEW(p->arena, segment);
     smg_arena *scratch = NULL;
     if (s == NULL) return SMG_MEMORY;
+    s->key = key;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
     smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s);
     smg_arena_destroy(scratch);
@@ -412,6 +442,8 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     schedule.space = space;
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);
+    if (s->rejected > 0)
+        smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
     pass_keeper keeper = {.p = p, .step = out_step};
     const smg_lower_options options = {.name = out_step->name,
                                        .target = p->target,
@@ -427,5 +459,6 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     out_step->nodes = nodes;
     out_step->node_count = to - from;
     out_step->price = s->price;
+    out_step->choice = choice_of(s->key, &s->schedule);
     return SMG_OK;
 }

@@ -2,6 +2,8 @@
  *
  * Creation is a short list: tables, pipelines, constants, the prepare list. Everything that depends on
  * sizes waits for smg_program_bind_sizes (program_bind.c). */
+#include <math.h>
+
 #include "program/program_private.h"
 
 /* Of the prepare list, and of the first run list in the forms that the sizes expected ask for. */
@@ -57,9 +59,21 @@ static smg_status probe_timestamps(smg_program *p) {
     return SMG_OK;
 }
 
+/* status: of building the pipelines. */
+static smg_status judge(smg_program *p, smg_status status) {
+    int modules = p->bundle->modules.count;
+    if (p->options.leaves == NULL || (status != SMG_OK && p->refused < 0)) return status;
+    smg_vk_built *built = SMG_ARENA_ARRAY(p->arena, smg_vk_built, (size_t)modules + 1);
+    if (built == NULL) return SMG_MEMORY;
+    for (int i = 0; i < modules; i++) built[i] = smg_program_built(p, i);
+    if (status != SMG_OK) built[p->refused].spills = HUGE_VAL;
+    if (!p->options.leaves(p->options.leaves_user, built, modules) || status != SMG_OK) return status;
+    return smg_fail(p->ctx, SMG_NO_FIT, "the driver's compiler spills registers of these kernels");
+}
+
 static smg_status build(smg_program *p) {
     SMG_TRY(smg_program_make_tables(p));
-    SMG_TRY(make_pipelines(p));
+    SMG_TRY(judge(p, make_pipelines(p)));
     SMG_TRY(make_diagnostics(p));
     smg_program_mark_scratch(p);
     SMG_TRY(smg_program_place_constants(p));
@@ -92,6 +106,7 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->bundle = bundle;
     p->device = device;
     p->target = smg_vk_target(device);
+    p->refused = -1;
     if (options != NULL) p->options = *options;
     smg_status status = build(p);
     if (status != SMG_OK) {

@@ -90,6 +90,8 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
         status = smg_vk_pipelines_create(p->device, m.descs, m.count, m.pipelines);
     }
     for (int i = 0; status == SMG_OK && i < m.count; i++) p->pipelines[m.slots[i]] = m.pipelines[i];
+    for (int i = m.count - 1; status != SMG_OK && i >= 0; i--)
+        if (smg_vk_refuses(p->device, &m.descs[i])) p->refused = m.slots[i] / FORMS;
     smg_arena_destroy(scratch);
     return status;
 }

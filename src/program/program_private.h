@@ -45,6 +45,7 @@ struct smg_program {
     smg_vk_device *device;
     const smg_target *target;
     smg_program_options options;
+    int refused;                      /* a module that the driver refused to build, -1 */
     int known_buffers, known_modules; /* of the bundle, when the tables below were made */
     bool stale;                       /* the bundle may have grown since */
     smg_vk_pipeline **pipelines;      /* per module and form (program_pipelines.c); NULL: not built yet */

@@ -118,6 +118,8 @@ smg_status smg_vk_pipeline_create(smg_vk_device *dev, const smg_vk_pipeline_desc
 smg_status smg_vk_pipelines_create(smg_vk_device *dev, const smg_vk_pipeline_desc *descs, int count,
                                    smg_vk_pipeline **out_pipelines);
 void smg_vk_pipeline_destroy(smg_vk_pipeline *pipeline); /* NULL is fine */
+/* Did the driver refuse to build it since the device was opened, for another reason than memory or a loss? */
+bool smg_vk_refuses(const smg_vk_device *dev, const smg_vk_pipeline_desc *desc);
 
 typedef struct smg_vk_stat {
     char name[64];

@@ -3,6 +3,7 @@
  * target text with a comment for each module. */
 #include "vulkan/vulkan_private.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_MODULES = 8192 }; /* kept; the oldest go first */
@@ -71,6 +72,7 @@ void smg_vk_modules_store(smg_vk_device *dev) {
     int first = dev->modules.count > MOST_MODULES ? dev->modules.count - MOST_MODULES : 0;
     for (int i = first; i < dev->modules.count; i++) {
         const smg_vk_module_fact *m = &dev->modules.items[i];
+        if (isinf(m->built.spills)) continue;
         smg_text_addf(&body, "%s%016llx %.0f %.0f %.0f\n", line_word, (unsigned long long)m->key, m->built.spills,
                       m->built.registers, m->built.shared);
     }

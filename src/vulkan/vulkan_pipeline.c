@@ -2,6 +2,8 @@
  * the subgroup size
  * that the kernel was built for. Drivers ignore sizes they do not like without a word, so requests
  * are checked against the queried range here. */
+#include <math.h>
+
 #include "vulkan/vulkan_private.h"
 
 #include <stdio.h>
@@ -155,6 +157,7 @@ static void look_up(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc *desc)
     const smg_vk_module_fact *known = smg_vk_module_find(dev, pipeline->key);
     bool tells = dev->features.statistics.pipelineExecutableInfo && dev->fn.GetPipelineExecutablePropertiesKHR &&
                  dev->fn.GetPipelineExecutableStatisticsKHR;
+    if (known && isinf(known->built.spills)) known = NULL;
     pipeline->built_as = known ? known->built : (smg_vk_built){-1, -1, -1};
     pipeline->unknown = !known && tells;
     pipeline->has_stats = tells && (dev->keep_stats || pipeline->unknown);
@@ -207,8 +210,23 @@ static smg_status find_out(smg_vk_pipeline *pipeline) {
     return status;
 }
 
+/* Kept while the device is open: an update may mend it. */
+static smg_status keep_refusal(smg_vk_pipeline *pipeline) {
+    VkResult result = pipeline->built;
+    if (result == VK_SUCCESS || result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+        result == VK_ERROR_DEVICE_LOST)
+        return SMG_OK;
+    return smg_vk_module_add(pipeline->dev, pipeline->key, (smg_vk_built){HUGE_VAL, -1, -1});
+}
+
+bool smg_vk_refuses(const smg_vk_device *dev, const smg_vk_pipeline_desc *desc) {
+    const smg_vk_module_fact *known = smg_vk_module_find(dev, smg_vk_module_key(desc));
+    return known && isinf(known->built.spills);
+}
+
 smg_status smg_vk_pipeline_end(smg_vk_pipeline *pipeline) {
     drop_module(pipeline);
+    SMG_TRY(keep_refusal(pipeline));
     SMG_TRY(smg_vk_result(pipeline->dev, pipeline->built, "vkCreateComputePipelines", pipeline->name));
     if (pipeline->unknown) SMG_TRY(find_out(pipeline));
     if (pipeline->unknown && pipeline->built_as.spills > 0)

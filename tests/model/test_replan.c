@@ -1,0 +1,184 @@
+/* Schedules that the driver makes nothing good of: a kernel that is known to spill and one whose pipeline is not built are
+ * planned otherwise, results stay right, and where nothing else is to be had what there is is taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "compile/compile.h"
+
+#if SMG_VULKAN
+#include "support/device.h"
+#include "support/driver_leaks.h"
+#include "vulkan/vulkan_private.h"
+
+static const char text[] = "graph products\ndim rows max 512\nx = input f32[rows, 65]\n"
+                           "w = constant f32[64, 65] random seed=1\np = contract(x, w) \"ri,oi->ro\"\n"
+                           "m = reduce_max(p) axis=1 keep\ny = sub(p, m) : f32[rows, 64]\noutput y = y\n";
+enum { ROWS = 19, COLUMNS = 64 };
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    smg_source source;
+    smg_vk_device *dev;
+    smg_model *model;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    const smg_context_desc desc = {.cache_dir = ""};
+    f = (fixture){0};
+    assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    f.source.ctx = f.ctx;
+    assert_int_equal(smg_graph_parse(f.ctx, text, strlen(text), "text", &f.source.graph), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_model_close(f->model);
+    smg_vk_close(f->dev);
+    smg_graph_destroy(f->source.graph);
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static bool has_device(fixture *f) {
+    smg_status status = smg_vk_open(f->ctx, NULL, 0, &f->dev);
+    if (device_missing(f->ctx, status)) return false;
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return true;
+}
+
+static smg_status open_model(fixture *f) {
+    const smg_model_desc desc = {.no_calibrate = true};
+    smg_model_close(f->model);
+    f->model = NULL;
+    return smg_model_open_source(f->ctx, &f->source, f->dev, &desc, &f->model);
+}
+
+/* Opens, runs, compares; gives the number of schedules that the plan does without. */
+static int open_and_check(fixture *f) {
+    static float room[ROWS * COLUMNS];
+    const int64_t rows = ROWS;
+    smg_tensor x, y = {.name = "y", .data = room, .bytes = sizeof(room)};
+    smg_check check;
+    smg_status status = open_model(f);
+    if (status == SMG_OK) status = smg_tensor_fill(f->ctx, f->source.graph, 0, &rows, SMG_FILL_RANDOM, 3, f->arena, &x);
+    if (status == SMG_OK) status = smg_model_run(f->model, &x, 1, &y, 1);
+    if (status == SMG_OK)
+        status = smg_compile_check(f->ctx, f->source.graph, (smg_roundings){0}, &rows, &x, 1, &y, f->arena, &check);
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_true(check.pass);
+    return smg_model_compilation(f->model)->options.rejected_count;
+}
+
+/* As if the driver had told so when it built the module, in whatever form. */
+static void say_spills(fixture *f, const smg_bmodule *module) {
+    static const uint32_t even = 1;
+    for (int constants = 0; constants < 2; constants++) {
+        const smg_vk_pipeline_desc desc = {.words = module->words,
+                                           .word_count = module->word_count,
+                                           .subgroup_size = module->subgroup > 1 ? module->subgroup : 0,
+                                           .full_subgroups = module->subgroup > 1,
+                                           .constants = &even,
+                                           .constant_count = constants};
+        uint64_t key = smg_vk_module_key(&desc);
+        bool known = false;
+        for (int i = 0; i < f->dev->modules.count; i++) {
+            if (f->dev->modules.items[i].key != key) continue;
+            f->dev->modules.items[i].built.spills = 24;
+            known = true;
+        }
+        if (!known) assert_int_equal(smg_vk_module_add(f->dev, key, (smg_vk_built){24, 255, -1}), SMG_OK);
+    }
+}
+
+static void say_all_spill(fixture *f) {
+    const smg_bundle *bundle = smg_model_compilation(f->model)->bundle;
+    const smg_bvariant *list = &bundle->variants.items[0];
+    for (int i = 0; i < list->run.count; i++) say_spills(f, &bundle->modules.items[list->run.items[i].module]);
+}
+
+static void a_kernel_that_spills_is_planned_otherwise(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    int before = open_and_check(f);
+    uint64_t first = smg_model_compilation(f->model)->plan->steps.items[0].choice;
+    say_all_spill(f);
+    int steps = smg_model_compilation(f->model)->plan->steps.count, rejected = open_and_check(f);
+    assert_in_range(rejected, before + 1, before + steps);
+    const smg_compilation *c = smg_model_compilation(f->model);
+    bool told = false;
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        assert_true(c->plan->steps.items[i].choice != first);
+        told = told || strstr(c->plan->steps.items[i].because, "left out") != NULL;
+    }
+    assert_true(told);
+}
+
+/* After some plans what comes out is taken, whatever the driver says. */
+static void plans_are_not_made_for_ever(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    int last = -1, rejected = open_and_check(f);
+    for (int i = 0; i < 40 && rejected > last; i++) {
+        say_all_spill(f);
+        last = rejected;
+        rejected = open_and_check(f);
+    }
+    assert_int_equal(rejected, last);
+}
+
+static PFN_vkCreateComputePipelines real_create;
+static atomic_int failures;
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_or_fail(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                                     const VkComputePipelineCreateInfo *infos,
+                                                     const VkAllocationCallbacks *callbacks, VkPipeline *out) {
+    if (atomic_fetch_sub(&failures, 1) > 0) return VK_ERROR_UNKNOWN;
+    return real_create(device, cache, count, infos, callbacks, out);
+}
+
+static void a_kernel_that_is_not_built_is_planned_otherwise(void **state) {
+    fixture *f = *state;
+    if (!has_device(f)) skip();
+    int before = open_and_check(f);
+    real_create = f->dev->fn.CreateComputePipelines;
+    f->dev->fn.CreateComputePipelines = create_or_fail;
+    atomic_store(&failures, 1);
+    assert_int_equal(open_and_check(f), before + 1);
+    atomic_store(&failures, 1000000);
+    assert_int_not_equal(open_model(f), SMG_OK);
+    assert_non_null(strstr(smg_context_error(f->ctx), "vkCreateComputePipelines"));
+    atomic_store(&failures, 0);
+    smg_context_clear_error(f->ctx);
+    assert_int_equal(open_and_check(f), before); /* what was refused once is tried again */
+    f->dev->fn.CreateComputePipelines = real_create;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_kernel_that_spills_is_planned_otherwise, setup, teardown),
+        cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
+    };
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
+}
+
+#else
+
+int main(void) {
+    return 77;
+}
+
+#endif
