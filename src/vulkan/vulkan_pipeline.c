@@ -177,7 +177,8 @@ smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc 
     pipeline->binding_count = desc->binding_count;
     pipeline->push_bytes = desc->push_bytes;
     pipeline->from_memory = desc->from_memory;
-    pipeline->declared = desc->shared_bytes;
+    const int *size = desc->local_size;
+    pipeline->asked = (smg_vk_asked){desc->shared_bytes, (int64_t)size[0] * size[1] * size[2]};
     look_up(pipeline, desc);
     snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
     dev->cache_used = true;
@@ -204,7 +205,7 @@ static smg_status find_out(smg_vk_pipeline *pipeline) {
     int count = 0;
     SMG_TRY(smg_arena_create(dev->ctx, &scratch));
     smg_status status = smg_vk_pipeline_stats(pipeline, scratch, &stats, &count);
-    if (status == SMG_OK) pipeline->built_as = smg_vk_built_of(stats, count, pipeline->declared);
+    if (status == SMG_OK) pipeline->built_as = smg_vk_built_of(&dev->target, &pipeline->asked, stats, count);
     if (status == SMG_OK && count > 0) status = smg_vk_module_add(dev, pipeline->key, pipeline->built_as);
     smg_arena_destroy(scratch);
     return status;

@@ -245,6 +245,11 @@ struct smg_vk_buffer {
     char label[48];
 };
 
+/* What a module declares. */
+typedef struct smg_vk_asked {
+    int64_t shared_bytes, lanes; /* of a workgroup */
+} smg_vk_asked;
+
 struct smg_vk_pipeline {
     smg_vk_device *dev;
     VkDescriptorSetLayout set_layout;
@@ -258,8 +263,8 @@ struct smg_vk_pipeline {
     bool has_stats;
     bool unknown; /* what is built is to be found out */
     smg_vk_built built_as;
-    uint64_t key;     /* of the module, as it is built here */
-    int64_t declared; /* bytes of shared memory */
+    uint64_t key; /* of the module, as it is built here */
+    smg_vk_asked asked;
     char name[96];
 };
 
@@ -295,8 +300,8 @@ const smg_vk_module_fact *smg_vk_module_find(const smg_vk_device *dev, uint64_t 
 smg_status smg_vk_module_add(smg_vk_device *dev, uint64_t key, smg_vk_built built);
 smg_status smg_vk_modules_load(smg_vk_device *dev); /* once */
 void smg_vk_modules_store(smg_vk_device *dev);
-/* What statistics say of a kernel that declares so much shared memory. */
-smg_vk_built smg_vk_built_of(const smg_vk_stat *stats, int count, int64_t declared);
+/* What statistics say of a kernel that was asked for so. */
+smg_vk_built smg_vk_built_of(const smg_target *target, const smg_vk_asked *asked, const smg_vk_stat *stats, int count);
 
 void smg_vk_cache_load(smg_vk_device *dev);
 void smg_vk_cache_store(smg_vk_device *dev);

@@ -376,17 +376,32 @@ static void test_built(void **state) {
     /* One driver's local memory begins at 64 GiB. */
     static const smg_vk_stat offset[] = {{"Register Count", 80}, {"Local Memory Size", 68719476736.0 + 16}};
     static const smg_vk_stat silent[] = {{"Instruction count", 7}, {"Spill", 1}, {"Max spills", 1}};
+    /* Two workgroups of 128 lanes with 255 registers each, whatever they take of the shared memory of a core. */
+    static const smg_vk_stat beyond[] = {{"Register Count", 255}, {"Shared Memory Size", 24064}};
     static const struct {
         const smg_vk_stat *stats;
-        int count, declared;
+        int count;
+        smg_vk_asked asked;
         smg_vk_built built;
     } rows[] = {
-        {amd, 4, 0, {7, 256, 4096}},       {amd, 1, 0, {-1, 256, -1}},          {intel, 3, 0, {7, -1, 1024}},
-        {nvidia, 2, 6656, {0, 255, 6656}}, {nvidia, 2, 6144, {128, 255, 6656}}, {nvidia, 3, 6656, {2, 255, 6656}},
-        {silent, 3, 0, {-1, -1, -1}},      {offset, 2, 0, {4, 80, -1}},
+        {amd, 4, {0, 64}, {7, 256, 4096}},
+        {amd, 1, {0, 64}, {-1, 256, -1}},
+        {intel, 3, {0, 64}, {7, -1, 1024}},
+        {nvidia, 2, {6656, 32}, {0, 255, 6656}},
+        {nvidia, 2, {6144, 32}, {128, 255, 6656}},
+        {nvidia, 3, {6656, 32}, {2, 255, 6656}},
+        {beyond, 2, {9216, 128}, {0, 255, 24064}},
+        {beyond, 2, {9216, 64}, {3712, 255, 24064}},
+        {beyond, 2, {16384, 64}, {1920, 255, 24064}},
+        {silent, 3, {0, 64}, {-1, -1, -1}},
+        {offset, 2, {0, 64}, {4, 80, -1}},
     };
+    smg_target target;
+    smg_target_init(&target);
+    target.shared_core = 49152;
+    target.registers_core = 65536;
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
-        smg_vk_built built = smg_vk_built_of(rows[i].stats, rows[i].count, rows[i].declared);
+        smg_vk_built built = smg_vk_built_of(&target, &rows[i].asked, rows[i].stats, rows[i].count);
         assert_true(fabs(built.spills - rows[i].built.spills) < 1e-9);
         assert_true(fabs(built.registers - rows[i].built.registers) < 1e-9);
         assert_true(fabs(built.shared - rows[i].built.shared) < 1e-9);
