@@ -145,7 +145,10 @@ static smg_status run(smg_context *ctx, const smg_kernel *k, const smg_target *t
     w.status = SMG_OK;
     SMG_TRY(smg_arena_create(ctx, &w.arena));
     smg_text_init(&w.body, ctx);
+    bool clean = smg_context_status(ctx) == SMG_OK;
     smg_status status = write_into(&w, out, out_interface);
+    /* A question about sizes that ran out of memory is answered with no: the text would be right, and another one. */
+    if (status == SMG_OK && clean) status = smg_context_status(ctx);
     smg_text_free(&w.body);
     smg_arena_destroy(w.arena);
     return status;
