@@ -35,6 +35,7 @@ static const pass passes[] = {
     {{"merge", "neighbouring loops of products over one axis become one"}, .structure = lower_merge},
     {{"bounds", "loops leave out slices that change nothing"}, .structure = lower_bounds},
     {{"share", "what several instructions compute becomes a tile"}, .structure = lower_share},
+    {{"units", "maxima of sums by matrices are kept in the units of exponents"}, .structure = lower_units},
     {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
     {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},

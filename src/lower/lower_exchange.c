@@ -1,7 +1,6 @@
 /* Exchanges. Once layouts say which lanes hold parts of a value, a reduction is three things: each lane folds what
  * it has itself, lanes of a subgroup join by the best operation that the target has, and subgroups tell each other
  * through words of shared memory. Barriers stand on both sides of the words; those that order nothing go later. */
-#include <float.h>
 #include <math.h>
 
 #include "lower/lower_internal.h"
@@ -117,26 +116,13 @@ static smg_status join_parts(exchanging *x, const smg_instr *in) {
     return e.parts != 0 ? across_subgroups(x, &join, &e) : SMG_OK;
 }
 
-/* The constant factor above 0 of a product, or of a choice between one and a constant that such a factor gives exactly;
- * *out_rest: what it is taken out of. 0: there is none. */
-static double factor_of(smg_exprs *pool, smg_expr expr, smg_expr *out_rest) {
-    const smg_expr_node n = *smg_expr_get(pool, expr);
-    for (int i = 0; i < 2 && n.prim == SMG_PRIM_MUL; i++) {
-        const smg_expr_node *c = smg_expr_get(pool, n.arg[i]);
-        *out_rest = n.arg[1 - i];
+/* The constant factor above 0 of a product; *out_rest: what it is taken out of. 0: there is none. */
+static double factor_of(const smg_exprs *pool, smg_expr expr, smg_expr *out_rest) {
+    const smg_expr_node *n = smg_expr_get(pool, expr);
+    for (int i = 0; i < 2 && n->prim == SMG_PRIM_MUL; i++) {
+        const smg_expr_node *c = smg_expr_get(pool, n->arg[i]);
+        *out_rest = n->arg[1 - i];
         if (c->prim == SMG_PRIM_CONST && c->value > 0 && isfinite(c->value)) return c->value;
-    }
-    for (int i = 1; i <= 2 && n.prim == SMG_PRIM_SELECT; i++) {
-        const smg_expr_node other = *smg_expr_get(pool, n.arg[3 - i]);
-        smg_expr rest[3] = {n.arg[0]};
-        double factor = other.prim == SMG_PRIM_CONST ? factor_of(pool, n.arg[i], &rest[i]) : 0;
-        int exponent;
-        double value = other.value / factor;
-        bool exact = value == 0 || isinf(other.value) || (fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX);
-        if (factor == 0 || frexp(factor, &exponent) != 0.5 || !exact) continue;
-        rest[3 - i] = smg_expr_const(pool, other.kind, value);
-        *out_rest = smg_expr_make(pool, SMG_PRIM_SELECT, rest[0], rest[1], rest[2]);
-        return factor;
     }
     return 0;
 }
@@ -188,7 +174,6 @@ static smg_status split_reduce(exchanging *x, const smg_instr *in) {
         parts.name = "part";
         fold.accumulate = false;
         factor = fold_unscaled(x, &fold);
-        if (fold.expr == SMG_EXPR_NONE) return SMG_MEMORY;
         fold.dst = add_tile(x, &parts);
         if (fold.dst < 0) return SMG_MEMORY;
     }

@@ -176,6 +176,8 @@ smg_status lower_barriers(lower_sized *l);
 
 /* lower_share.c: subexpressions used by several instructions of a stretch become tiles. */
 smg_status lower_share(lowering *l);
+/* lower_units.c: maxima of sums by matrices are kept in the units of exponents, what is masked is so once. */
+smg_status lower_units(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */
 smg_status lower_drop(lowering *l);
 smg_status lower_drop_tiles(smg_kernel *k);
