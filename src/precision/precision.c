@@ -20,6 +20,7 @@ typedef struct fact {
     double most; /* counted: the largest size */
     bool statistic;
     bool misfit;      /* a constant that the type does not hold well */
+    bool run;         /* a float input has a part in it */
     const char *hung; /* the word of a reader that needs it exactly: of a periodic function, or of one that jumps */
 } fact;
 
@@ -205,10 +206,8 @@ static fact of_view(const precision *p, const smg_node *n, const fact *a) {
     return f;
 }
 
-static fact of_node(precision *p, smg_node_id id) {
+static fact of_class(precision *p, smg_node_id id, const fact *const *f) {
     const smg_node *n = smg_graph_node(p->g, id);
-    const fact *f[SMG_MAX_OPERANDS] = {NULL};
-    for (int k = 0; k < n->operand_count; k++) f[k] = &p->facts[n->operand[k]];
     switch (smg_node_class(n)) {
     case SMG_CLASS_LEAF: return of_leaf(p, id);
     case SMG_CLASS_REDUCE: return of_sum(n, f[0]);
@@ -218,6 +217,16 @@ static fact of_node(precision *p, smg_node_id id) {
     case SMG_CLASS_MAP: break;
     }
     return of_map(p, n, f);
+}
+
+static fact of_node(precision *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    const fact *f[SMG_MAX_OPERANDS] = {NULL};
+    for (int k = 0; k < n->operand_count; k++) f[k] = &p->facts[n->operand[k]];
+    fact made = of_class(p, id, f);
+    made.run = smg_op_is_input(n->op) && smg_type_kind(n->type) == SMG_KIND_FLOAT;
+    for (int k = 0; k < n->operand_count; k++) made.run = made.run || f[k]->run;
+    return made;
 }
 
 /* ---- readers ------------------------------------------------------------------------------------ */
@@ -248,6 +257,15 @@ static void mark_hung(precision *p, smg_node_id id) {
         leaf[k] = smg_expr_leaf(p->exprs, smg_type_kind(smg_graph_node(p->g, n->operand[k])->type), k);
     smg_expr expr = smg_op_expr(p->exprs, n->op, n->type, leaf);
     if (expr != SMG_EXPR_NONE) hang_leaves(p, n, expr, NULL);
+}
+
+/* An angle is as exact as the positions and frequencies that make it. Not so what runs bring: where all that it comes
+ * from had to be exact, little would be left to narrow. */
+static void hang_operands(precision *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    const fact *f = &p->facts[id];
+    for (int k = 0; k < n->operand_count && f->hung != NULL && !f->run; k++)
+        if (p->facts[n->operand[k]].hung == NULL) p->facts[n->operand[k]].hung = f->hung;
 }
 
 /* ---- decisions ---------------------------------------------------------------------------------- */
@@ -320,6 +338,7 @@ static smg_status make(precision *p) {
     SMG_TRY(smg_exprs_create(p->arena, &p->exprs));
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) p->facts[id] = of_node(p, id);
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) mark_hung(p, id);
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) hang_operands(p, id);
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) decide(p, id);
     return smg_context_status(p->g->ctx);
 }

@@ -162,6 +162,31 @@ static void positions(void **state) {
     expect(f, "q", NULL);
 }
 
+/* What makes an angle is needed as exactly as the angle is, through views, products and sums, unless a run brings it: of
+ * jumps of activations (expert choices, quantised values) only the operand itself stays. */
+static void makers_of_angles(void **state) {
+    fixture *f = *state;
+    plan(f,
+         "graph g\ndim s max 512\nx = input f32[s, 8]\nat = input i32[s]\n"
+         "freq = constant f32[4] random seed=1\nscale = constant f32[4] random seed=2\n"
+         "w = constant f32[8, 8] random seed=3\nbias = constant f32[8] random seed=4\n"
+         "slow = mul(freq, scale)\nrow = reshape(slow) : f32[1, 4]\n"
+         "place = cast(at) : f32[s]\ncolumn = reshape(place) : f32[s, 1]\n"
+         "angle = contract(column, row) \"si,if->sf\"\nturn = sin(angle)\n"
+         "p = contract(x, w) \"si,oi->so\"\nz = add(p, bias)\nsteps = floor(z)\n"
+         "output turn = turn\noutput steps = steps\n",
+         SMG_TYPE_F16);
+    expect(f, "angle", "sin needs it exactly");
+    expect(f, "slow", "sin needs it exactly");
+    expect(f, "freq", "sin needs it exactly");
+    expect(f, "scale", "sin needs it exactly");
+    expect(f, "turn", NULL);
+    expect(f, "z", "floor needs it exactly");
+    expect(f, "p", NULL);
+    expect(f, "w", NULL);
+    expect(f, "bias", NULL);
+}
+
 /* Views go with what they are of; other types and outputs that are statistics as they are. */
 static void types_and_outputs(void **state) {
     fixture *f = *state;
@@ -474,6 +499,7 @@ int main(void) {
         cmocka_unit_test(masks),
         cmocka_unit_test(constants),
         cmocka_unit_test(positions),
+        cmocka_unit_test(makers_of_angles),
         cmocka_unit_test(types_and_outputs),
         cmocka_unit_test(large_constants_are_asked_once),
         cmocka_unit_test(kernels_store_what_the_plan_says),
