@@ -17,7 +17,8 @@ typedef struct side {
     double *seconds;
     cli_spread spread;
     double bytes, flops, compile;
-    double bind; /* seconds of the host to bind other sizes of the range */
+    int64_t peak; /* bytes of the device at most */
+    double bind;  /* seconds of the host to bind other sizes of the range */
 } side;
 
 static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, side *s) {
@@ -63,7 +64,12 @@ static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
         }
         rounds++;
     }
-    for (int i = 0; i < 2; i++) sides[i].spread = cli_spread_of(sides[i].seconds, rounds);
+    for (int i = 0; i < 2; i++) {
+        smg_program_memory memory;
+        smg_model_memory(sides[i].model, &memory);
+        sides[i].spread = cli_spread_of(sides[i].seconds, rounds);
+        sides[i].peak = memory.peak_bytes;
+    }
     *out_rounds = rounds;
     return SMG_OK;
 }
@@ -116,6 +122,8 @@ static void add_table(const cli_arrays *arrays, const side *sides, int rounds, s
     if (arrays->range_count > 0)
         smg_text_addf(text, "to other sizes of the range: fused %.1f us, unfused %.1f us of the host\n",
                       sides[0].bind * 1e6, sides[1].bind * 1e6);
+    smg_text_addf(text, "memory of the device: at most %.1f MB fused, %.1f MB unfused\n", (double)sides[0].peak / 1e6,
+                  (double)sides[1].peak / 1e6);
     double fused = sides[0].spread.median, unfused = sides[1].spread.median;
     double ratio = fused > 0 && unfused > 0 ? unfused / fused : 1;
     smg_text_addf(text, "fused is %.2fx %s and moves %.1f %% of the bytes (medians of %d, interleaved)\n",
@@ -140,6 +148,7 @@ static void add_json(const cli_arrays *arrays, const side *sides, int rounds, sm
         cli_print_spread_json(&s->spread, text);
         smg_text_addf(text, ", \"bytes\": %.0f, \"flops\": %.0f, \"compile_seconds\": %.6g, \"plan_cached\": %s",
                       s->bytes, s->flops, s->compile, own->from_cache ? "true" : "false");
+        smg_text_addf(text, ", \"peak_bytes\": %lld", (long long)s->peak);
         if (arrays->range_count > 0) smg_text_addf(text, ", \"bind_us\": %.3g", s->bind * 1e6);
         if (s->check.count > 0) smg_text_addf(text, ", \"pass\": %s", s->check.pass ? "true" : "false");
         smg_text_add(text, "}");

@@ -8,7 +8,8 @@ typedef struct run_result {
     double first;      /* of the first run: drivers may compile then */
     double program;    /* pipelines and upload */
     double device;     /* opening it, with the calibration where there was none */
-    double ready;      /* since the command began: the first result is there */
+    smg_program_memory memory;
+    double ready; /* since the command began: the first result is there */
 } run_result;
 
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
@@ -93,6 +94,7 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
     cli_print_spread_json(&result->spread, text);
     smg_text_add(text, "},\n  ");
     cli_print_dims_json(text, &job->arrays);
+    smg_text_addf(text, ",\n  \"peak_bytes\": %lld", (long long)result->memory.peak_bytes);
     for (int i = 0; check != NULL && i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
         smg_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
@@ -139,6 +141,10 @@ static smg_status report(cli_job *job, smg_compilation *c, const run_result *res
         cli_print_spread(&result->spread, text);
         smg_text_add(text, "\n");
     }
+    if (result->memory.peak_bytes > 0)
+        smg_text_addf(text, "memory   of the device: at most %.1f MB, %.1f MB of it weights\n",
+                      (double)result->memory.peak_bytes / 1e6,
+                      (double)(result->memory.constant_bytes + result->memory.derived_bytes) / 1e6);
     if (o->check) cli_print_check(&check, text);
     if (overflow.value != NULL)
         smg_text_addf(text, "overflow '%s' becomes %g, and %s ends at %g (%d such values, this is the first)\n",
@@ -184,6 +190,7 @@ static smg_status measure(cli_job *job, smg_model *model, run_result *out) {
         seconds[i] = smg_model_seconds(model);
     }
     out->spread = cli_spread_of(seconds, (int)repeats);
+    smg_model_memory(model, &out->memory);
     return SMG_OK;
 }
 

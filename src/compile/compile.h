@@ -299,6 +299,7 @@ smg_compilation *smg_model_compilation(smg_model *model);
 smg_program *smg_model_program(smg_model *model);
 /* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
 smg_status smg_model_bind(smg_model *model, const int64_t *values);
+void smg_model_memory(const smg_model *model, smg_program_memory *out_memory); /* nothing without Vulkan */
 /* Seconds: opening the device, and making pipelines with the upload. */
 void smg_model_times(const smg_model *model, double *out_device, double *out_program);
 

@@ -154,6 +154,10 @@ smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64
     return smg_context_told(m->ctx, set_range(m, dim, low, high));
 }
 
+void smg_model_memory(const smg_model *m, smg_program_memory *out) {
+    smg_program_memory_used(m->program, out);
+}
+
 double smg_model_seconds(const smg_model *m) {
     return m != NULL ? smg_program_time(m->program) : 0;
 }
@@ -442,6 +446,11 @@ smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64
 smg_status smg_model_bind(smg_model *m, const int64_t *values) {
     (void)values;
     return without_vulkan(m->ctx);
+}
+
+void smg_model_memory(const smg_model *m, smg_program_memory *out) {
+    (void)m;
+    *out = (smg_program_memory){0};
 }
 
 double smg_model_seconds(const smg_model *m) {

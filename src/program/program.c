@@ -166,6 +166,8 @@ void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
                                 .prepare_bytes = p->scratch_bytes,
                                 .prepare_seconds = p->prepare_seconds};
     for (int i = 0; i < p->memory.count; i++) out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
+    bool arena = out->arena_bytes > out->prepare_bytes; /* what is scratch of the prepare list is gone before */
+    out->peak_bytes = out->constant_bytes + out->derived_bytes + (arena ? out->arena_bytes : out->prepare_bytes);
     int slots = smg_program_pipeline_slots(p->known_modules);
     for (int i = 0; i < slots; i++) out->pipelines += p->pipelines[i] != NULL;
     if (p->bound == NULL) return;

@@ -92,6 +92,7 @@ typedef struct smg_program_memory {
     int64_t constant_bytes, derived_bytes, arena_bytes; /* held on the device */
     int64_t prepare_bytes;   /* the most that the prepare list held beside them, for a moment */
     double prepare_seconds;  /* what it took, uploads of its constants included */
+    int64_t peak_bytes;      /* the most of all that was held at a time; recordings and pipelines are not counted */
     int64_t unaliased_bytes; /* what the arena would take without sharing */
     int barriers, pipelines;
 } smg_program_memory;
