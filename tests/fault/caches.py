@@ -123,6 +123,13 @@ def test_proofs():
         write(path, bad)
         run(f"proof, {name}", "damaged")
         report.check(read(path) == good, f"proof, {name}: the file was not made anew")
+    done = smg("devices", "--verbose", env=environment)
+    kept = [line[2:] for line in good.decode().splitlines() if line.startswith(("# passed ", "# failed "))]
+    shown = [line[2:] for line in done.stdout.splitlines() if line.startswith("# ") and ": " in line]
+    for word, what in (line.split(" ", 1) for line in kept):
+        told = f"{what}: passed" if word == "passed" else what.replace(": ", ": failed: ", 1)
+        report.check(told in shown, f"devices --verbose lacks '{told}': {done.stdout}")
+    report.check(len(kept) >= 5, f"verdicts: {kept}")
 
 
 def test_plans():
