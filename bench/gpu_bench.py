@@ -266,7 +266,7 @@ class Bench:
         return names
 
     def ggml(self):
-        """A program that prints a line of JSON for each row that it has: {"name", "us"}."""
+        """A program that prints a line of JSON for each row that it has: {"name", "peer", "us", "error"}."""
         if not self.options.ggml or self.left() < 10:
             return
         try:
@@ -279,7 +279,7 @@ class Bench:
             print(f"ggml-vulkan: {failure}", file=sys.stderr)
         for told in (json.loads(line) for line in lines if line.startswith("{")):
             known = self.result_of(told["name"])
-            known["peers"][told["peer"]] = {"us": told["us"]}
+            known["peers"][told["peer"]] = {"us": told["us"], "error": told["error"]}
         self.write()
 
     def run(self):

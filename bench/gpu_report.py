@@ -31,6 +31,12 @@ def peer_times(row, precision):
     return found
 
 
+def rough(row, wanted, name):
+    """What a peer is off by, where it tells and that is more than smg's limit."""
+    error = row["peers"].get(name, {}).get("error", 0)
+    return f" ({error:.1e})" if error > (wanted["f16"] or gpu_rows.F32_LIMIT) else ""
+
+
 def verdict(told):
     if "error" not in told:
         return "not checked"
@@ -54,7 +60,8 @@ def line_of(row, wanted, precision):
         kernels = f"{told['kernels']} / {told['unfused_kernels']}" if "unfused_kernels" in told else str(told["kernels"])
         cells += [kernels, number(told["us"]), number(told["unfused_us"])]
     goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
-    cells += [number(peers[name]) if name in peers else "" for name, _ in COLUMNS] + [str(goal)]
+    cells += [number(peers[name]) + rough(row, wanted, pattern.format(precision)) if name in peers else ""
+              for name, pattern in COLUMNS] + [str(goal)]
     cells.append(verdict(told) if "us" in told else "")
     cells.append(f"{told['mhz']:.0f} MHz, {told['watts']:.0f} W" if told.get("mhz") else "")
     return "| " + " | ".join(cells) + " |"
@@ -92,7 +99,7 @@ timestamps. PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of
 compiled: `torch.compile` with CUDA graphs, where that takes less than a minute. ggml-vulkan: Debian's package, by the host's
 clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
-WRONG where it is above the row's limit. Random weights and inputs. Clock and power: medians while smg ran.
+WRONG where it is above the row's limit; in brackets where a peer's is. Random weights and inputs. Clock and power: medians while smg ran.
 """
 
 

@@ -44,7 +44,7 @@ def told(us, **changes):
 def test_made_up():
     rows = [
         {"name": "GEMM 4096^3", "part": "subgraphs", "smg": {"f32": told(2900.04), "f16": told(523, error=0.5)},
-         "peers": {"eager f32": {"us": 2788.0}, "eager f16": {"us": 220.0}, "ggml f16": {"us": 701.0},
+         "peers": {"eager f32": {"us": 2788.0}, "eager f16": {"us": 220.0}, "ggml f16": {"us": 701.0, "error": 2e-3},
                    "compiled f16": {"failed": "more than a minute"}}},
         {"name": "attention b8 h16 s1024 d64", "part": "subgraphs",
          "smg": {"f32": {"failed": "the device is lost"}, "f16": told(288, finite=False)},
@@ -54,7 +54,7 @@ def test_made_up():
     results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows,
                "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
     page, plots = gpu_report.page(results), gpu_report.plots(results)
-    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 | 480 | WRONG 5.0e-01 | 1980 MHz, 500 W |",
+    for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 480 | WRONG 5.0e-01 | 1980 MHz, 500 W |",
                  "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 |", "failed: the device is lost", "| 99.0 |",
                  "WRONG 1.0e-04, not finite", "GEMM 4096^3, compiled f16: more than a minute",
                  "Not measured in this run: GEMM + bias + GELU 4096^3;", "; BERT-base b1 s128 (f32);"):
