@@ -1,6 +1,10 @@
 /* Enumeration. Three shapes of block cover everything: plain maps, rows with reductions, and tiles with
  * contractions. They differ in which lane grids and tile sizes are worth trying, not in how they are lowered. */
+#include <math.h>
+
 #include "sched/sched_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 /* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
 static const lane_shape direct_shapes[] = {
@@ -169,7 +173,8 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
-            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) SMG_TRY(sched_push(e, base));
+            for (base.ahead = most_ahead; base.ahead >= (getenv("SMG_SHAPES") ? most_ahead : 0); base.ahead--)
+                SMG_TRY(sched_push(e, base));
         }
     }
     return SMG_OK;
@@ -285,12 +290,16 @@ typedef struct block_wants {
     int64_t rows, cols; /* extents; 1 where no axis has them */
     double results;     /* for each lane that the device keeps busy */
     double others;      /* workgroups along the other axes of the grid */
-    int64_t held;       /* elements that each lane has of each row and column */
-    bool chain;         /* a lane's registers are the held columns, too */
+    double cores;
+    int beside;   /* products whose sums a lane has together */
+    int64_t held; /* elements that each lane has of each row and column */
+    bool chain;   /* a lane's registers are the held columns, too */
 } block_wants;
 
 static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
     block_wants w = {.rows = 1, .cols = 1, .others = 1, .held = 1, .chain = base->columns != 0};
+    w.cores = (double)e->target->cores;
+    w.beside = e->beside;
     int col = base->col_axis >= 0 ? base->col_axis : base->one_by_one ? -1 : base->temporal;
     for (int a = 0; a < e->space->axes.count; a++) {
         if (a == base->row_axis)
@@ -314,14 +323,25 @@ bool sched_side_fits(int64_t side, int64_t extent, int64_t least) {
     return side <= least || side < 2 * extent;
 }
 
+#define FEW_SUMS 8
+#define SHARED_SUMS 16
+
+/* Sums of a lane where results are few. Where lanes share out the contraction and no core has two blocks, there are
+ * lanes enough for each result: larger tiles of registers read less for each product. */
+static double most_of_few(const block_wants *w, const lane_shape *s, int64_t rows, int64_t cols) {
+    double blocks = w->others * ceil((double)w->rows / (double)rows) * ceil((double)w->cols / (double)cols);
+    return s->depth > 1 && blocks <= w->cores && w->beside == 1 ? SHARED_SUMS : FEW_SUMS;
+}
+
 /* Few results want small tiles of registers and many lanes a result, many results large tiles. */
 static bool suits(const block_wants *w, const lane_shape *s) {
     int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
+    double few = most_of_few(w, s, rows, cols);
     double sums = (double)s->row_registers * s->col_registers * (double)w->held;
     if (!sched_side_fits(rows, w->rows, 1) || !sched_side_fits(cols, w->cols, 16)) return false;
     cols *= w->held;
     if (rows < w->rows && (rows > MOST_RATIO * cols || cols > MOST_RATIO * rows)) return false;
-    if (sums > 8 && sums > 4 * w->results) return false;
+    if (sums > few && sums > 4 * w->results) return false;
     if (sums < 16 && sums < w->results / 8 && !w->chain) return false;
     return s->depth == 1 || s->depth * w->results < 4 * sums;
 }
@@ -385,6 +405,18 @@ static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block
 /* Every way to deal a workgroup's lanes out to rows, columns and depth that suits the extents and the target. */
 static smg_status add_products_of(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
+    if (getenv("SMG_SHAPES")) {
+        const char *at = getenv("SMG_SHAPES");
+        int n;
+        lane_shape shape;
+        while (sscanf(at, "%dx%dx%dx%dx%dx%d%n", &shape.rows, &shape.cols, &shape.row_registers, &shape.col_registers,
+                      &shape.inner, &shape.depth, &n) == 6) {
+            SMG_TRY(add_rows_of(e, base, shape));
+            at += n;
+            while (*at == ',') at++;
+        }
+        return SMG_OK;
+    }
     block_wants w = wants_of(e, base);
     int64_t least = 2 * t->subgroup_size > LEAST_LANES ? 2 * t->subgroup_size : LEAST_LANES;
     int64_t most = MOST_SUBGROUPS * t->subgroup_size;
@@ -460,7 +492,8 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     SMG_TRY(sched_add_matrices(e, base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {
-        for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
+        if (!getenv("SMG_SHAPES"))
+            for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
         return add_products_of(e, base);
     }
     const lane_shape *shapes = e->roles.reductions > 0 ? row_shapes : map_shapes;
