@@ -68,8 +68,8 @@ void glsl_leave(glsl_writer *w, const smg_instr *instr) {
     glsl_open(w, speaker(w, &e));
     const char *r = open_registers(w, instr->registers);
     const char *from = GLSL_STRING(w, instr->first > 0 ? "%s + %d" : "%s", r, instr->first);
-    GLSL_LINE(w, "t_%s[%s] = t_%s[%s];", w->tile_name[instr->dst],
-              glsl_plus(w, glsl_times_literal(w, r, e.units), unit_of(w, &e)), w->tile_name[instr->a], from);
+    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst],
+              glsl_plus(w, glsl_times_literal(w, r, e.units), unit_of(w, &e)), glsl_register(w, instr->a, from));
     glsl_close(w);
     glsl_close(w);
 }
@@ -136,7 +136,7 @@ void glsl_gather(glsl_writer *w, const smg_instr *instr) {
     const char *to = GLSL_STRING(w, instr->first > 0 ? "%s + %d" : "%s", r, instr->first);
     const char *place = glsl_plus(w, glsl_times_literal(w, r, e.units), "first");
     if (!instr->folded) total_of(w, instr, &e, instr->a, place);
-    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], to,
+    GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, to),
               instr->folded ? GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], place) : "total");
     glsl_close(w);
     glsl_close(w);

@@ -59,6 +59,7 @@ static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int a
  * on along others. */
 static void load(glsl_writer *w, const factor *f, const char *name, const char *at, const char *k, int64_t others) {
     if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+    if (strchr(k, ' ') != NULL) k = GLSL_STRING(w, "(%s)", k);
     const char *place = glsl_plus(w, glsl_times_literal(w, at, f->step[0]), glsl_times_literal(w, k, f->step[1]));
     if (others > 0) place = glsl_plus(w, place, GLSL_STRING(w, "%lld", (long long)others));
     place = glsl_plus(w, place, glsl_slot(w, &w->k->tiles.items[f->tile]));
@@ -167,11 +168,12 @@ void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
     p.b = factor_of(w, instr, false, col);
     p.row = glsl_subgroup_part(w, layout, row);
     p.col = glsl_subgroup_part(w, layout, col);
-    int64_t all = smg_kernel_product_depth(w->k, instr);
+    int64_t all = smg_kernel_product_depth(w->k, instr), step = depth * smg_kernel_product_lanes(w->k, instr);
+    const char *first = glsl_subgroup_part(w, &w->k->layouts.items[instr->layout], instr->axes[0]);
     for (int64_t k = 0; p.held && k < all; k += depth) multiply(w, &p, GLSL_STRING(w, "%lld", (long long)k), k);
     if (p.held) return;
-    GLSL_LINE(w, instr->unroll >= all ? "[[unroll]]" : "[[dont_unroll]]");
-    glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %d)", (long long)all, depth));
-    multiply(w, &p, "k", 0);
+    GLSL_LINE(w, instr->unroll * (step / depth) >= all ? "[[unroll]]" : "[[dont_unroll]]");
+    glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %lld)", (long long)all, (long long)step));
+    multiply(w, &p, step > depth ? glsl_plus(w, first, "k") : "k", 0);
     glsl_close(w);
 }

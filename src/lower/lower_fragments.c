@@ -81,7 +81,7 @@ static bool is_flat(const lower_sized *l) {
 static const char *objection(const lower_sized *l) {
     const smg_schedule *s = l->s;
     bool rows = s->row_axis >= 0 && l->k->axes.items[s->row_axis].grid && s->more_rows[0] < 0;
-    if (!rows || s->lane_depth != 1 || s->direct) return "products by matrices want the rows of the grid";
+    if (!rows || s->direct) return "products by matrices want the rows of the grid";
     if (!is_flat(l)) return "a value beside products by matrices has several axes of columns";
     for (int i = 0; i < l->k->code.count; i++) {
         const smg_instr *in = &l->k->code.items[i];

@@ -61,8 +61,11 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
         if (ahead < most) most = ahead;
     }
     product->unroll = (int)group;
-    if (k->tiles.items[product->dst].fragments && depth <= MATRIX_STEPS * group) product->unroll = (int)depth;
-    if (k->tiles.items[product->dst].fragments) return;
+    if (k->tiles.items[product->dst].fragments) {
+        int64_t own = depth % stride == 0 ? depth / stride * group : depth;
+        if (own <= MATRIX_STEPS * group && depth % stride == 0) product->unroll = (int)own;
+        return;
+    }
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
     int64_t trips = depth / stride;
     for (int64_t n = 2; n <= trips && n * group * sums <= most; n++)

@@ -333,6 +333,7 @@ static void count_matrices(walk *w, const smg_instr *in) {
     double all = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) /
                  (double)smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
     double down = (double)smg_matrix_rows(w->k, in), steps = (double)smg_kernel_product_depth(w->k, in) / m->depth;
+    steps = ceil(steps / (double)smg_kernel_product_lanes(w->k, in));
     plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup};
     p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
     plan_round round = plan_matrix_round(w->t, w->cost, &p);

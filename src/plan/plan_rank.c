@@ -360,9 +360,9 @@ static void count_matrices(guess *g, const block *b) {
         .rows = m->m, .cols = m->n, .depth = m->k, .rate = m->rate > 0 ? m->rate : g->o->target->fma_rate};
     p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
     p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
-    p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols);
+    p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
-    double steps = (double)blocks(b->k, m->k);
+    double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
     g->c.rounds += b->trips * steps;

@@ -2,9 +2,10 @@
  * both as its registers hold. What else a schedule decides is as on the scalar tier. */
 #include "sched/sched_internal.h"
 
-#define MOST_SUBGROUPS 8 /* of a workgroup */
-#define MOST_DEPTH 4     /* matrices behind each other in one slice of a contraction */
-#define SUMS_SHARE 2     /* sums have this share of a lane's registers at most */
+#define MOST_SUBGROUPS 8   /* of a workgroup */
+#define MOST_DEPTH 4       /* matrices behind each other in one slice of a contraction */
+#define ENOUGH_SUBGROUPS 4 /* for one core */
+#define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
 
 /* ---- which products --------------------------------------------------------------------------------- */
 
@@ -85,7 +86,7 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
 
 static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
     for (int n = 1; n <= MOST_DEPTH; n *= 2) {
-        shape.inner = n * s->matrix->k;
+        shape.inner = n * s->lane_depth * s->matrix->k;
         SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
         if (s->temporal >= 0) break; /* a slice of it is as deep as its columns are wide */
     }
@@ -105,6 +106,20 @@ static int64_t sets_of(const enumerator *e, const smg_schedule *s) {
     return sets;
 }
 
+/* Subgroups that share out a contraction, where blocks (of so many results each) give cores too few of them. A slice is
+ * then as many times deeper. Not beside other products, whose slices fill shared memory, and not where running sums are
+ * corrected in between: their parts would be joined in each slice. */
+static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t results) {
+    double blocks = 1, subgroups = (double)(s->matrix_rows * s->matrix_cols);
+    int most = MOST_SUBGROUPS / (s->matrix_rows * s->matrix_cols);
+    bool alone = e->roles.contractions == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
+    if (!alone || !smg_target_hides_loads(e->target)) return 1;
+    while (most > 1 && most * subgroups * s->subgroup > (double)e->target->max_invocations) most /= 2;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->grid & SMG_AXIS_BIT(a)) blocks *= (double)e->nominal[a];
+    return blocks / (double)results * subgroups < ENOUGH_SUBGROUPS * (double)e->target->cores ? most : 1;
+}
+
 /* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
 static smg_status add_blocks(enumerator *e, smg_schedule s) {
     int64_t sums = smg_layout_registers(s.matrix_sums) * sets_of(e, &s),
@@ -119,7 +134,8 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
             shape.row_registers = (int)(height / s.lane_rows);
             shape.col_registers = (int)(width / s.lane_cols);
-            SMG_TRY(add_depths(e, shape, &s));
+            for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2)
+                SMG_TRY(add_depths(e, shape, &s));
         }
     }
     return SMG_OK;
@@ -142,6 +158,7 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     for (s.matrix_rows = 1; s.matrix_rows <= MOST_SUBGROUPS; s.matrix_rows *= 2) {
         for (s.matrix_cols = 1; s.matrix_rows * s.matrix_cols <= MOST_SUBGROUPS; s.matrix_cols *= 2) {
             int64_t lanes = (int64_t)s.matrix_rows * s.matrix_cols * s.subgroup;
+            s.lane_depth = 1;
             if (lanes > t->max_invocations || lanes > t->max_size_x) continue;
             s.lane_rows = s.matrix_rows * rows;
             s.lane_cols = s.matrix_cols * cols;

@@ -29,6 +29,7 @@ static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 typedef struct tally {
     int schedules, lowered, run;
     int masked; /* programs that mask their sums once, in units of exponents */
+    int shared; /* of those run: subgroups share out a contraction */
 } tally;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
@@ -82,6 +83,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->lowered++;
         t->run += runs;
         t->masked += masks_once(g->ctx, kernel);
+        t->shared += runs && s->lane_depth > 1;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs) run(g, s, kernel, o, true, a);
     }
@@ -128,12 +130,14 @@ static void test_schedules(void **state) {
             check_options o = {.target = targets[k], .tolerance = 4e-3, .symbols = symbols};
             tally before = all[k];
             try_graph(g, &o, &all[k]);
-            printf("%s on %s: %d schedules, %d programs, %d run\n", graphs[i], targets[k],
-                   all[k].schedules - before.schedules, all[k].lowered - before.lowered, all[k].run - before.run);
+            printf("%s on %s: %d schedules, %d programs, %d run, in %d of them k is shared out\n", graphs[i],
+                   targets[k], all[k].schedules - before.schedules, all[k].lowered - before.lowered,
+                   all[k].run - before.run, all[k].shared - before.shared);
         }
         smg_graph_destroy(g);
     }
     for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(all[k].lowered >= 40 && all[k].run >= 20);
+    assert_true(all[0].shared >= 5);
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
