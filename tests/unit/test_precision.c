@@ -493,6 +493,44 @@ static void bundles_store_what_the_plan_says(void **state) {
     smg_compilation_destroy(c);
 }
 
+/* Weights of 16 bits take 16 bits on the device in every precision, as they are and in every order that is stored of
+ * them, for few rows, many, and as a table. */
+static void narrow_weights_stay_narrow(void **state) {
+    fixture *f = *state;
+    static const char text[] = "graph g\ndim s max 4096\nx = input f32[s, 192]\nids = input i32[s]\n"
+                               "w = constant %s[192, 192] random seed=1\nv = constant %s[192, 192] random seed=2\n"
+                               "table = constant %s[300, 192] random seed=3\n"
+                               "wide = cast(w) : f32[192, 192]\nother = cast(v) : f32[192, 192]\n"
+                               "rows = cast(table) : f32[300, 192]\nfirst = gather(rows, ids)\n"
+                               "sum = add(x, first)\np = contract(sum, wide) \"si,oi->so\"\nt = tanh(p)\n"
+                               "y = contract(t, other) \"si,io->so\"\noutput y = y\n";
+    static const char *const types[] = {"f16", "bf16"}, *const names[] = {"h200", "lavapipe", "m1"};
+    static const smg_type precisions[] = {SMG_TYPE_F32, SMG_TYPE_F16, SMG_TYPE_BF16};
+    for (int i = 0; i < 18; i++) {
+        char made[1024];
+        const char *type = types[i % 2];
+        smg_compilation *c = NULL;
+        int found = 0;
+        snprintf(made, sizeof(made), text, type, type, type);
+        read_graph(f, made);
+        assert_int_equal(compile(f, names[i / 2 % 3], precisions[i / 6], i % 4 == 3, &c), SMG_OK);
+        if (smg_compile_modules(c) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        for (int b = 0; b < c->bundle->buffers.count; b++) {
+            const smg_bbuffer *buffer = &c->bundle->buffers.items[b];
+            int64_t elements = 0;
+            bool weight = buffer->kind == SMG_BUFFER_CONSTANT || buffer->kind == SMG_BUFFER_DERIVED;
+            if (!weight || !smg_size_is_const(c->bundle->sizes, buffer->elements, &elements) || elements < 192 * 192)
+                continue;
+            if (smg_storage_device_bytes(buffer->storage) != 2)
+                fail_msg("%s of %s on %s in %s takes 4 bytes", buffer->name, type, names[i / 2 % 3],
+                         smg_type_word(precisions[i / 6]));
+            found++;
+        }
+        assert_true(found >= 3);
+        smg_compilation_destroy(c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_planned_for_f32),
@@ -510,6 +548,7 @@ int main(void) {
         cmocka_unit_test(samples_are_checked),
         cmocka_unit_test(requests_are_refused),
         cmocka_unit_test(bundles_store_what_the_plan_says),
+        cmocka_unit_test(narrow_weights_stay_narrow),
     };
     return cmocka_run_group_tests_name("precision", tests, setup, teardown);
 }
