@@ -1,5 +1,5 @@
 /* Precision through the public interface, on whatever device there is: results within what the precision explains, at
- * sizes that are no multiples of anything; inputs that are too large; memory; weights that are bf16 in the graph; a
+ * sizes that are no multiples of anything; inputs and values that are too large; memory, of models too; weights that are bf16 in the graph; a
  * plan that is kept is one precision's. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "compile/compile.h"
 #include "support/device.h"
 #include "support/driver_leaks.h"
+#include "support/model_case.h"
 
 static const char layer[] = "graph layer\ndim b\ndim s max 512\n"
                             "x = input f32[b, s, 65]\nm = input bool[b, s, 1]\n"
@@ -225,6 +226,49 @@ static void memory_is_half(void **state) {
     if ((double)half > 0.55 * (double)whole) fail_msg("%lld bytes of %lld", (long long)half, (long long)whole);
 }
 
+/* Bytes at most at the row's first and last case. */
+static void peaks_of(model_fixture *f, const char *precision, int64_t *out_peaks) {
+    const smg_model_desc desc = {.no_calibrate = true, .precision = precision};
+    smg_model *model;
+    int last = 0;
+    model_expect_ok(f, smg_model_open_source(f->ctx, &f->source, NULL, &desc, &model));
+    while (f->row->cases[last + 1] != NULL) last++;
+    for (int i = 0; i < 2; i++) {
+        model_case c;
+        smg_program_memory memory;
+        model_expect_ok(f, model_case_load(f->ctx, f->source.graph, f->folder, f->row->cases[i * last], f->row->output,
+                                           f->arena, &c));
+        model_expect_ok(f, smg_model_bind(model, c.symbols));
+        smg_model_memory(model, &memory);
+        out_peaks[i] = memory.peak_bytes;
+        smg_npy_close(&c.stored);
+    }
+    smg_model_close(model);
+}
+
+static void compare_peaks(model_fixture *f) {
+    static const char *const folders[] = {"hf-albert-small", "hf-gpt2-small", "hf-llama-small", "hf-t5-small",
+                                          "hf-vit-small"};
+    int64_t whole[2], half[2];
+    size_t n = 0;
+    while (n < SMG_COUNT_OF(folders) && strcmp(folders[n], f->row->folder) != 0) n++;
+    if (n == SMG_COUNT_OF(folders)) return;
+    peaks_of(f, "f32", whole);
+    peaks_of(f, "f16", half);
+    for (int i = 0; i < 2; i++) {
+        double share = (double)half[i] / (double)whole[i];
+        print_message("%-16s %8lld of %8lld bytes, %.3f\n", f->row->folder, (long long)half[i], (long long)whole[i],
+                      share);
+        assert_true(share <= 0.55);
+    }
+}
+
+static void models_take_half(void **state) {
+    fixture *f = *state;
+    if (!open_layer(f, "f32", "f16", false)) skip();
+    model_each(MODEL_HF, compare_peaks, NULL);
+}
+
 static void kept_plans_are_of_one_precision(void **state) {
     fixture *f = *state;
     static const char *const precisions[] = {"f16", "bf16", "f16", "f32", "bf16"};
@@ -248,6 +292,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(unknown_precisions_are_refused, setup, teardown),
 #if SMG_VULKAN
         cmocka_unit_test_setup_teardown(memory_is_half, setup, teardown),
+        cmocka_unit_test_setup_teardown(models_take_half, setup, teardown),
         cmocka_unit_test_setup_teardown(kept_plans_are_of_one_precision, setup, teardown),
 #endif
     };
