@@ -118,6 +118,32 @@ static void results_are_near(void **state) {
     }
 }
 
+/* Patches of an image: a product over three axes, of which none lies side by side in both factors. */
+static void products_over_several_axes(void **state) {
+    fixture *f = *state;
+    static const char text[] =
+        "graph patches\ndim b\nx = input f32[b, 3, 48, 48]\n"
+        "w = constant f32[64, 3, 8, 8] random seed=1\n"
+        "rows = reshape(x) : f32[b, 3, 6, 8, 48]\ncells = reshape(rows) : f32[b, 3, 6, 8, 6, 8]\n"
+        "y = contract(cells, w) \"ncoipj,mcij->nmop\"\noutput y = y\n";
+    static const int64_t sizes[] = {1};
+    for (int unfused = 0; unfused < 2; unfused++) {
+        const smg_model_desc desc = {.no_calibrate = true, .precision = "f16", .unfused = unfused != 0};
+        smg_tensor y = {.name = "y"};
+        smg_check check;
+        drop(f);
+        expect_ok(f, smg_graph_parse(f->ctx, text, strlen(text), "text", &f->g));
+        smg_status status = smg_model_open_graph(f->ctx, f->g, &desc, &f->model);
+        if (device_missing(f->ctx, status)) skip();
+        expect_ok(f, status);
+        expect_ok(f, smg_tensor_fill(f->ctx, f->g, 0, sizes, SMG_FILL_RANDOM, 3, f->arena, &f->inputs[0]));
+        expect_ok(f, smg_model_run(f->model, f->inputs, 1, &y, 1));
+        expect_ok(f, smg_compile_check(f->ctx, f->g, (smg_roundings){.stored = SMG_TYPE_F16}, sizes, f->inputs, 1, &y,
+                                       f->arena, &check));
+        if (!check.pass) fail_msg("error %g, allowed %g", check.rows[0].max_rel, check.rows[0].tolerance);
+    }
+}
+
 static void too_large_inputs_are_named(void **state) {
     fixture *f = *state;
     static const int64_t sizes[] = {2, 33};
@@ -286,6 +312,7 @@ static void kept_plans_are_of_one_precision(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(results_are_near, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_over_several_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(too_large_inputs_are_named, setup, teardown),
         cmocka_unit_test_setup_teardown(overflow_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(infinities_of_the_graph_stay, setup, teardown),
