@@ -161,22 +161,39 @@ static void fill_by(smg_kernel *k, int tile, int axis, int width) {
     }
 }
 
-/* Factors of matrices that memory has by eights of 16 bits go so all the way: 16 bytes at a time. */
+/* What fills the shared tile goes by eights of 16 bits where it may; how it went before. */
+static bool may_be_widest(const smg_kernel *k, const smg_target *target, int tile, smg_wide *out_before) {
+    int axis = last_axis(&k->tiles.items[tile]);
+    bool all = k->tiles.items[tile].residence == SMG_SHARED && axis >= 0, any = false;
+    for (int i = 0; all && i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (!fills(k, in, tile)) continue;
+        all = smg_walk_widest(k, in, axis) && has_elements(k, target, smg_kernel_plain_load(k, in->expr));
+        *out_before = in->wide[0];
+        any = true;
+    }
+    return all && any;
+}
+
+/* Factors of matrices that memory has by eights of 16 bits go so all the way: 16 bytes at a time. Tiles that take turns
+ * do so together. */
 static void widen_matrices(smg_kernel *k, const smg_target *target) {
     for (int t = 0; t < k->tiles.count; t++) {
-        int axis = last_axis(&k->tiles.items[t]);
-        bool all = k->tiles.items[t].residence == SMG_SHARED && axis >= 0, any = false;
-        smg_wide before = {0};
-        for (int i = 0; all && i < k->code.count; i++) {
-            const smg_instr *in = &k->code.items[i];
-            if (!fills(k, in, t)) continue;
-            all = smg_walk_widest(k, in, axis) && has_elements(k, target, smg_kernel_plain_load(k, in->expr));
-            before = in->wide[0];
-            any = true;
+        int memory = k->tiles.items[t].memory, last = memory > 0 ? k->tiles.count - 1 : t;
+        bool first = true, all = true;
+        smg_wide before[KERNEL_LIVE_TILES];
+        for (int i = 0; i < t; i++) first = first && (memory == 0 || k->tiles.items[i].memory != memory);
+        if (!first || last >= KERNEL_LIVE_TILES) continue;
+        for (int i = t; i <= last; i++)
+            if (i == t || k->tiles.items[i].memory == memory) all = all && may_be_widest(k, target, i, &before[i]);
+        for (int turn = 0; all && turn < 2; turn++) { /* there, and back where nothing comes of it */
+            for (int i = t; i <= last; i++) {
+                if (i != t && k->tiles.items[i].memory != memory) continue;
+                smg_wide wide = turn == 0 ? along_by(last_axis(&k->tiles.items[i]), SMG_WIDEST) : before[i];
+                fill_by(k, i, wide.axis, wide.width);
+            }
+            if (smg_tile_widest(k, t)) break;
         }
-        if (!all || !any) continue;
-        fill_by(k, t, axis, SMG_WIDEST);
-        if (!smg_tile_widest(k, t)) fill_by(k, t, before.axis, before.width);
     }
 }
 
