@@ -50,11 +50,16 @@ static void lay_right(smg_kernel *k, const smg_instr *product) {
     if (run >= 0) move_last(b->axis, b->axis_count, run);
 }
 
-/* Matrices are read with their rows or their columns side by side. */
-static void lay_as_filled(smg_kernel *k, int tile) {
+/* Matrices are read with their rows or their columns side by side, and these right behind each other: their pad then
+ * spreads them over the banks, whatever held axes lie around. */
+static void lay_matrices(smg_kernel *k, const smg_instr *product, int tile) {
     smg_tile *t = &k->tiles.items[tile];
     const smg_instr *fill = filled_by(k, tile);
+    int row, col;
     if (fill != NULL) memcpy(t->axis, fill->axes, (size_t)t->axis_count * sizeof(int));
+    if (!smg_kernel_product_sides(k, product, &row, &col) || t->axis_count < 2) return;
+    int last = t->axis[t->axis_count - 1], along = product->axes[0], own = tile == product->a ? row : col;
+    move_last(t->axis, t->axis_count - 1, last == along ? own : along);
 }
 
 smg_status lower_operands(lower_sized *l) {
@@ -63,8 +68,8 @@ smg_status lower_operands(lower_sized *l) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
         if (k->tiles.items[in->dst].fragments) {
-            lay_as_filled(k, in->a);
-            lay_as_filled(k, in->b);
+            lay_matrices(k, in, in->a);
+            lay_matrices(k, in, in->b);
             if (!smg_matrix_side_by_side(k, in, in->a) || !smg_matrix_side_by_side(k, in, in->b))
                 l->refused = "neither rows nor columns of a factor's matrices lie side by side";
             continue;
