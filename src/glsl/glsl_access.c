@@ -8,7 +8,9 @@
 
 const char *glsl_base(glsl_writer *w, int axis) {
     if (!w->k->axes.items[axis].grid && !w->looped[axis]) return "0";
-    if (w->ahead[axis] > 0) return GLSL_STRING(w, "(at_%s + %lld)", w->axis_name[axis], (long long)w->ahead[axis]);
+    if (w->moved[axis] != NULL) return w->moved[axis];
+    int64_t on = w->ahead[axis] + w->copy[axis] * w->k->axes.items[axis].tile;
+    if (on > 0) return GLSL_STRING(w, "(at_%s + %lld)", w->axis_name[axis], (long long)on);
     return GLSL_STRING(w, "at_%s", w->axis_name[axis]);
 }
 
@@ -147,8 +149,23 @@ void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kin
 /* ---- tiles
  * ---------------------------------------------------------------------------------------- */
 
+int glsl_slot_number(const glsl_writer *w, const smg_tile *tile) {
+    int slots = smg_tile_slots(tile);
+    if (slots == 1) return 0;
+    if (!smg_kernel_steps_known(w->k, tile->ring, slots)) return -1;
+    return (int)((w->copy[tile->ring] + w->ahead[tile->ring] / w->k->axes.items[tile->ring].tile) % slots);
+}
+
+const char *glsl_slice(glsl_writer *w, int t) {
+    const smg_tile *tile = &w->k->tiles.items[t];
+    if (smg_tile_slots(tile) == 1) return GLSL_STRING(w, "t_%s", w->tile_name[t]);
+    return GLSL_STRING(w, "t_%s[%d]", w->tile_name[t], glsl_slot_number(w, tile));
+}
+
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile) {
     int64_t slots = smg_tile_slots(tile), by = slots > 1 ? w->k->axes.items[tile->ring].tile : 1;
+    int number = glsl_slot_number(w, tile);
+    if (number >= 0) return GLSL_STRING(w, "%lld", (long long)(number * smg_tile_slot_elements(w->k, tile)));
     const char *step = slots > 1 ? glsl_base(w, tile->ring) : "0";
     if (strcmp(step, "0") == 0) return step; /* the first step, of a loop from 0 */
     bool powers = smg_is_power_of_two(by) && smg_is_power_of_two(slots);

@@ -81,25 +81,36 @@ static void write_loop(glsl_writer *w, const smg_instr *instr, int at) {
     const smg_kaxis *axis = &w->k->axes.items[a];
     const char *name = w->axis_name[a];
     glsl_range(w, at);
-    if (instr->unroll != 0) GLSL_LINE(w, instr->unroll > 0 ? "[[unroll]]" : "[[dont_unroll]]");
+    int64_t by = axis->tile * (instr->unroll > 1 ? instr->unroll : 1);
+    if (instr->unroll != 0) GLSL_LINE(w, instr->unroll == 1 ? "[[unroll]]" : "[[dont_unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int at_%s = %s; at_%s < %s; at_%s += %lld)", name, glsl_loop_first(w, at), name,
-                             glsl_loop_end(w, at), name, (long long)axis->tile));
+                             glsl_loop_end(w, at), name, (long long)by));
     w->looped[a] = true;
     w->open[a] = at;
 }
 
-static void write_end(glsl_writer *w, int at) {
-    const smg_kernel *k = w->k;
+static int loop_of(const smg_kernel *k, int end) {
     int depth = 0;
-    for (int i = at; i >= 0; i--) {
-        if (k->code.items[i].kind == SMG_I_END) depth++;
-        if (k->code.items[i].kind == SMG_I_LOOP && --depth == 0) {
-            w->looped[k->code.items[i].axes[0]] = false;
-            glsl_close(w);
-            return;
-        }
+    for (int i = end; i >= 0; i--) {
+        depth += (k->code.items[i].kind == SMG_I_END) - (k->code.items[i].kind == SMG_I_LOOP);
+        if (depth == 0) return i;
     }
-    glsl_fail(w, SMG_INTERNAL, "an end without a loop");
+    return -1;
+}
+
+/* Returns where to go on: behind the loop, or at its body for the next of the steps that are written out. */
+static int write_end(glsl_writer *w, int at) {
+    int loop = loop_of(w->k, at);
+    if (loop < 0) {
+        glsl_fail(w, SMG_INTERNAL, "an end without a loop");
+        return at + 1;
+    }
+    int axis = w->k->code.items[loop].axes[0];
+    if (++w->copy[axis] < w->k->code.items[loop].unroll) return loop + 1;
+    w->copy[axis] = 0;
+    w->looped[axis] = false;
+    glsl_close(w);
+    return at + 1;
 }
 
 static void write_barrier(glsl_writer *w, const smg_instr *instr) {
@@ -118,6 +129,7 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_FETCH: glsl_fetch(w, instr, at); break;
     case SMG_I_PUT: glsl_put(w, instr, at); break;
     case SMG_I_SPILL: write_spill(w, instr); break;
+    case SMG_I_TAKE: glsl_take(w, instr, at); break;
     case SMG_I_MMA: glsl_mma(w, instr); break;
     case SMG_I_JOIN: glsl_join(w, instr); break;
     case SMG_I_LEAVE: glsl_leave(w, instr); break;
@@ -125,11 +137,15 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     case SMG_I_GATHER: glsl_gather(w, instr); break;
     case SMG_I_STORE: glsl_write_store(w, instr); break;
     case SMG_I_LOOP: write_loop(w, instr, at); break;
-    case SMG_I_END: write_end(w, at); break;
+    case SMG_I_END: break; /* glsl_code's */
     case SMG_I_BARRIER: write_barrier(w, instr); break;
     }
 }
 
 void glsl_code(glsl_writer *w) {
-    for (int i = 0; i < w->k->code.count && w->status == SMG_OK; i++) write_instr(w, &w->k->code.items[i], i);
+    for (int i = 0; i < w->k->code.count && w->status == SMG_OK;) {
+        const smg_instr *in = &w->k->code.items[i];
+        write_instr(w, in, i);
+        i = in->kind == SMG_I_END ? write_end(w, i) : i + 1;
+    }
 }

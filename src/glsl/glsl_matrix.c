@@ -22,9 +22,11 @@ void glsl_registers(glsl_writer *w, int t) {
         GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(smg_tile_kind(tile)), w->tile_name[t], (int)registers);
         return;
     }
-    bool left = tile->fragments == SMG_FRAGMENTS_LEFT;
-    const char *type = left ? matrix_of(w, 'A') : matrix_of(w, 'C');
-    GLSL_LINE(w, "%s t_%s[%d];", type, w->tile_name[t], (int)(registers / smg_matrix_elements(m, tile->fragments)));
+    static const char uses[] = {[SMG_FRAGMENTS_SUMS] = 'C', [SMG_FRAGMENTS_LEFT] = 'A', [SMG_FRAGMENTS_RIGHT] = 'B'};
+    int slots = smg_tile_slots(tile);
+    GLSL_LINE(w, "%s t_%s%s[%d];", matrix_of(w, uses[tile->fragments]), w->tile_name[t],
+              slots > 1 ? GLSL_STRING(w, "[%d]", slots) : "",
+              (int)(registers / smg_matrix_elements(m, tile->fragments)));
 }
 
 const char *glsl_register(glsl_writer *w, int t, const char *place) {
@@ -44,11 +46,12 @@ typedef struct factor {
     int64_t group;    /* elements of one of shared memory */
 } factor;
 
-static factor factor_of(glsl_writer *w, const smg_instr *instr, bool left, int axis) {
-    factor f = {.tile = left ? instr->a : instr->b, .axis = axis};
+/* `along`: the contracted axis. */
+static factor factor_of(glsl_writer *w, int shared, bool left, int axis, int along) {
+    factor f = {.tile = shared, .axis = axis};
     const smg_tile *tile = &w->k->tiles.items[f.tile];
     f.step[0] = smg_tile_stride(w->k, tile, axis);
-    f.step[1] = smg_tile_stride(w->k, tile, instr->axes[0]);
+    f.step[1] = smg_tile_stride(w->k, tile, along);
     f.turned = left ? f.step[1] != 1 : f.step[1] == 1;
     f.group = smg_tile_widest(w->k, f.tile) ? SMG_WIDEST : smg_tile_wide(w->k, tile) ? SMG_WIDE : 1;
     f.type = matrix_of(w, left ? 'A' : 'B');
@@ -82,11 +85,20 @@ static int64_t matrices_of(const glsl_writer *w, int tile) {
     return smg_tile_registers(w->k, t) / smg_matrix_elements(&w->k->matrix, t->fragments);
 }
 
-/* The matrix that a tile of fragments has there; -1. */
-static int64_t matrix_at(const glsl_writer *w, int tile, int row_axis, int64_t row, int col_axis, int64_t col) {
-    for (int64_t n = 0; n < matrices_of(w, tile); n++)
-        if (begin_of(w, tile, row_axis, n) == row && begin_of(w, tile, col_axis, n) == col) return n;
-    return -1;
+/* The matrix of a factor in registers that belongs to matrix n of the sums, at `step` of the contracted axis. */
+static const char *matrix_for(glsl_writer *w, const smg_instr *instr, int tile, int64_t step, int64_t n) {
+    const smg_tile *t = &w->k->tiles.items[tile];
+    for (int64_t m = 0; m < matrices_of(w, tile); m++) {
+        bool same = true;
+        for (int i = 0; i < t->axis_count; i++) {
+            int axis = t->axis[i];
+            same = same &&
+                   begin_of(w, tile, axis, m) == (axis == instr->axes[0] ? step : begin_of(w, instr->dst, axis, n));
+        }
+        if (same) return GLSL_STRING(w, "%s[%lld]", glsl_slice(w, tile), (long long)m);
+    }
+    glsl_fail(w, SMG_INTERNAL, "a factor in registers lacks a matrix");
+    return "";
 }
 
 /* Are matrices m and n of a tile at the same place along all axes but this one? */
@@ -110,16 +122,9 @@ static int64_t held_part(const glsl_writer *w, const factor *f, int sums, int64_
 typedef struct matrix_product {
     const smg_instr *instr;
     factor a, b;
-    const char *row, *col; /* where the subgroup's part begins */
-    bool held;             /* the left factor is in registers */
+    const char *row, *col;      /* where the subgroup's part begins */
+    bool left_held, right_held; /* factors in registers */
 } matrix_product;
-
-/* The left matrix of the row: read into fa, or where it is. */
-static const char *left_matrix(glsl_writer *w, const matrix_product *p, int64_t row, int64_t i, int64_t step) {
-    if (!p->held) return GLSL_STRING(w, "fa[%lld]", (long long)i);
-    int64_t n = matrix_at(w, p->instr->a, p->a.axis, row, p->instr->axes[0], step);
-    return GLSL_STRING(w, "t_%s[%lld]", w->tile_name[p->instr->a], (long long)n);
-}
 
 static void load_left(glsl_writer *w, const matrix_product *p, const char *k) {
     int dst = p->instr->dst;
@@ -136,20 +141,25 @@ static void load_left(glsl_writer *w, const matrix_product *p, const char *k) {
 static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int64_t step) {
     int dst = p->instr->dst;
     int64_t count = matrices_of(w, dst);
-    if (!p->held) load_left(w, p, k);
+    if (!p->left_held) load_left(w, p, k);
     for (int64_t first = 0; first < count; first++) {
         if (begin_of(w, dst, p->a.axis, first) != 0) continue;
-        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->b.axis, first));
-        glsl_open(w, "");
-        GLSL_LINE(w, "%s fb;", p->b.type);
-        load(w, &p->b, "fb", glsl_plus(w, p->col, at), k, held_part(w, &p->b, dst, first));
+        const char *right = "fb", *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->b.axis, first));
+        if (p->right_held) {
+            right = matrix_for(w, p->instr, p->instr->b, step, first);
+        } else {
+            glsl_open(w, "");
+            GLSL_LINE(w, "%s fb;", p->b.type);
+            load(w, &p->b, "fb", glsl_plus(w, p->col, at), k, held_part(w, &p->b, dst, first));
+        }
         for (int64_t n = 0, i = 0; n < count; n++) {
             if (!beside(w, dst, p->a.axis, first, n)) continue;
             const char *sum = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[dst], (long long)n);
-            const char *left = left_matrix(w, p, begin_of(w, dst, p->a.axis, n), i++, step);
-            GLSL_LINE(w, "%s = coopMatMulAdd(%s, fb, %s);", sum, left, sum);
+            const char *left = p->left_held ? matrix_for(w, p->instr, p->instr->a, step, n)
+                                            : GLSL_STRING(w, "fa[%lld]", (long long)i++);
+            GLSL_LINE(w, "%s = coopMatMulAdd(%s, %s, %s);", sum, left, right, sum);
         }
-        glsl_close(w);
+        if (!p->right_held) glsl_close(w);
     }
 }
 
@@ -160,20 +170,50 @@ void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
         glsl_fail(w, SMG_INTERNAL, "a product by matrices has other sides than one row and one column");
         return;
     }
-    matrix_product p = {.instr = instr, .held = w->k->tiles.items[instr->a].residence == SMG_REGISTER};
-    if (p.held)
-        p.a.axis = row;
-    else
-        p.a = factor_of(w, instr, true, row);
-    p.b = factor_of(w, instr, false, col);
+    matrix_product p = {.instr = instr};
+    p.left_held = w->k->tiles.items[instr->a].residence == SMG_REGISTER;
+    p.right_held = w->k->tiles.items[instr->b].residence == SMG_REGISTER;
+    p.a.axis = row;
+    p.b.axis = col;
+    if (!p.left_held) p.a = factor_of(w, instr->a, true, row, instr->axes[0]);
+    if (!p.right_held) p.b = factor_of(w, instr->b, false, col, instr->axes[0]);
     p.row = glsl_subgroup_part(w, layout, row);
     p.col = glsl_subgroup_part(w, layout, col);
     int64_t all = smg_kernel_product_depth(w->k, instr), step = depth * smg_kernel_product_lanes(w->k, instr);
     const char *first = glsl_subgroup_part(w, &w->k->layouts.items[instr->layout], instr->axes[0]);
-    for (int64_t k = 0; p.held && k < all; k += depth) multiply(w, &p, GLSL_STRING(w, "%lld", (long long)k), k);
-    if (p.held) return;
+    bool held = p.left_held || p.right_held; /* the numbers of their matrices are literals */
+    for (int64_t k = 0; held && k < all; k += depth) multiply(w, &p, GLSL_STRING(w, "%lld", (long long)k), k);
+    if (held) return;
     GLSL_LINE(w, instr->unroll * (step / depth) >= all ? "[[unroll]]" : "[[dont_unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %lld)", (long long)all, (long long)step));
     multiply(w, &p, step > depth ? glsl_plus(w, first, "k") : "k", 0);
     glsl_close(w);
+}
+
+static void take(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst], *from = &w->k->tiles.items[instr->a];
+    const smg_layout *layout = &w->k->layouts.items[dst->layout];
+    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
+    int row = -1, col = -1;
+    if (!smg_matrix_sides(w->k, dst, &row, &col)) {
+        glsl_fail(w, SMG_INTERNAL, "a factor in registers is not of whole matrices");
+        return;
+    }
+    int own = left ? row : col, along = left ? col : row;
+    factor f = factor_of(w, instr->a, left, own, along);
+    const char *part = glsl_subgroup_part(w, layout, own);
+    for (int64_t n = 0; n < matrices_of(w, instr->dst); n++) {
+        int64_t others = 0;
+        for (int i = 0; i < dst->axis_count; i++)
+            if (dst->axis[i] != own && dst->axis[i] != along)
+                others += begin_of(w, instr->dst, dst->axis[i], n) * smg_tile_stride(w->k, from, dst->axis[i]);
+        const char *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, instr->dst, own, n));
+        const char *k = GLSL_STRING(w, "%lld", (long long)begin_of(w, instr->dst, along, n));
+        load(w, &f, GLSL_STRING(w, "%s[%lld]", glsl_slice(w, instr->dst), (long long)n), glsl_plus(w, part, at), k,
+             others);
+    }
+}
+
+void glsl_take(glsl_writer *w, const smg_instr *instr, int at) {
+    glsl_ahead(w, instr, at, take);
 }

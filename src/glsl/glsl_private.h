@@ -51,6 +51,8 @@ typedef struct glsl_writer {
     bool *buffer_pair;  /* is read or written by pairs of 16 bits */
     bool *buffer_eight; /* is read by groups of eight, of 16 bits */
     int64_t *ahead;     /* by axis: what an instruction that works ahead adds to the base */
+    int *copy;          /* by axis: which of the steps that its loop writes out one after the other is being written */
+    const char **moved; /* by axis: the base is this; NULL: the loop's */
     bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
     int *open;          /* by axis: the LOOP that is open, or whose first step is fetched */
     SMG_ARRAY(glsl_lane_name) lane_parts;
@@ -117,10 +119,11 @@ const char *glsl_once(glsl_writer *w, const glsl_iter *it);
 const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
 const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
 
-/* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices. */
+/* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices, and its factors. */
 void glsl_registers(glsl_writer *w, int tile);
 const char *glsl_register(glsl_writer *w, int tile, const char *place);
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
+void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
 
 /* glsl_whole.c: whole matrices between memory and registers. The condition under which all of the instruction's
  * elements are valid and aligned; NULL: always. What runs then, in a block of its own. */
@@ -186,6 +189,9 @@ const char *glsl_named_condition(glsl_writer *w, const char *condition, int numb
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 /* What is to be added to the place of an element of a shared tile: where the slot of the step at hand begins. */
+/* The slot in registers, or of shared memory where it is known, of the step at hand; -1: the loop's step decides. */
+int glsl_slot_number(const glsl_writer *w, const smg_tile *tile);
+const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]": the registers of one slot */
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
 /* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
@@ -255,6 +261,8 @@ const char *glsl_loop_end(glsl_writer *w, int loop);
 /* glsl_stage.c */
 void glsl_stage(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at);
+/* Writes what may work ahead, for the step that it works for. */
+void glsl_ahead(glsl_writer *w, const smg_instr *instr, int at, void (*write)(glsl_writer *w, const smg_instr *instr));
 void glsl_put(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 

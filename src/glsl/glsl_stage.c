@@ -137,8 +137,10 @@ static const smg_instr *first_fetch(const glsl_writer *w, int tile) {
 void glsl_staging(glsl_writer *w, int tile) {
     const smg_instr *fetch = first_fetch(w, tile);
     if (fetch == NULL) return;
-    GLSL_LINE(w, "%s t_%s[%lld];", glsl_local_word(w, w->k->tiles.items[tile].type, smg_walk_width(fetch)),
-              w->tile_name[tile], (long long)smg_walk_steps(w->k, fetch));
+    int slots = smg_tile_slots(&w->k->tiles.items[tile]);
+    GLSL_LINE(w, "%s t_%s%s[%lld];", glsl_local_word(w, w->k->tiles.items[tile].type, smg_walk_width(fetch)),
+              w->tile_name[tile], slots > 1 ? GLSL_STRING(w, "[%d]", slots) : "",
+              (long long)smg_walk_steps(w->k, fetch));
 }
 
 static void fetch(glsl_writer *w, const smg_instr *instr) {
@@ -147,7 +149,7 @@ static void fetch(glsl_writer *w, const smg_instr *instr) {
     const char *own[SMG_TILE_AXES];
     clamp(w, &it, instr, own);
     const char *value = step_value(w, &it, instr);
-    GLSL_LINE(w, "t_%s[%s] = %s;", w->tile_name[instr->dst], it.step, value);
+    GLSL_LINE(w, "%s[%s] = %s;", glsl_slice(w, instr->dst), it.step, value);
     glsl_walk_close(w, &it);
     glsl_close(w);
 }
@@ -175,7 +177,7 @@ static void put(glsl_writer *w, const smg_instr *instr) {
     if (!open_walk(w, &it, instr, false)) return;
     const char *valid = glsl_all_valid(w, &it, instr->axes, instr->axis_count);
     smg_type to = w->k->tiles.items[instr->dst].type;
-    const char *value = GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], it.step);
+    const char *value = GLSL_STRING(w, "%s[%s]", glsl_slice(w, instr->a), it.step);
     bool halves = group == SMG_WIDEST && !smg_tile_widest(w->k, instr->dst);
     if (!halves) value = glsl_memory_as(w, w->k->tiles.items[instr->a].type, to, group, value);
     const char *zero = glsl_zero_memory(w, to, group);
@@ -197,33 +199,45 @@ static bool open_first(glsl_writer *w, int axis, int loop, int64_t ahead) {
     return true;
 }
 
-/* What may work ahead: for the step so far on, and not at all where the loop has no such step. A PUT of the last steps
- * fills slots that nobody reads: without a branch its stores go among the product's multiplications. */
-static void write_ahead(glsl_writer *w, const smg_instr *instr, int at,
-                        void (*write)(glsl_writer *w, const smg_instr *instr)) {
+/* What works ahead of the loop's last step fetches that once more. */
+static bool open_last(glsl_writer *w, const smg_instr *instr, int axis) {
+    if (!instr->last || !w->looped[axis]) return false;
+    int64_t steps = smg_kernel_loop_steps(w->k, &w->k->code.items[w->open[axis]]);
+    glsl_open(w, "");
+    GLSL_LINE(w, "int last_%s = min(%s, %lld);", w->axis_name[axis], glsl_base(w, axis),
+              (long long)((steps - 1) * w->k->axes.items[axis].tile));
+    w->moved[axis] = GLSL_STRING(w, "last_%s", w->axis_name[axis]);
+    return true;
+}
+
+/* What may work ahead: for the step so far on, and not at all where the loop has no such step. A PUT or TAKE of the
+ * last steps fills slots that nobody reads: without a branch it goes among the product's multiplications. */
+void glsl_ahead(glsl_writer *w, const smg_instr *instr, int at, void (*write)(glsl_writer *w, const smg_instr *instr)) {
     int axis = smg_instr_ahead_axis(w->k, instr);
     if (axis < 0) {
         write(w, instr);
         return;
     }
     int64_t ahead = w->ahead[axis] = instr->ahead * w->k->axes.items[axis].tile;
-    bool guard = w->looped[axis] && ahead > 0 && instr->kind != SMG_I_PUT,
-         first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
+    bool reads = instr->kind == SMG_I_FETCH || instr->kind == SMG_I_STAGE, last = open_last(w, instr, axis);
+    bool guard = w->looped[axis] && ahead > 0 && reads && !last;
+    bool first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
     if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));
     write(w, instr);
-    if (guard || first) glsl_close(w);
+    if (guard || first || last) glsl_close(w);
+    w->moved[axis] = NULL;
     if (first) w->looped[axis] = false;
     w->ahead[axis] = 0;
 }
 
 void glsl_stage(glsl_writer *w, const smg_instr *instr, int at) {
-    write_ahead(w, instr, at, stage);
+    glsl_ahead(w, instr, at, stage);
 }
 
 void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at) {
-    write_ahead(w, instr, at, fetch);
+    glsl_ahead(w, instr, at, fetch);
 }
 
 void glsl_put(glsl_writer *w, const smg_instr *instr, int at) {
-    write_ahead(w, instr, at, put);
+    glsl_ahead(w, instr, at, put);
 }

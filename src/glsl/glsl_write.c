@@ -65,6 +65,8 @@ static smg_status prepare(glsl_writer *w) {
     w->buffer_pair = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_eight = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
+    w->copy = glsl_zeroed(w, k->axes.count, sizeof(int));
+    w->moved = glsl_zeroed(w, k->axes.count, sizeof(char *));
     w->ranged = glsl_zeroed(w, k->code.count, sizeof(bool));
     w->open = glsl_zeroed(w, k->axes.count, sizeof(int));
     if (w->status != SMG_OK) return w->status;

@@ -20,9 +20,12 @@
  * (smg_exchange).
  *
  * A kernel may multiply by matrices: a subgroup makes one product of the shape of `matrix` as a whole. A register tile
- * of `fragments` holds their sums, or the left factor of one: its layout is that of whole matrices, side by side, so
- * that everything else reads and writes its elements as those of any other tile. Other factors are shared tiles of the
- * matrix's type.
+ * of `fragments` holds their sums, or a factor of one: its layout is that of whole matrices, side by side, so that
+ * everything else reads and writes its elements as those of any other tile. Other factors are shared tiles of the
+ * matrix's type, and TAKE loads a factor's matrices from there before a product needs them.
+ *
+ * STAGING tiles and factors in registers may have slots too. A register's number is no variable: the loop over their
+ * ring is written out by a multiple of the slots.
  *
  * The base of an axis: GRID axes take it from the workgroup (coordinate * tile), an axis with an open
  * LOOP around takes it from the loop (step * tile), any other is WHOLE: base 0 and tile >= extent.
@@ -52,7 +55,12 @@ typedef struct smg_kaxis {
 typedef enum smg_residence { SMG_REGISTER, SMG_SHARED, SMG_STAGING, SMG_VIEW, SMG_EXCHANGE } smg_residence;
 
 /* What the registers of a tile are of, where they are those of matrices. */
-typedef enum smg_fragments { SMG_FRAGMENTS_NONE, SMG_FRAGMENTS_SUMS, SMG_FRAGMENTS_LEFT } smg_fragments;
+typedef enum smg_fragments {
+    SMG_FRAGMENTS_NONE,
+    SMG_FRAGMENTS_SUMS,
+    SMG_FRAGMENTS_LEFT,
+    SMG_FRAGMENTS_RIGHT
+} smg_fragments;
 
 typedef struct smg_tile {
     const char *name;
@@ -67,10 +75,11 @@ typedef struct smg_tile {
     int pad;                 /* SHARED: elements behind each run of the last axis */
     int access;              /* VIEW: of a buffer of floats that is not written, without an index */
     int words;               /* EXCHANGE: how many of 4 bytes */
-    /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT is the left factor of such, and
-     * nothing else reads it: written values are rounded to its type. */
+    /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT and RIGHT are factors of such, and
+     * nothing else reads them: written values are rounded to their type. */
     smg_fragments fragments;
-    int slots, ring;  /* SHARED: more than one, and then the axis of the loop whose steps take turns; 0: one */
+    int slots, ring;  /* SHARED, STAGING, LEFT, RIGHT: more than one, and then the axis of the loop whose steps take
+                         turns; 0: one */
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
                          element once more, where it would be 0. Such a tile is read by an MMA only that does not
@@ -139,6 +148,8 @@ typedef enum smg_instr_kind {
     SMG_I_PUT,   /* dst (shared) = staging tile `a`, which has dst's axes in the order `axes` */
     SMG_I_SPILL, /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
+    SMG_I_TAKE,  /* dst (register, LEFT or RIGHT) = shared tile `a`, same axes in any order: each subgroup the matrices
+                       that its lanes hold */
     SMG_I_MMA,   /* dst (register) += sum over axes[0] of a * b. a: shared or a view, k and some of dst's axes; b:
                        shared or a view, k and others of dst's axes; in any order (runs along k are read as groups); k
                        spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
@@ -201,9 +212,10 @@ typedef struct smg_instr {
     smg_instr_kind kind;
     int dst;   /* tile; -1 */
     int a, b;  /* tiles (MMA, SPILL, PUT), access (STORE) or axis (FETCH); -1 */
-    int ahead; /* FETCH along its axis, STAGE and PUT into slots along their ring: it works as in the step so many
-                  steps on, and not at all where the loop has no such step: a PUT may then put what nobody reads.
-                  Without an open loop the first step of the next one counts */
+    int ahead; /* FETCH along its axis, STAGE, PUT and TAKE into slots along their ring: it works as in the step so many
+                  steps on, and not at all where the loop has no such step: a PUT or TAKE may then move what nobody
+                  reads. Without an open loop the first step of the next one counts */
+    bool last; /* FETCH: where the loop has no such step the slice of its last one is fetched, which nobody puts */
     smg_expr expr;
     smg_combine combine;
     bool accumulate;      /* REDUCE: starts from dst's old value */
@@ -212,7 +224,8 @@ typedef struct smg_instr {
     smg_scope scope;      /* BARRIER */
     bool folded;          /* GATHER */
     int first, registers; /* LEAVE, FOLD, GATHER */
-    int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may.
+    int unroll;           /* LOOP: 1: each of its (constant) steps is written out, -1: none may be, 0: the driver may,
+                        n > 1: n steps one after the other, which the constant number of its steps is a multiple of.
                         MMA: k of a lane that are written out together; 0: as few as operands are read by */
     int terms;  /* MMA: so many products are summed up in f16, each rounded, before their sum is added to dst; 0: none;
                   or SMG_TERMS_OPEN. Factors are f16 tiles, every lane has all k, and columns in runs: pairs of them
@@ -239,6 +252,7 @@ typedef struct smg_matrix {
     smg_type type;         /* of the factors */
     smg_layout sums;       /* where the lanes have the sums; axis 0 is the row, axis 1 the column */
     smg_layout left;       /* and a left factor: its rows and k; of no axes: nobody knows */
+    smg_layout right;      /* and a right factor: k and its columns */
 } smg_matrix;
 
 /* Tiles that are needed at one point of the program, and what runs there if it needs registers beside them (-1). */
@@ -312,6 +326,8 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile); /* of one slot */
 int smg_tile_slots(const smg_tile *tile);                             /* 1 where it has none */
+/* Are the steps of all loops over the axis written out by a multiple of n, so that a step's number mod n is known? */
+bool smg_kernel_steps_known(const smg_kernel *k, int axis, int n);
 /* Where a shared tile's elements are: its axes' coordinates times these, behind its slot. Elements from one to the next
  * along the axis (0 where the tile lacks it), of a run of the last axis with its padding, and of a slot. */
 int64_t smg_tile_stride(const smg_kernel *k, const smg_tile *tile, int axis);
@@ -423,9 +439,13 @@ const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use)
 /* Does the layout consist of whole matrices, their rows along one axis and their columns along the other? The register
  * r is then element r % n of the lane's matrix r / n, n being smg_matrix_elements. */
 bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col);
-/* Has each subgroup, in a register tile of this layout, the left factor of all that it multiplies into the product's
- * sums? */
-bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left);
+/* Has each subgroup, in a register tile of this layout, the left or the right factor of all that it multiplies into the
+ * product's sums? */
+bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout);
+/* The axes on which a register tile of fragments has its matrices; false where it has none. */
+bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col);
+/* Can the TAKE read whole matrices from where it does? */
+bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take);
 /* A matrix is read from shared memory with its rows or its columns side by side. */
 bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */

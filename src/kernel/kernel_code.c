@@ -117,7 +117,14 @@ static int64_t matrix_operations(const smg_kernel *k, const smg_instr *in) {
     int64_t rows = smg_matrix_rows(k, in), sums = smg_tile_registers(k, &k->tiles.items[in->dst]);
     int64_t all = sums / smg_matrix_elements(&k->matrix, SMG_FRAGMENTS_SUMS),
             steps = in->unroll / smg_kernel_product_group(k, in);
-    return at_most_huge(steps > 1 ? steps : 1, all + rows + all / rows);
+    int64_t left = k->tiles.items[in->a].residence == SMG_REGISTER ? 0 : rows;
+    int64_t right = k->tiles.items[in->b].residence == SMG_REGISTER ? 0 : all / rows;
+    return at_most_huge(steps > 1 ? steps : 1, all + left + right);
+}
+
+static int64_t take_operations(const smg_kernel *k, const smg_instr *in) {
+    const smg_tile *dst = &k->tiles.items[in->dst];
+    return LOAD_OPERATIONS * smg_tile_registers(k, dst) / smg_matrix_elements(&k->matrix, dst->fragments);
 }
 
 /* Factors and multiply-adds for each k. Neighbouring columns of a view are read by every lane, which selects its
@@ -141,6 +148,7 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
     case SMG_I_STAGE:
     case SMG_I_FETCH:
     case SMG_I_PUT: return walk_operations(k, in);
+    case SMG_I_TAKE: return take_operations(k, in);
     case SMG_I_MMA: return product_operations(k, in);
     case SMG_I_JOIN: return join_operations(k, in);
     case SMG_I_LEAVE: return at_most_huge(in->registers, ELEMENT_OPERATIONS);
@@ -169,7 +177,8 @@ int64_t smg_kernel_operations(const smg_kernel *k) {
         all = here < CODE_HUGE - all ? all + here : CODE_HUGE;
         if (in->kind == SMG_I_END && depth > 0) depth--;
         if (in->kind != SMG_I_LOOP || depth == CODE_LOOPS) continue;
-        times[depth + 1] = at_most_huge(times[depth], in->unroll > 0 ? smg_kernel_loop_steps(k, in) : 1);
+        int64_t written = in->unroll == 1 ? smg_kernel_loop_steps(k, in) : in->unroll > 1 ? in->unroll : 1;
+        times[depth + 1] = at_most_huge(times[depth], written);
         depth++;
     }
     return all;

@@ -160,7 +160,8 @@ smg_status smg_hazards_make(const smg_kernel *k, smg_arena *arena, smg_hazards *
 static int slot_of(const smg_hazards *h, const use *u) {
     if (u->slots == 1) return 0;
     const smg_instr *in = &h->k->code.items[u->at];
-    int step = h->step[h->k->tiles.items[u->tile].ring] + (u->writes ? in->ahead : 0);
+    bool moved = u->writes || in->kind == SMG_I_TAKE; /* what others read is of their own step */
+    int step = h->step[h->k->tiles.items[u->tile].ring] + (moved ? in->ahead : 0);
     return step % u->slots;
 }
 

@@ -87,24 +87,24 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
     return element;
 }
 
-/* SPILL, whose elements outside an axis are 0, and PUT: what it moves was 0 where invalid when it was fetched, but for
- * axes that were clamped. */
+/* SPILL, whose elements outside an axis are 0, PUT and TAKE: what they move was 0 where invalid when it was fetched,
+ * but for axes that were clamped. */
 static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
     double *out = slot_at(m, w, instr->dst);
+    const double *from = slot_at(m, w, instr->a);
     kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
     tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
         bool kept[KERNEL_BLOCK];
-        for (int i = 0; i < n; i++) kept[i] = instr->kind == SMG_I_PUT || w->inside[i];
+        for (int i = 0; i < n; i++) kept[i] = instr->kind != SMG_I_SPILL || w->inside[i];
         if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
-            out[first + i] =
-                kept[i] ? kernel_rounded(m, dst->type, w->tile[instr->a][element_of(w, &s, stride, i)]) : 0.0;
+            out[first + i] = kept[i] ? kernel_rounded(m, dst->type, from[element_of(w, &s, stride, i)]) : 0.0;
     }
 }
 
@@ -207,6 +207,7 @@ static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_STAGE: run_set(m, w, instr, &m->tapes[at]); break;
     case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
     case SMG_I_PUT:
+    case SMG_I_TAKE:
     case SMG_I_SPILL: run_move(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;

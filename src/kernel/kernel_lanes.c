@@ -80,7 +80,7 @@ static bool in_registers(const smg_kernel *k, int tile) {
 
 /* The number of smg_kernel_layout. */
 static int layout_of(const smg_kernel *k, const smg_instr *instr) {
-    if (instr->kind == SMG_I_SET) return k->tiles.items[instr->dst].layout;
+    if (instr->kind == SMG_I_SET || instr->kind == SMG_I_TAKE) return k->tiles.items[instr->dst].layout;
     return instr->layout;
 }
 
@@ -124,15 +124,15 @@ static int64_t element_at(const kernel_machine *m, const smg_tile *t, const lane
     return element;
 }
 
-/* A subgroup multiplies matrices that its lanes hold together. */
-static smg_status find_left(kernel_machine *m, const smg_instr *product, lanes_product *p) {
-    const smg_tile *t = &m->k->tiles.items[product->a];
+/* A subgroup multiplies matrices that its lanes hold together: where it has the elements that `of` says. */
+static smg_status find_held(kernel_machine *m, int tile, const lanes_places *of, int **out_from) {
+    const smg_tile *t = &m->k->tiles.items[tile];
     const lanes_places *held = &m->lanes->places[t->layout];
     int lanes = m->k->lanes, subgroup = m->k->subgroup;
     int64_t elements = smg_tile_elements(m->k, t);
     int *holder = SMG_ARENA_ARRAY(m->arena, int, (size_t)elements + 1);
-    p->left_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)p->left.registers + 1);
-    if (!holder || !p->left_from) return SMG_MEMORY;
+    int *from = *out_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)of->registers + 1);
+    if (!holder || !from) return SMG_MEMORY;
     for (int first = 0; first < lanes; first += subgroup) {
         for (int64_t e = 0; e < elements; e++) holder[e] = -1;
         for (int lane = first; lane < first + subgroup; lane++)
@@ -141,9 +141,9 @@ static smg_status find_left(kernel_machine *m, const smg_instr *product, lanes_p
                 if (e >= 0) holder[e] = lane * held->registers + r;
             }
         for (int lane = first; lane < first + subgroup; lane++)
-            for (int r = 0; r < p->left.registers; r++) {
-                int64_t e = element_at(m, t, &p->left, lane, r);
-                p->left_from[lane * p->left.registers + r] = e >= 0 ? holder[e] : -1;
+            for (int r = 0; r < of->registers; r++) {
+                int64_t e = element_at(m, t, of, lane, r);
+                from[lane * of->registers + r] = e >= 0 ? holder[e] : -1;
             }
     }
     return SMG_OK;
@@ -155,8 +155,9 @@ static smg_status make_product(kernel_machine *m, int at) {
     int registers = m->lanes->places[instr->layout].registers;
     if (registers > m->lanes->most_places) m->lanes->most_places = registers;
     SMG_TRY(make_factor(m, instr, instr->a, &p->left, &p->left_of));
-    if (in_registers(m->k, instr->a)) SMG_TRY(find_left(m, instr, p));
-    return make_factor(m, instr, instr->b, &p->right, &p->right_of);
+    SMG_TRY(make_factor(m, instr, instr->b, &p->right, &p->right_of));
+    if (in_registers(m->k, instr->a)) SMG_TRY(find_held(m, instr->a, &p->left, &p->left_from));
+    return in_registers(m->k, instr->b) ? find_held(m, instr->b, &p->right, &p->right_from) : SMG_OK;
 }
 
 static smg_status make_walk(kernel_machine *m, int at) {
@@ -215,6 +216,8 @@ static smg_status make_tile(kernel_machine *m, kernel_lanes *l, int t) {
     size_t count = 0;
     if (tile->residence == SMG_REGISTER) count = (size_t)m->lanes->places[tile->layout].registers * (size_t)m->k->lanes;
     if (tile->residence == SMG_STAGING) count = (size_t)smg_tile_elements(m->k, tile);
+    l->tile[t].one = (int64_t)count;
+    count *= (size_t)smg_tile_slots(tile);
     l->tile[t].value = SMG_ARENA_ARRAY(m->arena, double, count + 1);
     l->tile[t].set = SMG_ARENA_ARRAY(m->arena, bool, count + 1);
     return l->tile[t].value && l->tile[t].set ? SMG_OK : SMG_MEMORY;

@@ -29,8 +29,9 @@ typedef struct lanes_beside {
 typedef struct lanes_product {
     lanes_places left, right;
     int *left_of, *right_of; /* by register of the instruction's layout */
-    int *left_from;          /* by lane and register of `left`: where its subgroup has the element of a register tile,
-                                lane * registers + register; -1: nowhere. NULL: the left factor is in shared memory */
+    /* By lane and register of `left` and `right`: where its subgroup has the element of a register tile, lane *
+     * registers + register; -1: nowhere. NULL: the factor is in shared memory. */
+    int *left_from, *right_from;
 } lanes_product;
 
 typedef struct kernel_lanes_plan {
@@ -63,8 +64,10 @@ typedef struct lanes_word {
     lanes_mark writer, reader[LANES_READERS][LANES_READERS];
 } lanes_word;
 
-/* REGISTER: lane * registers + register. STAGING: its elements, each in the register that the walk gives it. */
+/* REGISTER: lane * registers + register. STAGING: its elements, each in the register that the walk gives it. Of all
+ * slots, one behind the other. */
 typedef struct lanes_tile {
+    int64_t one; /* of one slot */
     double *value;
     bool *set;
     const lanes_places *walk; /* STAGING: by which it was filled last */

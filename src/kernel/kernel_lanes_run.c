@@ -30,20 +30,21 @@ static void run_set(const kernel_machine *m, kernel_worker *w, const smg_instr *
     }
 }
 
-/* SPILL, whose elements outside an axis are 0, by the first lane that holds them; PUT by all lanes. */
+/* SPILL, whose elements outside an axis are 0, by the first lane that holds them; PUT by all lanes; TAKE by those that
+ * hold them. */
 static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
-    const smg_tile *a = &m->k->tiles.items[instr->a];
-    bool spill = instr->kind == SMG_I_SPILL;
+    bool spill = instr->kind == SMG_I_SPILL, put = instr->kind == SMG_I_PUT;
+    const smg_tile *t = &m->k->tiles.items[spill ? instr->a : instr->dst];
     kernel_space s = {.elements = 1};
     double value[KERNEL_BLOCK];
-    kernel_space_add(m->k, &s, spill ? a->axis_count : instr->axis_count, spill ? a->axis : instr->axes);
-    lanes_walk walk = spill ? kernel_lanes_walk(m, w, a->layout) : kernel_lanes_deal(m, w, instr);
+    kernel_space_add(m->k, &s, put ? instr->axis_count : t->axis_count, put ? instr->axes : t->axis);
+    lanes_walk walk = put ? kernel_lanes_deal(m, w, instr) : kernel_lanes_walk(m, w, t->layout);
     if (spill) walk.skip = walk.places->copies;
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
         if (!kernel_lanes_read(m, w, instr->a, &s, n, value)) return;
         bool kept[KERNEL_BLOCK];
         for (int i = 0; i < n; i++) kept[i] = !spill || w->inside[i];
-        if (!spill) kernel_block_put(m, w, &s, instr, n, kept);
+        if (put) kernel_block_put(m, w, &s, instr, n, kept);
         for (int i = 0; i < n; i++)
             value[i] = kept[i] ? kernel_rounded(m, m->k->tiles.items[instr->dst].type, value[i]) : 0.0;
         if (!kernel_lanes_write(m, w, instr->dst, &s, n, value)) return;
@@ -137,15 +138,18 @@ static void add_product(const smg_instr *instr, lanes_partial *part, double one,
     *part = (lanes_partial){0};
 }
 
-/* The same of a left factor that the subgroup's lanes hold together. */
-static bool gather_left(kernel_worker *w, const smg_instr *instr, const smg_tile *t, const lanes_product *product,
-                        int lane) {
-    const lanes_tile *held = &w->lanes->tile[instr->a];
-    for (int r = 0; r < product->left.registers; r++) {
-        int from = product->left_from[lane * product->left.registers + r];
-        if (from >= 0 && !held->set[from])
+/* The same of a factor that the subgroup's lanes hold together; NULL: it is not held. */
+static bool gather_factor(const kernel_machine *m, kernel_worker *w, int tile, const int *from, const lanes_places *p,
+                          int lane, double *out) {
+    if (from == NULL) return load_factor(m, w, tile, p, lane, out);
+    const lanes_tile *held = &w->lanes->tile[tile];
+    const smg_tile *t = &m->k->tiles.items[tile];
+    int64_t first = kernel_slot(m, w, t) * held->one;
+    for (int r = 0; r < p->registers; r++) {
+        int at = from[lane * p->registers + r];
+        if (at >= 0 && !held->set[first + at])
             return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that nobody has set", lane, t->name);
-        w->lanes->left[r] = from >= 0 ? held->value[from] : 0.0;
+        out[r] = at >= 0 ? held->value[first + at] : 0.0;
     }
     return true;
 }
@@ -160,11 +164,9 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
     int registers = m->lanes->places[dst->layout].registers;
     double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
     int count = kernel_lanes_live(p, lane, l->live);
-    const smg_tile *a = &m->k->tiles.items[instr->a];
-    if (product->left_from ? !gather_left(w, instr, a, product, lane)
-                           : !load_factor(m, w, instr->a, &product->left, lane, l->left))
+    if (!gather_factor(m, w, instr->a, product->left_from, &product->left, lane, l->left) ||
+        !gather_factor(m, w, instr->b, product->right_from, &product->right, lane, l->right))
         return false;
-    if (!load_factor(m, w, instr->b, &product->right, lane, l->right)) return false;
     memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
     memset(l->summed, 0, (size_t)registers * sizeof *l->summed);
     memset(l->parts_of, 0, (size_t)registers * sizeof *l->parts_of);
@@ -236,6 +238,7 @@ void kernel_lanes_run(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_FETCH: run_set(m, w, instr, tape); break;
     case SMG_I_REDUCE: run_reduce(m, w, instr, tape); break;
     case SMG_I_PUT:
+    case SMG_I_TAKE:
     case SMG_I_SPILL: run_move(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr, &m->lanes->products[at]); break;
     case SMG_I_JOIN: kernel_lanes_join(m, w, instr); break;

@@ -22,9 +22,7 @@ void kernel_lanes_begin(const kernel_machine *m, kernel_worker *w) {
     kernel_lanes *l = w->lanes;
     for (int t = 0; t < k->tiles.count; t++) {
         const smg_tile *tile = &k->tiles.items[t];
-        int64_t count = 0;
-        if (tile->residence == SMG_REGISTER) count = (int64_t)m->lanes->places[tile->layout].registers * k->lanes;
-        if (tile->residence == SMG_STAGING) count = smg_tile_elements(k, tile);
+        int64_t count = l->tile[t].one * smg_tile_slots(tile);
         for (int64_t i = 0; i < count; i++) l->tile[t].value[i] = (double)NAN;
         memset(l->tile[t].set, 0, (size_t)count * sizeof *l->tile[t].set);
         l->tile[t].walk = NULL;
@@ -191,12 +189,13 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
     const lanes_beside *beside = kernel_lanes_beside(m, t->layout, l->layout);
     int registers = m->lanes->places[t->layout].registers;
     bool sure = !w->picks && beside->held && spans(m->k, t);
+    int64_t first = kernel_slot(m, w, t) * l->tile[tile].one;
     for (int i = 0; i < n; i++) {
         int reg = w->picks ? register_of(m, w, t, s, i) : beside->reg[l->reg[i]];
         if (!sure && !holds(m, w, t, s, i, reg))
             return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
                                       name_of(m, w, tile, s, i).text);
-        w->address[i] = (int64_t)l->lane[i] * registers + reg;
+        w->address[i] = first + (int64_t)l->lane[i] * registers + reg;
     }
     return true;
 }
@@ -219,8 +218,9 @@ bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, cons
     if (t->residence == SMG_VIEW)
         return kernel_lanes_fault(w, "view '%s' is used by another instruction than a product", t->name);
     find_elements(m, w, tile, s, n);
+    int64_t first = kernel_slot(m, w, t) * l->tile[tile].one;
     for (int i = 0; t->residence == SMG_STAGING && i < n; i++)
-        if (l->walk == NULL || w->address[i] != dealt_number(l, l->walk, i))
+        if (l->walk == NULL || w->address[i] - first != dealt_number(l, l->walk, i))
             return kernel_lanes_fault(w, "lane %d works on %s, which it does not hold", l->lane[i],
                                       name_of(m, w, tile, s, i).text);
     return true;
@@ -386,10 +386,11 @@ bool kernel_lanes_compare(const kernel_machine *m, kernel_worker *w, int tile) {
     const lanes_tile *own = &w->lanes->tile[tile];
     const lanes_places *p = &m->lanes->places[m->k->tiles.items[tile].layout];
     uint32_t copies = p->copies & ~own->partial;
+    const double *value = own->value + kernel_slot(m, w, &m->k->tiles.items[tile]) * own->one;
     for (int lane = 0; lane < m->k->lanes; lane++) {
         int first = (int)((uint32_t)lane & ~copies);
         if (first == lane) continue;
-        const double *a = own->value + (int64_t)first * p->registers, *b = own->value + (int64_t)lane * p->registers;
+        const double *a = value + (int64_t)first * p->registers, *b = value + (int64_t)lane * p->registers;
         for (int r = 0; r < p->registers; r++)
             if (!same(a[r], b[r]))
                 return kernel_lanes_fault(w, "lanes %d and %d hold %s and differ: %.9g and %.9g", first, lane,

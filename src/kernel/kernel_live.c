@@ -142,10 +142,11 @@ static int64_t group_along(const smg_kernel *k, const smg_tile *tile, int k_axis
     return smg_tile_runs_along(k, tile, k_axis) ? GROUP : 1;
 }
 
-/* Matrices of all rows and one of the columns, two elements a register. */
+/* Matrices of all rows and one of the columns, two elements a register, where they are not tiles. */
 static int64_t matrix_registers(const smg_kernel *k, const smg_instr *in) {
     const smg_matrix *m = &k->matrix;
-    int64_t left = (int64_t)m->rows * m->depth / 2, right = (int64_t)m->depth * m->cols / 2;
+    int64_t left = k->tiles.items[in->a].residence == SMG_REGISTER ? 0 : (int64_t)m->rows * m->depth / 2;
+    int64_t right = k->tiles.items[in->b].residence == SMG_REGISTER ? 0 : (int64_t)m->depth * m->cols / 2;
     return (smg_matrix_rows(k, in) * left + right + k->subgroup - 1) / k->subgroup;
 }
 
@@ -178,10 +179,12 @@ static int64_t registers_beside(const smg_kernel *k, const smg_instr *in) {
     return in->kind == SMG_I_STAGE ? walk_registers(k, in) : 0;
 }
 
-/* Elements of a left factor are two to a register. */
+/* Of all slots; elements of a factor are two to a register. */
 static int64_t words_of(const smg_kernel *k, int tile) {
-    int64_t registers = smg_tile_registers(k, &k->tiles.items[tile]);
-    return k->tiles.items[tile].fragments == SMG_FRAGMENTS_LEFT ? (registers + 1) / 2 : registers;
+    const smg_tile *t = &k->tiles.items[tile];
+    bool factor = t->fragments == SMG_FRAGMENTS_LEFT || t->fragments == SMG_FRAGMENTS_RIGHT;
+    int64_t registers = smg_tile_registers(k, t) * smg_tile_slots(t);
+    return factor ? (registers + 1) / 2 : registers;
 }
 
 static int64_t all_registers(const smg_kernel *k) {

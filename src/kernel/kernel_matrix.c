@@ -39,7 +39,7 @@ bool smg_kernel_product_sides(const smg_kernel *k, const smg_instr *product, int
 }
 
 const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use) {
-    return use == SMG_FRAGMENTS_LEFT ? &matrix->left : &matrix->sums;
+    return use == SMG_FRAGMENTS_LEFT ? &matrix->left : use == SMG_FRAGMENTS_RIGHT ? &matrix->right : &matrix->sums;
 }
 
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use) {
@@ -67,13 +67,30 @@ bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layo
            same_bits(of, layout, SMG_LAYOUT_REGISTER, row, col) && same_bits(of, layout, SMG_LAYOUT_LANE, row, col);
 }
 
-bool smg_matrix_left_held(const smg_kernel *k, const smg_instr *product, const smg_layout *left) {
+/* Has each subgroup the same elements of the axis? */
+static bool same_part(const smg_layout *a, const smg_layout *b, int axis) {
+    if (smg_layout_span(a, axis) != smg_layout_span(b, axis) ||
+        a->bits[SMG_LAYOUT_SUBGROUP] != b->bits[SMG_LAYOUT_SUBGROUP])
+        return false;
+    for (int i = 0; i < a->bits[SMG_LAYOUT_SUBGROUP]; i++) {
+        smg_basis x = a->basis[SMG_LAYOUT_SUBGROUP][i], y = b->basis[SMG_LAYOUT_SUBGROUP][i];
+        if ((x.axis == axis) != (y.axis == axis) || (x.axis == axis && x.bit != y.bit)) return false;
+    }
+    return true;
+}
+
+bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout) {
     int row, col, depth = product->axes[0];
-    if (!smg_kernel_product_sides(k, product, &row, &col)) return false;
+    bool left = use == SMG_FRAGMENTS_LEFT;
+    const smg_tile *factor = &k->tiles.items[left ? product->a : product->b];
     const smg_layout *sums = &k->layouts.items[k->tiles.items[product->dst].layout];
-    smg_layout rows = smg_layout_keep(left, &row, 1);
-    return smg_matrix_lays(&k->matrix, SMG_FRAGMENTS_LEFT, left, row, depth) &&
-           smg_layout_mask(left, SMG_LAYOUT_SUBGROUP, depth) == 0 && smg_layout_readable(&rows, sums);
+    if (!smg_kernel_product_sides(k, product, &row, &col) ||
+        !smg_matrix_lays(&k->matrix, use, layout, left ? row : depth, left ? depth : col))
+        return false;
+    bool same = smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, depth) == 0;
+    for (int i = 0; same && i < factor->axis_count; i++)
+        same = factor->axis[i] == depth || !is_wide(k, factor->axis[i]) || same_part(layout, sums, factor->axis[i]);
+    return same;
 }
 
 bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor) {
@@ -83,16 +100,34 @@ bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int 
     return smg_kernel_product_sides(k, product, &row, &col) && last == (factor == product->a ? row : col);
 }
 
-static bool lies_ready(const smg_kernel *k, int factor, bool left) {
+bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col) {
+    const smg_layout *layout = tile->layout >= 0 ? &k->layouts.items[tile->layout] : NULL;
+    for (int i = 0; layout != NULL && i < tile->axis_count; i++) {
+        for (int j = 0; j < tile->axis_count; j++) {
+            *out_row = tile->axis[i];
+            *out_col = tile->axis[j];
+            if (i != j && smg_matrix_lays(&k->matrix, tile->fragments, layout, *out_row, *out_col)) return true;
+        }
+    }
+    return false;
+}
+
+bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take) {
+    const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
+    int row, col, last = a->axis_count > 0 ? a->axis[a->axis_count - 1] : -1;
+    return smg_matrix_sides(k, dst, &row, &col) && (last == row || last == col);
+}
+
+static bool lies_ready(const smg_kernel *k, int factor, smg_fragments use) {
     const smg_tile *t = &k->tiles.items[factor];
-    return t->residence == SMG_SHARED || (left && t->fragments == SMG_FRAGMENTS_LEFT);
+    return t->residence == SMG_SHARED || t->fragments == use;
 }
 
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product) {
     int row, col;
     if (!smg_kernel_product_sides(k, product, &row, &col))
         return "a product by matrices wants one axis of rows, and columns";
-    if (!lies_ready(k, product->a, true) || !lies_ready(k, product->b, false))
+    if (!lies_ready(k, product->a, SMG_FRAGMENTS_LEFT) || !lies_ready(k, product->b, SMG_FRAGMENTS_RIGHT))
         return "a factor of a product by matrices is neither in shared memory nor a matrix";
     if (k->axes.items[row].tile % matrix->rows != 0 || k->axes.items[col].tile % matrix->cols != 0 ||
         k->axes.items[product->axes[0]].tile % matrix->depth != 0)

@@ -113,6 +113,10 @@ static smg_status read_left(kernel_reader *r) {
     return read_sides(r, &r->k->matrix.left);
 }
 
+static smg_status read_right(kernel_reader *r) {
+    return read_sides(r, &r->k->matrix.right);
+}
+
 static smg_status read_layout(kernel_reader *r) {
     smg_layout layout = smg_layout_one();
     int number = 0, axes[SMG_TILE_AXES * 2], count = 0;
@@ -155,9 +159,10 @@ static smg_status read_tile_line(kernel_reader *r) {
     SMG_TRY(kernel_read_list(r, SMG_TILE_AXES, tile.axis, &tile.axis_count));
     if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "layout"))
         SMG_TRY(kernel_read_int(r, 0, r->k->layouts.count - 1, &tile.layout));
-    if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "left")) {
+    bool left = tile.residence == SMG_REGISTER && kernel_read_keyword(r, "left");
+    if (left || (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "right"))) {
         SMG_TRY(kernel_read_word(r, "fragments"));
-        tile.fragments = SMG_FRAGMENTS_LEFT;
+        tile.fragments = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
     } else if (tile.residence == SMG_REGISTER && kernel_read_keyword(r, "fragments")) {
         tile.fragments = SMG_FRAGMENTS_SUMS;
     }
@@ -397,6 +402,7 @@ static smg_status read_loop(kernel_reader *r, smg_instr *instr) {
         instr->range = kept;
     }
     instr->unroll = kernel_read_keyword(r, "unroll") ? 1 : kernel_read_keyword(r, "rolled") ? -1 : 0;
+    if (instr->unroll < 0 && kernel_read_keyword(r, "by")) return kernel_read_int(r, 2, SMG_SLOTS, &instr->unroll);
     return SMG_OK;
 }
 
@@ -407,7 +413,17 @@ static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_axis(r, &instr->a));
     SMG_TRY(kernel_read_word(r, "ahead"));
     SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
+    instr->last = kernel_read_keyword(r, "or");
+    if (instr->last) SMG_TRY(kernel_read_word(r, "last"));
     return read_equals(r, instr);
+}
+
+/* TILE [ahead N] = TILE */
+static smg_status read_take(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    if (kernel_read_keyword(r, "ahead")) SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
+    SMG_TRY(kernel_read_sign(r, "="));
+    return kernel_read_tile(r, &instr->a);
 }
 
 /* TILE walk [axes] [ahead N] */
@@ -431,6 +447,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
         SMG_TRY(read_result(r, instr));
         SMG_TRY(kernel_read_sign(r, "="));
         return kernel_read_tile(r, &instr->a);
+    case SMG_I_TAKE: return read_take(r, instr);
     case SMG_I_MMA: return read_mma(r, instr);
     case SMG_I_JOIN: return read_join(r, instr);
     case SMG_I_LEAVE:
@@ -463,11 +480,12 @@ static smg_status read_instr(kernel_reader *r) {
     static const struct {
         const char *word;
         smg_instr_kind kind;
-    } rows[] = {
-        {"set", SMG_I_SET},     {"reduce", SMG_I_REDUCE}, {"accumulate", SMG_I_REDUCE}, {"stage", SMG_I_STAGE},
-        {"fetch", SMG_I_FETCH}, {"put", SMG_I_PUT},       {"spill", SMG_I_SPILL},       {"mma", SMG_I_MMA},
-        {"join", SMG_I_JOIN},   {"leave", SMG_I_LEAVE},   {"fold", SMG_I_FOLD},         {"gather", SMG_I_GATHER},
-        {"store", SMG_I_STORE}, {"loop", SMG_I_LOOP},     {"end", SMG_I_END},           {"barrier", SMG_I_BARRIER}};
+    } rows[] = {{"set", SMG_I_SET},       {"reduce", SMG_I_REDUCE},  {"accumulate", SMG_I_REDUCE},
+                {"stage", SMG_I_STAGE},   {"fetch", SMG_I_FETCH},    {"put", SMG_I_PUT},
+                {"spill", SMG_I_SPILL},   {"mma", SMG_I_MMA},        {"take", SMG_I_TAKE},
+                {"join", SMG_I_JOIN},     {"leave", SMG_I_LEAVE},    {"fold", SMG_I_FOLD},
+                {"gather", SMG_I_GATHER}, {"store", SMG_I_STORE},    {"loop", SMG_I_LOOP},
+                {"end", SMG_I_END},       {"barrier", SMG_I_BARRIER}};
     smg_instr instr = {.dst = -1, .a = -1, .b = -1, .layout = -1, .expr = SMG_EXPR_NONE};
     size_t row = 0;
     while (row < SMG_COUNT_OF(rows) && !kernel_read_keyword(r, rows[row].word)) row++;
@@ -490,7 +508,7 @@ static smg_status read_statement(kernel_reader *r) {
         smg_status (*read)(kernel_reader *r);
     } rows[] = {{"lanes", read_lanes},   {"symbol", read_symbol}, {"axis", read_axis_line}, {"grid", read_grid},
                 {"layout", read_layout}, {"buffer", read_buffer}, {"tile", read_tile_line}, {"access", read_access},
-                {"even", read_even},     {"matrix", read_matrix}, {"left", read_left}};
+                {"even", read_even},     {"matrix", read_matrix}, {"left", read_left},      {"right", read_right}};
     if (kernel_read_keyword(r, "kernel")) return kernel_read_name(r, &r->k->name);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (kernel_read_keyword(r, rows[i].word)) return rows[i].read(r);

@@ -126,14 +126,14 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
 
 int smg_instr_ahead_axis(const smg_kernel *k, const smg_instr *in) {
     if (in->kind == SMG_I_FETCH) return in->a;
-    if (in->kind != SMG_I_STAGE && in->kind != SMG_I_PUT) return -1;
+    if (in->kind != SMG_I_STAGE && in->kind != SMG_I_PUT && in->kind != SMG_I_TAKE) return -1;
     const smg_tile *dst = &k->tiles.items[in->dst];
     return smg_tile_slots(dst) > 1 ? dst->ring : -1;
 }
 
 bool smg_instr_reads_a(const smg_instr *in) {
-    return in->kind == SMG_I_MMA || in->kind == SMG_I_SPILL || in->kind == SMG_I_PUT || in->kind == SMG_I_LEAVE ||
-           in->kind == SMG_I_GATHER;
+    return in->kind == SMG_I_MMA || in->kind == SMG_I_TAKE || in->kind == SMG_I_SPILL || in->kind == SMG_I_PUT ||
+           in->kind == SMG_I_LEAVE || in->kind == SMG_I_GATHER;
 }
 
 bool smg_kernel_laid_out(const smg_kernel *k) {
@@ -142,7 +142,7 @@ bool smg_kernel_laid_out(const smg_kernel *k) {
 
 const smg_layout *smg_kernel_layout(const smg_kernel *k, const smg_instr *instr) {
     int number = instr->layout;
-    if (instr->kind == SMG_I_SET) number = k->tiles.items[instr->dst].layout;
+    if (instr->kind == SMG_I_SET || instr->kind == SMG_I_TAKE) number = k->tiles.items[instr->dst].layout;
     if (instr->kind == SMG_I_SPILL) number = k->tiles.items[instr->a].layout;
     return number < 0 ? NULL : &k->layouts.items[number];
 }
@@ -193,6 +193,17 @@ smg_type smg_kind_type(smg_kind kind) {
 
 bool smg_tile_in_shared(const smg_tile *tile) {
     return tile->residence == SMG_SHARED || tile->residence == SMG_EXCHANGE;
+}
+
+bool smg_kernel_steps_known(const smg_kernel *k, int axis, int n) {
+    bool known = false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind != SMG_I_LOOP || in->axes[0] != axis) continue;
+        if (in->unroll < 2 || in->unroll % n != 0 || in->range != NULL) return false;
+        known = true;
+    }
+    return known;
 }
 
 int smg_tile_slots(const smg_tile *tile) {

@@ -286,7 +286,9 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         add_list(k, text, tile->axis, tile->axis_count);
         if (tile->residence == SMG_REGISTER && tile->layout >= 0) smg_text_addf(text, " layout %d", tile->layout);
         if (tile->fragments != SMG_FRAGMENTS_NONE)
-            smg_text_add(text, tile->fragments == SMG_FRAGMENTS_LEFT ? " left fragments" : " fragments");
+            smg_text_add(text, tile->fragments == SMG_FRAGMENTS_LEFT    ? " left fragments"
+                               : tile->fragments == SMG_FRAGMENTS_RIGHT ? " right fragments"
+                                                                        : " fragments");
         if (tile->residence == SMG_EXCHANGE) smg_text_addf(text, " words %d", tile->words);
         if (tile->pad != 0) smg_text_addf(text, " pad %d", tile->pad);
         if (tile->slots > 0) {
@@ -317,10 +319,13 @@ static void add_matrix(const smg_matrix *matrix, smg_text *text) {
     smg_text_addf(text, "matrix %d %d %d %s ", matrix->rows, matrix->cols, matrix->depth, smg_type_word(matrix->type));
     smg_layout_print(&matrix->sums, smg_layout_add_side, NULL, text);
     smg_text_add(text, "\n");
-    if (matrix->left.axis_count == 0) return;
-    smg_text_add(text, "left ");
-    smg_layout_print(&matrix->left, smg_layout_add_side, NULL, text);
-    smg_text_add(text, "\n");
+    for (int n = 0; n < 2; n++) {
+        const smg_layout *factor = n == 0 ? &matrix->left : &matrix->right;
+        if (factor->axis_count == 0) continue;
+        smg_text_add(text, n == 0 ? "left " : "right ");
+        smg_layout_print(factor, smg_layout_add_side, NULL, text);
+        smg_text_add(text, "\n");
+    }
 }
 
 static void add_layouts(const smg_kernel *k, smg_text *text) {
@@ -423,8 +428,9 @@ static void add_exchange(const smg_kernel *k, smg_text *text, const smg_instr *i
 
 /* The word, and the tile that it writes. */
 static void add_word(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
-    static const char *const words[] = {"set ",   "reduce ", "stage ",  "fetch ", "put ",  "spill ", "mma ",   "join ",
-                                        "leave ", "fold ",   "gather ", "store ", "loop ", "end",    "barrier"};
+    static const char *const words[] = {"set ",   "reduce ", "stage ", "fetch ", "put ",  "spill ",
+                                        "take ",  "mma ",    "join ",  "leave ", "fold ", "gather ",
+                                        "store ", "loop ",   "end",    "barrier"};
     bool adds = instr->kind == SMG_I_REDUCE && instr->accumulate;
     if (adds)
         smg_text_add(text, "accumulate ");
@@ -448,6 +454,13 @@ static void add_bounds(const smg_kernel *k, smg_text *text, const smg_krange *ra
     }
 }
 
+static void add_loop(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
+    add_bounds(k, text, instr->range);
+    if (instr->unroll != 0) smg_text_add(text, instr->unroll == 1 ? " unroll" : " rolled");
+    if (instr->unroll > 1) smg_text_addf(text, " by %d", instr->unroll);
+}
+
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     add_word(k, text, instr);
     switch (instr->kind) {
@@ -467,13 +480,14 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_walk(k, text, instr);
         smg_text_add(text, " along ");
         add_axis(k, text, instr->a);
-        smg_text_addf(text, " ahead %d", instr->ahead);
+        smg_text_addf(text, " ahead %d%s", instr->ahead, instr->last ? " or last" : "");
         add_equals(k, text, instr);
         break;
     case SMG_I_PUT:
+    case SMG_I_TAKE:
     case SMG_I_SPILL:
         if (instr->kind == SMG_I_PUT) add_walk(k, text, instr);
-        if (instr->kind == SMG_I_PUT) add_ahead(k, text, instr);
+        if (instr->kind != SMG_I_SPILL) add_ahead(k, text, instr);
         smg_text_add(text, " = ");
         add_tile(k, text, instr->a);
         break;
@@ -494,11 +508,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         add_over(k, text, instr);
         add_equals(k, text, instr);
         break;
-    case SMG_I_LOOP:
-        add_axis(k, text, instr->axis_count > 0 ? instr->axes[0] : -1);
-        add_bounds(k, text, instr->range);
-        if (instr->unroll != 0) smg_text_add(text, instr->unroll > 0 ? " unroll" : " rolled");
-        break;
+    case SMG_I_LOOP: add_loop(k, text, instr); break;
     case SMG_I_JOIN:
     case SMG_I_LEAVE:
     case SMG_I_FOLD:

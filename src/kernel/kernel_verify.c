@@ -126,13 +126,13 @@ static smg_status verify_clamped(const kernel_verifier *v, const smg_tile *tile)
 
 /* Lanes compute in 32 bits: shorter floats are what shared memory and slices on their way there hold. */
 static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
-    bool staged =
-        tile->residence == SMG_SHARED || tile->residence == SMG_STAGING || tile->fragments == SMG_FRAGMENTS_LEFT;
+    bool factor = tile->fragments == SMG_FRAGMENTS_LEFT || tile->fragments == SMG_FRAGMENTS_RIGHT;
+    bool staged = tile->residence == SMG_SHARED || tile->residence == SMG_STAGING || factor;
     bool computed = tile->type == smg_kind_type(smg_tile_kind(tile));
     if (!computed && (!staged || smg_tile_kind(tile) != SMG_KIND_FLOAT))
-        return KERNEL_WRONG(v,
-                            "tile '%s' is of %s; only shared and staging tiles and left factors hold floats of 16 bits",
-                            tile->name, smg_tile_word(tile->type));
+        return KERNEL_WRONG(
+            v, "tile '%s' is of %s; only shared and staging tiles and factors of matrices hold floats of 16 bits",
+            tile->name, smg_tile_word(tile->type));
     for (int i = 0; tile->memory > 0 && i < v->k->tiles.count; i++) {
         const smg_tile *other = &v->k->tiles.items[i];
         if (other->memory == tile->memory && other->type != tile->type)
@@ -145,15 +145,21 @@ static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
 /* Registers have no index that is known only when the kernel runs. */
 static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
     if (tile->slots == 0) return SMG_OK;
-    if (tile->residence != SMG_SHARED || tile->slots < 2 || tile->slots > SMG_SLOTS || tile->memory > 0)
+    bool factor = tile->fragments == SMG_FRAGMENTS_LEFT || tile->fragments == SMG_FRAGMENTS_RIGHT;
+    bool shared = tile->residence == SMG_SHARED && tile->memory == 0;
+    if ((!shared && tile->residence != SMG_STAGING && !factor) || tile->slots < 2 || tile->slots > SMG_SLOTS)
         return KERNEL_WRONG(v,
-                            "tile '%s' has %d slots; only shared tiles on memory of their own have them, 2 to %d: a "
-                            "slot's number is a variable",
+                            "tile '%s' has %d slots; shared tiles on memory of their own, staging tiles and factors of "
+                            "matrices have them, 2 to %d",
                             tile->name, tile->slots, SMG_SLOTS);
     if (tile->ring < 0 || tile->ring >= v->k->axes.count || v->k->axes.items[tile->ring].grid)
         return KERNEL_WRONG(v, "tile '%s' has slots along axis %d of %d, or along one of the grid", tile->name,
                             tile->ring, v->k->axes.count);
-    return SMG_OK;
+    if (shared || smg_kernel_steps_known(v->k, tile->ring, tile->slots)) return SMG_OK;
+    return KERNEL_WRONG(v,
+                        "tile '%s' has %d slots in registers along axis '%s', and no loop over it is written out by so "
+                        "many steps: a slot's number is a variable",
+                        tile->name, tile->slots, v->k->axes.items[tile->ring].name);
 }
 
 static smg_status verify_tiles(const kernel_verifier *v) {

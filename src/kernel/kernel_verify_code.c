@@ -26,6 +26,12 @@ static int writer_of(const smg_kernel *k, int tile) {
     return at;
 }
 
+/* What moves a slice on its way reads it for the step that it works for. */
+static int moved_ahead(const kernel_verifier *v) {
+    const smg_instr *in = &v->k->code.items[v->at];
+    return in->kind == SMG_I_PUT || in->kind == SMG_I_TAKE ? in->ahead : 0;
+}
+
 /* The slot of the step at hand holds what was written for it. */
 static smg_status check_slot(const kernel_verifier *v, int tile) {
     const smg_tile *t = &v->k->tiles.items[tile];
@@ -33,7 +39,7 @@ static smg_status check_slot(const kernel_verifier *v, int tile) {
     if (!v->looped[t->ring])
         return KERNEL_WRONG(v, "tile '%s' has slots along axis '%s' and is read outside of a loop over it", t->name,
                             axis_name(v, t->ring));
-    int step = v->step[t->ring], slot = step % t->slots;
+    int step = v->step[t->ring] + moved_ahead(v), slot = step % t->slots;
     if (state->held[slot] == 0)
         return KERNEL_WRONG(v, "slot %d of tile '%s' is read before instruction %d writes it", slot, t->name,
                             writer_of(v->k, tile));
@@ -62,8 +68,7 @@ void kernel_verify_write_tile(kernel_verifier *v, int tile) {
         if (v->k->tiles.items[i].memory == t->memory) v->tiles[i].set = false;
     const smg_instr *instr = &v->k->code.items[v->at];
     int axis = t->residence == SMG_STAGING ? instr->a : smg_tile_slots(t) > 1 ? t->ring : -1;
-    int step = axis < 0 ? 0 : v->step[axis] + instr->ahead,
-        slot = t->residence == SMG_STAGING ? 0 : step % smg_tile_slots(t);
+    int step = axis < 0 ? 0 : v->step[axis] + instr->ahead, slot = step % smg_tile_slots(t);
     v->tiles[tile].held[slot] = step + 1;
     v->tiles[tile].by[slot] = v->at;
     v->tiles[tile].set = true;
@@ -169,7 +174,7 @@ static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_ahead(const kernel_verifier *v, const smg_instr *instr, int *out_axis) {
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     int axis = *out_axis = smg_instr_ahead_axis(v->k, instr), most = axis < 0 ? 0 : SMG_SLOTS - 1;
-    if (smg_tile_slots(dst) > 1) most = dst->slots - 1;
+    if (smg_tile_slots(dst) > 1 && dst->residence != SMG_STAGING) most = dst->slots - 1;
     if (instr->ahead < 0 || instr->ahead > most)
         return KERNEL_WRONG(v, "tile '%s' is filled %d steps ahead, at most %d are possible", dst->name, instr->ahead,
                             most);
@@ -228,21 +233,30 @@ static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_fetch(kernel_verifier *v, const smg_instr *instr) {
     if (instr->a < 0 || instr->a >= v->k->axes.count || v->k->axes.items[instr->a].grid)
         return KERNEL_WRONG(v, "a fetch along axis %d of %d, or along one of the grid", instr->a, v->k->axes.count);
+    if (instr->last && !smg_kernel_steps_known(v->k, instr->a, 2))
+        return KERNEL_WRONG(v, "the last slice along axis '%s' is fetched once more, and nobody knows which it is",
+                            axis_name(v, instr->a));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst];
+    if (smg_tile_slots(dst) > 1 && dst->ring != instr->a)
+        return KERNEL_WRONG(v, "'%s' has slots along axis '%s' and is fetched along axis '%s'", dst->name,
+                            axis_name(v, dst->ring), axis_name(v, instr->a));
     return check_for_step(v, instr);
 }
 
 /* What was fetched is the slice that is put. */
 static smg_status check_fetched(const kernel_verifier *v, const smg_instr *put) {
     const kernel_tile_state *from = &v->tiles[put->a];
-    int fetch = from->by[0], along = v->k->code.items[fetch].a, ring = smg_instr_ahead_axis(v->k, put);
-    if (!from->set) return SMG_OK; /* refused where it is read */
+    const smg_tile *t = &v->k->tiles.items[put->a];
+    int slot = smg_tile_slots(t) > 1 ? (v->step[t->ring] + put->ahead) % t->slots : 0;
+    int fetch = from->by[slot], along = v->k->code.items[fetch].a, ring = smg_instr_ahead_axis(v->k, put);
+    if (!from->set || from->held[slot] == 0) return SMG_OK; /* refused where it is read */
     if (ring >= 0 && ring != along)
         return KERNEL_WRONG(v, "slots along axis '%s' are filled with what instruction %d fetched along axis '%s'",
                             axis_name(v, ring), fetch, axis_name(v, along));
     int step = v->step[along] + put->ahead;
-    if (from->held[0] == step + 1) return SMG_OK;
-    return KERNEL_WRONG(v, "'%s' is put for step %d, and instruction %d has fetched it for step %d",
-                        v->k->tiles.items[put->a].name, step, fetch, from->held[0] - 1);
+    if (from->held[slot] == step + 1) return SMG_OK;
+    return KERNEL_WRONG(v, "'%s' is put for step %d, and instruction %d has fetched it for step %d", t->name, step,
+                        fetch, from->held[slot] - 1);
 }
 
 static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
@@ -261,8 +275,32 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
-/* STAGE, FETCH and PUT, once their axes have a base. */
+static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_SHARED));
+    const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
+    bool same = a->axis_count == dst->axis_count && a->type == dst->type && smg_kernel_laid_out(v->k);
+    for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
+    if (!same || (dst->fragments != SMG_FRAGMENTS_LEFT && dst->fragments != SMG_FRAGMENTS_RIGHT))
+        return KERNEL_WRONG(v, "'%s' and '%s' differ in type or axes, or '%s' is no factor of matrices", dst->name,
+                            a->name, dst->name);
+    if (!smg_matrix_takes(v->k, instr))
+        return KERNEL_WRONG(v,
+                            "'%s' does not lie as whole matrices, or '%s' not with their rows or columns side by side",
+                            dst->name, a->name);
+    if (smg_tile_slots(dst) > 1 && smg_tile_slots(a) > 1 && dst->ring != a->ring)
+        return KERNEL_WRONG(v, "'%s' and '%s' have slots along different axes", dst->name, a->name);
+    v->layout = &v->k->layouts.items[dst->layout];
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
+}
+
+/* STAGE, FETCH, PUT and TAKE, once their axes have a base. */
 static smg_status check_filled(kernel_verifier *v, const smg_instr *instr) {
+    if (instr->kind == SMG_I_TAKE) {
+        SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+        return check_take(v, instr);
+    }
     SMG_TRY(check_tile(v, "the result", instr->dst, instr->kind == SMG_I_FETCH ? SMG_STAGING : SMG_SHARED));
     if (instr->kind == SMG_I_FETCH) return check_slice(v, instr);
     return instr->kind == SMG_I_STAGE ? check_stage(v, instr) : check_put(v, instr);
@@ -295,7 +333,7 @@ static smg_status check_view(const kernel_verifier *v, const smg_tile *t) {
 static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool left) {
     bool exists = tile >= 0 && tile < v->k->tiles.count;
     bool view = exists && v->k->tiles.items[tile].residence == SMG_VIEW;
-    bool held = exists && left && v->k->tiles.items[tile].fragments == SMG_FRAGMENTS_LEFT;
+    bool held = exists && v->k->tiles.items[tile].fragments == (left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
     const char *side = left ? "left" : "right";
     smg_residence where = view ? SMG_VIEW : held ? SMG_REGISTER : SMG_SHARED;
     SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, where));
@@ -524,7 +562,8 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     case SMG_I_REDUCE: return check_reduce(v, instr);
     case SMG_I_STAGE: return check_for_step(v, instr);
     case SMG_I_FETCH: return check_fetch(v, instr);
-    case SMG_I_PUT: return check_for_step(v, instr);
+    case SMG_I_PUT:
+    case SMG_I_TAKE: return check_for_step(v, instr);
     case SMG_I_SPILL: return check_spill(v, instr);
     case SMG_I_MMA:
         SMG_TRY(check_mma(v, instr));
@@ -556,9 +595,13 @@ static smg_status match_loops(kernel_verifier *v) {
         if (instr->kind == SMG_I_LOOP) {
             if (instr->axis_count != 1 || instr->axes[0] < 0 || instr->axes[0] >= v->k->axes.count)
                 return KERNEL_WRONG(v, "a loop over axis %d of %d", instr->axes[0], v->k->axes.count);
-            if (instr->unroll > 0 && smg_kernel_loop_steps(v->k, instr) == 0)
+            int64_t steps = smg_kernel_loop_steps(v->k, instr);
+            if (instr->unroll > 0 && steps == 0)
                 return KERNEL_WRONG(v, "the loop over '%s' is written out, and sizes decide how long it is",
                                     v->k->axes.items[instr->axes[0]].name);
+            if (instr->unroll > 1 && steps % instr->unroll != 0)
+                return KERNEL_WRONG(v, "the loop over '%s' has %lld steps, and is written out by %d",
+                                    v->k->axes.items[instr->axes[0]].name, (long long)steps, instr->unroll);
             if (depth == DEEPEST) return KERNEL_WRONG(v, "loops nest deeper than %d", DEEPEST);
             open[depth++] = v->at;
         } else if (instr->kind == SMG_I_END) {

@@ -29,12 +29,13 @@ smg_status kernel_verify_matrix(const kernel_verifier *v) {
     if (m->type != SMG_TYPE_F16 && m->type != SMG_TYPE_BF16)
         return KERNEL_WRONG(v, "matrices of %s: factors are f16 or bf16", smg_type_word(m->type));
     SMG_TRY(check_layout(v, "sums", &m->sums, m->rows, m->cols));
-    return m->left.axis_count > 0 ? check_layout(v, "left factor", &m->left, m->rows, m->depth) : SMG_OK;
+    if (m->left.axis_count > 0) SMG_TRY(check_layout(v, "left factor", &m->left, m->rows, m->depth));
+    return m->right.axis_count > 0 ? check_layout(v, "right factor", &m->right, m->depth, m->cols) : SMG_OK;
 }
 
 smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *tile) {
     if (tile->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
-    if ((unsigned)tile->fragments > SMG_FRAGMENTS_LEFT)
+    if ((unsigned)tile->fragments > SMG_FRAGMENTS_RIGHT)
         return KERNEL_WRONG(v, "tile '%s' is of fragments %d, which do not exist", tile->name, (int)tile->fragments);
     if (v->k->matrix.rows == 0) return KERNEL_WRONG(v, "tile '%s' is of fragments, and there is no matrix", tile->name);
     if (tile->residence != SMG_REGISTER || smg_tile_kind(tile) != SMG_KIND_FLOAT || tile->layout < 0)
@@ -42,21 +43,28 @@ smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *til
     return SMG_OK;
 }
 
-static smg_status check_left(const kernel_verifier *v, const smg_instr *product) {
-    const smg_tile *left = &v->k->tiles.items[product->a];
-    if (left->residence != SMG_REGISTER) return SMG_OK;
-    if (smg_matrix_left_held(v->k, product, &v->k->layouts.items[left->layout])) return SMG_OK;
-    return KERNEL_WRONG(v, "the left factor '%s' does not lie as whole matrices of %d x %d where its rows' sums are",
-                        left->name, v->k->matrix.rows, v->k->matrix.depth);
+static smg_status check_held(const kernel_verifier *v, const smg_instr *product, bool left) {
+    const smg_tile *factor = &v->k->tiles.items[left ? product->a : product->b];
+    const smg_matrix *m = &v->k->matrix;
+    if (factor->residence != SMG_REGISTER) return SMG_OK;
+    smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
+    if (smg_matrix_held(v->k, product, use, &v->k->layouts.items[factor->layout])) return SMG_OK;
+    return KERNEL_WRONG(v, "the %s factor '%s' does not lie as whole matrices of %d x %d where its %s' sums are",
+                        left ? "left" : "right", factor->name, left ? m->rows : m->depth, left ? m->depth : m->cols,
+                        left ? "rows" : "columns");
 }
 
 smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *product) {
-    const smg_tile *dst = &v->k->tiles.items[product->dst], *left = &v->k->tiles.items[product->a];
+    const smg_tile *dst = &v->k->tiles.items[product->dst];
     int row = -1, col = -1;
-    if (dst->fragments == SMG_FRAGMENTS_LEFT)
-        return KERNEL_WRONG(v, "a product into '%s', which is a left factor", dst->name);
-    if (dst->fragments == SMG_FRAGMENTS_NONE && left->residence == SMG_REGISTER)
-        return KERNEL_WRONG(v, "the left factor '%s' is in registers, and the product not by matrices", left->name);
+    if (dst->fragments == SMG_FRAGMENTS_LEFT || dst->fragments == SMG_FRAGMENTS_RIGHT)
+        return KERNEL_WRONG(v, "a product into '%s', which is a factor", dst->name);
+    for (int n = 0; n < 2 && dst->fragments == SMG_FRAGMENTS_NONE; n++) {
+        const smg_tile *factor = &v->k->tiles.items[n == 0 ? product->a : product->b];
+        if (factor->residence == SMG_REGISTER)
+            return KERNEL_WRONG(v, "the %s factor '%s' is in registers, and the product not by matrices",
+                                n == 0 ? "left" : "right", factor->name);
+    }
     if (dst->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
     const char *why = smg_matrix_objection(v->k, &v->k->matrix, product);
     if (why != NULL) return KERNEL_WRONG(v, "the product into '%s': %s", dst->name, why);
@@ -70,5 +78,6 @@ smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *
     if (!smg_matrix_lays(&v->k->matrix, SMG_FRAGMENTS_SUMS, &v->k->layouts.items[dst->layout], row, col))
         return KERNEL_WRONG(v, "the layout of '%s' is not one of whole matrices of %d x %d", dst->name,
                             v->k->matrix.rows, v->k->matrix.cols);
-    return check_left(v, product);
+    SMG_TRY(check_held(v, product, true));
+    return check_held(v, product, false);
 }

@@ -289,7 +289,7 @@ static smg_layout fragments_of(const distribution *d, const axis_list *list) {
         else if (!(d->grid->held >> list->axes[i] & 1))
             col = list->axes[i];
     }
-    return lower_fragments(d->k, d->grid, row, col, list->set & d->grid->held);
+    return lower_fragments(d->k, d->grid, SMG_FRAGMENTS_SUMS, row, col, list->set & d->grid->held);
 }
 
 /* Registers from the last axis on, so that its neighbours come first; rows behind all columns. */

@@ -13,7 +13,8 @@ static bool is_left_alone(const smg_kernel *k, int tile, const smg_layout *held,
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA || (in->a != tile && in->b != tile)) continue;
         bool left = in->a == tile && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_SUMS;
-        if (!left || !smg_matrix_left_held(k, in, held) || (any && *out_depth != in->axes[0])) return false;
+        if (!left || !smg_matrix_held(k, in, SMG_FRAGMENTS_LEFT, held) || (any && *out_depth != in->axes[0]))
+            return false;
         *out_depth = in->axes[0];
         any = true;
     }
@@ -111,7 +112,7 @@ static bool fills_alone(const smg_kernel *k, int tile, int fill) {
 /* The layout of a left factor with these axes where a subgroup has all of its columns; false where it has not. */
 static bool left_layout(lower_sized *l, int row, int depth, int *out_layout) {
     const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
-    smg_layout layout = lower_fragments(l->k, &grid, row, depth, 0);
+    smg_layout layout = lower_fragments(l->k, &grid, SMG_FRAGMENTS_SUMS, row, depth, 0);
     if (!smg_matrix_lays(&l->k->matrix, SMG_FRAGMENTS_LEFT, &layout, row, depth)) return false;
     *out_layout = smg_kernel_add_layout(l->k, &layout);
     return *out_layout >= 0;

@@ -27,19 +27,22 @@ static void rest_in_registers(smg_layout *l, const smg_kernel *k, int axis) {
     smg_layout_repeat(l, axis, (tile + span - 1) / span);
 }
 
-smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col, uint64_t held) {
+smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, smg_fragments use, int row, int col,
+                           uint64_t held) {
     smg_layout l = smg_layout_one();
-    const smg_layout *sums = &k->matrix.sums;
+    const smg_layout *of = smg_matrix_layout(&k->matrix, use);
     if (row >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, row, 1);
     if (col >= 0) smg_layout_add(&l, SMG_LAYOUT_REGISTER, col, 1);
     for (int a = 0; a < k->axes.count; a++)
         if (held >> a & 1) smg_layout_add(&l, SMG_LAYOUT_REGISTER, a, 1);
     smg_layout_replicate(&l, SMG_LAYOUT_LANE, k->subgroup);
     smg_layout_replicate(&l, SMG_LAYOUT_SUBGROUP, k->lanes / k->subgroup);
-    add_bits(&l, sums, SMG_LAYOUT_REGISTER, row, col);
-    add_bits(&l, sums, SMG_LAYOUT_LANE, row, col);
-    if (col >= 0) over_subgroups(&l, k, col, 0, grid->matrix_cols);
-    if (row >= 0) over_subgroups(&l, k, row, smg_log2(grid->matrix_cols), grid->matrix_rows);
+    add_bits(&l, of, SMG_LAYOUT_REGISTER, row, col);
+    add_bits(&l, of, SMG_LAYOUT_LANE, row, col);
+    /* What is contracted every subgroup has whole. */
+    if (col >= 0 && use != SMG_FRAGMENTS_LEFT) over_subgroups(&l, k, col, 0, grid->matrix_cols);
+    if (row >= 0 && use != SMG_FRAGMENTS_RIGHT)
+        over_subgroups(&l, k, row, smg_log2(grid->matrix_cols), grid->matrix_rows);
     if (col >= 0) rest_in_registers(&l, k, col);
     if (row >= 0) rest_in_registers(&l, k, row);
     for (int a = 0; a < k->axes.count; a++)
@@ -103,6 +106,7 @@ void lower_take_matrices(lower_sized *l) {
     if (shape != NULL) {
         k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
         if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
+        if (l->s->matrix_right != NULL && l->s->rings > 1) k->matrix.right = *l->s->matrix_right;
         (void)smg_type_find(shape->a, &k->matrix.type);
         l->refused = objection(l);
         if (l->refused != NULL) k->matrix = (smg_matrix){0}; /* it is only counted, with layouts of lanes */

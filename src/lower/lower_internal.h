@@ -153,14 +153,18 @@ smg_status lower_pipeline(lowering *l);
 smg_status lower_layouts(lower_sized *l);
 smg_status lower_operands(lower_sized *l);
 
-/* lower_fragments.c: the layout of what goes over these axes of the kernel (-1: none of that side) and the `held` ones,
- * where sums are those of kernel->matrix. */
-smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, int row, int col, uint64_t held);
+/* lower_fragments.c: the layout of matrices of that use over these axes of the kernel (-1: none of that side) and the
+ * `held` ones, beside sums of kernel->matrix. */
+smg_layout lower_fragments(const smg_kernel *k, const smg_lane_grid *grid, smg_fragments use, int row, int col,
+                           uint64_t held);
 /* The schedule's matrix becomes the kernel's, its products are made by it; or it is refused. */
 void lower_take_matrices(lower_sized *l);
 
 /* lower_forward.c: left factors that lanes hold as matrices want them stay in registers. */
 smg_status lower_forward(lower_sized *l);
+
+/* lower_rings.c: factors of matrices are on their way several steps before they are needed. */
+smg_status lower_rings(lower_sized *l);
 
 /* lower_exchange.c: what lanes tell each other becomes instructions. */
 smg_status lower_exchange(lower_sized *l);

@@ -34,6 +34,7 @@ static body look_into(const smg_kernel *k, int loop) {
  * the loop (bench/NOTES.md). */
 static void unroll_loop(smg_kernel *k, int at) {
     smg_instr *loop = &k->code.items[at];
+    if (loop->unroll > 1) return; /* rings want so many steps */
     int64_t steps = smg_kernel_loop_steps(k, loop);
     body b = look_into(k, at);
     loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
@@ -77,7 +78,7 @@ static bool unroll_less(smg_kernel *k) {
     bool less = false;
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
-        if (in->kind != SMG_I_LOOP || in->unroll <= 0) continue;
+        if (in->kind != SMG_I_LOOP || in->unroll != 1) continue;
         in->unroll = -1;
         return true;
     }

@@ -19,6 +19,7 @@ typedef struct walk {
     int axis[16]; /* of the open loops */
     int depth;
     double on_its_way; /* seconds that fetched slices still take, each time round */
+    double between;    /* rounds that hide it */
     bool first;        /* a first slice was fetched in front of the next loop */
 } walk;
 
@@ -252,8 +253,11 @@ static void count_stage(walk *w, const smg_instr *in) {
  * it overlaps hides it. */
 static void count_fetch(walk *w, const smg_instr *in) {
     if (w->depth > 0 && w->axis[w->depth - 1] == in->a) {
+        double before = w->out->traffic;
         count_walk(w, in);
+        if (smg_tile_slots(&w->k->tiles.items[in->dst]) > 1) w->out->hidden += w->out->traffic - before;
         w->on_its_way = w->t->load_latency * w->cost->step_wait;
+        w->between = smg_tile_slots(&w->k->tiles.items[in->dst]);
         return;
     }
     if (!w->first) wait_for_loads(w, w->cost->step_wait);
@@ -327,6 +331,18 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
     return ((rows + columns) * w->cost->view_read + passing) * depth;
 }
 
+static bool is_held(const walk *w, int tile) {
+    return w->k->tiles.items[tile].residence == SMG_REGISTER;
+}
+
+/* Matrices of a factor that all subgroups read before a product needs them. */
+static void count_take(walk *w, const smg_instr *in) {
+    double elements = (double)smg_tile_registers(w->k, &w->k->tiles.items[in->dst]) * w->out->lanes;
+    plan_round round = plan_matrix_reads(w->cost, elements);
+    w->out->slots += w->trips * round.slots;
+    w->out->near += w->trips * round.near;
+}
+
 /* All subgroups' matrices for each step of k. */
 static void count_matrices(walk *w, const smg_instr *in) {
     const smg_matrix *m = &w->k->matrix;
@@ -334,13 +350,14 @@ static void count_matrices(walk *w, const smg_instr *in) {
                  (double)smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
     double down = (double)smg_matrix_rows(w->k, in), steps = (double)smg_kernel_product_depth(w->k, in) / m->depth;
     steps = ceil(steps / (double)smg_kernel_product_lanes(w->k, in));
-    plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup};
+    plan_matrices p = {m->rows, m->cols, m->depth, 0, down, all / down, w->out->lanes / w->k->subgroup, false};
     p.rate = plan_matrix_rate(w->t, m->rows, m->cols, m->depth, m->type);
+    p.taken = is_held(w, in->a) && is_held(w, in->b);
     plan_round round = plan_matrix_round(w->t, w->cost, &p);
     double written = fmax(1, (double)in->unroll / m->depth), wait = w->t->load_latency * w->cost->near_wait;
     double slots = steps * round.slots + steps / written * w->cost->round * w->out->lanes;
-    wait *= steps / written;
-    w->on_its_way = fmax(0, w->on_its_way - wait - plan_alone(w->t, w->out, slots));
+    wait *= p.taken ? 0 : steps / written;
+    w->on_its_way = fmax(0, w->on_its_way - w->between * (wait + plan_alone(w->t, w->out, slots)));
     w->out->slots += w->trips * slots;
     w->out->near += w->trips * steps * round.near;
     w->out->wait += w->trips * wait;
@@ -468,6 +485,7 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_STAGE: count_stage(w, in); break;
     case SMG_I_FETCH: count_fetch(w, in); break;
     case SMG_I_SPILL: count_spill(w, in); break;
+    case SMG_I_TAKE: count_take(w, in); break;
     case SMG_I_PUT:
         arrive(w);
         count_put(w, in, group_of_fetch(w, in->a));

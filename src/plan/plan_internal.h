@@ -102,6 +102,7 @@ typedef struct plan_counts {
     double barriers, subgroup_barriers; /* of the workgroup; of one subgroup alone */
     double rounds;                      /* k of products, by groups that are read together */
     double traffic;                     /* bytes that all workgroups ask for */
+    double hidden;                      /* of these, what is fetched several rounds before it is needed */
     double memory;                      /* bytes that reach device memory, of all */
     double stored;                      /* bytes of results, of all */
     double flops;                       /* useful, x2, of all */
@@ -148,10 +149,13 @@ typedef struct plan_matrices {
     double rate;           /* flop/s */
     double down, across;
     double subgroups;
+    bool taken; /* their factors are in registers, and have been counted where they were read */
 } plan_matrices;
 typedef struct plan_round {
     double slots, near; /* of a workgroup */
 } plan_round;
+/* So many elements of factors are read from shared memory as matrices. */
+plan_round plan_matrix_reads(const plan_costs *cost, double elements);
 plan_round plan_matrix_round(const smg_target *t, const plan_costs *cost, const plan_matrices *m);
 double plan_matrix_rate(const smg_target *t, int rows, int cols, int depth, smg_type type);
 

@@ -155,7 +155,7 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double near = c->near * cost->near / core_rate(t);
     double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, cost->near_overlap);
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
-    double transfer = cost->transfer * c->traffic / c->workgroups / (t->cache_bandwidth / cores);
+    double transfer = cost->transfer * (c->traffic - c->hidden) / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + barriers * cost->barrier + transfer;
     double waves = of_core / together;

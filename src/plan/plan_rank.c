@@ -278,7 +278,9 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
     double group = unit >= 0 && g->s->tile[unit] % GROUP == 0 ? cost->group : 1, put = cost->put / group;
     if (b->pairs && unit >= 0 && g->s->tile[unit] % SMG_WIDEST == 0) group *= 2;
     double steps = ceil(elements / group / g->c.lanes) * g->c.lanes;
+    double before = g->c.traffic;
     count_loads(g, v, times, true, false);
+    if (g->s->rings > 1) g->c.hidden += g->c.traffic - before;
     g->c.slots += times * (steps * (cost->walk + cost->walk_map * v->cost * group) + elements * put);
     g->c.near += times * elements * factor_bytes(g, b);
     g->c.instructions += 2;
@@ -286,7 +288,8 @@ static void count_stage(guess *g, const block *b, const outline_value *v, double
 
 /* The tile made last has all of its slots. */
 static void repeat_tile(guess *g) {
-    if (g->s->slots > 1 && g->tile_count < RANK_TILES) g->tiles[g->tile_count - 1].bytes *= g->s->slots;
+    int slots = g->s->slots > g->s->rings ? g->s->slots : g->s->rings;
+    if (slots > 1 && g->tile_count < RANK_TILES) g->tiles[g->tile_count - 1].bytes *= slots;
 }
 
 /* Do lanes hold a left factor as matrices take it (lower_forward.c)? */
@@ -366,9 +369,9 @@ static void count_matrices(guess *g, const block *b) {
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
     g->c.rounds += b->trips * steps;
-    g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
+    if (g->s->rings < 2) g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
     g->c.instructions += 2;
-    g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots);
+    g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots) * (g->s->rings > 1 ? g->s->rings : 1);
 }
 
 static void count_product(guess *g, const block *b) {
@@ -411,6 +414,7 @@ static void join(guess *g, const block *b) {
  * slices, or by a tile that takes turns. Of several in one round each orders the others. With slots one does for all
  * of them. */
 static double barriers_of(const guess *g, const block *b) {
+    if (g->s->rings > 1) return 1;
     if (g->s->slots > 1 && b->over >= 0) return b->loop >= 0 || g->products == 0 ? 1 : 1.0 / g->products;
     return b->loop >= 0 || g->s->reuse || (g->s->temporal >= 0 && g->products == 1) ? 2 : 1;
 }
@@ -419,6 +423,15 @@ static double barriers_of(const guess *g, const block *b) {
 static void add_barriers(guess *g, double count) {
     bool one = g->s->subgroup > 1 && g->lanes == g->s->subgroup && g->o->target->subgroup_selectable;
     *(one ? &g->c.subgroup_barriers : &g->c.barriers) += count;
+}
+
+/* Slices that are fetched, and matrices of both factors, two elements a register. */
+static int64_t ring_registers(const guess *g, const block *b) {
+    const smg_matrix_shape *m = g->s->matrix;
+    int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
+    int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
+    int64_t factors = blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
+    return g->s->rings * (factors + (g->loop.ahead + 1) / 2);
 }
 
 static void guess_product(guess *g, const outline_fold *f) {
@@ -448,6 +461,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->s->matrix != NULL) registers = (b.rows * g->s->matrix->k + GROUP) / GROUP;
     if (b.pairs) registers = (b.rows + b.columns + b.rows * b.columns) / 2;
     registers += g->s->matrix != NULL ? (g->loop.ahead + 1) / 2 : g->loop.ahead;
+    if (g->s->rings > 1) registers = ring_registers(g, &b);
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     if (registers > g->registers) g->registers = registers;

@@ -46,6 +46,8 @@ typedef struct smg_schedule {
     const smg_matrix_shape *matrix; /* of the target: products are made by it; NULL: on the scalar tier */
     const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too */
     const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */
+    const smg_layout *matrix_right; /* and a right one */
+    int rings;                      /* slots of all that is on its way to a product; 0: factors wait where it is */
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
 } smg_schedule;

@@ -6,6 +6,8 @@
 #define MOST_DEPTH 4       /* matrices behind each other in one slice of a contraction */
 #define ENOUGH_SUBGROUPS 4 /* for one core */
 #define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
+#define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
+#define RING_SUMS 64       /* of a lane, at least */
 
 /* ---- which products --------------------------------------------------------------------------------- */
 
@@ -70,29 +72,6 @@ static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, sm
     }
 }
 
-static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_schedule s) {
-    sched_set_tiles(e, shape, whole, &s);
-    fill_matrices(e, s.matrix, &s);
-    bool turns = s.columns == 0 && sched_takes_turns(e, &s);
-    s.reuse = turns;
-    if (!sched_has_room(e, &s)) return SMG_OK;
-    int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
-    for (int reuse = turns; reuse >= 0; reuse--) {
-        s.reuse = reuse == 1;
-        for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
-    }
-    return SMG_OK;
-}
-
-static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
-    for (int n = 1; n <= MOST_DEPTH; n *= 2) {
-        shape.inner = n * s->lane_depth * s->matrix->k;
-        SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
-        if (s->temporal >= 0) break; /* a slice of it is as deep as its columns are wide */
-    }
-    return SMG_OK;
-}
-
 /* Elements of held axes: so many sets of matrices has a lane. */
 static int64_t sets_of(const enumerator *e, const smg_schedule *s) {
     smg_axis_set products = 0;
@@ -104,6 +83,43 @@ static int64_t sets_of(const enumerator *e, const smg_schedule *s) {
             smg_size_is_const(e->space->graph->sizes, e->space->axes.items[a].extent, &extent))
             sets = smg_mul_at_most(sets, extent, INT32_MAX);
     return sets;
+}
+
+/* Are the factors worth being on their way for several steps? Slices of one matrix are short, and a lane has sums
+ * enough to hide one behind. */
+static bool in_rings(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
+    int64_t sums = (int64_t)shape->row_registers * shape->col_registers;
+    return s->matrix_right != NULL && s->matrix_left != NULL && s->temporal < 0 && s->columns == 0 &&
+           s->lane_depth == 1 && shape->inner == s->matrix->k && sums * sets_of(e, s) >= RING_SUMS;
+}
+
+static smg_schedule with_rings(smg_schedule s) {
+    s.rings = RINGS;
+    s.ahead = 1;
+    return s;
+}
+
+static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_schedule s) {
+    sched_set_tiles(e, shape, whole, &s);
+    fill_matrices(e, s.matrix, &s);
+    bool turns = s.columns == 0 && sched_takes_turns(e, &s);
+    s.reuse = turns;
+    if (!sched_has_room(e, &s)) return SMG_OK;
+    int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
+    for (int reuse = turns; reuse >= 0; reuse--) {
+        s.reuse = reuse == 1;
+        for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
+    }
+    return most > 0 && in_rings(e, shape, &s) ? sched_push(e, with_rings(s)) : SMG_OK;
+}
+
+static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
+    for (int n = 1; n <= MOST_DEPTH; n *= 2) {
+        shape.inner = n * s->lane_depth * s->matrix->k;
+        SMG_TRY(push(e, &shape, s->temporal >= 0, *s));
+        if (s->temporal >= 0) break; /* a slice of it is as deep as its columns are wide */
+    }
+    return SMG_OK;
 }
 
 /* Subgroups that share out a contraction, where blocks (of so many results each) give cores too few of them. A slice is
@@ -149,6 +165,7 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     if (s.matrix == NULL) return SMG_OK;
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
+    s.matrix_right = smg_target_fragment(t, s.matrix, SMG_MATRIX_B);
     int rows = lanes_along(s.matrix_sums, SMG_FRAGMENT_ROW), cols = lanes_along(s.matrix_sums, SMG_FRAGMENT_COLUMN);
     if ((int64_t)rows * cols != t->subgroup_size) return SMG_OK;
     if (!t->subgroup_selectable && t->subgroup_min != t->subgroup_max) return SMG_OK;

@@ -166,7 +166,7 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb bf16 shared [k, j]\n", ""},
     {"sb float shared [k, j]\n", "sb int shared [k, j]\n", "an expression has kind 0, its place has kind 1"},
     {"acc float register", "acc f16 register",
-     "tile 'acc' is of f16; only shared and staging tiles and left factors hold floats of 16 bits"},
+     "tile 'acc' is of f16; only shared and staging tiles and factors of matrices hold floats of 16 bits"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v bf16 view [k, j] of 1\n",
      "is not of floats, or written"},
     /* stores */
@@ -616,9 +616,9 @@ static void test_slots(void **state) {
         {"sb float shared [k, j] slots 3", "sb float shared [k, j] slots 2", "is filled 2 steps ahead, at most 1"},
         /* what has slots, and where */
         {"register [i, j] layout 0\n", "register [i, j] layout 0 slots 2 along k\n",
-         "tile 'acc' has 2 slots; only shared tiles on memory of their own have them, 2 to 8: a slot's number is a"},
-        {"slots 3 along k", "slots 3 along k memory 1",
-         "tile 'sb' has 3 slots; only shared tiles on memory of their own"},
+         "tile 'acc' has 2 slots; shared tiles on memory of their own, staging tiles and factors of matrices have "
+         "them, 2 to 8"},
+        {"slots 3 along k", "slots 3 along k memory 1", "tile 'sb' has 3 slots; shared tiles on memory of their own"},
         {"slots 3 along k", "slots 3 along j", "tile 'sb' has slots along axis 1 of 3, or along one of the grid"},
         {"  end\n", "  end\n  stage sb walk [j, k] ahead 0 = load(1)\n",
          "tile 'sb' is filled for a step of a loop over axis 'k', and none is open or follows"},

@@ -18,7 +18,11 @@
 #include "support/check_plan.h"
 #include "support/kernel_bench.h"
 
-enum { NODES = 128, AT_MOST = 12 /* schedules of a graph and target that are run */ };
+enum {
+    NODES = 128,
+    AT_MOST = 12 /* schedules of a graph and target that are run */,
+    RINGS_EACH = 20 /* and of those with rings */
+};
 
 static const char *const graphs[] = {
     "attention",       "attention_causal", "attention_lengths", "gru",         "linear_gelu", "lstm", "mlp",
@@ -27,7 +31,7 @@ static const char *const graphs[] = {
 static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 
 typedef struct tally {
-    int schedules, lowered, run;
+    int schedules, lowered, run, rings;
     int masked; /* programs that mask their sums once, in units of exponents */
     int shared; /* of those run: subgroups share out a contraction */
 } tally;
@@ -84,6 +88,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->run += runs;
         t->masked += masks_once(g->ctx, kernel);
         t->shared += runs && s->lane_depth > 1;
+        t->rings += runs && s->rings > 1;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs) run(g, s, kernel, o, true, a);
     }
@@ -106,12 +111,14 @@ static void try_graph(smg_graph *g, const check_options *o, tally *t) {
         for (int i = 0; i < space->axes.count; i++) nominal[i] = 256;
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
-        int all = 0, each;
+        int all = 0, rings = 0, each;
         for (int i = 0; i < schedules.items.count; i++) all += schedules.items.items[i].matrix != NULL;
         each = all > AT_MOST ? all / AT_MOST : 1;
         for (int i = 0, n = 0; i < schedules.items.count; i++) {
             const smg_schedule *s = &schedules.items.items[i];
-            if (s->matrix != NULL) try_schedule(g, s, &target, o, &a, n++ % each == 0, t);
+            if (s->matrix == NULL) continue;
+            bool due = s->rings > 1 && rings++ % RINGS_EACH == 0;
+            try_schedule(g, s, &target, o, &a, n++ % each == 0 || due, t);
         }
     }
     smg_arena_destroy(arena);
@@ -130,14 +137,16 @@ static void test_schedules(void **state) {
             check_options o = {.target = targets[k], .tolerance = 4e-3, .symbols = symbols};
             tally before = all[k];
             try_graph(g, &o, &all[k]);
-            printf("%s on %s: %d schedules, %d programs, %d run, in %d of them k is shared out\n", graphs[i],
-                   targets[k], all[k].schedules - before.schedules, all[k].lowered - before.lowered,
-                   all[k].run - before.run, all[k].shared - before.shared);
+            printf("%s on %s: %d schedules, %d programs, %d run, in %d of them k is shared out, in %d are rings\n",
+                   graphs[i], targets[k], all[k].schedules - before.schedules, all[k].lowered - before.lowered,
+                   all[k].run - before.run, all[k].shared - before.shared, all[k].rings - before.rings);
         }
         smg_graph_destroy(g);
     }
     for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(all[k].lowered >= 40 && all[k].run >= 20);
     assert_true(all[0].shared >= 5);
+    /* These know where lanes have both factors, and wait for loads. */
+    assert_true(all[0].rings >= 4 && all[2].rings >= 2);
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
@@ -187,9 +196,10 @@ static const char chain[] = "kernel chain\n"
                             "  store 3 over [i, n] layout 2 = o\n";
 
 /* The text with one place changed, and the sentence that refuses it; "": it stays right. */
-static const struct {
+typedef struct change {
     const char *from, *to, *sentence;
-} changes[] = {
+} change;
+static const change changes[] = {
     {"matrix", "matrix", ""},
     {"matrix 4 4 4 f16", "matrix 4 4 4 bf16", ""},
     {"matrix 4 4 4", "matrix 4 4 3", "matrices of 4 x 4 x 3: sides must be powers of two"},
@@ -215,6 +225,71 @@ static const struct {
     {"set p = exp(s)", "set p by 8 j matrices = exp(s)", "whole matrices at once of what does not lie so"},
 };
 
+/* y = a b, of slices that are on their way for four steps: fetched, put, taken, multiplied. */
+#define SLICES(ahead, last)                                                                                            \
+    "    fetch na walk [i, k] along k ahead " ahead last " = load(0)\n"                                                \
+    "    fetch nb walk [k, j] along k ahead " ahead last " = load(1)\n"
+static const char ring[] =
+    "kernel ring\n"
+    "lanes 16 subgroup 8 numbered\n"
+    "axis i = 16 tile 8 grid\n"
+    "axis j = 8 tile 8\n"
+    "axis k = 24 tile 4\n"
+    "grid i\n"
+    "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
+    "left registers column*2 lanes column*2:2 row*4\n"
+    "right registers row*2 lanes row*2:2 column*4\n"
+    "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
+    "layout 1 = [i, j, k] registers j*2 j*2:4 k*4 lanes j*2:2 i*4 subgroups i*2:4\n"
+    "layout 2 = [i, k] registers k*2 lanes k*2:2 i*4 subgroups i*2:4\n"
+    "layout 3 = [k, j] registers k*2 j*2:4 lanes k*2:2 j*4 subgroups *2\n"
+    "buffer a f16 [384] value 0\n"
+    "buffer b f16 [192] value 1\n"
+    "buffer y f32 [128] value 2 written\n"
+    "tile s float register [i, j] layout 0 fragments\n"
+    "tile fa f16 register [i, k] layout 2 left fragments slots 2 along k\n"
+    "tile fb f16 register [k, j] layout 3 right fragments slots 2 along k\n"
+    "tile sa f16 shared [i, k] pad 8 slots 2 along k\n"
+    "tile sb f16 shared [k, j] pad 8 slots 2 along k\n"
+    "tile na f16 staging [i, k] slots 2 along k\n"
+    "tile nb f16 staging [k, j] slots 2 along k\n"
+    "access 0 = a at [0] i*[24] k*[1]\n"
+    "access 1 = b at [0] k*[8] j*[1]\n"
+    "access 2 = y at [0] i*[8] j*[1]\n"
+    "code\n"
+    "  set s = 0\n" SLICES("0", "")
+        SLICES("1", "") "  put sa walk [i, k] ahead 0 = na\n"
+                        "  put sb walk [k, j] ahead 0 = nb\n" SLICES(
+                            "2", "") "  barrier\n"
+                                     "  take fa ahead 0 = sa\n"
+                                     "  take fb ahead 0 = sb\n"
+                                     "  loop k rolled by 2\n"
+                                     "    put sa walk [i, k] ahead 1 = na\n"
+                                     "    put sb walk [k, j] ahead 1 = nb\n" SLICES(
+                                         "3", " or last") "    barrier # of a step\n"
+                                                          "    take fa ahead 1 = sa\n"
+                                                          "    take fb ahead 1 = sb\n"
+                                                          "    mma s += fa * fb over [k] layout 1\n"
+                                                          "  end\n"
+                                                          "  store 2 over [i, j] layout 0 = s\n";
+
+static const change ring_changes[] = {
+    {"rolled by 2", "rolled by 2", ""},
+    {"rolled by 2", "rolled", "has 2 slots in registers along axis 'k', and no loop over it is written out"},
+    {"rolled by 2", "rolled by 4", "has 6 steps, and is written out by 4"},
+    {"  take fa ahead 0 = sa\n", "", "slot 0 of tile 'fa' is read before instruction 17 writes it"},
+    {"    take fa ahead 1 = sa\n", "", "slot 1 of tile 'fa' is read before instruction 10 writes it"},
+    {"    take fa ahead 1", "    take fa ahead 0", "shared tile 'sa' is written without a workgroup barrier after"},
+    {"ahead 3 or last = load(0)", "ahead 5 or last = load(0)",
+     "'na' is put for step 3, and instruction 15 has fetched"},
+    {"along k ahead 2 = load(1)", "along k ahead 1 = load(1)", "'nb' is put for step"},
+    {"    barrier # of a step\n", "", "shared tile 'sa' is read without a workgroup barrier after instruction 13"},
+    {"take fb ahead 1 = sb", "take fb ahead 1 = sa", "'fb' and 'sa' differ in type or axes"},
+    {"layout 3 right fragments", "layout 3 left fragments", "the right factor 'fb' must be a shared tile"},
+    {"right registers row*2 lanes row*2:2 column*4\n", "", "'fb' does not lie as whole matrices"},
+    {"registers k*2 j*2:4 lanes", "registers j*2:4 k*2 lanes", "'fb' does not lie as whole matrices"},
+};
+
 static char *changed(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
     size_t room = strlen(text) + strlen(to) + 1;
@@ -225,19 +300,24 @@ static char *changed(const char *text, const char *from, const char *to) {
     return out;
 }
 
-static void test_verdicts(void **state) {
-    (void)state;
-    for (size_t i = 0; i < SMG_COUNT_OF(changes); i++) {
+static void check_changes(const char *whole, const change *all, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         bench b;
-        char *text = changed(chain, changes[i].from, changes[i].to);
+        char *text = changed(whole, all[i].from, all[i].to);
         bench_open(&b, text);
         smg_status status = smg_kernel_verify(b.ctx, b.k);
-        bool right = changes[i].sentence[0] == 0;
-        if (right != (status == SMG_OK) || !strstr(smg_context_error(b.ctx), changes[i].sentence))
-            fail_msg("%s: \"%s\", wanted \"%s\"", changes[i].to, smg_context_error(b.ctx), changes[i].sentence);
+        bool right = all[i].sentence[0] == 0;
+        if (right != (status == SMG_OK) || !strstr(smg_context_error(b.ctx), all[i].sentence))
+            fail_msg("%s: \"%s\", wanted \"%s\"", all[i].to, smg_context_error(b.ctx), all[i].sentence);
         bench_close(&b);
         free(text);
     }
+}
+
+static void test_verdicts(void **state) {
+    (void)state;
+    check_changes(chain, changes, SMG_COUNT_OF(changes));
+    check_changes(ring, ring_changes, SMG_COUNT_OF(ring_changes));
 }
 
 /* Rows whose first slices are masked whole: their distances to a maximum far below all sums are 0, not the rounding of
@@ -309,8 +389,37 @@ static int close_context(void **state) {
     return 0;
 }
 
+/* Slices that are on their way for several steps arrive where they are multiplied. */
+static void test_ring(void **state) {
+    (void)state;
+    bench b;
+    smg_text text;
+    smg_kernel *again;
+    double a[384], f[192], y[128];
+    bench_open(&b, ring);
+    smg_text_init(&text, b.ctx);
+    smg_kernel_print(b.k, &text);
+    assert_int_equal(smg_kernel_parse(b.arena, b.sizes, smg_text_cstr(&text), &again), SMG_OK);
+    for (int i = 0; i < 384; i++) a[i] = (i * 7 % 16 - 8) / 16.0;
+    for (int i = 0; i < 192; i++) f[i] = (i * 5 % 16 - 8) / 16.0;
+    for (int by_lane = 0; by_lane < 2; by_lane++) {
+        smg_karray arrays[] = {{a, 384}, {f, 192}, {y, 128}};
+        smg_status status =
+            (by_lane ? smg_kernel_interpret_lanes : smg_kernel_interpret)(b.ctx, again, b.symbols, arrays, false);
+        if (status != SMG_OK) fail_msg("%s", smg_context_error(b.ctx));
+        for (int i = 0; i < 128; i++) {
+            double want = 0;
+            for (int k = 0; k < 24; k++) want += a[i / 8 * 24 + k] * f[k * 8 + i % 8];
+            assert_true(fabs(y[i] - want) < 1e-9);
+        }
+    }
+    smg_text_free(&text);
+    bench_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_chain),
-                                       cmocka_unit_test(test_masked), cmocka_unit_test(test_schedules)};
+                                       cmocka_unit_test(test_ring), cmocka_unit_test(test_masked),
+                                       cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
