@@ -158,14 +158,13 @@ int glsl_slot_number(const glsl_writer *w, const smg_tile *tile) {
 
 const char *glsl_slice(glsl_writer *w, int t) {
     const smg_tile *tile = &w->k->tiles.items[t];
-    if (smg_tile_slots(tile) == 1) return GLSL_STRING(w, "t_%s", w->tile_name[t]);
-    return GLSL_STRING(w, "t_%s[%d]", w->tile_name[t], glsl_slot_number(w, tile));
+    int slot = smg_tile_slots(tile) > 1 ? glsl_slot_number(w, tile) : -1;
+    return slot < 0 ? GLSL_STRING(w, "t_%s", w->tile_name[t]) : GLSL_STRING(w, "t_%s[%d]", w->tile_name[t], slot);
 }
 
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile) {
     int64_t slots = smg_tile_slots(tile), by = slots > 1 ? w->k->axes.items[tile->ring].tile : 1;
-    int number = glsl_slot_number(w, tile);
-    if (number >= 0) return GLSL_STRING(w, "%lld", (long long)(number * smg_tile_slot_elements(w->k, tile)));
+    if (glsl_slot_number(w, tile) >= 0) return "0"; /* glsl_slice names it */
     const char *step = slots > 1 ? glsl_base(w, tile->ring) : "0";
     if (strcmp(step, "0") == 0) return step; /* the first step, of a loop from 0 */
     bool powers = smg_is_power_of_two(by) && smg_is_power_of_two(slots);
@@ -187,7 +186,7 @@ static const char *shared_place(glsl_writer *w, const glsl_iter *it, const smg_t
 }
 
 const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int t) {
-    return GLSL_STRING(w, "t_%s[(%s) >> %d]", w->tile_name[t], shared_place(w, it, &w->k->tiles.items[t]),
+    return GLSL_STRING(w, "%s[(%s) >> %d]", glsl_slice(w, t), shared_place(w, it, &w->k->tiles.items[t]),
                        it->group == SMG_WIDEST ? 3 : 2);
 }
 
@@ -239,12 +238,11 @@ const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int t) {
     if (tile->residence == SMG_VIEW) return view_element(w, it, tile);
     if (tile->residence == SMG_SHARED) {
         place = shared_place(w, it, tile);
-        if (smg_tile_wide(w->k, tile))
-            return GLSL_STRING(w, "t_%s[(%s) >> 2][(%s) & 3]", w->tile_name[t], place, place);
+        if (smg_tile_wide(w->k, tile)) return GLSL_STRING(w, "%s[(%s) >> 2][(%s) & 3]", glsl_slice(w, t), place, place);
     } else {
         return glsl_register(w, t, glsl_register_place(w, it, &w->k->layouts.items[tile->layout]));
     }
-    return GLSL_STRING(w, "t_%s[%s]", w->tile_name[t], place);
+    return GLSL_STRING(w, "%s[%s]", glsl_slice(w, t), place);
 }
 
 const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int t) {

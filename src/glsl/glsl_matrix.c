@@ -69,7 +69,7 @@ static void load(glsl_writer *w, const factor *f, const char *name, const char *
     int64_t stride = f->step[0] > f->step[1] ? f->step[0] : f->step[1];
     const char *order = f->turned ? "gl_CooperativeMatrixLayoutColumnMajor" : "gl_CooperativeMatrixLayoutRowMajor";
     if (f->group > 1) place = GLSL_STRING(w, "(%s) / %lld", place, (long long)f->group);
-    GLSL_LINE(w, "coopMatLoad(%s, t_%s, %s, %lld, %s);", name, w->tile_name[f->tile], place,
+    GLSL_LINE(w, "coopMatLoad(%s, %s, %s, %lld, %s);", name, glsl_slice(w, f->tile), place,
               (long long)(stride / f->group), order);
 }
 

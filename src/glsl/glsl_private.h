@@ -189,9 +189,9 @@ const char *glsl_named_condition(glsl_writer *w, const char *condition, int numb
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
 /* What is to be added to the place of an element of a shared tile: where the slot of the step at hand begins. */
-/* The slot in registers, or of shared memory where it is known, of the step at hand; -1: the loop's step decides. */
+/* The slot of the step at hand, where it is known; -1: the loop's step decides. */
 int glsl_slot_number(const glsl_writer *w, const smg_tile *tile);
-const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]": the registers of one slot */
+const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]", of one slot; "t_next" */
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
 /* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
