@@ -131,11 +131,11 @@ static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr
     glsl_inner_close(w, it);
 }
 
-/* The loop over k, `unroll` at a time in each depth lane, so many of its steps written out as the program says. Returns
+/* The loop over k, a group at a time in each depth lane, so many of its steps written out as the program says. Returns
  * the loops opened. */
 static int open_depth(glsl_writer *w, const smg_instr *instr, int unroll) {
     int64_t depth = smg_kernel_product_depth(w->k, instr);
-    int64_t stride = unroll * smg_kernel_product_lanes(w->k, instr), trips = (depth + stride - 1) / stride;
+    int64_t stride = smg_kernel_product_stride(w->k, instr), trips = (depth + stride - 1) / stride;
     int64_t together = instr->unroll > unroll ? instr->unroll / unroll : 1;
     const char *first = glsl_lane_part(w, smg_kernel_layout(w->k, instr), instr->axes[0]), *end;
     end = GLSL_STRING(w, "%lld", (long long)depth);

@@ -499,6 +499,8 @@ int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
 /* A lane's registers of the left factor for one k, and the lanes that share out k (of an MMA or a JOIN). */
 int64_t smg_kernel_product_rows(const smg_kernel *k, const smg_instr *product);
 int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product);
+/* k from one of a lane's groups to its next one: those of all lanes that share out k lie between. */
+int64_t smg_kernel_product_stride(const smg_kernel *k, const smg_instr *product);
 /* Words of 32 bits that it reads of the right one for one k. */
 int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product);
 /* Is the inner loop over a lane's registers, or the one over the steps of a walk by all invocations, written out? */

@@ -96,6 +96,14 @@ int64_t smg_kernel_product_lanes(const smg_kernel *k, const smg_instr *product) 
     return lanes;
 }
 
+int64_t smg_kernel_product_stride(const smg_kernel *k, const smg_instr *product) {
+    const smg_layout *layout = &k->layouts.items[product->layout];
+    int64_t registers = smg_layout_registers_over(layout, product->axes, product->axis_count), span = 1;
+    int64_t groups = registers / smg_kernel_product_group(k, product);
+    for (int n = 0; n < product->axis_count; n++) span = at_most_huge(span, smg_layout_span(layout, product->axes[n]));
+    return groups > 0 ? span / groups : span;
+}
+
 int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product) {
     const smg_tile *b = &k->tiles.items[product->b];
     smg_type type = b->type;

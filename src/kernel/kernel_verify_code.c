@@ -356,6 +356,21 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     return kernel_verify_read_tile(v, tile);
 }
 
+/* A lane goes over k by groups, all of them one stride apart. */
+static smg_status check_depth(const kernel_verifier *v, const smg_instr *instr) {
+    if (v->layout == NULL || v->k->tiles.items[instr->dst].fragments != SMG_FRAGMENTS_NONE || instr->axis_count != 1)
+        return SMG_OK;
+    int axis = instr->axes[0], group = smg_kernel_product_group(v->k, instr);
+    smg_layout own = smg_layout_keep(v->layout, &axis, 1);
+    int64_t stride = smg_kernel_product_stride(v->k, instr), registers = smg_layout_registers(&own);
+    bool good = registers % group == 0;
+    for (int64_t r = 0; good && r < registers; r++)
+        good = smg_layout_part(&own, axis, SMG_LAYOUT_REGISTER, r) == r / group * stride + r % group;
+    if (good) return SMG_OK;
+    return KERNEL_WRONG(v, "no lane of layout %d has axis '%s' in groups of %d, %lld apart", instr->layout,
+                        axis_name(v, axis), group, (long long)stride);
+}
+
 static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
@@ -364,6 +379,7 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     if (instr->axis_count == 0 || smg_tile_kind(dst) != SMG_KIND_FLOAT)
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
     SMG_TRY(check_layout(v, instr, dst));
+    SMG_TRY(check_depth(v, instr));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
     SMG_TRY(kernel_verify_by_matrices(v, instr));

@@ -50,7 +50,7 @@ static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_in
 static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *product) {
     int64_t group = smg_kernel_product_group(k, product), depth = smg_kernel_product_depth(k, product);
     int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]);
-    int64_t stride = group * smg_kernel_product_lanes(k, product);
+    int64_t stride = smg_kernel_product_stride(k, product);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t most = views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
     if (product->terms > 0) { /* their sums are registers, too, and two products one operation */
