@@ -192,6 +192,12 @@ smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, si
  * Nothing half-written is left behind on failure. Links are followed; what is no file (/dev/null, a pipe) is
  * written to as it is. */
 smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size);
+/* The same in pieces. A failure to write is told when it is closed, which frees the writer in any case; not kept: the
+ * old file stays. */
+typedef struct smg_file_writer smg_file_writer;
+smg_status smg_file_writer_open(smg_context *ctx, const char *path, smg_file_writer **out_writer);
+void smg_file_writer_add(smg_file_writer *writer, const void *data, size_t size);
+smg_status smg_file_writer_close(smg_file_writer *writer, bool keep);
 smg_status smg_path_make_dirs(smg_context *ctx, const char *path);
 /* "a" + "b" -> "a/b" in the arena. */
 char *smg_path_join(smg_arena *arena, const char *a, const char *b);

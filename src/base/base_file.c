@@ -153,40 +153,74 @@ static int create_beside(const char *path, char *name, size_t name_bytes, int *o
     return error;
 }
 
-static int write_and_close(int file, const void *data, size_t size) {
-    int error = smg_os_write_all(file, data, size);
-    if (error == 0) error = smg_os_sync(file);
-    int close_error = smg_os_close(file);
-    return error != 0 ? error : close_error;
+struct smg_file_writer {
+    smg_context *ctx;
+    int file, error;
+    char *path, *name; /* what it becomes; what it is called until then, "": it is written to as it is */
+    size_t path_bytes, name_bytes;
+};
+
+static int open_target(smg_file_writer *w, smg_os_kind kind) {
+    if (kind == SMG_OS_OTHER) return smg_os_open_write(w->path, &w->file);
+    return create_beside(w->path, w->name, w->name_bytes, &w->file);
 }
 
-static int replace(const char *path, char *name, size_t name_bytes, const void *data, size_t size) {
-    int file = -1;
-    int error = create_beside(path, name, name_bytes, &file);
-    if (error != 0) return error;
-    error = write_and_close(file, data, size);
-    if (error == 0) error = smg_os_rename(name, path);
-    if (error != 0) smg_os_remove(name);
-    return error;
+static void free_writer(smg_file_writer *w) {
+    if (w->path != NULL) smg_free(w->ctx, w->path, w->path_bytes);
+    if (w->name != NULL) smg_free(w->ctx, w->name, w->name_bytes);
+    smg_free(w->ctx, w, sizeof(*w));
 }
 
-static int write_into(const char *path, const void *data, size_t size) {
-    int file = -1;
-    int error = smg_os_open_write(path, &file);
-    return error != 0 ? error : write_and_close(file, data, size);
-}
-
-smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size) {
+smg_status smg_file_writer_open(smg_context *ctx, const char *path, smg_file_writer **out_writer) {
     char real[SMG_OS_PATH_BYTES];
     smg_os_kind kind = smg_os_path_kind(path);
     bool exists = kind != SMG_OS_NOTHING && smg_os_real_path(path, real) == 0;
     const char *target = exists ? real : path;
-    size_t name_bytes = strlen(target) + 32;
-    char *name = smg_alloc(ctx, name_bytes, 1);
-    if (name == NULL) return SMG_MEMORY;
-    int error = kind == SMG_OS_OTHER ? write_into(path, data, size) : replace(target, name, name_bytes, data, size);
-    smg_free(ctx, name, name_bytes);
-    return error == 0 ? SMG_OK : fail_os(ctx, error, "write", path);
+    *out_writer = NULL;
+    smg_file_writer *w = smg_alloc(ctx, 1, sizeof(*w));
+    if (w == NULL) return SMG_MEMORY;
+    w->ctx = ctx;
+    w->path_bytes = strlen(target) + 1;
+    w->name_bytes = w->path_bytes + 32;
+    w->path = smg_alloc(ctx, w->path_bytes, 1);
+    if (w->path != NULL) w->name = smg_alloc(ctx, w->name_bytes, 1);
+    if (w->path == NULL || w->name == NULL) {
+        free_writer(w);
+        return SMG_MEMORY;
+    }
+    memcpy(w->path, target, w->path_bytes);
+    int error = open_target(w, kind);
+    if (error == 0) {
+        *out_writer = w;
+        return SMG_OK;
+    }
+    free_writer(w);
+    return fail_os(ctx, error, "write", path);
+}
+
+void smg_file_writer_add(smg_file_writer *w, const void *data, size_t size) {
+    if (w->error == 0) w->error = smg_os_write_all(w->file, data, size);
+}
+
+smg_status smg_file_writer_close(smg_file_writer *w, bool keep) {
+    smg_context *ctx = w->ctx;
+    int error = w->error;
+    if (error == 0 && keep) error = smg_os_sync(w->file);
+    int close_error = smg_os_close(w->file);
+    if (error == 0) error = close_error;
+    bool beside = w->name[0] != '\0';
+    if (error == 0 && keep && beside) error = smg_os_rename(w->name, w->path);
+    if (beside && (error != 0 || !keep)) smg_os_remove(w->name);
+    smg_status status = error == 0 || !keep ? SMG_OK : fail_os(ctx, error, "write", w->path);
+    free_writer(w);
+    return status;
+}
+
+smg_status smg_file_write_atomic(smg_context *ctx, const char *path, const void *data, size_t size) {
+    smg_file_writer *w = NULL;
+    SMG_TRY(smg_file_writer_open(ctx, path, &w));
+    smg_file_writer_add(w, data, size);
+    return smg_file_writer_close(w, true);
 }
 
 smg_status smg_path_make_dirs(smg_context *ctx, const char *path) {
