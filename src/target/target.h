@@ -128,6 +128,14 @@ void smg_target_init(smg_target *target);
  * negative, subgroup_size > max...) and layouts that are not of their matrix are FORMAT. */
 smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target);
 void smg_target_print(const smg_target *target, smg_text *text);
+/* The type, the facts that are not assumed, and the matrices, in the same form. */
+void smg_target_print_given(const smg_target *target, smg_text *text);
+/* target_needs.c: is each fact that `needs` gives at least that good on the device, each of its matrices there and each
+ * of its fragments laid out the same? What is not is added to `missing` (may be NULL), parts with commas between. Rates
+ * and costs are no needs. */
+bool smg_target_meets(const smg_target *device, const smg_target *needs, smg_text *missing);
+/* Part of the names of devices that the built-in target of this name is for; "" where there is none. */
+const char *smg_target_match(const char *name);
 /* Built-in targets by name ("careful", "lavapipe", "h200", "navi31", "dg2", "adreno740", "m1", ...);
  * NOT_FOUND lists the names. */
 smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_target);
@@ -137,6 +145,8 @@ smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
 /* The layout of one operand of the shape in subgroups of the size that kernels are built for; NULL: opaque. */
 const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix_shape *shape, smg_matrix_use use);
+/* Are they the same product? Rates may differ. */
+bool smg_matrix_same_shape(const smg_matrix_shape *a, const smg_matrix_shape *b);
 /* One operand of the shape, without a layout. */
 smg_fragment smg_matrix_operand(const smg_matrix_shape *shape, smg_matrix_use use);
 /* Are they operands of one type of matrix, wherever its elements are? */

@@ -38,7 +38,7 @@ const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix
     return NULL;
 }
 
-static bool same_shape(const smg_matrix_shape *a, const smg_matrix_shape *b) {
+bool smg_matrix_same_shape(const smg_matrix_shape *a, const smg_matrix_shape *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && strcmp(a->a, b->a) == 0 && strcmp(a->b, b->b) == 0 &&
            strcmp(a->c, b->c) == 0 && strcmp(a->result, b->result) == 0;
 }
@@ -54,7 +54,8 @@ static bool has_operand(const smg_target *target, const smg_fragment *fragment) 
 void smg_matrices_take(smg_target *target, const smg_target *from) {
     for (int i = 0; i < target->matrix_count; i++)
         for (int j = 0; j < from->matrix_count; j++)
-            if (same_shape(&target->matrix[i], &from->matrix[j])) target->matrix[i].rate = from->matrix[j].rate;
+            if (smg_matrix_same_shape(&target->matrix[i], &from->matrix[j]))
+                target->matrix[i].rate = from->matrix[j].rate;
     target->fragment_count = from->fragment_count;
     for (int i = 0; i < from->fragment_count; i++) {
         target->fragments[i] = from->fragments[i];

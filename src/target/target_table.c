@@ -46,6 +46,12 @@ smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_
     return status;
 }
 
+const char *smg_target_match(const char *name) {
+    for (size_t i = 0; i < SMG_COUNT_OF(target_rows); i++)
+        if (strcmp(target_rows[i].name, name) == 0) return target_rows[i].match;
+    return "";
+}
+
 static void take_assumed(smg_target *target, const smg_target *from) {
     for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
         const smg_fact_row *row = &smg_fact_rows[i];

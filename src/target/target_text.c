@@ -180,6 +180,22 @@ smg_status smg_target_parse(smg_context *ctx, const char *text, const char *wher
 
 /* ---- print --------------------------------------------------------------------------------- */
 
+static void print_fact(const smg_target *target, const smg_fact_row *row, smg_text *text) {
+    smg_text_addf(text, "%s = ", row->key);
+    if (row->is_real)
+        smg_text_add_f64(text, smg_fact_real(target, row));
+    else
+        smg_text_addf(text, "%lld", (long long)smg_fact_int(target, row));
+    smg_text_addf(text, "  # %s\n", smg_target_origin_word(smg_fact_from(target, row)));
+}
+
+void smg_target_print_given(const smg_target *target, smg_text *text) {
+    smg_text_addf(text, "type = %s\n", smg_device_type_word(target->type));
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++)
+        if (smg_fact_from(target, &smg_fact_rows[i]) != SMG_FACT_ASSUMED) print_fact(target, &smg_fact_rows[i], text);
+    smg_matrices_print(target, text);
+}
+
 void smg_target_print(const smg_target *target, smg_text *text) {
     smg_text_addf(text, "name = %s\n", target->name);
     if (target->driver[0]) smg_text_addf(text, "driver = %s\n", target->driver);
@@ -190,14 +206,6 @@ void smg_target_print(const smg_target *target, smg_text *text) {
         for (int i = 0; i < 16; i++) smg_text_addf(text, "%02x", (unsigned)target->uuid[i]);
         smg_text_add(text, "\n");
     }
-    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) {
-        const smg_fact_row *row = &smg_fact_rows[i];
-        smg_text_addf(text, "%s = ", row->key);
-        if (row->is_real)
-            smg_text_add_f64(text, smg_fact_real(target, row));
-        else
-            smg_text_addf(text, "%lld", (long long)smg_fact_int(target, row));
-        smg_text_addf(text, "  # %s\n", smg_target_origin_word(smg_fact_from(target, row)));
-    }
+    for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) print_fact(target, &smg_fact_rows[i], text);
     smg_matrices_print(target, text);
 }
