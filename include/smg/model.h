@@ -16,53 +16,17 @@
  * lately allocates nothing. Sizes that are new at every run (one more token) are announced by
  * smg_model_set_range.
  *
- * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.
- * Input data is read during the call only. Output data belongs to the model until the next run or close,
- * unless the caller gave memory. Threads: as the context, one at a time.
- * Errors: every function returns a status; smg_context_error has the sentence. After a failed run the
- * model is as good as before, and nothing has to be cleared. A NULL where something is needed is
- * INVALID (a NULL model has no inputs and no outputs).
+ * Running and closing, ownership, threads and errors are those of smg/rt.h, which this header includes.
  */
 #ifndef SMG_MODEL_PUBLIC_H
 #define SMG_MODEL_PUBLIC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "smg/context.h"
 #include "smg/graph.h"
+#include "smg/rt.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define SMG_TENSOR_RANK 8
-
-typedef struct smg_model smg_model;
-
-/* A named array, row-major, dense. */
-typedef struct smg_tensor {
-    const char *name;
-    const char *type; /* f32 f16 bf16 i32 i64 bool (one byte); NULL: as the model has it. An input of another
-                       * integer type is converted and range-checked */
-    int rank;
-    int64_t dims[SMG_TENSOR_RANK];
-    void *data;
-    size_t bytes; /* of `data`: an output's own memory; an input's may be 0 (not told), else it must be enough */
-} smg_tensor;
-
-/* A symbolic size and a value. */
-typedef struct smg_dim {
-    const char *name;
-    int64_t value;
-} smg_dim;
-
-/* A symbolic size and the values that runs will give it, both ends among them. */
-typedef struct smg_dim_range {
-    const char *name;
-    int64_t low, high;
-} smg_dim_range;
 
 typedef enum smg_goal {
     SMG_GOAL_TIME = 0,  /* the least estimated time */
@@ -109,41 +73,6 @@ SMG_API smg_status smg_model_open(smg_context *ctx, const char *path, const smg_
 /* The graph is borrowed: it and its constants outlive the model. */
 SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
                                         smg_model **out_model);
-SMG_API void smg_model_close(smg_model *model); /* NULL is fine */
-
-SMG_API int smg_model_input_count(const smg_model *model);
-SMG_API int smg_model_output_count(const smg_model *model);
-/* Name, type, rank; a dim that is symbolic is -1. false: index out of range. */
-SMG_API bool smg_model_input(const smg_model *model, int index, smg_tensor *out_tensor);
-SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out_tensor);
-
-/* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and
- * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
- * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
- * data as above (the caller's memory when data is set: `bytes` must be enough). */
-SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
-                                 int output_count);
-/* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:
- * INVALID with the numbers. The first run places all memory for the largest sizes and makes what any of them needs;
- * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes.
- * Sizes without a range may change too: each tuple of theirs has such a first run, the last few are remembered. Every
- * size with a range of its own may be set; 0, 0 takes the range away. Results are the same bits as without.
- * NOT_FOUND: the model has no such size, the sentence lists those it has; INVALID: low > high, or outside the size's
- * bounds. A range whose memory the device does not have is DEVICE_MEMORY, one whose largest array it cannot bind
- * NO_FIT, told by the first run. */
-SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_t low, int64_t high);
-/* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
- * mask). It is copied, and kept while sizes stay the same. */
-SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
-/* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to the
- * row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves. Runs need
- * not name it then; a run that does gives a mask which must be just that: INVALID with the row, the element and the
- * length. Lengths are copied; count 0 takes them away. One recording serves all lengths.
- * INVALID, with the row and the numbers: a length below 0, more than a row has (here, where the size has a maximum;
- * else by the run); not one for each row (by the run). NOT_FOUND: no such input; UNSUPPORTED: an input of floats. */
-SMG_API smg_status smg_model_set_lengths(smg_model *model, const char *input, const int64_t *lengths, int count);
-/* Seconds of the last run on the device. */
-SMG_API double smg_model_seconds(const smg_model *model);
 
 #ifdef __cplusplus
 }

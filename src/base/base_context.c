@@ -12,6 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "smg/version.h"
+
+const char *smg_version(void) {
+    return SMG_VERSION;
+}
+
 static void *default_reallocate(void *user, void *pointer, size_t old_size, size_t new_size) {
     (void)user;
     (void)old_size;

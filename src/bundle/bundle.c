@@ -36,6 +36,29 @@ const char *smg_storage_word(smg_storage storage) {
     return storages[storage].word;
 }
 
+bool smg_storage_find(const char *word, smg_storage *out_storage) {
+    for (int i = 0; i < SMG_STORE_COUNT; i++) {
+        if (strcmp(storages[i].word, word) != 0) continue;
+        *out_storage = (smg_storage)i;
+        return true;
+    }
+    return false;
+}
+
+smg_storage smg_storage_stored(smg_storage storage) {
+    switch (storage) {
+    case SMG_STORE_F32_AS_F16: return SMG_STORE_F16;
+    case SMG_STORE_F32_AS_BF16: return SMG_STORE_BF16;
+    case SMG_STORE_I64_AS_I32:
+    case SMG_STORE_BOOL_AS_U32: return SMG_STORE_I32;
+    default: return storage;
+    }
+}
+
+bool smg_storage_same(smg_storage storage) {
+    return smg_storage_stored(storage) == storage;
+}
+
 static bool is_size(smg_size size) {
     return size >= 0;
 }
@@ -68,16 +91,19 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
     if (fixed && !smg_size_is_const(bundle->sizes, b->elements, NULL)) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: constant '%s' has a symbolic size", b->name);
     }
-    if (b->kind == SMG_BUFFER_CONSTANT && b->data == NULL) {
+    if (b->kind == SMG_BUFFER_CONSTANT && b->data == NULL && b->source < 0) {
         return smg_fail(ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only", b->name);
     }
     if (b->kind == SMG_BUFFER_TEMPORARY) SMG_TRY(verify_temporary(ctx, bundle, b));
     for (int other = 0; other < index; other++) {
         const smg_bbuffer *o = &bundle->buffers.items[other];
-        bool named = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_OUTPUT;
+        bool named = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_STATE;
         if (named && o->kind == b->kind && strcmp(o->name, b->name) == 0) {
             return smg_fail(ctx, SMG_INVALID, "two %s are named '%s'",
-                            b->kind == SMG_BUFFER_INPUT ? "inputs" : "outputs", b->name);
+                            b->kind == SMG_BUFFER_INPUT    ? "inputs"
+                            : b->kind == SMG_BUFFER_OUTPUT ? "outputs"
+                                                           : "states",
+                            b->name);
         }
     }
     return SMG_OK;
@@ -96,8 +122,8 @@ static smg_status verify_binding(smg_context *ctx, const smg_bundle *bundle, con
         return smg_fail(ctx, SMG_INTERNAL, "bundle: prepare step '%s' binds '%s', which is no constant", step->name,
                         b->name);
     }
-    bool may_write =
-        b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY || (prepare && b->kind == SMG_BUFFER_DERIVED);
+    bool may_write = b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY || b->kind == SMG_BUFFER_STATE ||
+                     (prepare && b->kind == SMG_BUFFER_DERIVED);
     if (binding->written && !may_write) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' writes '%s', which may only be read", step->name,
                         b->name);
@@ -172,6 +198,22 @@ static smg_status verify_variant(smg_context *ctx, const smg_bundle *bundle, int
     return SMG_OK;
 }
 
+/* The first step of a run list that binds a state reads it: what a run writes is for the next. */
+static smg_status verify_state(smg_context *ctx, const smg_bundle *bundle, int variant, int buffer) {
+    const smg_bvariant *v = &bundle->variants.items[variant];
+    if (bundle->buffers.items[buffer].kind != SMG_BUFFER_STATE) return SMG_OK;
+    for (int s = 0; s < v->run.count; s++) {
+        const smg_bstep *step = &v->run.items[s];
+        for (int i = 0; i < step->binding_count; i++) {
+            if (step->bindings[i].buffer != buffer) continue;
+            if (!step->bindings[i].written) return SMG_OK;
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' of run list %d writes state '%s' before any reads it",
+                            step->name, variant, bundle->buffers.items[buffer].name);
+        }
+    }
+    return SMG_OK;
+}
+
 /* Derived buffers are written by a prepare step before any step reads them. */
 static smg_status verify_derived(smg_context *ctx, const smg_bundle *bundle, int buffer) {
     const smg_bbuffer *b = &bundle->buffers.items[buffer];
@@ -203,7 +245,10 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->prepare.count; i++) {
         SMG_TRY(verify_step(ctx, bundle, &bundle->prepare.items[i], true, i));
     }
-    for (int i = 0; i < bundle->variants.count; i++) SMG_TRY(verify_variant(ctx, bundle, i));
+    for (int i = 0; i < bundle->variants.count; i++) {
+        SMG_TRY(verify_variant(ctx, bundle, i));
+        for (int b = 0; b < bundle->buffers.count; b++) SMG_TRY(verify_state(ctx, bundle, i, b));
+    }
     for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_derived(ctx, bundle, i));
     return SMG_OK;
 }

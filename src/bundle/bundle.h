@@ -1,25 +1,30 @@
 /* bundle: the flat plan format that the runtime takes: no graph, no op, no kernel in it.
  *
  * Takes:    nothing, compile/ fills it in from a plan, program/ reads it; or its own bytes.
- * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules; bytes without weights.
+ * Gives:    buffers with size expressions, a prepare list, run lists guarded by sizes, modules; bytes without weights;
+ *           what a device must have for it; a file with bundles of one model for several targets (bundle/file.h); what
+ *           runs see of a model (bundle/interface.h).
  * Promises: plain data in one arena; every index in range after smg_bundle_verify and after smg_bundle_read, whatever
  *           the bytes were.
- * Does not: interpret itself, or know where its bytes are kept.
+ * Does not: interpret itself.
  */
 #ifndef SMG_BUNDLE_H
 #define SMG_BUNDLE_H
 
 #include "base/base.h"
 #include "base/size.h"
+#include "target/target.h"
 
 #define SMG_BUNDLE_RANK 8
+#define SMG_BUNDLE_VERSION 4 /* of its bytes */
 
 typedef enum smg_buffer_kind {
-    SMG_BUFFER_INPUT,    /* the caller writes it before a run */
-    SMG_BUFFER_OUTPUT,   /* the caller reads it after a run */
-    SMG_BUFFER_CONSTANT, /* uploaded once from `data` */
-    SMG_BUFFER_DERIVED,  /* written once by the prepare list, read by later steps of it or ever after */
-    SMG_BUFFER_TEMPORARY /* lives from step `first` to step `last` of a run list; may share memory */
+    SMG_BUFFER_INPUT,     /* the caller writes it before a run */
+    SMG_BUFFER_OUTPUT,    /* the caller reads it after a run */
+    SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
+    SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
+    SMG_BUFFER_TEMPORARY, /* lives from step `first` to step `last` of a run list; may share memory */
+    SMG_BUFFER_STATE      /* lives across runs; a run reads it before it writes it; shares no memory */
 } smg_buffer_kind;
 
 /* How elements lie in host memory and on the device: i64 and bool are 4-byte words there, and f32 may be 16 bits. */
@@ -39,6 +44,18 @@ smg_storage_given(smg_storage storage); /* of the same host elements: as they ar
 int64_t smg_storage_host_bytes(smg_storage storage);
 int64_t smg_storage_device_bytes(smg_storage storage);
 const char *smg_storage_word(smg_storage storage); /* host word: "f32", "i64", ... */
+/* The storage of that host word that is the same on the device, or by default; false: there is none. */
+bool smg_storage_find(const char *word, smg_storage *out_storage);
+/* What lies on the device, as a storage whose host elements are just these bytes. */
+smg_storage smg_storage_stored(smg_storage storage);
+/* Are host elements and those on the device of one format? */
+bool smg_storage_same(smg_storage storage);
+/* bundle_convert.c: host elements from `position` on to device elements, where the formats differ. INVALID names the
+ * first one that the device's type does not hold. */
+smg_status smg_storage_narrow(smg_context *ctx, const char *name, smg_storage storage, const void *data,
+                              int64_t position, int64_t count, void *out);
+/* Device elements to host elements. */
+void smg_storage_widen(smg_storage storage, const void *words, int64_t count, void *out);
 
 typedef struct smg_bbuffer {
     const char *name; /* unique among inputs, among outputs */
@@ -47,7 +64,8 @@ typedef struct smg_bbuffer {
     int rank;
     smg_size dims[SMG_BUNDLE_RANK];
     smg_size elements;
-    const void *data; /* CONSTANT: host bytes, borrowed until the program is made */
+    const void *data; /* CONSTANT: host bytes, borrowed until the program is made; NULL: the program's maker is asked
+                       * for those of `source` */
     int source;       /* CONSTANT: whose bytes they are, as the caller counts; -1: the bundle's own, written with it */
     int variant;      /* TEMPORARY: whose run list it belongs to */
     int first, last;  /* TEMPORARY: steps of that list that write and last read it */
@@ -109,13 +127,20 @@ typedef struct smg_bundle {
 } smg_bundle;
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+
+/* What a device must have for it (bundle_needs.c): facts that are given are limits that it must reach. Read off the
+ * modules, but shapes and layouts of matrices, which are those of `from` that the modules name (NULL: none). INTERNAL:
+ * a module declares what smg knows no fact for. */
+smg_status smg_bundle_needs(smg_context *ctx, const smg_bundle *bundle, const smg_target *from, smg_target *out_needs);
+
 /* ---- as bytes (bundle_bytes.c) ---- */
 
 /* The bundle without the data of constants that have a source. */
 void smg_bundle_write(const smg_bundle *bundle, smg_text *out);
-/* Where the data of constants comes from: host bytes of `elements` in this storage, NULL when the source is none. */
+/* Where the data of constants comes from: host bytes of `elements` in this storage (NULL: they are asked for when the
+ * program is made); false where there is no such source. */
 typedef struct smg_bundle_constants {
-    const void *(*find)(void *user, int source, smg_storage storage, int64_t elements);
+    bool (*find)(void *user, int source, smg_storage storage, int64_t elements, const void **out_data);
     void *user;
 } smg_bundle_constants;
 /* Verified; all of it in the arena but data that has a source. FORMAT: damaged, of another version, or a source is not

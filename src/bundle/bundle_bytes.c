@@ -12,7 +12,7 @@
  * damage early; it keeps nobody from writing other bytes. */
 #include "bundle/bundle.h"
 
-enum { BUNDLE_VERSION = 3, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536, MAX_SHARED_BYTES = 1 << 28 };
+enum { SPIRV_HEADER = 5, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536, MAX_SHARED_BYTES = 1 << 28 };
 
 static const char bundle_magic[8] = {'S', 'M', 'G', 'B', 'N', 'D', 'L', 0};
 
@@ -47,6 +47,27 @@ static void write_buffer(const smg_bundle *bundle, const smg_bbuffer *b, smg_tex
     if (constant && b->source < 0) smg_text_add_n(out, b->data, (size_t)constant_bytes(bundle, b));
 }
 
+/* A number in 7 bits a byte, the lowest first; the last byte has no high bit. */
+static void add_short(smg_text *out, uint32_t value) {
+    char bytes[5];
+    size_t count = 0;
+    for (; value >= 0x80; value >>= 7) bytes[count++] = (char)(uint8_t)(value | 0x80);
+    bytes[count++] = (char)(uint8_t)value;
+    smg_text_add_n(out, bytes, count);
+}
+
+/* Words are small numbers mostly: a third of their bytes this way. The two halves of a word that begins an instruction
+ * are apart. */
+static void write_words(const uint32_t *words, size_t count, smg_text *out) {
+    size_t next = SPIRV_HEADER;
+    for (size_t i = 0; i < count; i++) {
+        bool begins = i == next;
+        if (begins) next += words[i] >> 16 > 0 ? words[i] >> 16 : 1;
+        add_short(out, begins ? words[i] & 0xffffu : words[i]);
+        if (begins) add_short(out, words[i] >> 16);
+    }
+}
+
 static void write_module(const smg_bmodule *m, smg_text *out) {
     smg_text_add_string(out, m->name);
     add_int(out, m->local_size);
@@ -55,7 +76,7 @@ static void write_module(const smg_bmodule *m, smg_text *out) {
     smg_text_add_u64(out, m->hash);
     for (int i = 0; i < 2; i++) smg_text_add_u64(out, m->text[i]);
     add_int(out, (int)m->word_count);
-    for (size_t i = 0; i < m->word_count; i++) smg_text_add_u32(out, m->words[i]);
+    write_words(m->words, m->word_count, out);
 }
 
 static void write_step(const smg_bstep *s, smg_text *out) {
@@ -117,7 +138,7 @@ void smg_bundle_write(const smg_bundle *bundle, smg_text *out) {
     write_content(bundle, &content);
     if (smg_text_status(&content) != SMG_OK) out->failed = true;
     smg_text_add_n(out, bundle_magic, sizeof(bundle_magic));
-    add_int(out, BUNDLE_VERSION);
+    add_int(out, SMG_BUNDLE_VERSION);
     add_int(out, 0);
     smg_text_add_u64(out, content.length);
     smg_text_add_u64(out, smg_hash_bytes(SMG_HASH_SEED, smg_text_cstr(&content), content.length));
@@ -163,8 +184,7 @@ static smg_status read_data(reading *in, smg_bbuffer *b) {
         return smg_fail(in->ctx, SMG_FORMAT, "bundle: a constant has no size");
     }
     if (b->source >= 0) {
-        b->data = in->from->find(in->from->user, b->source, b->storage, elements);
-        if (b->data != NULL) return SMG_OK;
+        if (in->from->find(in->from->user, b->source, b->storage, elements, &b->data)) return SMG_OK;
         return smg_fail(in->ctx, SMG_FORMAT, "bundle: constant '%s' is not among the caller's", b->name);
     }
     const uint8_t *data = smg_reader_raw(&in->r, (size_t)bytes);
@@ -181,7 +201,7 @@ static smg_status read_buffer(reading *in) {
     smg_bbuffer *b = SMG_ARRAY_PUSH(in->arena, &in->bundle->buffers);
     if (b == NULL) return SMG_MEMORY;
     b->name = smg_reader_string(r, in->arena);
-    b->kind = (smg_buffer_kind)smg_reader_int(r, 0, SMG_BUFFER_TEMPORARY);
+    b->kind = (smg_buffer_kind)smg_reader_int(r, 0, SMG_BUFFER_STATE);
     b->storage = (smg_storage)smg_reader_int(r, 0, SMG_STORE_COUNT - 1);
     b->rank = smg_reader_int(r, 0, SMG_BUNDLE_RANK);
     for (int d = 0; d < b->rank; d++) b->dims[d] = read_size(in);
@@ -195,6 +215,30 @@ static smg_status read_buffer(reading *in) {
     return checked(in, "buffer", in->bundle->buffers.count - 1);
 }
 
+static uint32_t read_short(smg_reader *r) {
+    uint32_t value = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+        const uint8_t *at = smg_reader_raw(r, 1);
+        if (at == NULL) return 0;
+        value |= (uint32_t)(*at & 0x7f) << shift;
+        if (*at < 0x80) return value;
+    }
+    r->failed = true;
+    return 0;
+}
+
+static void read_words(smg_reader *r, uint32_t *words, size_t count) {
+    size_t next = SPIRV_HEADER;
+    for (size_t i = 0; i < count && !r->failed; i++) {
+        words[i] = read_short(r);
+        if (i != next) continue;
+        uint32_t length = read_short(r);
+        if (words[i] > 0xffffu || length > 0xffffu) r->failed = true;
+        words[i] |= length << 16;
+        next += length > 0 ? length : 1;
+    }
+}
+
 static smg_status read_module(reading *in) {
     static const uint32_t spirv_magic = 0x07230203u;
     smg_reader *r = &in->r;
@@ -206,13 +250,11 @@ static smg_status read_module(reading *in) {
     m->shared_bytes = smg_reader_int(r, 0, MAX_SHARED_BYTES);
     m->hash = smg_reader_u64(r);
     for (int i = 0; i < 2; i++) m->text[i] = smg_reader_u64(r);
-    m->word_count = (size_t)smg_reader_count(r, sizeof(uint32_t));
+    m->word_count = (size_t)smg_reader_count(r, 1);
     SMG_TRY(checked(in, "module", in->bundle->modules.count - 1));
     uint32_t *words = SMG_ARENA_ARRAY(in->arena, uint32_t, m->word_count + 1);
-    const uint8_t *at = smg_reader_raw(r, m->word_count * sizeof(uint32_t));
     if (words == NULL) return SMG_MEMORY;
-    for (size_t i = 0; at != NULL && i < m->word_count; i++, at += 4)
-        words[i] = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    read_words(r, words, m->word_count);
     if (words[0] != spirv_magic) r->failed = true;
     m->words = words;
     return checked(in, "module", in->bundle->modules.count - 1);
@@ -308,7 +350,7 @@ static smg_status read_content(reading *in) {
 static bool header_is_valid(smg_reader *r) {
     const uint8_t *magic = smg_reader_raw(r, sizeof(bundle_magic));
     if (magic == NULL || memcmp(magic, bundle_magic, sizeof(bundle_magic)) != 0) return false;
-    if (smg_reader_u32(r) != BUNDLE_VERSION || smg_reader_u32(r) != 0) return false;
+    if (smg_reader_u32(r) != SMG_BUNDLE_VERSION || smg_reader_u32(r) != 0) return false;
     uint64_t bytes = smg_reader_u64(r), hash = smg_reader_u64(r);
     return !r->failed && bytes == r->left && hash == smg_hash_bytes(SMG_HASH_SEED, r->at, r->left);
 }
@@ -319,7 +361,7 @@ smg_status smg_bundle_read(smg_arena *arena, const void *bytes, size_t size, con
     reading in = {.r = {.at = bytes, .left = size}, .ctx = ctx, .arena = arena, .from = from};
     *out_bundle = NULL;
     if (!header_is_valid(&in.r)) {
-        return smg_fail(ctx, SMG_FORMAT, "these %zu bytes are no bundle of version %d", size, BUNDLE_VERSION);
+        return smg_fail(ctx, SMG_FORMAT, "these %zu bytes are no bundle of version %d", size, SMG_BUNDLE_VERSION);
     }
     in.bundle = SMG_ARENA_NEW(arena, smg_bundle);
     if (in.bundle == NULL) return SMG_MEMORY;

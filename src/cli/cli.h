@@ -24,7 +24,7 @@ typedef struct cli_options {
     smg_context *ctx;
     const char *const *words; /* what is no option: model, texts */
     int word_count;
-    const char *device, *target, *phase, *after, *kernel, *objective, *precision;
+    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, verbose;
     int64_t repeat, seed, rank, ranks;
@@ -62,10 +62,10 @@ typedef struct cli_arrays {
     smg_dim_range *ranges; /* of those that have one */
     int range_count;
 } cli_arrays;
-smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out);
-/* The arrays that no file gave: random, or what the source has for them beside files. Apart, because sizes that do not
+smg_status cli_make_arrays(const cli_options *o, const smg_interface *interface, smg_arena *arena, cli_arrays *out);
+/* The arrays that no file gave: random, or what the model has for them beside files. Apart, because sizes that do not
  * fit the device should be found before the host's memory is filled. */
-smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays);
+smg_status cli_fill_arrays(const cli_options *o, const smg_interface *interface, cli_arrays *arrays);
 /* Writes the results that --output names. */
 smg_status cli_save_outputs(const cli_options *o, const cli_arrays *arrays);
 /* cli_model.c: a command over one MODEL. */
@@ -77,6 +77,7 @@ typedef enum cli_need {
 typedef struct cli_job {
     cli_options *o;
     smg_source source;
+    const smg_interface *interface; /* with arrays */
     cli_arrays arrays;
     smg_text text; /* goes to stdout when all is done */
     bool pass;     /* false: a check failed */
@@ -90,6 +91,7 @@ smg_model_desc cli_model_desc(const cli_options *o);
 smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones, and the ranges */
 /* --target name or file; else --device; else `fallback`. */
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
+smg_status cli_named_target(const cli_options *o, const char *name, smg_target *out_target);
 
 /* "f32[batch, 128]" */
 void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
@@ -99,6 +101,7 @@ void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* "sizes": 
 int cli_devices(cli_options *o);
 int cli_info(cli_options *o);
 int cli_run(cli_options *o);
+int cli_compile(cli_options *o);
 int cli_explain(cli_options *o);
 int cli_bench(cli_options *o);
 int cli_embed(cli_options *o);
@@ -120,5 +123,23 @@ void cli_print_spread_json(const cli_spread *spread, smg_text *text); /* "n": 3,
 /* What measured: the device, its driver, this program. */
 void cli_print_device(const smg_target *target, smg_text *text);      /* the line "device   .." */
 void cli_print_device_json(const smg_target *target, smg_text *text); /* "device": .., "driver": .., "version": .. */
+
+/* cli_bundle.c: the same commands of a bundle. */
+bool cli_is_bundle(const cli_options *o);
+int cli_bundle_info(cli_options *o);
+int cli_bundle_run(cli_options *o);
+/* cli_run.c */
+typedef struct cli_result {
+    cli_spread spread; /* on the device; n 0: not measured */
+    double first;      /* of the first run: drivers may compile then */
+    double program;    /* pipelines and upload */
+    double device;     /* opening it, with the calibration where there was none */
+    smg_program_memory memory;
+    double ready; /* since `start`: the first result is there */
+} cli_result;
+/* The first run pays for what drivers put off; the others are measured. */
+smg_status cli_measure(const cli_options *o, cli_arrays *arrays, smg_model *model, double start,
+                       cli_result *out_result);
+void cli_print_output(const smg_tensor *output, smg_text *text);
 
 #endif

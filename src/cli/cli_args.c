@@ -27,7 +27,7 @@ static const option_row rows[] = {
     {"seed", NUMBER, FIELD(seed), INT64_MAX}, {"dim", DIM, FIELD(dims), 0},
     {"max-dim", DIM, FIELD(max_dims), 0},     {"input", FILE_PAIR, FIELD(inputs), 0},
     {"output", FILE_PAIR, FIELD(outputs), 0}, {"no-matrices", FLAG, FIELD(no_matrices), 0},
-    {"measure", FLAG, FIELD(measure), 0},
+    {"measure", FLAG, FIELD(measure), 0},     {"o", TEXT, FIELD(out), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */
@@ -142,12 +142,13 @@ static smg_status set_option(smg_context *ctx, const option_row *row, char *valu
 
 static smg_status parse_option(smg_context *ctx, const cli_command *command, int argc, char **argv, int *at,
                                cli_options *o) {
-    const char *name = argv[*at] + 2;
+    const char *dashes = argv[*at][1] == '-' ? "--" : "-";
+    const char *name = argv[*at] + strlen(dashes);
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         const option_row *row = &rows[i];
         size_t length = strlen(row->name);
         if (strncmp(name, row->name, length) != 0 || (name[length] != '\0' && name[length] != '=')) continue;
-        if (!takes(command, row->name)) break;
+        if (!takes(command, row->name) || (dashes[1] == '-') != (row->name[1] != '\0')) break;
         char *value = NULL;
         if (name[length] == '=') {
             value = argv[*at] + 2 + length + 1;
@@ -155,15 +156,15 @@ static smg_status parse_option(smg_context *ctx, const cli_command *command, int
             value = argv[++*at];
         }
         if (row->kind == FLAG && value != NULL) {
-            return smg_fail(ctx, SMG_INVALID, "--%s takes no value", row->name);
+            return smg_fail(ctx, SMG_INVALID, "%s%s takes no value", dashes, row->name);
         }
         if (row->kind != FLAG && value == NULL) {
-            return smg_fail(ctx, SMG_INVALID, "--%s needs a value", row->name);
+            return smg_fail(ctx, SMG_INVALID, "%s%s needs a value", dashes, row->name);
         }
         return set_option(ctx, row, value, o);
     }
-    return smg_fail(ctx, SMG_INVALID, "smg %s takes no option '--%s'; smg help %s lists them", command->name, name,
-                    command->name);
+    return smg_fail(ctx, SMG_INVALID, "smg %s takes no option '%s%s'; smg help %s lists them", command->name, dashes,
+                    name, command->name);
 }
 
 static smg_status check_objective(smg_context *ctx, const cli_options *o) {
@@ -207,7 +208,7 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
     for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
-        } else if (options && strncmp(argv[i], "--", 2) == 0) {
+        } else if (options && (strncmp(argv[i], "--", 2) == 0 || strcmp(argv[i], "-o") == 0)) {
             SMG_TRY(parse_option(ctx, command, argc, argv, &i, out));
         } else {
             argv[words++] = argv[i]; /* words come before any place not yet read */

@@ -31,7 +31,7 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;
     SMG_TRY(smg_model_bind(s->model, arrays->symbols));
-    if (!unfused) SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
+    if (!unfused) SMG_TRY(cli_fill_arrays(o, job->interface, arrays));
     s->name = unfused ? "unfused" : "fused";
     s->seconds = SMG_ARENA_ARRAY(arrays->arena, double, CLI_MAX_REPEATS);
     if (s->seconds == NULL) return SMG_MEMORY;

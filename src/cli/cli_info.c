@@ -148,5 +148,6 @@ static smg_status info(cli_job *job) {
 }
 
 int cli_info(cli_options *o) {
+    if (cli_is_bundle(o)) return cli_bundle_info(o);
     return cli_on_model(o, CLI_LOOK, info);
 }

@@ -60,7 +60,7 @@ static bool is_file(const char *value) {
 }
 
 /* "lengths:37,128,9" */
-static smg_status set_lengths(const cli_options *o, const smg_graph *g, smg_node_id node, smg_arena *arena,
+static smg_status set_lengths(const cli_options *o, const smg_interface *n, const smg_port *port, smg_arena *arena,
                               smg_tensor *io) {
     const char *value = given(o, io->name);
     const char *at = value + strlen(lengths_word);
@@ -77,45 +77,33 @@ static smg_status set_lengths(const cli_options *o, const smg_graph *g, smg_node
         at = end + more;
     }
     const smg_lengths rows = {.rows = lengths, .count = count};
-    return smg_tensor_set_lengths(o->ctx, g, smg_graph_node(g, node), rows, io);
+    return smg_lengths_put(o->ctx, n, port, rows, io);
 }
 
-static smg_status check_inputs(const cli_options *o, const smg_graph *g, const smg_node_id *nodes, int count) {
+static smg_status check_inputs(const cli_options *o, const smg_interface *n) {
     for (int i = 0; i < o->input_count; i++) {
-        bool found = false;
-        for (int n = 0; n < count; n++) {
-            found |= strcmp(smg_graph_node(g, nodes[n])->name, o->inputs[i].name) == 0;
-        }
-        if (found) continue;
-        smg_text names;
-        smg_text_init(&names, o->ctx);
-        for (int n = 0; n < count; n++) {
-            smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", smg_graph_node(g, nodes[n])->name);
-        }
-        smg_status status = smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no input '%s'; it has: %s",
-                                     o->inputs[i].name, smg_text_cstr(&names));
-        smg_text_free(&names);
-        return status;
+        int index = 0;
+        SMG_TRY(smg_interface_find_input(o->ctx, n, o->inputs[i].name, &index));
     }
     return SMG_OK;
 }
 
 /* Before anything runs or is written. */
-static smg_status check_outputs(const cli_options *o, const smg_graph *g) {
+static smg_status check_outputs(const cli_options *o, const smg_interface *interface) {
     for (int i = 0; i < o->output_count; i++) {
         bool found = false;
         if (smg_text_ends(o->outputs[i].value, ".npz"))
             return smg_fail(o->ctx, SMG_UNSUPPORTED,
                             "--output %s=%s: outputs are written as .npy, one file each, not .npz", o->outputs[i].name,
                             o->outputs[i].value);
-        for (int n = 0; n < g->outputs.count; n++) {
-            found |= strcmp(g->outputs.items[n].name, o->outputs[i].name) == 0;
+        for (int n = 0; n < interface->output_count; n++) {
+            found |= strcmp(interface->outputs[n].name, o->outputs[i].name) == 0;
         }
         if (found) continue;
         smg_text names;
         smg_text_init(&names, o->ctx);
-        for (int n = 0; n < g->outputs.count; n++) {
-            smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", g->outputs.items[n].name);
+        for (int n = 0; n < interface->output_count; n++) {
+            smg_text_addf(&names, "%s%s", n > 0 ? ", " : "", interface->outputs[n].name);
         }
         smg_status status = smg_fail(o->ctx, SMG_NOT_FOUND, "the model has no output '%s'; it has: %s",
                                      o->outputs[i].name, smg_text_cstr(&names));
@@ -125,24 +113,25 @@ static smg_status check_outputs(const cli_options *o, const smg_graph *g) {
     return SMG_OK;
 }
 
-static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arrays *a) {
-    int symbols = smg_size_symbol_count(g->sizes);
+static smg_status settle_sizes(const cli_options *o, const smg_interface *n, cli_arrays *a) {
+    int symbols = smg_size_symbol_count(n->sizes);
     int64_t *defaults = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
     a->symbols = SMG_ARENA_ARRAY(a->arena, int64_t, (size_t)symbols + 1);
     a->dims = SMG_ARENA_ARRAY(a->arena, smg_dim, (size_t)symbols + 1);
     a->ranges = SMG_ARENA_ARRAY(a->arena, smg_dim_range, (size_t)o->dim_count + 1);
     if (defaults == NULL || a->symbols == NULL || a->dims == NULL || a->ranges == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_sizes_choose(o->ctx, g, o->max_dims, o->max_dim_count, defaults)); /* are they possible? */
-    SMG_TRY(smg_sizes_choose(o->ctx, g, o->dims, o->dim_count, defaults));
+    SMG_TRY(smg_sizes_give(o->ctx, n->sizes, o->max_dims, o->max_dim_count, defaults)); /* are they possible? */
+    memcpy(defaults, n->nominal, (size_t)symbols * sizeof(*defaults));
+    SMG_TRY(smg_sizes_give(o->ctx, n->sizes, o->dims, o->dim_count, defaults));
     for (int i = 0; i < o->max_dim_count; i++) { /* what nobody asked for stays below the maximum */
-        int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
+        int symbol = smg_size_symbol_find(n->sizes, o->max_dims[i].name);
         bool asked = false;
         for (int d = 0; d < o->dim_count; d++) asked |= strcmp(o->dims[d].name, o->max_dims[i].name) == 0;
         if (!asked && defaults[symbol] > o->max_dims[i].value) defaults[symbol] = o->max_dims[i].value;
     }
-    SMG_TRY(smg_tensor_sizes(o->ctx, g, a->inputs, a->count, defaults, a->symbols));
+    SMG_TRY(smg_interface_sizes(o->ctx, n, a->inputs, a->count, defaults, a->symbols));
     for (int i = 0; i < o->dim_count; i++) {
-        int symbol = smg_size_symbol_find(g->sizes, o->dims[i].name);
+        int symbol = smg_size_symbol_find(n->sizes, o->dims[i].name);
         if (a->symbols[symbol] != o->dims[i].value) {
             return smg_fail(o->ctx, SMG_INVALID, "%s is %lld by --dim and %lld by an input file", o->dims[i].name,
                             (long long)o->dims[i].value, (long long)a->symbols[symbol]);
@@ -151,7 +140,7 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
         a->ranges[a->range_count++] = (smg_dim_range){o->dims[i].name, o->dims_from[i], o->dims[i].value};
     }
     for (int i = 0; i < o->max_dim_count; i++) {
-        int symbol = smg_size_symbol_find(g->sizes, o->max_dims[i].name);
+        int symbol = smg_size_symbol_find(n->sizes, o->max_dims[i].name);
         if (a->symbols[symbol] > o->max_dims[i].value) {
             return smg_fail(o->ctx, SMG_INVALID, "%s is %lld, above its --max-dim of %lld", o->max_dims[i].name,
                             (long long)a->symbols[symbol], (long long)o->max_dims[i].value);
@@ -159,50 +148,43 @@ static smg_status settle_sizes(const cli_options *o, const smg_graph *g, cli_arr
     }
     a->dim_count = symbols;
     for (int i = 0; i < symbols; i++) {
-        a->dims[i] = (smg_dim){smg_size_symbol_name(g->sizes, i), a->symbols[i]};
+        a->dims[i] = (smg_dim){smg_size_symbol_name(n->sizes, i), a->symbols[i]};
     }
     return SMG_OK;
 }
 
-smg_status cli_make_arrays(const cli_options *o, const smg_graph *g, smg_arena *arena, cli_arrays *out) {
-    *out = (cli_arrays){.arena = arena, .output_count = g->outputs.count};
-    out->count = smg_graph_input_nodes(g, NULL, 0);
-    smg_node_id *nodes = SMG_ARENA_ARRAY(arena, smg_node_id, (size_t)out->count + 1);
+smg_status cli_make_arrays(const cli_options *o, const smg_interface *n, smg_arena *arena, cli_arrays *out) {
+    *out = (cli_arrays){.arena = arena, .count = n->input_count, .output_count = n->output_count};
     out->inputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)out->count + 1);
-    out->outputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)g->outputs.count + 1);
-    if (nodes == NULL || out->inputs == NULL || out->outputs == NULL) return SMG_MEMORY;
-    smg_graph_input_nodes(g, nodes, out->count);
-    SMG_TRY(check_inputs(o, g, nodes, out->count));
-    SMG_TRY(check_outputs(o, g));
+    out->outputs = SMG_ARENA_ARRAY(arena, smg_tensor, (size_t)out->output_count + 1);
+    if (out->inputs == NULL || out->outputs == NULL) return SMG_MEMORY;
+    SMG_TRY(check_inputs(o, n));
+    SMG_TRY(check_outputs(o, n));
     for (int i = 0; i < out->count; i++) {
-        const char *value = given(o, smg_graph_node(g, nodes[i])->name);
-        if (is_file(value)) SMG_TRY(smg_tensor_load(o->ctx, g, nodes[i], value, arena, &out->inputs[i]));
+        const char *value = given(o, n->inputs[i].name);
+        if (is_file(value)) SMG_TRY(smg_tensor_load(o->ctx, &n->inputs[i], value, arena, &out->inputs[i]));
     }
-    for (int i = 0; i < g->outputs.count; i++) out->outputs[i].name = g->outputs.items[i].name;
-    return settle_sizes(o, g, out);
+    for (int i = 0; i < out->output_count; i++) out->outputs[i].name = n->outputs[i].name;
+    return settle_sizes(o, n, out);
 }
 
 /* What was not given is random, unless files are given: then an input with a value of its own has it. */
-static smg_fill fill_of(const cli_options *o, const smg_source *source, const char *name) {
-    const char *value = given(o, name);
-    smg_fill fill = SMG_FILL_RANDOM;
+static smg_fill fill_of(const cli_options *o, const smg_port *port) {
+    const char *value = given(o, port->name);
     if (value != NULL) return strcmp(value, "zeros") == 0 ? SMG_FILL_ZEROS : SMG_FILL_RANDOM;
     bool files = false;
     for (int i = 0; i < o->input_count; i++) files |= is_file(o->inputs[i].value);
-    return files && smg_source_default(source, name, &fill) ? fill : SMG_FILL_RANDOM;
+    if (!files || port->absent == SMG_ABSENT_REFUSED) return SMG_FILL_RANDOM;
+    return port->absent == SMG_ABSENT_ONES ? SMG_FILL_ONES : SMG_FILL_ZEROS;
 }
 
-smg_status cli_fill_arrays(const cli_options *o, const smg_source *source, cli_arrays *arrays) {
-    const smg_graph *g = source->graph;
-    smg_node_id *nodes = SMG_ARENA_ARRAY(arrays->arena, smg_node_id, (size_t)arrays->count + 1);
-    if (nodes == NULL) return SMG_MEMORY;
-    smg_graph_input_nodes(g, nodes, arrays->count);
+smg_status cli_fill_arrays(const cli_options *o, const smg_interface *n, cli_arrays *arrays) {
     for (int i = 0; i < arrays->count; i++) {
-        const char *name = smg_graph_node(g, nodes[i])->name;
-        if (arrays->inputs[i].data != NULL) continue;
-        SMG_TRY(smg_tensor_fill(o->ctx, g, nodes[i], arrays->symbols, fill_of(o, source, name), (uint64_t)o->seed,
-                                arrays->arena, &arrays->inputs[i]));
-        if (is_lengths(given(o, name))) SMG_TRY(set_lengths(o, g, nodes[i], arrays->arena, &arrays->inputs[i]));
+        const smg_port *port = &n->inputs[i];
+        if (is_file(given(o, port->name))) continue;
+        SMG_TRY(smg_tensor_fill_port(o->ctx, n, port, arrays->symbols, fill_of(o, port), (uint64_t)o->seed,
+                                     arrays->arena, &arrays->inputs[i]));
+        if (is_lengths(given(o, port->name))) SMG_TRY(set_lengths(o, n, port, arrays->arena, &arrays->inputs[i]));
     }
     return SMG_OK;
 }

@@ -15,9 +15,12 @@ static smg_status model_path(const cli_options *o, const char **out_path) {
 
 static smg_status with_arrays(cli_job *job, cli_work work) {
     smg_arena *arena = NULL;
+    smg_interface *interface = NULL;
     SMG_TRY(smg_arena_create(job->o->ctx, &arena));
-    smg_status status = cli_make_arrays(job->o, job->source.graph, arena, &job->arrays);
-    if (status == SMG_OK && job->o->measure) status = cli_fill_arrays(job->o, &job->source, &job->arrays);
+    smg_status status = smg_compile_interface(arena, job->source.graph, &job->source, &interface);
+    job->interface = interface;
+    if (status == SMG_OK) status = cli_make_arrays(job->o, interface, arena, &job->arrays);
+    if (status == SMG_OK && job->o->measure) status = cli_fill_arrays(job->o, job->interface, &job->arrays);
     if (status == SMG_OK) status = work(job);
     smg_arena_destroy(arena);
     return status;
@@ -91,7 +94,10 @@ static smg_status device_target(const cli_options *o, smg_target *out_target) {
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target) {
     const char *name = o->target;
     if (name == NULL && (o->device != NULL || fallback == NULL)) return device_target(o, out_target);
-    if (name == NULL) name = fallback;
+    return cli_named_target(o, name != NULL ? name : fallback, out_target);
+}
+
+smg_status cli_named_target(const cli_options *o, const char *name, smg_target *out_target) {
     if (!smg_file_exists(name)) return smg_target_named(o->ctx, name, out_target);
     char *text = NULL;
     size_t size = 0;

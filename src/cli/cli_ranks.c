@@ -35,7 +35,7 @@ static smg_status time_opened(cli_job *job, smg_model *model, bool first, double
     const smg_compilation *c = smg_model_compilation(model);
     double bytes = 0, flops = 0;
     SMG_TRY(smg_model_bind(model, a->symbols));
-    if (first) SMG_TRY(cli_fill_arrays(o, &job->source, a));
+    if (first) SMG_TRY(cli_fill_arrays(o, job->interface, a));
     smg_compile_work(c, &bytes, &flops, &r->estimate);
     r->kernels = smg_compile_kernel_count(c);
     for (int i = 0; i < a->output_count; i++) a->outputs[i].data = NULL; /* were the last model's */

@@ -3,15 +3,6 @@
 
 #include "cli/cli.h"
 
-typedef struct run_result {
-    cli_spread spread; /* on the device; n 0: not measured */
-    double first;      /* of the first run: drivers may compile then */
-    double program;    /* pipelines and upload */
-    double device;     /* opening it, with the calibration where there was none */
-    smg_program_memory memory;
-    double ready; /* since the command began: the first result is there */
-} run_result;
-
 static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
     cli_print_device(&c->target, text);
     smg_text_addf(text, "graph    %s: %d ops -> %d -> %d kernels", c->source->name, smg_compile_op_count(c->source),
@@ -32,7 +23,7 @@ static void print_compilation(const smg_compilation *c, const cli_arrays *arrays
     }
 }
 
-static void print_output(const smg_tensor *out, smg_text *text) {
+void cli_print_output(const smg_tensor *out, smg_text *text) {
     int64_t count = smg_tensor_elements(out);
     double low = INFINITY;
     double high = -INFINITY;
@@ -67,7 +58,7 @@ static void add_overflow(const smg_overflow *found, smg_text *text) {
     smg_text_addf(text, ", \"size\": %.9g, \"count\": %d}", found->size, found->count);
 }
 
-static void add_json(const cli_job *job, const smg_compilation *c, const run_result *result, const smg_check *check,
+static void add_json(const cli_job *job, const smg_compilation *c, const cli_result *result, const smg_check *check,
                      const smg_overflow *overflow, const char *profile, smg_text *text) {
     double bytes = 0;
     double flops = 0;
@@ -112,7 +103,7 @@ static void add_json(const cli_job *job, const smg_compilation *c, const run_res
 }
 
 /* Writes files, compares, prints. */
-static smg_status report(cli_job *job, smg_compilation *c, const run_result *result, const char *profile) {
+static smg_status report(cli_job *job, smg_compilation *c, const cli_result *result, const char *profile) {
     cli_options *o = job->o;
     const cli_arrays *arrays = &job->arrays;
     smg_text *text = &job->text;
@@ -135,7 +126,7 @@ static smg_status report(cli_job *job, smg_compilation *c, const run_result *res
                       result->program, result->first, result->ready);
     }
     smg_text_add(text, "\n");
-    for (int i = 0; i < arrays->output_count; i++) print_output(&arrays->outputs[i], text);
+    for (int i = 0; i < arrays->output_count; i++) cli_print_output(&arrays->outputs[i], text);
     if (result->spread.n > 0) {
         smg_text_add(text, "time     on the device: ");
         cli_print_spread(&result->spread, text);
@@ -159,8 +150,8 @@ static smg_status interpret(cli_job *job) {
     cli_arrays *arrays = &job->arrays;
     smg_target target;
     smg_compilation *c = NULL;
-    const run_result result = {0};
-    SMG_TRY(cli_fill_arrays(o, &job->source, arrays));
+    const cli_result result = {0};
+    SMG_TRY(cli_fill_arrays(o, job->interface, arrays));
     SMG_TRY(cli_target(o, "careful", &target));
     const smg_model_desc desc = cli_job_desc(job);
     const smg_compile_options options = smg_compile_options_of(&desc);
@@ -173,15 +164,13 @@ static smg_status interpret(cli_job *job) {
 }
 
 /* The first run pays for what drivers put off; it is measured only when it is long. */
-static smg_status measure(cli_job *job, smg_model *model, run_result *out) {
+smg_status cli_measure(const cli_options *o, cli_arrays *arrays, smg_model *model, double start, cli_result *out) {
     static const double long_run = 0.5;
-    const cli_options *o = job->o;
-    cli_arrays *arrays = &job->arrays;
     int64_t repeats = o->repeat > 0 ? o->repeat : 3;
     double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
     if (seconds == NULL) return SMG_MEMORY;
     SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-    out->ready = smg_clock_seconds() - job->start;
+    out->ready = smg_clock_seconds() - start;
     smg_model_times(model, &out->device, &out->program);
     out->first = smg_model_seconds(model);
     if (o->repeat == 0 && out->first > long_run) repeats = 1;
@@ -198,14 +187,14 @@ static smg_status run_on_device(cli_job *job) {
     cli_options *o = job->o;
     cli_arrays *arrays = &job->arrays;
     smg_model *model = NULL;
-    run_result result = {0};
+    cli_result result = {0};
     smg_text profile;
     const smg_model_desc desc = cli_job_desc(job);
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, NULL, &desc, &model));
     smg_text_init(&profile, o->ctx);
     smg_status status = smg_model_bind(model, arrays->symbols);
-    if (status == SMG_OK) status = cli_fill_arrays(o, &job->source, arrays);
-    if (status == SMG_OK) status = measure(job, model, &result);
+    if (status == SMG_OK) status = cli_fill_arrays(o, job->interface, arrays);
+    if (status == SMG_OK) status = cli_measure(o, arrays, model, job->start, &result);
     if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
     if (status == SMG_OK) status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
     smg_text_free(&profile);
@@ -214,5 +203,6 @@ static smg_status run_on_device(cli_job *job) {
 }
 
 int cli_run(cli_options *o) {
+    if (cli_is_bundle(o)) return cli_bundle_run(o);
     return cli_on_model(o, CLI_ARRAYS, o->interpret ? interpret : run_on_device);
 }

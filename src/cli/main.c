@@ -13,7 +13,8 @@ static const cli_command commands[] = {
      "with its origin, as smg explain MODEL --phase target does, and what of the device was tried; rates are\n"
      "measured once (two seconds)."},
     {"info", cli_info, "json", "smg info MODEL [--json]",
-     "Inputs, outputs, sizes, types and parameters of a model. Needs no device."},
+     "Inputs, outputs, sizes, types and parameters of a model; of a bundle its classes and what each needs of\n"
+     "a device, after a look at all its weights. Needs no device."},
     {"run", cli_run,
      "device dim max-dim input output check profile repeat json seed objective precision unfused interpret rank "
      "target no-calibrate no-matrices measure",
@@ -33,6 +34,13 @@ static const cli_command commands[] = {
      "in 16 bits wherever nothing known of them speaks against it; arithmetic is f32, but for partial sums.\n"
      "--measure computes the reference for the inputs first, and what comes near the end of the type stays f32.\n"
      "--no-matrices plans as if the device had no products of matrices (for measuring)."},
+    {"compile", cli_compile, "o target device dim max-dim objective precision no-calibrate",
+     "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
+     "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n"
+     "        [--objective time|dispatches] [--no-calibrate]",
+     "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
+     "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
+     "library without a compiler, which runs on a device what was compiled for the target that suits it best."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate "
      "no-matrices measure input seed",
@@ -95,7 +103,8 @@ static void print_usage(FILE *out) {
     fprintf(out, "smg %s: Transformers as fused kernels on any Vulkan device\n\n", smg_version());
     for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
     fprintf(out, "smg help [COMMAND | ops]\nsmg --version\n\n"
-                 "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg).\n"
+                 "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg); for run and info\n"
+                 "also a bundle, which smg compile wrote.\n"
                  "D is an index, a type (cpu, discrete, integrated) or a part of a device's name.\n\n");
     fprintf(out, "Environment:\n"
                  "  SMG_DEVICE      the device where no --device is given, as D\n"

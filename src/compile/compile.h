@@ -10,6 +10,8 @@
 #define SMG_COMPILE_H
 
 #include "bundle/bundle.h"
+#include "bundle/file.h"
+#include "bundle/interface.h"
 #include "graph/graph.h"
 #include "import/import.h"
 #include "model/model.h"
@@ -18,6 +20,7 @@
 #include "precision/precision.h"
 #include "program/program.h"
 #include "rewrite/rewrite.h"
+#include "runtime/runtime.h"
 #include "smg/model.h"
 #include "smg/smg.h"
 #include "space/space.h"
@@ -55,12 +58,16 @@ void smg_source_uploaded(void *user, const void *data, size_t bytes);
 
 /* Do the names and numbers of a caller's description make sense? */
 smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc);
-/* A symbol by its name; NOT_FOUND lists those that there are. */
-smg_status smg_sizes_find(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol);
 /* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
 /* One value per symbol: given, else smg_plan_nominal's. */
 smg_status smg_sizes_choose(smg_context *ctx, const smg_graph *g, const smg_dim *dims, int count, int64_t *out_values);
+
+/* What runs see of the graph: its sizes and names are borrowed, nominal sizes are the planner's. source may be NULL:
+ * every input must be given. */
+smg_status smg_compile_interface(smg_arena *arena, const smg_graph *g, const smg_source *source,
+                                 smg_interface **out_interface);
+smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_port *out_port);
 
 /* ---- phases (compile.c) --------------------------------------------------------------------------- */
 
@@ -152,6 +159,16 @@ int smg_compile_kernel_count(const smg_compilation *c);
 /* Modelled traffic, arithmetic and time of these steps at the nominal sizes. */
 void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds);
 
+/* compile_ahead.c: one class of a bundle's file for each target, in this order. */
+typedef struct smg_ahead_target {
+    const char *name;
+    const char *match; /* part of the names of devices that it stands for; "": none */
+    smg_target target;
+} smg_ahead_target;
+/* Compiles the source for each and writes the file. What is wrong with one target names it. */
+smg_status smg_compile_ahead(smg_context *ctx, smg_source *source, const smg_ahead_target *targets, int count,
+                             const smg_compile_options *options, const char *path);
+
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
 /* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
@@ -177,30 +194,14 @@ void smg_compile_cache_write(smg_compilation *c);
  * of tables within them, other integers and bools 0 or 1. */
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols, smg_fill how,
                            uint64_t seed, smg_arena *arena, smg_tensor *out_tensor);
-/* Lengths of rows, for an input of integers or bools: one number for each row where the input has no further axis, else
- * a mask that is 1 up to the row's length along the last axis and 0 behind it. */
-typedef struct smg_lengths {
-    const int64_t *rows;
-    int64_t count;
-} smg_lengths;
-/* What may be said of them before there are sizes. UNSUPPORTED: the input takes none; INVALID, with the row and the
- * numbers: a length is below 0, or more than a row ever has. */
-smg_status smg_lengths_check(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths);
-/* Into an input that is there. INVALID, with the row and the numbers: also a length above what a row has at these
- * sizes, or not one for each row. */
-smg_status smg_tensor_set_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
-                                  smg_tensor *io_tensor);
-/* Is the array that was given what the lengths say? INVALID with the row, the element and its length. */
-smg_status smg_tensor_check_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
-                                    const smg_tensor *tensor);
+smg_status smg_tensor_fill_port(smg_context *ctx, const smg_interface *interface, const smg_port *port,
+                                const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
+                                smg_tensor *out_tensor);
 /* Shape and type of the node at these sizes, memory for the elements. */
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols,
                            smg_arena *arena, smg_tensor *out_tensor);
-/* Does `tensor`, given for `input`, have an element outside of the smallest table that it indexes? Which? */
-bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
-                        int64_t *out_element);
-/* A .npy file, converted to the node's type where that loses nothing; dims as in the file. */
-smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id node, const char *path, smg_arena *arena,
+/* A .npy file, converted to the input's type where that loses nothing; dims as in the file. */
+smg_status smg_tensor_load(smg_context *ctx, const smg_port *port, const char *path, smg_arena *arena,
                            smg_tensor *out_tensor);
 smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);
 int64_t smg_tensor_elements(const smg_tensor *tensor);
@@ -295,13 +296,7 @@ smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *
 /* source and device are borrowed; device NULL opens desc->device, and the model owns it. */
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model);
-smg_compilation *smg_model_compilation(smg_model *model);
-smg_program *smg_model_program(smg_model *model);
-/* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
-smg_status smg_model_bind(smg_model *model, const int64_t *values);
-void smg_model_memory(const smg_model *model, smg_program_memory *out_memory); /* nothing without Vulkan */
-/* Seconds: opening the device, and making pipelines with the upload. */
-void smg_model_times(const smg_model *model, double *out_device, double *out_program);
+smg_compilation *smg_model_compilation(smg_model *model); /* of a model that was compiled */
 
 /* ---- embed (compile_embed.c) ---------------------------------------------------------------------------- */
 

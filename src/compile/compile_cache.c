@@ -81,14 +81,15 @@ static smg_node_id find_constant(const smg_graph *g, const void *data, smg_stora
 }
 
 /* For smg_bundle_read: a source is a node. */
-static const void *data_of(void *user, int source, smg_storage storage, int64_t elements) {
+static bool data_of(void *user, int source, smg_storage storage, int64_t elements, const void **out_data) {
     const smg_graph *g = user;
     const smg_node *n = smg_graph_node(g, source);
     smg_storage own;
     int64_t count = 0;
-    if (n == NULL || !smg_op_is_constant(n->op) || !smg_compile_storage(n->type, n->type, &own)) return NULL;
-    if (own != smg_storage_given(storage)) return NULL;
-    return smg_size_is_const(g->sizes, smg_node_elements(g, source), &count) && count == elements ? n->data : NULL;
+    if (n == NULL || !smg_op_is_constant(n->op) || !smg_compile_storage(n->type, n->type, &own)) return false;
+    if (own != smg_storage_given(storage)) return false;
+    *out_data = n->data;
+    return smg_size_is_const(g->sizes, smg_node_elements(g, source), &count) && count == elements && n->data != NULL;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

@@ -213,7 +213,12 @@ smg_status smg_source_look(smg_context *ctx, const char *path, bool embedding_on
     *out_source = (smg_source){.ctx = ctx, .owns_graph = true};
     SMG_TRY(smg_arena_create(ctx, &out_source->arena));
     smg_status status = SMG_OK;
-    if (smg_path_is_dir(path)) {
+    if (smg_bfile_is_at(ctx, path)) {
+        status = smg_fail(ctx, SMG_INVALID,
+                          "'%s' is a bundle, which is compiled already: smg run and smg info take it, in C "
+                          "smg_model_open_bundle",
+                          path);
+    } else if (smg_path_is_dir(path)) {
         status = load_dir(ctx, path, embedding_only, out_source);
     } else if (embedding_only) {
         status = smg_fail(ctx, SMG_INVALID, "'%s' is not a model directory", path);

@@ -47,80 +47,6 @@ smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id id,
     return out->data != NULL ? SMG_OK : SMG_MEMORY;
 }
 
-/* One number a row, or an element for each place in it? */
-static bool is_mask(const smg_graph *g, const smg_node *input) {
-    bool mask = input->rank > 1 && smg_type_kind(input->type) == SMG_KIND_BOOL;
-    for (int d = 1; d < input->rank; d++) mask = mask || !smg_size_is_one(g->sizes, input->dims[d]);
-    return mask;
-}
-
-/* most: that a row has, or ever has. */
-static smg_status check_rows(smg_context *ctx, const smg_node *input, bool mask, smg_lengths lengths, int64_t most) {
-    for (int64_t r = 0; r < lengths.count; r++) {
-        int64_t length = lengths.rows[r];
-        if (length < 0)
-            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld is below 0", input->name, (long long)r,
-                            (long long)length);
-        if (mask && length > most)
-            return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: length %lld, a row has %lld", input->name,
-                            (long long)r, (long long)length, (long long)most);
-    }
-    return SMG_OK;
-}
-
-smg_status smg_lengths_check(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths) {
-    int64_t least = 0, most = 0;
-    if (smg_type_kind(input->type) == SMG_KIND_FLOAT || input->rank == 0)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' is %s: lengths are given to rows of integers or bools",
-                        input->name, smg_type_word(input->type));
-    smg_size_bounds(g->sizes, input->dims[input->rank - 1], &least, &most);
-    return check_rows(ctx, input, is_mask(g, input), lengths, most);
-}
-
-/* Of a tensor at its sizes; *out_most: elements of a row, all of which lie along the last axis. */
-static smg_status check_tensor(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
-                               const smg_tensor *t, int64_t *out_most) {
-    SMG_TRY(smg_lengths_check(ctx, g, input, lengths));
-    int64_t rows = t->dims[0], elements = smg_tensor_elements(t);
-    bool mask = is_mask(g, input);
-    *out_most = mask ? t->dims[t->rank - 1] : 1;
-    if (elements != rows * *out_most)
-        return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' has %lld elements for %lld rows of %lld", input->name,
-                        (long long)elements, (long long)rows, (long long)*out_most);
-    if (lengths.count != rows)
-        return smg_fail(ctx, SMG_INVALID, "input '%s' has %lld rows, %lld lengths are given", input->name,
-                        (long long)rows, (long long)lengths.count);
-    return check_rows(ctx, input, mask, lengths, *out_most);
-}
-
-smg_status smg_tensor_set_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
-                                  smg_tensor *t) {
-    int64_t most = 0;
-    SMG_TRY(check_tensor(ctx, g, input, lengths, t, &most));
-    bool mask = is_mask(g, input);
-    for (int64_t r = 0; r < lengths.count; r++) {
-        for (int64_t i = 0; mask && i < most; i++) smg_tensor_set(t, r * most + i, i < lengths.rows[r]);
-        if (!mask) smg_tensor_set(t, r, (double)lengths.rows[r]);
-    }
-    return SMG_OK;
-}
-
-smg_status smg_tensor_check_lengths(smg_context *ctx, const smg_graph *g, const smg_node *input, smg_lengths lengths,
-                                    const smg_tensor *t) {
-    int64_t most = 0;
-    SMG_TRY(check_tensor(ctx, g, input, lengths, t, &most));
-    bool mask = is_mask(g, input);
-    for (int64_t at = 0; at < lengths.count * most; at++) {
-        int64_t row = at / most, length = lengths.rows[row];
-        double given = smg_tensor_get(t, at);
-        bool same = mask ? given == (at % most < length) : given == (double)length;
-        if (same) continue;
-        return smg_fail(ctx, SMG_INVALID, "input '%s', row %lld: element %lld is %g, and the row's length is %lld",
-                        input->name, (long long)row, (long long)(at % most), given, (long long)length);
-    }
-    return SMG_OK;
-}
-
 static uint64_t next_random(uint64_t *state) {
     uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -128,54 +54,26 @@ static uint64_t next_random(uint64_t *state) {
     return x ^ (x >> 31);
 }
 
-/* Does `id` read `input` through views and conversions alone? */
-static bool comes_from(const smg_graph *g, smg_node_id id, smg_node_id input) {
-    while (id != input) {
-        const smg_node *node = smg_graph_node(g, id);
-        bool passes = smg_node_class(node) == SMG_CLASS_VIEW || smg_op_converts(node->op);
-        if (!passes) return false;
-        id = node->operand[0];
-    }
-    return true;
-}
-
-/* The rows of the smallest table that an input indexes; 0: it indexes none. */
-static int64_t table_rows(const smg_graph *g, smg_node_id input, const int64_t *symbols) {
-    int64_t limit = 0;
-    for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        const smg_node *node = smg_graph_node(g, id);
-        if (smg_node_class(node) != SMG_CLASS_GATHER || !comes_from(g, node->operand[1], input)) continue;
-        int64_t rows = 0;
-        const smg_node *table = smg_graph_node(g, node->operand[0]);
-        if (!smg_size_eval(g->sizes, table->dims[0], symbols, &rows)) continue;
-        if (limit == 0 || rows < limit) limit = rows;
-    }
-    return limit;
-}
-
-bool smg_tensor_outside(const smg_graph *g, smg_node_id input, const int64_t *symbols, const smg_tensor *tensor,
-                        int64_t *out_element) {
-    int64_t rows = table_rows(g, input, symbols);
-    int64_t count = rows > 0 ? smg_tensor_elements(tensor) : 0;
-    for (int64_t i = 0; i < count; i++) {
-        double value = smg_tensor_get(tensor, i);
-        if (value >= 0 && value < (double)rows) continue;
-        *out_element = i;
-        return true;
-    }
-    return false;
-}
-
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id id, const int64_t *symbols, smg_fill how,
                            uint64_t seed, smg_arena *arena, smg_tensor *out) {
-    SMG_TRY(smg_tensor_make(ctx, g, id, symbols, arena, out));
-    if (how == SMG_FILL_ZEROS) return SMG_OK;
+    const smg_interface sizes = {.sizes = g->sizes};
+    smg_port port;
+    SMG_TRY(smg_compile_input_port(g, id, &port));
+    return smg_tensor_fill_port(ctx, &sizes, &port, symbols, how, seed, arena, out);
+}
+
+smg_status smg_tensor_fill_port(smg_context *ctx, const smg_interface *interface, const smg_port *port,
+                                const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
+                                smg_tensor *out) {
+    int64_t count = 0, limit = 0; /* one above the largest integer that makes sense */
+    SMG_TRY(smg_port_shape(ctx, interface, port, symbols, out, &count));
+    out->bytes = (size_t)(count * smg_storage_host_bytes(port->type));
+    out->data = smg_arena_alloc(arena, out->bytes + 16, 1);
+    if (out->data == NULL) return SMG_MEMORY;
     smg_type type = type_of(out);
-    int64_t count = smg_tensor_elements(out);
-    for (int64_t i = 0; how == SMG_FILL_ONES && i < count; i++) smg_tensor_set(out, i, 1);
-    if (how == SMG_FILL_ONES) return SMG_OK;
-    int64_t limit = table_rows(g, id, symbols); /* one above the largest integer that makes sense */
-    if (limit == 0) limit = 2;                  /* a mask */
+    if (how != SMG_FILL_RANDOM) smg_port_fill(port->type, how == SMG_FILL_ONES, count, out->data);
+    if (how != SMG_FILL_RANDOM) return SMG_OK;
+    if (!smg_size_eval(interface->sizes, port->below, symbols, &limit) || limit < 1) limit = 2; /* a mask */
     uint64_t state = smg_hash_text(smg_hash_u64(SMG_HASH_SEED, seed), out->name);
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = next_random(&state);
@@ -217,26 +115,26 @@ static smg_status copy_ints(smg_context *ctx, const smg_npy *npy, const char *pa
     return SMG_OK;
 }
 
-static smg_status convert_npy(smg_context *ctx, const smg_node *node, const smg_npy *npy, const char *path,
+static smg_status convert_npy(smg_context *ctx, const smg_port *port, const smg_npy *npy, const char *path,
                               smg_arena *arena, smg_tensor *out) {
-    bool want_float = smg_type_kind(node->type) == SMG_KIND_FLOAT;
-    *out = (smg_tensor){.name = node->name, .type = smg_type_word(node->type), .rank = npy->rank};
+    *out = (smg_tensor){.name = port->name, .type = smg_storage_word(port->type), .rank = npy->rank};
+    bool want_float = smg_type_kind(type_of(out)) == SMG_KIND_FLOAT;
     memcpy(out->dims, npy->dims, (size_t)npy->rank * sizeof(*out->dims));
     if (want_float != is_float(npy->dtype)) {
         return smg_fail(ctx, SMG_INVALID, "'%s' holds %s, input '%s' is %s", path, smg_import_dtype_word(npy->dtype),
-                        node->name, out->type);
+                        port->name, out->type);
     }
-    out->bytes = (size_t)(npy->count * smg_type_host_bytes(node->type));
+    out->bytes = (size_t)(npy->count * smg_storage_host_bytes(port->type));
     out->data = smg_arena_alloc(arena, out->bytes + 16, 1);
     if (out->data == NULL) return SMG_MEMORY;
     return want_float ? copy_floats(ctx, npy, arena, out) : copy_ints(ctx, npy, path, arena, out);
 }
 
-smg_status smg_tensor_load(smg_context *ctx, const smg_graph *g, smg_node_id id, const char *path, smg_arena *arena,
+smg_status smg_tensor_load(smg_context *ctx, const smg_port *port, const char *path, smg_arena *arena,
                            smg_tensor *out) {
     smg_npy npy = {0};
     SMG_TRY(smg_npy_open(ctx, path, &npy));
-    smg_status status = convert_npy(ctx, smg_graph_node(g, id), &npy, path, arena, out);
+    smg_status status = convert_npy(ctx, port, &npy, path, arena, out);
     smg_npy_close(&npy);
     return status;
 }

@@ -81,6 +81,17 @@ static smg_status build(smg_program *p) {
     return probe_timestamps(p);
 }
 
+/* A state's memory would have to outlive a bind, which places all that is in the arena anew. */
+static smg_status check_state(smg_context *ctx, const smg_bundle *bundle) {
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        if (b->kind != SMG_BUFFER_STATE) continue;
+        return smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is state that lives across runs, which this smg does not run yet",
+                        b->name);
+    }
+    return SMG_OK;
+}
+
 smg_status smg_program_extend(smg_program *p) {
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
     SMG_TRY(smg_bundle_verify(p->ctx, p->bundle));
@@ -94,6 +105,7 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
                               const smg_program_options *options, smg_program **out_program) {
     *out_program = NULL;
     SMG_TRY(smg_bundle_verify(ctx, bundle));
+    SMG_TRY(check_state(ctx, bundle));
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_program *p = SMG_ARENA_NEW(arena, smg_program);

@@ -28,6 +28,9 @@ typedef struct smg_program_options {
     /* Called after the bytes of a constant were copied to the device: its pages may be dropped. */
     void (*uploaded)(void *user, const void *data, size_t bytes);
     void *user;
+    /* Asked for the host bytes of a constant that has none: those of its source, which stay until the next call. */
+    smg_status (*fetch)(void *user, int source, size_t bytes, const void **out_data);
+    void *fetch_user;
     /* Asked when sizes of a variant are bound that the bundle does not have yet: adds it (buffers, modules, steps
      * behind those that are there) or fails. NULL: variant 0 serves instead. user is `variant_user`. */
     smg_status (*make_variant)(void *user, int variant);
@@ -45,7 +48,8 @@ typedef struct smg_program_options {
 
 /* The bundle and the device are borrowed and outlive the program; constant data are no longer read after this
  * returns, module words are (pipelines for other sizes). Pipelines report progress as phase "pipelines".
- * NO_FIT: a constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
+ * NO_FIT: a constant larger than one binding; DEVICE_MEMORY: it does not fit; UNSUPPORTED: a buffer is state. options
+ * may be NULL. */
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program);
 void smg_program_destroy(smg_program *program); /* NULL is fine */

@@ -80,11 +80,14 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer) {
     int64_t elements = 0;
     if (b->kind != SMG_BUFFER_CONSTANT) return SMG_OK;
     smg_size_is_const(p->bundle->sizes, b->elements, &elements);
+    const size_t bytes = (size_t)(elements * smg_storage_host_bytes(b->storage));
+    const void *data = b->data;
+    if (data == NULL && p->options.fetch == NULL)
+        return smg_fail(p->ctx, SMG_INTERNAL, "constant '%s' has no data, and there is nobody to ask", b->name);
+    if (data == NULL) SMG_TRY(p->options.fetch(p->options.fetch_user, b->source, bytes, &data));
     const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
-    SMG_TRY(smg_program_upload(p, b, memory, place->offset, b->data, elements));
-    if (p->options.uploaded != NULL) {
-        p->options.uploaded(p->options.user, b->data, (size_t)(elements * smg_storage_host_bytes(b->storage)));
-    }
+    SMG_TRY(smg_program_upload(p, b, memory, place->offset, data, elements));
+    if (p->options.uploaded != NULL && b->data != NULL) p->options.uploaded(p->options.user, data, bytes);
     return SMG_OK;
 }
 

@@ -84,7 +84,7 @@ def arguments():
 
 def help_texts():
     """Every option that a command takes stands in its help, and every one of its help is taken."""
-    commands = ("devices", "info", "run", "explain", "bench", "embed")
+    commands = ("devices", "info", "run", "compile", "explain", "bench", "embed")
     texts = {command: smg("help", command).stdout for command in commands}
     known = sorted(set(re.findall(r"--[a-z-]+", "".join(texts.values()))))
     report.check(len(known) > 15, f"options: {known}")
@@ -397,8 +397,45 @@ def model_dirs():
     case([first], new_header=changed(shape=[1 << 40, 1 << 40]))
 
 
+def bundles():
+    """A bundle is written whole or not at all; what is no bundle, or damaged, is told."""
+    out = f"{work}/two.smgb"
+    compiled = ["compile", two, "-o", out, "--target"]
+    refused(["compile", two], "-o FILE")
+    refused(["compile", two, "-o"], "-o needs a value")
+    refused(["run", two, "-o", out], "takes no option '-o'")
+    refused(compiled + ["h200,frob"], "'frob'", "h200")
+    refused(compiled + ["h200,,careful"], "a name is empty")
+    refused(compiled + ["h200,h200"], "'h200' is given twice")
+    refused(compiled + ["h200,careful", "--precision", "f16"], "target 'careful'", "16-bit storage")
+    refused(compiled + ["h200", "--dim", "frob=3"], "'frob'")
+    refused(["compile", two, "-o", f"{work}/nowhere/two.smgb", "--target", "h200"], "nowhere")
+    report.check(not os.path.exists(out), "a refused bundle was written")
+    report.check(not [name for name in os.listdir(work) if name.endswith(".tmp")], "something half-written stays")
+    done = smg(*compiled, "h200,careful")
+    report.check(done.returncode == 0 and done.stdout == "" and done.stderr == "", f"smg compile: {done.stderr}")
+    whole = read(out)
+    told = json.loads(smg("info", out, "--json").stdout)
+    report.check([row["name"] for row in told["classes"]] == ["h200", "careful"], f"classes: {told['classes']}")
+    report.check("input    x f32[n]" in smg("info", out).stdout, "smg info of a bundle has no input x")
+    for command in ("explain", "bench", "compile"):
+        refused([command, out] + (["-o", f"{work}/other.smgb"] if command == "compile" else []), "is a bundle")
+    for option in (["--check"], ["--precision", "f16"], ["--max-dim", "n=8"], ["--objective", "time"]):
+        if VULKAN:
+            refused(["run", out] + option, f"{option[0]} does nothing for a bundle")
+    for cut in (9, 63, 64, 1000, len(whole) - 1):
+        refused(["info", write(f"{work}/cut.smgb", whole[:cut])], "damaged")
+    refused(["info", write(f"{work}/newer.smgb", whole[:8] + b"\x02" + whole[9:])], "version 2")
+    refused(["info", write(f"{work}/order.smgb", whole[:12] + b"\1\2\3\4" + whole[16:])], "byte order")
+    for at in range(100, len(whole), len(whole) // 40):
+        changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+        if whole[at:at + 1] != b"\0":
+            refused(["info", write(f"{work}/flipped.smgb", changed)], "flipped.smgb")
+
+
 arguments()
 help_texts()
+bundles()
 parts()
 documents()
 files()

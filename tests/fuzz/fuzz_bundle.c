@@ -6,8 +6,9 @@
 
 enum { HEADER_BYTES = 32, MOST_BYTES = 1 << 20 };
 
-static const void *find_any(void *user, int source, smg_storage storage, int64_t elements) {
-    return source % 2 != 0 && elements * smg_storage_host_bytes(storage) <= MOST_BYTES ? user : NULL;
+static bool find_any(void *user, int source, smg_storage storage, int64_t elements, const void **out_data) {
+    *out_data = user;
+    return source % 2 != 0 && elements * smg_storage_host_bytes(storage) <= MOST_BYTES;
 }
 
 static void mend_header(uint8_t *bytes, size_t size) {
@@ -16,7 +17,7 @@ static void mend_header(uint8_t *bytes, size_t size) {
     const uint64_t hash = smg_hash_bytes(SMG_HASH_SEED, bytes + HEADER_BYTES, (size_t)content);
     memset(bytes, 0, HEADER_BYTES);
     memcpy(bytes, magic, sizeof(magic));
-    bytes[8] = 1;
+    bytes[8] = SMG_BUNDLE_VERSION;
     for (size_t i = 0; i < 8; i++) {
         bytes[16 + i] = (uint8_t)(content >> (8 * i));
         bytes[24 + i] = (uint8_t)(hash >> (8 * i));

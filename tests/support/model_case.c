@@ -23,7 +23,9 @@ static smg_status load_inputs(smg_context *ctx, const smg_graph *g, const char *
         const char *name = smg_graph_node(g, nodes[i])->name;
         const char *path = smg_arena_format(arena, "%s/in.%s.npy", where, name);
         if (path == NULL) return SMG_MEMORY;
-        if (smg_file_exists(path)) SMG_TRY(smg_tensor_load(ctx, g, nodes[i], path, arena, &c->inputs[i]));
+        smg_port port;
+        SMG_TRY(smg_compile_input_port(g, nodes[i], &port));
+        if (smg_file_exists(path)) SMG_TRY(smg_tensor_load(ctx, &port, path, arena, &c->inputs[i]));
     }
     SMG_TRY(smg_tensor_sizes(ctx, g, c->inputs, c->input_count, NULL, c->symbols));
     for (int i = 0; i < c->input_count; i++) {

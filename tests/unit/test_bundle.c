@@ -112,9 +112,10 @@ static int teardown(void **state) {
     return 0;
 }
 
-static const void *find_weight(void *user, int source, smg_storage storage, int64_t elements) {
+static bool find_weight(void *user, int source, smg_storage storage, int64_t elements, const void **out_data) {
     (void)user;
-    return source == WEIGHT_SOURCE && storage == SMG_STORE_F32 && elements == 8 ? weight_data : NULL;
+    *out_data = weight_data;
+    return source == WEIGHT_SOURCE && storage == SMG_STORE_F32 && elements == 8;
 }
 
 static const smg_bundle_constants constants = {.find = find_weight};

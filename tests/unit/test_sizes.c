@@ -57,14 +57,19 @@ static void nothing_is_allocated(void **state) {
     const smg_context_desc desc = {.reallocate = counted, .user = &calls};
     assert_int_equal(smg_context_create(&desc, &ctx), SMG_OK);
     assert_int_equal(smg_graph_parse(ctx, text, sizeof(text) - 1, "text", &g), SMG_OK);
+    smg_arena *arena = NULL;
+    smg_interface *interface = NULL;
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    assert_int_equal(smg_compile_interface(arena, g, NULL, &interface), SMG_OK);
     int64_t values[2] = {0};
     smg_tensor in = {.name = "z", .rank = 1, .dims = {34}};
     int before = calls;
     assert_true(before > 0);
-    assert_int_equal(smg_tensor_sizes(ctx, g, &in, 1, NULL, values), SMG_OK);
+    assert_int_equal(smg_interface_sizes(ctx, interface, &in, 1, NULL, values), SMG_OK);
     assert_int_equal(calls, before);
     assert_int_equal(values[0], 17);
     assert_int_equal(values[1], 1);
+    smg_arena_destroy(arena);
     smg_graph_destroy(g);
     smg_context_destroy(ctx);
 }

@@ -1,0 +1,115 @@
+/* smg/rt.h: open a model that was compiled ahead, run it on named arrays, close it.
+ *
+ *     smg_context *ctx;  smg_model *model;
+ *     smg_context_create(NULL, &ctx);
+ *     smg_model_open_bundle(ctx, "minilm.smgb", NULL, &model);      made by `smg compile`
+ *     smg_tensor in[] = {{"input_ids", "i32", 2, {1, 5}, ids}};
+ *     smg_tensor out = {.name = "embedding"};
+ *     if (smg_model_run(model, in, 1, &out, 1) != SMG_OK) puts(smg_context_error(ctx));
+ *     float *embedding = out.data;                                  out.dims is {1, 384}
+ *     smg_model_close(model);
+ *
+ * This and the headers that it includes are all of libsmg-rt, the library without a compiler; libsmg has them too, and
+ * smg/model.h adds what compiles a model where it runs. The calls behind opening are the same for both.
+ *
+ * Ownership: the model belongs to the caller (smg_model_close) and must be closed before its context.
+ * Input data is read during the call only. Output data belongs to the model until the next run or close,
+ * unless the caller gave memory. Threads: as the context, one at a time.
+ * Errors: every function returns a status; smg_context_error has the sentence. After a failed run the
+ * model is as good as before, and nothing has to be cleared. A NULL where something is needed is
+ * INVALID (a NULL model has no inputs and no outputs).
+ */
+#ifndef SMG_RT_H
+#define SMG_RT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "smg/context.h"
+#include "smg/tensor.h"
+#include "smg/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct smg_model smg_model;
+
+/* ---- opening a bundle ------------------------------------------------------------------------------- */
+
+/* All fields may be zero. */
+typedef struct smg_bundle_desc {
+    const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
+    /* Sizes that pipelines are built for when the bundle is opened; those that are not named are what it was compiled
+     * for. Any other size runs too; the first run of such sizes may build what is missing, and takes longer. */
+    const smg_dim *dims;
+    int dim_count;
+    const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the bundle is opened */
+    int range_count;
+} smg_bundle_desc;
+
+/* Where a bundle's bytes come from, when they are neither in a file nor in memory. */
+typedef struct smg_bundle_reader {
+    int64_t bytes; /* of all of it */
+    /* Puts the `bytes` bytes from `offset` on into memory; they always lie inside. false: it failed, which is IO. Large
+     * weights are asked for one at a time, each as a whole. */
+    bool (*read)(void *user, int64_t offset, void *into, size_t bytes);
+    void *user;
+} smg_bundle_reader;
+
+/* Opens a device and, of the bundle's classes, the best whose needs it meets; uploads the weights; runs the prepare list.
+ * Nothing of the file, the memory or the reader is used after the call. desc may be NULL.
+ * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version or
+ * byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks), or the model has state. */
+SMG_API smg_status smg_model_open_bundle(smg_context *ctx, const char *path, const smg_bundle_desc *desc,
+                                         smg_model **out_model);
+SMG_API smg_status smg_model_open_bundle_memory(smg_context *ctx, const void *bytes, size_t size,
+                                                const smg_bundle_desc *desc, smg_model **out_model);
+SMG_API smg_status smg_model_open_bundle_reader(smg_context *ctx, const smg_bundle_reader *reader,
+                                                const smg_bundle_desc *desc, smg_model **out_model);
+/* The name of the class that was taken; "" of a model that came from no bundle. Lives as long as the model. */
+SMG_API const char *smg_model_class(const smg_model *model);
+
+/* ---- models ----------------------------------------------------------------------------------------- */
+
+SMG_API void smg_model_close(smg_model *model); /* NULL is fine */
+
+SMG_API int smg_model_input_count(const smg_model *model);
+SMG_API int smg_model_output_count(const smg_model *model);
+/* Name, type, rank; a dim that is symbolic is -1. false: index out of range. */
+SMG_API bool smg_model_input(const smg_model *model, int index, smg_tensor *out_tensor);
+SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out_tensor);
+
+/* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and
+ * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
+ * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
+ * data as above (the caller's memory when data is set: `bytes` must be enough). */
+SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                                 int output_count);
+/* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:
+ * INVALID with the numbers. The first run places all memory for the largest sizes and makes what any of them needs;
+ * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes.
+ * Sizes without a range may change too: each tuple of theirs has such a first run, the last few are remembered. Every
+ * size with a range of its own may be set; 0, 0 takes the range away. Results are the same bits as without.
+ * NOT_FOUND: the model has no such size, the sentence lists those it has; INVALID: low > high, or outside the size's
+ * bounds. A range whose memory the device does not have is DEVICE_MEMORY, one whose largest array it cannot bind
+ * NO_FIT, told by the first run. */
+SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_t low, int64_t high);
+/* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
+ * mask). It is copied, and kept while sizes stay the same. */
+SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
+/* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to the
+ * row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves. Runs need
+ * not name it then; a run that does gives a mask which must be just that: INVALID with the row, the element and the
+ * length. Lengths are copied; count 0 takes them away. One recording serves all lengths.
+ * INVALID, with the row and the numbers: a length below 0, more than a row has (here, where the size has a maximum;
+ * else by the run); not one for each row (by the run). NOT_FOUND: no such input; UNSUPPORTED: an input of floats. */
+SMG_API smg_status smg_model_set_lengths(smg_model *model, const char *input, const int64_t *lengths, int count);
+/* Seconds of the last run on the device. */
+SMG_API double smg_model_seconds(const smg_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

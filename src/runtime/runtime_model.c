@@ -1,0 +1,155 @@
+/* runtime_model.c: a model made of its parts, what it says of itself, and its end. */
+#include "runtime/runtime_private.h"
+
+int smg_model_input_count(const smg_model *m) {
+    return m != NULL ? m->parts.interface->input_count : 0;
+}
+
+int smg_model_output_count(const smg_model *m) {
+    return m != NULL ? m->parts.interface->output_count : 0;
+}
+
+static void describe(const smg_sizes *sizes, const smg_port *port, smg_tensor *out) {
+    *out = (smg_tensor){.name = port->name, .type = smg_storage_word(port->type), .rank = port->rank};
+    for (int d = 0; d < port->rank; d++) {
+        if (!smg_size_is_const(sizes, port->dims[d], &out->dims[d])) out->dims[d] = -1;
+    }
+}
+
+bool smg_model_input(const smg_model *m, int index, smg_tensor *out_tensor) {
+    if (index < 0 || index >= smg_model_input_count(m) || out_tensor == NULL) return false;
+    describe(m->parts.interface->sizes, &m->parts.interface->inputs[index], out_tensor);
+    return true;
+}
+
+bool smg_model_output(const smg_model *m, int index, smg_tensor *out_tensor) {
+    if (index < 0 || index >= smg_model_output_count(m) || out_tensor == NULL) return false;
+    describe(m->parts.interface->sizes, &m->parts.interface->outputs[index], out_tensor);
+    return true;
+}
+
+const char *smg_model_class(const smg_model *m) {
+    return m != NULL ? m->parts.class_name : "";
+}
+
+void *smg_model_owner(const smg_model *m) {
+    return m->parts.owner;
+}
+
+smg_program *smg_model_program(smg_model *m) {
+    return m->program;
+}
+
+const smg_interface *smg_model_interface(const smg_model *m) {
+    return m->parts.interface;
+}
+
+void smg_model_times(const smg_model *m, double *out_device, double *out_program) {
+    *out_device = m->parts.device_seconds;
+    *out_program = m->program_seconds;
+}
+
+void smg_model_memory(const smg_model *m, smg_program_memory *out) {
+    smg_program_memory_used(m->program, out);
+}
+
+double smg_model_seconds(const smg_model *m) {
+    return m != NULL ? smg_program_time(m->program) : 0;
+}
+
+smg_status smg_model_bind(smg_model *m, const int64_t *values) {
+    return smg_program_bind_sizes(m->program, values);
+}
+
+static smg_status set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
+    int symbol = 0;
+    if (dim == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_range: the name is NULL");
+    SMG_TRY(smg_sizes_find(m->ctx, m->parts.interface->sizes, dim, &symbol));
+    return smg_program_set_range(m->program, symbol, low, high);
+}
+
+smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, set_range(m, dim, low, high));
+}
+
+/* ---- making ----------------------------------------------------------------------------------------- */
+
+static smg_status make_tables(smg_model *m) {
+    const smg_interface *n = m->parts.interface;
+    m->output_room = SMG_ARENA_ARRAY(m->arena, smg_room, (size_t)n->output_count + 1);
+    if (m->output_room == NULL) return SMG_MEMORY;
+    return smg_inputs_make(m->ctx, n, m->arena, &m->inputs);
+}
+
+/* The nominal sizes, in their place those of the description, and in the place of these its ranges. */
+static smg_status expect_sizes(smg_model *m, smg_program_options *options) {
+    const smg_model_parts *parts = &m->parts;
+    size_t symbols = (size_t)smg_size_symbol_count(parts->bundle->sizes);
+    int64_t *low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    int64_t *high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    if (low == NULL || high == NULL) return SMG_MEMORY;
+    memcpy(low, parts->interface->nominal, symbols * sizeof(*low));
+    SMG_TRY(smg_sizes_give(m->ctx, parts->bundle->sizes, parts->dims, parts->dim_count, low));
+    memcpy(high, low, symbols * sizeof(*high));
+    for (int i = 0; i < parts->range_count; i++) {
+        int symbol = 0;
+        SMG_TRY(smg_sizes_find(m->ctx, parts->bundle->sizes, parts->ranges[i].name, &symbol));
+        low[symbol] = parts->ranges[i].low;
+        high[symbol] = parts->ranges[i].high;
+    }
+    options->expected = low;
+    options->expected_high = high;
+    return SMG_OK;
+}
+
+static smg_status make_program(smg_model *m) {
+    const smg_model_parts *parts = &m->parts;
+    double start = smg_clock_seconds();
+    smg_program_options options = parts->program;
+    SMG_TRY(make_tables(m));
+    SMG_TRY(expect_sizes(m, &options));
+    SMG_TRY(smg_program_create(m->ctx, parts->bundle, parts->device, &options, &m->program));
+    for (int i = 0; i < parts->range_count; i++) {
+        SMG_TRY(set_range(m, parts->ranges[i].name, parts->ranges[i].low, parts->ranges[i].high));
+    }
+    m->program_seconds = smg_clock_seconds() - start;
+    return SMG_OK;
+}
+
+smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model) {
+    smg_arena *arena = NULL;
+    smg_status status = smg_arena_create(ctx, &arena);
+    smg_model *m = status == SMG_OK ? SMG_ARENA_NEW(arena, smg_model) : NULL;
+    if (m == NULL) {
+        smg_arena_destroy(arena);
+        return SMG_MEMORY;
+    }
+    *m = (smg_model){.ctx = ctx, .arena = arena, .parts = *parts};
+    status = make_program(m);
+    /* The caller's arrays are no longer needed. */
+    m->parts.dims = NULL;
+    m->parts.ranges = NULL;
+    if (status == SMG_OK) {
+        *out_model = m;
+        return SMG_OK;
+    }
+    m->parts.drop = NULL;
+    m->parts.owns_device = false;
+    smg_model_close(m);
+    return status;
+}
+
+void smg_model_close(smg_model *m) {
+    if (m == NULL) return;
+    smg_program_destroy(m->program);
+    smg_inputs_free(&m->inputs);
+    for (int i = 0; m->output_room != NULL && i < m->parts.interface->output_count; i++) {
+        smg_free(m->ctx, m->output_room[i].data, m->output_room[i].bytes);
+    }
+    smg_free(m->ctx, m->scratch.data, m->scratch.bytes);
+    if (m->parts.drop != NULL) m->parts.drop(m->parts.owner);
+    if (m->parts.owns_device) smg_vk_close(m->parts.device);
+    smg_arena_destroy(m->arena);
+}

@@ -1,0 +1,199 @@
+/* runtime_run.c: a caller's arrays into a run and out of it.
+ *
+ * A run reads the symbolic sizes off the inputs, binds them, copies inputs in and outputs out. Memory for kept inputs
+ * and for outputs only grows, so that runs of sizes seen lately, or of a range that was set, allocate nothing. */
+#include <math.h>
+
+#include "runtime/runtime_private.h"
+
+size_t smg_model_room(const smg_model *m, const smg_port *port, int64_t count, smg_storage type) {
+    const int64_t *low = NULL, *high = NULL;
+    int64_t room = 1;
+    size_t least = (size_t)(count * smg_storage_host_bytes(type)) + 1;
+    if (!smg_program_ends(m->program, &low, &high)) return least;
+    for (int d = 0; d < port->rank; d++) {
+        int64_t from = 0, to = 0;
+        smg_size_between(m->parts.interface->sizes, port->dims[d], low, high, &from, &to);
+        if (!smg_mul_i64(room, to, &room) || room > INT64_MAX / 16) return least;
+    }
+    return room > count ? (size_t)(room * smg_storage_host_bytes(type)) + 1 : least;
+}
+
+/* ---- inputs ----------------------------------------------------------------------------------------- */
+
+static bool is_integer(smg_storage type) {
+    return type == SMG_STORE_I32 || type == SMG_STORE_I64_AS_I32;
+}
+
+/* What the program takes: the tensor itself, or a copy in the input's integer type. */
+static smg_status convert_input(smg_model *m, const smg_port *port, const smg_tensor *tensor, const void **out_data) {
+    smg_storage type;
+    int64_t count = 0;
+    SMG_TRY(smg_port_check(m->ctx, port, tensor, &type, &count));
+    *out_data = tensor->data;
+    if (type == port->type) return SMG_OK;
+    if (!is_integer(type) || !is_integer(port->type)) {
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s' is %s, %s was given", port->name, smg_storage_word(port->type),
+                        smg_storage_word(type));
+    }
+    SMG_TRY(smg_room_grow(m->ctx, &m->scratch, smg_model_room(m, port, count, port->type)));
+    *out_data = m->scratch.data;
+    return smg_port_convert(m->ctx, port, tensor->data, count, m->scratch.data);
+}
+
+static bool program_has_input(const smg_model *m, const char *name) {
+    const smg_bundle *bundle = m->parts.bundle;
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        if (b->kind == SMG_BUFFER_INPUT && strcmp(b->name, name) == 0) return true;
+    }
+    return false;
+}
+
+static smg_status need_inputs(smg_model *m) {
+    const smg_interface *n = m->parts.interface;
+    for (int i = 0; i < n->input_count; i++) {
+        bool has = m->inputs.all[i].data != NULL || m->inputs.length_counts[i] > 0 ||
+                   n->inputs[i].absent != SMG_ABSENT_REFUSED;
+        if (has || !program_has_input(m, n->inputs[i].name)) continue;
+        return smg_fail(m->ctx, SMG_INVALID, "input '%s' is missing", n->inputs[i].name);
+    }
+    return SMG_OK;
+}
+
+/* Of an input that nobody gave as an array. */
+static smg_status write_made(smg_model *m, int index) {
+    const smg_port *port = &m->parts.interface->inputs[index];
+    smg_tensor made;
+    int64_t count = 0;
+    bool filled;
+    SMG_TRY(smg_port_shape(m->ctx, m->parts.interface, port, m->inputs.values, &made, &count));
+    SMG_TRY(smg_room_grow(m->ctx, &m->scratch, smg_model_room(m, port, count, port->type)));
+    made.data = m->scratch.data;
+    SMG_TRY(smg_inputs_fill(&m->inputs, index, &made, &filled));
+    return filled ? smg_program_write_input(m->program, made.name, made.data, made.rank, made.dims) : SMG_OK;
+}
+
+static smg_status write_inputs(smg_model *m) {
+    const smg_inputs *in = &m->inputs;
+    for (int i = 0; i < in->interface->input_count; i++) {
+        const smg_port *port = &in->interface->inputs[i];
+        const void *data = NULL;
+        bool used = program_has_input(m, port->name);
+        if (in->all[i].data == NULL && used) SMG_TRY(write_made(m, i));
+        if (in->all[i].data == NULL) continue;
+        SMG_TRY(convert_input(m, port, &in->all[i], &data));
+        if (in->length_counts[i] > 0) {
+            const smg_lengths lengths = {.rows = in->lengths[i].data, .count = in->length_counts[i]};
+            SMG_TRY(smg_lengths_compare(m->ctx, in->interface, port, lengths, &in->all[i]));
+        }
+        if (!used) continue;
+        SMG_TRY(smg_program_write_input(m->program, port->name, data, in->all[i].rank, in->all[i].dims));
+    }
+    return SMG_OK;
+}
+
+/* ---- outputs ---------------------------------------------------------------------------------------- */
+
+static int output_row(const smg_interface *n, const char *name) {
+    int row = 0;
+    while (row < n->output_count && strcmp(n->outputs[row].name, name) != 0) row++;
+    return row;
+}
+
+static smg_status read_output(smg_model *m, smg_tensor *out) {
+    const smg_interface *n = m->parts.interface;
+    int buffer = 0;
+    SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "", &buffer));
+    const smg_bbuffer *b = &m->parts.bundle->buffers.items[buffer];
+    int64_t count = smg_program_dims(m->program, buffer, out->dims);
+    int64_t bytes = count * smg_storage_host_bytes(b->storage);
+    out->rank = b->rank;
+    out->type = smg_storage_word(b->storage);
+    bool ours = out->data == NULL;
+    for (int i = 0; !ours && i < n->output_count; i++) {
+        ours = out->data == m->output_room[i].data; /* of an earlier run */
+    }
+    if (ours) {
+        int row = output_row(n, out->name);
+        if (row == n->output_count) return smg_fail(m->ctx, SMG_INTERNAL, "output '%s' is of no row", out->name);
+        SMG_TRY(smg_room_grow(m->ctx, &m->output_room[row], smg_model_room(m, &n->outputs[row], count, b->storage)));
+        out->data = m->output_room[row].data;
+        out->bytes = (size_t)bytes;
+    } else if (out->bytes < (size_t)bytes) {
+        return smg_fail(m->ctx, SMG_INVALID, "output '%s' takes %lld bytes, there is room for %zu", out->name,
+                        (long long)bytes, out->bytes);
+    }
+    return smg_program_read_output(m->program, out->name, out->data, bytes);
+}
+
+/* Integers and bools are. */
+static bool is_finite(const smg_tensor *output) {
+    int64_t count = 1;
+    for (int d = 0; d < output->rank; d++) count *= output->dims[d];
+    bool wide = strcmp(output->type, "f32") == 0, half = strcmp(output->type, "f16") == 0;
+    if (!wide && !half && strcmp(output->type, "bf16") != 0) return true;
+    for (int64_t i = 0; i < count; i++) {
+        float value = 0;
+        uint16_t bits = 0;
+        if (wide)
+            memcpy(&value, (const uint8_t *)output->data + i * 4, sizeof(value));
+        else
+            memcpy(&bits, (const uint8_t *)output->data + i * 2, sizeof(bits));
+        if (!wide) value = (float)(half ? smg_half_value(bits) : smg_bf16_value(bits));
+        if (!isfinite(value)) return false;
+    }
+    return true;
+}
+
+static smg_status ask_not_finite(smg_model *m) {
+    smg_arena *arena = NULL;
+    smg_tensor *whole = NULL;
+    int count = 0;
+    SMG_TRY(smg_arena_create(m->ctx, &arena));
+    smg_status status = smg_inputs_whole(&m->inputs, arena, &whole, &count);
+    if (status == SMG_OK) status = m->parts.not_finite(m->parts.owner, m->inputs.values, whole, count);
+    smg_arena_destroy(arena);
+    return status;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------- */
+
+/* A kernel says which index was wrong; whose it was, when it was an input's, is looked up here. */
+static smg_status name_index(smg_model *m, smg_status status) {
+    const smg_inputs *in = &m->inputs;
+    for (int i = 0; status == SMG_INVALID && i < in->interface->input_count; i++) {
+        const smg_port *port = &in->interface->inputs[i];
+        int64_t element = 0;
+        if (in->all[i].data == NULL || !smg_port_outside(in->interface, port, in->values, &in->all[i], &element))
+            continue;
+        return smg_fail_within(m->ctx, status, "input '%s', element %lld", port->name, (long long)element);
+    }
+    return status;
+}
+
+static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {
+    bool finite = true;
+    if (input_count < 0 || output_count < 0 || (inputs == NULL && input_count > 0) ||
+        (outputs == NULL && output_count > 0))
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d inputs and %d outputs, %s", input_count, output_count,
+                        input_count < 0 || output_count < 0 ? "less than none" : "whose array is NULL");
+    SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
+    SMG_TRY(need_inputs(m));
+    SMG_TRY(smg_inputs_size(&m->inputs));
+    SMG_TRY(smg_program_bind_sizes(m->program, m->inputs.values));
+    SMG_TRY(write_inputs(m));
+    SMG_TRY(name_index(m, smg_program_run(m->program)));
+    for (int i = 0; i < output_count; i++) {
+        SMG_TRY(read_output(m, &outputs[i]));
+        finite = finite && (m->parts.not_finite == NULL || is_finite(&outputs[i]));
+    }
+    return finite ? SMG_OK : ask_not_finite(m);
+}
+
+smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                         int output_count) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, run(m, inputs, input_count, outputs, output_count));
+}
