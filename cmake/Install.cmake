@@ -1,5 +1,6 @@
 # What `cmake --install` puts where: headers, libraries, the CMake package `smg` (targets smg::shared,
-# smg::static and smg::smg, the first of them that exists) and two pkg-config files, smg and smg-static.
+# smg::static and smg::smg, the first of them that exists; smg::rt and smg::rt_shared, the runtime without a compiler) and
+# three pkg-config files, smg, smg-static and smg-rt.
 
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/smg")
@@ -11,6 +12,13 @@ foreach(library IN LISTS libraries)
     install(TARGETS ${library} EXPORT smg_${short})
     install(EXPORT smg_${short} NAMESPACE smg:: DESTINATION "${package_dir}")
 endforeach()
+
+foreach(library IN LISTS runtimes)
+    install(TARGETS ${library} EXPORT smg_rt)
+endforeach()
+if(runtimes)
+    install(EXPORT smg_rt NAMESPACE smg:: DESTINATION "${package_dir}")
+endif()
 
 configure_package_config_file(cmake/smgConfig.cmake.in smgConfig.cmake
     INSTALL_DESTINATION "${package_dir}")
@@ -62,6 +70,15 @@ if(SMG_SHARED)
     smg_install_pc(smg "" "-L\${libdir} -lsmg" "${pc_needs}" "")
 else()
     smg_install_pc(smg "" "-L\${libdir} -lsmg ${pc_needs}" "" " -DSMG_STATIC")
+endif()
+if(runtimes)
+    string(REGEX REPLACE "^(.+)$" "-l\\1" rt_needs "${CMAKE_DL_LIBS}")
+    if(NOT APPLE)
+        string(APPEND rt_needs " -Wl,--gc-sections") # the library is one object: what is not called goes
+    endif()
+    smg_install_pc(smg-rt " (the runtime without a compiler)"
+        "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg-rt${CMAKE_STATIC_LIBRARY_SUFFIX} -lm -pthread ${rt_needs}" ""
+        " -DSMG_STATIC")
 endif()
 smg_install_pc(smg-static " (the static library)"
     "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg${CMAKE_STATIC_LIBRARY_SUFFIX} ${pc_needs}" "" " -DSMG_STATIC")

@@ -16,12 +16,12 @@ function(smg_add_static target internal)
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
         list(APPEND flags -flinker-output=nolto-rel) # under -flto machine code, whose symbols objcopy sees
     endif()
-    add_custom_command(OUTPUT "${folder}/smg.o" BYPRODUCTS "${folder}/smg_all.o"
+    add_custom_command(OUTPUT "${folder}/${target}.o" BYPRODUCTS "${folder}/${target}_all.o"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
-        COMMAND "${CMAKE_C_COMPILER}" ${flags} -r -nostdlib -o "${folder}/smg_all.o"
+        COMMAND "${CMAKE_C_COMPILER}" ${flags} -r -nostdlib -o "${folder}/${target}_all.o"
             -Wl,--whole-archive "$<TARGET_FILE:${internal}>" -Wl,--no-whole-archive
-        COMMAND "${CMAKE_OBJCOPY}" --localize-hidden "${folder}/smg_all.o" "${folder}/smg.o"
-        DEPENDS ${internal} COMMENT "Linking smg.o, public symbols only" VERBATIM)
-    add_library(${target} STATIC "${folder}/smg.o")
+        COMMAND "${CMAKE_OBJCOPY}" --localize-hidden "${folder}/${target}_all.o" "${folder}/${target}.o"
+        DEPENDS ${internal} COMMENT "Linking ${target}.o, public symbols only" VERBATIM)
+    add_library(${target} STATIC "${folder}/${target}.o")
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
 endfunction()

@@ -36,7 +36,7 @@ typedef struct smg_context_desc {
     void (*progress)(void *user, const char *phase, size_t done, size_t total, const char *unit);
     void *user;
     /* Folder for caches (plans, SPIR-V, pipelines, calibration). NULL: $SMG_CACHE_DIR, else
-     * $XDG_CACHE_HOME/smg, else $HOME/.cache/smg; "" switches caching off. Copied. */
+     * $XDG_CACHE_HOME/smg, else $HOME/.cache/smg; "" switches caching off. In libsmg-rt NULL does so, too. Copied. */
     const char *cache_dir;
 } smg_context_desc;
 

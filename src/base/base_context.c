@@ -55,6 +55,7 @@ static char *copy_joined(smg_context *ctx, const char *a, const char *b, size_t 
 static smg_status set_cache_dir(smg_context *ctx, const char *given) {
     const char *start = given;
     const char *rest = "";
+#if !defined(SMG_RUNTIME_ONLY) /* which writes only where it was told to */
     if (start == NULL) start = smg_os_environment("SMG_CACHE_DIR");
     if (start == NULL) {
         start = smg_os_environment("XDG_CACHE_HOME");
@@ -65,6 +66,7 @@ static smg_status set_cache_dir(smg_context *ctx, const char *given) {
             rest = "/.cache/smg";
         }
     }
+#endif
     if (start == NULL || start[0] == '\0') return SMG_OK;
     ctx->cache_dir = copy_joined(ctx, start, rest, &ctx->cache_dir_bytes);
     return ctx->cache_dir != NULL ? SMG_OK : SMG_MEMORY;

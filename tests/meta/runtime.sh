@@ -1,0 +1,90 @@
+# The runtime without a compiler, installed: the examples are built against it as an app would do it (CMake, pkg-config),
+# where no dev package of the compiler's is found; what they link, how large they are, what the libraries define; and
+# they run a bundle that the command wrote.
+set -eu
+if [ -n "${SMG_SANITIZE:-}" ]; then
+    echo "skipped: a sanitized library is not installed"
+    exit 77
+fi
+case "$SMG_VULKAN" in
+OFF | 0 | FALSE | NO)
+    echo "skipped: built without Vulkan"
+    exit 77
+    ;;
+esac
+most=307200 # bytes, stripped
+work="$SMG_TEST_OUTPUT/runtime"
+rm -rf "$work"
+mkdir -p "$work/empty" "$work/home"
+fail() {
+    echo "$1"
+    exit 1
+}
+"$SMG_CMAKE" --install "$SMG_BINARY_DIR" --prefix "$work/prefix" >"$work/log"
+PKG_CONFIG_LIBDIR="$work/empty" PKG_CONFIG_PATH='' "$SMG_CMAKE" -S "$SMG_SOURCE_DIR/docs/examples" -B "$work/build" \
+    "-DCMAKE_PREFIX_PATH=$work/prefix" "-DCMAKE_C_COMPILER=$CC" "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_SPIRV-Tools=ON -DCMAKE_BUILD_TYPE=Release >>"$work/log"
+"$SMG_CMAKE" --build "$work/build" >>"$work/log" || { tail -n 30 "$work/log"; fail "the examples are not built"; }
+library_dir=$(dirname "$(find "$work/prefix" -name libsmg-rt.a)")
+export PKG_CONFIG_LIBDIR="$library_dir/pkgconfig" PKG_CONFIG_PATH=''
+# shellcheck disable=SC2046
+"$CC" -std=c11 "$SMG_SOURCE_DIR/docs/examples/run_bundle.c" -o "$work/with-pc" $(pkg-config --cflags --libs smg-rt)
+
+# libc, libm, threads and what loads libraries, and nothing of C++.
+only_libc() {
+    for library in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+        case "$library" in
+        libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | ld-linux*) ;;
+        *) fail "$1 needs $library" ;;
+        esac
+    done
+}
+small() {
+    strip -o "$work/stripped" "$1"
+    bytes=$(wc -c <"$work/stripped")
+    echo "$(basename "$1"): $bytes bytes stripped"
+    [ "$bytes" -le $most ] || fail "$1 has $bytes bytes stripped, at most $most"
+}
+for program in "$work/build/run_bundle" "$work/build/read_bundle" "$work/with-pc"; do
+    only_libc "$program"
+    small "$program"
+done
+shared=$(find "$work/prefix" -name 'libsmg-rt.so' | head -n 1)
+if [ -n "$shared" ]; then
+    only_libc "$shared"
+    small "$shared"
+fi
+
+# What its headers mark SMG_API, and nothing else.
+(cd "$work/prefix/include/smg" && cat rt.h context.h status.h version.h vulkan.h) | tr '\n' ' ' |
+    grep -oE 'SMG_API [^(;]*\(' | grep -oE 'smg_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/public"
+only_public() {
+    sort -u >"$work/defined"
+    diff "$work/public" "$work/defined" >"$work/diff" || { cat "$work/diff"; fail "$1: not what smg/rt.h declares"; }
+}
+[ "$(wc -l <"$work/public")" -gt 20 ]
+nm -g --defined-only "$library_dir/libsmg-rt.a" | awk 'NF == 3 { print $3 }' | only_public libsmg-rt.a
+if [ -n "$shared" ]; then
+    nm -D --defined-only "$shared" | awk '{ print $3 }' | only_public libsmg-rt.so
+fi
+! nm -u "$library_dir/libsmg-rt.a" | grep -qE '_Z|shaderc|spv|yyjson' || fail "libsmg-rt.a refers to C++ or a compiler"
+
+# A run, if there is a device: the same numbers as the command's; no file is written that nobody asked for.
+if ! "$SMG_BINARY_DIR/smg" devices --json >"$work/devices" 2>&1; then
+    [ -z "${SMG_REQUIRE_DEVICE:-}" ] || fail "there is no device"
+    echo "no device: nothing was run"
+    exit 0
+fi
+bundle="$work/tiny.smgb"
+"$SMG_BINARY_DIR/smg" compile tests/models/hf-bert-tiny -o "$bundle"
+run() { # what a process without caches says
+    env -u SMG_CACHE_DIR -u XDG_CACHE_HOME SMG_VALIDATION=0 HOME="$work/home" "$@"
+}
+first=$(run "$work/build/run_bundle" "$bundle" input_ids 2 7 9 3)
+echo "$first"
+[ "$(run "$work/with-pc" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "linked by pkg-config it says something else"
+run "$work/build/read_bundle" "$bundle" | grep -q '^input input_ids i32, axes: any any$' || fail "read_bundle says otherwise"
+[ -z "$(find "$work/home" -path '*smg*')" ] || fail "files were written: $(find "$work/home" -path '*smg*')"
+! run "$work/build/run_bundle" /nowhere.smgb input_ids 2 2>"$work/said" || fail "a missing file is no failure"
+grep -q "cannot open '/nowhere.smgb'" "$work/said" || fail "$(cat "$work/said")"
+echo "the runtime works"
