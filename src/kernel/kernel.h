@@ -440,7 +440,7 @@ const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use)
  * r is then element r % n of the lane's matrix r / n, n being smg_matrix_elements. */
 bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col);
 /* Has each subgroup, in a register tile of this layout, the left or the right factor of all that it multiplies into the
- * product's sums? */
+ * product's sums? Not where subgroups share out the contraction. */
 bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout);
 /* The axes on which a register tile of fragments has its matrices; false where it has none. */
 bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col);

@@ -87,7 +87,7 @@ bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragment
     if (!smg_kernel_product_sides(k, product, &row, &col) ||
         !smg_matrix_lays(&k->matrix, use, layout, left ? row : depth, left ? depth : col))
         return false;
-    bool same = smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, depth) == 0;
+    bool same = smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, depth) == 0 && smg_kernel_product_lanes(k, product) == 1;
     for (int i = 0; same && i < factor->axis_count; i++)
         same = factor->axis[i] == depth || !is_wide(k, factor->axis[i]) || same_part(layout, sums, factor->axis[i]);
     return same;

@@ -320,6 +320,30 @@ static void test_verdicts(void **state) {
     check_changes(ring, ring_changes, SMG_COUNT_OF(ring_changes));
 }
 
+/* Subgroups that share out a contraction have not all of a left factor in registers. */
+static void test_shared_out(void **state) {
+    static const char *const step[][2] = {
+        {"lanes 16 subgroup 8", "lanes 32 subgroup 8"},
+        {"subgroups i*2:4\n", "subgroups i*2:4 *2\n"},
+        {"subgroups i*2:4\n", "subgroups i*2:4 *2\n"},
+        {"subgroups i*2:4\n", "subgroups i*2:4 *2\n"},
+        {"j*8 lanes n*2:2 i*4 subgroups i*2:4\n", "j*4 lanes n*2:2 i*4 subgroups i*2:4 j*2:4\n"}};
+    char *text = changed(chain, "", "");
+    bench b;
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(step); i++) {
+        char *next = changed(text, step[i][0], step[i][1]);
+        free(text);
+        text = next;
+    }
+    bench_open(&b, text);
+    assert_int_equal(smg_kernel_verify(b.ctx, b.k), SMG_INTERNAL);
+    if (!strstr(smg_context_error(b.ctx), "the left factor 'p' does not lie as whole matrices"))
+        fail_msg("%s", smg_context_error(b.ctx));
+    bench_close(&b);
+    free(text);
+}
+
 /* Rows whose first slices are masked whole: their distances to a maximum far below all sums are 0, not the rounding of
  * a product; the last row has nothing else. */
 static void test_masked(void **state) {
@@ -418,8 +442,8 @@ static void test_ring(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_chain),
-                                       cmocka_unit_test(test_ring), cmocka_unit_test(test_masked),
-                                       cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out),
+                                       cmocka_unit_test(test_chain),    cmocka_unit_test(test_ring),
+                                       cmocka_unit_test(test_masked),   cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
