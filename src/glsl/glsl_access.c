@@ -14,12 +14,6 @@ const char *glsl_base(glsl_writer *w, int axis) {
     return GLSL_STRING(w, "at_%s", w->axis_name[axis]);
 }
 
-bool glsl_tile_has(const smg_tile *tile, int axis) {
-    for (int i = 0; i < tile->axis_count; i++)
-        if (tile->axis[i] == axis) return true;
-    return false;
-}
-
 /* ---- addresses
  * ------------------------------------------------------------------------------------ */
 

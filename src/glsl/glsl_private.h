@@ -188,10 +188,10 @@ const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
 const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
 const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
 void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
-/* What is to be added to the place of an element of a shared tile: where the slot of the step at hand begins. */
 /* The slot of the step at hand, where it is known; -1: the loop's step decides. */
 int glsl_slot_number(const glsl_writer *w, const smg_tile *tile);
 const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]", of one slot; "t_next" */
+/* What is to be added to the place of an element of a shared tile: where a slot begins that the loop's step decides. */
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
 /* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
 const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
@@ -202,7 +202,6 @@ const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile)
 /* Eight of a view's 16-bit elements, from the current one on, as a uvec4; and one of them as a float. */
 const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member);
-bool glsl_tile_has(const smg_tile *tile, int axis);
 
 /* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
  * lane's element, what stands around an element to make it a float, bytes of one. */
