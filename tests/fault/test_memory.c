@@ -121,13 +121,18 @@ static smg_status analyse(smg_context *ctx, void *user) {
     smg_arena *arena = NULL;
     smg_compilation *c = NULL;
     smg_target target;
-    const smg_compile_options options = {.precision = t->precision};
+    smg_tensor samples[4];
+    smg_overflow overflow;
+    smg_compile_options options = {.precision = t->precision, .samples = samples};
     SMG_TRY(smg_target_named(ctx, "careful", &target));
     target.storage16 = t->precision != SMG_TYPE_F32;
     SMG_TRY(smg_graph_parse(ctx, t->text, strlen(t->text), "test", &g));
     smg_status status = smg_arena_create(ctx, &arena);
+    if (status == SMG_OK && target.storage16) status = make_inputs(ctx, g, arena, samples, &options.sample_count);
     if (status == SMG_OK) status = smg_compile_plan(ctx, g, &target, &options, &c);
     if (status == SMG_OK) status = interpret_and_check(c, arena);
+    if (status == SMG_OK)
+        status = smg_compile_find_overflow(c, symbols, samples, options.sample_count, arena, &overflow);
     smg_compilation_destroy(c);
     smg_arena_destroy(arena);
     smg_graph_destroy(g);
