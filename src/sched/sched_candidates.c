@@ -3,8 +3,6 @@
 #include <math.h>
 
 #include "sched/sched_internal.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 /* operands read where they lie: a subgroup for a row lane, its lanes neighbouring columns (cols is 0 here) */
 static const lane_shape direct_shapes[] = {
@@ -173,8 +171,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
         for (int reuse = chain && (!runs || vec > 1) ? 1 : 0; reuse >= 0; reuse--) {
             base.reuse = reuse == 1;
-            for (base.ahead = most_ahead; base.ahead >= (getenv("SMG_SHAPES") ? most_ahead : 0); base.ahead--)
-                SMG_TRY(sched_push(e, base));
+            for (base.ahead = most_ahead; base.ahead >= 0; base.ahead--) SMG_TRY(sched_push(e, base));
         }
     }
     return SMG_OK;
@@ -290,10 +287,10 @@ typedef struct block_wants {
     int64_t rows, cols; /* extents; 1 where no axis has them */
     double results;     /* for each lane that the device keeps busy */
     double others;      /* workgroups along the other axes of the grid */
-    double cores;
-    int beside;   /* products whose sums a lane has together */
-    int64_t held; /* elements that each lane has of each row and column */
-    bool chain;   /* a lane's registers are the held columns, too */
+    double cores;       /* of the target */
+    int beside;         /* products whose sums a lane has together */
+    int64_t held;       /* elements that each lane has of each row and column */
+    bool chain;         /* a lane's registers are the held columns, too */
 } block_wants;
 
 static block_wants wants_of(const enumerator *e, const smg_schedule *base) {
@@ -405,18 +402,6 @@ static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block
 /* Every way to deal a workgroup's lanes out to rows, columns and depth that suits the extents and the target. */
 static smg_status add_products_of(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
-    if (getenv("SMG_SHAPES")) {
-        const char *at = getenv("SMG_SHAPES");
-        int n;
-        lane_shape shape;
-        while (sscanf(at, "%dx%dx%dx%dx%dx%d%n", &shape.rows, &shape.cols, &shape.row_registers, &shape.col_registers,
-                      &shape.inner, &shape.depth, &n) == 6) {
-            SMG_TRY(add_rows_of(e, base, shape));
-            at += n;
-            while (*at == ',') at++;
-        }
-        return SMG_OK;
-    }
     block_wants w = wants_of(e, base);
     int64_t least = 2 * t->subgroup_size > LEAST_LANES ? 2 * t->subgroup_size : LEAST_LANES;
     int64_t most = MOST_SUBGROUPS * t->subgroup_size;
@@ -492,8 +477,7 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     SMG_TRY(sched_add_matrices(e, base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {
-        if (!getenv("SMG_SHAPES"))
-            for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
+        for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
         return add_products_of(e, base);
     }
     const lane_shape *shapes = e->roles.reductions > 0 ? row_shapes : map_shapes;

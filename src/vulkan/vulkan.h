@@ -133,7 +133,7 @@ void smg_vk_keep_stats(smg_vk_device *dev, bool keep);
 /* What the driver's compiler made of a module, as it counts; -1: it does not say. Found out when a module is first
  * built on a driver that tells, with a log line where it spills, and kept in a cache file. */
 typedef struct smg_vk_built {
-    double spills;    /* registers stored to memory and loaded again */
+    double spills;    /* registers of a lane stored to memory and loaded again */
     double registers; /* of a lane; of a whole subgroup by some */
     double shared;    /* bytes of a workgroup */
 } smg_vk_built;

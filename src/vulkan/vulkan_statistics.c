@@ -128,14 +128,14 @@ static double held_workgroups(const smg_target *target, const smg_vk_asked *aske
     return held;
 }
 
-/* One driver spills to shared memory first: what it takes beyond what is declared, in words. Taken from what no other
- * workgroup has a use for it costs next to nothing: kernels so built were the fastest that were measured. */
+/* One driver spills to shared memory first: what it takes beyond what is declared, in words of each lane. Taken from
+ * what no other workgroup has a use for it costs next to nothing: such kernels were the fastest that were measured. */
 static double spilled_to_shared(const smg_target *target, const smg_vk_asked *asked, double registers, double shared) {
     double beyond = shared - (double)asked->shared_bytes;
     if (beyond <= 0) return 0;
     bool fewer = held_workgroups(target, asked, registers, shared) <
                  held_workgroups(target, asked, registers, (double)asked->shared_bytes);
-    return fewer ? beyond / 4 : 0;
+    return fewer ? beyond / 4 / (double)(asked->lanes > 0 ? asked->lanes : 1) : 0;
 }
 
 smg_vk_built smg_vk_built_of(const smg_target *target, const smg_vk_asked *asked, const smg_vk_stat *stats, int count) {
