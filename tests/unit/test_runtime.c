@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
+
+#if SMG_VULKAN
 #include "support/device.h"
 #include "support/output.h"
 
@@ -307,3 +309,11 @@ int main(void) {
     };
     return device_result(cmocka_run_group_tests_name("runtime", tests, setup, teardown));
 }
+
+#else
+
+int main(void) {
+    return 77;
+}
+
+#endif
