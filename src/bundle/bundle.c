@@ -32,6 +32,10 @@ int64_t smg_storage_device_bytes(smg_storage storage) {
     return storages[storage].device_bytes;
 }
 
+bool smg_storage_is_integer(smg_storage storage) {
+    return storage == SMG_STORE_I32 || storage == SMG_STORE_I64_AS_I32;
+}
+
 const char *smg_storage_word(smg_storage storage) {
     return storages[storage].word;
 }

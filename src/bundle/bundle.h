@@ -44,6 +44,7 @@ smg_storage_given(smg_storage storage); /* of the same host elements: as they ar
 int64_t smg_storage_host_bytes(smg_storage storage);
 int64_t smg_storage_device_bytes(smg_storage storage);
 const char *smg_storage_word(smg_storage storage); /* host word: "f32", "i64", ... */
+bool smg_storage_is_integer(smg_storage storage);  /* i32 or i64 */
 /* The storage of that host word that is the same on the device, or by default; false: there is none. */
 bool smg_storage_find(const char *word, smg_storage *out_storage);
 /* What lies on the device, as a storage whose host elements are just these bytes. */

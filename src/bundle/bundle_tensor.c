@@ -50,10 +50,6 @@ smg_status smg_port_shape(smg_context *ctx, const smg_interface *interface, cons
 
 /* ---- elements --------------------------------------------------------------------------------------- */
 
-static bool is_integer(smg_storage type) {
-    return type == SMG_STORE_I32 || type == SMG_STORE_I64_AS_I32;
-}
-
 /* Of integers and bools. */
 static int64_t get(smg_storage type, const void *data, int64_t index) {
     int32_t narrow = 0;
@@ -123,7 +119,7 @@ bool smg_port_outside(const smg_interface *interface, const smg_port *port, cons
     smg_storage type = type_of(port, tensor);
     int64_t rows = 0, count = elements_of(tensor);
     if (port->below == SMG_SIZE_ZERO || !smg_size_eval(interface->sizes, port->below, values, &rows)) return false;
-    for (int64_t i = 0; is_integer(type) && i < count; i++) {
+    for (int64_t i = 0; smg_storage_is_integer(type) && i < count; i++) {
         int64_t value = get(type, tensor->data, i);
         if (value >= 0 && value < rows) continue;
         *out_element = i;
@@ -158,7 +154,7 @@ static smg_status check_rows(smg_context *ctx, const smg_port *port, bool mask, 
 smg_status smg_lengths_check(smg_context *ctx, const smg_interface *interface, const smg_port *port,
                              smg_lengths lengths) {
     int64_t least = 0, most = 0;
-    if ((!is_integer(port->type) && port->type != SMG_STORE_BOOL_AS_U32) || port->rank == 0)
+    if ((!smg_storage_is_integer(port->type) && port->type != SMG_STORE_BOOL_AS_U32) || port->rank == 0)
         return smg_fail(ctx, SMG_UNSUPPORTED, "input '%s' is %s: lengths are given to rows of integers or bools",
                         port->name, smg_storage_word(port->type));
     smg_size_bounds(interface->sizes, port->dims[port->rank - 1], &least, &most);

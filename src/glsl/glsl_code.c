@@ -89,18 +89,9 @@ static void write_loop(glsl_writer *w, const smg_instr *instr, int at) {
     w->open[a] = at;
 }
 
-static int loop_of(const smg_kernel *k, int end) {
-    int depth = 0;
-    for (int i = end; i >= 0; i--) {
-        depth += (k->code.items[i].kind == SMG_I_END) - (k->code.items[i].kind == SMG_I_LOOP);
-        if (depth == 0) return i;
-    }
-    return -1;
-}
-
 /* Returns where to go on: behind the loop, or at its body for the next of the steps that are written out. */
 static int write_end(glsl_writer *w, int at) {
-    int loop = loop_of(w->k, at);
+    int loop = smg_kernel_loop_around(w->k, at);
     if (loop < 0) {
         glsl_fail(w, SMG_INTERNAL, "an end without a loop");
         return at + 1;

@@ -3,15 +3,18 @@
  * layout says. Numbers of registers are literals once loops are unrolled. */
 #include "glsl_private.h"
 
-static const char *matrix_of(glsl_writer *w, char use) {
+const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *element) {
+    static const char *const uses[] = {
+        [SMG_FRAGMENTS_SUMS] = "Accumulator", [SMG_FRAGMENTS_LEFT] = "A", [SMG_FRAGMENTS_RIGHT] = "B"};
     const smg_matrix *m = &w->k->matrix;
     w->uses[GLSL_USE_MATRICES] = w->uses[GLSL_USE_SUBGROUP] = true;
-    return GLSL_STRING(w, "coopmat<%s, gl_ScopeSubgroup, %d, %d, gl_MatrixUse%s>",
-                       use == 'C' ? "float" : glsl_element_word(w, m->type), use == 'B' ? m->depth : m->rows,
-                       use == 'A' ? m->depth : m->cols,
-                       use == 'A'   ? "A"
-                       : use == 'B' ? "B"
-                                    : "Accumulator");
+    return GLSL_STRING(w, "coopmat<%s, gl_ScopeSubgroup, %d, %d, gl_MatrixUse%s>", element,
+                       use == SMG_FRAGMENTS_RIGHT ? m->depth : m->rows, use == SMG_FRAGMENTS_LEFT ? m->depth : m->cols,
+                       uses[use]);
+}
+
+static const char *matrix_of(glsl_writer *w, smg_fragments use) {
+    return glsl_matrix_word(w, use, use == SMG_FRAGMENTS_SUMS ? "float" : glsl_element_word(w, w->k->matrix.type));
 }
 
 void glsl_registers(glsl_writer *w, int t) {
@@ -22,9 +25,8 @@ void glsl_registers(glsl_writer *w, int t) {
         GLSL_LINE(w, "%s t_%s[%d];", glsl_kind(smg_tile_kind(tile)), w->tile_name[t], (int)registers);
         return;
     }
-    static const char uses[] = {[SMG_FRAGMENTS_SUMS] = 'C', [SMG_FRAGMENTS_LEFT] = 'A', [SMG_FRAGMENTS_RIGHT] = 'B'};
     int slots = smg_tile_slots(tile);
-    GLSL_LINE(w, "%s t_%s%s[%d];", matrix_of(w, uses[tile->fragments]), w->tile_name[t],
+    GLSL_LINE(w, "%s t_%s%s[%d];", matrix_of(w, tile->fragments), w->tile_name[t],
               slots > 1 ? GLSL_STRING(w, "[%d]", slots) : "",
               (int)(registers / smg_matrix_elements(m, tile->fragments)));
 }
@@ -54,7 +56,7 @@ static factor factor_of(glsl_writer *w, int shared, bool left, int axis, int alo
     f.step[1] = smg_tile_stride(w->k, tile, along);
     f.turned = left ? f.step[1] != 1 : f.step[1] == 1;
     f.group = smg_tile_widest(w->k, f.tile) ? SMG_WIDEST : smg_tile_wide(w->k, tile) ? SMG_WIDE : 1;
-    f.type = matrix_of(w, left ? 'A' : 'B');
+    f.type = matrix_of(w, left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
     return f;
 }
 

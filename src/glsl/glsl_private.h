@@ -121,6 +121,7 @@ const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
 
 /* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices, and its factors. */
 void glsl_registers(glsl_writer *w, int tile);
+const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *element); /* the type */
 const char *glsl_register(glsl_writer *w, int tile, const char *place);
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_take(glsl_writer *w, const smg_instr *instr, int at);

@@ -69,20 +69,16 @@ void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whol
     glsl_close(w);
 }
 
-static const char *sums_of(glsl_writer *w, const char *element) {
-    const smg_matrix *m = &w->k->matrix;
-    return GLSL_STRING(w, "coopmat<%s, gl_ScopeSubgroup, %d, %d, gl_MatrixUseAccumulator>", element, m->rows, m->cols);
-}
-
 void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole) {
     int a = instr->a, buffer = w->k->accesses.items[a].buffer;
     int64_t elements = smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
     smg_type type = w->k->buffers.items[buffer].type;
-    const char *stride = rows_apart(w, instr, a), *sums = sums_of(w, "float");
+    const char *stride = rows_apart(w, instr, a), *sums = glsl_matrix_word(w, SMG_FRAGMENTS_SUMS, "float");
     glsl_iter it;
     open_block(w, &it, instr, a, whole);
     if (w->status != SMG_OK) return;
     int64_t count = smg_layout_registers(&it.layout) / elements;
+    const char *stored = glsl_matrix_word(w, SMG_FRAGMENTS_SUMS, glsl_element_word(w, type));
     w->buffer_words[buffer] = w->uses[GLSL_USE_16BIT] = true;
     GLSL_LINE(w, "%s whole[%lld];", sums, (long long)count);
     glsl_outer_open(w, &it);
@@ -95,7 +91,7 @@ void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *who
     glsl_outer_close(w, &it);
     for (int64_t n = 0; n < count; n++) {
         const char *from = GLSL_STRING(w, "whole[%lld]", (long long)n);
-        if (type != SMG_TYPE_F32) from = GLSL_STRING(w, "%s(%s)", sums_of(w, glsl_element_word(w, type)), from);
+        if (type != SMG_TYPE_F32) from = GLSL_STRING(w, "%s(%s)", stored, from);
         GLSL_LINE(w, "coopMatStore(%s, g_%s, %s, %s, gl_CooperativeMatrixLayoutRowMajor);", from,
                   w->buffer_name[buffer], begin_of(w, &it, a, n, elements), stride);
     }

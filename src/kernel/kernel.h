@@ -231,15 +231,16 @@ typedef struct smg_instr {
                   or SMG_TERMS_OPEN. Factors are f16 tiles, every lane has all k, and columns in runs: pairs of them
                   are one operation */
     int layout; /* REDUCE, STORE, MMA, JOIN, LEAVE, FOLD, GATHER: of kernel->layouts; else -1 */
-    smg_wide
-        wide[2]; /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of
-                         what FETCH loads; MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where
-                         sizes decide whether the groups are aligned, they do so when the kernel runs */
-    bool
-        matrices; /* SET of a left factor, STORE: whole matrices at once, along wide[0], where all of their elements are
-                         valid; elsewhere element by element */
-    bool addressed; /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's
-                         element once for all of them, neighbouring columns by each, which takes its own */
+    /* [0]: of what SET loads and does nothing else with, of what STORE, SPILL, STAGE and PUT write, of what FETCH
+     * loads. MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where sizes decide whether the
+     * groups are aligned, they do so when the kernel runs. */
+    smg_wide wide[2];
+    /* SET of a left factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
+     * elsewhere element by element. */
+    bool matrices;
+    /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's element once for
+     * all of them, neighbouring columns by each, which takes its own. */
+    bool addressed;
     int axis_count;
     int axes[SMG_TILE_AXES];
     const smg_krange *range; /* LOOP: NULL: all steps */
@@ -343,6 +344,8 @@ bool smg_tile_clamps(const smg_tile *tile, int axis);
 bool smg_kernel_comes_out_even(const smg_kernel *k, int axis, bool looped);
 /* The END of the LOOP at `loop`; code.count where it has none. */
 int smg_kernel_loop_end(const smg_kernel *k, int loop);
+/* The innermost LOOP that the instruction is in, an END its own; -1. */
+int smg_kernel_loop_around(const smg_kernel *k, int at);
 /* Has the axis a last element wherever a tile of it is filled? One that a workgroup or a step has begun with has. */
 bool smg_kernel_axis_ends(const smg_kernel *k, int axis);
 /* With padding, of all slots; 0 for register. */

@@ -68,6 +68,15 @@ int smg_kernel_loop_end(const smg_kernel *k, int loop) {
     return at;
 }
 
+int smg_kernel_loop_around(const smg_kernel *k, int at) {
+    int depth = 0;
+    for (int i = at - 1; i >= 0; i--) {
+        if (k->code.items[i].kind == SMG_I_LOOP && depth-- == 0) return i;
+        depth += k->code.items[i].kind == SMG_I_END;
+    }
+    return -1;
+}
+
 /* ---- leaves ----------------------------------------------------------------------------------------- */
 
 bool smg_kleaf_equal(const smg_kleaf *a, const smg_kleaf *b) {

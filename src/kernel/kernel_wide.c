@@ -204,15 +204,9 @@ static bool is_view(const smg_kernel *k, int tile) {
 }
 
 static bool has_loop(const smg_kernel *k, int at, int axis) {
-    int depth = 0;
-    for (int i = at - 1; i >= 0; i--) {
-        if (k->code.items[i].kind == SMG_I_END) depth++;
-        if (k->code.items[i].kind == SMG_I_LOOP && depth-- == 0) {
-            if (k->code.items[i].axes[0] == axis) return true;
-            depth = 0;
-        }
-    }
-    return false;
+    int loop = smg_kernel_loop_around(k, at);
+    while (loop >= 0 && k->code.items[loop].axes[0] != axis) loop = smg_kernel_loop_around(k, loop);
+    return loop >= 0;
 }
 
 /* The axis whose neighbours the lanes of a subgroup hold, one each; -1. */

@@ -213,6 +213,12 @@ static void seek_tile(void *user, int leaf) {
     if (s->k->leaves.items[leaf].what == SMG_KLEAF_TILE) s->found = true;
 }
 
+smg_axis_set lower_axes_of(const smg_tile *tile) {
+    smg_axis_set set = 0;
+    for (int i = 0; i < tile->axis_count; i++) set |= SMG_AXIS_BIT(tile->axis[i]);
+    return set;
+}
+
 bool lower_reads_tiles(const smg_kernel *k, smg_expr expr) {
     tile_seek s = {.k = k};
     smg_kernel_leaves(k, expr, seek_tile, &s);
@@ -289,9 +295,7 @@ static const char *const operand_note[] = {"left operand", "right operand"};
 /* An operand that is computed in the block: into registers of the lanes that have what it is made of, then to all. */
 static smg_status spill_operand(lowering *l, product *p, int side) {
     int axes[SMG_TILE_AXES], count;
-    smg_axis_set set = 0;
-    const smg_tile *shared = &l->k->tiles.items[p->tile[side]];
-    for (int i = 0; i < shared->axis_count; i++) set |= SMG_AXIS_BIT(shared->axis[i]);
+    smg_axis_set set = lower_axes_of(&l->k->tiles.items[p->tile[side]]);
     if (spanned(l, lower_expr_axes(l, p->factor[side])) & ~set)
         return lower_refuse(l, "a computed operand has axes that the product lacks");
     if (!lower_tile_axes(l, set, SMG_TILE_AXES, axes, &count)) return lower_refuse_axes(l);

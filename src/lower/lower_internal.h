@@ -101,6 +101,7 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate);
 /* Behind the loop: what each lane has folded becomes one, by the same updates as from slice to slice. */
 smg_status lower_emit_join(lowering *l, int node);
 smg_status lower_emit_store(lowering *l, int node);
+smg_axis_set lower_axes_of(const smg_tile *tile);
 /* Does it read anything of the workgroup, also through the indices of its loads? */
 bool lower_reads_tiles(const smg_kernel *k, smg_expr expr);
 smg_status lower_emit_product(lowering *l, int node, bool accumulate);

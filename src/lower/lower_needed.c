@@ -136,16 +136,10 @@ static smg_expr hope(const needed *n, int loop, smg_expr condition, bool want) {
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
 
-static bool is_outermost(const smg_kernel *k, int loop) {
-    int open = 0;
-    for (int i = 0; i < loop; i++) open += (k->code.items[i].kind == SMG_I_LOOP) - (k->code.items[i].kind == SMG_I_END);
-    return open == 0;
-}
-
 smg_status lower_needed(lowering *l, int loop, const smg_expr *conditions, int count, smg_expr *io_end) {
     int end = smg_kernel_loop_end(l->k, loop);
     needed n = {.l = l, .known = smg_expr_count(l->k->exprs)};
-    if (count == 0 || !is_outermost(l->k, loop)) return SMG_OK;
+    if (count == 0 || smg_kernel_loop_around(l->k, loop) >= 0) return SMG_OK;
     n.loose = SMG_ARENA_ARRAY(l->arena, bool, (size_t)l->k->tiles.count + 1);
     n.memo = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)n.known + 1);
     if (n.loose == NULL || n.memo == NULL) return SMG_MEMORY;

@@ -444,11 +444,10 @@ static bool written_first(const lowering *l, int from, int to, int tile) {
 
 /* Nobody behind the slice reads it: not the next one, not what comes after the loop, or before it in an outer one. */
 static bool forgotten(const neutral *n, int tile) {
-    int open = 0, count = n->l->k->code.count;
-    for (int i = 0; i < n->slice->begin; i++)
-        open += (n->l->k->code.items[i].kind == SMG_I_LOOP) - (n->l->k->code.items[i].kind == SMG_I_END);
+    int count = n->l->k->code.count;
+    bool inside = smg_kernel_loop_around(n->l->k, n->slice->begin) >= 0;
     if (!written_first(n->l, n->slice->begin + 1, n->slice->end, tile)) return false;
-    for (int i = 0; open > 0 && i < count; i++)
+    for (int i = 0; inside && i < count; i++)
         if ((i < n->slice->begin || i > n->slice->end) && is_read(n->l, &n->l->k->code.items[i], tile)) return false;
     return written_first(n->l, n->slice->end + 1, count, tile);
 }

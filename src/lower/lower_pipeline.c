@@ -282,11 +282,9 @@ static void find_load(void *user, int leaf) {
 static smg_status early_tile(const early *e, int *out_tile) {
     lowering *l = e->l;
     const smg_instr *in = &l->k->code.items[e->at];
-    const smg_tile *dst = &l->k->tiles.items[in->dst];
-    smg_axis_set own = lower_leaf_axes(l, e->leaf), columns = 0;
+    smg_axis_set own = lower_leaf_axes(l, e->leaf);
+    smg_axis_set columns = lower_columns(l, lower_axes_of(&l->k->tiles.items[in->dst]));
     int axes[SMG_TILE_AXES], count;
-    for (int i = 0; i < dst->axis_count; i++) columns |= SMG_AXIS_BIT(dst->axis[i]);
-    columns = lower_columns(l, columns);
     *out_tile = -1;
     if (lower_columns(l, own) != 0 && lower_columns(l, own) != columns) return SMG_OK;
     if (!lower_tile_axes(l, own, SMG_TILE_AXES, axes, &count)) return SMG_OK; /* it stays where it is */

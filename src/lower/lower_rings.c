@@ -54,11 +54,11 @@ static int add_factor(lower_sized *l, const smg_instr *product, bool left) {
     const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
     const smg_tile shared = k->tiles.items[left ? product->a : product->b];
     int row, col, depth = product->axes[0];
-    uint64_t held = 0;
+    smg_axis_set held = 0;
     if (!smg_kernel_product_sides(k, product, &row, &col)) return -1;
     for (int i = 0; !left && i < shared.axis_count; i++)
         if (shared.axis[i] != col && shared.axis[i] != depth && k->axes.items[shared.axis[i]].tile > 1)
-            held |= UINT64_C(1) << shared.axis[i];
+            held |= SMG_AXIS_BIT(shared.axis[i]);
     smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
     smg_layout layout = lower_fragments(k, &grid, use, left ? row : depth, left ? depth : col, held);
     smg_tile tile = {.name = smg_arena_format(k->arena, left ? "left%d" : "right%d", k->tiles.count),

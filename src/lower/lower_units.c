@@ -197,35 +197,20 @@ typedef struct choices {
     bool apart; /* in another loop than the one whose steps start the tile */
 } choices;
 
-/* The innermost loop around the instruction; the program's length: none. */
-static int body_of(const lowering *l, int at) {
-    int depth = 0;
-    for (int i = at - 1; i >= 0; i--) {
-        smg_instr_kind kind = l->k->code.items[i].kind;
-        if (kind == SMG_I_LOOP && depth-- == 0) return i;
-        if (kind == SMG_I_END) depth++;
-    }
-    return l->k->code.count;
-}
+enum { NOT_STARTED = -2 };
 
-/* The loop in whose steps the tile starts with a number, once; -1. */
+/* The loop in whose steps the tile starts with a number, once; -1: in none. */
 static int started_in(const lowering *l, int tile) {
     const units u = {.l = l};
-    int found = -1;
+    int found = NOT_STARTED;
     for (int i = 0; i < l->k->code.count; i++) {
         const smg_instr *in = &l->k->code.items[i];
         if (in->dst != tile || in->kind == SMG_I_MMA) continue;
-        if (found >= 0 || in->kind != SMG_I_SET || node_of(&u, in->expr)->prim != SMG_PRIM_CONST) return -1;
-        found = body_of(l, i);
+        bool starts = in->kind == SMG_I_SET && node_of(&u, in->expr)->prim == SMG_PRIM_CONST;
+        if (found != NOT_STARTED || !starts) return NOT_STARTED;
+        found = smg_kernel_loop_around(l->k, i);
     }
     return found;
-}
-
-static smg_axis_set axes_of(const lowering *l, int tile) {
-    const smg_tile *t = &l->k->tiles.items[tile];
-    smg_axis_set set = 0;
-    for (int i = 0; i < t->axis_count; i++) set |= SMG_AXIS_BIT(t->axis[i]);
-    return set;
 }
 
 static void seek(choices *c, smg_expr e) {
@@ -251,9 +236,11 @@ static smg_status choose_once(lowering *l, int product) {
         int before = c.uses;
         if (l->k->code.items[i].expr != SMG_EXPR_NONE) seek(&c, l->k->code.items[i].expr);
         if (c.uses > before && c.first < 0) c.first = i;
-        c.apart = c.apart || (c.uses > before && (body < 0 || body_of(l, i) != body));
+        c.apart = c.apart || (c.uses > before && (body == NOT_STARTED || smg_kernel_loop_around(l->k, i) != body));
     }
-    if (c.others || c.uses < 2 || c.apart || (lower_expr_axes(l, c.found) & ~axes_of(l, tile)) != 0) return SMG_OK;
+    if (c.others || c.uses < 2 || c.apart ||
+        (lower_expr_axes(l, c.found) & ~lower_axes_of(&l->k->tiles.items[tile])) != 0)
+        return SMG_OK;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = tile;
     set.expr = c.found;

@@ -21,10 +21,6 @@ size_t smg_model_room(const smg_model *m, const smg_port *port, int64_t count, s
 
 /* ---- inputs ----------------------------------------------------------------------------------------- */
 
-static bool is_integer(smg_storage type) {
-    return type == SMG_STORE_I32 || type == SMG_STORE_I64_AS_I32;
-}
-
 /* What the program takes: the tensor itself, or a copy in the input's integer type. */
 static smg_status convert_input(smg_model *m, const smg_port *port, const smg_tensor *tensor, const void **out_data) {
     smg_storage type;
@@ -32,7 +28,7 @@ static smg_status convert_input(smg_model *m, const smg_port *port, const smg_te
     SMG_TRY(smg_port_check(m->ctx, port, tensor, &type, &count));
     *out_data = tensor->data;
     if (type == port->type) return SMG_OK;
-    if (!is_integer(type) || !is_integer(port->type)) {
+    if (!smg_storage_is_integer(type) || !smg_storage_is_integer(port->type)) {
         return smg_fail(m->ctx, SMG_INVALID, "input '%s' is %s, %s was given", port->name, smg_storage_word(port->type),
                         smg_storage_word(type));
     }

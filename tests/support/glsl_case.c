@@ -36,6 +36,14 @@ void glsl_write_text(glsl_fixture *f, smg_kernel *k, const smg_target *target, s
     assert_int_equal(smg_glsl_write(f->ctx, k, target, out_text), SMG_OK);
 }
 
+void glsl_expect_parts(glsl_fixture *f, smg_kernel *k, const smg_target *target, const char *const *parts) {
+    smg_text text;
+    glsl_write_text(f, k, target, &text);
+    for (; *parts != NULL; parts++)
+        if (strstr(smg_text_cstr(&text), *parts) == NULL) fail_msg("%s: no '%s'", k->name, *parts);
+    smg_text_free(&text);
+}
+
 smg_target glsl_full_target(int subgroup, bool shuffle_only) {
     smg_target t;
     smg_target_init(&t);

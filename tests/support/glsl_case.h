@@ -29,6 +29,8 @@ int glsl_tear_down(void **state);
 smg_target glsl_full_target(int subgroup, bool shuffle_only);
 /* Writes the kernel, with neighbours at once and sizes named, into an empty text, which the caller frees. */
 void glsl_write_text(glsl_fixture *f, smg_kernel *k, const smg_target *target, smg_text *out_text);
+/* The same text has each of these parts, up to a NULL. */
+void glsl_expect_parts(glsl_fixture *f, smg_kernel *k, const smg_target *target, const char *const *parts);
 /* What lanes tell each other becomes instructions first. */
 void glsl_compile(glsl_fixture *f, smg_arena *arena, smg_kernel *k, const smg_target *target,
                   smg_spirv_module *out_module);

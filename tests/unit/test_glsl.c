@@ -45,16 +45,14 @@ static void test_product(void **state) {
 
 /* Groups of four rows, and no select behind a load. */
 static void test_clamped(void **state) {
+    static const char *const parts[] = {"fa[i + 3] = four[3];", "int r_m = (even || at_m + c_m < ", NULL};
     glsl_fixture *f = *state;
     smg_arena *arena;
     smg_text text;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
     smg_kernel *k = hand_clamped_product(arena, (hand_lanes){.rows = 4, .cols = 8, .vec = 4, .subgroup = 8});
-    glsl_write_text(f, k, &target, &text);
-    assert_non_null(strstr(smg_text_cstr(&text), "fa[i + 3] = four[3];"));
-    assert_non_null(strstr(smg_text_cstr(&text), "int r_m = (even || at_m + c_m < "));
-    smg_text_free(&text);
+    glsl_expect_parts(f, k, &target, parts);
     k = hand_clamped_slices(arena, (hand_lanes){.rows = 4, .cols = 8, .vec = 1, .subgroup = 8});
     assert_int_equal(smg_kernel_exchange_lanes(k, &target), SMG_OK);
     glsl_write_text(f, k, &target, &text);
@@ -95,15 +93,11 @@ static void test_views(void **state) {
 /* Rows of 24 and of 67 elements (check): in groups, and one by one. */
 static void test_strided(void **state) {
     glsl_fixture *f = *state;
+    static const char *const parts[] = {" & 3) == 0", ">> 2] = ", NULL};
     smg_arena *arena;
-    smg_text text;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    smg_kernel *k = hand_strided(arena, (hand_lanes){1, 64, 4, 8});
-    glsl_write_text(f, k, &target, &text);
-    assert_non_null(strstr(smg_text_cstr(&text), " & 3) == 0"));
-    assert_non_null(strstr(smg_text_cstr(&text), ">> 2] = "));
-    smg_text_free(&text);
+    glsl_expect_parts(f, hand_strided(arena, (hand_lanes){1, 64, 4, 8}), &target, parts);
     smg_arena_destroy(arena);
     glsl_check(state, hand_strided);
     glsl_check(state, hand_strided_f16);

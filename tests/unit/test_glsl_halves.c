@@ -126,22 +126,15 @@ static smg_kernel *partial_by_eight(smg_arena *arena, hand_lanes l) {
 
 static void test_partial(void **state) {
     glsl_fixture *f = *state;
+    static const char *const pairs[] = {"fma(fa[i >> 1].yy, fb[j], part[", "f16vec4 four = t_a[", NULL};
+    static const char *const eights[] = {"uvec4 eight = t_b[", "shared uvec4 t_b[", NULL};
+    static hand_maker *const kinds[] = {partial_product, partial_whole, partial_by_eight};
     smg_arena *arena;
-    smg_text text;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    smg_kernel *k = partial_product(arena, (hand_lanes){8, 8, 1, 8});
-    glsl_write_text(f, k, &target, &text);
-    assert_non_null(strstr(smg_text_cstr(&text), "fma(fa[i >> 1].yy, fb[j], part["));
-    assert_non_null(strstr(smg_text_cstr(&text), "f16vec4 four = t_a["));
-    smg_text_free(&text);
-    k = partial_by_eight(arena, (hand_lanes){8, 8, 1, 8});
-    glsl_write_text(f, k, &target, &text);
-    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = t_b["));
-    assert_non_null(strstr(smg_text_cstr(&text), "shared uvec4 t_b["));
-    smg_text_free(&text);
+    glsl_expect_parts(f, partial_product(arena, (hand_lanes){8, 8, 1, 8}), &target, pairs);
+    glsl_expect_parts(f, partial_by_eight(arena, (hand_lanes){8, 8, 1, 8}), &target, eights);
     smg_arena_destroy(arena);
-    static hand_maker *const kinds[] = {partial_product, partial_whole, partial_by_eight};
     glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
 }
 
@@ -158,14 +151,11 @@ static smg_kernel *viewed_eights_bf16(smg_arena *arena, hand_lanes l) {
 
 static void test_eights(void **state) {
     glsl_fixture *f = *state;
+    static const char *const parts[] = {"uvec4 eight = e_b[", NULL};
     smg_arena *arena;
-    smg_text text;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    smg_kernel *k = viewed_eights_f16(arena, (hand_lanes){2, 4, 1, 8});
-    glsl_write_text(f, k, &target, &text);
-    assert_non_null(strstr(smg_text_cstr(&text), "uvec4 eight = e_b["));
-    smg_text_free(&text);
+    glsl_expect_parts(f, viewed_eights_f16(arena, (hand_lanes){2, 4, 1, 8}), &target, parts);
     smg_arena_destroy(arena);
     static hand_maker *const kinds[] = {viewed_eights_f16, viewed_eights_bf16, slices_by_eight, turned_by_eight,
                                         widened_by_eight};
