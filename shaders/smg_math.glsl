@@ -2,47 +2,45 @@
 // Every "//@ name" line opens a section; a kernel gets the sections whose name it calls.
 
 //@ smg_erf
-// Within 1 ulp of erf for 32-bit floats: odd polynomial near 0, 1 - exp(polynomial) beyond.
+// Within 1 ulp of erf for 32-bit floats: odd polynomial near 0, 1 - exp(polynomial) beyond. Lanes of a subgroup seldom
+// agree on one of the two, so both are computed and no lane waits at a branch.
 float smg_erf(float x)
 {
     float t = abs(x) > 4.0 ? 4.0 : abs(x); // min() may lose a NaN
     float s = t * t;
-    if (t > 0.927734375) {
-        float r = fma(-1.72853470e-5, t, 3.83197126e-4);
-        float u = fma(-3.88396438e-3, t, 2.42546219e-2);
-        r = fma(r, s, u);
-        r = fma(r, t, -1.06777877e-1);
-        r = fma(r, t, -6.34846687e-1);
-        r = fma(r, t, -1.28717512e-1);
-        r = fma(r, t, -t);
-        r = 1.0 - exp(r);
-        return x < 0.0 ? -r : r;
-    }
-    s = x * x;
-    float r = -5.96761703e-4;
+    float r = fma(-1.72853470e-5, t, 3.83197126e-4);
+    float u = fma(-3.88396438e-3, t, 2.42546219e-2);
+    r = fma(r, s, u);
+    r = fma(r, t, -1.06777877e-1);
+    r = fma(r, t, -6.34846687e-1);
+    r = fma(r, t, -1.28717512e-1);
+    r = fma(r, t, -t);
+    float far = 1.0 - exp(r);
+    far = x < 0.0 ? -far : far;
+    r = -5.96761703e-4;
     r = fma(r, s, 4.99119423e-3);
     r = fma(r, s, -2.67681349e-2);
     r = fma(r, s, 1.12819925e-1);
     r = fma(r, s, -3.76125336e-1);
     r = fma(r, s, 1.28379166e-1);
-    return fma(r, x, x);
+    float near = fma(r, x, x);
+    return t > 0.927734375 ? far : near;
 }
 
 //@ smg_tanh
-// Odd polynomial near 0; beyond, 1 - 2 / (1 + exp(2 x)) with x clamped where tanh is 1.
+// Odd polynomial near 0; beyond, 1 - 2 / (1 + exp(2 x)) with x clamped where tanh is 1. Both, as in smg_erf.
 float smg_tanh(float x)
 {
     float t = abs(x);
-    if (t > 0.55) {
-        float r = 1.0 - 2.0 / (1.0 + exp(2.0 * min(t, 12.0)));
-        return x < 0.0 ? -r : r;
-    }
+    float far = 1.0 - 2.0 / (1.0 + exp(2.0 * min(t, 12.0)));
+    far = x < 0.0 ? -far : far;
     float s = x * x;
     float r = 1.57394409e-2;
     r = fma(r, s, -5.23025580e-2);
     r = fma(r, s, 1.33152470e-1);
     r = fma(r, s, -3.33327681e-1);
-    return fma(r * s, x, x);
+    float near = fma(r * s, x, x);
+    return t > 0.55 ? far : near;
 }
 
 //@ smg_pow

@@ -54,13 +54,13 @@ static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *
         in->wide[0] = pair;
 }
 
-/* What lies as matrices in lanes and in memory goes so: drivers keep no address for each element then. On one GPU
- * two products in turn took 159 us with the left factor loaded one by one, 140 with results stored so, 129 with
- * neither. */
+/* What lies as matrices in lanes and in memory goes so: drivers keep no address for each element or pair then. On
+ * one GPU two products in turn took 159 us with the left factor loaded one by one, 140 with results stored so, 129 with
+ * neither; 167 where both went by pairs. */
 static void widen_whole(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     smg_wide wide;
     int row, access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
-    if (in->wide[0].width > 0 || access < 0 || !has_elements(k, target, access)) return;
+    if (in->wide[0].width > SMG_PAIR || access < 0 || !has_elements(k, target, access)) return;
     in->matrices = smg_kernel_whole_matrices(k, in, &wide, &row);
     if (in->matrices) in->wide[0] = wide;
 }

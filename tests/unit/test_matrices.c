@@ -34,6 +34,7 @@ typedef struct tally {
     int schedules, lowered, run, rings;
     int masked; /* programs that mask their sums once, in units of exponents */
     int shared; /* of those run: subgroups share out a contraction */
+    int whole;  /* programs that load or store a matrix as one */
 } tally;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
@@ -73,6 +74,15 @@ static bool masks_once(smg_context *ctx, const smg_kernel *k) {
     return once;
 }
 
+static bool moves_whole(const smg_kernel *k) {
+    bool whole = false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        whole = whole || ((in->kind == SMG_I_SET || in->kind == SMG_I_STORE) && in->matrices);
+    }
+    return whole;
+}
+
 static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_target *target, const check_options *o,
                          check_arrays *a, bool runs, tally *t) {
     smg_kernel *kernel;
@@ -87,6 +97,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->lowered++;
         t->run += runs;
         t->masked += masks_once(g->ctx, kernel);
+        t->whole += moves_whole(kernel);
         t->shared += runs && s->lane_depth > 1;
         t->rings += runs && s->rings > 1;
         if (runs) run(g, s, kernel, o, false, a);
@@ -137,14 +148,18 @@ static void test_schedules(void **state) {
             check_options o = {.target = targets[k], .tolerance = 4e-3, .symbols = symbols};
             tally before = all[k];
             try_graph(g, &o, &all[k]);
-            printf("%s on %s: %d schedules, %d programs, %d run, in %d of them k is shared out, in %d are rings\n",
+            printf("%s on %s: %d schedules, %d programs, %d of them move whole matrices; %d run, in %d of them k is "
+                   "shared "
+                   "out, in %d are rings\n",
                    graphs[i], targets[k], all[k].schedules - before.schedules, all[k].lowered - before.lowered,
-                   all[k].run - before.run, all[k].shared - before.shared, all[k].rings - before.rings);
+                   all[k].whole - before.whole, all[k].run - before.run, all[k].shared - before.shared,
+                   all[k].rings - before.rings);
         }
         smg_graph_destroy(g);
     }
     for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(all[k].lowered >= 40 && all[k].run >= 20);
     assert_true(all[0].shared >= 5);
+    for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(2 * all[k].whole > all[k].lowered);
     /* These know where lanes have both factors, and wait for loads. */
     assert_true(all[0].rings >= 4 && all[2].rings >= 2);
 }
