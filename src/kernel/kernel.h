@@ -329,6 +329,8 @@ int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile); /* of one 
 int smg_tile_slots(const smg_tile *tile);                             /* 1 where it has none */
 /* Are the steps of all loops over the axis written out by a multiple of n, so that a step's number mod n is known? */
 bool smg_kernel_steps_known(const smg_kernel *k, int axis, int n);
+/* May the two lie on one memory, slot on slot? Without slots always. */
+bool smg_tiles_slot_alike(const smg_kernel *k, const smg_tile *a, const smg_tile *b);
 /* Where a shared tile's elements are: its axes' coordinates times these, behind its slot. Elements from one to the next
  * along the axis (0 where the tile lacks it), of a run of the last axis with its padding, and of a slot. */
 int64_t smg_tile_stride(const smg_kernel *k, const smg_tile *tile, int axis);

@@ -25,7 +25,8 @@ static void end_others(const kernel_machine *m, kernel_worker *w, int tile) {
     int memory = tile >= 0 ? m->k->tiles.items[tile].memory : 0;
     for (int t = 0; memory > 0 && t < m->k->tiles.count; t++) {
         if (t == tile || m->k->tiles.items[t].memory != memory) continue;
-        int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[t]);
+        const smg_tile *other = &m->k->tiles.items[t];
+        int64_t elements = smg_tile_elements(m->k, other) * smg_tile_slots(other);
         for (int64_t i = 0; i < elements; i++) w->tile[t][i] = (double)NAN;
     }
 }

@@ -74,12 +74,20 @@ static void note(live_walk *w, int at) {
         unite(&w->meets[in->dst], &w->now);
 }
 
+/* Of a tile with slots what is written stays beside the others, but for the first slot of all. */
+static bool other_slots_stay(const live_walk *w, int at) {
+    int tile = w->k->code.items[at].dst;
+    if (tile < 0 || smg_tile_slots(&w->k->tiles.items[tile]) == 1) return false;
+    for (int i = 0; i < at; i++)
+        if (w->k->code.items[i].dst == tile) return true;
+    return w->depth > 0;
+}
+
 static void pass_instruction(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
     bool keeps = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || in->kind == SMG_I_FOLD ||
-                 in->kind == SMG_I_GATHER || (in->kind == SMG_I_REDUCE && in->accumulate) ||
-                 (in->dst >= 0 && smg_tile_slots(&w->k->tiles.items[in->dst]) > 1); /* other slots stay */
-    if (in->dst >= 0) add(&w->now, in->dst);                                        /* written, read or not */
+                 in->kind == SMG_I_GATHER || (in->kind == SMG_I_REDUCE && in->accumulate) || other_slots_stay(w, at);
+    if (in->dst >= 0) add(&w->now, in->dst); /* written, read or not */
     note(w, at);
     if (in->dst >= 0 && !keeps) drop(&w->now, in->dst);
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, in->expr, read_leaf, w);

@@ -219,6 +219,12 @@ int smg_tile_slots(const smg_tile *tile) {
     return tile->slots > 1 ? tile->slots : 1;
 }
 
+bool smg_tiles_slot_alike(const smg_kernel *k, const smg_tile *a, const smg_tile *b) {
+    int slots = smg_tile_slots(a);
+    if (smg_tile_slots(b) != slots) return false;
+    return slots == 1 || (smg_kernel_steps_known(k, a->ring, slots) && smg_kernel_steps_known(k, b->ring, slots));
+}
+
 /* Row-major in the order of the tile's axes: what its axes from number `first` on span. */
 static int64_t span_from(const smg_kernel *k, const smg_tile *tile, int first) {
     int64_t span = 1;

@@ -142,19 +142,33 @@ static smg_status verify_type(const kernel_verifier *v, const smg_tile *tile) {
     return SMG_OK;
 }
 
+/* Slots that are numbers lie on the same slots of the other tiles of their memory. */
+static smg_status verify_common_slots(const kernel_verifier *v, const smg_tile *tile) {
+    for (int i = 0; tile->memory > 0 && i < v->k->tiles.count; i++) {
+        const smg_tile *other = &v->k->tiles.items[i];
+        if (other->memory != tile->memory || smg_tiles_slot_alike(v->k, tile, other)) continue;
+        return KERNEL_WRONG(v,
+                            "tile '%s' of %d slots lies on the memory of tile '%s' of %d; there both have as many, and "
+                            "loops over their axes are written out by so many steps",
+                            tile->name, smg_tile_slots(tile), other->name, smg_tile_slots(other));
+    }
+    return SMG_OK;
+}
+
 /* Registers have no index that is known only when the kernel runs. */
 static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
     if (tile->slots == 0) return SMG_OK;
     bool factor = tile->fragments == SMG_FRAGMENTS_LEFT || tile->fragments == SMG_FRAGMENTS_RIGHT;
-    bool shared = tile->residence == SMG_SHARED && tile->memory == 0;
+    bool shared = tile->residence == SMG_SHARED;
     if ((!shared && tile->residence != SMG_STAGING && !factor) || tile->slots < 2 || tile->slots > SMG_SLOTS)
         return KERNEL_WRONG(v,
-                            "tile '%s' has %d slots; shared tiles on memory of their own, staging tiles and factors of "
-                            "matrices have them, 2 to %d",
+                            "tile '%s' has %d slots; shared tiles, staging tiles and factors of matrices have them, "
+                            "2 to %d",
                             tile->name, tile->slots, SMG_SLOTS);
     if (tile->ring < 0 || tile->ring >= v->k->axes.count || v->k->axes.items[tile->ring].grid)
         return KERNEL_WRONG(v, "tile '%s' has slots along axis %d of %d, or along one of the grid", tile->name,
                             tile->ring, v->k->axes.count);
+    SMG_TRY(verify_common_slots(v, tile));
     if (shared || smg_kernel_steps_known(v->k, tile->ring, tile->slots)) return SMG_OK;
     return KERNEL_WRONG(v,
                         "tile '%s' has %d slots in registers along axis '%s', and no loop over it is written out by so "

@@ -23,6 +23,7 @@ static int partner(const memories *m, int t) {
     for (int first = 0; first < t; first++) {
         bool one_type = m->k->tiles.items[first].type == m->k->tiles.items[t].type;
         if (!one_type || !can_reuse(m->k, first) || !apart(m, first, t)) continue;
+        if (!smg_tiles_slot_alike(m->k, &m->k->tiles.items[first], &m->k->tiles.items[t])) continue;
         bool free = true;
         int memory = m->k->tiles.items[first].memory;
         for (int i = 0; memory > 0 && i < t; i++)

@@ -109,8 +109,9 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
     for (int reuse = turns; reuse >= 0; reuse--) {
         s.reuse = reuse == 1;
         for (s.ahead = most; s.ahead >= 0; s.ahead--) SMG_TRY(sched_push(e, s));
+        if (most > 0 && in_rings(e, shape, &s)) SMG_TRY(sched_push(e, with_rings(s)));
     }
-    return most > 0 && in_rings(e, shape, &s) ? sched_push(e, with_rings(s)) : SMG_OK;
+    return SMG_OK;
 }
 
 static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {

@@ -618,9 +618,9 @@ static void test_slots(void **state) {
         {"sb float shared [k, j] slots 3", "sb float shared [k, j] slots 2", "is filled 2 steps ahead, at most 1"},
         /* what has slots, and where */
         {"register [i, j] layout 0\n", "register [i, j] layout 0 slots 2 along k\n",
-         "tile 'acc' has 2 slots; shared tiles on memory of their own, staging tiles and factors of matrices have "
-         "them, 2 to 8"},
-        {"slots 3 along k", "slots 3 along k memory 1", "tile 'sb' has 3 slots; shared tiles on memory of their own"},
+         "tile 'acc' has 2 slots; shared tiles, staging tiles and factors of matrices have them, 2 to 8"},
+        {"slots 3 along k", "slots 3 along k memory 1",
+         "tile 'sb' of 3 slots lies on the memory of tile 'sb' of 3; there both have as many, and loops"},
         {"slots 3 along k", "slots 3 along j", "tile 'sb' has slots along axis 1 of 3, or along one of the grid"},
         {"  end\n", "  end\n  stage sb walk [j, k] ahead 0 = load(1)\n",
          "tile 'sb' is filled for a step of a loop over axis 'k', and none is open or follows"},

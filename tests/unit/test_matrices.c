@@ -25,8 +25,8 @@ enum {
 };
 
 static const char *const graphs[] = {
-    "attention",       "attention_causal", "attention_lengths", "gru",         "linear_gelu", "lstm", "mlp",
-    "prepared_weight", "rmsnorm_gemm",     "rotary_projection", "softmax_gemm"};
+    "attention",       "attention_causal", "attention_lengths", "gru",          "linear_gelu",         "lstm", "mlp",
+    "prepared_weight", "rmsnorm_gemm",     "rotary_projection", "softmax_gemm", "sum_of_deep_products"};
 /* Their layouts differ: rows over registers and lanes, over registers alone, over the upper lanes. */
 static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 
