@@ -36,6 +36,7 @@ typedef enum smg_goal {
 /* All fields may be zero. */
 typedef struct smg_model_desc {
     const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
+    smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     smg_goal goal;
     /* Sizes that prices are computed for and pipelines built for when the model is opened. Any other size runs too; the
      * first run of such sizes may build what is missing, and takes longer. */

@@ -8,6 +8,7 @@
 #define SMG_SMG_H
 
 #include "smg/context.h"
+#include "smg/device.h"
 #include "smg/graph.h"
 #include "smg/model.h"
 #include "smg/rt.h"

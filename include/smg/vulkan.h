@@ -1,8 +1,21 @@
 /* smg/vulkan.h: run on a VkDevice that the application already has.
  *
- * The only public header with Vulkan types, and the only one that needs the Vulkan headers. The
- * application keeps owning everything it passes; smg uses the queue only inside its own calls, so
- * the application must not use that queue on another thread at the same time.
+ *     smg_vulkan_desc desc = {.instance = instance, .physical_device = gpu, .queue_family = family,
+ *                             .get_instance_proc_addr = vkGetInstanceProcAddr};
+ *     smg_vulkan_wishes *wishes;
+ *     smg_vk_wish(ctx, &desc, NULL, &wishes);                  what is worth enabling
+ *     ... vkCreateDevice with pNext = wishes->enabled and the extensions of wishes ...
+ *     desc.device = device;
+ *     desc.queue = queue;
+ *     desc.enabled = wishes->enabled;
+ *     desc.extensions = wishes->extensions;
+ *     desc.extension_count = wishes->extension_count;
+ *     smg_vk_adopt(ctx, &desc, &adopted);                      for smg_bundle_desc.on and smg_model_desc.on
+ *     smg_vk_wishes_free(wishes);
+ *
+ * The only public header with Vulkan types, and the only one that needs the Vulkan headers. The application keeps owning
+ * everything it passes. Without lock_queue smg uses the queue only inside its own calls, and the application must not use
+ * it on another thread meanwhile. docs/examples/own_device.c is a whole program.
  */
 #ifndef SMG_VULKAN_H
 #define SMG_VULKAN_H
@@ -10,18 +23,17 @@
 #include <vulkan/vulkan_core.h>
 
 #include "smg/context.h"
+#include "smg/device.h"
 #include "smg/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct smg_vk_device smg_vk_device;
-
-/* All handles must be set. The device must be of Vulkan 1.1 or later and its queue family must have
- * compute. smg cannot ask a VkDevice what was enabled on it: it relies on a feature only where it
- * finds it in `enabled`, the pNext chain that was given to vkCreateDevice (its
- * VkPhysicalDeviceFeatures2 included), and in `extensions`. NULL: nothing optional was enabled. */
+/* The device must be of Vulkan 1.1 or later and its queue family must have compute. smg cannot ask a VkDevice what was
+ * enabled on it: it relies on a feature only where it finds it in `enabled`, the pNext chain that was given to
+ * vkCreateDevice (its VkPhysicalDeviceFeatures2 included), and in `extensions`. NULL: nothing optional was enabled.
+ * `enabled` and `extensions` are read during the call only. */
 typedef struct smg_vulkan_desc {
     VkInstance instance;
     VkPhysicalDevice physical_device;
@@ -33,12 +45,35 @@ typedef struct smg_vulkan_desc {
     const void *enabled;
     const char *const *extensions;
     uint32_t extension_count;
+    /* Called around each use of the queue, on the thread that calls smg: for queues that other threads use, too. Both or
+     * neither; they call nothing of smg's. */
+    void (*lock_queue)(void *user);
+    void (*unlock_queue)(void *user);
+    void *lock_user;
 } smg_vulkan_desc;
 
-/* No public call runs a model on it yet. To be released before `context` and before the VkDevice are destroyed. */
-SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device);
-/* Destroys what smg made on the device, and frees its memory; what the application passed stays. NULL is fine. */
-SMG_API void smg_vk_release(smg_vk_device *device);
+/* What is worth enabling: all of it is offered by the physical device. */
+typedef struct smg_vulkan_wishes {
+    const void *enabled;           /* for pNext of VkDeviceCreateInfo, whose pEnabledFeatures is NULL then */
+    const char *const *extensions; /* the application's, and behind them those that smg uses */
+    uint32_t extension_count;
+} smg_vulkan_wishes;
+
+/* Before the VkDevice is made: instance, physical_device, get_instance_proc_addr, api_version and the application's own
+ * extensions are read from the description. `chain` is the chain that the application would give to vkCreateDevice, NULL:
+ * none. In structures of features that are in it, members are set to VK_TRUE; the result is structures that are not,
+ * followed by that chain. So it is used up by one call, and what is in it must live as long as the wishes. A device on
+ * which less is enabled runs, too: the models that it can run are slower ones.
+ * INVALID: a handle is null; UNSUPPORTED: a device of Vulkan 1.0. */
+SMG_API smg_status smg_vk_wish(smg_context *context, const smg_vulkan_desc *desc, void *chain,
+                               smg_vulkan_wishes **out_wishes);
+SMG_API void smg_vk_wishes_free(smg_vulkan_wishes *wishes); /* NULL is fine */
+
+/* To be closed (smg_device_close) before `context` and before the VkDevice are destroyed: then nothing of smg's is left
+ * on it.
+ * INVALID: a handle is null, the queue family is none or has no compute, or only one of the two hooks is given;
+ * UNSUPPORTED: a device of Vulkan 1.0. */
+SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_device **out_device);
 
 #ifdef __cplusplus
 }

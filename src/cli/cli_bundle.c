@@ -141,7 +141,7 @@ static smg_status run(const cli_options *o, double start, smg_arena *arena, cons
                                   .dim_count = arrays.dim_count,
                                   .ranges = arrays.ranges,
                                   .range_count = arrays.range_count};
-    SMG_TRY(smg_model_open_bytes(o->ctx, &f->source, f->label, NULL, &desc, mapping, &model));
+    SMG_TRY(smg_model_open_bytes(o->ctx, &f->source, f->label, &desc, mapping, &model));
     smg_status status = run_model(o, f, start, &arrays, model, text);
     smg_model_close(model);
     return status;

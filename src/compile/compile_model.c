@@ -185,8 +185,11 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     *o = (compiled){.ctx = ctx, .arena = arena};
     if (own != NULL) o->own = *own;
     o->source = own != NULL ? &o->own : borrowed;
-    smg_model_parts parts = {.device = device, .class_name = "", .owner = o, .drop = drop_compiled};
-    status = make_model(o, desc != NULL ? desc : &nothing, &parts, out_model);
+    if (desc == NULL) desc = &nothing;
+    smg_model_parts parts = {
+        .device = device != NULL ? device : desc->on, .class_name = "", .owner = o, .drop = drop_compiled};
+    status = smg_model_check_device(ctx, parts.device);
+    if (status == SMG_OK) status = make_model(o, desc, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     if (parts.owns_device) smg_vk_close(parts.device);
     drop_compiled(o);
@@ -255,7 +258,22 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
     return without_vulkan(ctx);
 }
 
-/* No model is ever opened. */
+/* No device and no model is ever opened. */
+
+smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device) {
+    (void)which;
+    *out_device = NULL;
+    return without_vulkan(ctx);
+}
+
+void smg_device_close(smg_device *device) {
+    (void)device;
+}
+
+const char *smg_device_name(const smg_device *device) {
+    (void)device;
+    return "";
+}
 
 smg_compilation *smg_model_compilation(smg_model *m) {
     (void)m;

@@ -76,11 +76,11 @@ void smg_model_memory(const smg_model *model, smg_program_memory *out_memory); /
 void smg_model_times(const smg_model *model, double *out_device, double *out_program);
 
 /* The best class of a bundle for the device on it: features are tried first, matrices where a class has any (nothing is
- * measured). `device` is borrowed; NULL: desc->device is opened, and the model owns it. `mapping` (may be NULL) is the
- * file that the source's bytes are mapped from: pages of constants are let go of once they are on the device. The
- * source is not used after the call; `label` names it. */
+ * measured). `mapping` (may be NULL) is the file that the source's bytes are mapped from: pages of constants are let go
+ * of once they are on the device. The source is not used after the call; `label` names it. desc may be NULL. */
 smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
-                                smg_vk_device *device, const smg_bundle_desc *desc, smg_mapped_file *mapping,
-                                smg_model **out_model);
+                                const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model);
+/* INVALID: the device (may be NULL) that a description names is of another context. */
+smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device);
 
 #endif

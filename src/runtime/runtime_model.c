@@ -74,6 +74,11 @@ smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64
     return smg_context_told(m->ctx, set_range(m, dim, low, high));
 }
 
+smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device) {
+    if (device == NULL || smg_vk_context(device) == ctx) return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "device '%s' was opened with another context", smg_device_name(device));
+}
+
 /* ---- making ----------------------------------------------------------------------------------------- */
 
 static smg_status make_tables(smg_model *m) {

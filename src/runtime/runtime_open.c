@@ -43,7 +43,7 @@ static smg_status check_desc(smg_context *ctx, const smg_bundle_desc *desc) {
     for (int i = 0; i < desc->range_count; i++)
         if (desc->ranges[i].name == NULL)
             return smg_fail(ctx, SMG_INVALID, "smg_bundle_desc: ranges[%d] has no name", i);
-    return SMG_OK;
+    return smg_model_check_device(ctx, desc->on);
 }
 
 /* ---- device and class ------------------------------------------------------------------------------- */
@@ -54,10 +54,12 @@ static bool has_matrices(const smg_bfile *file) {
     return false;
 }
 
-static smg_status open_device(smg_context *ctx, const smg_bfile *file, const char *which, smg_model_parts *parts) {
+static smg_status open_device(smg_context *ctx, const smg_bfile *file, const smg_bundle_desc *desc,
+                              smg_model_parts *parts) {
     double start = smg_clock_seconds();
+    parts->device = desc->on;
     if (parts->device == NULL) {
-        SMG_TRY(smg_vk_open(ctx, which, 0, &parts->device));
+        SMG_TRY(smg_vk_open(ctx, desc->device, 0, &parts->device));
         parts->owns_device = true;
     }
     smg_status status = smg_vk_prove(parts->device, has_matrices(file));
@@ -78,7 +80,7 @@ static smg_status take_class(opened *o, smg_model_parts *parts) {
 static smg_status make_model(smg_context *ctx, opened *o, const smg_bundle_desc *desc, smg_model_parts *parts,
                              smg_model **out_model) {
     SMG_TRY(check_desc(ctx, desc));
-    SMG_TRY(open_device(ctx, o->file, desc->device, parts));
+    SMG_TRY(open_device(ctx, o->file, desc, parts));
     SMG_TRY(take_class(o, parts));
     parts->interface = o->file->interface;
     parts->dims = desc->dims;
@@ -99,12 +101,12 @@ static void let_go(void *user, const void *data, size_t bytes) {
 }
 
 smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
-                                smg_vk_device *device, const smg_bundle_desc *desc, smg_mapped_file *mapping,
-                                smg_model **out_model) {
+                                const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model) {
     static const smg_bundle_desc nothing = {0};
     smg_arena *arena = NULL;
     smg_bfile *file = NULL;
-    smg_model_parts parts = {.device = device};
+    smg_model_parts parts = {0};
+    if (desc == NULL) desc = &nothing;
     if (mapping != NULL) {
         parts.program.uploaded = let_go;
         parts.program.user = mapping;
@@ -117,7 +119,7 @@ smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source
         return status != SMG_OK ? status : SMG_MEMORY;
     }
     *o = (opened){.arena = arena, .file = file};
-    status = make_model(ctx, o, desc != NULL ? desc : &nothing, &parts, out_model);
+    status = make_model(ctx, o, desc, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     drop_opened(o);
     if (parts.owns_device) smg_vk_close(parts.device);
@@ -131,7 +133,7 @@ static smg_status open_path(smg_context *ctx, const char *path, const smg_bundle
     if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open_bundle: the path is NULL");
     SMG_TRY(smg_file_map(ctx, path, &mapping));
     const smg_bfile_source source = {.bytes = (int64_t)mapping.size, .data = mapping.data};
-    smg_status status = smg_model_open_bytes(ctx, &source, path, NULL, desc, &mapping, out_model);
+    smg_status status = smg_model_open_bytes(ctx, &source, path, desc, &mapping, out_model);
     smg_file_unmap(&mapping);
     return status;
 }
@@ -155,7 +157,7 @@ smg_status smg_model_open_bundle_memory(smg_context *ctx, const void *bytes, siz
     smg_status status = bytes == NULL || size > PTRDIFF_MAX
                             ? smg_fail(ctx, SMG_INVALID, "smg_model_open_bundle_memory: %zu bytes at %s", size,
                                        bytes == NULL ? "NULL" : "an address")
-                            : smg_model_open_bytes(ctx, &source, "bundle in memory", NULL, desc, NULL, out_model);
+                            : smg_model_open_bytes(ctx, &source, "bundle in memory", desc, NULL, out_model);
     return smg_context_told(ctx, status);
 }
 
@@ -171,5 +173,5 @@ smg_status smg_model_open_bundle_reader(smg_context *ctx, const smg_bundle_reade
                                                                                      : "there is no function to call"));
     }
     const smg_bfile_source source = {.bytes = reader->bytes, .read = reader->read, .user = reader->user};
-    return smg_context_told(ctx, smg_model_open_bytes(ctx, &source, "bundle by calls", NULL, desc, NULL, out_model));
+    return smg_context_told(ctx, smg_model_open_bytes(ctx, &source, "bundle by calls", desc, NULL, out_model));
 }

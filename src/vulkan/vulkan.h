@@ -45,6 +45,7 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
 /* Writes the pipeline cache. Buffers, pipelines and recordings must be destroyed before. NULL is fine. */
 void smg_vk_close(smg_vk_device *dev);
 
+smg_context *smg_vk_context(const smg_vk_device *dev);
 /* Queried facts, plus measured ones once calibrated. Lives as long as the device. */
 const smg_target *smg_vk_target(const smg_vk_device *dev);
 /* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */

@@ -1,8 +1,8 @@
-/* Opening a device by a user's word, adopting an application's, and closing. A device owns one
- * compute queue, one command pool, the pipeline cache and a staging buffer made when first needed. */
+/* Opening a device by a user's word, and closing. A device owns one compute queue, one command pool, the pipeline cache
+ * and a staging buffer made when first needed. */
 #include "vulkan/vulkan_private.h"
 
-#include "smg/vulkan.h"
+#include "smg/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static smg_status choose(smg_vk_instance *instance, const char *which, const VkP
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
-static smg_status load_table(smg_vk_device *dev) {
+smg_status smg_vk_device_load(smg_vk_device *dev) {
 #define LOAD(function)                                                                                                 \
     dev->fn.function =                                                                                                 \
         (PFN_vk##function)(void (*)(void))dev->instance->fn.GetDeviceProcAddr(dev->handle, "vk" #function);
@@ -117,7 +117,7 @@ static smg_status load_table(smg_vk_device *dev) {
     return SMG_OK;
 }
 
-static smg_status new_device(smg_context *ctx, smg_vk_instance *instance, unsigned flags, smg_vk_device **out_dev) {
+smg_status smg_vk_device_new(smg_context *ctx, smg_vk_instance *instance, unsigned flags, smg_vk_device **out_dev) {
     smg_vk_device *dev = smg_alloc(ctx, 1, sizeof *dev);
     if (!dev) {
         smg_vk_instance_destroy(instance);
@@ -132,8 +132,7 @@ static smg_status new_device(smg_context *ctx, smg_vk_instance *instance, unsign
     return smg_arena_create(ctx, &dev->arena);
 }
 
-/* Everything about the physical device that both ways of making a device need. */
-static smg_status describe_physical(smg_vk_device *dev, smg_vk_extensions *extensions) {
+smg_status smg_vk_device_describe(smg_vk_device *dev, smg_vk_extensions *extensions) {
     smg_vk_instance *instance = dev->instance;
     instance->fn.GetPhysicalDeviceProperties(dev->physical, &dev->properties);
     instance->fn.GetPhysicalDeviceMemoryProperties(dev->physical, &dev->memory);
@@ -166,8 +165,7 @@ static smg_status create_handle(smg_vk_device *dev) {
     return SMG_OK;
 }
 
-/* What is made on the VkDevice, wherever that came from. */
-static smg_status finish(smg_vk_device *dev, const smg_vk_extensions *extensions) {
+smg_status smg_vk_device_finish(smg_vk_device *dev, const smg_vk_extensions *extensions) {
     for (uint32_t i = 0; i < dev->features.extension_count; i++)
         if (strcmp(dev->features.extensions[i], "VK_EXT_memory_budget") == 0) dev->has_budget = true;
     SMG_TRY(smg_vk_query_target(dev, extensions));
@@ -189,14 +187,14 @@ static smg_status open_physical(smg_vk_device *dev, const char *which) {
     SMG_TRY(choose(dev->instance, which, list, count, &index));
     dev->physical = list[index];
     smg_vk_extensions extensions;
-    SMG_TRY(describe_physical(dev, &extensions));
+    SMG_TRY(smg_vk_device_describe(dev, &extensions));
     if (!smg_vk_compute_family(dev->instance, dev->arena, dev->physical, &dev->family, &dev->timestamp_bits))
         return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no compute queue", dev->target.name);
     smg_vk_features_choose(dev->instance, dev->physical, dev->api_version, &extensions, dev->flags, &dev->features);
     SMG_TRY(create_handle(dev));
-    SMG_TRY(load_table(dev));
+    SMG_TRY(smg_vk_device_load(dev));
     dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
-    return finish(dev, &extensions);
+    return smg_vk_device_finish(dev, &extensions);
 }
 
 smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_vk_device **out_dev) {
@@ -204,7 +202,7 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
     smg_vk_instance *instance = NULL;
     SMG_TRY(smg_vk_instance_create(ctx, &instance));
     smg_vk_device *dev = NULL;
-    smg_status status = new_device(ctx, instance, flags, &dev);
+    smg_status status = smg_vk_device_new(ctx, instance, flags, &dev);
     if (!which || !which[0]) which = getenv("SMG_DEVICE");
     if (which && !which[0]) which = NULL;
     if (status == SMG_OK) status = open_physical(dev, which);
@@ -218,56 +216,16 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
     return SMG_OK;
 }
 
-static smg_status adopt(smg_vk_device *dev, const smg_vulkan_desc *desc) {
-    dev->physical = desc->physical_device;
-    smg_vk_extensions extensions;
-    SMG_TRY(describe_physical(dev, &extensions));
-    if (dev->properties.apiVersion < VK_API_VERSION_1_1)
-        return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' is of Vulkan 1.0, 1.1 is needed", dev->target.name);
-    uint32_t count = 0;
-    dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, NULL);
-    VkQueueFamilyProperties *families = SMG_ARENA_ARRAY(dev->arena, VkQueueFamilyProperties, (size_t)count + 1);
-    if (!families) return SMG_MEMORY;
-    dev->instance->fn.GetPhysicalDeviceQueueFamilyProperties(dev->physical, &count, families);
-    if (desc->queue_family >= count || !(families[desc->queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
-        return smg_fail(dev->ctx, SMG_INVALID, "queue family %u of device '%s' has no compute",
-                        (unsigned)desc->queue_family, dev->target.name);
-    dev->timestamp_bits = families[desc->queue_family].timestampValidBits;
-    dev->family = desc->queue_family;
-    dev->queue = desc->queue;
-    dev->handle = desc->device;
-    smg_vk_features_from_chain(desc->enabled, desc->extensions, desc->extension_count, &dev->features);
-    SMG_TRY(load_table(dev));
-    return finish(dev, &extensions);
-}
-
-static smg_status adopt_new(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
-    if (!desc || !desc->instance || !desc->physical_device || !desc->device || !desc->queue ||
-        !desc->get_instance_proc_addr)
-        return smg_fail(context, SMG_INVALID, "smg_vulkan_desc: a handle is null");
-    smg_vk_instance *instance = NULL;
-    SMG_TRY(smg_vk_instance_wrap(context, desc->instance, desc->get_instance_proc_addr, desc->api_version, &instance));
-    smg_vk_device *dev = NULL;
-    smg_status status = new_device(context, instance, 0, &dev);
-    if (status == SMG_OK) status = adopt(dev, desc);
-    if (status != SMG_OK) {
-        smg_vk_close(dev);
-        return status;
-    }
-    *out_device = dev;
-    return SMG_OK;
-}
-
-smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_vk_device **out_device) {
+smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device) {
     if (!out_device) return SMG_INVALID;
     *out_device = NULL;
-    if (!context) return SMG_INVALID;
-    smg_context_clear_error(context);
-    return smg_context_told(context, adopt_new(context, desc, out_device));
+    if (!ctx) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, smg_vk_open(ctx, which, 0, out_device));
 }
 
-void smg_vk_release(smg_vk_device *dev) {
-    smg_vk_close(dev);
+void smg_device_close(smg_device *device) {
+    smg_vk_close(device);
 }
 
 void smg_vk_close(smg_vk_device *dev) {
@@ -288,6 +246,12 @@ void smg_vk_close(smg_vk_device *dev) {
 
 /* ---- small answers -------------------------------------------------------------------------- */
 
+smg_context *smg_vk_context(const smg_vk_device *dev) {
+    return dev->ctx;
+}
+const char *smg_device_name(const smg_device *device) {
+    return device ? device->target.name : "";
+}
 const smg_target *smg_vk_target(const smg_vk_device *dev) {
     return &dev->target;
 }

@@ -71,28 +71,38 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
 
 /* ---- an application's chain ----------------------------------------------------------------- */
 
-static void take_vulkan11(const void *link, smg_vk_features *out) {
-    const VkPhysicalDeviceVulkan11Features *f = link;
-    out->storage16.storageBuffer16BitAccess |= f->storageBuffer16BitAccess;
-}
+/* X(field, member): wanted members that the structure of one version of Vulkan has, too. */
+#define MEMBERS_11(X) X(storage16, storageBuffer16BitAccess)
+#define MEMBERS_12(X)                                                                                                  \
+    X(storage8, storageBuffer8BitAccess)                                                                               \
+    X(float16_int8, shaderFloat16)                                                                                     \
+    X(float16_int8, shaderInt8)                                                                                        \
+    X(subgroup_types, shaderSubgroupExtendedTypes)                                                                     \
+    X(memory_model, vulkanMemoryModel)                                                                                 \
+    X(memory_model, vulkanMemoryModelDeviceScope)                                                                      \
+    X(addresses, bufferDeviceAddress)
+#define MEMBERS_13(X)                                                                                                  \
+    X(subgroup_size, subgroupSizeControl)                                                                              \
+    X(subgroup_size, computeFullSubgroups)                                                                             \
+    X(maintenance4, maintenance4)                                                                                      \
+    X(dot_product, shaderIntegerDotProduct)
 
-static void take_vulkan12(const void *link, smg_vk_features *out) {
-    const VkPhysicalDeviceVulkan12Features *f = link;
-    out->storage8.storageBuffer8BitAccess |= f->storageBuffer8BitAccess;
-    out->float16_int8.shaderFloat16 |= f->shaderFloat16;
-    out->float16_int8.shaderInt8 |= f->shaderInt8;
-    out->subgroup_types.shaderSubgroupExtendedTypes |= f->shaderSubgroupExtendedTypes;
-    out->memory_model.vulkanMemoryModel |= f->vulkanMemoryModel;
-    out->addresses.bufferDeviceAddress |= f->bufferDeviceAddress;
-    out->memory_model.vulkanMemoryModelDeviceScope |= f->vulkanMemoryModelDeviceScope;
-}
+#define VERSIONS(X)                                                                                                    \
+    X(MEMBERS_11, VkPhysicalDeviceVulkan11Features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES)             \
+    X(MEMBERS_12, VkPhysicalDeviceVulkan12Features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)             \
+    X(MEMBERS_13, VkPhysicalDeviceVulkan13Features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES)
 
-static void take_vulkan13(const void *link, smg_vk_features *out) {
-    const VkPhysicalDeviceVulkan13Features *f = link;
-    out->subgroup_size.subgroupSizeControl |= f->subgroupSizeControl;
-    out->subgroup_size.computeFullSubgroups |= f->computeFullSubgroups;
-    out->maintenance4.maintenance4 |= f->maintenance4;
-    out->dot_product.shaderIntegerDotProduct |= f->shaderIntegerDotProduct;
+static void take_version(const VkBaseInStructure *link, smg_vk_features *out) {
+#define MEMBER(field, member) out->field.member |= seen.member;
+#define VERSION(members, type, stype)                                                                                  \
+    if (link->sType == (stype)) {                                                                                      \
+        type seen;                                                                                                     \
+        memcpy(&seen, link, sizeof seen);                                                                              \
+        members(MEMBER)                                                                                                \
+    }
+    VERSIONS(VERSION)
+#undef VERSION
+#undef MEMBER
 }
 
 /* One named structure: its members are added to what other structures of the chain enabled. */
@@ -114,15 +124,58 @@ void smg_vk_features_from_chain(const void *chain, const char *const *extensions
     out_features->core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     for (uint32_t i = 0; i < count; i++) add_extension(out_features, extensions[i]);
     for (const VkBaseInStructure *link = chain; link; link = link->pNext) {
-        switch (link->sType) {
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
+        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
             memcpy(&out_features->core.features, &((const VkPhysicalDeviceFeatures2 *)(const void *)link)->features,
                    sizeof out_features->core.features);
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES: take_vulkan11(link, out_features); break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: take_vulkan12(link, out_features); break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: take_vulkan13(link, out_features); break;
-        default: take_named(link, link->sType, out_features); break;
-        }
+        take_version(link, out_features);
+        take_named(link, link->sType, out_features);
     }
+}
+
+/* What the link can say of the wanted features it says from now on, and their own structures are not needed. */
+static void tell_link(VkBaseOutStructure *link, const smg_vk_features *wanted, smg_vk_features *rest) {
+#define MEMBER(field, member)                                                                                          \
+    told.member |= wanted->field.member;                                                                               \
+    rest->field.sType = (VkStructureType)0;
+#define VERSION(members, type, stype)                                                                                  \
+    if (link->sType == (stype)) {                                                                                      \
+        type told;                                                                                                     \
+        memcpy(&told, link, sizeof told);                                                                              \
+        members(MEMBER)                                                                                                \
+        memcpy(link, &told, sizeof told);                                                                              \
+    }
+    VERSIONS(VERSION)
+#undef VERSION
+#undef MEMBER
+#define NAMED(field, member)                                                                                           \
+    if (wanted->field.sType && link->sType == wanted->field.sType) {                                                   \
+        memcpy(&rest->field, link, sizeof rest->field);                                                                \
+        rest->field.member |= wanted->field.member;                                                                    \
+        memcpy(link, &rest->field, sizeof rest->field);                                                                \
+        rest->field.sType = (VkStructureType)0;                                                                        \
+    }
+    SMG_VK_WANTED(NAMED)
+#undef NAMED
+    if (link->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2) return;
+    VkPhysicalDeviceFeatures2 *core = (void *)link;
+#define CORE(member) core->features.member |= wanted->core.features.member;
+    SMG_VK_WANTED_CORE(CORE)
+#undef CORE
+    rest->core.sType = (VkStructureType)0;
+}
+
+const void *smg_vk_features_join(smg_vk_features *features, void *chain) {
+    const smg_vk_features wanted = *features;
+    for (VkBaseOutStructure *link = chain; link; link = link->pNext) tell_link(link, &wanted, features);
+    void *head = chain;
+#define CHAIN(field, type, stype, extension, version)                                                                  \
+    if (features->field.sType) {                                                                                       \
+        features->field.pNext = head;                                                                                  \
+        head = &features->field;                                                                                       \
+    }
+    SMG_VK_FEATURE_STRUCTS(CHAIN)
+#undef CHAIN
+    if (!features->core.sType) return head;
+    features->core.pNext = head;
+    return &features->core;
 }

@@ -25,7 +25,7 @@
     X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
 
 #define SMG_VK_DEVICE_FUNCTIONS(X)                                                                 \
-    X(DestroyDevice) X(GetDeviceQueue) X(DeviceWaitIdle)                                           \
+    X(DestroyDevice) X(GetDeviceQueue) X(QueueWaitIdle)                                            \
     X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(BindBufferMemory)            \
     X(AllocateMemory) X(FreeMemory) X(MapMemory)                                                   \
     X(CreateShaderModule) X(DestroyShaderModule)                                                   \
@@ -179,6 +179,9 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
 void smg_vk_features_from_chain(const void *chain, const char *const *extensions, uint32_t count,
                                 smg_vk_features *out_features);
 
+/* The wanted features as a chain for vkCreateDevice in front of an application's, whose structures are told theirs. */
+const void *smg_vk_features_join(smg_vk_features *features, void *chain);
+
 /* ---- device -------------------------------------------------------------------------------- */
 
 typedef struct smg_vk_transfer {
@@ -203,6 +206,9 @@ struct smg_vk_device {
     bool keep_stats;
     unsigned flags;
     VkQueue queue;
+    void (*lock_queue)(void *user); /* an application's, around each use of the queue; NULL: none */
+    void (*unlock_queue)(void *user);
+    void *lock_user;
     uint32_t family;
     uint32_t timestamp_bits;
     uint32_t api_version; /* lower of the instance's and the device's */
@@ -224,6 +230,16 @@ struct smg_vk_device {
     smg_vk_transfer transfer[2];
     smg_target target;
 };
+
+/* In the order in which a device is made: one without a VkDevice (takes over the instance, also on failure), its
+ * physical device, the functions of its VkDevice, and what is made on that, wherever it came from. */
+smg_status smg_vk_device_new(smg_context *ctx, smg_vk_instance *instance, unsigned flags, smg_vk_device **out_dev);
+smg_status smg_vk_device_describe(smg_vk_device *dev, smg_vk_extensions *extensions);
+smg_status smg_vk_device_load(smg_vk_device *dev);
+smg_status smg_vk_device_finish(smg_vk_device *dev, const smg_vk_extensions *extensions);
+/* The two uses of the queue. */
+VkResult smg_vk_queue_submit(smg_vk_device *dev, const VkSubmitInfo *info, VkFence fence);
+void smg_vk_queue_wait_idle(smg_vk_device *dev);
 
 /* Turns a VkResult into a status whose sentence names the call and its subject; remembers a loss. */
 smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, const char *subject);

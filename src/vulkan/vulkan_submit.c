@@ -1,6 +1,19 @@
 /* Running a recording: submit, wait, and read its timestamps. Nothing here allocates. */
 #include "vulkan/vulkan_recording.h"
 
+VkResult smg_vk_queue_submit(smg_vk_device *dev, const VkSubmitInfo *info, VkFence fence) {
+    if (dev->lock_queue) dev->lock_queue(dev->lock_user);
+    VkResult result = dev->fn.QueueSubmit(dev->queue, 1, info, fence);
+    if (dev->unlock_queue) dev->unlock_queue(dev->lock_user);
+    return result;
+}
+
+void smg_vk_queue_wait_idle(smg_vk_device *dev) {
+    if (dev->lock_queue) dev->lock_queue(dev->lock_user);
+    dev->fn.QueueWaitIdle(dev->queue);
+    if (dev->unlock_queue) dev->unlock_queue(dev->lock_user);
+}
+
 smg_status smg_vk_submit(smg_vk_recording *rec) {
     smg_vk_device *dev = rec->dev;
     SMG_TRY(smg_vk_check_alive(dev));
@@ -15,7 +28,7 @@ smg_status smg_vk_submit(smg_vk_recording *rec) {
         .commandBufferCount = 1,
         .pCommandBuffers = &rec->commands,
     };
-    result = dev->fn.QueueSubmit(dev->queue, 1, &info, rec->fence);
+    result = smg_vk_queue_submit(dev, &info, rec->fence);
     rec->in_flight = result == VK_SUCCESS;
     return smg_vk_result(dev, result, "vkQueueSubmit", "recording");
 }
@@ -40,7 +53,7 @@ smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds) {
     }
     if (result == VK_NOT_READY) result = dev->fn.WaitForFences(dev->handle, 1, &rec->fence, VK_TRUE, UINT64_MAX);
     /* A loss may be told while the driver's threads are still at work on what the caller destroys next. */
-    if (result != VK_SUCCESS) dev->fn.DeviceWaitIdle(dev->handle);
+    if (result != VK_SUCCESS) smg_vk_queue_wait_idle(dev);
     rec->in_flight = false;
     rec->has_run = result == VK_SUCCESS;
     SMG_TRY(smg_vk_result(dev, result, "vkWaitForFences", "recording"));

@@ -115,7 +115,7 @@ static smg_status slot_submit(smg_vk_device *dev, smg_vk_transfer *slot) {
         .commandBufferCount = 1,
         .pCommandBuffers = &slot->commands,
     };
-    result = dev->fn.QueueSubmit(dev->queue, 1, &info, slot->fence);
+    result = smg_vk_queue_submit(dev, &info, slot->fence);
     slot->in_flight = result == VK_SUCCESS;
     return smg_vk_result(dev, result, "vkQueueSubmit", "transfer");
 }

@@ -56,7 +56,7 @@ if [ -n "$shared" ]; then
 fi
 
 # What its headers mark SMG_API, and nothing else.
-(cd "$work/prefix/include/smg" && cat rt.h context.h status.h version.h vulkan.h) | tr '\n' ' ' |
+(cd "$work/prefix/include/smg" && cat rt.h device.h context.h status.h version.h vulkan.h) | tr '\n' ' ' |
     grep -oE 'SMG_API [^(;]*\(' | grep -oE 'smg_[a-z0-9_]+\($' | tr -d '(' | sort -u >"$work/public"
 only_public() {
     sort -u >"$work/defined"
@@ -83,6 +83,10 @@ run() { # what a process without caches says
 first=$(run "$work/build/run_bundle" "$bundle" input_ids 2 7 9 3)
 echo "$first"
 [ "$(run "$work/with-pc" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "linked by pkg-config it says something else"
+# On a VkDevice of the program's own.
+if [ -x "$work/build/own_device" ]; then
+    [ "$(run "$work/build/own_device" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "own_device says something else"
+fi
 run "$work/build/read_bundle" "$bundle" | grep -q '^input input_ids i32, axes: any any$' || fail "read_bundle says otherwise"
 [ -z "$(find "$work/home" -path '*smg*')" ] || fail "files were written: $(find "$work/home" -path '*smg*')"
 ! run "$work/build/run_bundle" /nowhere.smgb input_ids 2 2>"$work/said" || fail "a missing file is no failure"

@@ -218,15 +218,15 @@ static void test_adopted(void **state) {
     must(&f, smg_vk_adopt(f.ctx, &desc, &f.dev));
     assert_true(smg_target_hash(smg_vk_target(f.dev)) == smg_target_hash(smg_vk_target(owner)));
     run_add(&f, SMG_VK_DEVICE);
-    smg_vk_release(f.dev);
+    smg_device_close(f.dev);
     desc.enabled = NULL; /* nothing optional may be relied on */
     must(&f, smg_vk_adopt(f.ctx, &desc, &f.dev));
     assert_int_equal(smg_vk_target(f.dev)->fp16, 0);
     assert_int_equal(smg_vk_target(f.dev)->subgroup_selectable, 0);
     assert_int_equal(smg_vk_target(f.dev)->matrix_count, 0);
     run_add(&f, SMG_VK_DEVICE);
-    smg_vk_release(f.dev);
-    smg_vk_release(NULL);
+    smg_device_close(f.dev);
+    smg_device_close(NULL);
     desc.queue = NULL;
     must_fail(&f, smg_vk_adopt(f.ctx, &desc, &f.dev), SMG_INVALID, "null");
     must_fail(&f, smg_vk_adopt(f.ctx, NULL, &f.dev), SMG_INVALID, "null");

@@ -1,0 +1,299 @@
+/* Models on a device that is the application's: the bits that they give on one of their own; with all that is worth
+ * enabling, with a chain of the application's, and with nothing; two models on one device; nothing of smg's is left on
+ * it; wrong descriptions are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "compile/compile.h"
+
+#if SMG_VULKAN
+#include "support/app.h"
+#include "support/device.h"
+#include "support/output.h"
+
+static const char text[] = "graph small\ndim n max 64\nx = input f32[n, 96]\n"
+                           "w = constant f32[96, 96] random seed=2 scale=0.1\nc = constant f32[96] random seed=3\n"
+                           "p = contract(x, w) \"ni,io->no\"\nq = add(p, c)\ny = relu(q)\noutput y = y\n";
+
+enum { ROWS = 20, WIDTH = 96 };
+
+typedef struct fixture {
+    smg_context *ctx;
+    app app;
+    bool missing;
+    char path[512];
+    float x[ROWS * WIDTH], want[ROWS * WIDTH], got[ROWS * WIDTH];
+    int locked, uses; /* of the queue */
+} fixture;
+
+static void expect_ok(const fixture *f, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+static void expect_refused(const fixture *f, smg_status status, smg_status want, const char *sentence) {
+    assert_int_equal(status, want);
+    if (strstr(smg_context_error(f->ctx), sentence) == NULL) fail_msg("'%s'", smg_context_error(f->ctx));
+}
+
+static smg_status run(fixture *f, smg_model *m, float *y) {
+    const smg_tensor x = {"x", "f32", 2, {ROWS, WIDTH}, f->x, 0};
+    smg_tensor out = {.name = "y", .data = y, .bytes = sizeof(f->got)};
+    return smg_model_run(m, &x, 1, &out, 1);
+}
+
+/* For the device at hand with all of its features, and for one that has none. */
+static smg_status compile_here(fixture *f) {
+    smg_device *device = NULL;
+    smg_model *m = NULL;
+    smg_ahead_target targets[2] = {{.name = "here"}, {.name = "careful", .match = ""}};
+    const smg_compile_options options = {.precision = SMG_TYPE_F32};
+    const smg_model_desc desc = {0};
+    smg_source source = {.ctx = f->ctx, .owns_graph = true};
+    SMG_TRY(smg_device_open(f->ctx, NULL, &device));
+    smg_status status = smg_graph_parse(f->ctx, text, strlen(text), "text", &source.graph);
+    if (status == SMG_OK) status = smg_compile_know_device(device, &desc);
+    targets[0].target = *smg_vk_target(device);
+    targets[0].match = targets[0].target.name;
+    if (status == SMG_OK) status = smg_target_named(f->ctx, "careful", &targets[1].target);
+    if (status == SMG_OK) status = smg_compile_ahead(f->ctx, &source, targets, 2, &options, f->path);
+    smg_source_close(&source);
+    const smg_bundle_desc on = {.on = device};
+    if (status == SMG_OK) status = smg_model_open_bundle(f->ctx, f->path, &on, &m);
+    if (status == SMG_OK) status = run(f, m, f->want);
+    smg_model_close(m);
+    smg_device_close(device);
+    return status;
+}
+
+static int setup(void **state) {
+    static fixture f;
+    char room[512];
+    f = (fixture){0};
+    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
+    snprintf(f.path, sizeof(f.path), "%s", test_output(room, sizeof(room), "app.smgb"));
+    for (int i = 0; i < ROWS * WIDTH; i++) f.x[i] = (float)(i * 7919 % 1000) / 500 - 1;
+    smg_status status = compile_here(&f);
+    f.missing = device_missing(f.ctx, status) || !app_begin(&f.app);
+    if (!f.missing) expect_ok(&f, status);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    app_end(&f->app);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static void lock(void *user) {
+    fixture *f = user;
+    assert_int_equal(f->locked++, 0);
+    f->uses++;
+}
+
+static void unlock(void *user) {
+    fixture *f = user;
+    assert_int_equal(--f->locked, 0);
+}
+
+/* The application's device with smg's wishes in front of its own chain, adopted. */
+static smg_device *adopt_wished(fixture *f, void *chain, smg_vulkan_wishes **out_wishes) {
+    smg_device *device = NULL;
+    smg_vulkan_desc desc = app_desc(&f->app);
+    expect_ok(f, smg_vk_wish(f->ctx, &desc, chain, out_wishes));
+    app_make_device(&f->app, (*out_wishes)->enabled, (*out_wishes)->extensions, (*out_wishes)->extension_count);
+    desc = app_desc(&f->app);
+    desc.enabled = (*out_wishes)->enabled;
+    desc.extensions = (*out_wishes)->extensions;
+    desc.extension_count = (*out_wishes)->extension_count;
+    desc.lock_queue = lock;
+    desc.unlock_queue = unlock;
+    desc.lock_user = f;
+    expect_ok(f, smg_vk_adopt(f->ctx, &desc, &device));
+    return device;
+}
+
+static void open_on(fixture *f, smg_device *device, smg_model **out_model) {
+    const smg_bundle_desc desc = {.on = device};
+    expect_ok(f, smg_model_open_bundle(f->ctx, f->path, &desc, out_model));
+}
+
+/* Opened, run, and the first is closed while the other goes on. */
+static void run_two(fixture *f, smg_device *device) {
+    smg_model *a = NULL, *b = NULL;
+    open_on(f, device, &a);
+    open_on(f, device, &b);
+    assert_string_equal(smg_model_class(a), "here");
+    for (int i = 0; i < 3; i++) {
+        memset(f->got, 0, sizeof(f->got));
+        expect_ok(f, run(f, i == 1 ? b : a, f->got));
+        assert_memory_equal(f->got, f->want, sizeof(f->want));
+    }
+    smg_model_close(a);
+    memset(f->got, 0, sizeof(f->got));
+    expect_ok(f, run(f, b, f->got));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(b);
+}
+
+static void all_that_is_worth_enabling(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    if (f->missing) skip();
+    if (!f->app.validated) print_message("without the validation layer\n");
+    for (int round = 0; round < 2; round++) { /* twice on one VkDevice */
+        smg_vulkan_desc desc = app_desc(&f->app);
+        smg_device *device = NULL;
+        if (round == 0) {
+            device = adopt_wished(f, NULL, &wishes);
+        } else {
+            desc.enabled = wishes->enabled;
+            desc.extensions = wishes->extensions;
+            desc.extension_count = wishes->extension_count;
+            expect_ok(f, smg_vk_adopt(f->ctx, &desc, &device));
+        }
+        run_two(f, device);
+        smg_device_close(device);
+        assert_true(f->uses > 4);
+        assert_int_equal(f->locked, 0);
+    }
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
+/* Structures that the application has already are told, and not there twice. */
+static void a_chain_of_its_own(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    if (f->missing) skip();
+    VkPhysicalDevice16BitStorageFeatures halves = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    VkPhysicalDeviceVulkan12Features twelve = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &halves, .timelineSemaphore = VK_TRUE};
+    VkPhysicalDeviceFeatures2 core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &twelve};
+    smg_device *device = adopt_wished(f, &core, &wishes);
+    assert_true(twelve.timelineSemaphore);
+    assert_int_equal(twelve.shaderFloat16 != 0, smg_vk_target(device)->fp16 != 0);
+    assert_int_equal(halves.storageBuffer16BitAccess != 0, smg_vk_target(device)->storage16 != 0);
+    int cores = 0, twelves = 0, named = 0;
+    for (const VkBaseInStructure *link = wishes->enabled; link != NULL; link = link->pNext) {
+        cores += link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+        twelves += link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+        named += link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+    }
+    assert_true(cores == 1 && twelves == 1 && named == 0);
+    run_two(f, device);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
+/* Only what was enabled is used: another class, whose sums are in another order. */
+static void nothing_enabled(void **state) {
+    fixture *f = *state;
+    smg_device *device = NULL;
+    smg_model *m = NULL;
+    if (f->missing) skip();
+    app_make_device(&f->app, NULL, NULL, 0);
+    const smg_vulkan_desc desc = app_desc(&f->app);
+    expect_ok(f, smg_vk_adopt(f->ctx, &desc, &device));
+    open_on(f, device, &m);
+    print_message("class %s\n", smg_model_class(m));
+    expect_ok(f, run(f, m, f->got));
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        float error = f->got[i] - f->want[i];
+        assert_true(error < 1e-4f && error > -1e-4f);
+    }
+    smg_model_close(m);
+    smg_device_close(device);
+    app_drop_device(&f->app);
+}
+
+/* A model that is compiled where it runs, on the application's device. */
+static void compiled_here(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_graph *graph = NULL;
+    smg_model *m = NULL;
+    if (f->missing) skip();
+    smg_device *device = adopt_wished(f, NULL, &wishes);
+    expect_ok(f, smg_graph_parse(f->ctx, text, strlen(text), "text", &graph));
+    const smg_model_desc desc = {.on = device};
+    expect_ok(f, smg_model_open_graph(f->ctx, graph, &desc, &m));
+    expect_ok(f, run(f, m, f->got));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    smg_graph_destroy(graph);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
+static void wrong_descriptions_are_refused(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_device *device = NULL;
+    if (f->missing) skip();
+    app_make_device(&f->app, NULL, NULL, 0);
+    const smg_vulkan_desc fine = app_desc(&f->app);
+    smg_vulkan_desc desc = fine;
+    desc.queue_family = 99;
+    expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "queue family 99 of device");
+    desc = fine;
+    desc.lock_queue = lock;
+    expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "one is null");
+    desc = fine;
+    desc.extension_count = 3;
+    expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "3 extensions, whose array is null");
+    expect_refused(f, smg_vk_wish(f->ctx, &desc, NULL, &wishes), SMG_INVALID, "3 extensions, whose array is null");
+    desc = fine;
+    desc.device = NULL;
+    expect_refused(f, smg_vk_adopt(f->ctx, &desc, &device), SMG_INVALID, "a handle is null");
+    desc.physical_device = NULL;
+    expect_refused(f, smg_vk_wish(f->ctx, &desc, NULL, &wishes), SMG_INVALID, "a handle is null");
+    expect_refused(f, smg_vk_wish(f->ctx, NULL, NULL, &wishes), SMG_INVALID, "a handle is null");
+    assert_int_equal(smg_vk_wish(NULL, &fine, NULL, &wishes), SMG_INVALID);
+    assert_int_equal(smg_vk_adopt(f->ctx, &fine, NULL), SMG_INVALID);
+    assert_null(device);
+    assert_null(wishes);
+    smg_vk_wishes_free(NULL);
+    smg_device_close(NULL);
+    /* Of another context. */
+    smg_context *other = NULL;
+    smg_model *m = NULL;
+    assert_int_equal(smg_context_create(NULL, &other), SMG_OK);
+    expect_ok(f, smg_vk_adopt(f->ctx, &fine, &device));
+    const smg_bundle_desc on = {.on = device};
+    assert_int_equal(smg_model_open_bundle(other, f->path, &on, &m), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(other), "was opened with another context"));
+    assert_null(m);
+    smg_context_destroy(other);
+    smg_device_close(device);
+    app_drop_device(&f->app);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_is_worth_enabling),
+        cmocka_unit_test(a_chain_of_its_own),
+        cmocka_unit_test(nothing_enabled),
+        cmocka_unit_test(compiled_here),
+        cmocka_unit_test(wrong_descriptions_are_refused),
+    };
+    return device_result(cmocka_run_group_tests_name("app", tests, setup, teardown));
+}
+
+#else
+
+int main(void) {
+    return 77;
+}
+
+#endif
