@@ -1,4 +1,4 @@
-/* smg/device.h: a device that several models run on.
+/* smg/device.h: a device that several models run on, and arrays that stay on it.
  *
  *     smg_device *device;
  *     smg_device_open(ctx, NULL, &device);                     or smg_vk_adopt (smg/vulkan.h): the application's own
@@ -13,6 +13,8 @@
  */
 #ifndef SMG_DEVICE_H
 #define SMG_DEVICE_H
+
+#include <stdint.h>
 
 #include "smg/context.h"
 #include "smg/status.h"
@@ -31,6 +33,34 @@ SMG_API smg_status smg_device_open(smg_context *ctx, const char *which, smg_devi
 SMG_API void smg_device_close(smg_device *device);
 /* As the driver says; lives as long as the device. */
 SMG_API const char *smg_device_name(const smg_device *device);
+
+/* ---- arrays on the device --------------------------------------------------------------------------- */
+
+/* Memory of a device for elements of one type. A run takes and gives it where smg_tensor.on names it, without a copy:
+ * kernels read and write it where it lies. What one model wrote the next one reads, in the order of their runs.
+ * It outlives the runs that use it, and the device outlives it. */
+typedef struct smg_device_tensor smg_device_tensor;
+
+typedef struct smg_device_tensor_desc {
+    const char *name;   /* for sentences; NULL: "tensor". Copied */
+    const char *type;   /* of the host's elements: f32 f16 bf16 i32 i64 bool */
+    const char *stored; /* "f16" or "bf16": how f32 lies on the device; NULL: as itself (i64 as i32, bool in 4 bytes) */
+    int64_t elements;   /* that it has room for, at least 1; a run may use fewer */
+} smg_device_tensor_desc;
+
+/* INVALID: no such type, or less than one element; NO_FIT: more than the device binds; DEVICE_MEMORY. Elements are not
+ * set to anything. */
+SMG_API smg_status smg_tensor_create(smg_device *device, const smg_device_tensor_desc *desc,
+                                     smg_device_tensor **out_tensor);
+SMG_API void smg_tensor_destroy(smg_device_tensor *tensor); /* NULL is fine */
+/* `count` elements from the element `first` on, converted on the way where the types differ. Both return when it is done,
+ * behind the runs before. INVALID: not inside the tensor, or an element that the device's type does not hold, with its
+ * position. */
+SMG_API smg_status smg_tensor_upload(smg_device_tensor *tensor, int64_t first, const void *data, int64_t count);
+SMG_API smg_status smg_tensor_download(smg_device_tensor *tensor, int64_t first, void *data, int64_t count);
+/* The elements as they lie on the device, for the host to read and write between runs; NULL: the host cannot see that
+ * memory (it does on integrated devices and on cpus). Lives as long as the tensor. */
+SMG_API void *smg_tensor_map(smg_device_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -83,10 +83,18 @@ SMG_API int smg_model_output_count(const smg_model *model);
 SMG_API bool smg_model_input(const smg_model *model, int index, smg_tensor *out_tensor);
 SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out_tensor);
 
+/* A tensor on the model's device that suits this input or output: its elements lie there as the model wants them.
+ * NOT_FOUND: no such input or output; else as smg_tensor_create. */
+SMG_API smg_status smg_model_create_tensor(smg_model *model, const char *name, int64_t elements,
+                                           smg_device_tensor **out_tensor);
+
 /* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and
  * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
  * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
- * data as above (the caller's memory when data is set: `bytes` must be enough). */
+ * data as above (the caller's memory when data is set: `bytes` must be enough).
+ * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device, its
+ * elements lie there in another type than the model's, it is too small, or an output's shares memory with another.
+ * Sizes of an input come from its dims in any case. */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
 /* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:

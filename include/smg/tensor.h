@@ -7,6 +7,8 @@
 
 #define SMG_TENSOR_RANK 8
 
+struct smg_device_tensor; /* smg/device.h */
+
 /* A named array, row-major, dense. */
 typedef struct smg_tensor {
     const char *name;
@@ -16,6 +18,7 @@ typedef struct smg_tensor {
     int64_t dims[SMG_TENSOR_RANK];
     void *data;
     size_t bytes; /* of `data`: an output's own memory; an input's may be 0 (not told), else it must be enough */
+    struct smg_device_tensor *on; /* the array lies on the device; `data` and `bytes` are not looked at */
 } smg_tensor;
 
 /* A symbolic size and a value. */

@@ -75,6 +75,24 @@ SMG_API void smg_vk_wishes_free(smg_vulkan_wishes *wishes); /* NULL is fine */
  * UNSUPPORTED: a device of Vulkan 1.0. */
 SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_device **out_device);
 
+/* ---- buffers ---------------------------------------------------------------------------------------- */
+
+/* A VkBuffer of the application's, or a part of it, that the queue's family owns. */
+typedef struct smg_vulkan_buffer {
+    VkBuffer buffer;
+    VkDeviceSize offset; /* a multiple of minStorageBufferOffsetAlignment and of 16 */
+    VkDeviceSize bytes;  /* from there on; the elements' bytes, rounded up to 16, at least */
+} smg_vulkan_buffer;
+
+/* The usage that such a buffer is made with, at least. */
+SMG_API VkBufferUsageFlags smg_vk_tensor_usage(const smg_device *device);
+/* A tensor in the application's memory, which stays the application's and outlives the tensor. smg_tensor_map is NULL.
+ * INVALID: a handle is null, offset or bytes do not suit. */
+SMG_API smg_status smg_vk_tensor_import(smg_device *device, const smg_device_tensor_desc *desc,
+                                        const smg_vulkan_buffer *buffer, smg_device_tensor **out_tensor);
+/* Where a tensor's elements lie, for the application's own commands on the same queue. */
+SMG_API smg_status smg_vk_tensor_buffer(const smg_device_tensor *tensor, smg_vulkan_buffer *out_buffer);
+
 #ifdef __cplusplus
 }
 #endif

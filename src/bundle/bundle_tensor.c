@@ -3,7 +3,7 @@
 
 smg_status smg_port_check(smg_context *ctx, const smg_port *port, const smg_tensor *tensor, smg_storage *out_type,
                           int64_t *out_elements) {
-    if (tensor->data == NULL) return smg_fail(ctx, SMG_INVALID, "input '%s' has no data", port->name);
+    if (!smg_tensor_is_given(tensor)) return smg_fail(ctx, SMG_INVALID, "input '%s' has no data", port->name);
     if (tensor->rank < 0 || tensor->rank > SMG_TENSOR_RANK) {
         return smg_fail(ctx, SMG_INVALID, "input '%s' has %d axes; 0 to %d are possible", port->name, tensor->rank,
                         SMG_TENSOR_RANK);
@@ -24,7 +24,7 @@ smg_status smg_port_check(smg_context *ctx, const smg_port *port, const smg_tens
     }
     int64_t needed = 0;
     if (!smg_mul_i64(count, smg_storage_host_bytes(*out_type), &needed) ||
-        (tensor->bytes != 0 && tensor->bytes < (size_t)needed)) {
+        (tensor->on == NULL && tensor->bytes != 0 && tensor->bytes < (size_t)needed)) {
         return smg_fail(ctx, SMG_INVALID, "input '%s': %lld elements of %s, its memory has %zu bytes", port->name,
                         (long long)count, smg_storage_word(*out_type), tensor->bytes);
     }

@@ -38,6 +38,10 @@ smg_status smg_sizes_give(smg_context *ctx, const smg_sizes *sizes, const smg_di
  * there); INVALID names what disagrees. A symbol that no array has gets its default (one when NULL). */
 smg_status smg_interface_sizes(smg_context *ctx, const smg_interface *interface, const smg_tensor *inputs, int count,
                                const int64_t *defaults, int64_t *out_values);
+/* By the host or on the device. */
+static inline bool smg_tensor_is_given(const smg_tensor *tensor) {
+    return tensor->data != NULL || tensor->on != NULL;
+}
 /* Type (NULL: the port's), rank, dims and memory of an array for this input make sense; its dims need not fit. */
 smg_status smg_port_check(smg_context *ctx, const smg_port *port, const smg_tensor *tensor, smg_storage *out_type,
                           int64_t *out_elements);

@@ -301,6 +301,37 @@ smg_status smg_model_open_bundle_reader(smg_context *ctx, const smg_bundle_reade
     return without_vulkan(ctx);
 }
 
+smg_status smg_tensor_create(smg_device *device, const smg_device_tensor_desc *desc, smg_device_tensor **out_tensor) {
+    (void)device, (void)desc;
+    *out_tensor = NULL;
+    return SMG_UNSUPPORTED;
+}
+
+smg_status smg_model_create_tensor(smg_model *m, const char *name, int64_t elements, smg_device_tensor **out_tensor) {
+    (void)m, (void)name, (void)elements;
+    *out_tensor = NULL;
+    return SMG_UNSUPPORTED;
+}
+
+void smg_tensor_destroy(smg_device_tensor *tensor) {
+    (void)tensor;
+}
+
+smg_status smg_tensor_upload(smg_device_tensor *tensor, int64_t first, const void *data, int64_t count) {
+    (void)tensor, (void)first, (void)data, (void)count;
+    return SMG_UNSUPPORTED;
+}
+
+smg_status smg_tensor_download(smg_device_tensor *tensor, int64_t first, void *data, int64_t count) {
+    (void)tensor, (void)first, (void)data, (void)count;
+    return SMG_UNSUPPORTED;
+}
+
+void *smg_tensor_map(smg_device_tensor *tensor) {
+    (void)tensor;
+    return NULL;
+}
+
 const char *smg_model_class(const smg_model *m) {
     (void)m;
     return "";

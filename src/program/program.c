@@ -119,6 +119,7 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->device = device;
     p->target = smg_vk_target(device);
     p->refused = -1;
+    p->passage.ctx = ctx;
     if (options != NULL) p->options = *options;
     smg_status status = build(p);
     if (status != SMG_OK) {
@@ -139,6 +140,7 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; p->pipelines != NULL && i < smg_program_pipeline_slots(p->known_modules); i++) {
         smg_vk_pipeline_destroy(p->pipelines[i]);
     }
+    smg_passage_free(&p->passage);
     smg_arena_destroy(p->arena);
 }
 

@@ -61,12 +61,22 @@ smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const ch
  * are placed for the largest, and sizes are read from memory. 0, 0: a recording for each value again. INVALID: no
  * range. */
 smg_status smg_program_set_range(smg_program *program, int symbol, int64_t low, int64_t high);
+/* Memory in the place of the arena's. */
+typedef struct smg_given {
+    smg_vk_buffer *memory; /* NULL: none */
+    uint64_t id;           /* of the memory; smg_program_give fills it in */
+    int64_t offset, bytes; /* that may be used from there on; offset as bindings want it, and a multiple of 16 */
+} smg_given;
+/* An input or output lies there from the next bind on (NULL: in the arena again): runs read or write it where it is.
+ * The memory may be destroyed when no run uses it any more; what was recorded with it is not submitted again. */
+void smg_program_give(smg_program *program, int buffer, const smg_given *given);
 /* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum], and in its range where it has one
- * (INVALID). Takes the run list whose guard holds, plans the arena and records unless these sizes are among the last
- * few or in a range that is; builds those pipelines (at most four per module: plain and even, for one tuple and for
- * ranges) that no sizes have asked for before. Of a range everything is made when its first sizes are bound, all run
- * lists that it takes among it; later sizes of it allocate nothing and are a few words written to the device. Inputs
- * must be written again when sizes change. */
+ * (INVALID); memory that was given must be enough for them (INVALID). Takes the run list whose guard holds, plans the
+ * arena and records unless these sizes are among the last few, or in a range that is, with the same memory given;
+ * builds those pipelines (at most four per module: plain and even, for one tuple and for ranges) that no sizes have
+ * asked for before. Of a range everything is made when its first sizes are bound, all run lists that it takes among
+ * it; later sizes of it allocate nothing and are a few words written to the device. Inputs must be written again when
+ * sizes change. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
@@ -101,6 +111,20 @@ typedef struct smg_program_memory {
     int barriers, pipelines;
 } smg_program_memory;
 void smg_program_memory_used(const smg_program *program, smg_program_memory *out_memory);
+
+/* ---- elements on their way (program_copy.c) ------------------------------------------------------ */
+
+/* Between host elements and device elements of a storage, at `offset` of the memory. What is converted in large numbers
+ * passes through memory that is taken once. */
+typedef struct smg_passage {
+    smg_context *ctx;
+    void *room;
+} smg_passage;
+smg_status smg_passage_upload(smg_passage *passage, const char *name, smg_storage storage, smg_vk_buffer *memory,
+                              int64_t offset, const void *data, int64_t count);
+smg_status smg_passage_download(smg_passage *passage, smg_storage storage, smg_vk_buffer *memory, int64_t offset,
+                                void *data, int64_t count);
+void smg_passage_free(smg_passage *passage); /* zeroed is fine */
 
 /* ---- the arena's plan (program_arena.c), pure: also used without a device ----------------------- */
 

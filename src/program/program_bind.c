@@ -34,6 +34,30 @@ smg_status smg_program_set_range(smg_program *p, int symbol, int64_t low, int64_
     return SMG_OK;
 }
 
+void smg_program_give(smg_program *p, int buffer, const smg_given *given) {
+    p->given[buffer] = (smg_given){0};
+    if (given == NULL || given->memory == NULL) return;
+    p->given[buffer] = *given;
+    p->given[buffer].id = smg_vk_buffer_id(given->memory);
+}
+
+/* Is what was given enough? Kernels may touch what fills up 16 bytes. */
+static smg_status check_given(smg_program *p, const int64_t *values) {
+    for (int i = 0; i < p->known_buffers; i++) {
+        const smg_bbuffer *b = &p->bundle->buffers.items[i];
+        int64_t elements = 0, bytes = 0;
+        if (p->given[i].memory == NULL) continue;
+        if (!smg_size_eval(p->bundle->sizes, b->elements, values, &elements) || elements < 0 ||
+            !smg_mul_i64(elements, smg_storage_device_bytes(b->storage), &bytes) || bytes > INT64_MAX - 16)
+            return smg_fail(p->ctx, SMG_INVALID, "'%s' has too many elements at these sizes", b->name);
+        if ((bytes + 15) / 16 * 16 <= p->given[i].bytes) continue;
+        return smg_fail(p->ctx, SMG_INVALID, "'%s' has %lld elements at these sizes, its tensor has room for %lld",
+                        b->name, (long long)elements,
+                        (long long)(p->given[i].bytes / smg_storage_device_bytes(b->storage)));
+    }
+    return SMG_OK;
+}
+
 static smg_status check_values(smg_program *p, const int64_t *values) {
     for (int i = 0; i < p->symbol_count; i++) {
         const char *name = smg_size_symbol_name(p->bundle->sizes, i);
@@ -65,13 +89,22 @@ static int choose_variant(const smg_program *p, const int64_t *values) {
     return p->bundle->variants.items[variant].made || p->options.make_variant != NULL ? variant : 0;
 }
 
+static bool same_given(const smg_program *p, const smg_bound *bound) {
+    for (int i = 0; i < p->known_buffers; i++) {
+        const smg_given *a = &bound->given[i], *b = &p->given[i];
+        if (a->id != b->id || a->offset != b->offset || a->bytes != b->bytes) return false;
+    }
+    return true;
+}
+
 static smg_bound *find_bound(smg_program *p, const int64_t *values) {
     int variant = choose_variant(p, values);
     size_t bytes = (size_t)p->symbol_count * sizeof(*values);
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
         smg_bound *bound = &p->cache[i];
         if (bound->used && bound->profile == p->profile && bound->variant == variant &&
-            memcmp(bound->low, p->low, bytes) == 0 && memcmp(bound->high, p->high, bytes) == 0) {
+            memcmp(bound->low, p->low, bytes) == 0 && memcmp(bound->high, p->high, bytes) == 0 &&
+            same_given(p, bound)) {
             return bound;
         }
     }
@@ -117,6 +150,7 @@ static smg_bound *begin_bound(smg_program *p, int variant) {
     smg_bound_drop(p, bound);
     memcpy(bound->low, p->low, bytes);
     memcpy(bound->high, p->high, bytes);
+    memcpy(bound->given, p->given, (size_t)p->known_buffers * sizeof(*p->given));
     bound->settled = false;
     bound->profile = p->profile;
     bound->variant = variant;
@@ -142,6 +176,7 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
 
 smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     SMG_TRY(check_values(p, values));
+    SMG_TRY(check_given(p, values));
     find_ends(p, values);
     smg_bound *bound = find_bound(p, values);
     if (bound == NULL) {
@@ -154,7 +189,7 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     if (bound != p->bound || !same) {
         p->bound = NULL;
         if (!same) SMG_TRY(smg_program_put_values(p, bound, values));
-        memset(p->written, 0, (size_t)p->bundle->buffers.count * sizeof(*p->written));
+        for (int i = 0; i < p->known_buffers; i++) p->written[i] = bound->given[i].memory != NULL;
         p->ran = false;
     }
     p->bound = bound;

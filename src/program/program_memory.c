@@ -86,7 +86,7 @@ smg_status smg_program_upload_constant(smg_program *p, int buffer) {
         return smg_fail(p->ctx, SMG_INTERNAL, "constant '%s' has no data, and there is nobody to ask", b->name);
     if (data == NULL) SMG_TRY(p->options.fetch(p->options.fetch_user, b->source, bytes, &data));
     const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
-    SMG_TRY(smg_program_upload(p, b, memory, place->offset, data, elements));
+    SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, elements));
     if (p->options.uploaded != NULL && b->data != NULL) p->options.uploaded(p->options.user, data, bytes);
     return SMG_OK;
 }
@@ -144,6 +144,12 @@ static smg_status measure(smg_program *p, smg_bound *bound, int *out_slots) {
         if (is_fixed(b) || (temporary && b->variant != bound->variant)) continue;
         smg_arena_slot *slot = &p->slots[count];
         SMG_TRY(buffer_bytes(p, b, bound->low, bound->high, &slot->bytes));
+        const smg_given *given = &bound->given[i];
+        if (given->memory != NULL) { /* of a range's smaller sizes there may be less */
+            int64_t bytes = slot->bytes < given->bytes ? slot->bytes : given->bytes;
+            bound->places[i] = (smg_place){.offset = given->offset, .bytes = bytes};
+            continue;
+        }
         slot->first = temporary ? b->first : -1;
         slot->last = temporary ? b->last : bundle->variants.items[bound->variant].run.count;
         p->slot_buffer[count++] = i;
@@ -185,6 +191,10 @@ const smg_place *smg_program_place(const smg_program *p, const smg_bound *bound,
                                    smg_vk_buffer **out_memory) {
     bool fixed = is_fixed(&p->bundle->buffers.items[buffer]);
     const smg_place *place = fixed ? &p->fixed_places[buffer] : &bound->places[buffer];
+    if (!fixed && bound->given[buffer].memory != NULL) {
+        *out_memory = bound->given[buffer].memory;
+        return place;
+    }
     const smg_vk_buffer_list *list = !fixed ? &p->memory : p->scratch[buffer] ? &p->scratch_memory : &p->fixed;
     *out_memory = list->items[place->chunk];
     return place;

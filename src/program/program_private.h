@@ -31,6 +31,7 @@ typedef struct smg_bound {
     int64_t *values;     /* one per symbol: in force, once settled */
     bool settled;
     smg_place *places; /* one per buffer, for the largest sizes; those of constants are in program->fixed_places */
+    smg_given *given;  /* one per buffer: what was given when it was recorded */
     int64_t *dims;     /* SMG_BUNDLE_RANK per buffer, at the values */
     smg_vk_buffer *parameters; /* program_parameters.c; NULL: one tuple */
     int64_t unaliased_bytes;
@@ -62,6 +63,7 @@ struct smg_program {
     int64_t *low, *high;             /* per symbol: what a recording for the sizes at hand serves */
     smg_bound cache[SMG_PROGRAM_CACHED];
     smg_bound *bound; /* the sizes in force; NULL before the first bind */
+    smg_given *given; /* per buffer */
     bool *written;    /* per buffer: input given since the last bind */
     bool ran;
     bool profile;
@@ -76,7 +78,7 @@ struct smg_program {
     smg_vk_binding *bindings;
     struct smg_range *ranges;
     int range_capacity;
-    void *passage; /* converted elements on their way, made when there are many (program_copy.c) */
+    smg_passage passage;
 };
 
 /* A stretch of memory that steps since the last barrier touched. */
@@ -129,11 +131,6 @@ smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recordin
 void smg_program_mark_scratch(smg_program *p);
 smg_status smg_program_prepare(smg_program *p);
 void smg_program_drop_scratch(smg_program *p);
-/* program_copy.c */
-smg_status smg_program_upload(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory, int64_t offset,
-                              const void *data, int64_t count);
-smg_status smg_program_download(smg_program *p, const smg_bbuffer *buffer, smg_vk_buffer *memory, int64_t offset,
-                                void *data, int64_t count);
 /* program_tables.c: as large as the bundle needs them; what is known stays. */
 smg_status smg_program_make_tables(smg_program *p);
 /* program.c: takes over what was added to the bundle; drops all recordings. */

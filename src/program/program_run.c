@@ -54,7 +54,7 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
     }
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
-    SMG_TRY(smg_program_upload(p, b, memory, place->offset, data, count));
+    SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, count));
     p->written[buffer] = true;
     return SMG_OK;
 }
@@ -115,5 +115,5 @@ smg_status smg_program_read_output(smg_program *p, const char *name, void *data,
     }
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
-    return smg_program_download(p, b, memory, place->offset, data, count);
+    return smg_passage_download(&p->passage, b->storage, memory, place->offset, data, count);
 }

@@ -47,7 +47,8 @@ static bool grow_bounds(smg_program *p, const need *n) {
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
         smg_bound *bound = &p->cache[i];
         if (!GROW(bound->low, 0, symbols) || !GROW(bound->high, 0, symbols) || !GROW(bound->values, 0, symbols) ||
-            !GROW(bound->places, 0, n->buffers) || !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
+            !GROW(bound->places, 0, n->buffers) || !GROW(bound->given, 0, n->buffers) ||
+            !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
             return false;
         }
     }
@@ -62,7 +63,7 @@ smg_status smg_program_make_tables(smg_program *p) {
     p->symbol_count = smg_size_symbol_count(p->bundle->sizes);
     bool made = GROW(p->fixed_places, known, n.buffers) && GROW(p->scratch, known, n.buffers) &&
                 GROW(p->scratch_last, known, n.buffers) && GROW(p->written, 0, n.buffers) &&
-                GROW(p->memory.items, p->memory.count, n.buffers) &&
+                GROW(p->given, known, n.buffers) && GROW(p->memory.items, p->memory.count, n.buffers) &&
                 GROW(p->pipelines, smg_program_pipeline_slots(p->known_modules),
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&

@@ -29,7 +29,7 @@ typedef struct smg_inputs {
     smg_room *kept_room;
     smg_room *lengths; /* per input: of its rows */
     int *length_counts;
-    smg_tensor *all; /* per input: of one run; data NULL: no array */
+    smg_tensor *all; /* per input: of one run; smg_tensor_is_given */
     int64_t *values; /* per symbol */
 } smg_inputs;
 smg_status smg_inputs_make(smg_context *ctx, const smg_interface *interface, smg_arena *arena, smg_inputs *out_inputs);
@@ -40,7 +40,8 @@ smg_status smg_inputs_collect(smg_inputs *inputs, const smg_tensor *given, int c
 smg_status smg_inputs_size(smg_inputs *inputs);
 /* Lengths that were set, or the value of its own that an input has, into an array that is there. false: neither. */
 smg_status smg_inputs_fill(const smg_inputs *inputs, int index, smg_tensor *io_tensor, bool *out_filled);
-/* `all`, with arrays in the arena for inputs that have lengths or a value of their own: for evaluations on the host.
+/* `all`, with arrays in the arena for inputs that have lengths or a value of their own: for evaluations on the host, of
+ * runs with no tensor on the device.
  * Inputs that have nothing are left out. */
 smg_status smg_inputs_whole(const smg_inputs *inputs, smg_arena *arena, smg_tensor **out_whole, int *out_count);
 

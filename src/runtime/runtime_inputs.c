@@ -78,7 +78,7 @@ smg_status smg_inputs_whole(const smg_inputs *in, smg_arena *arena, smg_tensor *
         const smg_port *port = &in->interface->inputs[i];
         bool filled = true;
         int64_t count = 0;
-        if (in->all[i].data != NULL) {
+        if (smg_tensor_is_given(&in->all[i])) {
             *whole = in->all[i];
             whole->name = port->name;
             if (whole->type == NULL) whole->type = smg_storage_word(port->type);
@@ -102,6 +102,8 @@ static smg_status set_input(smg_model *m, const smg_tensor *input) {
     smg_storage type;
     int64_t count = 0;
     if (input == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: the tensor is NULL");
+    if (input->on != NULL)
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: a tensor on the device is given with each run");
     SMG_TRY(smg_interface_find_input(m->ctx, in->interface, input->name, &index));
     const smg_port *port = &in->interface->inputs[index];
     SMG_TRY(smg_port_check(m->ctx, port, input, &type, &count));

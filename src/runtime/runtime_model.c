@@ -81,10 +81,26 @@ smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device)
 
 /* ---- making ----------------------------------------------------------------------------------------- */
 
+static int find_buffer(const smg_bundle *bundle, smg_buffer_kind kind, const char *name) {
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        if (b->kind == kind && strcmp(b->name, name) == 0) return i;
+    }
+    return -1;
+}
+
 static smg_status make_tables(smg_model *m) {
     const smg_interface *n = m->parts.interface;
     m->output_room = SMG_ARENA_ARRAY(m->arena, smg_room, (size_t)n->output_count + 1);
-    if (m->output_room == NULL) return SMG_MEMORY;
+    m->input_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->input_count + 1);
+    m->output_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->output_count + 1);
+    if (m->output_room == NULL || m->input_buffers == NULL || m->output_buffers == NULL) return SMG_MEMORY;
+    for (int i = 0; i < n->input_count; i++) {
+        m->input_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_INPUT, n->inputs[i].name);
+    }
+    for (int i = 0; i < n->output_count; i++) {
+        m->output_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_OUTPUT, n->outputs[i].name);
+    }
     return smg_inputs_make(m->ctx, n, m->arena, &m->inputs);
 }
 

@@ -37,21 +37,12 @@ static smg_status convert_input(smg_model *m, const smg_port *port, const smg_te
     return smg_port_convert(m->ctx, port, tensor->data, count, m->scratch.data);
 }
 
-static bool program_has_input(const smg_model *m, const char *name) {
-    const smg_bundle *bundle = m->parts.bundle;
-    for (int i = 0; i < bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &bundle->buffers.items[i];
-        if (b->kind == SMG_BUFFER_INPUT && strcmp(b->name, name) == 0) return true;
-    }
-    return false;
-}
-
 static smg_status need_inputs(smg_model *m) {
     const smg_interface *n = m->parts.interface;
     for (int i = 0; i < n->input_count; i++) {
-        bool has = m->inputs.all[i].data != NULL || m->inputs.length_counts[i] > 0 ||
+        bool has = smg_tensor_is_given(&m->inputs.all[i]) || m->inputs.length_counts[i] > 0 ||
                    n->inputs[i].absent != SMG_ABSENT_REFUSED;
-        if (has || !program_has_input(m, n->inputs[i].name)) continue;
+        if (has || m->input_buffers[i] < 0) continue;
         return smg_fail(m->ctx, SMG_INVALID, "input '%s' is missing", n->inputs[i].name);
     }
     return SMG_OK;
@@ -75,7 +66,8 @@ static smg_status write_inputs(smg_model *m) {
     for (int i = 0; i < in->interface->input_count; i++) {
         const smg_port *port = &in->interface->inputs[i];
         const void *data = NULL;
-        bool used = program_has_input(m, port->name);
+        bool used = m->input_buffers[i] >= 0;
+        if (in->all[i].on != NULL) continue;
         if (in->all[i].data == NULL && used) SMG_TRY(write_made(m, i));
         if (in->all[i].data == NULL) continue;
         SMG_TRY(convert_input(m, port, &in->all[i], &data));
@@ -106,6 +98,7 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     int64_t bytes = count * smg_storage_host_bytes(b->storage);
     out->rank = b->rank;
     out->type = smg_storage_word(b->storage);
+    if (out->on != NULL) return SMG_OK;
     bool ours = out->data == NULL;
     for (int i = 0; !ours && i < n->output_count; i++) {
         ours = out->data == m->output_room[i].data; /* of an earlier run */
@@ -123,9 +116,10 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
     return smg_program_read_output(m->program, out->name, out->data, bytes);
 }
 
-/* Integers and bools are. */
+/* Integers and bools are; of what stays on the device nothing is known. */
 static bool is_finite(const smg_tensor *output) {
     int64_t count = 1;
+    if (output->on != NULL) return true;
     for (int d = 0; d < output->rank; d++) count *= output->dims[d];
     bool wide = strcmp(output->type, "f32") == 0, half = strcmp(output->type, "f16") == 0;
     if (!wide && !half && strcmp(output->type, "bf16") != 0) return true;
@@ -153,6 +147,13 @@ static smg_status ask_not_finite(smg_model *m) {
     return status;
 }
 
+/* Some input, which the host does not have then. */
+static bool stays_on_device(const smg_inputs *in) {
+    for (int i = 0; i < in->interface->input_count; i++)
+        if (in->all[i].on != NULL) return true;
+    return false;
+}
+
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
 /* A kernel says which index was wrong; whose it was, when it was an input's, is looked up here. */
@@ -177,6 +178,7 @@ static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, s
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));
     SMG_TRY(smg_inputs_size(&m->inputs));
+    SMG_TRY(smg_model_give_tensors(m, outputs, output_count));
     SMG_TRY(smg_program_bind_sizes(m->program, m->inputs.values));
     SMG_TRY(write_inputs(m));
     SMG_TRY(name_index(m, smg_program_run(m->program)));
@@ -184,7 +186,7 @@ static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, s
         SMG_TRY(read_output(m, &outputs[i]));
         finite = finite && (m->parts.not_finite == NULL || is_finite(&outputs[i]));
     }
-    return finite ? SMG_OK : ask_not_finite(m);
+    return finite || stays_on_device(&m->inputs) ? SMG_OK : ask_not_finite(m);
 }
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,

@@ -46,6 +46,7 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
 void smg_vk_close(smg_vk_device *dev);
 
 smg_context *smg_vk_context(const smg_vk_device *dev);
+bool smg_vk_same_device(const smg_vk_device *a, const smg_vk_device *b); /* of Vulkan */
 /* Queried facts, plus measured ones once calibrated. Lives as long as the device. */
 const smg_target *smg_vk_target(const smg_vk_device *dev);
 /* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */
@@ -82,7 +83,16 @@ typedef enum smg_vk_buffer_kind {
  * `label` names it in failures. Contents are undefined. DEVICE_MEMORY when it does not fit. */
 smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
                                 smg_vk_buffer **out_buffer);
-void smg_vk_buffer_destroy(smg_vk_buffer *buffer); /* NULL is fine */
+/* One that is another's: *handle is a VkBuffer of at least `bytes` bytes with the usage of smg's own. */
+smg_status smg_vk_buffer_borrow(smg_vk_device *dev, const char *label, const void *handle, int64_t bytes,
+                                smg_vk_buffer **out_buffer);
+void smg_vk_buffer_destroy(smg_vk_buffer *buffer);                        /* NULL is fine */
+void smg_vk_buffer_handle(const smg_vk_buffer *buffer, void *out_handle); /* its VkBuffer */
+/* Of all buffers of a device, also of those that are gone, no two have the same. */
+uint64_t smg_vk_buffer_id(const smg_vk_buffer *buffer);
+/* Are the two ranges somewhere the same memory, as far as buffers tell? */
+bool smg_vk_buffers_overlap(const smg_vk_buffer *a, int64_t a_offset, int64_t a_bytes, const smg_vk_buffer *b,
+                            int64_t b_offset, int64_t b_bytes);
 int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer);
 /* The coherent host address, or NULL when the memory is not host visible. */
 void *smg_vk_buffer_map(smg_vk_buffer *buffer);

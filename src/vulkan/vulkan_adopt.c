@@ -17,6 +17,16 @@ static smg_status check_version(const smg_vk_device *dev) {
     return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' is of Vulkan 1.0, 1.1 is needed", dev->target.name);
 }
 
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+VkBufferUsageFlags smg_vk_tensor_usage(const smg_device *device) {
+    return device ? smg_vk_buffer_usage(device, SMG_VK_DEVICE) : 0;
+}
+
+void smg_vk_buffer_handle(const smg_vk_buffer *buffer, void *out_handle) {
+    memcpy(out_handle, &buffer->handle, sizeof buffer->handle);
+}
+
 /* ---- wishes --------------------------------------------------------------------------------- */
 
 typedef struct wishes {

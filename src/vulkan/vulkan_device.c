@@ -249,6 +249,9 @@ void smg_vk_close(smg_vk_device *dev) {
 smg_context *smg_vk_context(const smg_vk_device *dev) {
     return dev->ctx;
 }
+bool smg_vk_same_device(const smg_vk_device *a, const smg_vk_device *b) {
+    return a->handle == b->handle;
+}
 const char *smg_device_name(const smg_device *device) {
     return device ? device->target.name : "";
 }

@@ -98,7 +98,7 @@ static void take_version(const VkBaseInStructure *link, smg_vk_features *out) {
     if (link->sType == (stype)) {                                                                                      \
         type seen;                                                                                                     \
         memcpy(&seen, link, sizeof seen);                                                                              \
-        members(MEMBER)                                                                                                \
+        members(MEMBER);                                                                                               \
     }
     VERSIONS(VERSION)
 #undef VERSION
@@ -141,7 +141,7 @@ static void tell_link(VkBaseOutStructure *link, const smg_vk_features *wanted, s
     if (link->sType == (stype)) {                                                                                      \
         type told;                                                                                                     \
         memcpy(&told, link, sizeof told);                                                                              \
-        members(MEMBER)                                                                                                \
+        members(MEMBER);                                                                                               \
         memcpy(link, &told, sizeof told);                                                                              \
     }
     VERSIONS(VERSION)

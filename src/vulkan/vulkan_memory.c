@@ -53,16 +53,19 @@ static smg_status check_size(smg_vk_device *dev, const char *label, int64_t byte
     return smg_vk_check_alive(dev);
 }
 
+VkBufferUsageFlags smg_vk_buffer_usage(const smg_vk_device *dev, smg_vk_buffer_kind kind) {
+    bool parameters = kind == SMG_VK_PARAMETERS;
+    return VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+           (parameters ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT : 0U) |
+           (smg_vk_has_addresses(dev) ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0U);
+}
+
 static smg_status create_handle(smg_vk_buffer *buffer) {
     smg_vk_device *dev = buffer->dev;
-    bool parameters = buffer->kind == SMG_VK_PARAMETERS;
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (VkDeviceSize)buffer->bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-                 (parameters ? VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT : 0U) |
-                 (smg_vk_has_addresses(dev) ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0U),
+        .usage = smg_vk_buffer_usage(dev, buffer->kind),
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VkResult result = dev->fn.CreateBuffer(dev->handle, &info, NULL, &buffer->handle);
@@ -107,16 +110,35 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     return smg_vk_result(dev, result, "vkMapMemory", buffer->label);
 }
 
-smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
-                                smg_vk_buffer **out_buffer) {
-    *out_buffer = NULL;
-    SMG_TRY(check_size(dev, label, bytes));
+static smg_status new_buffer(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+                             smg_vk_buffer **out_buffer) {
     smg_vk_buffer *buffer = smg_alloc(dev->ctx, 1, sizeof *buffer);
     if (!buffer) return SMG_MEMORY;
     buffer->dev = dev;
+    buffer->id = ++dev->buffers_made;
     buffer->bytes = bytes;
     buffer->kind = kind;
     snprintf(buffer->label, sizeof buffer->label, "%.40s", label);
+    *out_buffer = buffer;
+    return SMG_OK;
+}
+
+smg_status smg_vk_buffer_borrow(smg_vk_device *dev, const char *label, const void *handle, int64_t bytes,
+                                smg_vk_buffer **out_buffer) {
+    *out_buffer = NULL;
+    SMG_TRY(smg_vk_check_alive(dev));
+    SMG_TRY(new_buffer(dev, label, bytes, SMG_VK_DEVICE, out_buffer));
+    memcpy(&(*out_buffer)->handle, handle, sizeof((*out_buffer)->handle));
+    (*out_buffer)->borrowed = true;
+    return SMG_OK;
+}
+
+smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+                                smg_vk_buffer **out_buffer) {
+    *out_buffer = NULL;
+    smg_vk_buffer *buffer = NULL;
+    SMG_TRY(check_size(dev, label, bytes));
+    SMG_TRY(new_buffer(dev, label, bytes, kind, &buffer));
     smg_status status = create_handle(buffer);
     if (status == SMG_OK) status = allocate(buffer);
     if (status != SMG_OK) {
@@ -130,9 +152,18 @@ smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t b
 void smg_vk_buffer_destroy(smg_vk_buffer *buffer) {
     if (!buffer) return;
     smg_vk_device *dev = buffer->dev;
-    if (buffer->handle) dev->fn.DestroyBuffer(dev->handle, buffer->handle, NULL);
+    if (buffer->handle && !buffer->borrowed) dev->fn.DestroyBuffer(dev->handle, buffer->handle, NULL);
     if (buffer->memory) dev->fn.FreeMemory(dev->handle, buffer->memory, NULL); /* unmaps */
     smg_free(dev->ctx, buffer, sizeof *buffer);
+}
+
+uint64_t smg_vk_buffer_id(const smg_vk_buffer *buffer) {
+    return buffer->id;
+}
+
+bool smg_vk_buffers_overlap(const smg_vk_buffer *a, int64_t a_offset, int64_t a_bytes, const smg_vk_buffer *b,
+                            int64_t b_offset, int64_t b_bytes) {
+    return a->handle == b->handle && a_offset < b_offset + b_bytes && b_offset < a_offset + a_bytes;
 }
 
 int64_t smg_vk_buffer_bytes(const smg_vk_buffer *buffer) {

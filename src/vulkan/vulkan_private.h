@@ -226,6 +226,7 @@ struct smg_vk_device {
     bool modules_read, modules_new;
     smg_target offered; /* once proved: the target before anything was taken off */
     bool cache_used;    /* a pipeline was made since */
+    uint64_t buffers_made;
     smg_vk_buffer *staging;
     smg_vk_transfer transfer[2];
     smg_target target;
@@ -251,11 +252,14 @@ bool smg_vk_has_addresses(const smg_vk_device *dev);  /* buffers have 64-bit add
 /* Queried facts into dev->target. */
 smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *extensions);
 
+VkBufferUsageFlags smg_vk_buffer_usage(const smg_vk_device *dev, smg_vk_buffer_kind kind);
 struct smg_vk_buffer {
     smg_vk_device *dev;
     VkBuffer handle;
     VkDeviceMemory memory;
     void *mapped;
+    bool borrowed;
+    uint64_t id;
     int64_t bytes;
     smg_vk_buffer_kind kind;
     char label[48];

@@ -80,10 +80,15 @@ static smg_status open_and_run(smg_context *ctx, void *user) {
     const smg_bundle_reader reader = {.bytes = (int64_t)size, .read = read_some};
     smg_model *model = NULL;
     int32_t ids[3] = {1, 5, 0};
-    const smg_tensor in = {"ids", "i32", 1, {3}, ids, 0};
+    const smg_tensor in = {"ids", "i32", 1, {3}, ids, 0, NULL};
     smg_tensor out = {.name = "y"};
     SMG_TRY(smg_model_open_bundle_reader(ctx, &reader, NULL, &model));
     smg_status status = smg_model_run(model, &in, 1, &out, 1);
+    smg_device_tensor *to = NULL;
+    if (status == SMG_OK) status = smg_model_create_tensor(model, "y", 15, &to);
+    out = (smg_tensor){.name = "y", .on = to};
+    if (status == SMG_OK) status = smg_model_run(model, &in, 1, &out, 1);
+    smg_tensor_destroy(to);
     smg_model_close(model);
     return status;
 }

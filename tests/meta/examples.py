@@ -16,9 +16,9 @@ AROUND = """#include <smg/smg.h>
 #include <stdio.h>
 int main(void) {
     static int32_t ids[] = {2, 7, 9, 3}, ones[] = {1, 1, 1, 1}, zeros[4];
-    smg_tensor in[] = {{"input_ids", "i32", 2, {1, 4}, ids, 0},
-                       {"attention_mask", "i32", 2, {1, 4}, ones, 0},
-                       {"token_type_ids", "i32", 2, {1, 4}, zeros, 0}};
+    smg_tensor in[] = {{"input_ids", "i32", 2, {1, 4}, ids, 0, NULL},
+                       {"attention_mask", "i32", 2, {1, 4}, ones, 0, NULL},
+                       {"token_type_ids", "i32", 2, {1, 4}, zeros, 0, NULL}};
     smg_tensor out = {.name = "last_hidden_state"};
     smg_context *ctx;
     smg_model *model;

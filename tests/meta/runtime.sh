@@ -45,7 +45,7 @@ small() {
     echo "$(basename "$1"): $bytes bytes stripped"
     [ "$bytes" -le $most ] || fail "$1 has $bytes bytes stripped, at most $most"
 }
-for program in "$work/build/run_bundle" "$work/build/read_bundle" "$work/with-pc"; do
+for program in "$work/build/run_bundle" "$work/build/read_bundle" "$work/build/two_models" "$work/with-pc"; do
     only_libc "$program"
     small "$program"
 done
@@ -83,6 +83,11 @@ run() { # what a process without caches says
 first=$(run "$work/build/run_bundle" "$bundle" input_ids 2 7 9 3)
 echo "$first"
 [ "$(run "$work/with-pc" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "linked by pkg-config it says something else"
+# One behind the other on the device: by relu(x + 1) of x = 1 and once more.
+printf 'graph plus\ndim n max 8\nx = input f32[n, 4]\none = fill 1 : f32[]\na = add(x, one)\ny = relu(a)\noutput y = y\n' \
+    >"$work/plus.smg"
+"$SMG_BINARY_DIR/smg" compile "$work/plus.smg" -o "$work/plus.smgb"
+[ "$(run "$work/build/two_models" "$work/plus.smgb" "$work/plus.smgb")" = "y: 3 3 .." ] || fail "two_models says otherwise"
 # On a VkDevice of the program's own.
 if [ -x "$work/build/own_device" ]; then
     [ "$(run "$work/build/own_device" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "own_device says something else"

@@ -138,6 +138,38 @@ void app_make_device(app *a, const void *enabled, const char *const *extensions,
     a->GetDeviceQueue(a->device, a->family, 0, &a->queue);
 }
 
+void app_make_buffer(app *a, VkBufferUsageFlags usage, VkDeviceSize bytes, app_buffer *out) {
+    const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = bytes, .usage = usage};
+    VkPhysicalDeviceMemoryProperties types;
+    VkMemoryRequirements needs;
+    uint32_t type = 0;
+    *out = (app_buffer){0};
+    a->GetPhysicalDeviceMemoryProperties(a->physical, &types);
+    assert_int_equal(a->CreateBuffer(a->device, &info, NULL, &out->handle), VK_SUCCESS);
+    a->GetBufferMemoryRequirements(a->device, out->handle, &needs);
+    while (type < types.memoryTypeCount &&
+           (!(needs.memoryTypeBits >> type & 1) || (types.memoryTypes[type].propertyFlags & host) != host))
+        type++;
+    assert_true(type < types.memoryTypeCount);
+    const VkMemoryAllocateFlagsInfo addressed = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                                 .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    const VkMemoryAllocateInfo memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT ? &addressed : NULL,
+        .allocationSize = needs.size,
+        .memoryTypeIndex = type,
+    };
+    assert_int_equal(a->AllocateMemory(a->device, &memory, NULL, &out->memory), VK_SUCCESS);
+    assert_int_equal(a->BindBufferMemory(a->device, out->handle, out->memory, 0), VK_SUCCESS);
+    assert_int_equal(a->MapMemory(a->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->data), VK_SUCCESS);
+}
+
+void app_drop_buffer(app *a, app_buffer *buffer) {
+    a->DestroyBuffer(a->device, buffer->handle, NULL);
+    a->FreeMemory(a->device, buffer->memory, NULL);
+}
+
 static void expect_silence(const app *a) {
     if (a->messages > 0) fail_msg("the validation layer has %d messages, the first: %s", a->messages, a->first);
 }

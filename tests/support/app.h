@@ -8,12 +8,15 @@
 
 #include "smg/vulkan.h"
 
-/* X(function): what the application itself calls. */
-#define APP_FUNCTIONS(X)                                                                                               \
-    X(DestroyInstance)                                                                                                 \
-    X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties) X(GetPhysicalDeviceQueueFamilyProperties)               \
-        X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue)                        \
-            X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)
+/* What the application itself calls. */
+/* clang-format off */
+#define APP_FUNCTIONS(X)                                                                           \
+    X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceQueueFamilyProperties)       \
+    X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue)        \
+    X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)                               \
+    X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)                                \
+    X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory)
+/* clang-format on */
 
 typedef struct app {
     void *library;
@@ -42,5 +45,14 @@ void app_make_device(app *a, const void *enabled, const char *const *extensions,
 /* Destroys the device if there is one. The test fails where the layer said anything before or while that was done. */
 void app_drop_device(app *a);
 void app_end(app *a);
+
+/* A buffer that the application also sees. */
+typedef struct app_buffer {
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    void *data;
+} app_buffer;
+void app_make_buffer(app *a, VkBufferUsageFlags usage, VkDeviceSize bytes, app_buffer *out_buffer);
+void app_drop_buffer(app *a, app_buffer *buffer);
 
 #endif

@@ -43,7 +43,7 @@ static void expect_refused(const fixture *f, smg_status status, smg_status want,
 }
 
 static smg_status run(fixture *f, smg_model *m, float *y) {
-    const smg_tensor x = {"x", "f32", 2, {ROWS, WIDTH}, f->x, 0};
+    const smg_tensor x = {"x", "f32", 2, {ROWS, WIDTH}, f->x, 0, NULL};
     smg_tensor out = {.name = "y", .data = y, .bytes = sizeof(f->got)};
     return smg_model_run(m, &x, 1, &out, 1);
 }
@@ -236,6 +236,58 @@ static void compiled_here(void **state) {
     app_drop_device(&f->app);
 }
 
+/* Input and output are two parts of one buffer of the application's. */
+static void buffers_of_the_application(void **state) {
+    fixture *f = *state;
+    enum { PART = (ROWS * WIDTH * 4 + 255) / 256 * 256 };
+    smg_vulkan_wishes *wishes = NULL;
+    smg_device_tensor *x = NULL, *y = NULL, *none = NULL;
+    smg_model *m = NULL;
+    app_buffer buffer;
+    if (f->missing) skip();
+    smg_device *device = adopt_wished(f, NULL, &wishes);
+    open_on(f, device, &m);
+    app_make_buffer(&f->app, smg_vk_tensor_usage(device), 2 * PART, &buffer);
+    const smg_device_tensor_desc desc = {.name = "mine", .type = "f32", .elements = ROWS * WIDTH};
+    smg_vulkan_buffer part = {.buffer = buffer.handle, .bytes = PART};
+    expect_ok(f, smg_vk_tensor_import(device, &desc, &part, &x));
+    part.offset = PART;
+    expect_ok(f, smg_vk_tensor_import(device, &desc, &part, &y));
+    memcpy(buffer.data, f->x, sizeof(f->x));
+    const smg_tensor in = {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .on = x};
+    smg_tensor out = {.name = "y", .on = y};
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    assert_memory_equal((char *)buffer.data + PART, f->want, sizeof(f->want));
+    expect_ok(f, smg_tensor_download(y, 0, f->got, ROWS * WIDTH));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    assert_null(smg_tensor_map(y));
+    assert_int_equal(smg_vk_tensor_buffer(y, &part), SMG_OK);
+    assert_true(part.buffer == buffer.handle && part.offset == PART && part.bytes == ROWS * WIDTH * 4);
+    /* The same memory twice. */
+    out.on = x;
+    expect_refused(f, smg_model_run(m, &in, 1, &out, 1), SMG_INVALID, "share memory");
+    part = (smg_vulkan_buffer){.buffer = buffer.handle, .offset = 4, .bytes = PART};
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "begins at 4, not a multiple of");
+    part = (smg_vulkan_buffer){.buffer = buffer.handle, .bytes = ROWS * WIDTH * 4 - 1};
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID,
+                   "takes 7680 bytes, its buffer has");
+    part.offset = UINT64_MAX;
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "bytes at 18446744073709551615");
+    part.buffer = VK_NULL_HANDLE;
+    expect_refused(f, smg_vk_tensor_import(device, &desc, &part, &none), SMG_INVALID, "the buffer is null");
+    expect_refused(f, smg_vk_tensor_import(device, NULL, &part, &none), SMG_INVALID, "the description is null");
+    assert_int_equal(smg_vk_tensor_import(NULL, &desc, &part, &none), SMG_INVALID);
+    assert_int_equal(smg_vk_tensor_buffer(NULL, &part), SMG_INVALID);
+    assert_null(none);
+    smg_tensor_destroy(x);
+    smg_tensor_destroy(y);
+    smg_model_close(m);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_buffer(&f->app, &buffer);
+    app_drop_device(&f->app);
+}
+
 static void wrong_descriptions_are_refused(void **state) {
     fixture *f = *state;
     smg_vulkan_wishes *wishes = NULL;
@@ -285,6 +337,7 @@ int main(void) {
         cmocka_unit_test(a_chain_of_its_own),
         cmocka_unit_test(nothing_enabled),
         cmocka_unit_test(compiled_here),
+        cmocka_unit_test(buffers_of_the_application),
         cmocka_unit_test(wrong_descriptions_are_refused),
     };
     return device_result(cmocka_run_group_tests_name("app", tests, setup, teardown));

@@ -107,9 +107,9 @@ typedef struct results {
 } results;
 
 static smg_status run(smg_model *m, int64_t rows, results *out) {
-    const smg_tensor inputs[] = {{"ids", "i64", 1, {rows}, ids, 0},
-                                 {"x", "f32", 2, {rows, WIDTH}, x, 0},
-                                 {"mask", "bool", 2, {rows, WIDTH}, mask, 0}};
+    const smg_tensor inputs[] = {{"ids", "i64", 1, {rows}, ids, 0, NULL},
+                                 {"x", "f32", 2, {rows, WIDTH}, x, 0, NULL},
+                                 {"mask", "bool", 2, {rows, WIDTH}, mask, 0, NULL}};
     smg_tensor outputs[] = {{.name = "y", .data = out->y, .bytes = sizeof(out->y)},
                             {.name = "total", .data = out->total, .bytes = sizeof(out->total)}};
     return smg_model_run(m, inputs, 3, outputs, 2);
@@ -230,7 +230,7 @@ static void wrong_arrays_are_refused(void **state) {
     static results got;
     skip_without(f);
     expect_ok(f, smg_model_open_bundle(f->ctx, f->path, NULL, &m));
-    const smg_tensor some[] = {{"ids", "i64", 1, {4}, ids, 0}};
+    const smg_tensor some[] = {{"ids", "i64", 1, {4}, ids, 0, NULL}};
     expect_refused(f, smg_model_run(m, some, 1, NULL, 0), SMG_INVALID, "input 'x' is missing");
     ids[2] = 77;
     expect_refused(f, run(m, 4, &got), SMG_INVALID, "input 'ids', element 2: index 77 outside its table [0, 6)");
