@@ -97,6 +97,32 @@ SMG_API smg_status smg_model_create_tensor(smg_model *model, const char *name, i
  * Sizes of an input come from its dims in any case. */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
+/* ---- runs that do not wait -------------------------------------------------------------------------- */
+
+/* One run of a model. A zeroed one is none. */
+typedef struct smg_ticket {
+    smg_model *model;
+    uint64_t number;
+} smg_ticket;
+
+/* As smg_model_run, but returns when the run is on the device's queue. Inputs are read during the call. Outputs: rank,
+ * dims, type and data are filled in; what data points to is written by the smg_ticket_wait that finds the run done, and
+ * belongs to the run until then. Tensors (`on`) that a run uses may be those of other runs that are submitted before or
+ * behind it: runs are done in the order in which they were submitted. The host reads and writes them when no run in
+ * flight uses them.
+ * A model has one run in flight; several models have one each. The first run of new sizes builds what it needs before
+ * it is submitted. smg_model_desc.name_overflow does not look at such runs.
+ * INVALID: as smg_model_run, or a run of the model is in flight. */
+SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                                    int output_count, smg_ticket *out_ticket);
+/* Waits at most `seconds` (0: only looks; below 0: as long as it takes). *out_done (NULL is fine): the run is over, its
+ * outputs are there, and the status is what smg_model_run would have returned, without the name of an input whose index
+ * was wrong. Not done is OK. A ticket of an earlier run is done.
+ * Closing a model waits for its run; outputs are not written then. */
+SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
+
+/* ---- what runs take --------------------------------------------------------------------------------- */
+
 /* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:
  * INVALID with the numbers. The first run places all memory for the largest sizes and makes what any of them needs;
  * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes.

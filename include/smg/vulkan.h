@@ -24,6 +24,7 @@
 
 #include "smg/context.h"
 #include "smg/device.h"
+#include "smg/rt.h"
 #include "smg/status.h"
 
 #ifdef __cplusplus
@@ -74,6 +75,28 @@ SMG_API void smg_vk_wishes_free(smg_vulkan_wishes *wishes); /* NULL is fine */
  * INVALID: a handle is null, the queue family is none or has no compute, or only one of the two hooks is given;
  * UNSUPPORTED: a device of Vulkan 1.0. */
 SMG_API smg_status smg_vk_adopt(smg_context *context, const smg_vulkan_desc *desc, smg_device **out_device);
+
+/* ---- runs that do not wait -------------------------------------------------------------------------- */
+
+/* A timeline semaphore and a value of it. */
+typedef struct smg_vulkan_point {
+    VkSemaphore semaphore;
+    uint64_t value;
+} smg_vulkan_point;
+
+/* At most 16 of each. The device was made with timelineSemaphore. */
+typedef struct smg_vulkan_sync {
+    const smg_vulkan_point *waits; /* before anything of the run begins */
+    uint32_t wait_count;
+    const smg_vulkan_point *signals; /* when all of it is done, outputs included */
+    uint32_t signal_count;
+} smg_vulkan_sync;
+
+/* smg_model_submit between points of the application's timelines. A point that is waited for is signalled by work that was
+ * submitted before or by the host; until then nothing else of the queue goes on, as with any submission.
+ * INVALID: too many points, or one without a semaphore. */
+SMG_API smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                                       int output_count, const smg_vulkan_sync *sync, smg_ticket *out_ticket);
 
 /* ---- buffers ---------------------------------------------------------------------------------------- */
 

@@ -373,6 +373,17 @@ smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count
     return SMG_UNSUPPORTED;
 }
 
+smg_status smg_model_submit(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                            int output_count, smg_ticket *out_ticket) {
+    (void)m, (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)out_ticket;
+    return SMG_UNSUPPORTED;
+}
+
+smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done) {
+    (void)ticket, (void)seconds, (void)out_done;
+    return SMG_UNSUPPORTED;
+}
+
 smg_status smg_model_set_input(smg_model *m, const smg_tensor *input) {
     (void)m, (void)input;
     return SMG_UNSUPPORTED;

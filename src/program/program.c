@@ -133,6 +133,7 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
 void smg_program_destroy(smg_program *p) {
     if (p == NULL) return;
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
+    smg_program_drop_crossings(p);
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);
     for (int i = 0; i < p->fixed.count; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
     smg_program_drop_scratch(p);

@@ -86,7 +86,14 @@ bool smg_program_ends(const smg_program *program, const int64_t **out_low, const
  * checked against the bound sizes; an i64 outside the range of 32 bits is INVALID with its position. */
 smg_status smg_program_write_input(smg_program *program, const char *name, const void *data, int rank,
                                    const int64_t *dims);
-/* Runs the list once and waits. Every input must have been written since sizes were bound. */
+/* Submits the list once. Every input must have been written since sizes were bound. `wanted`: buffers of outputs that
+ * will be read afterwards. sync (may be NULL) as smg_vk_submit_with takes it. After a failure sizes are to be bound
+ * again. INVALID: a run is in flight already. */
+smg_status smg_program_submit(smg_program *program, const int *wanted, int count, const struct smg_vulkan_sync *sync);
+/* Waits for it, at most `seconds`, of which the first `spin_seconds` poll. *out_done: it is over, and the status is the
+ * run's; nothing was in flight: OK. */
+smg_status smg_program_wait(smg_program *program, double spin_seconds, double seconds, bool *out_done);
+/* Both, for as long as it takes. */
 smg_status smg_program_run(smg_program *program);
 /* Copies an output of the last run; `bytes` must be what its host elements take. */
 smg_status smg_program_read_output(smg_program *program, const char *name, void *data, int64_t bytes);

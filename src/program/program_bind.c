@@ -167,6 +167,7 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
     for (int i = 0; i < count; i++) bounds[i] = begin_bound(p, variants[i]);
     smg_status status = smg_program_place_bounds(p, bounds, count);
     for (int i = 0; i < count && status == SMG_OK; i++) status = smg_program_record_run(p, bounds[i]);
+    for (int i = 0; i < count && status == SMG_OK; i++) status = smg_program_make_crossings(p, bounds[i]);
     for (int i = 0; i < count; i++) {
         bounds[i]->used = true;
         if (status != SMG_OK) smg_bound_drop(p, bounds[i]);
@@ -175,6 +176,7 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
 }
 
 smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
+    if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "sizes are bound while a run is in flight");
     SMG_TRY(check_values(p, values));
     SMG_TRY(check_given(p, values));
     find_ends(p, values);
@@ -190,6 +192,7 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
         p->bound = NULL;
         if (!same) SMG_TRY(smg_program_put_values(p, bound, values));
         for (int i = 0; i < p->known_buffers; i++) p->written[i] = bound->given[i].memory != NULL;
+        smg_program_forget_crossings(p);
         p->ran = false;
     }
     p->bound = bound;

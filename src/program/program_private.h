@@ -20,6 +20,14 @@ typedef struct smg_vk_buffer_list {
     int count;
 } smg_vk_buffer_list;
 
+/* Inputs on their way up, or outputs on their way down, with a run. */
+typedef struct smg_crossing {
+    smg_vk_buffer *memory; /* the host's side; NULL: nothing crosses */
+    smg_vk_recording *copies;
+    bool open;    /* copies are being recorded */
+    bool *marked; /* per buffer: its copy is */
+} smg_crossing;
+
 /* One recording with all that it depends on. It serves the sizes from low to high: one tuple, where these are the same,
  * and then sizes are recorded with it; else they lie in `parameters`, and other sizes are written there. */
 typedef struct smg_bound {
@@ -79,6 +87,9 @@ struct smg_program {
     struct smg_range *ranges;
     int range_capacity;
     smg_passage passage;
+    smg_crossing up, down;
+    bool in_flight;
+    double submitted; /* when */
 };
 
 /* A stretch of memory that steps since the last barrier touched. */
@@ -127,6 +138,16 @@ smg_status smg_program_put_values(smg_program *p, smg_bound *bound, const int64_
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
+/* program_cross.c. Does an input or output cross with the run? */
+bool smg_program_crosses(const smg_program *p, const smg_bound *bound, int buffer);
+smg_status smg_program_make_crossings(smg_program *p, const smg_bound *bound);
+void smg_program_drop_crossings(smg_program *p);
+void smg_program_forget_crossings(smg_program *p); /* what was not submitted */
+smg_status smg_program_cross_up(smg_program *p, int buffer, const void *data, int64_t count);
+/* What is to be submitted in front of the run and behind it; NULL: nothing. */
+smg_status smg_program_cross(smg_program *p, const int *wanted, int count, smg_vk_recording **out_before,
+                             smg_vk_recording **out_after);
+smg_status smg_program_cross_down(smg_program *p, int buffer, void *data, int64_t count);
 /* program_prepare.c */
 void smg_program_mark_scratch(smg_program *p);
 smg_status smg_program_prepare(smg_program *p);

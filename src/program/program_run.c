@@ -1,4 +1,6 @@
 /* program_run.c: inputs, one run, outputs. Nothing here allocates: all tables were made with the program. */
+#include <math.h>
+
 #include "program/program_private.h"
 
 smg_status smg_program_find(smg_program *p, smg_buffer_kind kind, const char *name, int *out_buffer) {
@@ -52,9 +54,13 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
                             (long long)dims[d], (long long)want[d]);
         }
     }
+    if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "input '%s' is written while a run is in flight", name);
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
-    SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, count));
+    if (smg_program_crosses(p, p->bound, buffer))
+        SMG_TRY(smg_program_cross_up(p, buffer, data, count));
+    else
+        SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, count));
     p->written[buffer] = true;
     return SMG_OK;
 }
@@ -82,22 +88,42 @@ static smg_status read_times(smg_program *p, double wall) {
     return SMG_OK;
 }
 
-smg_status smg_program_run(smg_program *p) {
+smg_status smg_program_submit(smg_program *p, const int *wanted, int count, const struct smg_vulkan_sync *sync) {
+    smg_vk_recording *before = NULL, *after = NULL;
     SMG_TRY(need_bound(p));
+    if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "a run is in flight already");
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
         if (b->kind == SMG_BUFFER_INPUT && !p->written[i]) {
             return smg_fail(p->ctx, SMG_INVALID, "input '%s' was not given since sizes were bound", b->name);
         }
     }
-    double start = smg_clock_seconds();
-    SMG_TRY(smg_vk_submit(p->bound->recording));
-    SMG_TRY(smg_vk_wait(p->bound->recording, 1e-3));
-    double wall = smg_clock_seconds() - start;
-    SMG_TRY(read_times(p, wall));
+    p->submitted = smg_clock_seconds();
+    p->ran = false;
+    smg_status status = smg_program_cross(p, wanted, count, &before, &after);
+    if (status == SMG_OK) status = smg_vk_submit_with(p->bound->recording, before, after, sync);
+    p->in_flight = status == SMG_OK;
+    if (status != SMG_OK) p->bound = NULL; /* what was to cross is gone: inputs are written again */
+    return status;
+}
+
+smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds, bool *out_done) {
+    *out_done = true;
+    if (!p->in_flight) return SMG_OK;
+    smg_status status = smg_vk_wait_for(p->bound->recording, spin_seconds, seconds, out_done);
+    if (!*out_done) return status;
+    p->in_flight = false;
+    SMG_TRY(status);
+    SMG_TRY(read_times(p, smg_clock_seconds() - p->submitted));
     SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = true;
     return SMG_OK;
+}
+
+smg_status smg_program_run(smg_program *p) {
+    bool done = false;
+    SMG_TRY(smg_program_submit(p, NULL, 0, NULL));
+    return smg_program_wait(p, 1e-3, HUGE_VAL, &done);
 }
 
 smg_status smg_program_read_output(smg_program *p, const char *name, void *data, int64_t bytes) {
@@ -113,6 +139,7 @@ smg_status smg_program_read_output(smg_program *p, const char *name, void *data,
         return smg_fail(p->ctx, SMG_INVALID, "output '%s' takes %lld bytes, %lld were given", name, (long long)want,
                         (long long)bytes);
     }
+    if (p->down.marked[buffer]) return smg_program_cross_down(p, buffer, data, count);
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
     return smg_passage_download(&p->passage, b->storage, memory, place->offset, data, count);

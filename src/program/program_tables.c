@@ -63,7 +63,8 @@ smg_status smg_program_make_tables(smg_program *p) {
     p->symbol_count = smg_size_symbol_count(p->bundle->sizes);
     bool made = GROW(p->fixed_places, known, n.buffers) && GROW(p->scratch, known, n.buffers) &&
                 GROW(p->scratch_last, known, n.buffers) && GROW(p->written, 0, n.buffers) &&
-                GROW(p->given, known, n.buffers) && GROW(p->memory.items, p->memory.count, n.buffers) &&
+                GROW(p->given, known, n.buffers) && GROW(p->up.marked, 0, n.buffers) &&
+                GROW(p->down.marked, 0, n.buffers) && GROW(p->memory.items, p->memory.count, n.buffers) &&
                 GROW(p->pipelines, smg_program_pipeline_slots(p->known_modules),
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&

@@ -101,6 +101,7 @@ static smg_status make_tables(smg_model *m) {
     for (int i = 0; i < n->output_count; i++) {
         m->output_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_OUTPUT, n->outputs[i].name);
     }
+    SMG_TRY(smg_flight_make(&m->flight, n, m->arena));
     return smg_inputs_make(m->ctx, n, m->arena, &m->inputs);
 }
 
@@ -164,7 +165,8 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
 
 void smg_model_close(smg_model *m) {
     if (m == NULL) return;
-    smg_program_destroy(m->program);
+    smg_program_destroy(m->program); /* waits for what is in flight */
+    smg_flight_land(&m->flight);
     smg_inputs_free(&m->inputs);
     for (int i = 0; m->output_room != NULL && i < m->parts.interface->output_count; i++) {
         smg_free(m->ctx, m->output_room[i].data, m->output_room[i].bytes);

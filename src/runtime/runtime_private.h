@@ -11,8 +11,22 @@ struct smg_device_tensor {
     smg_storage storage;
     int64_t elements;
     smg_passage passage;
+    int runs;     /* in flight that use it */
+    bool dropped; /* it goes with the last of them */
     char name[40];
 };
+
+/* What a run that was submitted has to be finished with. */
+typedef struct smg_flight {
+    uint64_t number; /* of the last run; 0: there was none */
+    bool up;
+    smg_status status;   /* of the last run, once it is down */
+    smg_tensor *outputs; /* capacity: those of the interface */
+    int *wanted;         /* their buffers, of arrays of the host */
+    int output_count, wanted_count;
+    smg_device_tensor **tensors; /* capacity: inputs and outputs */
+    int tensor_count;
+} smg_flight;
 
 struct smg_model {
     smg_context *ctx;
@@ -23,6 +37,7 @@ struct smg_model {
     int *input_buffers, *output_buffers; /* of the bundle, per input and output; -1: it has none */
     smg_room *output_room;               /* per output */
     smg_room scratch;                    /* a converted input */
+    smg_flight flight;
     double program_seconds;
 };
 
@@ -37,6 +52,16 @@ typedef struct smg_tensor_import {
 smg_status smg_device_tensor_make(smg_vk_device *device, const char *name, smg_storage storage, int64_t elements,
                                   const smg_tensor_import *import, smg_device_tensor **out_tensor);
 smg_status smg_device_tensor_storage(smg_context *ctx, const smg_device_tensor_desc *desc, smg_storage *out_storage);
+
+/* runtime_run.c: up to the submission, and from its end on. */
+smg_status smg_flight_start(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                            int output_count, const struct smg_vulkan_sync *sync);
+smg_status smg_flight_finish(smg_model *model);
+/* runtime_flight.c */
+smg_status smg_flight_make(smg_flight *flight, const smg_interface *interface, smg_arena *arena);
+void smg_flight_land(smg_flight *flight); /* it uses no tensor any more */
+smg_status smg_flight_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                             int output_count, const struct smg_vulkan_sync *sync, smg_ticket *out_ticket);
 
 /* At least so many bytes; what is there stays. */
 smg_status smg_room_grow(smg_context *ctx, smg_room *room, size_t bytes);

@@ -89,12 +89,12 @@ static int output_row(const smg_interface *n, const char *name) {
     return row;
 }
 
-static smg_status read_output(smg_model *m, smg_tensor *out) {
+/* All that is known of it before the run: rank, dims, type, and where its data go. *out_buffer: of the bundle. */
+static smg_status shape_output(smg_model *m, smg_tensor *out, int *out_buffer) {
     const smg_interface *n = m->parts.interface;
-    int buffer = 0;
-    SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "", &buffer));
-    const smg_bbuffer *b = &m->parts.bundle->buffers.items[buffer];
-    int64_t count = smg_program_dims(m->program, buffer, out->dims);
+    SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, out->name != NULL ? out->name : "", out_buffer));
+    const smg_bbuffer *b = &m->parts.bundle->buffers.items[*out_buffer];
+    int64_t count = smg_program_dims(m->program, *out_buffer, out->dims);
     int64_t bytes = count * smg_storage_host_bytes(b->storage);
     out->rank = b->rank;
     out->type = smg_storage_word(b->storage);
@@ -113,7 +113,16 @@ static smg_status read_output(smg_model *m, smg_tensor *out) {
         return smg_fail(m->ctx, SMG_INVALID, "output '%s' takes %lld bytes, there is room for %zu", out->name,
                         (long long)bytes, out->bytes);
     }
-    return smg_program_read_output(m->program, out->name, out->data, bytes);
+    return SMG_OK;
+}
+
+static smg_status read_output(smg_model *m, const smg_tensor *out) {
+    int64_t bytes = 1;
+    smg_storage type;
+    if (out->on != NULL) return SMG_OK;
+    smg_storage_find(out->type, &type);
+    for (int d = 0; d < out->rank; d++) bytes *= out->dims[d];
+    return smg_program_read_output(m->program, out->name, out->data, bytes * smg_storage_host_bytes(type));
 }
 
 /* Integers and bools are; of what stays on the device nothing is known. */
@@ -169,23 +178,74 @@ static smg_status name_index(smg_model *m, smg_status status) {
     return status;
 }
 
-static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {
-    bool finite = true;
+static void use_tensor(smg_flight *flight, smg_device_tensor *tensor) {
+    if (tensor == NULL) return;
+    tensor->runs++;
+    flight->tensors[flight->tensor_count++] = tensor;
+}
+
+/* What the end of the run needs to know. */
+static void take_off(smg_model *m, const smg_tensor *outputs, int output_count) {
+    smg_flight *flight = &m->flight;
+    const smg_inputs *in = &m->inputs;
+    flight->up = true;
+    flight->output_count = output_count;
+    for (int i = 0; i < in->interface->input_count; i++) use_tensor(flight, in->all[i].on);
+    for (int i = 0; i < output_count; i++) {
+        flight->outputs[i] = outputs[i];
+        use_tensor(flight, outputs[i].on);
+    }
+}
+
+static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
+                               int output_count) {
     if (input_count < 0 || output_count < 0 || (inputs == NULL && input_count > 0) ||
         (outputs == NULL && output_count > 0))
         return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d inputs and %d outputs, %s", input_count, output_count,
                         input_count < 0 || output_count < 0 ? "less than none" : "whose array is NULL");
+    if (output_count > m->parts.interface->output_count)
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_run: %d outputs are asked for, the model has %d", output_count,
+                        m->parts.interface->output_count);
+    if (m->flight.up)
+        return smg_fail(m->ctx, SMG_INVALID, "run %llu of the model is in flight: wait for its ticket",
+                        (unsigned long long)m->flight.number);
+    return SMG_OK;
+}
+
+smg_status smg_flight_start(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                            int output_count, const struct smg_vulkan_sync *sync) {
+    smg_flight *flight = &m->flight;
+    SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));
     SMG_TRY(smg_inputs_size(&m->inputs));
     SMG_TRY(smg_model_give_tensors(m, outputs, output_count));
     SMG_TRY(smg_program_bind_sizes(m->program, m->inputs.values));
     SMG_TRY(write_inputs(m));
-    SMG_TRY(name_index(m, smg_program_run(m->program)));
+    flight->wanted_count = 0;
     for (int i = 0; i < output_count; i++) {
-        SMG_TRY(read_output(m, &outputs[i]));
-        finite = finite && (m->parts.not_finite == NULL || is_finite(&outputs[i]));
+        int buffer = 0;
+        SMG_TRY(shape_output(m, &outputs[i], &buffer));
+        if (outputs[i].on == NULL) flight->wanted[flight->wanted_count++] = buffer;
     }
+    SMG_TRY(smg_program_submit(m->program, flight->wanted, flight->wanted_count, sync));
+    take_off(m, outputs, output_count);
+    return SMG_OK;
+}
+
+smg_status smg_flight_finish(smg_model *m) {
+    for (int i = 0; i < m->flight.output_count; i++) SMG_TRY(read_output(m, &m->flight.outputs[i]));
+    return SMG_OK;
+}
+
+static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {
+    bool finite = true, done = false;
+    SMG_TRY(smg_flight_start(m, inputs, input_count, outputs, output_count, NULL));
+    smg_status status = smg_program_wait(m->program, 1e-3, HUGE_VAL, &done);
+    smg_flight_land(&m->flight);
+    SMG_TRY(name_index(m, status));
+    SMG_TRY(smg_flight_finish(m));
+    for (int i = 0; i < output_count; i++) finite = finite && (m->parts.not_finite == NULL || is_finite(&outputs[i]));
     return finite || stays_on_device(&m->inputs) ? SMG_OK : ask_not_finite(m);
 }
 

@@ -125,6 +125,10 @@ smg_status smg_model_create_tensor(smg_model *m, const char *name, int64_t eleme
 
 void smg_tensor_destroy(smg_device_tensor *t) {
     if (t == NULL) return;
+    if (t->runs > 0) {
+        t->dropped = true;
+        return;
+    }
     smg_vk_buffer_destroy(t->memory);
     smg_passage_free(&t->passage);
     smg_free(smg_vk_context(t->device), t, sizeof(*t));
@@ -134,6 +138,9 @@ void smg_tensor_destroy(smg_device_tensor *t) {
 
 static smg_status check_part(const smg_device_tensor *t, const char *what, int64_t first, const void *data,
                              int64_t count) {
+    if (t->runs > 0)
+        return smg_fail(smg_vk_context(t->device), SMG_INVALID, "%s: tensor '%s' is used by a run in flight", what,
+                        t->name);
     if (first >= 0 && count >= 0 && first <= t->elements && count <= t->elements - first &&
         (data != NULL || count == 0))
         return SMG_OK;

@@ -32,6 +32,11 @@ smg_status smg_vk_tensor_import(smg_device *device, const smg_device_tensor_desc
     return smg_context_told(smg_vk_context(device), import(device, desc, buffer, out_tensor));
 }
 
+smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                               int output_count, const smg_vulkan_sync *sync, smg_ticket *out_ticket) {
+    return smg_flight_submit(model, inputs, input_count, outputs, output_count, sync, out_ticket);
+}
+
 smg_status smg_vk_tensor_buffer(const smg_device_tensor *tensor, smg_vulkan_buffer *out_buffer) {
     if (tensor == NULL || out_buffer == NULL) return SMG_INVALID;
     smg_vk_buffer_handle(tensor->memory, &out_buffer->buffer);

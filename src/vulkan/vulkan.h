@@ -33,8 +33,9 @@ typedef struct smg_vk_device_info {
 smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info **out_list, int *out_count);
 
 enum {
-    SMG_VK_NO_OPTIONAL = 1,      /* enable no optional feature: what the poorest driver offers */
-    SMG_VK_NO_PIPELINE_CACHE = 2 /* neither read nor write the pipeline cache on disk */
+    SMG_VK_NO_OPTIONAL = 1,       /* enable no optional feature: what the poorest driver offers */
+    SMG_VK_NO_PIPELINE_CACHE = 2, /* neither read nor write the pipeline cache on disk */
+    SMG_VK_UNSEEN_MEMORY = 4      /* SMG_VK_DEVICE is not mapped, as on discrete devices; for tests */
 };
 
 /* `which`: an index ("0"), a type word ("cpu"), a part of the name (any case), or NULL for the best:
@@ -184,10 +185,21 @@ void smg_vk_record_timestamp(smg_vk_recording *rec, int slot);
 smg_status smg_vk_recording_end(smg_vk_recording *rec);
 void smg_vk_recording_destroy(smg_vk_recording *rec); /* waits if in flight; NULL is fine */
 
+/* Empties a recording of copies that is not in flight, to be recorded anew: that allocates nothing. */
+smg_status smg_vk_recording_again(smg_vk_recording *rec);
+
 /* Puts a finished recording on the queue. Host writes made before are visible to it. */
 smg_status smg_vk_submit(smg_vk_recording *rec);
+/* Points of timeline semaphores that a submission waits for and signals; smg/vulkan.h has what is in it. */
+struct smg_vulkan_sync;
+/* In front of it and behind it two others (NULL: none), which are in flight as long as it is. sync may be NULL.
+ * INVALID: too many points, or one without a semaphore. */
+smg_status smg_vk_submit_with(smg_vk_recording *rec, smg_vk_recording *before, smg_vk_recording *after,
+                              const struct smg_vulkan_sync *sync);
 /* Returns when the last submission is done. Polls for `spin_seconds` first (lower latency), then sleeps. */
 smg_status smg_vk_wait(smg_vk_recording *rec, double spin_seconds);
+/* The same for at most `seconds`, of which the first `spin_seconds` poll; *out_done: it was not in flight any more. */
+smg_status smg_vk_wait_for(smg_vk_recording *rec, double spin_seconds, double seconds, bool *out_done);
 /* submit + wait. */
 smg_status smg_vk_run(smg_vk_recording *rec);
 /* After wait: seconds since slot 0, for slots 0 .. count-1. UNSUPPORTED: the queue has no timestamps. */

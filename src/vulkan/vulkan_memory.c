@@ -103,7 +103,8 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     result = dev->fn.BindBufferMemory(dev->handle, buffer->handle, buffer->memory, 0);
     SMG_TRY(smg_vk_result(dev, result, "vkBindBufferMemory", buffer->label));
     VkMemoryPropertyFlags flags = dev->memory.memoryTypes[type].propertyFlags;
-    bool map = (flags & MEMORY_HOST) == MEMORY_HOST && (buffer->kind != SMG_VK_DEVICE || smg_vk_host_is_device(dev));
+    bool seen = smg_vk_host_is_device(dev) && !(dev->flags & SMG_VK_UNSEEN_MEMORY);
+    bool map = (flags & MEMORY_HOST) == MEMORY_HOST && (buffer->kind != SMG_VK_DEVICE || seen);
     if (!map) return SMG_OK;
     result = dev->fn.MapMemory(dev->handle, buffer->memory, 0, VK_WHOLE_SIZE, 0, &buffer->mapped);
     if (result != VK_SUCCESS) buffer->mapped = NULL;

@@ -76,6 +76,17 @@ smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_v
     return SMG_OK;
 }
 
+smg_status smg_vk_recording_again(smg_vk_recording *rec) {
+    SMG_TRY(smg_vk_check_alive(rec->dev));
+    if (rec->in_flight || rec->pools.count > 0)
+        return smg_fail(rec->dev->ctx, SMG_INVALID, "a recording that is emptied %s",
+                        rec->in_flight ? "is in flight" : "has kernels");
+    rec->status = SMG_OK;
+    rec->ended = false;
+    rec->kinds_used = rec->kinds_pending = 0;
+    return begin_commands(rec);
+}
+
 smg_status smg_vk_recording_end(smg_vk_recording *rec) {
     if (rec->status != SMG_OK) return rec->status;
     if (rec->ended) return SMG_OK;

@@ -15,7 +15,8 @@
     X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue)        \
     X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)                               \
     X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)                                \
-    X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory)
+    X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory)                               \
+    X(CreateSemaphore) X(DestroySemaphore) X(SignalSemaphore) X(GetSemaphoreCounterValue)
 /* clang-format on */
 
 typedef struct app {

@@ -288,6 +288,60 @@ static void buffers_of_the_application(void **state) {
     app_drop_device(&f->app);
 }
 
+/* A run waits for a point that the host signals, and signals one itself. */
+static void timelines_of_the_application(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_model *m = NULL;
+    smg_ticket ticket;
+    bool done = true;
+    uint64_t value = 0;
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    if (f->missing) skip();
+    VkPhysicalDeviceVulkan12Features twelve = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                               .timelineSemaphore = VK_TRUE};
+    smg_device *device = adopt_wished(f, &twelve, &wishes);
+    open_on(f, device, &m);
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    assert_int_equal(f->app.CreateSemaphore(f->app.device, &info, NULL, &semaphore), VK_SUCCESS);
+    const smg_tensor x = {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x};
+    smg_tensor y = {.name = "y", .data = f->got, .bytes = sizeof(f->got)};
+    for (uint64_t round = 0; round < 3; round++) {
+        const smg_vulkan_point before = {semaphore, 2 * round + 1}, after = {semaphore, 2 * round + 2};
+        const smg_vulkan_sync sync = {.waits = &before, .wait_count = 1, .signals = &after, .signal_count = 1};
+        memset(f->got, 0, sizeof(f->got));
+        expect_ok(f, smg_vk_model_submit(m, &x, 1, &y, 1, &sync, &ticket));
+        expect_ok(f, smg_ticket_wait(ticket, 0, &done));
+        assert_false(done);
+        expect_ok(f, smg_ticket_wait(ticket, 0.02, &done));
+        assert_false(done);
+        const VkSemaphoreSignalInfo go = {
+            .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore, .value = before.value};
+        assert_int_equal(f->app.SignalSemaphore(f->app.device, &go), VK_SUCCESS);
+        expect_ok(f, smg_ticket_wait(ticket, -1, &done));
+        assert_true(done);
+        assert_memory_equal(f->got, f->want, sizeof(f->want));
+        assert_int_equal(f->app.GetSemaphoreCounterValue(f->app.device, semaphore, &value), VK_SUCCESS);
+        assert_int_equal(value, after.value);
+    }
+    const smg_vulkan_point nothing = {VK_NULL_HANDLE, 1};
+    smg_vulkan_sync sync = {.waits = &nothing, .wait_count = 1};
+    expect_refused(f, smg_vk_model_submit(m, &x, 1, &y, 1, &sync, &ticket), SMG_INVALID, "point 0 to wait for: no");
+    sync = (smg_vulkan_sync){.signals = &nothing, .signal_count = 17};
+    expect_refused(f, smg_vk_model_submit(m, &x, 1, &y, 1, &sync, &ticket), SMG_INVALID, "17 points to signal, 16 are");
+    sync = (smg_vulkan_sync){.signal_count = 1};
+    expect_refused(f, smg_vk_model_submit(m, &x, 1, &y, 1, &sync, &ticket), SMG_INVALID, "1 points to signal, 0 are");
+    expect_ok(f, run(f, m, f->got));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_model_close(m);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    f->app.DestroySemaphore(f->app.device, semaphore, NULL);
+    app_drop_device(&f->app);
+}
+
 static void wrong_descriptions_are_refused(void **state) {
     fixture *f = *state;
     smg_vulkan_wishes *wishes = NULL;
@@ -338,6 +392,7 @@ int main(void) {
         cmocka_unit_test(nothing_enabled),
         cmocka_unit_test(compiled_here),
         cmocka_unit_test(buffers_of_the_application),
+        cmocka_unit_test(timelines_of_the_application),
         cmocka_unit_test(wrong_descriptions_are_refused),
     };
     return device_result(cmocka_run_group_tests_name("app", tests, setup, teardown));

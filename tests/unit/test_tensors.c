@@ -1,6 +1,7 @@
 /* Arrays that stay on the device: any mix of them with arrays of the host gives the same bits; what one model wrote the
  * next one reads; types are converted on the way up and down and refused between models; ranges, sizes below what a tensor
- * has room for; runs with tensors seen lately allocate nothing; what does not fit a run is refused with its names. */
+ * has room for; runs with tensors seen lately allocate nothing; what does not fit a run is refused with its names. All of
+ * it where the host sees the device's memory, and where it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@
 
 #include "smg/smg.h"
 #include "support/device.h"
+
+#if SMG_VULKAN
+#include "vulkan/vulkan.h"
 
 static const char layer[] = "graph layer\ndim n max 64\nx = input f32[n, 96]\n"
                             "w = constant f32[96, 96] random seed=2 scale=0.1\nc = constant f32[96] random seed=3\n"
@@ -35,6 +39,8 @@ typedef struct fixture {
     float x[ALL], want[ALL], got[ALL];
 } fixture;
 
+static unsigned flags; /* of the device */
+
 static void *counted(void *user, void *pointer, size_t old_size, size_t new_size) {
     fixture *f = user;
     (void)old_size;
@@ -55,7 +61,7 @@ static void expect_refused(const fixture *f, smg_status status, smg_status want,
 
 static smg_status open_models(fixture *f) {
     smg_model_desc desc = {.no_calibrate = true};
-    smg_status status = smg_device_open(f->ctx, NULL, &f->device);
+    smg_status status = smg_vk_open(f->ctx, NULL, flags, &f->device);
     desc.on = f->device;
     if (status == SMG_OK) status = smg_graph_parse(f->ctx, layer, strlen(layer), "text", &f->graph);
     if (status == SMG_OK) status = smg_graph_parse(f->ctx, table, strlen(table), "text", &f->table_graph);
@@ -359,5 +365,16 @@ int main(void) {
         cmocka_unit_test(runs_that_are_refused),
         cmocka_unit_test(tensors_that_are_refused),
     };
-    return device_result(cmocka_run_group_tests_name("tensors", tests, setup, teardown));
+    int failed = cmocka_run_group_tests_name("tensors, seen memory", tests, setup, teardown);
+    flags = SMG_VK_UNSEEN_MEMORY;
+    failed += cmocka_run_group_tests_name("tensors, unseen memory", tests, setup, teardown);
+    return device_result(failed);
 }
+
+#else
+
+int main(void) {
+    return 77;
+}
+
+#endif

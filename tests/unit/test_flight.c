@@ -1,0 +1,296 @@
+/* Runs that do not wait give the bits of those that do, with arrays of the host, with tensors, and one behind the other;
+ * meanwhile nothing of a run may be touched; a run that fails says so to who asks; models and tensors may go at any time.
+ * All of it where the host sees the device's memory, and where it does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smg/smg.h"
+#include "support/device.h"
+
+#if SMG_VULKAN
+#include "vulkan/vulkan.h"
+
+static const char layer[] =
+    "graph layer\ndim n max 64\nids = input i64[n]\nx = input f32[n, 96]\n"
+    "table = constant f32[6, 96] random seed=1\nw = constant f32[96, 96] random seed=2 scale=0.1\n"
+    "rows = gather(table, ids) : f32[n, 96]\nsum = add(rows, x)\n"
+    "p = contract(sum, w) \"ni,io->no\"\ny = relu(p)\ntotal = sum(y) axis=1\n"
+    "output y = y\noutput total = total\n";
+
+enum { ROWS = 20, WIDTH = 96, ALL = ROWS * WIDTH };
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_device *device;
+    smg_graph *graph;
+    smg_model *a, *b;
+    bool missing;
+    int allocations; /* of the host */
+    int64_t ids[ROWS];
+    float x[ALL], want[ALL], got[ALL], total[ROWS], want_total[ROWS];
+} fixture;
+
+static unsigned flags; /* of the device */
+
+static void *counted(void *user, void *pointer, size_t old_size, size_t new_size) {
+    fixture *f = user;
+    (void)old_size;
+    f->allocations += new_size > 0;
+    if (new_size > 0) return realloc(pointer, new_size);
+    free(pointer);
+    return NULL;
+}
+
+static void expect_ok(const fixture *f, smg_status status) {
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+static void expect_refused(const fixture *f, smg_status status, smg_status want, const char *sentence) {
+    assert_int_equal(status, want);
+    if (strstr(smg_context_error(f->ctx), sentence) == NULL) fail_msg("'%s'", smg_context_error(f->ctx));
+}
+
+static smg_status open_model(fixture *f, smg_model **out_model) {
+    const smg_model_desc desc = {.no_calibrate = true, .on = f->device};
+    return smg_model_open_graph(f->ctx, f->graph, &desc, out_model);
+}
+
+static int setup(void **state) {
+    static fixture f;
+    f = (fixture){0};
+    const smg_context_desc desc = {.reallocate = counted, .user = &f};
+    assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
+    for (int i = 0; i < ALL; i++) f.x[i] = (float)(i * 7919 % 1000) / 500 - 1;
+    for (int i = 0; i < ROWS; i++) f.ids[i] = i % 6;
+    smg_status status = smg_vk_open(f.ctx, NULL, flags, &f.device);
+    f.missing = device_missing(f.ctx, status);
+    if (!f.missing) expect_ok(&f, status);
+    smg_context_clear_error(f.ctx);
+    if (!f.missing) {
+        expect_ok(&f, smg_graph_parse(f.ctx, layer, strlen(layer), "text", &f.graph));
+        expect_ok(&f, open_model(&f, &f.a));
+        expect_ok(&f, open_model(&f, &f.b));
+    }
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_model_close(f->a);
+    smg_model_close(f->b);
+    smg_graph_destroy(f->graph);
+    smg_device_close(f->device);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+typedef struct arrays {
+    smg_tensor in[2], out[2];
+} arrays;
+
+static arrays arrays_of(fixture *f, int64_t rows, smg_device_tensor *x, smg_device_tensor *y) {
+    arrays a = {.in = {{.name = "ids", .rank = 1, .dims = {rows}, .data = f->ids},
+                       {.name = "x", .rank = 2, .dims = {rows, WIDTH}, .data = f->x, .on = x}},
+                .out = {{.name = "y", .data = f->got, .bytes = sizeof(f->got), .on = y},
+                        {.name = "total", .data = f->total, .bytes = sizeof(f->total)}}};
+    return a;
+}
+
+static void find_wanted(fixture *f, int64_t rows) {
+    arrays a = arrays_of(f, rows, NULL, NULL);
+    a.out[0].data = f->want;
+    a.out[1].data = f->want_total;
+    expect_ok(f, smg_model_run(f->b, a.in, 2, a.out, 2));
+    memset(f->got, 0, sizeof(f->got));
+    memset(f->total, 0, sizeof(f->total));
+}
+
+static void expect_wanted(const fixture *f, int64_t rows) {
+    assert_memory_equal(f->got, f->want, (size_t)rows * WIDTH * sizeof(float));
+    assert_memory_equal(f->total, f->want_total, (size_t)rows * sizeof(float));
+}
+
+static smg_status submit(smg_model *m, arrays *a, smg_ticket *out_ticket) {
+    return smg_model_submit(m, a->in, 2, a->out, 2, out_ticket);
+}
+
+static void wait(const fixture *f, smg_ticket ticket) {
+    bool done = false;
+    expect_ok(f, smg_ticket_wait(ticket, -1, &done));
+    assert_true(done);
+}
+
+static void host_arrays(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    int before = 0;
+    for (int i = 0; i < 6; i++) {
+        int64_t rows = i % 2 ? ROWS : 7;
+        smg_ticket ticket;
+        bool done = false;
+        find_wanted(f, rows);
+        arrays a = arrays_of(f, rows, NULL, NULL);
+        if (i == 4) before = f->allocations;
+        expect_ok(f, submit(f->a, &a, &ticket));
+        assert_true(a.out[0].dims[0] == rows && a.out[0].rank == 2 && strcmp(a.out[0].type, "f32") == 0);
+        memset(&a.out, 0, sizeof(a.out)); /* it is not looked at any more */
+        while (!done) expect_ok(f, smg_ticket_wait(ticket, i % 3 * 1e-4, &done));
+        expect_wanted(f, rows);
+        assert_true(smg_model_seconds(f->a) > 0);
+        /* Asked again. */
+        expect_ok(f, smg_ticket_wait(ticket, 0, NULL));
+    }
+    assert_int_equal(f->allocations, before);
+}
+
+/* The model's own memory for outputs, and runs that wait in between. */
+static void memory_of_the_model(void **state) {
+    fixture *f = *state;
+    smg_ticket ticket;
+    if (f->missing) skip();
+    find_wanted(f, ROWS);
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    a.out[0].data = NULL;
+    expect_ok(f, submit(f->a, &a, &ticket));
+    assert_non_null(a.out[0].data);
+    wait(f, ticket);
+    assert_memory_equal(a.out[0].data, f->want, sizeof(f->want));
+    a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, smg_model_run(f->a, a.in, 2, a.out, 2));
+    expect_wanted(f, ROWS);
+}
+
+/* Both in flight, the second on what the first one writes. */
+static void one_behind_the_other(void **state) {
+    fixture *f = *state;
+    smg_device_tensor *t = NULL, *u = NULL;
+    smg_ticket first, second;
+    static float once[ALL];
+    if (f->missing) skip();
+    expect_ok(f, smg_model_create_tensor(f->a, "y", ALL, &t));
+    expect_ok(f, smg_model_create_tensor(f->a, "y", ALL, &u));
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    a.out[0].data = once;
+    expect_ok(f, smg_model_run(f->b, a.in, 2, a.out, 2));
+    a = arrays_of(f, ROWS, NULL, NULL);
+    a.in[1].data = once;
+    a.out[0].data = f->want;
+    expect_ok(f, smg_model_run(f->b, a.in, 2, a.out, 2));
+    for (int i = 0; i < 3; i++) {
+        memset(f->got, 0, sizeof(f->got));
+        arrays up = arrays_of(f, ROWS, NULL, t), down = arrays_of(f, ROWS, t, u);
+        expect_ok(f, submit(f->a, &up, &first));
+        expect_ok(f, submit(f->b, &down, &second));
+        expect_refused(f, smg_tensor_download(t, 0, f->got, ALL), SMG_INVALID, "tensor 'y' is used by a run in flight");
+        expect_refused(f, smg_tensor_upload(t, 0, f->got, ALL), SMG_INVALID, "is used by a run in flight");
+        wait(f, second);
+        expect_refused(f, smg_tensor_upload(t, 0, f->got, 1), SMG_INVALID, "is used by a run in flight");
+        wait(f, first);
+        expect_ok(f, smg_tensor_download(u, 0, f->got, ALL));
+        assert_memory_equal(f->got, f->want, sizeof(f->want));
+    }
+    smg_tensor_destroy(t);
+    smg_tensor_destroy(u);
+}
+
+static void one_at_a_time(void **state) {
+    fixture *f = *state;
+    smg_ticket ticket, none = {0};
+    if (f->missing) skip();
+    find_wanted(f, ROWS);
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, submit(f->a, &a, &ticket));
+    arrays b = arrays_of(f, ROWS, NULL, NULL);
+    expect_refused(f, submit(f->a, &b, &none), SMG_INVALID, "of the model is in flight: wait for its ticket");
+    assert_true(none.model == NULL && none.number == 0);
+    expect_refused(f, smg_model_run(f->a, b.in, 2, b.out, 2), SMG_INVALID, "in flight: wait for its ticket");
+    wait(f, ticket);
+    expect_wanted(f, ROWS);
+    none = ticket;
+    none.number++;
+    expect_refused(f, smg_ticket_wait(none, 0, NULL), SMG_INVALID, "of a model that has given");
+    none.number = 0;
+    expect_refused(f, smg_ticket_wait(none, 0, NULL), SMG_INVALID, "ticket 0 of a model that has given");
+    assert_int_equal(smg_ticket_wait((smg_ticket){0}, 0, NULL), SMG_INVALID);
+    assert_int_equal(smg_model_submit(NULL, a.in, 2, a.out, 2, &none), SMG_INVALID);
+    expect_refused(f, submit(f->a, &a, NULL), SMG_INVALID, "no place for the ticket");
+    expect_refused(f, smg_model_submit(f->a, a.in, 2, NULL, 2, &none), SMG_INVALID, "whose array is NULL");
+    expect_refused(f, smg_model_submit(f->a, a.in, 2, a.out, 3, &none), SMG_INVALID, "3 outputs are asked for");
+    expect_refused(f, smg_model_submit(f->a, a.in, 1, a.out, 2, &none), SMG_INVALID, "input 'x' is missing");
+    a.out[0].bytes = 5;
+    expect_refused(f, submit(f->a, &a, &none), SMG_INVALID, "output 'y' takes 7680 bytes, there is room for 5");
+    a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, submit(f->a, &a, &none));
+    expect_ok(f, smg_ticket_wait(ticket, 0, NULL)); /* an earlier run's */
+    wait(f, none);
+    expect_wanted(f, ROWS);
+}
+
+static void a_run_that_fails(void **state) {
+    fixture *f = *state;
+    smg_ticket ticket;
+    bool done = false;
+    if (f->missing) skip();
+    find_wanted(f, ROWS);
+    f->ids[3] = 77;
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, submit(f->a, &a, &ticket));
+    f->ids[3] = 3;
+    expect_refused(f, smg_ticket_wait(ticket, -1, &done), SMG_INVALID, "index 77 outside its table [0, 6)");
+    assert_true(done);
+    assert_int_equal(smg_ticket_wait(ticket, -1, &done), SMG_INVALID);
+    expect_ok(f, submit(f->a, &a, &ticket));
+    wait(f, ticket);
+    expect_wanted(f, ROWS);
+}
+
+/* Before their run is over. */
+static void what_goes_early(void **state) {
+    fixture *f = *state;
+    smg_device_tensor *x = NULL, *y = NULL;
+    smg_model *m = NULL;
+    smg_ticket ticket;
+    if (f->missing) skip();
+    find_wanted(f, ROWS);
+    expect_ok(f, open_model(f, &m));
+    for (int i = 0; i < 2; i++) {
+        expect_ok(f, smg_model_create_tensor(m, "x", ALL, &x));
+        expect_ok(f, smg_model_create_tensor(m, "y", ALL, &y));
+        expect_ok(f, smg_tensor_upload(x, 0, f->x, ALL));
+        arrays a = arrays_of(f, ROWS, x, y);
+        expect_ok(f, submit(m, &a, &ticket));
+        smg_tensor_destroy(x);
+        smg_tensor_destroy(y);
+        if (i == 0) wait(f, ticket);
+    }
+    assert_memory_equal(f->total, f->want_total, sizeof(f->total));
+    smg_model_close(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_arrays),   cmocka_unit_test(memory_of_the_model), cmocka_unit_test(one_behind_the_other),
+        cmocka_unit_test(one_at_a_time), cmocka_unit_test(a_run_that_fails),    cmocka_unit_test(what_goes_early),
+    };
+    int failed = cmocka_run_group_tests_name("flight, seen memory", tests, setup, teardown);
+    flags = SMG_VK_UNSEEN_MEMORY;
+    failed += cmocka_run_group_tests_name("flight, unseen memory", tests, setup, teardown);
+    return device_result(failed);
+}
+
+#else
+
+int main(void) {
+    return 77;
+}
+
+#endif
