@@ -71,6 +71,9 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 
 /* ---- phases (compile.c) --------------------------------------------------------------------------- */
 
+/* Of one model, while its kernels spill on the device. */
+#define SMG_MOST_PLANS 6
+
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;

@@ -81,10 +81,6 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
 
 /* ---- kernels that the driver makes nothing good of: the next schedules are planned ------------------- */
 
-#define MOST_PLANS 6
-/* Of a lane's registers: less costs less than what the next schedule loses, as far as was measured. */
-#define MUCH_SPILLED 0.5
-
 typedef struct plans {
     compiled *o;
     SMG_ARRAY(uint64_t) rejected;
@@ -116,11 +112,11 @@ static bool leaves(void *user, const smg_vk_built *built, int modules) {
     plans *p = user;
     const smg_compilation *c = p->o->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];
-    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= MOST_PLANS) return false;
-    double much = MUCH_SPILLED * (double)c->target.registers_lane;
+    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= SMG_MOST_PLANS) return false;
+    double much = (double)c->target.spills_lane;
     for (int i = 0; i < list->run.count && i < c->plan->steps.count; i++) {
         int module = list->run.items[i].module;
-        if (module < modules && built[module].spills > much) reject(p, &c->plan->steps.items[i], built[module].spills);
+        if (module < modules && built[module].spills >= much) reject(p, &c->plan->steps.items[i], built[module].spills);
     }
     return p->again;
 }

@@ -360,6 +360,8 @@ bool smg_tile_runs_along(const smg_kernel *k, const smg_tile *tile, int axis);
 /* The most that a lane needs at once: tiles whose value somebody still reads, and the factors of the product that is
  * under way (kernel_live.c). Addresses and what the driver reads ahead come on top. */
 int64_t smg_kernel_registers(const smg_kernel *k);
+/* Of these the tiles alone that are needed while the product at `at` runs; 0 where nothing was kept (kernel_live.c). */
+int64_t smg_kernel_registers_around(const smg_kernel *k, int at);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);

@@ -205,15 +205,32 @@ static int64_t all_registers(const smg_kernel *k) {
     return registers + most;
 }
 
+static int64_t point_registers(const smg_kernel *k, const kernel_live_point *p, const int64_t *size) {
+    int64_t registers = 0;
+    for (int t = 0; t < k->tiles.count; t++)
+        if (kernel_live_has(&p->tiles, t)) registers += size[t];
+    return registers;
+}
+
 int64_t smg_kernel_registers(const smg_kernel *k) {
     int64_t most = 0, size[KERNEL_LIVE_TILES];
     if (k->live.count == 0) return all_registers(k);
     for (int t = 0; t < k->tiles.count; t++) size[t] = words_of(k, t);
     for (int i = 0; i < k->live.count; i++) {
         const kernel_live_point *p = &k->live.items[i];
-        int64_t registers = p->beside >= 0 ? registers_beside(k, &k->code.items[p->beside]) : 0;
-        for (int t = 0; t < k->tiles.count; t++)
-            if (kernel_live_has(&p->tiles, t)) registers += size[t];
+        int64_t beside = p->beside >= 0 ? registers_beside(k, &k->code.items[p->beside]) : 0;
+        int64_t registers = beside + point_registers(k, p, size);
+        if (registers > most) most = registers;
+    }
+    return most;
+}
+
+int64_t smg_kernel_registers_around(const smg_kernel *k, int at) {
+    int64_t most = 0, size[KERNEL_LIVE_TILES];
+    for (int t = 0; t < k->tiles.count && k->live.count > 0; t++) size[t] = words_of(k, t);
+    for (int i = 0; i < k->live.count; i++) {
+        const kernel_live_point *p = &k->live.items[i];
+        int64_t registers = p->beside == at ? point_registers(k, p, size) : 0;
         if (registers > most) most = registers;
     }
     return most;

@@ -46,11 +46,24 @@ static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_in
     return t->registers_lane / 2 / (rows + smg_kernel_column_words(k, product)) * sums;
 }
 
+/* Words of factors that the product may have written out: some compilers load all of them in front, those of products
+ * behind each other too. */
+static int64_t most_factors(const smg_kernel *k, const smg_target *t, int at) {
+    const smg_instr *code = k->code.items;
+    int from = at, to = at + 1;
+    while (from > 0 && code[from - 1].kind == SMG_I_MMA) from--;
+    while (to < k->code.count && code[to].kind == SMG_I_MMA) to++;
+    int64_t room = t->registers_ahead - smg_kernel_registers_around(k, at);
+    return room > 0 ? room / (to - from) : 0;
+}
+
 /* There is no barrier inside a product, so the driver may read ahead over all that is written out. */
-static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *product) {
+static void unroll_product(const smg_kernel *k, const smg_target *t, int at) {
+    smg_instr *product = &k->code.items[at];
     int64_t group = smg_kernel_product_group(k, product), depth = smg_kernel_product_depth(k, product);
     int64_t sums = smg_tile_registers(k, &k->tiles.items[product->dst]);
-    int64_t stride = smg_kernel_product_stride(k, product);
+    int64_t stride = smg_kernel_product_stride(k, product), rows = smg_kernel_product_rows(k, product);
+    int64_t sides = rows + sums / rows, factors = most_factors(k, t, at);
     bool views = k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t most = views ? VIEW_PRODUCTS : smg_target_most_written(t, sums);
     if (product->terms > 0) { /* their sums are registers, too, and two products one operation */
@@ -69,7 +82,7 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, smg_instr *
     }
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;
     int64_t trips = depth / stride;
-    for (int64_t n = 2; n <= trips && n * group * sums <= most; n++)
+    for (int64_t n = 2; n <= trips && n * group * sums <= most && n * group * sides <= factors; n++)
         if (trips % n == 0 && product->terms % (n * group) == 0) product->unroll = (int)(n * group);
 }
 
@@ -97,7 +110,7 @@ static bool unroll_less(smg_kernel *k) {
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
     k->written = (int)target->registers_lane; /* none of more columns would be in a register */
     for (int i = 0; i < k->code.count; i++)
-        if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, &k->code.items[i]);
+        if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, i);
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
     while (smg_kernel_operations(k) > target->code_budget && unroll_less(k)) continue;

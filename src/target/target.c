@@ -226,6 +226,7 @@ void smg_target_settle(smg_target *target) {
     if (target->shared_core_from == SMG_FACT_ASSUMED && target->shared_core < shared) target->shared_core = shared;
     if (target->registers_core_from == SMG_FACT_ASSUMED)
         target->registers_core = LARGEST_LANES * target->registers_lane;
+    if (target->spills_lane_from == SMG_FACT_ASSUMED) target->spills_lane = (target->registers_lane + 2) / 2;
     if (target->subgroup_max_from == SMG_FACT_ASSUMED && target->subgroup_max < target->subgroup_size)
         target->subgroup_max = target->subgroup_size;
     if (target->subgroup_barrier_cost_from == SMG_FACT_ASSUMED)

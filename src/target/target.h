@@ -87,6 +87,8 @@ typedef struct smg_fragment {
     X(int64_t, cores, 1, "", "compute units (workgroups run at once, at least one each)")                              \
     X(int64_t, core_lanes, 1536, "", "invocations that one compute unit switches between")                             \
     X(int64_t, registers_lane, 64, "", "32-bit registers of one invocation before spilling")                           \
+    X(int64_t, registers_ahead, 1048576, "", "32-bit registers that a product written out may load factors into")      \
+    X(int64_t, spills_lane, 33, "", "spilled registers of one invocation from which on other schedules are planned")   \
     X(int64_t, registers_core, 16384, "", "32-bit registers of one compute unit")                                      \
     X(int64_t, shared_core, 16384, "B", "shared memory of one compute unit")                                           \
     X(int64_t, cache_bytes, 1048576, "B", "last-level cache")                                                          \

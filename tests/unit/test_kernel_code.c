@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "kernel/kernel_live.h"
 #include "lower/lower.h"
 #include "support/kernel_bench.h"
 #include "target/target.h"
@@ -128,6 +129,29 @@ static void test_product_budget(void **state) {
     bench_close(&f);
 }
 
+/* 4 rows and 2 columns a lane: 16 k have 96 words of factors. */
+static void test_loaded_in_front(void **state) {
+    (void)state;
+    bench f;
+    smg_target target;
+    bench_open(&f, product);
+    assert_int_equal(smg_target_named(f.ctx, "lavapipe", &target), SMG_OK);
+    f.k->axes.items[0].tile = f.k->axes.items[1].tile = 16;
+    smg_lane_grid grid = {
+        .rows = 4, .cols = 8, .depth = 1, .vec = 1, .row_axis = 0, .col_axis = -1, .subgroup = 8, .numbered = true};
+    assert_int_equal(smg_kernel_distribute(f.k, &grid), SMG_OK);
+    assert_int_equal(kernel_live_keep(f.k), SMG_OK);
+    int64_t around = smg_kernel_registers_around(f.k, (int)(first(f.k, SMG_I_MMA) - f.k->code.items));
+    assert_in_range(around, 8, smg_kernel_registers(f.k)); /* the sums at least */
+    target.registers_ahead = around + 96;
+    smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 16);
+    target.registers_ahead--;
+    smg_kernel_unroll(f.k, &target);
+    assert_int_equal(first(f.k, SMG_I_MMA)->unroll, 8);
+    bench_close(&f);
+}
+
 /* Printed, it has the line; read and printed again, it is the same text and as much code. */
 static void check_text(const char *kernel, int64_t budget, const char *line) {
     bench f;
@@ -162,9 +186,8 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_loop_budget),
-        cmocka_unit_test(test_product_budget),
+        cmocka_unit_test(test_count),          cmocka_unit_test(test_loop_budget),
+        cmocka_unit_test(test_product_budget), cmocka_unit_test(test_loaded_in_front),
         cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -331,6 +331,9 @@ static void test_settled(void **state) {
     must(ctx, smg_target_parse(ctx, "type = cpu\ncore_lanes = 1024\nload_latency = 4e-7\n", "told", &told));
     assert_true(smg_target_switches_lanes(&told) && smg_target_hides_loads(&told));
     assert_true(fabs(gpu.subgroup_barrier_cost - gpu.barrier_cost / 8) < 1e-12);
+    assert_int_equal(gpu.spills_lane, gpu.registers_lane / 2 + 1);
+    must(ctx, smg_target_parse(ctx, "registers_lane = 128\nspills_lane = 1\n", "told", &told));
+    assert_int_equal(told.spills_lane, 1);
     must(ctx, smg_target_parse(ctx, "barrier_cost = 1e-6\nsubgroup_barrier_cost = 9e-7\n", "told", &told));
     assert_true(told.subgroup_barrier_cost > 8.9e-7);
     round_trip(ctx, &cpu);

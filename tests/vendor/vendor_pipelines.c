@@ -3,12 +3,12 @@
  *     vendor_pipelines [--precision f16] MODEL ...
  *
  * Opens the device that the environment gives, plans each model for its queried limits with both
- * objectives and builds every pipeline of a run. Nothing is dispatched and nothing measured, so it works under
- * the no-op DRM shims. Prints lines of words between tabs, for vendor_table.py:
+ * objectives and builds every pipeline of a run; where some spill, it plans again without them, as opening a model
+ * does. Nothing is dispatched and nothing measured, so it works under the no-op DRM shims. Prints lines of words between tabs, for vendor_table.py:
  *
  *     device   NAME DRIVER SHARED INVOCATIONS SUBGROUP_MIN SUBGROUP_MAX SELECTABLE REGISTERS ORIGIN
  *     model    PATH
- *     objective WORD STEPS
+ *     objective WORD STEPS PLANS
  *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED MATRIX WRITES [NAME=VALUE ...]
  *     failed   SENTENCE
  *
@@ -49,7 +49,15 @@ static smg_status check_stats(vendor *v, const char *name, int asked, const smg_
                     name);
 }
 
-static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text) {
+/* What the driver made of a text. */
+typedef struct made {
+    double spills;
+    int subgroup; /* that is asked for; 0: none */
+    smg_vk_stat *stats;
+    int count;
+} made;
+
+static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text, made *out) {
     smg_glsl_interface interface = {0};
     smg_spirv_module module = {0};
     SMG_TRY(smg_glsl_describe(v->ctx, k, smg_vk_target(v->device), &interface));
@@ -66,26 +74,29 @@ static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text)
     };
     smg_vk_pipeline *pipeline = NULL;
     SMG_TRY(smg_vk_pipeline_create(v->device, &desc, &pipeline));
-    smg_vk_stat *stats = NULL;
-    int count = 0;
-    smg_status status = smg_vk_pipeline_stats(pipeline, v->arena, &stats, &count);
+    smg_status status = smg_vk_pipeline_stats(pipeline, v->arena, &out->stats, &out->count);
+    out->subgroup = interface.subgroup_size;
+    out->spills = smg_vk_pipeline_built(pipeline).spills;
     smg_vk_pipeline_destroy(pipeline);
     SMG_TRY(status);
-    printf("kernel\t%s\t%d\t%d\t%lld\t%lld", k->name, interface.local_size, interface.subgroup_size,
-           (long long)smg_kernel_shared_bytes(k), (long long)smg_kernel_registers(k));
+    return check_stats(v, k->name, interface.subgroup_size, out->stats, out->count);
+}
+
+static void add_line(const smg_kernel *k, const made *m, smg_text *out) {
+    smg_text_addf(out, "kernel\t%s\t%d\t%d\t%lld\t%lld", k->name, k->lanes, m->subgroup,
+                  (long long)smg_kernel_shared_bytes(k), (long long)smg_kernel_registers(k));
     if (k->matrix.rows > 0)
-        printf("\t%dx%dx%d", k->matrix.rows, k->matrix.cols, k->matrix.depth);
+        smg_text_addf(out, "\t%dx%dx%d", k->matrix.rows, k->matrix.cols, k->matrix.depth);
     else
-        printf("\t-");
+        smg_text_add(out, "\t-");
     const char *before = "\t";
     for (int i = 0; i < k->buffers.count; i++) {
         if (!k->buffers.items[i].written) continue;
-        printf("%s%s", before, k->buffers.items[i].name);
+        smg_text_addf(out, "%s%s", before, k->buffers.items[i].name);
         before = ", ";
     }
-    for (int i = 0; i < count; i++) printf("\t%s=%.15g", stats[i].name, stats[i].value);
-    printf("\n");
-    return check_stats(v, k->name, interface.subgroup_size, stats, count);
+    for (int i = 0; i < m->count; i++) smg_text_addf(out, "\t%s=%.15g", m->stats[i].name, m->stats[i].value);
+    smg_text_add(out, "\n");
 }
 
 /* Goes on after a failure, so that one run shows all of them. */
@@ -96,40 +107,86 @@ static void report(vendor *v) {
     v->failures++;
 }
 
-/* Layers repeat: equal texts are built once. */
-static smg_status build_step(vendor *v, const smg_kernel *k, smg_map *built, smg_text *text) {
-    void *found;
-    SMG_TRY(smg_glsl_write(v->ctx, k, smg_vk_target(v->device), text));
-    SMG_TRY(smg_text_status(text));
-    const char *words = smg_text_cstr(text);
-    if (smg_map_get(built, words, strlen(words), &found)) return SMG_OK;
-    SMG_TRY(smg_map_set(built, words, strlen(words), v));
-    return build_kernel(v, k, words);
+/* Plans of one model for one objective. */
+typedef struct plans {
+    smg_map *known; /* of each text, what was made of it */
+    SMG_ARRAY(uint64_t) rejected;
+    int count;
+    smg_text lines; /* of the last one */
+} plans;
+
+static smg_status reject(vendor *v, plans *p, uint64_t choice) {
+    for (int i = 0; i < p->rejected.count; i++)
+        if (p->rejected.items[i] == choice) return SMG_OK;
+    uint64_t *slot = SMG_ARRAY_PUSH(v->arena, &p->rejected);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = choice;
+    return SMG_OK;
 }
 
-static smg_status build_steps(vendor *v, const smg_plan *plan) {
-    smg_map *built;
-    SMG_TRY(smg_map_create(v->arena, &built));
+/* Layers repeat: equal texts are built once, and stand once in the lines of a plan. */
+static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map *shown, smg_text *text) {
+    void *found;
+    SMG_TRY(smg_glsl_write(v->ctx, step->kernel, smg_vk_target(v->device), text));
+    SMG_TRY(smg_text_status(text));
+    const char *words = smg_text_cstr(text);
+    made *m = smg_map_get(p->known, words, strlen(words), &found) ? found : NULL;
+    if (m == NULL) {
+        m = SMG_ARENA_NEW(v->arena, made);
+        if (m == NULL) return SMG_MEMORY;
+        SMG_TRY(smg_map_set(p->known, words, strlen(words), m));
+        SMG_TRY(build_kernel(v, step->kernel, words, m));
+    }
+    if (m->spills >= (double)smg_vk_target(v->device)->spills_lane) SMG_TRY(reject(v, p, step->choice));
+    if (smg_map_get(shown, words, strlen(words), &found)) return SMG_OK;
+    add_line(step->kernel, m, &p->lines);
+    return smg_map_set(shown, words, strlen(words), m);
+}
+
+static smg_status build_steps(vendor *v, plans *p, const smg_plan *plan) {
+    smg_map *shown;
+    SMG_TRY(smg_map_create(v->arena, &shown));
     for (int i = 0; i < plan->steps.count; i++) {
         smg_text text;
         smg_text_init(&text, v->ctx);
-        if (build_step(v, plan->steps.items[i].kernel, built, &text) != SMG_OK) report(v);
+        if (build_step(v, p, &plan->steps.items[i], shown, &text) != SMG_OK) report(v);
         smg_text_free(&text);
-        fflush(stdout);
     }
     return SMG_OK;
 }
 
-static smg_status build_plan(vendor *v, const smg_graph *g, smg_objective objective) {
+static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compile_options *options) {
     smg_compilation *c = NULL;
+    options->rejected = p->rejected.items;
+    options->rejected_count = p->rejected.count;
+    SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), options, &c));
+    p->count++;
+    smg_text_free(&p->lines);
+    smg_text_init(&p->lines, v->ctx);
+    smg_text_addf(&p->lines, "objective\t%s\t%d\t%d\n", options->objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches",
+                  c->plan->steps.count, p->count);
+    smg_status status = build_steps(v, p, c->plan);
+    smg_compilation_destroy(c);
+    return status;
+}
+
+/* Planned again without what spills, as often as when a model is opened. */
+static smg_status build_plans(vendor *v, const smg_graph *g, smg_objective objective) {
     const smg_dim one = {.name = "batch", .value = 1};
     smg_compile_options options = {.objective = objective, .precision = v->precision, .dims = &one};
     for (int i = 0; i < smg_size_symbol_count(g->sizes); i++)
         if (strcmp(smg_size_symbol_name(g->sizes, i), one.name) == 0) options.dim_count = 1;
-    SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), &options, &c));
-    printf("objective\t%s\t%d\n", objective == SMG_OBJECTIVE_TIME ? "time" : "dispatches", c->plan->steps.count);
-    smg_status status = build_steps(v, c->plan);
-    smg_compilation_destroy(c);
+    plans p = {0};
+    SMG_TRY(smg_map_create(v->arena, &p.known));
+    smg_text_init(&p.lines, v->ctx);
+    smg_status status = SMG_OK;
+    for (int before = -1; status == SMG_OK && p.rejected.count > before && p.count < SMG_MOST_PLANS;) {
+        before = p.rejected.count;
+        status = build_plan(v, &p, g, &options);
+    }
+    if (status == SMG_OK) status = smg_text_status(&p.lines);
+    if (status == SMG_OK) printf("%s", smg_text_cstr(&p.lines));
+    smg_text_free(&p.lines);
     return status;
 }
 
@@ -137,8 +194,8 @@ static smg_status build(vendor *v, const char *path) {
     smg_source source = {0};
     SMG_TRY(smg_source_open(v->ctx, path, false, &source));
     printf("model\t%s\n", path);
-    if (build_plan(v, source.graph, SMG_OBJECTIVE_TIME) != SMG_OK) report(v);
-    if (build_plan(v, source.graph, SMG_OBJECTIVE_DISPATCHES) != SMG_OK) report(v);
+    if (build_plans(v, source.graph, SMG_OBJECTIVE_TIME) != SMG_OK) report(v);
+    if (build_plans(v, source.graph, SMG_OBJECTIVE_DISPATCHES) != SMG_OK) report(v);
     smg_source_close(&source);
     return SMG_OK;
 }
