@@ -9,7 +9,7 @@
 #include "compile/compile.h"
 #include "smg_fingerprint.h"
 
-enum { ENTRY_VERSION = 2 };
+enum { ENTRY_VERSION = 3 };
 
 static const char entry_magic[8] = {'S', 'M', 'G', 'P', 'L', 'A', 'N', 0};
 
@@ -140,7 +140,7 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
     for (int i = 0; i < count && *out_same && !r->failed; i++) {
         int node = smg_reader_int(r, 0, INT32_MAX);
         smg_content question = (smg_content)smg_reader_int(r, 0, SMG_CONTENT_COUNT - 1);
-        bool holds = smg_reader_int(r, 0, 1) != 0;
+        int answer = smg_reader_int(r, 0, INT32_MAX);
         const smg_node *n = smg_graph_node(given(c), node);
         int64_t elements = 0;
         if (n == NULL || !smg_op_is_constant(n->op) || n->data == NULL || n->type != SMG_TYPE_F32 ||
@@ -148,7 +148,7 @@ static smg_status ask_facts(smg_compilation *c, smg_reader *r, bool *out_same) {
             r->failed = true;
             break;
         }
-        *out_same = smg_content_holds(question, n->data, elements) == holds;
+        *out_same = smg_content_answer(question, n->data, elements) == answer;
     }
     return r->failed ? smg_fail(c->ctx, SMG_FORMAT, "its questions are wrong") : smg_context_status(c->ctx);
 }
@@ -238,7 +238,7 @@ static bool write_facts(const smg_compilation *c, smg_text *out) {
         if (node < 0) return false;
         smg_text_add_u32(out, (uint32_t)node);
         smg_text_add_u32(out, (uint32_t)fact->question);
-        smg_text_add_u32(out, fact->holds ? 1 : 0);
+        smg_text_add_u32(out, (uint32_t)fact->answer);
     }
     return true;
 }

@@ -241,9 +241,11 @@ static smg_status print_precision(const smg_compilation *c, smg_text *text) {
         wide += bound[id] && c->precision.why[id] != NULL;
     }
     bool partial = smg_compile_roundings(c).partial && c->precision.asked == SMG_TYPE_F16;
-    smg_text_addf(text,
-                  "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32%s; --check allows %.2g\n",
-                  word, narrow, word, wide, partial ? " but for partial sums" : "", tolerance);
+    smg_text_addf(
+        text,
+        "precision %s: %d values are %s in memory, %d stay f32; arithmetic is f32%s; --check allows %.2g, %.2g is "
+        "likely\n",
+        word, narrow, word, wide, partial ? " but for partial sums" : "", tolerance, c->precision.likely);
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++)
         if (bound[id] && c->precision.why[id] != NULL) print_kept(c, id, text);
     return SMG_OK;

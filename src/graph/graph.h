@@ -57,6 +57,7 @@ typedef enum smg_content {
     SMG_CONTENT_NO_ZERO,  /* and not 0? */
     SMG_CONTENT_F16,      /* does the largest finite one lie where the type is precise? smg_content_fits */
     SMG_CONTENT_BF16,
+    SMG_CONTENT_SIZE, /* how large is one typically? as a number: smg_content_size */
     SMG_CONTENT_COUNT
 } smg_content;
 /* A question about a larger constant, and the answer. What was made of the graph is right only for constants of which
@@ -65,7 +66,7 @@ typedef struct smg_content_fact {
     const void *data;
     int64_t elements;
     smg_content question;
-    bool holds;
+    int answer; /* 1 and 0 are yes and no */
 } smg_content_fact;
 
 struct smg_graph {
@@ -147,8 +148,11 @@ bool smg_host_plane(smg_type type, const void *data, int rank, const int64_t *ex
                     int64_t *out_first, int64_t *out_slope);
 
 /* Questions about contents (graph_content.c); the second keeps answers about large constants in g->facts. */
-bool smg_content_holds(smg_content question, const void *data, int64_t elements);
-bool smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements);
+int smg_content_answer(smg_content question, const void *data, int64_t elements);
+int smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements);
+/* The root mean square that an answer to SMG_CONTENT_SIZE stands for, to a fifth: of at most SMG_HOST_ELEMENTS
+ * elements, evenly spread, those that are no numbers and those beyond f16 left out. */
+double smg_content_size(int answer);
 double smg_content_largest(const void *data, int64_t elements); /* size of a finite f32; 0 where there is none */
 bool smg_content_fits(smg_type type, double largest);
 

@@ -37,26 +37,48 @@ bool smg_content_fits(smg_type type, double largest) {
     return largest < smg_type_limit(type) && (largest >= smg_type_least(type) || !(largest > 0));
 }
 
-bool smg_content_holds(smg_content question, const void *data, int64_t elements) {
+#define SIZES 512    /* of answers: half octaves around 1 */
+#define MOST 65504.0 /* a larger element is there to leave others out */
+
+/* 0: all that is looked at is 0. */
+static int size_of(const void *data, int64_t elements) {
+    int64_t step = elements / SMG_HOST_ELEMENTS + 1, seen = 0;
+    double squares = 0;
+    for (int64_t i = 0; i < elements; i += step) {
+        double value = smg_host_get(SMG_TYPE_F32, data, i);
+        if (!(fabs(value) <= MOST)) continue;
+        squares += value * value;
+        seen++;
+    }
+    if (!(squares > 0)) return 0;
+    return (int)fmax(1, rint(log2(squares / (double)seen)) + SIZES / 2);
+}
+
+double smg_content_size(int answer) {
+    return answer > 0 ? exp2((answer - SIZES / 2) / 2.0) : 0;
+}
+
+int smg_content_answer(smg_content question, const void *data, int64_t elements) {
     switch (question) {
     case SMG_CONTENT_IN_RANGE: return all_in_range(data, elements, false);
     case SMG_CONTENT_NO_ZERO: return all_in_range(data, elements, true);
     case SMG_CONTENT_F16: return smg_content_fits(SMG_TYPE_F16, smg_content_largest(data, elements));
     case SMG_CONTENT_BF16: return smg_content_fits(SMG_TYPE_BF16, smg_content_largest(data, elements));
+    case SMG_CONTENT_SIZE: return size_of(data, elements);
     case SMG_CONTENT_COUNT: break;
     }
-    return false;
+    return 0;
 }
 
-bool smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements) {
-    if (elements <= SMG_HOST_ELEMENTS) return elements >= 0 && smg_content_holds(question, data, elements);
+int smg_graph_content(smg_graph *g, smg_content question, const void *data, int64_t elements) {
+    if (elements <= SMG_HOST_ELEMENTS) return elements >= 0 ? smg_content_answer(question, data, elements) : 0;
     for (int i = 0; i < g->facts.count; i++) {
         const smg_content_fact *fact = &g->facts.items[i];
-        if (fact->data == data && fact->elements == elements && fact->question == question) return fact->holds;
+        if (fact->data == data && fact->elements == elements && fact->question == question) return fact->answer;
     }
     smg_content_fact *fact = SMG_ARRAY_PUSH(g->arena, &g->facts);
-    if (fact == NULL) return false; /* memory is out, which the arena's context says */
+    if (fact == NULL) return 0; /* memory is out, which the arena's context says */
     *fact = (smg_content_fact){.data = data, .elements = elements, .question = question};
-    fact->holds = smg_content_holds(question, data, elements);
-    return fact->holds;
+    fact->answer = smg_content_answer(question, data, elements);
+    return fact->answer;
 }

@@ -1,14 +1,17 @@
-/* Facts of values, node by node, and what they decide. Two things are known without running anything.
+/* Facts of values, node by node, and what they decide. Three things are known without running anything.
  *
  * What literals and constants put in: a mask of -3.4e38 stays in what it is added to, until something (an exponential,
  * a quotient) brings it back. Each map is evaluated at the corners of what goes in, where anything of which nothing is
  * known is -1, 0 or 1: no bound, but what surely may occur.
  *
  * Values that indices, sizes and integers alone make: positions, counts, angles. They have bounds, and they are exact,
- * which is more than being near: a position of 2049 is none in f16, and an angle's error grows with its size. */
-#include "precision/precision.h"
+ * which is more than being near: a position of 2049 is none in f16, and an angle's error grows with its size.
+ *
+ * How much larger what is rounded off becomes on its way to an output (precision_gain.c). */
+#include "precision/precision_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define LARGEST_INTEGER 2147483648.0
 
@@ -22,6 +25,8 @@ typedef struct fact {
     bool misfit;      /* a constant that the type does not hold well */
     bool run;         /* a float input has a part in it */
     const char *hung; /* the word of a reader that needs it exactly: of a periodic function, or of one that jumps */
+    int readers;
+    bool factor; /* of a product, or its table's rows are gathered */
 } fact;
 
 typedef struct precision {
@@ -270,12 +275,14 @@ static void hang_operands(precision *p, smg_node_id id) {
 
 /* ---- decisions ---------------------------------------------------------------------------------- */
 
+static smg_node_id behind_views(const smg_graph *g, smg_node_id id) {
+    while (smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(g, id)->operand[0];
+    return id;
+}
+
 static bool is_output(const smg_graph *g, smg_node_id id) {
-    for (int i = 0; i < g->outputs.count; i++) {
-        smg_node_id at = g->outputs.items[i].node;
-        while (smg_node_class(smg_graph_node(g, at)) == SMG_CLASS_VIEW) at = smg_graph_node(g, at)->operand[0];
-        if (at == id) return true;
-    }
+    for (int i = 0; i < g->outputs.count; i++)
+        if (behind_views(g, g->outputs.items[i].node) == id) return true;
     return false;
 }
 
@@ -329,6 +336,83 @@ static void decide(precision *p, smg_node_id id) {
     }
 }
 
+/* ---- enlarged roundings ------------------------------------------------------------------------- */
+
+/* What roundings may come to in an output, all together, as root mean squares. The element that is furthest off is so
+ * by up to twice as much, in parts of the largest. In deep graphs it is a part of what a check allows. */
+#define NEAR_F16 2.5e-3
+#define NEAR_BF16 1e-2
+#define NEAR_CHECK 0.075
+#define MEAN_ROUNDING 0.43 /* root mean square of roundings, in parts of the largest one */
+#define ENLARGED 1.2       /* smaller gains are those of any sum of a few terms */
+
+static void count_readers(precision *p) {
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        smg_op_class class_ = smg_node_class(n);
+        for (int k = 0; k < n->operand_count && class_ != SMG_CLASS_VIEW; k++) {
+            fact *f = &p->facts[behind_views(p->g, n->operand[k])];
+            f->readers++;
+            f->factor = f->factor || class_ == SMG_CLASS_CONTRACT || class_ == SMG_CLASS_GATHER;
+        }
+    }
+}
+
+/* Is the value likely in memory, and rounded there? Kernels end at products and where several read a value. */
+static bool is_rounded(const precision *p, smg_node_id id) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    const fact *f = &p->facts[id];
+    if (n->type != SMG_TYPE_F32 || p->plan->why[id] != NULL) return false;
+    if (smg_op_leaf(n->op) == SMG_LEAF_TENSOR) return true;
+    return smg_node_computes(n) && (f->readers > 1 || f->factor || is_output(p->g, id));
+}
+
+/* Views lie where their operand does. */
+static void keep(precision *p, smg_node_id id, double gain, double least) {
+    const smg_node *n = smg_graph_node(p->g, id);
+    smg_precision_plan *plan = p->plan;
+    if (smg_node_class(n) == SMG_CLASS_VIEW) {
+        plan->storage[id] = plan->storage[n->operand[0]];
+        plan->why[id] = plan->why[n->operand[0]];
+    } else if (n->type == SMG_TYPE_F32 && plan->why[id] == NULL && gain >= least) {
+        const char *why =
+            smg_arena_format(p->arena, "what is rounded off it is %.2g times as large in an output", gain);
+        plan->storage[id] = SMG_TYPE_F32;
+        plan->why[id] = why != NULL ? why : "";
+    }
+}
+
+static int by_gain(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Where all that would be rounded comes to more than an output may be off, values of which the roundings grow most stay
+ * f32: as many as that takes. Others with the same gain are on the same way. */
+static smg_status keep_enlarged(precision *p) {
+    double *gain = NULL, unit = MEAN_ROUNDING * smg_type_epsilon(p->asked), bound, sum = 0, least = HUGE_VAL;
+    double *rounded = SMG_ARENA_ARRAY(p->arena, double, (size_t)p->g->nodes.count + 1);
+    int count = 0;
+    if (rounded == NULL) return SMG_MEMORY;
+    SMG_TRY(precision_gains(p->g, p->exprs, p->arena, &gain));
+    SMG_TRY(smg_precision_bound(p->g, (smg_roundings){.stored = p->asked}, p->arena, &bound));
+    double limit = fmax(p->asked == SMG_TYPE_F16 ? NEAR_F16 : NEAR_BF16, NEAR_CHECK * bound) / unit;
+    count_readers(p);
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        if (!is_rounded(p, id)) continue;
+        sum += gain[id] * gain[id];
+        rounded[count++] = gain[id];
+    }
+    qsort(rounded, (size_t)count, sizeof(*rounded), by_gain);
+    for (int i = 0; i < count && sum > limit * limit && rounded[i] > ENLARGED; i++) {
+        least = rounded[i];
+        sum -= least * least;
+    }
+    p->plan->likely = unit * sqrt(fmax(0, sum));
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) keep(p, id, gain[id], least);
+    return smg_context_status(p->g->ctx);
+}
+
 static smg_status make(precision *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
     p->facts = SMG_ARENA_ARRAY(p->arena, fact, count);
@@ -340,6 +424,7 @@ static smg_status make(precision *p) {
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) mark_hung(p, id);
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) hang_operands(p, id);
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) decide(p, id);
+    SMG_TRY(keep_enlarged(p));
     return smg_context_status(p->g->ctx);
 }
 

@@ -4,8 +4,8 @@
  *           a run that stands for others, where there was one.
  * Gives:    the precision plan: per value its type in device memory, and why where that is not the one asked for.
  * Promises: a value is narrowed only where nothing that is known of it speaks against that: what constants, literals
- *           and indices put into it fits the type. Values of other types than f32 keep theirs. The answers that the
- *           plan hangs on are among graph->facts.
+ *           and indices put into it fits the type, and what is rounded off is not enlarged too much on its way. Values
+ *           of other types than f32 keep theirs. The answers that the plan hangs on are among graph->facts.
  * Does not: change the graph, or what kernels compute in: that is f32, sums and statistics included.
  */
 #ifndef SMG_PRECISION_H
@@ -17,6 +17,7 @@ typedef struct smg_precision_plan {
     smg_type asked;
     smg_type *storage; /* per node; of a view its operand's */
     const char **why;  /* per node: the sentence behind "f32 because", NULL where the type is the one asked for */
+    double likely;     /* what roundings come to in an output: an estimate without a run, root mean square */
 } smg_precision_plan;
 
 /* The word of a precision; NULL is f32. INVALID lists those that there are. */

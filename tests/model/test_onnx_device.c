@@ -3,5 +3,5 @@
 #include "support/model_case.h"
 
 int main(void) {
-    return model_device_main(MODEL_ONNX);
+    return model_device_main(MODEL_ONNX, false);
 }

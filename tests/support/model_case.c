@@ -161,27 +161,46 @@ static double run_model(model_fixture *f, const model_case *c, smg_arena *arena)
     return model_case_tensor_error(c, &out);
 }
 
+typedef struct device_run {
+    const char *precision;
+    double tolerance; /* 0: MODEL_CASE_TOLERANCE */
+    bool without;     /* there is no device */
+} device_run;
+
 static void run_row(model_fixture *f) {
-    const smg_model_desc desc = {.no_calibrate = true};
-    bool *without = f->user;
+    device_run *run = f->user;
+    const smg_model_desc desc = {.no_calibrate = true, .precision = run->precision};
     smg_model *model = NULL;
-    if (*without) return;
+    if (run->without) return;
     smg_status status = smg_model_open_source(f->ctx, &f->source, NULL, &desc, &model);
-    *without = device_missing(f->ctx, status);
-    if (*without) return;
+    run->without = device_missing(f->ctx, status);
+    if (run->without) return;
     model_expect_ok(f, status);
     f->user = model;
-    model_each_case(f, f->source.graph, "on the device", run_model);
+    f->tolerance = run->tolerance;
+    model_each_case(f, f->source.graph, run->precision, run_model);
     smg_model_close(model);
 }
 
-static void the_stored_results_on_a_device(void **state) {
-    bool without = false;
-    model_each(*(const model_rows *)*state, run_row, &without);
-    if (without) skip();
+static void in_f32_on_a_device(void **state) {
+    device_run run = {.precision = "f32"};
+    model_each(*(const model_rows *)*state, run_row, &run);
+    if (run.without) skip();
 }
 
-int model_device_main(model_rows rows) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(the_stored_results_on_a_device, &rows)};
-    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
+/* Within 5e-3 and 2e-2 of the largest value, in every case. */
+static void in_16_bits_on_a_device(void **state) {
+    static const device_run runs[] = {{.precision = "f16", .tolerance = 5e-3},
+                                      {.precision = "bf16", .tolerance = 2e-2}};
+    for (size_t i = 0; i < SMG_COUNT_OF(runs); i++) {
+        device_run run = runs[i];
+        model_each(*(const model_rows *)*state, run_row, &run);
+        if (run.without) skip();
+    }
+}
+
+int model_device_main(model_rows rows, bool narrow) {
+    const struct CMUnitTest wide[] = {cmocka_unit_test_prestate(in_f32_on_a_device, &rows)};
+    const struct CMUnitTest half[] = {cmocka_unit_test_prestate(in_16_bits_on_a_device, &rows)};
+    return device_result(narrow ? cmocka_run_group_tests(half, NULL, NULL) : cmocka_run_group_tests(wide, NULL, NULL));
 }

@@ -59,7 +59,7 @@ void model_each_case(model_fixture *f, const smg_graph *g, const char *what,
                      double (*answer)(model_fixture *f, const model_case *c, smg_arena *arena));
 /* The error of the reference evaluation of `g`. */
 double model_reference_error(const model_fixture *f, const smg_graph *g, const model_case *c, smg_arena *arena);
-/* The whole of a test's main: every row on a device. */
-int model_device_main(model_rows rows);
+/* The whole of a test's main: every row on a device, in f32 or in f16 and bf16. */
+int model_device_main(model_rows rows, bool narrow);
 
 #endif

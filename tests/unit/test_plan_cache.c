@@ -451,13 +451,13 @@ static void questions_about_weights_are_asked_again(void **state) {
     smg_graph *tame = scaled(f, weights[0], 0.125f), *wild = scaled(f, weights[1], 1e30f);
     smg_compilation *a = open_graph(f, tame, &target, NULL);
     assert_int_equal(a->graph->facts.count, 1);
-    assert_true(a->graph->facts.items[0].holds);
+    assert_int_equal(a->graph->facts.items[0].answer, 1);
     smg_compilation *b = open_graph(f, wild, &target, NULL);
     assert_memory_equal(a->key, b->key, sizeof(a->key));
     assert_false(b->from_cache);
     assert_non_null(strstr(f->seen.line, "other weights"));
     assert_int_equal(f->seen.warnings, 0);
-    assert_false(b->graph->facts.items[0].holds);
+    assert_int_equal(b->graph->facts.items[0].answer, 0);
     smg_compilation *again = open_graph(f, wild, &target, NULL);
     assert_true(again->from_cache);
     assert_same_bundle(f, b, again);

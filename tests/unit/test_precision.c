@@ -194,7 +194,7 @@ static void types_and_outputs(void **state) {
          "graph g\ndim b\nx = input f32[b, 8]\nh = input f16[b, 8]\ni = input i32[b, 8]\n"
          "w = cast(h) : f32[b, 8]\nv = cast(i) : f32[b, 8]\n"
          "n = add(x, w)\nu = tanh(v)\nm = add(n, u)\n"
-         "t = transpose(m) perm=[1, 0]\nmean = sum(t) axis=0\ny = exp(mean)\n"
+         "t = transpose(m) perm=[1, 0]\nmean = sum(t) axis=0\ny = tanh(mean)\n"
          "output y = y\noutput mean = mean\n",
          SMG_TYPE_BF16);
     assert_int_equal(smg_graph_storage(f->g, find(f, "h")), SMG_TYPE_F16);
@@ -214,16 +214,53 @@ static void large_constants_are_asked_once(void **state) {
          "y = contract(x, w) \"i,oi->o\"\noutput y = y\n",
          SMG_TYPE_F16);
     expect(f, "w", NULL);
-    assert_int_equal(f->g->facts.count, 1);
+    assert_int_equal(f->g->facts.count, 2);
     assert_int_equal(f->g->facts.items[0].question, SMG_CONTENT_F16);
-    assert_true(f->g->facts.items[0].holds);
+    assert_int_equal(f->g->facts.items[0].answer, 1);
+    assert_int_equal(f->g->facts.items[1].question, SMG_CONTENT_SIZE);
+    double size = smg_content_size(f->g->facts.items[1].answer); /* evenly from -1 to 1 */
+    assert_true(size > 0.47 && size < 0.71);
     float *data = SMG_ARENA_ARRAY(f->arena, float, 90000);
     data[77] = 7e4f;
     f->g->nodes.items[find(f, "w")].data = data;
     assert_int_equal(smg_precision_make(f->g, SMG_TYPE_F16, NULL, f->arena, &f->plan), SMG_OK);
     expect(f, "w", "its largest element is none that f16 holds well");
     expect(f, "y", "comes into it");
-    assert_int_equal(f->g->facts.count, 2);
+    assert_int_equal(f->g->facts.count, 4);
+}
+
+/* Scores that nothing scales are 8 times as large: what is rounded off that makes them is so in the result. Weights that
+ * are an eighth as large make up for it, and so do constants of which nothing is known. */
+static void enlarged_roundings(void **state) {
+    static const char text[] = "graph g\ndim s max 512\nx = input f32[s, 256]\n"
+                               "wq = constant f32[300, 256] random seed=1 scale=%s\n"
+                               "wk = constant f32[300, 256] random seed=2 scale=%s\n"
+                               "wv = constant f32[300, 256] random seed=3 scale=%s\n"
+                               "q = contract(x, wq) \"si,oi->so\"\nk = contract(x, wk) \"si,oi->so\"\n"
+                               "v = contract(x, wv) \"si,oi->so\"\n"
+                               "scores = contract(q, k) \"so,to->st\"\n"
+                               "top = reduce_max(scores) axis=1 keep\nshifted = sub(scores, top)\ne = exp(shifted)\n"
+                               "total = sum(e) axis=1 keep\np = div(e, total)\n"
+                               "o = contract(p, v) \"st,to->so\"\noutput o = o\n";
+    static const struct {
+        const char *scale;
+        bool kept;
+    } rows[] = {{"0.11", true}, {"0.02", false}};
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        fixture *f = *state;
+        char graph[sizeof text + 16];
+        (void)snprintf(graph, sizeof graph, text, rows[i].scale, rows[i].scale, rows[i].scale);
+        plan(f, graph, SMG_TYPE_BF16);
+        const char *why = rows[i].kept ? "times as large in an output" : NULL;
+        expect(f, "wq", why);
+        expect(f, "q", why);
+        expect(f, "k", why);
+        expect(f, "x", why);
+        expect(f, "wv", NULL);
+        expect(f, "v", NULL);
+        expect(f, "o", NULL);
+        assert_true(f->plan.likely > 0 && f->plan.likely < 1.6e-2);
+    }
 }
 
 /* ---- compilations ------------------------------------------------------------------------------------ */
@@ -540,6 +577,7 @@ int main(void) {
         cmocka_unit_test(makers_of_angles),
         cmocka_unit_test(types_and_outputs),
         cmocka_unit_test(large_constants_are_asked_once),
+        cmocka_unit_test(enlarged_roundings),
         cmocka_unit_test(kernels_store_what_the_plan_says),
         cmocka_unit_test(products_sum_up_in_pairs),
         cmocka_unit_test(results_are_near),

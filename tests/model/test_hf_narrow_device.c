@@ -1,0 +1,7 @@
+/* Model directories on a device in f16 and bf16, against what PyTorch stored for them in f32. */
+#include "support/driver_leaks.h"
+#include "support/model_case.h"
+
+int main(void) {
+    return model_device_main(MODEL_HF, true);
+}
