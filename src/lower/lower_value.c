@@ -136,11 +136,17 @@ static smg_expr integer(lowering *l, int64_t value) {
     return smg_expr_const(l->k->exprs, SMG_KIND_INT, (double)value);
 }
 
+static bool same_size(const smg_kleaf *a, const smg_kleaf *b) {
+    return a->what == b->what && a->kind == b->kind && a->size == b->size;
+}
+
 static smg_expr size_value(lowering *l, smg_size size) {
     int64_t value;
     if (smg_size_is_const(l->g->sizes, size, &value)) return integer(l, value);
     smg_kleaf leaf = {.what = SMG_KLEAF_SIZE, .kind = SMG_KIND_INT, .size = size};
-    int id = lower_new_leaf(l, leaf, -1);
+    int id = 0;
+    while (id < l->k->leaves.count && !same_size(&l->k->leaves.items[id], &leaf)) id++;
+    if (id == l->k->leaves.count) id = lower_new_leaf(l, leaf, -1);
     return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
 }
 
@@ -161,8 +167,7 @@ static int new_access(lowering *l, const smg_sview *view, int buffer, const reac
 static smg_expr iota(lowering *l, const smg_sview *form) {
     reach none = {.index = SMG_EXPR_NONE, .offset = form->offset};
     smg_kleaf leaf = {.what = SMG_KLEAF_IOTA, .kind = SMG_KIND_INT};
-    leaf.index = new_access(l, form, -1, &none);
-    int id = leaf.index >= 0 ? lower_new_leaf(l, leaf, -1) : -1;
+    int id = new_access(l, form, -1, &none) >= 0 ? lower_leaf_of_last(l, leaf) : -1;
     return id >= 0 ? smg_expr_leaf(l->k->exprs, SMG_KIND_INT, id) : SMG_EXPR_NONE;
 }
 
