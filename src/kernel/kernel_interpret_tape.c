@@ -65,6 +65,7 @@ static smg_status compile(compiler *c, smg_expr expr, int *out_step) {
                             .value = node->value,
                             .arg = {-1, -1, -1}};
         if (node->prim == SMG_PRIM_CONST) step.what = KERNEL_STEP_CONST;
+        if (node->kind == SMG_KIND_FLOAT) step.value = (double)(float)node->value; /* as a tile would have it */
         step.jumps = smg_prim_is_step(node->prim) && smg_expr_get(k->exprs, node->arg[0])->kind == SMG_KIND_FLOAT;
         for (int i = 0; i < smg_prim_arity(node->prim); i++) SMG_TRY(compile(c, node->arg[i], &step.arg[i]));
         SMG_TRY(push_step(c, step, out_step));
