@@ -14,6 +14,7 @@ typedef struct smg_bundler {
     bool preparing;                /* the step at hand is of the prepare list */
     int variant;                   /* the run list at hand */
     int *buffer_of;                /* node -> buffer, -1 */
+    int *own;                      /* the same for nodes that only the graph of the list at hand has */
     smg_map *modules;              /* two hashes of a text -> module index */
     SMG_ARRAY(smg_spirv_job) jobs; /* of the modules that the list at hand adds, in their order */
     SMG_ARRAY(int *) indices;      /* theirs in `modules` */
@@ -54,13 +55,25 @@ static int output_of(const smg_graph *g, smg_node_id stored) {
     return -1;
 }
 
-static smg_status add_buffer(smg_bundler *b, smg_node_id id, int *out_buffer) {
-    const smg_graph *g = b->c->graph;
+/* The graph of the list at hand, as a plan has it. */
+static const smg_graph *list_graph(const smg_bundler *b) {
+    const smg_plan *plan = b->c->variants[b->variant].plan;
+    return b->preparing || plan == NULL ? b->c->graph : plan->graph;
+}
+
+/* Where the buffer of a node of that graph is kept: by the node of the compilation's graph that has the same value, so
+ * that all lists know it. */
+static int *slot_of(smg_bundler *b, smg_node_id id) {
+    smg_node_id home = list_graph(b) == b->c->graph ? id : smg_plan_origin(b->c->variants[b->variant].plan, id);
+    return home >= 0 ? &b->buffer_of[home] : &b->own[id];
+}
+
+static smg_status add_buffer(smg_bundler *b, const smg_graph *g, smg_node_id id, int *io_slot) {
     const smg_node *node = smg_graph_node(g, id);
     const smg_node *shape = node;
     smg_bbuffer *buffer = SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->buffers);
     if (buffer == NULL) return SMG_MEMORY;
-    *out_buffer = b->buffer_of[id] = b->bundle->buffers.count - 1;
+    *io_slot = b->bundle->buffers.count - 1;
     int output = output_of(g, id);
     buffer->first = buffer->last = buffer->source = -1;
     buffer->name = smg_graph_describe(g, id);
@@ -105,9 +118,9 @@ static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *s
     if (step->bindings == NULL) return SMG_MEMORY;
     for (int i = 0; i < k->buffers.count; i++) {
         const smg_kbuffer *kb = &k->buffers.items[i];
-        int index = b->buffer_of[kb->value];
-        if (index < 0) SMG_TRY(add_buffer(b, kb->value, &index));
-        smg_bbuffer *buffer = &b->bundle->buffers.items[index];
+        int *slot = slot_of(b, kb->value);
+        if (*slot < 0) SMG_TRY(add_buffer(b, list_graph(b), kb->value, slot));
+        smg_bbuffer *buffer = &b->bundle->buffers.items[*slot];
         if (buffer->kind == SMG_BUFFER_TEMPORARY) {
             if (buffer->first < 0 && !kb->written) {
                 return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s' reads '%s' before any writes it", step->name,
@@ -116,7 +129,7 @@ static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *s
             if (buffer->first < 0) buffer->first = position;
             buffer->last = position;
         }
-        step->bindings[i] = (smg_bbinding){.buffer = index, .written = kb->written};
+        step->bindings[i] = (smg_bbinding){.buffer = *slot, .written = kb->written};
     }
     return SMG_OK;
 }
@@ -298,9 +311,8 @@ static smg_status add_step(smg_bundler *b, const smg_pstep *from, int position) 
 static smg_status add_inputs(smg_bundler *b) {
     const smg_graph *g = b->c->graph;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        int ignored = 0;
         b->buffer_of[id] = -1;
-        if (smg_node_is_input(smg_graph_node(g, id))) SMG_TRY(add_buffer(b, id, &ignored));
+        if (smg_node_is_input(smg_graph_node(g, id))) SMG_TRY(add_buffer(b, g, id, &b->buffer_of[id]));
     }
     return SMG_OK;
 }
@@ -315,8 +327,11 @@ static smg_status add_steps(smg_bundler *b, const smg_pstep *steps, int count) {
 /* The run list of one plan; its temporaries are its own. */
 static smg_status add_list(smg_bundler *b, int variant) {
     const smg_plan *plan = b->c->variants[variant].plan;
-    int first = b->bundle->modules.count;
+    int first = b->bundle->modules.count, nodes = plan->graph->nodes.count;
     b->variant = variant;
+    b->own = SMG_ARENA_ARRAY(b->c->arena, int, (size_t)nodes + 1);
+    if (b->own == NULL) return SMG_MEMORY;
+    for (int i = 0; i < nodes; i++) b->own[i] = -1;
     b->jobs.count = b->indices.count = 0;
     smg_text_init(&b->text, b->c->ctx);
     smg_status status = SMG_OK;

@@ -37,6 +37,12 @@ static void print_because(const smg_pstep *step, bool prices, smg_text *text) {
 }
 
 /* Of prepare steps the summary says what they make and no more. */
+/* That the step's nodes are of. */
+static const smg_graph *graph_of(const smg_compilation *c, const smg_pstep *step) {
+    bool once = step >= c->plan->prepare.items && step < c->plan->prepare.items + c->plan->prepare.count;
+    return once ? c->plan->planned : c->plan->graph;
+}
+
 static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool once,
                             const smg_explain_options *options, smg_text *text) {
     bool prices = options->prices;
@@ -50,8 +56,9 @@ static void print_plan_step(const smg_compilation *c, const smg_pstep *step, boo
     smg_text_addf(text, ", %d invocations, shared %lld B, registers %lld, code %lld\n", step->kernel->lanes,
                   (long long)price->shared_bytes, (long long)price->registers, (long long)price->operations);
     for (int n = 0; n < step->node_count; n++) {
-        const smg_node *node = smg_graph_node(c->graph, step->nodes[n]);
-        smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word, smg_graph_describe(c->graph, step->nodes[n]));
+        const smg_node *node = smg_graph_node(graph_of(c, step), step->nodes[n]);
+        smg_text_addf(text, "    %-10s %s\n", smg_op_get(node->op)->word,
+                      smg_graph_describe(graph_of(c, step), step->nodes[n]));
     }
     bool summary = options->phase == NULL && options->kernel == NULL;
     if (!once || !summary) print_because(step, prices, text);
@@ -132,13 +139,14 @@ static smg_status print_space(smg_compilation *c, const smg_pstep *step, const s
     smg_arena *arena = NULL;
     smg_space *space = NULL;
     SMG_TRY(smg_arena_create(c->ctx, &arena));
-    size_t count = (size_t)c->graph->nodes.count + 1;
+    const smg_graph *g = graph_of(c, step);
+    size_t count = (size_t)g->nodes.count + 1;
     bool *inside = SMG_ARENA_ARRAY(arena, bool, count);
     bool *needed = SMG_ARENA_ARRAY(arena, bool, count);
     smg_status status = inside != NULL && needed != NULL ? SMG_OK : SMG_MEMORY;
     if (status == SMG_OK) {
-        mark_needed(c->graph, step, inside, needed);
-        status = smg_space_build(c->graph, arena, step->nodes, step->node_count, needed, &space);
+        mark_needed(g, step, inside, needed);
+        status = smg_space_build(g, arena, step->nodes, step->node_count, needed, &space);
     }
     if (status == SMG_OK) {
         smg_text_addf(text, "space %s\n", step->name);
@@ -380,7 +388,7 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
     smg_text_add(text, ", \"ops\": [");
     for (int n = 0; n < step->node_count; n++) {
         smg_text_add(text, n > 0 ? ", " : "");
-        smg_text_add_json(text, smg_op_get(smg_graph_node(c->graph, step->nodes[n])->op)->word);
+        smg_text_add_json(text, smg_op_get(smg_graph_node(graph_of(c, step), step->nodes[n])->op)->word);
     }
     smg_text_addf(text, "], \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
                   step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);

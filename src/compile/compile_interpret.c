@@ -12,11 +12,10 @@ typedef struct interpreter {
     const int64_t *symbols;
     smg_arena *arena;
     smg_karray *values; /* per node */
+    smg_karray *own;    /* per node of the run list's graph that no other has */
 } interpreter;
 
-static smg_status reserve(interpreter *in, smg_node_id id) {
-    const smg_graph *g = in->c->graph;
-    smg_karray *value = &in->values[id];
+static smg_status reserve(interpreter *in, const smg_graph *g, smg_node_id id, smg_karray *value) {
     if (value->data != NULL) return SMG_OK;
     if (!smg_size_eval(g->sizes, smg_node_elements(g, id), in->symbols, &value->elements)) {
         return smg_fail(in->c->ctx, SMG_INVALID, "'%s' has too many elements at these sizes",
@@ -44,7 +43,7 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
         return smg_fail(in->c->ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only",
                         node->name);
     }
-    SMG_TRY(reserve(in, id));
+    SMG_TRY(reserve(in, in->c->graph, id, &in->values[id]));
     smg_type stored = smg_graph_storage(in->c->graph, id);
     for (int64_t i = 0; i < in->values[id].elements; i++) {
         double given = smg_tensor_get(&from, i), *value = &in->values[id].data[i];
@@ -56,17 +55,20 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
     return SMG_OK;
 }
 
-static smg_status run_step(interpreter *in, const smg_pstep *step, const smg_tensor *inputs, int count) {
+static smg_status run_step(interpreter *in, const smg_plan *plan, const smg_pstep *step, const smg_tensor *inputs,
+                           int count) {
     const smg_kernel *k = step->kernel;
     smg_karray *buffers = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)k->buffers.count + 1);
     if (buffers == NULL) return SMG_MEMORY;
     for (int b = 0; b < k->buffers.count; b++) {
-        smg_node_id id = k->buffers.items[b].value;
-        bool leaf = smg_node_class(smg_graph_node(in->c->graph, id)) == SMG_CLASS_LEAF;
-        if (in->values[id].data == NULL) {
-            SMG_TRY(leaf ? load_leaf(in, id, inputs, count) : reserve(in, id));
+        smg_node_id id = k->buffers.items[b].value, home = plan != NULL ? smg_plan_origin(plan, id) : id;
+        const smg_graph *g = plan != NULL ? plan->graph : in->c->graph;
+        smg_karray *value = home >= 0 ? &in->values[home] : &in->own[id];
+        if (value->data == NULL) {
+            bool leaf = smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_LEAF;
+            SMG_TRY(leaf ? load_leaf(in, home, inputs, count) : reserve(in, g, id, value));
         }
-        buffers[b] = in->values[id];
+        buffers[b] = *value;
     }
     smg_status status = smg_kernel_interpret(in->c->ctx, k, in->symbols, buffers, true);
     return status != SMG_OK ? smg_fail_within(in->c->ctx, status, "step %s", step->name) : SMG_OK;
@@ -100,12 +102,13 @@ static smg_status interpret(interpreter *in, const smg_tensor *inputs, int count
     int prepare = once->prepare.count;
     int steps = prepare + plan->steps.count;
     in->values = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)in->c->graph->nodes.count + 1);
-    if (in->values == NULL) return SMG_MEMORY;
+    in->own = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)plan->graph->nodes.count + 1);
+    if (in->values == NULL || in->own == NULL) return SMG_MEMORY;
     for (int s = 0; s < steps; s++) {
         const smg_pstep *step = s < prepare ? &once->prepare.items[s] : &plan->steps.items[s - prepare];
         smg_progress(in->c->ctx, "interpret", (size_t)s, (size_t)steps, step->name);
         SMG_TRY(smg_kernel_verify(in->c->ctx, step->kernel));
-        SMG_TRY(run_step(in, step, inputs, count));
+        SMG_TRY(run_step(in, s < prepare ? NULL : plan, step, inputs, count));
     }
     smg_progress(in->c->ctx, "interpret", (size_t)steps, (size_t)steps, "");
     return give_outputs(in, arena, outputs);

@@ -45,7 +45,10 @@ static smg_status mark_stored(const smg_compilation *c, smg_arena *arena, bool *
         const smg_plan *plan = c->variants[v].plan;
         for (int i = 0; plan != NULL && i < plan->steps.count; i++) {
             const smg_kernel *k = plan->steps.items[i].kernel;
-            for (int b = 0; b < k->buffers.count; b++) stored[k->buffers.items[b].value] = true;
+            for (int b = 0; b < k->buffers.count; b++) {
+                smg_node_id id = smg_plan_origin(plan, k->buffers.items[b].value);
+                if (id >= 0) stored[id] = true;
+            }
         }
     }
     if (!c->from_cache) return SMG_OK;

@@ -29,6 +29,7 @@ typedef struct smg_plan_options {
     int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
     int lowered;            /* schedules of a segment that are lowered and priced; 0: SMG_PLAN_LOWERED, and rank */
     bool unfused;           /* every non-view node its own kernel (the yardstick) */
+    int parts;              /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
@@ -66,7 +67,10 @@ typedef struct smg_pstep {
 } smg_pstep;
 
 typedef struct smg_plan {
-    const smg_graph *graph;
+    const smg_graph *planned; /* that nodes of `prepare` are of */
+    const smg_graph *graph;   /* that nodes of `steps` are of: the same, or one in which sums are in parts */
+    /* Where it is another: per node the node of `planned` with the same value, -1: none has it. Else NULL. */
+    const smg_node_id *origin;
     smg_arena *arena;
     SMG_ARRAY(smg_pstep) prepare; /* once, after the constants are there: reads constants only, no symbolic size */
     SMG_ARRAY(smg_pstep) steps;   /* every run */
@@ -80,6 +84,8 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an
  * extent of the graph would be below 1. */
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values);
+/* The node of plan->planned that has the value of a node of plan->graph; -1: none has. */
+smg_node_id smg_plan_origin(const smg_plan *plan, smg_node_id id);
 void smg_plan_print(const smg_plan *plan, smg_text *text);
 
 #endif

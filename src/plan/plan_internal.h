@@ -42,7 +42,35 @@ typedef struct planner {
     int *place;         /* per node: position in its order, -1 */
     int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
     bool *needed;       /* per node: scratch for one segment */
+    smg_arena *kept_in; /* where the cache's segments are */
+    /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
+    const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
+    /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */
+    const int *together;
+    int groups;        /* such numbers */
+    const char **note; /* per node: why it is in parts, or NULL */
+    const bool *only;  /* per node: belongs to the order, however little of the graph that is; NULL: all do */
 } planner;
+
+/* Of the order up to here. */
+typedef struct plan_choice {
+    double cost;
+    int from; /* start of the last segment */
+    const segment *segment;
+} plan_choice;
+/* A list cut into segments. */
+typedef struct partition {
+    plan_choice *best;
+    int *ends; /* of each segment in the order */
+    int count;
+    double cost; /* of all, where masks leave out what they may be expected to */
+} partition;
+/* plan_make.c: the prepare list (p->preparing) or the run list. */
+smg_status plan_choose_list(planner *p, bool preparing, partition *out);
+/* What a segment costs, by the objective. */
+double plan_cost_of(const planner *p, const segment *s);
+/* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
+smg_status plan_split_sums(planner **io_p, partition *io_partition);
 
 /* plan_prepare.c: fills p->prepared. */
 smg_status plan_mark_prepared(planner *p);
@@ -60,6 +88,8 @@ int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
  * PLAN_MAX_MEMBERS; the result is their number, or -1 when there are too many. */
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
+/* Of the structure of these nodes, p->needed included. */
+uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count);
 /* Lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
 

@@ -5,12 +5,6 @@
 
 #include "plan/plan_internal.h"
 
-typedef struct choice {
-    double cost; /* of the order up to here */
-    int from;    /* start of the last segment */
-    const segment *segment;
-} choice;
-
 /* Every extent of the graph is at least 1 at these values. */
 static bool has_elements(const smg_graph *g, const int64_t *values) {
     for (int i = 0; i < g->nodes.count; i++) {
@@ -54,7 +48,7 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
     }
 }
 
-static double cost_of(const planner *p, const segment *s) {
+double plan_cost_of(const planner *p, const segment *s) {
     /* Of equally many kernels those that move least: a tensor that stays inside is what a kernel is for. */
     if (p->options->objective == SMG_OBJECTIVE_DISPATCHES)
         return 1.0 + 1e-14 * s->price.bytes + 1e-6 * s->price.seconds;
@@ -80,7 +74,7 @@ static bool reads_segment(const planner *p, int from, int at) {
 }
 
 /* Extends segments from `from` as far as limits allow, improving best[]. */
-static smg_status extend(planner *p, int from, choice *best) {
+static smg_status extend(planner *p, int from, plan_choice *best) {
     int products = 0;
     int limit = p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
     for (int to = from + 1; to <= p->count && to - from <= limit; to++) {
@@ -99,8 +93,8 @@ static smg_status extend(planner *p, int from, choice *best) {
             if (s->hopeless) break;
             continue;
         }
-        double cost = best[from].cost + cost_of(p, s);
-        if (cost < best[to].cost) best[to] = (choice){.cost = cost, .from = from, .segment = s};
+        double cost = best[from].cost + plan_cost_of(p, s);
+        if (cost < best[to].cost) best[to] = (plan_choice){.cost = cost, .from = from, .segment = s};
     }
     return SMG_OK;
 }
@@ -121,7 +115,16 @@ static smg_status tell_cut(planner *p, int from, int to, int next, const segment
     return SMG_OK;
 }
 
-static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, int count, const choice *best) {
+static void tell_parts(const planner *p, int from, int to, smg_text *why) {
+    const char *told = NULL;
+    for (int i = from; i < to && p->note != NULL; i++) {
+        const char *note = p->note[p->order[i]];
+        if (note != NULL && note != told) smg_text_add(why, note);
+        told = note != NULL ? note : told;
+    }
+}
+
+static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, int count, const plan_choice *best) {
     int from = at > 0 ? ends[at - 1] : 0, to = ends[at];
     smg_pstep *step = p->preparing ? SMG_ARRAY_PUSH(p->arena, &plan->prepare) : SMG_ARRAY_PUSH(p->arena, &plan->steps);
     if (step == NULL) return SMG_MEMORY;
@@ -130,6 +133,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
     smg_text why;
     smg_text_init(&why, p->ctx);
     smg_status status = plan_lower(p, from, to, best[to].segment, &why, step);
+    tell_parts(p, from, to, &why);
     if (status == SMG_OK && at + 1 < count) {
         status = tell_cut(p, from, to, ends[at + 1], best[to].segment, &why);
     }
@@ -142,16 +146,8 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
     return status;
 }
 
-/* A list cut into segments. */
-typedef struct partition {
-    choice *best;
-    int *ends; /* of each segment in the order */
-    int count;
-    double cost; /* of all, where masks leave out what they may be expected to */
-} partition;
-
 static smg_status choose(planner *p, partition *out) {
-    *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, choice, (size_t)p->count + 1),
+    *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, plan_choice, (size_t)p->count + 1),
                        .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
     if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
     for (int i = 1; i <= p->count; i++) out->best[i].cost = DBL_MAX;
@@ -176,7 +172,7 @@ static smg_status choose(planner *p, partition *out) {
     return SMG_OK;
 }
 
-static smg_status choose_list(planner *p, bool preparing, partition *out) {
+smg_status plan_choose_list(planner *p, bool preparing, partition *out) {
     p->preparing = preparing;
     do {
         p->again = false;
@@ -191,24 +187,32 @@ static smg_status add_steps(planner *p, const partition *of, smg_plan *plan) {
     return SMG_OK;
 }
 
+/* With sums in parts where that is cheaper. */
+static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
+    SMG_TRY(plan_split_sums(&p, of));
+    plan->graph = p->g;
+    plan->origin = p->origin;
+    return add_steps(p, of, plan);
+}
+
 /* The run list with masks that have ends, or without, whichever is cheaper. */
 static smg_status choose_run(planner *p, smg_plan *plan) {
     planner other = *p;
     partition with, without;
     if (!plan_has_ends(p->g)) {
-        SMG_TRY(choose_list(p, false, &with));
-        return add_steps(p, &with, plan);
+        SMG_TRY(plan_choose_list(p, false, &with));
+        return add_run(p, &with, plan);
     }
     other.g = plan_without_ends(p->g, p->arena);
     if (other.g == NULL) return SMG_MEMORY;
     SMG_TRY(plan_mark_inlined(&other));
-    SMG_TRY(choose_list(&other, false, &without));
+    SMG_TRY(plan_choose_list(&other, false, &without));
     plan->kept = p->kept;
-    if (p->kept >= 1) return add_steps(&other, &without, plan);
-    SMG_TRY(choose_list(p, false, &with));
+    if (p->kept >= 1) return add_run(&other, &without, plan);
+    SMG_TRY(plan_choose_list(p, false, &with));
     plan->with_ends = with.cost;
     plan->without_ends = without.cost;
-    return with.cost < without.cost ? add_steps(p, &with, plan) : add_steps(&other, &without, plan);
+    return with.cost < without.cost ? add_run(p, &with, plan) : add_run(&other, &without, plan);
 }
 
 static smg_status count_maps(planner *p) {
@@ -225,8 +229,12 @@ static smg_status count_maps(planner *p) {
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan) {
     static const smg_plan_options defaults = {.objective = SMG_OBJECTIVE_TIME};
-    planner p = {
-        .g = g, .target = target, .options = options != NULL ? options : &defaults, .ctx = g->ctx, .arena = arena};
+    planner p = {.g = g,
+                 .target = target,
+                 .options = options != NULL ? options : &defaults,
+                 .ctx = g->ctx,
+                 .arena = arena,
+                 .kept_in = arena};
     smg_plan *plan = SMG_ARENA_NEW(arena, smg_plan);
     int symbols = smg_size_symbol_count(g->sizes);
     p.nominal = SMG_ARENA_ARRAY(arena, int64_t, (size_t)symbols + 1);
@@ -239,13 +247,13 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     p.kept = plan_kept(g, p.nominal);
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(count_maps(&p));
-    plan->graph = g;
+    plan->planned = plan->graph = g;
     plan->arena = arena;
     SMG_TRY(plan_mark_prepared(&p));
     SMG_TRY(plan_mark_inlined(&p));
     if (!p.options->run_only) {
         partition prepared;
-        SMG_TRY(choose_list(&p, true, &prepared));
+        SMG_TRY(plan_choose_list(&p, true, &prepared));
         SMG_TRY(add_steps(&p, &prepared, plan));
     }
     SMG_TRY(choose_run(&p, plan));

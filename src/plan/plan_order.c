@@ -27,7 +27,10 @@ static void mark_uses(planner *p, const bool *live) {
         const smg_node *n = smg_graph_node(p->g, id);
         if (!live[id] || !smg_node_computes(n)) continue;
         int use = p->prepared[id] == p->preparing ? p->place[id] : INT32_MAX;
-        if (p->inlined[id] && !p->preparing) use = p->last_use[id];
+        if (p->inlined[id] && !p->preparing)
+            use = p->last_use[id];
+        else if (use < 0) /* it is in no order at hand */
+            use = INT32_MAX;
         for (int k = 0; k < n->operand_count; k++) {
             smg_node_id source = smg_space_source(p->g, n->operand[k]);
             if (p->last_use[source] < use) p->last_use[source] = use;
@@ -165,6 +168,19 @@ static void finish(ordering *o, smg_node_id id) {
     }
 }
 
+/* Sums in parts, all of one axis before what these make. */
+static void finish_groups(ordering *o) {
+    const int *group = o->p->together;
+    int nodes = o->p->g->nodes.count;
+    for (smg_node_id id = 0; group != NULL && id < nodes; id++) {
+        if (group[id] <= 0 || !waits(o, id)) continue;
+        for (smg_node_id part = id; part < nodes; part++)
+            if (group[part] == group[id]) finish(o, part);
+        for (smg_node_id all = id; all < nodes; all++)
+            if (group[all] == -group[id]) finish(o, all);
+    }
+}
+
 /* ---- what it needs ----------------------------------------------------------------------------------- */
 
 static smg_status find_readers(ordering *o) {
@@ -238,8 +254,10 @@ smg_status plan_order(planner *p) {
         o.streamed[i] = is_streamed(&o, i);
         o.listed[i] =
             smg_node_computes(n) && live[i] && p->prepared[i] == p->preparing && (!p->inlined[i] || p->bound[i]);
+        if (p->only != NULL) o.listed[i] = o.listed[i] && p->only[i];
     }
     SMG_TRY(find_readers(&o));
+    finish_groups(&o);
     for (int i = 0; i < p->g->outputs.count; i++) finish(&o, smg_space_source(p->g, p->g->outputs.items[i].node));
     for (smg_node_id i = 0; i < p->g->nodes.count; i++) finish(&o, i); /* of the prepare list: no outputs */
     mark_uses(p, live);

@@ -1,5 +1,9 @@
-/* The plan as text: steps, their nodes, prices and reasons. */
+/* What a plan says of itself: the text of its steps, and which value a node stands for. */
 #include "plan/plan.h"
+
+smg_node_id smg_plan_origin(const smg_plan *plan, smg_node_id id) {
+    return plan->origin == NULL ? id : plan->origin[id];
+}
 
 void smg_plan_print(const smg_plan *plan, smg_text *text) {
     int prepare = plan->prepare.count;
@@ -10,7 +14,8 @@ void smg_plan_print(const smg_plan *plan, smg_text *text) {
                       step->price.workgroups, (long long)step->price.shared_bytes, (long long)step->price.registers,
                       (long long)step->price.operations);
         for (int n = 0; n < step->node_count; n++) {
-            smg_text_addf(text, "    %s\n", smg_graph_describe(plan->graph, step->nodes[n]));
+            const smg_graph *g = i < prepare ? plan->planned : plan->graph;
+            smg_text_addf(text, "    %s\n", smg_graph_describe(g, step->nodes[n]));
         }
         const char *line = step->because;
         while (line != NULL && *line != '\0') {

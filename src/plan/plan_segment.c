@@ -18,7 +18,7 @@ static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, co
     return h;
 }
 
-static uint64_t hash_segment(const planner *p, const smg_node_id *nodes, int count) {
+uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count) {
     uint64_t h = smg_hash_u64(SMG_HASH_SEED, (uint64_t)count);
     smg_node_id external[PLAN_MAX_MEMBERS * SMG_MAX_OPERANDS];
     int externals = 0;
@@ -235,7 +235,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
         }
     }
     if (!best->possible && refused != NULL && best->refused == NULL) {
-        best->refused = smg_arena_string(t->p->arena, refused);
+        best->refused = smg_arena_string(t->p->kept_in, refused);
         if (best->refused == NULL) return SMG_MEMORY;
     }
     return SMG_OK;
@@ -357,7 +357,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
     out->hopeless = space->refused != NULL;
     if (space->refused != NULL) {
-        out->refused = smg_arena_string(p->arena, space->refused);
+        out->refused = smg_arena_string(p->kept_in, space->refused);
         return out->refused != NULL ? SMG_OK : SMG_MEMORY;
     }
     nominal_extents(p, space, nominal);
@@ -387,12 +387,12 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     int count = plan_members(p, from, to, nodes);
     *out_segment = &crowded;
     if (count < 0) return SMG_OK;
-    uint64_t key = hash_segment(p, nodes, count);
+    uint64_t key = plan_hash_nodes(p, nodes, count);
     if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
         *out_segment = found;
         return SMG_OK;
     }
-    segment *s = SMG_ARENA_NEW(p->arena, segment);
+    segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     smg_arena *scratch = NULL;
     if (s == NULL) return SMG_MEMORY;
     s->key = key;

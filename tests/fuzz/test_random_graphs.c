@@ -86,7 +86,9 @@ static int check_seed(fixture *f, uint64_t seed) {
                        .tolerance = RANDOM_TOLERANCE};
     failed += check_one(f, g, &r, "time", o);
     failed += check_rewritten(f, g, &r, o);
-    o.plan.unfused = true;
+    o.plan = (smg_plan_options){.parts = 2 + (int)(seed % 3), .nominal = symbols};
+    failed += check_one(f, g, &r, "parts", o);
+    o.plan = (smg_plan_options){.unfused = true};
     failed += check_one(f, g, &r, "unfused", o);
     o.plan = (smg_plan_options){.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = symbols};
     failed += check_one(f, g, &r, "dispatches", o);

@@ -152,6 +152,30 @@ static void show(smg_context *ctx, const smg_plan *plan) {
     smg_text_free(&text);
 }
 
+static smg_status check_steps(smg_context *ctx, const smg_plan *plan, const check_options *o, smg_arena *arena,
+                              check_arrays *a) {
+    size_t nodes = (size_t)plan->graph->nodes.count + 1;
+    check_arrays own = {.data = SMG_ARENA_ARRAY(arena, double *, nodes),
+                        .count = SMG_ARENA_ARRAY(arena, int64_t, nodes)};
+    if (own.data == NULL || own.count == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < plan->graph->nodes.count; id++) {
+        smg_node_id home = smg_plan_origin(plan, id);
+        if (home >= 0) {
+            own.data[id] = a->data[home];
+            own.count[id] = a->count[home];
+            continue;
+        }
+        const smg_graph *g = plan->graph;
+        if (!smg_size_eval(g->sizes, smg_node_elements(g, id), o->symbols, &own.count[id])) return SMG_INVALID;
+        if (!smg_node_computes(smg_graph_node(g, id))) continue;
+        own.data[id] = SMG_ARENA_ARRAY(arena, double, (size_t)own.count[id] + 1);
+        if (own.data[id] == NULL) return SMG_MEMORY;
+        for (int64_t i = 0; i < own.count[id]; i++) own.data[id][i] = (double)NAN;
+    }
+    for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &own));
+    return SMG_OK;
+}
+
 static smg_status check(smg_context *ctx, const smg_graph *g, const check_options *o, smg_arena *arena,
                         check_result *out) {
     smg_target target;
@@ -161,11 +185,12 @@ static smg_status check(smg_context *ctx, const smg_graph *g, const check_option
     SMG_TRY(smg_plan_make(g, &target, &o->plan, arena, &plan));
     out->prepare = plan->prepare.count;
     out->steps = plan->steps.count;
+    out->in_parts = plan->origin != NULL;
     if (o->show) show(ctx, plan);
     SMG_TRY(check_arrays_make(g, o, arena, &a));
     store_leaves(g, &a);
     for (int s = 0; s < plan->prepare.count; s++) SMG_TRY(check_kernel(ctx, plan->prepare.items[s].kernel, o, &a));
-    for (int s = 0; s < plan->steps.count; s++) SMG_TRY(check_kernel(ctx, plan->steps.items[s].kernel, o, &a));
+    SMG_TRY(check_steps(ctx, plan, o, arena, &a));
     check_compare(g, o, &a, out);
     return SMG_OK;
 }

@@ -22,6 +22,7 @@ typedef struct check_options {
 typedef struct check_result {
     int prepare, steps;
     int kernels_with_products;
+    bool in_parts; /* sums of the plan are */
     double max_error;
     bool pass;
 } check_result;

@@ -45,16 +45,20 @@ static int teardown(void **state) {
 }
 
 /* 0 when the plan's result is the reference's. */
-static int wrong(fixture *f, const char *path, const smg_graph *g, const check_options *o) {
+static int compare(fixture *f, const char *path, const smg_graph *g, const check_options *o, check_result *out) {
     static const char *const objective[] = {"time", "dispatches"};
-    check_result r;
-    smg_status status = check_plan(f->ctx, g, o, &r);
-    if (status == SMG_OK && r.pass) return 0;
+    smg_status status = check_plan(f->ctx, g, o, out);
+    if (status == SMG_OK && out->pass) return 0;
     printf("%s on %s, %s, sizes %lld %lld: %s, error %g\n", path, o->target,
            o->plan.unfused ? "unfused" : objective[o->plan.objective], (long long)o->symbols[0],
-           (long long)o->symbols[1], status == SMG_OK ? "differs" : smg_context_error(f->ctx), r.max_error);
+           (long long)o->symbols[1], status == SMG_OK ? "differs" : smg_context_error(f->ctx), out->max_error);
     smg_context_clear_error(f->ctx);
     return 1;
+}
+
+static int wrong(fixture *f, const char *path, const smg_graph *g, const check_options *o) {
+    check_result unused;
+    return compare(f, path, g, o, &unused);
 }
 
 static void every_graph_on_every_target(void **state) {
@@ -75,6 +79,28 @@ static void every_graph_on_every_target(void **state) {
         smg_graph_destroy(graph);
     }
     assert_int_equal(failed, 0);
+}
+
+/* Every sum that can be is in parts, the last one cut off or not, at the sizes they were made for and at others. */
+static void sums_in_parts(void **state) {
+    static const char *const target[] = {"h200", "careful"};
+    static const int64_t size[][4] = {{2, 7, 5, 3}, {3, 40, 9, 2}};
+    fixture *f = *state;
+    int failed = 0, split = 0;
+    for (int i = 0; i < f->graphs; i++) {
+        smg_graph *g;
+        check_result r;
+        const int64_t *symbols = size[i % 2];
+        assert_int_equal(check_load(f->ctx, f->graph[i], &g), SMG_OK);
+        check_options o = {.target = target[i / 2 % 2], .symbols = symbols, .tolerance = TOLERANCE};
+        o.plan = (smg_plan_options){.parts = 2 + i % 3, .nominal = i % 3 == 0 ? NULL : symbols};
+        failed += compare(f, f->graph[i], g, &o, &r);
+        split += r.in_parts;
+        smg_graph_destroy(g);
+    }
+    printf("%d of %d plans have sums in parts\n", split, f->graphs);
+    assert_int_equal(failed, 0);
+    assert_true(split > f->graphs / 2);
 }
 
 static void sizes_around_tiles(void **state) {
@@ -444,6 +470,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_graph_on_every_target),
         cmocka_unit_test(sizes_around_tiles),
+        cmocka_unit_test(sums_in_parts),
         cmocka_unit_test(one_kernel_each),
         cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),

@@ -1,0 +1,117 @@
+/* The graph with a group's sums in parts, and what a planner knows of it. All other nodes are what they were; readers
+ * of a sum read the one that its parts make. */
+#include "plan/plan_parts.h"
+
+static smg_node_id copy_node(parts *s, smg_node_id id) {
+    smg_node *slot = SMG_ARRAY_PUSH(s->to->arena, &s->to->nodes);
+    smg_type *type = SMG_ARRAY_PUSH(s->arena, &s->storage);
+    smg_node_id *from = SMG_ARRAY_PUSH(s->arena, &s->from);
+    int *together = SMG_ARRAY_PUSH(s->arena, &s->together);
+    if (slot == NULL || type == NULL || from == NULL || together == NULL) return -1;
+    *slot = *smg_graph_node(s->g, id);
+    for (int k = 0; k < slot->operand_count; k++) slot->operand[k] = s->now[slot->operand[k]];
+    *type = smg_graph_storage(s->g, id);
+    *from = id;
+    *together = s->p->together != NULL ? s->p->together[id] : 0;
+    return s->to->nodes.count - 1;
+}
+
+static smg_status fill_graph(parts *s, bool *out_made) {
+    *out_made = true;
+    for (smg_node_id id = 0; id < s->g->nodes.count && *out_made; id++) {
+        if (parts_folds(s, id))
+            SMG_TRY(parts_sum(s, id, &s->now[id]));
+        else
+            s->now[id] = copy_node(s, id);
+        *out_made = s->now[id] >= 0;
+    }
+    for (int i = 0; i < s->g->outputs.count && *out_made; i++) {
+        smg_graph_output_row *row = SMG_ARRAY_PUSH(s->to->arena, &s->to->outputs);
+        if (row == NULL) return SMG_MEMORY;
+        *row = s->g->outputs.items[i];
+        row->node = s->now[row->node];
+    }
+    if (s->g->storage != NULL) s->to->storage = s->storage.items;
+    smg_status status = s->to->status;
+    if (status == SMG_OK || status == SMG_MEMORY) return smg_context_status(s->p->ctx);
+    smg_context_clear_error(s->p->ctx); /* some node has more axes than there may be */
+    *out_made = false;
+    return SMG_OK;
+}
+
+static smg_status begin(parts *s) {
+    size_t count = (size_t)s->g->nodes.count + 1;
+    smg_sizes *sizes = s->g->sizes;
+    smg_size chunk = smg_size_const(sizes, s->split.chunk), even;
+    s->arena = s->p->arena;
+    s->axis = SMG_ARENA_ARRAY(s->arena, int, count);
+    s->depends = SMG_ARENA_ARRAY(s->arena, bool, count);
+    s->now = SMG_ARENA_ARRAY(s->arena, smg_node_id, count);
+    s->whole = SMG_ARENA_ARRAY(s->arena, smg_node_id, count);
+    s->part = SMG_ARENA_ARRAY(s->arena, smg_node_id, count);
+    s->to = SMG_ARENA_NEW(s->arena, smg_graph);
+    if (!s->axis || !s->depends || !s->now || !s->whole || !s->part || !s->to) return SMG_MEMORY;
+    for (size_t i = 0; i < count; i++) s->axis[i] = s->now[i] = s->whole[i] = s->part[i] = -1;
+    *s->to = *s->g;
+    s->to->arena = s->arena;
+    s->to->nodes.items = NULL;
+    s->to->nodes.count = s->to->nodes.capacity = 0;
+    s->to->outputs.items = NULL;
+    s->to->outputs.count = s->to->outputs.capacity = 0;
+    s->to->storage = NULL;
+    s->extent = smg_graph_node(s->g, s->split.node)->dims[s->split.axis];
+    s->even = smg_size_divide_exact(sizes, s->extent, chunk, &even);
+    s->count = s->even ? even : smg_size_ceil_div(sizes, s->extent, chunk);
+    return smg_exprs_create(s->arena, &s->exprs);
+}
+
+/* What a planner knows of the nodes of its graph. */
+static smg_status know_nodes(planner *p, const planner *before, const parts *s) {
+    size_t count = (size_t)p->g->nodes.count + 1;
+    smg_exprs *exprs;
+    smg_node_id *origin = SMG_ARENA_ARRAY(p->arena, smg_node_id, count);
+    p->hash = SMG_ARENA_ARRAY(p->arena, uint64_t, count);
+    p->map_cost = SMG_ARENA_ARRAY(p->arena, double, count);
+    p->prepared = SMG_ARENA_ARRAY(p->arena, bool, count);
+    p->together = s->together.items;
+    p->groups = before->groups + 1;
+    p->origin = origin;
+    SMG_TRY(smg_exprs_create(p->arena, &exprs));
+    if (!origin || !p->hash || !p->map_cost || !p->prepared) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        smg_node_id from = s->from.items[id];
+        bool copied = from >= 0 && !parts_folds(s, from);
+        const smg_node *n = smg_graph_node(p->g, id);
+        origin[id] = from < 0 || before->origin == NULL ? from : before->origin[from];
+        p->prepared[id] = copied && before->prepared[from];
+        p->hash[id] = copied ? before->hash[from]
+                             : smg_node_hash(p->g, smg_hash_u64(SMG_HASH_SEED, smg_graph_storage(p->g, id)), n);
+        if (copied)
+            p->map_cost[id] = before->map_cost[from];
+        else if (!plan_map_cost(p, exprs, n, &p->map_cost[id]))
+            p->map_cost[id] = 0;
+    }
+    return plan_mark_inlined(p);
+}
+
+smg_status parts_plan(const planner *p, const plan_split *split, smg_arena *arena, planner **out, parts **out_parts) {
+    bool found = false;
+    parts *s = SMG_ARENA_NEW(arena, parts);
+    *out_parts = s;
+    *out = SMG_ARENA_NEW(arena, planner);
+    if (s == NULL || *out == NULL) return SMG_MEMORY;
+    **out = *p;
+    (*out)->arena = arena;
+    s->p = *out;
+    s->g = p->g;
+    s->split = *split;
+    SMG_TRY(begin(s));
+    SMG_TRY(parts_find(s, &found));
+    if (found) SMG_TRY(fill_graph(s, &found));
+    if (!found) {
+        *out = NULL;
+        return SMG_OK;
+    }
+    (*out)->g = s->to;
+    return know_nodes(*out, p, s);
+}

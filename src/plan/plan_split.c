@@ -1,0 +1,320 @@
+/* Sums that several workgroups share out. Where a kernel has few workgroups because a long axis is summed up inside of
+ * each, the axis is cut into parts (plan_parts.h): more workgroups sum up a part each, and a second kernel what they
+ * leave. Both are nodes of a graph like all others, so that a run list with sums in parts is planned, priced and
+ * lowered by what plans any graph, and taken where it is cheaper, with the second dispatch and the bytes in between.
+ *
+ * What is tried: for each kernel of the run list that leaves the device idle, and for runs of a few kernels that sum
+ * along one axis (a maximum, then a sum that needs it), some numbers of parts. Kernels of equal structure are looked at
+ * once. */
+#include <math.h>
+
+#include "plan/plan_parts.h"
+
+#define SPLIT_STEPS 4   /* kernels that are looked at together */
+#define SPLIT_TRIES 4   /* numbers of parts for one axis */
+#define SPLIT_LEAST 128 /* elements of a part */
+#define SPLIT_IDLE 3.0  /* fewer workgroups than this for each core leave it idle */
+#define SPLIT_FULL 16.0 /* more are of no use */
+#define SPLIT_GAIN 0.92 /* of the time, at most, is left */
+#define SPLIT_WAIT 1.5  /* dispatches: what a kernel more takes that waits for the one before (bench/NOTES.md) */
+#define SPLIT_COST 4.0  /* dispatches that a kernel takes at least, to be looked at */
+
+/* What came out for kernels of one structure. */
+typedef struct verdict {
+    bool pays;
+    int member, axis; /* the sum, and the dim of its first operand */
+    int64_t chunk;
+    double before, after; /* as plan_cost_of counts, seconds */
+} verdict;
+
+/* Kernels of the run list, one behind the other. */
+typedef struct run {
+    int first, last, from, to; /* kernels, both included; of the order */
+    smg_node_id member[PLAN_MAX_MEMBERS];
+    int count;
+    double cost;
+} run;
+
+typedef struct splitter {
+    planner *p;
+    const partition *of;
+    smg_arena *arena;
+    smg_map *known; /* by structure */
+} splitter;
+
+static const segment *segment_of(const splitter *s, int kernel) {
+    return s->of->best[s->of->ends[kernel]].segment;
+}
+
+static int begin_of(const splitter *s, int kernel) {
+    return kernel > 0 ? s->of->ends[kernel - 1] : 0;
+}
+
+/* ---- which ones are looked at -------------------------------------------------------------------- */
+
+static bool is_idle(const splitter *s, int kernel) {
+    const smg_price *price = &segment_of(s, kernel)->price;
+    const smg_target *t = s->p->target;
+    return price->workgroups < SPLIT_IDLE * (double)t->cores && price->seconds > SPLIT_COST * t->dispatch_cost;
+}
+
+static int kernel_of(const splitter *s, smg_node_id id) {
+    int kernel = 0;
+    while (s->of->ends[kernel] <= s->p->place[id]) kernel++;
+    return kernel;
+}
+
+/* What a partition costs; one of more kernels than `kernels` waits more often than prices say. */
+static double cost_of(const splitter *s, const partition *list, int kernels) {
+    return list->cost + SPLIT_WAIT * s->p->target->dispatch_cost * fmax(list->count - kernels, 0);
+}
+
+/* Every kernel that sums along the axis leaves the device idle, one of a run of one, several of a longer one, the first
+ * of it too. */
+static bool is_worth_it(const splitter *s, const run *r, const parts *made) {
+    int kernels = 0, before = -1;
+    bool idle = true, first = false;
+    for (int i = r->from; i < r->to; i++) {
+        smg_node_id id = s->p->order[i];
+        if (!parts_folds(made, id)) continue;
+        int kernel = kernel_of(s, id);
+        idle = idle && is_idle(s, kernel);
+        first = first || kernel == r->first;
+        kernels += kernel != before;
+        before = kernel;
+    }
+    return (idle || s->p->options->parts > 0) && (r->first == r->last || (kernels > 1 && first));
+}
+
+static int64_t extent_at(const splitter *s, smg_node_id id, int axis) {
+    int64_t extent = 1;
+    const smg_graph *g = s->p->g;
+    return smg_size_eval(g->sizes, smg_graph_node(g, id)->dims[axis], s->p->nominal, &extent) ? extent : 1;
+}
+
+/* The dim of operand 0 that the node sums over, of several the longest; -1. */
+static int summed_dim(const splitter *s, const smg_node *n) {
+    int best = -1;
+    if (smg_node_class(n) == SMG_CLASS_REDUCE) return n->axis;
+    if (smg_node_class(n) != SMG_CLASS_CONTRACT) return -1;
+    for (int i = 0; n->label[0][i] != 0; i++) {
+        if (strchr(n->label[2], n->label[0][i]) != NULL) continue;
+        if (best < 0 || extent_at(s, n->operand[0], i) > extent_at(s, n->operand[0], best)) best = i;
+    }
+    return best;
+}
+
+/* ---- what it would cost -------------------------------------------------------------------------- */
+
+static smg_status cost_in_parts(const splitter *s, const run *r, const plan_split *split, smg_arena *arena,
+                                bool *io_covered, double *out_cost) {
+    planner *p;
+    parts *made;
+    partition list;
+    *out_cost = HUGE_VAL;
+    SMG_TRY(parts_plan(s->p, split, arena, &p, &made));
+    if (p == NULL || !is_worth_it(s, r, made)) return SMG_OK;
+    bool *only = SMG_ARENA_ARRAY(arena, bool, (size_t)p->g->nodes.count + 1);
+    if (only == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        smg_node_id from = made->from.items[id];
+        only[id] = from < 0 || split->own[from];
+    }
+    for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
+    p->only = only;
+    smg_status status = plan_choose_list(p, false, &list);
+    if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
+    if (status == SMG_OK) *out_cost = cost_of(s, &list, r->last - r->first + 1);
+    return status == SMG_NO_FIT ? SMG_OK : status;
+}
+
+/* The most parts that a device has use for. */
+static int64_t most_parts(const splitter *s, const run *r, int64_t extent) {
+    double most = SPLIT_FULL * (double)s->p->target->cores, least = HUGE_VAL;
+    for (int k = r->first; k <= r->last; k++) least = fmin(least, segment_of(s, k)->price.workgroups);
+    int64_t number = 1;
+    while (2.0 * (double)number * least <= most && 2 * number * SPLIT_LEAST <= extent) number *= 2;
+    return number;
+}
+
+/* Elements of a part. Where the extent is a symbol their number is one that kernels can build on. */
+static int64_t chunk_of(const splitter *s, const plan_split *split, int64_t number, int64_t extent) {
+    const smg_graph *g = s->p->g;
+    int64_t exact = 0, chunk = SPLIT_LEAST;
+    if (s->p->options->parts > 0) return (extent + number - 1) / number;
+    bool fixed = smg_size_is_const(g->sizes, smg_graph_node(g, split->node)->dims[split->axis], &exact);
+    if (fixed && exact % number == 0) return exact / number;
+    while (chunk * number < extent) chunk *= 2;
+    return chunk;
+}
+
+/* The axis of a member's sum, in several numbers of parts. */
+static smg_status try_axis(const splitter *s, const run *r, int member, plan_split *split, bool *io_covered,
+                           verdict *io_best) {
+    int64_t extent = extent_at(s, split->node, split->axis), last = 0;
+    int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
+    for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
+        double cost;
+        smg_arena *arena;
+        split->chunk = chunk_of(s, split, number, extent);
+        if (split->chunk == last) continue;
+        last = split->chunk;
+        SMG_TRY(smg_arena_create(s->p->ctx, &arena));
+        smg_status status = cost_in_parts(s, r, split, arena, io_covered, &cost);
+        smg_arena_destroy(arena);
+        SMG_TRY(status);
+        if (cost > r->cost || asked > 0) tries = SPLIT_TRIES; /* fewer parts do not change that */
+        if (cost >= io_best->after) continue;
+        io_best->after = cost;
+        io_best->member = member;
+        io_best->chunk = split->chunk;
+        io_best->axis = split->axis;
+    }
+    return SMG_OK;
+}
+
+static smg_status try_run(const splitter *s, const run *r, verdict *out) {
+    bool covered[PLAN_MAX_MEMBERS] = {false};
+    bool *own = SMG_ARENA_ARRAY(s->arena, bool, (size_t)s->p->g->nodes.count + 1);
+    if (own == NULL) return SMG_MEMORY;
+    for (int i = r->from; i < r->to; i++) own[s->p->order[i]] = true;
+    *out = (verdict){.before = r->cost, .after = HUGE_VAL};
+    for (int i = 0; i < r->count; i++) {
+        const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
+        int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
+        if (axis < 0) continue;
+        plan_split split = {.own = own, .node = n->operand[0], .axis = axis};
+        SMG_TRY(try_axis(s, r, i, &split, covered, out));
+    }
+    out->pays = out->after < SPLIT_GAIN * out->before || (s->p->options->parts > 0 && !isinf(out->after));
+    return SMG_OK;
+}
+
+/* false: the run is not looked at. */
+static bool find_run(const splitter *s, int first, int last, run *out) {
+    int products = 0, idle = 0;
+    *out = (run){.first = first, .last = last, .from = begin_of(s, first), .to = s->of->ends[last]};
+    for (int k = first; k <= last; k++) {
+        idle += is_idle(s, k) || s->p->options->parts > 0;
+        out->cost += plan_cost_of(s->p, segment_of(s, k));
+    }
+    for (int i = out->from; i < out->to; i++)
+        products += smg_node_class(smg_graph_node(s->p->g, s->p->order[i])) == SMG_CLASS_CONTRACT;
+    if (idle < (first == last ? 1 : 2) || out->to - out->from > PLAN_MAX_SEGMENT || products > PLAN_MAX_PRODUCTS)
+        return false;
+    out->count = plan_members(s->p, out->from, out->to, out->member);
+    return out->count > 0;
+}
+
+static smg_status judge(const splitter *s, const run *r, const verdict **out) {
+    static const verdict none = {.pays = false};
+    void *found;
+    *out = &none;
+    uint64_t key = plan_hash_nodes(s->p, r->member, r->count);
+    key = smg_hash_u64(key, (uint64_t)(r->last - r->first));
+    if (smg_map_get(s->known, &key, sizeof(key), &found)) {
+        *out = found;
+        return SMG_OK;
+    }
+    verdict *made = SMG_ARENA_NEW(s->arena, verdict);
+    if (made == NULL) return SMG_MEMORY;
+    SMG_TRY(try_run(s, r, made));
+    *out = made;
+    return smg_map_set(s->known, &key, sizeof(key), made);
+}
+
+/* ---- the cheapest of all ------------------------------------------------------------------------- */
+
+typedef struct best_split {
+    double saved; /* of the kernels up to here */
+    int first;    /* of the last run that is split */
+    const verdict *how;
+} best_split;
+
+static smg_status choose_runs(const splitter *s, best_split *best) {
+    for (int last = 0; last < s->of->count; last++) {
+        best[last + 1] = (best_split){.saved = best[last].saved, .first = last};
+        for (int first = last; first >= 0 && last - first < SPLIT_STEPS; first--) {
+            run r;
+            const verdict *v;
+            if (!find_run(s, first, last, &r)) continue;
+            SMG_TRY(judge(s, &r, &v));
+            double own = s->p->options->parts > 0 ? last - first + 1 : v->before - v->after;
+            double saved = v->pays ? best[first].saved + own : 0;
+            if (saved > best[last + 1].saved) best[last + 1] = (best_split){.saved = saved, .first = first, .how = v};
+        }
+    }
+    return SMG_OK;
+}
+
+static smg_status note(planner *p, const planner *before, const parts *made, const verdict *v) {
+    const char **notes = SMG_ARENA_ARRAY(p->arena, const char *, (size_t)p->g->nodes.count + 1);
+    smg_text text;
+    smg_text_init(&text, p->ctx);
+    smg_text_add(&text, "sums along an axis of ");
+    smg_size_print(p->g->sizes, made->extent, &text);
+    smg_text_addf(&text, " in parts of %lld: %.2f us in place of %.2f us\n", (long long)v->chunk, v->after * 1e6,
+                  v->before * 1e6);
+    const char *words = smg_arena_string(p->arena, smg_text_cstr(&text));
+    smg_status status = smg_text_status(&text);
+    smg_text_free(&text);
+    if (notes == NULL || words == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
+        smg_node_id from = made->from.items[id];
+        if (from >= 0 && before->note != NULL) notes[id] = before->note[from];
+        if (from < 0 && made->together.items[id] > 0) notes[id] = words;
+    }
+    p->note = notes;
+    return status;
+}
+
+/* One run more in parts; at[id]: a node of the given graph in that of *io_p. */
+static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_node_id *at, planner **io_p) {
+    planner *before = *io_p;
+    parts *made;
+    bool *own = SMG_ARENA_ARRAY(before->arena, bool, (size_t)before->g->nodes.count + 1);
+    if (own == NULL) return SMG_MEMORY;
+    for (int i = r->from; i < r->to; i++) own[at[s->p->order[i]]] = true;
+    smg_node_id node = smg_graph_node(s->p->g, r->member[v->member])->operand[0];
+    const plan_split split = {.own = own, .node = at[node], .axis = v->axis, .chunk = v->chunk};
+    SMG_TRY(parts_plan(before, &split, before->arena, io_p, &made));
+    if (*io_p == NULL) {
+        *io_p = before;
+        return SMG_OK;
+    }
+    for (smg_node_id id = 0; id < s->p->g->nodes.count; id++) at[id] = made->now[at[id]];
+    return note(*io_p, before, made, v);
+}
+
+static smg_status apply_all(const splitter *s, const best_split *best, planner **out_p) {
+    smg_node_id *at = SMG_ARENA_ARRAY(s->arena, smg_node_id, (size_t)s->p->g->nodes.count + 1);
+    if (at == NULL) return SMG_MEMORY;
+    for (smg_node_id id = 0; id < s->p->g->nodes.count; id++) at[id] = id;
+    *out_p = s->p;
+    for (int last = s->of->count - 1; last >= 0; last = best[last + 1].first - 1) {
+        run r;
+        if (best[last + 1].how == NULL || !find_run(s, best[last + 1].first, last, &r)) continue;
+        SMG_TRY(apply(s, &r, best[last + 1].how, at, out_p));
+    }
+    return SMG_OK;
+}
+
+smg_status plan_split_sums(planner **io_p, partition *io_partition) {
+    splitter s = {.p = *io_p, .of = io_partition};
+    planner *p;
+    partition list;
+    if (s.p->options->objective != SMG_OBJECTIVE_TIME || s.p->options->unfused) return SMG_OK;
+    SMG_TRY(smg_arena_create(s.p->ctx, &s.arena));
+    best_split *best = SMG_ARENA_ARRAY(s.arena, best_split, (size_t)io_partition->count + 1);
+    smg_status status = best != NULL ? smg_map_create(s.arena, &s.known) : SMG_MEMORY;
+    if (status == SMG_OK) status = choose_runs(&s, best);
+    if (status == SMG_OK) status = apply_all(&s, best, &p);
+    smg_arena_destroy(s.arena);
+    SMG_TRY(status);
+    if (p == s.p) return SMG_OK;
+    SMG_TRY(plan_choose_list(p, false, &list));
+    if (s.p->options->parts == 0 && cost_of(&s, &list, io_partition->count) >= io_partition->cost) return SMG_OK;
+    *io_p = p;
+    *io_partition = list;
+    return SMG_OK;
+}
