@@ -80,7 +80,7 @@ typedef struct smg_compile_options {
     bool no_matrices; /* the target's products of matrices are left out */
     int rank;         /* of the schedule by price; 0: the best */
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
-    const uint64_t *rejected;
+    const smg_choice *rejected;
     int rejected_count;
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */

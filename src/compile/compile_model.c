@@ -83,22 +83,23 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
 
 typedef struct plans {
     compiled *o;
-    SMG_ARRAY(uint64_t) rejected;
+    SMG_ARRAY(smg_choice) rejected;
     int made;
     bool again;
 } plans;
 
-static bool is_rejected(const plans *p, uint64_t choice) {
+static bool is_rejected(const plans *p, const smg_choice *choice) {
     for (int i = 0; i < p->rejected.count; i++)
-        if (p->rejected.items[i] == choice) return true;
+        if (p->rejected.items[i].schedule == choice->schedule) return true;
     return false;
 }
 
 static void reject(plans *p, const smg_pstep *step, double spills) {
-    uint64_t *slot = is_rejected(p, step->choice) ? NULL : SMG_ARRAY_PUSH(p->o->arena, &p->rejected);
+    smg_choice *slot = is_rejected(p, &step->choice) ? NULL : SMG_ARRAY_PUSH(p->o->arena, &p->rejected);
     if (slot == NULL) return;
     *slot = step->choice;
     p->again = true;
+    if (isinf(spills)) slot->registers = INT64_MAX;
     if (isinf(spills))
         smg_log(p->o->ctx, SMG_LOG_WARNING, "kernel '%s' of '%s' is not built by the driver: planned otherwise",
                 step->name, p->o->c->source->name);

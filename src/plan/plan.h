@@ -24,6 +24,13 @@
 
 typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_objective;
 
+/* A schedule for some nodes: the same in every plan of the graph. */
+typedef struct smg_choice {
+    uint64_t nodes, schedule;
+    smg_node_id first, last; /* of the nodes where it was taken */
+    int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
+} smg_choice;
+
 typedef struct smg_plan_options {
     smg_objective objective;
     int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
@@ -33,9 +40,10 @@ typedef struct smg_plan_options {
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
-    /* Schedules that are not taken where another one is to be had, by smg_pstep.choice: the driver made nothing good of
-     * them. */
-    const uint64_t *rejected;
+    /* Schedules that are not taken where another one is to be had, as smg_pstep.choice tells them: the driver made
+     * nothing good of them. Nodes with two there, and more nodes than those, get none that needs as many registers,
+     * with three none at all. */
+    const smg_choice *rejected;
     int rejected_count;
 } smg_plan_options;
 
@@ -61,7 +69,7 @@ typedef struct smg_pstep {
     int node_count;
     const smg_node_id *nodes;
     smg_price price;
-    uint64_t choice;                /* of a schedule for these nodes: the same in every plan of the graph */
+    smg_choice choice;
     const char *because;            /* text lines of decisions: cuts, roles, updates, rejected neighbours */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;

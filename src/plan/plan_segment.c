@@ -79,6 +79,7 @@ typedef struct trial {
     int count;
     SMG_ARRAY(ranked) fitted; /* when another than the best is asked for */
     bool takes_all;           /* also what the options reject */
+    int64_t too_many;         /* registers, for the driver */
     bool over;                /* one was found that is too much code and fits otherwise */
     ranked smallest;          /* of those, the one with the least code */
 } trial;
@@ -200,8 +201,38 @@ static bool is_rejected(trial *t, const smg_schedule *s) {
     const smg_plan_options *o = t->p->options;
     uint64_t choice = o->rejected_count > 0 && !t->takes_all ? choice_of(t->best->key, s) : 0;
     for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
-        if (o->rejected[i] == choice) return true;
+        if (o->rejected[i].schedule == choice) return true;
     return false;
+}
+
+static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
+    for (int i = 0; i < count; i++)
+        if (nodes[i] == node) return true;
+    return false;
+}
+
+#define FEW_REJECTED 2 /* of nodes and parts of them; after more they are cut */
+
+/* Registers that were too many for the driver. Of the same nodes the first may have been bad luck, of some of them even
+ * those are too many. */
+static int64_t too_many_registers(const planner *p, uint64_t key, const smg_node_id *nodes, int count) {
+    int64_t least = INT64_MAX, parts = INT64_MAX;
+    int same = 0, all = 0;
+    for (int i = 0; i < p->options->rejected_count; i++) {
+        const smg_choice *r = &p->options->rejected[i];
+        if (r->registers == INT64_MAX || !is_among(nodes, count, r->first) || !is_among(nodes, count, r->last))
+            continue;
+        all++;
+        same += r->nodes == key;
+        if (r->registers < least) least = r->registers;
+        if (r->nodes != key && r->registers < parts) parts = r->registers;
+    }
+    return all > FEW_REJECTED ? 0 : same >= FEW_REJECTED ? least : parts;
+}
+
+static void leave_out(segment *s) {
+    s->rejected++;
+    if (s->refused == NULL) s->refused = "the driver made nothing good of its schedules";
 }
 
 /* *out_seconds: its price, infinite when it does not fit. */
@@ -211,8 +242,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
     smg_price price;
     *out_seconds = HUGE_VAL;
     if (is_rejected(t, s)) {
-        best->rejected++;
-        if (best->refused == NULL) best->refused = "the driver made nothing good of its schedules";
+        leave_out(best);
         return SMG_OK;
     }
     if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
@@ -229,7 +259,10 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seco
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
         SMG_TRY(smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused));
-        if (k != NULL && plan_fits(k, t->p->target, &price, &refused)) {
+        bool fits = k != NULL && plan_fits(k, t->p->target, &price, &refused);
+        if (fits && !t->takes_all && price.registers >= t->too_many) {
+            leave_out(best);
+        } else if (fits) {
             SMG_TRY(try_program(t, s, k, &price, &refused));
             *out_seconds = price.seconds;
         }
@@ -371,6 +404,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->nominal = nominal;
     t->scratch = scratch;
     t->best = out;
+    t->too_many = too_many_registers(p, out->key, nodes, count);
     SMG_TRY(try_best(t, &schedules, outline));
     if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;
@@ -459,6 +493,10 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     out_step->nodes = nodes;
     out_step->node_count = to - from;
     out_step->price = s->price;
-    out_step->choice = choice_of(s->key, &s->schedule);
+    out_step->choice = (smg_choice){.nodes = s->key,
+                                    .first = nodes[0],
+                                    .last = nodes[to - from - 1],
+                                    .schedule = choice_of(s->key, &s->schedule),
+                                    .registers = s->price.registers};
     return SMG_OK;
 }

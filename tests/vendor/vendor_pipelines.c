@@ -110,17 +110,17 @@ static void report(vendor *v) {
 /* Plans of one model for one objective. */
 typedef struct plans {
     smg_map *known; /* of each text, what was made of it */
-    SMG_ARRAY(uint64_t) rejected;
+    SMG_ARRAY(smg_choice) rejected;
     int count;
     smg_text lines; /* of the last one */
 } plans;
 
-static smg_status reject(vendor *v, plans *p, uint64_t choice) {
+static smg_status reject(vendor *v, plans *p, const smg_choice *choice) {
     for (int i = 0; i < p->rejected.count; i++)
-        if (p->rejected.items[i] == choice) return SMG_OK;
-    uint64_t *slot = SMG_ARRAY_PUSH(v->arena, &p->rejected);
+        if (p->rejected.items[i].schedule == choice->schedule) return SMG_OK;
+    smg_choice *slot = SMG_ARRAY_PUSH(v->arena, &p->rejected);
     if (slot == NULL) return SMG_MEMORY;
-    *slot = choice;
+    *slot = *choice;
     return SMG_OK;
 }
 
@@ -137,7 +137,7 @@ static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map
         SMG_TRY(smg_map_set(p->known, words, strlen(words), m));
         SMG_TRY(build_kernel(v, step->kernel, words, m));
     }
-    if (m->spills >= (double)smg_vk_target(v->device)->spills_lane) SMG_TRY(reject(v, p, step->choice));
+    if (m->spills >= (double)smg_vk_target(v->device)->spills_lane) SMG_TRY(reject(v, p, &step->choice));
     if (smg_map_get(shown, words, strlen(words), &found)) return SMG_OK;
     add_line(step->kernel, m, &p->lines);
     return smg_map_set(shown, words, strlen(words), m);
