@@ -37,7 +37,7 @@ bool smg_content_fits(smg_type type, double largest) {
     return largest < smg_type_limit(type) && (largest >= smg_type_least(type) || !(largest > 0));
 }
 
-#define SIZES 512    /* of answers: half octaves around 1 */
+#define ANSWER_1 256 /* of a size of 1; others in half octaves */
 #define MOST 65504.0 /* a larger element is there to leave others out */
 
 /* 0: all that is looked at is 0. */
@@ -51,11 +51,11 @@ static int size_of(const void *data, int64_t elements) {
         seen++;
     }
     if (!(squares > 0)) return 0;
-    return (int)fmax(1, rint(log2(squares / (double)seen)) + SIZES / 2);
+    return (int)fmax(1, rint(log2(squares / (double)seen)) + ANSWER_1);
 }
 
 double smg_content_size(int answer) {
-    return answer > 0 ? exp2((answer - SIZES / 2) / 2.0) : 0;
+    return answer > 0 ? exp2((answer - ANSWER_1) / 2.0) : 0;
 }
 
 int smg_content_answer(smg_content question, const void *data, int64_t elements) {
