@@ -3,6 +3,17 @@
  * vary at the end. */
 #include "lower/lower_internal.h"
 
+/* The grid's last axis is the one that its next block moves along. Where a product reads its factors where they lie, the
+ * next block has other rows and the same columns, so that a core finds the right factor in its own cache: a block has
+ * fewer rows than columns, and would read all of that factor for each few of them. */
+static void put_rows_last(smg_kernel *k, int rows) {
+    for (int g = 0; g + 1 < k->grid.count; g++) {
+        if (k->grid.items[g] != rows) continue;
+        k->grid.items[g] = k->grid.items[g + 1];
+        k->grid.items[g + 1] = rows;
+    }
+}
+
 static smg_status make_axes(lowering *l) {
     for (int a = 0; a < l->space->axes.count; a++) {
         smg_kaxis *axis = SMG_ARRAY_PUSH(l->arena, &l->k->axes);
@@ -16,6 +27,7 @@ static smg_status make_axes(lowering *l) {
         if (slot == NULL) return SMG_MEMORY;
         *slot = a;
     }
+    if (l->s->direct && !l->s->guarded) put_rows_last(l->k, l->s->row_axis);
     return SMG_OK;
 }
 
