@@ -15,19 +15,33 @@ typedef struct option_row {
 
 #define FIELD(name) offsetof(cli_options, name)
 static const option_row rows[] = {
-    {"device", TEXT, FIELD(device), 0},       {"target", TEXT, FIELD(target), 0},
-    {"phase", TEXT, FIELD(phase), 0},         {"after", TEXT, FIELD(after), 0},
-    {"kernel", TEXT, FIELD(kernel), 0},       {"objective", TEXT, FIELD(objective), 0},
-    {"precision", TEXT, FIELD(precision), 0}, {"json", FLAG, FIELD(json), 0},
-    {"check", FLAG, FIELD(check), 0},         {"profile", FLAG, FIELD(profile), 0},
-    {"prices", FLAG, FIELD(prices), 0},       {"interpret", FLAG, FIELD(interpret), 0},
-    {"unfused", FLAG, FIELD(unfused), 0},     {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
-    {"verbose", FLAG, FIELD(verbose), 0},     {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
-    {"rank", NUMBER, FIELD(rank), 1000000},   {"ranks", NUMBER, FIELD(ranks), 1000},
-    {"seed", NUMBER, FIELD(seed), INT64_MAX}, {"dim", DIM, FIELD(dims), 0},
-    {"max-dim", DIM, FIELD(max_dims), 0},     {"input", FILE_PAIR, FIELD(inputs), 0},
-    {"output", FILE_PAIR, FIELD(outputs), 0}, {"no-matrices", FLAG, FIELD(no_matrices), 0},
-    {"measure", FLAG, FIELD(measure), 0},     {"o", TEXT, FIELD(out), 0},
+    {"device", TEXT, FIELD(device), 0},
+    {"target", TEXT, FIELD(target), 0},
+    {"phase", TEXT, FIELD(phase), 0},
+    {"after", TEXT, FIELD(after), 0},
+    {"kernel", TEXT, FIELD(kernel), 0},
+    {"objective", TEXT, FIELD(objective), 0},
+    {"precision", TEXT, FIELD(precision), 0},
+    {"json", FLAG, FIELD(json), 0},
+    {"check", FLAG, FIELD(check), 0},
+    {"profile", FLAG, FIELD(profile), 0},
+    {"prices", FLAG, FIELD(prices), 0},
+    {"interpret", FLAG, FIELD(interpret), 0},
+    {"unfused", FLAG, FIELD(unfused), 0},
+    {"no-calibrate", FLAG, FIELD(no_calibrate), 0},
+    {"verbose", FLAG, FIELD(verbose), 0},
+    {"repeat", NUMBER, FIELD(repeat), CLI_MAX_REPEATS},
+    {"rank", NUMBER, FIELD(rank), 1000000},
+    {"ranks", NUMBER, FIELD(ranks), 1000},
+    {"seed", NUMBER, FIELD(seed), INT64_MAX},
+    {"dim", DIM, FIELD(dims), 0},
+    {"max-dim", DIM, FIELD(max_dims), 0},
+    {"input", FILE_PAIR, FIELD(inputs), 0},
+    {"output", FILE_PAIR, FIELD(outputs), 0},
+    {"no-matrices", FLAG, FIELD(no_matrices), 0},
+    {"measure", FLAG, FIELD(measure), 0},
+    {"o", TEXT, FIELD(out), 0},
+    {"padding-unread", FLAG, FIELD(padding_unread), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */
@@ -35,10 +49,11 @@ static const struct {
     const char *option, *other;
     bool needs; /* is nothing without the other; else is nothing beside it */
 } relations[] = {
-    {"target", "interpret", true},  {"target", "device", false},       {"profile", "interpret", false},
-    {"repeat", "interpret", false}, {"phase", "json", false},          {"kernel", "json", false},
-    {"verbose", "json", false},     {"no-calibrate", "verbose", true}, {"after", "phase", true},
-    {"ranks", "rank", false},       {"ranks", "output", false},        {"measure", "precision", true},
+    {"target", "interpret", true},      {"target", "device", false},       {"profile", "interpret", false},
+    {"repeat", "interpret", false},     {"phase", "json", false},          {"kernel", "json", false},
+    {"verbose", "json", false},         {"no-calibrate", "verbose", true}, {"after", "phase", true},
+    {"ranks", "rank", false},           {"ranks", "output", false},        {"measure", "precision", true},
+    {"padding-unread", "check", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

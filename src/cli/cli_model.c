@@ -58,6 +58,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .rank = (int)o->rank,
         .no_calibrate = o->no_calibrate,
         .no_matrices = o->no_matrices,
+        .padding_unread = o->padding_unread,
     };
 }
 

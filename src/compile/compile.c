@@ -28,7 +28,7 @@ static smg_status store_weights(smg_compilation *c) {
 static smg_status end_masks(smg_compilation *c) {
     int made = 0, weak = 0;
     if (c->options.objective == SMG_OBJECTIVE_DISPATCHES || c->options.unfused) return SMG_OK;
-    SMG_TRY(smg_rewrite_end_masks(c->graph, &made, &weak));
+    SMG_TRY(smg_rewrite_end_masks(c->graph, c->options.padding_unread, &made, &weak));
     SMG_TRY(add_count(c, "mask whose end loops may stop at", made));
     return add_count(c, "softmax with a mask too weak to leave keys out", weak);
 }
@@ -84,6 +84,7 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
         .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
         .unfused = desc->unfused,
         .no_matrices = desc->no_matrices,
+        .padding_unread = desc->padding_unread,
         .samples = desc->samples,
         .sample_count = desc->sample_count,
         .rank = desc->rank,

@@ -77,8 +77,9 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
-    bool no_matrices; /* the target's products of matrices are left out */
-    int rank;         /* of the schedule by price; 0: the best */
+    bool no_matrices;    /* the target's products of matrices are left out */
+    bool padding_unread; /* rows behind the end of their mask may have any value */
+    int rank;            /* of the schedule by price; 0: the best */
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
     const smg_choice *rejected;
     int rejected_count;

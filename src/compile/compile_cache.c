@@ -48,6 +48,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_bytes(hash, t->uuid, sizeof(t->uuid));
     hash = smg_hash_u64(hash, (uint64_t)o->objective);
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
+    hash = smg_hash_u64(hash, o->padding_unread ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
     hash = hash_samples(smg_hash_text(hash, smg_type_word(o->precision)), o);
     hash = hash_dims(hash, o->dims, o->dim_count);

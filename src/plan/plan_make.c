@@ -73,6 +73,14 @@ static bool reads_segment(const planner *p, int from, int at) {
     return false;
 }
 
+/* Rows that a choice leaves out of a product need not be computed where the choice is the product's own kernel's: of
+ * rows masks keep what they keep of keys. */
+static double lost_before(const planner *p, int from, const plan_choice *before) {
+    const smg_node *n = smg_graph_node(p->g, p->order[from]);
+    bool cut = n->spare && smg_node_class(smg_graph_node(p->g, n->operand[1])) == SMG_CLASS_CONTRACT;
+    return cut && before->segment != NULL ? (1 - p->kept) * before->segment->price.seconds : 0;
+}
+
 /* Extends segments from `from` as far as limits allow, improving best[]. */
 static smg_status extend(planner *p, int from, plan_choice *best) {
     int products = 0;
@@ -93,7 +101,7 @@ static smg_status extend(planner *p, int from, plan_choice *best) {
             if (s->hopeless) break;
             continue;
         }
-        double cost = best[from].cost + plan_cost_of(p, s);
+        double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
         if (cost < best[to].cost) best[to] = (plan_choice){.cost = cost, .from = from, .segment = s};
     }
     return SMG_OK;

@@ -49,6 +49,8 @@ typedef struct ends {
     smg_node_id *now;      /* old id -> new id */
     smg_node_id *ended;    /* old id of scores -> new id of those with an end; -1 */
     bool *takes_ended;     /* per old node: it reads the scores with an end */
+    smg_node_id *shares;   /* per old node: the scores whose exponentials it computes, where they get an end; -1 */
+    bool unread;           /* rows behind the end of their own mask may have any value */
     SMG_ARRAY(made_end) made;
     int weak; /* masks that leave nothing out, whatever they are */
 } ends;
@@ -362,6 +364,7 @@ static void look_at(ends *e, smg_node_id id, mask *masks, int *keys) {
     if (rows == 0 || !find_mask(e, scores, axis, rows, &m) || !is_strong(e, &m)) return;
     masks[scores] = m;
     keys[scores] = axis;
+    e->shares[id] = scores;
     const smg_node *difference = operand(e, &e->old[id], 0);
     e->takes_ended[e->old[id].operand[0]] = e->takes_ended[difference->operand[1]] = true;
 }
@@ -380,6 +383,76 @@ static void look_around(ends *e) {
     for (int o = 0; o < e->g->outputs.count; o++) e->readers[e->g->outputs.items[o].node]++;
 }
 
+/* ---- rows that nobody reads ------------------------------------------------------------------------------------- */
+
+/* The scores whose shares the value is, divided and cast as they may be; -1. */
+static smg_node_id shared_by(const ends *e, smg_node_id id) {
+    for (int depth = 0; depth < DEEPEST && smg_node_class(&e->old[id]) == SMG_CLASS_MAP; depth++) {
+        if (e->shares[id] >= 0) return e->shares[id];
+        const smg_node *n = &e->old[id];
+        int k = 0;
+        while (k < n->operand_count && !smg_same_dims(operand(e, n, k), n)) k++;
+        if (k == n->operand_count) return -1;
+        id = n->operand[k];
+    }
+    return -1;
+}
+
+/* The axis of the product's result along which rows have the positions that keys have in the scores; -1. */
+static int own_rows(const ends *e, const smg_node *product, int k, const smg_node *scores, int keys) {
+    uint32_t rows = rows_of(e, product_of(e, (smg_node_id)(scores - e->old), 0), keys);
+    for (int d = 0; d < scores->rank; d++) {
+        const char *at = strchr(product->label[2], product->label[k][d]);
+        if ((rows >> d & 1u) && scores->dims[d] == scores->dims[keys] && at != NULL)
+            return (int)(at - product->label[2]);
+    }
+    return -1;
+}
+
+/* Has the end at most the first axis, and is that the result's first one too? */
+static bool is_of_batch(const ends *e, const made_end *end, const smg_node *product, int k) {
+    const smg_node *behind = &e->g->nodes.items[end->behind];
+    for (int d = 0; d < behind->rank; d++) {
+        bool batch = d + end->rank - behind->rank == 0 && product->label[2][0] == product->label[k][0];
+        if (!batch && !smg_size_is_one(e->g->sizes, behind->dims[d])) return false;
+    }
+    return true;
+}
+
+/* The product of shares, of which rows behind the end are 0; where masks have no ends, it is as it was. */
+static smg_node_id cut_rows(ends *e, smg_node_id product, const made_end *end, int axis) {
+    const smg_node of = e->g->nodes.items[product], behind = e->g->nodes.items[end->behind];
+    smg_size one = smg_size_const(e->g->sizes, 1);
+    smg_node index = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32, .rank = of.rank, .axis = axis};
+    smg_node shape = {.op = SMG_OP_RESHAPE, .operand_count = 1, .operand = {end->behind}, .rank = of.rank};
+    for (int d = 0; d < of.rank; d++) {
+        index.dims[d] = d == axis ? of.dims[d] : one;
+        shape.dims[d] = d == 0 && behind.rank == end->rank ? behind.dims[0] : one;
+    }
+    smg_node_id at = push(e, index), last = behind.rank == of.rank ? end->behind : push(e, shape);
+    smg_node_id within = map(e, SMG_OP_LT, 2, at, last, -1);
+    smg_node_id cut = map(e, SMG_OP_SELECT, 3, within, product, number(e, of.type, 0));
+    if (cut >= 0) e->g->nodes.items[cut].spare = true;
+    return cut;
+}
+
+static smg_status leave_rows_out(ends *e, int id, const mask *masks, const int *keys) {
+    const smg_node *n = &e->old[id];
+    const made_end *end;
+    for (int o = 0; o < e->g->outputs.count; o++)
+        if (e->g->outputs.items[o].node == id) return SMG_OK;
+    for (int k = 0; k < 2; k++) {
+        smg_node_id scores = shared_by(e, n->operand[k]);
+        int axis = scores >= 0 ? own_rows(e, n, k, &e->old[scores], keys[scores]) : -1;
+        if (axis < 0) continue;
+        SMG_TRY(end_of(e, &masks[scores], &e->old[scores], keys[scores], &end));
+        if (!is_of_batch(e, end, n, k)) continue;
+        e->now[id] = cut_rows(e, e->now[id], end, axis);
+        return e->g->status;
+    }
+    return SMG_OK;
+}
+
 static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
     for (int i = 0; i < e->count && e->g->status == SMG_OK; i++) {
         smg_node node = e->old[i];
@@ -393,6 +466,7 @@ static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
         *slot = node;
         e->now[i] = e->g->nodes.count - 1;
         e->ended[i] = -1;
+        if (e->unread && smg_node_class(&e->old[i]) == SMG_CLASS_CONTRACT) SMG_TRY(leave_rows_out(e, i, masks, keys));
         if (keys[i] < 0) continue;
         SMG_TRY(end_of(e, &masks[i], &e->old[i], keys[i], &end));
         smg_node_id within = map(e, SMG_OP_LT, 2, end->at, end->behind, -1);
@@ -403,9 +477,9 @@ static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
     return e->g->status;
 }
 
-smg_status smg_rewrite_end_masks(smg_graph *g, int *out_ends, int *out_weak) {
+smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *out_weak) {
     size_t count = (size_t)g->nodes.count + 1;
-    ends e = {.g = g, .old = g->nodes.items, .count = g->nodes.count};
+    ends e = {.g = g, .old = g->nodes.items, .count = g->nodes.count, .unread = unread};
     mask *masks = SMG_ARENA_ARRAY(g->arena, mask, count);
     int *keys = SMG_ARENA_ARRAY(g->arena, int, count);
     e.given = SMG_ARENA_ARRAY(g->arena, bool, count);
@@ -414,11 +488,12 @@ smg_status smg_rewrite_end_masks(smg_graph *g, int *out_ends, int *out_weak) {
     e.now = SMG_ARENA_ARRAY(g->arena, smg_node_id, count);
     e.ended = SMG_ARENA_ARRAY(g->arena, smg_node_id, count);
     e.takes_ended = SMG_ARENA_ARRAY(g->arena, bool, count);
-    if (!masks || !keys || !e.given || !e.counted || !e.readers || !e.now || !e.ended || !e.takes_ended)
+    e.shares = SMG_ARENA_ARRAY(g->arena, smg_node_id, count);
+    if (!masks || !keys || !e.given || !e.counted || !e.readers || !e.now || !e.ended || !e.takes_ended || !e.shares)
         return SMG_MEMORY;
     SMG_TRY(smg_exprs_create(g->arena, &e.exprs));
     look_around(&e);
-    for (int i = 0; i < e.count; i++) keys[i] = -1;
+    for (int i = 0; i < e.count; i++) keys[i] = e.shares[i] = -1;
     bool any = false;
     for (int i = 0; i < e.count; i++) look_at(&e, i, masks, keys);
     for (int i = 0; i < e.count; i++) any = any || keys[i] >= 0;

@@ -396,6 +396,89 @@ static void padding_costs_little(void **state) {
     }
 }
 
+/* Tokens that look at each other, under an encoder's mask; %s: what comes of `o`. */
+static const char encoder[] = "graph encoder\ndim b max 16\ndim s max 512\nmask = input i32[b, s]\n"
+                              "q = input f32[b, s, 3, 16]\nk = input f32[b, s, 3, 16]\nv = input f32[b, s, 3, 16]\n"
+                              "scores = contract(q, k) \"bshd,bthd->bhst\"\n"
+                              "valid = cast(mask) : f32[b, s]\nview = reshape(valid) : f32[b, 1, 1, s]\n"
+                              "one = fill 1 : f32[]\ninvalid = sub(one, view)\n" LOWEST "term = mul(invalid, low)\n"
+                              "masked = add(scores, term)\ntop = reduce_max(masked) axis=3 keep\n"
+                              "shifted = sub(masked, top)\ne = exp(shifted)\ntotal = sum(e) axis=3 keep\n"
+                              "p = div(e, total)\no = contract(p, v) \"bhst,bthd->bshd\"\n"
+                              "flat = reshape(o) : f32[b, s, 48]\nw = constant f32[48, 48] random seed=5\n"
+                              "y = contract(flat, w) \"bsi,oi->bso\"\noutput y = y\n";
+
+static void plan_encoder(scene *s, const char *target_name, bool unread, smg_compilation **out_c) {
+    const smg_dim dims[] = {{"b", 16}, {"s", 512}};
+    const smg_compile_options options = {.dims = dims, .dim_count = 2, .padding_unread = unread};
+    smg_target target;
+    must(s, smg_target_named(s->ctx, target_name, &target));
+    must(s, smg_compile_plan(s->ctx, s->g, &target, &options, out_c));
+}
+
+/* Steps of the kernels that have a loop whose end the mask decides. */
+static double masked_steps(const smg_compilation *c, const int64_t *sizes, const double *length) {
+    double steps = 0;
+    for (int k = 0; k < c->plan->steps.count; k++) {
+        const smg_kernel *kernel = c->plan->steps.items[k].kernel;
+        bool ends = false;
+        for (int i = 0; i < kernel->code.count; i++)
+            ends = ends || (kernel->code.items[i].kind == SMG_I_LOOP && kernel->code.items[i].range != NULL);
+        if (ends) steps += steps_of(kernel, sizes, length);
+    }
+    return steps;
+}
+
+/* Where nobody reads padding, a batch of an encoder takes what its rows take by themselves. */
+static void unread_padding_costs_nothing(void **state) {
+    static const double rows[] = {37, 128, 512, 9};
+    static const char *const names[] = {"h200", "navi31"};
+    (void)state;
+    for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
+        smg_compilation *c;
+        scene s;
+        double alone = 0;
+        start(&s, encoder);
+        plan_encoder(&s, names[i], true, &c);
+        double padded = masked_steps(c, (int64_t[]){4, 512}, rows);
+        for (int r = 0; r < 4; r++) alone += masked_steps(c, (int64_t[]){1, (int64_t)rows[r]}, &rows[r]);
+        print_message("%s: %g steps, %g without padding\n", names[i], padded, alone);
+        assert_true(alone > 0 && padded <= 1.25 * alone);
+        smg_compilation_destroy(c);
+        finish(&s);
+    }
+}
+
+/* Rows that are read are the same numbers, with holes in the mask and padding in front, too. */
+static void rows_that_are_read_stay(void **state) {
+    static const int64_t sizes[] = {4, 150};
+    const form f = {.what = "an encoder", .masked = ""};
+    (void)state;
+    scene s;
+    smg_compilation *all, *read;
+    smg_tensor want, got;
+    start(&s, encoder);
+    plan_encoder(&s, "h200", false, &all);
+    plan_encoder(&s, "h200", true, &read);
+    give_inputs(&s, &f, sizes, false);
+    for (int64_t at = 0; at < 4 * 150; at++) {
+        int64_t row = at / 150, token = at % 150;
+        bool kept[] = {token < 37, token >= 100 && token < 140, token < 150 && token % 7 != 3, false};
+        smg_tensor_set(&s.inputs[0], at, kept[row]);
+    }
+    must(&s, smg_compile_interpret(all, sizes, s.inputs, s.input_count, s.arena, &want));
+    must(&s, smg_compile_interpret(read, sizes, s.inputs, s.input_count, s.arena, &got));
+    static const int64_t end[] = {37, 140, 150, 150};
+    for (int64_t at = 0; at < smg_tensor_elements(&got); at++) {
+        if (at / 48 % 150 >= end[at / 48 / 150]) continue;
+        double off = fabs(smg_tensor_get(&got, at) - smg_tensor_get(&want, at));
+        if (!(off <= 1e-5)) fail_msg("element %lld is off by %g", (long long)at, off);
+    }
+    smg_compilation_destroy(all);
+    smg_compilation_destroy(read);
+    finish(&s);
+}
+
 static void on_the_device(void **state) {
     (void)state;
     for (size_t i = 0; i < SMG_COUNT_OF(forms); i++) {
@@ -518,6 +601,8 @@ int main(void) {
         cmocka_unit_test(ends_where_they_pay),
         cmocka_unit_test(what_is_joined_is_read),
         cmocka_unit_test(padding_costs_little),
+        cmocka_unit_test(unread_padding_costs_nothing),
+        cmocka_unit_test(rows_that_are_read_stay),
         cmocka_unit_test(on_the_device),
         cmocka_unit_test(lengths_are_masks),
         cmocka_unit_test(wrong_lengths_are_refused),
