@@ -121,6 +121,14 @@ SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, 
  * Closing a model waits for its run; outputs are not written then. */
 SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
 
+/* Another model on the weights and the pipelines of this one, with sizes, inputs and runs of its own: for several runs in
+ * flight at a time, or, with another context, for another thread. It takes memory for values between kernels only.
+ * To be called where `model` may be used; from then on each of the two is used as its context allows. It is closed before
+ * `model`, and may be shared again. Ranges are taken over; inputs and lengths that were set ahead are not. A model that
+ * compiles makes all of its plans first.
+ * Failures are told by ctx. INVALID: a run of the model is in flight. */
+SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model **out_model);
+
 /* ---- what runs take --------------------------------------------------------------------------------- */
 
 /* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:

@@ -225,6 +225,12 @@ uint64_t smg_thread_self(void);
 /* Calls body(user) while no other thread of the process is in here: for libraries that keep globals. body calls nothing
  * of smg's. */
 void smg_process_alone(void (*body)(void *user), void *user);
+/* For one thread at a time. */
+typedef struct smg_lock smg_lock;
+smg_status smg_lock_create(smg_context *ctx, smg_lock **out_lock);
+void smg_lock_destroy(smg_lock *lock); /* NULL is fine */
+void smg_lock_take(smg_lock *lock);
+void smg_lock_give(smg_lock *lock);
 double smg_clock_seconds(void);    /* monotonic */
 double smg_cpu_seconds(void);      /* that all threads of this process have run */
 int smg_cpu_cores(void);           /* at least 1 */

@@ -41,6 +41,14 @@ bool smg_size_is_const(const smg_sizes *s, smg_size a, int64_t *out_value) {
     return true;
 }
 
+bool smg_size_is_symbol(const smg_sizes *s, smg_size a, int *out_symbol) {
+    if (a < 0 || a >= s->nodes.count || s->nodes.items[a].count != 1) return false;
+    const size_term *term = s->nodes.items[a].terms;
+    if (term->coefficient != 1 || term->degree != 1 || !s->atoms.items[term->atom[0]].is_symbol) return false;
+    *out_symbol = s->atoms.items[term->atom[0]].symbol;
+    return true;
+}
+
 bool smg_size_is_one(const smg_sizes *s, smg_size a) {
     int64_t value;
     return smg_size_is_const(s, a, &value) && value == 1;

@@ -158,6 +158,38 @@ int64_t smg_cpu_cache_bytes(void) {
     return bytes > 0 ? bytes : 0;
 }
 
+struct smg_lock {
+    smg_context *ctx;
+    pthread_mutex_t mutex;
+};
+
+smg_status smg_lock_create(smg_context *ctx, smg_lock **out_lock) {
+    *out_lock = NULL;
+    smg_lock *lock = smg_alloc(ctx, 1, sizeof(*lock));
+    if (lock == NULL) return SMG_MEMORY;
+    lock->ctx = ctx;
+    if (pthread_mutex_init(&lock->mutex, NULL) != 0) {
+        smg_free(ctx, lock, sizeof(*lock));
+        return smg_fail(ctx, SMG_MEMORY, "the system gives no lock");
+    }
+    *out_lock = lock;
+    return SMG_OK;
+}
+
+void smg_lock_destroy(smg_lock *lock) {
+    if (lock == NULL) return;
+    pthread_mutex_destroy(&lock->mutex);
+    smg_free(lock->ctx, lock, sizeof(*lock));
+}
+
+void smg_lock_take(smg_lock *lock) {
+    pthread_mutex_lock(&lock->mutex);
+}
+
+void smg_lock_give(smg_lock *lock) {
+    pthread_mutex_unlock(&lock->mutex);
+}
+
 /* The one lock of the process. It guards nothing of smg's: that other libraries keep globals is theirs. */
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 

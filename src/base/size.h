@@ -43,6 +43,7 @@ smg_size smg_size_max(smg_sizes *s, smg_size a, smg_size b);
 bool smg_size_divide_exact(smg_sizes *s, smg_size a, smg_size b, smg_size *out_quotient);
 bool smg_size_is_const(const smg_sizes *s, smg_size a, int64_t *out_value); /* out may be NULL */
 bool smg_size_is_one(const smg_sizes *s, smg_size a);
+bool smg_size_is_symbol(const smg_sizes *s, smg_size a, int *out_symbol); /* by itself */
 /* true and the value of the symbol for which a is 0, when a has the symbol once, in a term of its own with
  * a coefficient that divides all others: 2*t - 2*p - 6 gives t = p+3. */
 bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value);

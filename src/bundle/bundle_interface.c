@@ -69,27 +69,26 @@ static const smg_tensor *find_tensor(const smg_tensor *tensors, int count, const
 }
 
 /* A dim that is a plain symbol gives it its value; 0 in `values`: none yet. */
-static smg_status read_dims(smg_context *ctx, smg_sizes *sizes, const smg_port *port, const smg_tensor *tensor,
+static smg_status read_dims(smg_context *ctx, const smg_sizes *sizes, const smg_port *port, const smg_tensor *tensor,
                             int64_t *values) {
     if (tensor->rank != port->rank) {
         return smg_fail(ctx, SMG_INVALID, "input '%s' has %d axes, %d were given", port->name, port->rank,
                         tensor->rank);
     }
     for (int d = 0; d < port->rank; d++) {
-        for (int symbol = 0; symbol < smg_size_symbol_count(sizes); symbol++) {
-            const char *name = smg_size_symbol_name(sizes, symbol);
-            if (port->dims[d] != smg_size_symbol(sizes, name)) continue;
-            int64_t max = smg_size_symbol_max(sizes, symbol);
-            if (tensor->dims[d] < 1 || tensor->dims[d] > max) {
-                return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, it must be in [1, %lld]",
-                                port->name, d, name, (long long)tensor->dims[d], (long long)max);
-            }
-            if (values[symbol] != 0 && values[symbol] != tensor->dims[d]) {
-                return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, another input has %lld",
-                                port->name, d, name, (long long)tensor->dims[d], (long long)values[symbol]);
-            }
-            values[symbol] = tensor->dims[d];
+        int symbol = 0;
+        if (!smg_size_is_symbol(sizes, port->dims[d], &symbol)) continue;
+        const char *name = smg_size_symbol_name(sizes, symbol);
+        int64_t max = smg_size_symbol_max(sizes, symbol);
+        if (tensor->dims[d] < 1 || tensor->dims[d] > max) {
+            return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, it must be in [1, %lld]", port->name,
+                            d, name, (long long)tensor->dims[d], (long long)max);
         }
+        if (values[symbol] != 0 && values[symbol] != tensor->dims[d]) {
+            return smg_fail(ctx, SMG_INVALID, "input '%s': axis %d (%s) is %lld, another input has %lld", port->name, d,
+                            name, (long long)tensor->dims[d], (long long)values[symbol]);
+        }
+        values[symbol] = tensor->dims[d];
     }
     return SMG_OK;
 }

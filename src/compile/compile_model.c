@@ -376,6 +376,12 @@ smg_status smg_model_submit(smg_model *m, const smg_tensor *inputs, int input_co
     return SMG_UNSUPPORTED;
 }
 
+smg_status smg_model_share(smg_model *m, smg_context *ctx, smg_model **out_model) {
+    (void)m;
+    *out_model = NULL;
+    return without_vulkan(ctx);
+}
+
 smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done) {
     (void)ticket, (void)seconds, (void)out_done;
     return SMG_UNSUPPORTED;

@@ -101,11 +101,8 @@ smg_status smg_program_extend(smg_program *p) {
     return SMG_OK;
 }
 
-smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
+static smg_status new_program(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program) {
-    *out_program = NULL;
-    SMG_TRY(smg_bundle_verify(ctx, bundle));
-    SMG_TRY(check_state(ctx, bundle));
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_program *p = SMG_ARENA_NEW(arena, smg_program);
@@ -121,7 +118,68 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->refused = -1;
     p->passage.ctx = ctx;
     if (options != NULL) p->options = *options;
+    *out_program = p;
+    return SMG_OK;
+}
+
+smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
+                              const smg_program_options *options, smg_program **out_program) {
+    *out_program = NULL;
+    SMG_TRY(smg_bundle_verify(ctx, bundle));
+    SMG_TRY(check_state(ctx, bundle));
+    smg_program *p = NULL;
+    SMG_TRY(new_program(ctx, bundle, device, options, &p));
     smg_status status = build(p);
+    if (status != SMG_OK) {
+        smg_program_destroy(p);
+        return status;
+    }
+    *out_program = p;
+    return SMG_OK;
+}
+
+/* ---- sharing ---------------------------------------------------------------------------------------- */
+
+/* A bundle that is read on other threads does not change any more. */
+static smg_status make_all_lists(smg_program *p) {
+    for (int v = 0; v < p->bundle->variants.count && p->options.make_variant != NULL; v++) {
+        if (p->bundle->variants.items[v].made) continue;
+        p->stale = true;
+        SMG_TRY(p->options.make_variant(p->options.variant_user, v));
+    }
+    if (p->stale) SMG_TRY(smg_program_extend(p));
+    p->options.make_variant = NULL;
+    return SMG_OK;
+}
+
+static smg_status borrow(smg_program *p, const smg_program *from) {
+    SMG_TRY(smg_program_make_tables(p));
+    p->shared = true;
+    p->fixed = from->fixed;
+    p->fixed_places = from->fixed_places;
+    p->scratch = from->scratch;
+    p->timestamps = from->timestamps;
+    int slots = smg_program_pipeline_slots(p->known_modules);
+    for (int i = 0; i < slots; i++) {
+        p->pipelines[i] = from->pipelines[i];
+        p->lent[i] = from->pipelines[i] != NULL;
+    }
+    for (int i = 0; i < p->symbol_count; i++) {
+        p->range_low[i] = from->range_low[i];
+        p->range_high[i] = from->range_high[i];
+    }
+    return make_diagnostics(p);
+}
+
+smg_status smg_program_share(smg_program *from, smg_vk_device *device, smg_program **out_program) {
+    *out_program = NULL;
+    smg_context *ctx = smg_vk_context(device);
+    if (from->in_flight) return smg_fail(ctx, SMG_INVALID, "a run of the model that is to be shared is in flight");
+    smg_status status = make_all_lists(from);
+    if (status != SMG_OK) return ctx != from->ctx ? smg_fail(ctx, status, "%s", smg_context_error(from->ctx)) : status;
+    smg_program *p = NULL;
+    SMG_TRY(new_program(ctx, from->bundle, device, NULL, &p));
+    status = borrow(p, from);
     if (status != SMG_OK) {
         smg_program_destroy(p);
         return status;
@@ -135,11 +193,11 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
     smg_program_drop_crossings(p);
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);
-    for (int i = 0; i < p->fixed.count; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
+    for (int i = 0; i < p->fixed.count && !p->shared; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
     smg_program_drop_scratch(p);
     smg_vk_buffer_destroy(p->diagnostics);
     for (int i = 0; p->pipelines != NULL && i < smg_program_pipeline_slots(p->known_modules); i++) {
-        smg_vk_pipeline_destroy(p->pipelines[i]);
+        if (!p->lent[i]) smg_vk_pipeline_destroy(p->pipelines[i]);
     }
     smg_passage_free(&p->passage);
     smg_arena_destroy(p->arena);

@@ -52,6 +52,11 @@ typedef struct smg_program_options {
  * may be NULL. */
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program);
+/* Another one on the constants and the pipelines of `from`, which outlives it, with an arena, recordings and runs of
+ * its own; `device` is that of `from`, or shared from it for another context. Ranges are taken over. `from` has all run
+ * lists from now on, and makes none any more. To be made where `from` may be used, with no run of it in flight
+ * (INVALID). */
+smg_status smg_program_share(smg_program *from, smg_vk_device *device, smg_program **out_program);
 void smg_program_destroy(smg_program *program); /* NULL is fine */
 
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */

@@ -58,6 +58,8 @@ struct smg_program {
     int known_buffers, known_modules; /* of the bundle, when the tables below were made */
     bool stale;                       /* the bundle may have grown since */
     smg_vk_pipeline **pipelines;      /* per module and form (program_pipelines.c); NULL: not built yet */
+    bool *lent;                       /* per module and form: of the program that this one was shared from */
+    bool shared;                      /* from another one, whose constants it reads */
     int symbol_count;
     smg_vk_buffer_list fixed; /* constants and derived that runs read */
     smg_place *fixed_places;  /* scratch too, while its batch runs */

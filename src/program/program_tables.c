@@ -67,6 +67,8 @@ smg_status smg_program_make_tables(smg_program *p) {
                 GROW(p->down.marked, 0, n.buffers) && GROW(p->memory.items, p->memory.count, n.buffers) &&
                 GROW(p->pipelines, smg_program_pipeline_slots(p->known_modules),
                      (size_t)smg_program_pipeline_slots((int)n.modules)) &&
+                GROW(p->lent, smg_program_pipeline_slots(p->known_modules),
+                     (size_t)smg_program_pipeline_slots((int)n.modules)) &&
                 GROW(p->step_seconds, 0, n.steps + 2) && GROW(p->slots, 0, n.buffers) &&
                 GROW(p->slot_buffer, 0, n.buffers) && GROW(p->order, 0, n.buffers) && GROW(p->placed, 0, n.buffers) &&
                 GROW(p->chunk_bytes, 0, n.buffers) && GROW(p->chunk_most, 0, n.buffers) &&

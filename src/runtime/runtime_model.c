@@ -163,6 +163,44 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
     return status;
 }
 
+/* ---- sharing ---------------------------------------------------------------------------------------- */
+
+static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model) {
+    smg_arena *arena = NULL;
+    smg_status status = smg_arena_create(ctx, &arena);
+    smg_model *m = status == SMG_OK ? SMG_ARENA_NEW(arena, smg_model) : NULL;
+    if (m == NULL) {
+        smg_arena_destroy(arena);
+        return SMG_MEMORY;
+    }
+    *m = (smg_model){.ctx = ctx,
+                     .arena = arena,
+                     .parts = {.interface = from->parts.interface,
+                               .bundle = from->parts.bundle,
+                               .owns_device = true,
+                               .class_name = from->parts.class_name}};
+    status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
+    if (status == SMG_OK) status = make_tables(m);
+    if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
+    if (status != SMG_OK) {
+        smg_model_close(m);
+        return status;
+    }
+    *out_model = m;
+    return SMG_OK;
+}
+
+smg_status smg_model_share(smg_model *m, smg_context *ctx, smg_model **out_model) {
+    if (out_model == NULL) return SMG_INVALID;
+    *out_model = NULL;
+    if (m == NULL || ctx == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    smg_context_clear_error(ctx);
+    smg_status status = smg_context_told(ctx, share(m, ctx, out_model));
+    smg_context_clear_error(m->ctx != ctx ? m->ctx : NULL);
+    return status;
+}
+
 void smg_model_close(smg_model *m) {
     if (m == NULL) return;
     smg_program_destroy(m->program); /* waits for what is in flight */

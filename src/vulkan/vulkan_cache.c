@@ -94,7 +94,7 @@ static smg_status store(smg_vk_device *dev) {
 }
 
 void smg_vk_cache_store(smg_vk_device *dev) {
-    if (!dev->cache || !dev->cache_used || dev->lost) return;
+    if (!dev->cache || !dev->common->cache_used || smg_vk_is_lost(dev)) return;
     bool had_failure = smg_context_status(dev->ctx) != SMG_OK;
     if (store(dev) == SMG_OK || had_failure) return;
     smg_log(dev->ctx, SMG_LOG_WARNING, "the pipeline cache could not be written: %s", smg_context_error(dev->ctx));

@@ -40,14 +40,18 @@ smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, 
     smg_status code = SMG_DEVICE;
     if (result == VK_ERROR_OUT_OF_HOST_MEMORY) code = SMG_MEMORY;
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) code = SMG_DEVICE_MEMORY;
-    if (result == VK_ERROR_DEVICE_LOST) dev->lost = true;
+    if (result == VK_ERROR_DEVICE_LOST) dev->common->lost = true;
     return smg_fail(
         dev->ctx, code, "%s for '%s' on '%s' failed: %s%s", call, subject, dev->target.name, smg_vk_result_word(result),
         result == VK_ERROR_DEVICE_LOST ? " (a fault in a kernel, or a dispatch longer than the watchdog allows)" : "");
 }
 
+bool smg_vk_is_lost(const smg_vk_device *dev) {
+    return dev->common->lost;
+}
+
 smg_status smg_vk_check_alive(smg_vk_device *dev) {
-    if (!dev->lost) return SMG_OK;
+    if (!smg_vk_is_lost(dev)) return SMG_OK;
     return smg_fail(dev->ctx, SMG_DEVICE, "device '%s' was lost by an earlier call", dev->target.name);
 }
 
@@ -128,8 +132,10 @@ smg_status smg_vk_device_new(smg_context *ctx, smg_vk_instance *instance, unsign
     dev->flags = flags;
     const char *stats = getenv("SMG_STATS");
     dev->keep_stats = stats && stats[0] && strcmp(stats, "0") != 0;
+    dev->common = &dev->own;
     *out_dev = dev;
-    return smg_arena_create(ctx, &dev->arena);
+    SMG_TRY(smg_arena_create(ctx, &dev->arena));
+    return smg_lock_create(ctx, &dev->own.queue_lock);
 }
 
 smg_status smg_vk_device_describe(smg_vk_device *dev, smg_vk_extensions *extensions) {
@@ -165,18 +171,65 @@ static smg_status create_handle(smg_vk_device *dev) {
     return SMG_OK;
 }
 
-smg_status smg_vk_device_finish(smg_vk_device *dev, const smg_vk_extensions *extensions) {
-    for (uint32_t i = 0; i < dev->features.extension_count; i++)
-        if (strcmp(dev->features.extensions[i], "VK_EXT_memory_budget") == 0) dev->has_budget = true;
-    SMG_TRY(smg_vk_query_target(dev, extensions));
+static smg_status create_pool(smg_vk_device *dev) {
     const VkCommandPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
         .queueFamilyIndex = dev->family,
     };
     VkResult result = dev->fn.CreateCommandPool(dev->handle, &pool, NULL, &dev->pool);
-    SMG_TRY(smg_vk_result(dev, result, "vkCreateCommandPool", "smg"));
+    if (result != VK_SUCCESS) dev->pool = VK_NULL_HANDLE;
+    return smg_vk_result(dev, result, "vkCreateCommandPool", "smg");
+}
+
+smg_status smg_vk_device_finish(smg_vk_device *dev, const smg_vk_extensions *extensions) {
+    for (uint32_t i = 0; i < dev->features.extension_count; i++)
+        if (strcmp(dev->features.extensions[i], "VK_EXT_memory_budget") == 0) dev->has_budget = true;
+    SMG_TRY(smg_vk_query_target(dev, extensions));
+    SMG_TRY(create_pool(dev));
     smg_vk_cache_load(dev);
+    return SMG_OK;
+}
+
+smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **out_dev) {
+    *out_dev = NULL;
+    SMG_TRY(smg_vk_check_alive(from));
+    smg_vk_device *dev = smg_alloc(ctx, 1, sizeof *dev);
+    if (!dev) return SMG_MEMORY;
+    *dev = (smg_vk_device){
+        .ctx = ctx,
+        .common = from->common,
+        .instance = from->instance,
+        .physical = from->physical,
+        .handle = from->handle,
+        .flags = from->flags,
+        .queue = from->queue,
+        .lock_queue = from->lock_queue,
+        .unlock_queue = from->unlock_queue,
+        .lock_user = from->lock_user,
+        .family = from->family,
+        .timestamp_bits = from->timestamp_bits,
+        .api_version = from->api_version,
+        .fn = from->fn,
+        .features = from->features,
+        .has_budget = from->has_budget,
+        .properties = from->properties,
+        .memory = from->memory,
+        .cache = from->cache,
+        .calibrated = from->calibrated,
+        .proved = from->proved,
+        .proved_matrices = from->proved_matrices,
+        .offered = from->offered,
+        .target = from->target,
+    };
+    atomic_fetch_add(&dev->instance->silent, 1);
+    smg_status status = smg_arena_create(ctx, &dev->arena);
+    if (status == SMG_OK) status = create_pool(dev);
+    if (status != SMG_OK) {
+        smg_vk_close(dev);
+        return status;
+    }
+    *out_dev = dev;
     return SMG_OK;
 }
 
@@ -231,15 +284,20 @@ void smg_device_close(smg_device *device) {
 void smg_vk_close(smg_vk_device *dev) {
     if (!dev) return;
     smg_context *ctx = dev->ctx;
+    bool first = dev->common == &dev->own;
     if (dev->handle && dev->fn.DestroyCommandPool) {
         smg_vk_transfer_destroy(dev);
-        smg_vk_cache_store(dev);
-        smg_vk_modules_store(dev);
-        if (dev->cache) dev->fn.DestroyPipelineCache(dev->handle, dev->cache, NULL);
+        if (first) smg_vk_cache_store(dev);
+        if (first) smg_vk_modules_store(dev);
+        if (first && dev->cache) dev->fn.DestroyPipelineCache(dev->handle, dev->cache, NULL);
         if (dev->pool) dev->fn.DestroyCommandPool(dev->handle, dev->pool, NULL);
     }
     if (dev->owned && dev->fn.DestroyDevice) dev->fn.DestroyDevice(dev->handle, NULL);
-    smg_vk_instance_destroy(dev->instance);
+    if (first)
+        smg_vk_instance_destroy(dev->instance);
+    else
+        atomic_fetch_sub(&dev->instance->silent, 1);
+    smg_lock_destroy(dev->own.queue_lock);
     smg_arena_destroy(dev->arena);
     smg_free(ctx, dev, sizeof *dev);
 }

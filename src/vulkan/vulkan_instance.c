@@ -19,7 +19,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     const char *text = data && data->pMessage ? data->pMessage : "(no text)";
     if (atomic_fetch_add(&instance->validation_messages, 1) == 0)
         snprintf(instance->validation_first, sizeof instance->validation_first, "%s", text);
-    if (!instance->building) smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s", text);
+    if (instance->silent == 0) smg_log(instance->ctx, SMG_LOG_WARNING, "validation: %s", text);
     return VK_FALSE;
 }
 

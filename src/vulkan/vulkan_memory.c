@@ -116,7 +116,7 @@ static smg_status new_buffer(smg_vk_device *dev, const char *label, int64_t byte
     smg_vk_buffer *buffer = smg_alloc(dev->ctx, 1, sizeof *buffer);
     if (!buffer) return SMG_MEMORY;
     buffer->dev = dev;
-    buffer->id = ++dev->buffers_made;
+    buffer->id = atomic_fetch_add(&dev->common->buffers_made, 1) + 1;
     buffer->bytes = bytes;
     buffer->kind = kind;
     snprintf(buffer->label, sizeof buffer->label, "%.40s", label);

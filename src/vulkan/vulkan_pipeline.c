@@ -181,7 +181,7 @@ smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc 
     pipeline->asked = (smg_vk_asked){desc->shared_bytes, (int64_t)size[0] * size[1] * size[2]};
     look_up(pipeline, desc);
     snprintf(pipeline->name, sizeof pipeline->name, "%.90s", desc->name);
-    dev->cache_used = true;
+    dev->common->cache_used = true;
     smg_status status = create_layouts(pipeline);
     if (status == SMG_OK) status = create_module(pipeline, desc);
     if (status != SMG_OK) {

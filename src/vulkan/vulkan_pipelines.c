@@ -44,11 +44,11 @@ static smg_status create_all(smg_vk_device *dev, building *b, int count) {
     for (int i = 0; i < count; i++) SMG_TRY(smg_vk_pipeline_begin(dev, &b->descs[i], &b->pipelines[i]));
     SMG_TRY(smg_vk_buffer_create(dev, "nothing", NOTHING_BYTES, SMG_VK_PARAMETERS, &nothing));
     int messages = dev->instance->validation_messages;
-    dev->instance->building = true;
+    atomic_fetch_add(&dev->instance->silent, 1);
     smg_status status = smg_tasks_start(dev->ctx, count, build_one, b, &tasks);
     if (status == SMG_OK) status = finish_all(b, count, tasks, nothing);
     smg_tasks_finish(tasks);
-    dev->instance->building = false;
+    atomic_fetch_sub(&dev->instance->silent, 1);
     if (dev->instance->validation_messages > messages)
         smg_log(dev->ctx, SMG_LOG_WARNING, "validation: %d messages while pipelines were built, the first of all: %s",
                 dev->instance->validation_messages - messages, dev->instance->validation_first);

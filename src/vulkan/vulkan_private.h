@@ -73,7 +73,7 @@ typedef struct smg_vk_instance {
     VkDebugUtilsMessengerEXT messenger;
     bool validation;
     atomic_int validation_messages;
-    bool building;              /* pipelines, on threads that must not log */
+    atomic_int silent;          /* how many reasons there are not to log: other threads may be at work */
     char validation_first[400]; /* the first of them, cut */
 } smg_vk_instance;
 
@@ -195,14 +195,23 @@ typedef struct smg_vk_module_fact {
     smg_vk_built built;
 } smg_vk_module_fact;
 
+/* What all devices of one VkDevice have together, whatever thread they are used on. */
+typedef struct smg_vk_common {
+    smg_lock *queue_lock;
+    atomic_bool lost;
+    atomic_bool cache_used; /* a pipeline was made since it was read */
+    atomic_ullong buffers_made;
+} smg_vk_common;
+
 struct smg_vk_device {
     smg_context *ctx;
+    smg_vk_common own;     /* of the first of them */
+    smg_vk_common *common; /* `own`, or that of the device that it was shared from */
     smg_arena *arena;
     smg_vk_instance *instance;
     VkPhysicalDevice physical;
     VkDevice handle;
     bool owned;
-    bool lost;
     bool keep_stats;
     unsigned flags;
     VkQueue queue;
@@ -225,8 +234,6 @@ struct smg_vk_device {
     SMG_ARRAY(smg_vk_module_fact) modules;
     bool modules_read, modules_new;
     smg_target offered; /* once proved: the target before anything was taken off */
-    bool cache_used;    /* a pipeline was made since */
-    uint64_t buffers_made;
     smg_vk_buffer *staging;
     smg_vk_transfer transfer[2];
     smg_target target;
@@ -246,6 +253,7 @@ void smg_vk_queue_wait_idle(smg_vk_device *dev);
 smg_status smg_vk_result(smg_vk_device *dev, VkResult result, const char *call, const char *subject);
 const char *smg_vk_result_word(VkResult result);
 smg_status smg_vk_check_alive(smg_vk_device *dev);
+bool smg_vk_is_lost(const smg_vk_device *dev);
 bool smg_vk_host_is_device(const smg_vk_device *dev); /* memory is shared: cpu, integrated */
 bool smg_vk_has_addresses(const smg_vk_device *dev);  /* buffers have 64-bit addresses, and shaders 64-bit integers */
 

@@ -105,7 +105,7 @@ static smg_status judge(proving *p, const char *what, smg_status status, bool ha
     if (status == SMG_MEMORY || status == SMG_DEVICE_MEMORY) return status;
     p->tried = true;
     smg_status added = add_verdict(p->dev, what, status == SMG_OK ? p->proof.why : smg_context_error(ctx));
-    if (status == SMG_OK || p->dev->lost || added != SMG_OK) return status == SMG_OK ? added : status;
+    if (status == SMG_OK || smg_vk_is_lost(p->dev) || added != SMG_OK) return status == SMG_OK ? added : status;
     if (!had_failure) smg_context_clear_error(ctx);
     return SMG_OK;
 }
@@ -310,7 +310,7 @@ smg_status smg_vk_prove(smg_vk_device *dev, bool matrices) {
     smg_status status = read_kept(&p, path);
     if (status == SMG_OK && !dev->proved) status = prove_features(&p);
     if (status == SMG_OK && matrices) status = prove_matrices(&p);
-    if (p.tried && (status == SMG_OK || dev->lost)) write_kept(&p, path);
+    if (p.tried && (status == SMG_OK || smg_vk_is_lost(dev))) write_kept(&p, path);
     if (p.running) smg_vk_proof_destroy(&p.proof);
     return status == SMG_OK ? smg_target_verify(dev->ctx, &dev->target) : status;
 }

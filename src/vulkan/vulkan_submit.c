@@ -5,17 +5,27 @@
 
 #include "smg/vulkan.h"
 
-VkResult smg_vk_queue_submit(smg_vk_device *dev, const VkSubmitInfo *info, VkFence fence) {
+static void take_queue(const smg_vk_device *dev) {
+    smg_lock_take(dev->common->queue_lock);
     if (dev->lock_queue) dev->lock_queue(dev->lock_user);
-    VkResult result = dev->fn.QueueSubmit(dev->queue, 1, info, fence);
+}
+
+static void give_queue(const smg_vk_device *dev) {
     if (dev->unlock_queue) dev->unlock_queue(dev->lock_user);
+    smg_lock_give(dev->common->queue_lock);
+}
+
+VkResult smg_vk_queue_submit(smg_vk_device *dev, const VkSubmitInfo *info, VkFence fence) {
+    take_queue(dev);
+    VkResult result = dev->fn.QueueSubmit(dev->queue, 1, info, fence);
+    give_queue(dev);
     return result;
 }
 
 void smg_vk_queue_wait_idle(smg_vk_device *dev) {
-    if (dev->lock_queue) dev->lock_queue(dev->lock_user);
+    take_queue(dev);
     dev->fn.QueueWaitIdle(dev->queue);
-    if (dev->unlock_queue) dev->unlock_queue(dev->lock_user);
+    give_queue(dev);
 }
 
 /* ---- points of timelines -------------------------------------------------------------------- */

@@ -88,6 +88,10 @@ static smg_status open_and_run(smg_context *ctx, void *user) {
     if (status == SMG_OK) status = smg_model_create_tensor(model, "y", 15, &to);
     out = (smg_tensor){.name = "y", .on = to};
     if (status == SMG_OK) status = smg_model_run(model, &in, 1, &out, 1);
+    smg_model *other = NULL;
+    if (status == SMG_OK) status = smg_model_share(model, ctx, &other);
+    if (status == SMG_OK) status = smg_model_run(other, &in, 1, &out, 1);
+    smg_model_close(other);
     smg_tensor_destroy(to);
     smg_model_close(model);
     return status;

@@ -60,6 +60,20 @@ static void equal_polynomials_share_an_id(void **state) {
     assert_int_not_equal(parse(f, "b*s"), parse(f, "b+s"));
 }
 
+static void symbols_by_themselves(void **state) {
+    fixture *f = *state;
+    static const char *const others[] = {"2*s", "s+1", "s*s", "s*t", "7", "0", "floor(s/2)", "max(s,t)"};
+    smg_size s = parse(f, "s"), t = parse(f, "t");
+    int first = -1, second = -1;
+    assert_true(smg_size_is_symbol(f->s, s, &first) && smg_size_is_symbol(f->s, t, &second));
+    assert_string_equal(smg_size_symbol_name(f->s, first), "s");
+    assert_string_equal(smg_size_symbol_name(f->s, second), "t");
+    for (size_t i = 0; i < SMG_COUNT_OF(others); i++)
+        assert_false(smg_size_is_symbol(f->s, parse(f, others[i]), &first));
+    assert_false(smg_size_is_symbol(f->s, SMG_SIZE_NONE, &first));
+    assert_string_equal(smg_size_symbol_name(f->s, first), "s"); /* untouched */
+}
+
 static void division_takes_out_what_divides(void **state) {
     fixture *f = *state;
     assert_int_equal(parse(f, "12*s/4"), parse(f, "3*s"));
@@ -341,6 +355,7 @@ static void equations_give_a_symbol_its_size(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_polynomials_share_an_id, setup, teardown),
+        cmocka_unit_test_setup_teardown(symbols_by_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(division_takes_out_what_divides, setup, teardown),
         cmocka_unit_test_setup_teardown(divisions_of_divisions_are_one, setup, teardown),
         cmocka_unit_test_setup_teardown(text_round_trips, setup, teardown),
