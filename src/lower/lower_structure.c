@@ -3,9 +3,9 @@
  * vary at the end. */
 #include "lower/lower_internal.h"
 
-/* The grid's last axis is the one that its next block moves along. Where a product reads its factors where they lie, the
- * next block has other rows and the same columns, so that a core finds the right factor in its own cache: a block has
- * fewer rows than columns, and would read all of that factor for each few of them. */
+/* The grid's last axis is the one that its next block moves along. Where a product reads its factors where they lie,
+ * the next block has other rows and the same columns, so that a core finds the right factor in its own cache: a block
+ * has fewer rows than columns, and would read all of that factor for each few of them. */
 static void put_rows_last(smg_kernel *k, int rows) {
     for (int g = 0; g + 1 < k->grid.count; g++) {
         if (k->grid.items[g] != rows) continue;
