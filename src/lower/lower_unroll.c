@@ -57,6 +57,23 @@ static int64_t most_factors(const smg_kernel *k, const smg_target *t, int at) {
     return room > 0 ? room / (to - from) : 0;
 }
 
+/* Of one step of a product by matrices, two elements a word; those that are tiles are there already. */
+static int64_t matrix_words(const smg_kernel *k, const smg_instr *product) {
+    const smg_matrix *m = &k->matrix;
+    int64_t all = smg_tile_registers(k, &k->tiles.items[product->dst]) / smg_matrix_elements(m, SMG_FRAGMENTS_SUMS);
+    int64_t down = smg_matrix_rows(k, product), across = all / down, elements = 0;
+    if (k->tiles.items[product->a].residence != SMG_REGISTER) elements += down * m->rows * m->depth;
+    if (k->tiles.items[product->b].residence != SMG_REGISTER) elements += across * m->depth * m->cols;
+    return elements / 2 / k->subgroup;
+}
+
+/* All steps of a slice, if they are few, or as many of them as there is room for. */
+static void unroll_matrices(const smg_kernel *k, smg_instr *product, int64_t steps, int64_t group, int64_t factors) {
+    int64_t words = matrix_words(k, product);
+    for (int64_t n = 2; n <= steps && steps <= MATRIX_STEPS && n * words <= factors; n++)
+        if (steps % n == 0) product->unroll = (int)(n * group);
+}
+
 /* There is no barrier inside a product, so the driver may read ahead over all that is written out. */
 static void unroll_product(const smg_kernel *k, const smg_target *t, int at) {
     smg_instr *product = &k->code.items[at];
@@ -76,8 +93,7 @@ static void unroll_product(const smg_kernel *k, const smg_target *t, int at) {
     }
     product->unroll = (int)group;
     if (k->tiles.items[product->dst].fragments) {
-        int64_t own = depth % stride == 0 ? depth / stride * group : depth;
-        if (own <= MATRIX_STEPS * group && depth % stride == 0) product->unroll = (int)own;
+        if (depth % stride == 0) unroll_matrices(k, product, depth / stride, group, factors);
         return;
     }
     if (depth % stride != 0 || (!views && !smg_target_hides_loads(t))) return;

@@ -41,8 +41,8 @@ typedef struct smg_plan_options {
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
     /* Schedules that are not taken where another one is to be had, as smg_pstep.choice tells them: the driver made
-     * nothing good of them. Nodes with two there, and more nodes than those, get none that needs as many registers,
-     * with three none at all. */
+     * nothing good of them. Segments with more nodes, and after two all that have the first of them, get none
+     * that needs as many registers. */
     const smg_choice *rejected;
     int rejected_count;
 } smg_plan_options;

@@ -213,21 +213,21 @@ static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
 
 #define FEW_REJECTED 2 /* of nodes and parts of them; after more they are cut */
 
-/* Registers that were too many for the driver. Of the same nodes the first may have been bad luck, of some of them even
- * those are too many. */
+/* Registers that were too many for the driver. Of the same nodes, or some of them, the first may have been bad luck; of
+ * more nodes even those are too many. */
 static int64_t too_many_registers(const planner *p, uint64_t key, const smg_node_id *nodes, int count) {
     int64_t least = INT64_MAX, parts = INT64_MAX;
-    int same = 0, all = 0;
+    int near = 0, within = 0;
     for (int i = 0; i < p->options->rejected_count; i++) {
         const smg_choice *r = &p->options->rejected[i];
-        if (r->registers == INT64_MAX || !is_among(nodes, count, r->first) || !is_among(nodes, count, r->last))
-            continue;
-        all++;
-        same += r->nodes == key;
+        if (r->registers == INT64_MAX || !is_among(nodes, count, r->first)) continue;
+        near++;
         if (r->registers < least) least = r->registers;
+        if (!is_among(nodes, count, r->last)) continue;
+        within++;
         if (r->nodes != key && r->registers < parts) parts = r->registers;
     }
-    return all > FEW_REJECTED ? 0 : same >= FEW_REJECTED ? least : parts;
+    return within > FEW_REJECTED ? 0 : near >= FEW_REJECTED ? least : parts;
 }
 
 static void leave_out(segment *s) {

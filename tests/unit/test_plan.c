@@ -269,6 +269,32 @@ static void sums_go_on(void **state) {
     smg_graph_destroy(graph);
 }
 
+/* Where two schedules were too much for the driver, none follows that needs as much. */
+static void rejected_registers_are_not_asked_again(void **state) {
+    static const char text[] = "graph one\nx = input f32[4096, 1024]\nw = constant f32[4096, 1024] random seed=1\n"
+                               "s = contract(x, w) \"ri,gi->rg\"\noutput y = s\n";
+    fixture *f = *state;
+    smg_choice rejected[2];
+    smg_plan_options options = {.rejected = rejected};
+    smg_graph *graph;
+    smg_target target;
+    smg_plan *plan;
+    assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "one", &graph), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
+        rejected[options.rejected_count++] = plan->steps.items[0].choice;
+        if (i > 0) assert_true(rejected[1].schedule != rejected[0].schedule);
+    }
+    int64_t least = rejected[rejected[1].registers < rejected[0].registers].registers;
+    assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
+    assert_true(plan->steps.items[0].price.registers < least);
+    rejected[0].registers = rejected[1].registers = INT64_MAX; /* they were not built: that says nothing of others */
+    assert_int_equal(smg_plan_make(graph, &target, &options, f->arena, &plan), SMG_OK);
+    for (int i = 0; i < 2; i++) assert_true(plan->steps.items[0].choice.schedule != rejected[i].schedule);
+    smg_graph_destroy(graph);
+}
+
 /* What turns the halves of queries does not stand between the products of the part beside. */
 static void maps_wait_for_their_readers(void **state) {
     fixture *f = *state;
@@ -481,6 +507,7 @@ int main(void) {
         cmocka_unit_test(maps_wait_for_their_readers),
         cmocka_unit_test(one_kernel_by_default),
         cmocka_unit_test(sums_go_on),
+        cmocka_unit_test(rejected_registers_are_not_asked_again),
         cmocka_unit_test(code_within_budget),
         cmocka_unit_test(count_finds_the_best),
     };

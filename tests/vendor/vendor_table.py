@@ -8,6 +8,7 @@ pretends the device. Nothing is executed. A missing driver or shim is skipped wi
 status 77), or fails where SMG_REQUIRE_DEVICE=1.
 """
 
+import concurrent.futures
 import glob
 import os
 import subprocess
@@ -273,13 +274,18 @@ def main():
     if write:
         models += sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, SMALL)))
     results, halves, codes = {}, {}, []
-    for device in arguments[1:] or DEVICES:
-        result, code = run(build, device, models)
-        codes.append(code)
-        if result and result["models"]:
-            results[device] = result
-        if device in MATRICES:
-            halves[device], code = run_halves(build, device, HALVES if write else HALVES[:1])
+    devices = arguments[1:] or list(DEVICES)
+    with concurrent.futures.ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
+        runs = [pool.submit(run, build, device, models) for device in devices]
+        matrices = [pool.submit(run_halves, build, device, HALVES if write else HALVES[:1])
+                    for device in devices if device in MATRICES]
+        for device, done in zip(devices, runs):
+            result, code = done.result()
+            codes.append(code)
+            if result and result["models"]:
+                results[device] = result
+        for device, done in zip((d for d in devices if d in MATRICES), matrices):
+            halves[device], code = done.result()
             codes.append(code)
     if write:
         if any(codes):
