@@ -60,8 +60,8 @@ typedef struct smg_model_desc {
      * long as a check takes); if a value is too large for the type there, the run is UNSUPPORTED and the sentence names
      * the first. Outputs are written all the same. */
     bool name_overflow;
-    /* Rows of tokens that a mask of the run leaves out behind the last one that it keeps (padding) are not read by the
-     * caller: their values in the outputs may be any. Attention then computes neither their keys nor their rows: a batch
+    /* Rows of tokens that a mask of the run leaves out behind the last one that it keeps, or before the first (padding),
+     * are not read by the caller: their values in the outputs may be any. Attention then computes neither their keys nor their rows: a batch
      * of different lengths takes the steps of its rows by themselves. Outputs of all other rows are what they are. */
     bool padding_unread;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */

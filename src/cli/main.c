@@ -34,7 +34,7 @@ static const cli_command commands[] = {
      "in 16 bits wherever nothing known of them speaks against it; arithmetic is f32, but for partial sums.\n"
      "--measure computes the reference for the inputs first, and what comes near the end of the type stays f32.\n"
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
-     "leaves rows out that a mask leaves out at its end, which nobody reads: their values may be any."},
+     "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any."},
     {"compile", cli_compile, "o target device dim max-dim objective precision no-calibrate padding-unread",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
      "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n"

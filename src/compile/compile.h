@@ -78,7 +78,7 @@ typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
     bool no_matrices;    /* the target's products of matrices are left out */
-    bool padding_unread; /* rows behind the end of their mask may have any value */
+    bool padding_unread; /* rows outside of the ends of their mask may have any value */
     int rank;            /* of the schedule by price; 0: the best */
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
     const smg_choice *rejected;

@@ -15,11 +15,12 @@ static double number_of(const smg_graph *g, smg_size size, const int64_t *symbol
     return smg_size_eval(g->sizes, size, symbols, &value) && value > 0 ? (double)value : 1;
 }
 
-/* The choice is between scores and a number, by a comparison of positions with the end. */
+/* The choice is by a comparison of positions with an end. */
 static double kept_by(const smg_graph *g, const smg_node *choice, const int64_t *symbols) {
     const smg_node *within = smg_graph_node(g, choice->operand[0]);
-    smg_size keys = smg_node_elements(g, within->operand[0]);
-    double rows = number_of(g, smg_node_elements(g, within->operand[1]), symbols);
+    int at = smg_op_leaf(smg_graph_node(g, within->operand[0])->op) == SMG_LEAF_INDEX ? 0 : 1;
+    smg_size keys = smg_node_elements(g, within->operand[at]);
+    double rows = number_of(g, smg_node_elements(g, within->operand[1 - at]), symbols);
     return smg_size_is_const(g->sizes, keys, NULL) ? 0.5 : (rows + 1) / (2 * rows);
 }
 
@@ -49,7 +50,7 @@ const smg_graph *plan_without_ends(const smg_graph *g, smg_arena *arena) {
         nodes[id] = *smg_graph_node(g, id);
         for (int k = 0; k < nodes[id].operand_count; k++) {
             const smg_node *from = smg_graph_node(g, nodes[id].operand[k]);
-            if (from->spare) nodes[id].operand[k] = from->operand[1];
+            for (; from->spare; from = smg_graph_node(g, from->operand[1])) nodes[id].operand[k] = from->operand[1];
         }
     }
     return copy;

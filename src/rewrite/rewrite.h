@@ -32,10 +32,10 @@ smg_status smg_rewrite_graph(const smg_graph *g, smg_graph **out_graph, smg_rewr
  * their data; NULL when there are none. To be done before rewrites, which clean up behind it. */
 smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_graph **out_graph, int *out_constants);
 
-/* Edits a finished graph: scores of a softmax that a mask of the run's own decides get an end behind the last key that
- * a row keeps, which loops over keys may stop at (rewrite_ends.c). *out_ends: masks; *out_weak: softmaxes whose mask
- * leaves nothing out for certain, as its numbers are not low enough. `unread`: where rows have the positions that keys
- * have, those behind the end may have any value. */
+/* Edits a finished graph: scores of a softmax that a mask of the run's own decides get ends at the first and the last
+ * key that a row keeps, which loops over keys may go between (rewrite_ends.c). *out_ends: masks; *out_weak: softmaxes
+ * whose mask leaves nothing out for certain, as its numbers are not low enough. `unread`: where rows have the positions
+ * that keys have, those outside of the ends may have any value. */
 smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *out_weak);
 
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a

@@ -1,10 +1,11 @@
-/* Where masks that are data end. A softmax over scores with a mask that tensors of the run decide (padding) computes
- * all keys: nothing is known of the mask before it is there. So its end is computed first, by a kernel of its own, once
- * for all that read the mask: behind the last key that a row keeps. Keys from there on are -inf, which changes no value
- * (their exponentials are 0 in any case), and lets loops over keys stop there (docs/decisions/0026-ends-of-masks.md).
+/* Where masks that are data begin and end. A softmax over scores with a mask that tensors of the run decide (padding)
+ * computes all keys: nothing is known of the mask before it is there. So its ends are computed first, by a kernel of
+ * their own, once for all that read the mask: the first key that a row keeps, and behind the last one. Other keys are
+ * -inf, which changes no value (their exponentials are 0 in any case), and lets loops over keys go from the one to the
+ * other (docs/decisions/0026-ends-of-masks.md).
  *
  * Not how a mask is written counts, but what it does: a term T of the scores S + T without an axis of rows. Where T is
- * below OUT, a score is below all scores whose T is above KEPT. A row without any of those ends where keys end. Between
+ * below OUT, a score is below all scores whose T is above KEPT. A row without any of those keeps all keys. Between
  * them T decides nothing; such keys stay. */
 #include "rewrite/rewrite_internal.h"
 
@@ -35,8 +36,8 @@ typedef struct mask {
 
 typedef struct made_end {
     mask of;
-    int axis, rank;         /* of the scores */
-    smg_node_id at, behind; /* positions of keys; one behind the last that is kept */
+    int axis, rank;                /* of the scores */
+    smg_node_id at, first, behind; /* positions of keys; the first that is kept; one behind the last */
 } made_end;
 
 typedef struct ends {
@@ -50,7 +51,7 @@ typedef struct ends {
     smg_node_id *ended;    /* old id of scores -> new id of those with an end; -1 */
     bool *takes_ended;     /* per old node: it reads the scores with an end */
     smg_node_id *shares;   /* per old node: the scores whose exponentials it computes, where they get an end; -1 */
-    bool unread;           /* rows behind the end of their own mask may have any value */
+    bool unread;           /* rows outside of the ends of their own mask may have any value */
     SMG_ARRAY(made_end) made;
     int weak; /* masks that leave nothing out, whatever they are */
 } ends;
@@ -277,43 +278,59 @@ static smg_node_id map(ends *e, smg_op op, int count, smg_node_id a, smg_node_id
     return push(e, node);
 }
 
-static smg_node_id greatest(ends *e, smg_node_id of, int axis) {
+static smg_node_id fold(ends *e, smg_op op, smg_node_id of, int axis) {
     if (of < 0) return -1;
-    return push(e,
-                (smg_node){.op = SMG_OP_REDUCE_MAX, .axis = axis, .keep = true, .operand_count = 1, .operand = {of}});
+    return push(e, (smg_node){.op = op, .axis = axis, .keep = true, .operand_count = 1, .operand = {of}});
 }
 
 /* "mask/end" by what the mask is, or is made of; nothing where that name is taken. */
-static const char *name_end(const ends *e, const mask *m) {
+static const char *name_end(const ends *e, const mask *m, const char *word) {
     smg_node_id id = m->term >= 0 ? m->term : m->truth;
     while (!e->old[id].name[0] && e->old[id].operand_count > 0) {
         int k = 0;
         while (k + 1 < e->old[id].operand_count && !e->given[e->old[id].operand[k]]) k++;
         id = e->old[id].operand[k];
     }
-    const char *name = e->old[id].name[0] ? smg_arena_format(e->g->arena, "%s/end", e->old[id].name) : "";
+    const char *name = e->old[id].name[0] ? smg_arena_format(e->g->arena, "%s/%s", e->old[id].name, word) : "";
     for (int i = 0; name != NULL && i < e->count; i++)
         if (strcmp(e->old[i].name, name) == 0) return "";
     for (int i = 0; name != NULL && i < e->made.count; i++)
-        if (strcmp(e->g->nodes.items[e->made.items[i].behind].name, name) == 0) return "";
+        if (strcmp(e->g->nodes.items[e->made.items[i].behind].name, name) == 0 ||
+            strcmp(e->g->nodes.items[e->made.items[i].first].name, name) == 0)
+            return "";
     return name;
 }
 
 /* keys: the axis of the scores, whose extent is `extent`. */
-static smg_node_id make_end(ends *e, const mask *m, smg_size extent, int keys, int rank, smg_node_id at) {
+static void make_ends(ends *e, const mask *m, smg_size extent, int keys, made_end *out) {
     smg_node_id term = m->term >= 0 ? e->now[m->term] : -1;
     if (term < 0)
         term = map(e, SMG_OP_SELECT, 3, e->now[m->truth], number(e, SMG_TYPE_F32, 0),
                    number(e, SMG_TYPE_F32, m->otherwise));
-    if (term < 0 || at < 0) return -1;
-    int axis = keys - (rank - e->g->nodes.items[term].rank);
-    smg_node_id out = map(e, SMG_OP_LE, 2, term, number(e, SMG_TYPE_F32, OUT), -1);
-    smg_node_id next = map(e, SMG_OP_ADD, 2, at, number(e, SMG_TYPE_I32, 1), -1);
-    smg_node_id here = map(e, SMG_OP_SELECT, 3, out, number(e, SMG_TYPE_I32, 0), next);
-    smg_node_id last = greatest(e, here, keys);
-    smg_node_id some = map(e, SMG_OP_LE, 2, number(e, SMG_TYPE_F32, KEPT), greatest(e, term, axis), -1);
+    if (term < 0 || out->at < 0) return;
+    int axis = keys - (out->rank - e->g->nodes.items[term].rank);
+    smg_node_id none = number(e, SMG_TYPE_I32, 0);
     smg_node_id all = push(e, (smg_node){.op = SMG_OP_SIZE, .type = SMG_TYPE_I32, .size = extent});
-    return map(e, SMG_OP_SELECT, 3, some, last, all);
+    smg_node_id left = map(e, SMG_OP_LE, 2, term, number(e, SMG_TYPE_F32, OUT), -1);
+    smg_node_id next = map(e, SMG_OP_ADD, 2, out->at, number(e, SMG_TYPE_I32, 1), -1);
+    smg_node_id last = fold(e, SMG_OP_REDUCE_MAX, map(e, SMG_OP_SELECT, 3, left, none, next), keys);
+    smg_node_id first = fold(e, SMG_OP_REDUCE_MIN, map(e, SMG_OP_SELECT, 3, left, all, out->at), keys);
+    smg_node_id most = fold(e, SMG_OP_REDUCE_MAX, term, axis);
+    smg_node_id some = map(e, SMG_OP_LE, 2, number(e, SMG_TYPE_F32, KEPT), most, -1);
+    out->first = map(e, SMG_OP_SELECT, 3, some, first, none);
+    out->behind = map(e, SMG_OP_SELECT, 3, some, last, all);
+}
+
+/* The value from the first that is kept to the last, else a number: two choices, each by a comparison that reads one
+ * number a row, so that readers make it anew. */
+static smg_node_id between(ends *e, smg_node_id at, smg_node_id first, smg_node_id behind, smg_node_id value,
+                           double otherwise) {
+    if (value < 0) return -1;
+    smg_node_id other = number(e, e->g->nodes.items[value].type, otherwise);
+    smg_node_id open = map(e, SMG_OP_SELECT, 3, map(e, SMG_OP_LT, 2, at, behind, -1), value, other);
+    smg_node_id both = map(e, SMG_OP_SELECT, 3, map(e, SMG_OP_LE, 2, first, at, -1), open, other);
+    if (both >= 0) e->g->nodes.items[open].spare = e->g->nodes.items[both].spare = true;
+    return both;
 }
 
 static smg_status end_of(ends *e, const mask *m, const smg_node *scores, int keys, const made_end **out) {
@@ -326,13 +343,15 @@ static smg_status end_of(ends *e, const mask *m, const smg_node *scores, int key
     }
     smg_node index = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32, .rank = scores->rank, .axis = keys};
     for (int d = 0; d < scores->rank; d++) index.dims[d] = d == keys ? scores->dims[d] : smg_size_const(e->g->sizes, 1);
-    smg_node_id at = push(e, index);
-    smg_node_id behind = make_end(e, m, scores->dims[keys], keys, scores->rank, at);
-    const char *name = name_end(e, m);
-    made_end *made = behind >= 0 && name != NULL ? SMG_ARRAY_PUSH(e->g->arena, &e->made) : NULL;
+    made_end own = {.of = *m, .axis = keys, .rank = scores->rank, .at = push(e, index), .first = -1, .behind = -1};
+    make_ends(e, m, scores->dims[keys], keys, &own);
+    const char *first = name_end(e, m, "first"), *end = name_end(e, m, "end");
+    bool good = own.first >= 0 && own.behind >= 0 && first != NULL && end != NULL;
+    made_end *made = good ? SMG_ARRAY_PUSH(e->g->arena, &e->made) : NULL;
     if (made == NULL) return e->g->status != SMG_OK ? e->g->status : SMG_MEMORY;
-    e->g->nodes.items[behind].name = name;
-    *made = (made_end){.of = *m, .axis = keys, .rank = scores->rank, .at = at, .behind = behind};
+    e->g->nodes.items[own.first].name = first;
+    e->g->nodes.items[own.behind].name = end;
+    *made = own;
     *out = made;
     return SMG_OK;
 }
@@ -419,21 +438,24 @@ static bool is_of_batch(const ends *e, const made_end *end, const smg_node *prod
     return true;
 }
 
-/* The product of shares, of which rows behind the end are 0; where masks have no ends, it is as it was. */
+/* One of the mask's ends as one number a row of the batch of a value of that rank. */
+static smg_node_id of_rank(ends *e, smg_node_id end, int rank, int scores_rank) {
+    const smg_node *n = &e->g->nodes.items[end];
+    smg_node shape = {.op = SMG_OP_RESHAPE, .operand_count = 1, .operand = {end}, .rank = rank};
+    if (n->rank == rank) return end;
+    for (int d = 0; d < rank; d++)
+        shape.dims[d] = d == 0 && n->rank == scores_rank ? n->dims[0] : smg_size_const(e->g->sizes, 1);
+    return push(e, shape);
+}
+
+/* The product of shares, of which rows outside of the ends are 0; where masks have no ends, it is as it was. */
 static smg_node_id cut_rows(ends *e, smg_node_id product, const made_end *end, int axis) {
-    const smg_node of = e->g->nodes.items[product], behind = e->g->nodes.items[end->behind];
-    smg_size one = smg_size_const(e->g->sizes, 1);
+    const smg_node of = e->g->nodes.items[product];
     smg_node index = {.op = SMG_OP_IOTA, .type = SMG_TYPE_I32, .rank = of.rank, .axis = axis};
-    smg_node shape = {.op = SMG_OP_RESHAPE, .operand_count = 1, .operand = {end->behind}, .rank = of.rank};
-    for (int d = 0; d < of.rank; d++) {
-        index.dims[d] = d == axis ? of.dims[d] : one;
-        shape.dims[d] = d == 0 && behind.rank == end->rank ? behind.dims[0] : one;
-    }
-    smg_node_id at = push(e, index), last = behind.rank == of.rank ? end->behind : push(e, shape);
-    smg_node_id within = map(e, SMG_OP_LT, 2, at, last, -1);
-    smg_node_id cut = map(e, SMG_OP_SELECT, 3, within, product, number(e, of.type, 0));
-    if (cut >= 0) e->g->nodes.items[cut].spare = true;
-    return cut;
+    for (int d = 0; d < of.rank; d++) index.dims[d] = d == axis ? of.dims[d] : smg_size_const(e->g->sizes, 1);
+    smg_node_id at = push(e, index), first = of_rank(e, end->first, of.rank, end->rank);
+    smg_node_id behind = of_rank(e, end->behind, of.rank, end->rank);
+    return between(e, at, first, behind, product, 0);
 }
 
 static smg_status leave_rows_out(ends *e, int id, const mask *masks, const int *keys) {
@@ -469,9 +491,7 @@ static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
         if (e->unread && smg_node_class(&e->old[i]) == SMG_CLASS_CONTRACT) SMG_TRY(leave_rows_out(e, i, masks, keys));
         if (keys[i] < 0) continue;
         SMG_TRY(end_of(e, &masks[i], &e->old[i], keys[i], &end));
-        smg_node_id within = map(e, SMG_OP_LT, 2, end->at, end->behind, -1);
-        e->ended[i] = map(e, SMG_OP_SELECT, 3, within, e->now[i], number(e, SMG_TYPE_F32, -HUGE_VAL));
-        if (e->ended[i] >= 0) e->g->nodes.items[e->ended[i]].spare = true;
+        e->ended[i] = between(e, end->at, end->first, end->behind, e->now[i], -HUGE_VAL);
     }
     for (int o = 0; o < e->g->outputs.count; o++) e->g->outputs.items[o].node = e->now[e->g->outputs.items[o].node];
     return e->g->status;
