@@ -253,6 +253,35 @@ static void a_run_that_fails(void **state) {
     expect_wanted(f, ROWS);
 }
 
+/* Sizes, tensors and ways to wait take turns; nothing grows. */
+static void ten_thousand_runs(void **state) {
+    fixture *f = *state;
+    enum { RUNS = 10000 };
+    smg_device_tensor *y[2] = {NULL, NULL};
+    if (f->missing) skip();
+    for (int i = 0; i < 2; i++) expect_ok(f, smg_model_create_tensor(f->a, "y", ALL, &y[i]));
+    int before = 0;
+    for (int i = 0; i < RUNS; i++) {
+        int64_t rows = i % 2 ? ROWS : 7;
+        smg_ticket ticket;
+        if (i == 24) before = f->allocations; /* every combination was there */
+        arrays a = arrays_of(f, rows, NULL, i % 3 ? y[i % 3 - 1] : NULL);
+        if (i % 4 == 3) {
+            expect_ok(f, smg_model_run(f->a, a.in, 2, a.out, 2));
+        } else {
+            expect_ok(f, submit(f->a, &a, &ticket));
+            wait(f, ticket);
+        }
+    }
+    assert_int_equal(f->allocations, before);
+    find_wanted(f, ROWS);
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, smg_model_run(f->a, a.in, 2, a.out, 2));
+    expect_wanted(f, ROWS);
+    smg_tensor_destroy(y[0]);
+    smg_tensor_destroy(y[1]);
+}
+
 /* Before their run is over. */
 static void what_goes_early(void **state) {
     fixture *f = *state;
@@ -278,8 +307,10 @@ static void what_goes_early(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_arrays),   cmocka_unit_test(memory_of_the_model), cmocka_unit_test(one_behind_the_other),
-        cmocka_unit_test(one_at_a_time), cmocka_unit_test(a_run_that_fails),    cmocka_unit_test(what_goes_early),
+        cmocka_unit_test(host_arrays),          cmocka_unit_test(memory_of_the_model),
+        cmocka_unit_test(one_behind_the_other), cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(a_run_that_fails),     cmocka_unit_test(what_goes_early),
+        cmocka_unit_test(ten_thousand_runs),
     };
     int failed = cmocka_run_group_tests_name("flight, seen memory", tests, setup, teardown);
     flags = SMG_VK_UNSEEN_MEMORY;
