@@ -159,6 +159,7 @@ static void four_threads(void **state) {
     for (int i = 1; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     /* The model itself is one of them. */
     smg_model *shared = workers[0].model;
+    smg_context *unused = workers[0].ctx;
     workers[0].ctx = f->ctx;
     workers[0].model = f->model;
     work(&workers[0]);
@@ -167,6 +168,7 @@ static void four_threads(void **state) {
         if (workers[i].wrong[0] != '\0') fail_msg("thread %d: %s", i, workers[i].wrong);
     expect_ok(f->ctx, smg_model_set_range(f->model, "n", 0, 0));
     smg_model_close(shared);
+    smg_context_destroy(unused);
     for (int i = 1; i < THREADS; i++) {
         smg_model_close(workers[i].model);
         smg_context_destroy(workers[i].ctx);
