@@ -21,9 +21,10 @@ static bool is_one(const parts *s, const smg_node *n, int d) {
 
 /* ---- the axis ------------------------------------------------------------------------------------ */
 
+/* d: -1 where the value should have the axis and has no dim that is it. */
 static void set_axis(parts *s, smg_node_id id, int d) {
     const smg_node *n = node_of(s, id);
-    if (s->axis[id] == d || s->clash) return;
+    if ((d >= 0 && s->axis[id] == d) || s->clash) return;
     s->clash = s->axis[id] >= 0 || d < 0 || d >= n->rank || n->dims[d] != s->extent;
     s->axis[id] = d;
     smg_node_id *slot = SMG_ARRAY_PUSH(s->arena, &s->waiting);
