@@ -6,6 +6,7 @@
  * compile_bundle.c, or comes from the cache (compile_cache.c) as a bundle. Analysis (rewrite, plan) and
  * code (glsl, spirv, bundle) are two calls, because explain, info and the interpreter need only the first. */
 #include "compile/compile.h"
+#include "sched/sched.h"
 
 static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
     smg_rewrite_count *row = SMG_ARRAY_PUSH(c->arena, &c->report.rules);
@@ -18,10 +19,14 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
 static smg_status store_weights(smg_compilation *c) {
-    int copies = 0;
-    SMG_TRY(smg_rewrite_store_weights(c->graph, smg_target_largest_buffer(&c->target), WEIGHTS_TWICE, &copies));
+    int across = 0, along = 0;
+    smg_store_options o = {
+        .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
+    if (c->options.precision == SMG_TYPE_F16) smg_sched_along(&c->target, &o.few, &o.rows);
+    SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));
     c->report.nodes_after = c->graph->nodes.count;
-    return add_count(c, "weight stored along the result's axis", copies);
+    SMG_TRY(add_count(c, "weight stored along the result's axis", across));
+    return add_count(c, "weight stored along the contracted axis", along);
 }
 
 /* A mask's end takes a kernel, for loops that stop there. */
@@ -63,6 +68,24 @@ static smg_status narrow(smg_compilation *c) {
     return smg_precision_make(c->graph, o->precision, measured, c->arena, &c->precision);
 }
 
+/* The sizes that the rewritten graph is planned for. */
+static smg_status choose_sizes(smg_compilation *c) {
+    const smg_compile_options *options = &c->options;
+    int symbols = smg_size_symbol_count(c->graph->sizes);
+    c->nominal = SMG_ARENA_ARRAY(c->arena, int64_t, (size_t)symbols + 1);
+    if (c->nominal == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
+    SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
+    c->plan_options = (smg_plan_options){.objective = options->objective,
+                                         .unfused = options->unfused,
+                                         .rank = options->rank,
+                                         .keep_passes = options->keep_passes,
+                                         .rejected = options->rejected,
+                                         .rejected_count = options->rejected_count,
+                                         .nominal = c->nominal};
+    return SMG_OK;
+}
+
 static smg_status rewrite(smg_compilation *c) {
     double start = smg_clock_seconds();
     SMG_TRY(smg_rewrite_graph(c->parts != NULL ? c->parts : c->source, &c->graph, &c->report));
@@ -70,6 +93,7 @@ static smg_status rewrite(smg_compilation *c) {
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(end_masks(c));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
+    SMG_TRY(choose_sizes(c));
     SMG_TRY(store_weights(c));
     SMG_TRY(narrow(c));
     c->seconds.rewrite += smg_clock_seconds() - start;
@@ -96,27 +120,8 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
     };
 }
 
-/* The sizes that the rewritten graph is planned for. */
-static smg_status choose_sizes(smg_compilation *c) {
-    const smg_compile_options *options = &c->options;
-    int symbols = smg_size_symbol_count(c->graph->sizes);
-    c->nominal = SMG_ARENA_ARRAY(c->arena, int64_t, (size_t)symbols + 1);
-    if (c->nominal == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_sizes_limit(c->ctx, c->graph->sizes, options->max_dims, options->max_dim_count));
-    SMG_TRY(smg_sizes_choose(c->ctx, c->graph, options->dims, options->dim_count, c->nominal));
-    c->plan_options = (smg_plan_options){.objective = options->objective,
-                                         .unfused = options->unfused,
-                                         .rank = options->rank,
-                                         .keep_passes = options->keep_passes,
-                                         .rejected = options->rejected,
-                                         .rejected_count = options->rejected_count,
-                                         .nominal = c->nominal};
-    return SMG_OK;
-}
-
 static smg_status plan(smg_compilation *c) {
     double start = smg_clock_seconds();
-    SMG_TRY(choose_sizes(c));
     SMG_TRY(smg_plan_make(c->graph, &c->target, &c->plan_options, c->arena, &c->plan));
     SMG_TRY(smg_compile_choose_variants(c));
     for (int i = 0; i < c->plan->steps.count; i++) c->run_ops += c->plan->steps.items[i].node_count;
@@ -242,7 +247,6 @@ static smg_status revive(smg_compilation *c) {
     memcpy(kept, c->variants, sizeof(kept));
     int64_t *nominal = c->nominal;
     smg_status status = rewrite(c);
-    if (status == SMG_OK) status = choose_sizes(c);
     if (status == SMG_OK) status = smg_compile_choose_variants(c);
     bool same = status == SMG_OK && count == c->variant_count;
     for (int i = 0; same && i < count; i++) {

@@ -38,9 +38,16 @@ smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_gr
  * that keys have, those outside of the ends may have any value. */
 smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *out_weak);
 
-/* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a
- * copy with the result's axis innermost (rewrite_store.c). limit: bytes of one copy; twice: of all copies whose
- * original stays because something else reads it. */
-smg_status smg_rewrite_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies);
+typedef struct smg_store_options {
+    int64_t limit; /* bytes of one copy */
+    int64_t twice; /* of all copies whose original stays because something else reads it */
+    /* Products of at most `few` results, and of at least `rows` times as many as their operand has columns, at these
+     * values of symbols: they read their operand along what they contract. few 0: none do. */
+    int64_t few, rows;
+    const int64_t *nominal;
+} smg_store_options;
+/* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a copy with
+ * the result's axis innermost, those of few results the other way round (rewrite_store.c). Copies of either kind. */
+smg_status smg_rewrite_store_weights(smg_graph *g, const smg_store_options *options, int *out_across, int *out_along);
 
 #endif

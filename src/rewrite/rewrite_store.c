@@ -2,7 +2,9 @@
  * along this axis with neighbouring lanes; files mostly have the contracted axis innermost instead. Such an operand is
  * replaced by a copy of a transposed view: batch axes, contracted axes, then its own in the order of the result. The
  * copy depends on constants alone, so that it is made once, before the first run, and the original goes where nobody
- * else reads it. No product, name or model is special: what counts is the axis that is innermost in memory. */
+ * else reads it. Where a product has few results, its slices are deeper than they are wide: then its operand is copied
+ * to lie along the contracted axis, or stays as it is, so that what is read at once lies side by side. No product, name
+ * or model is special: what counts is the axis that is innermost in memory. */
 #include "rewrite/rewrite.h"
 
 typedef struct stored_view {
@@ -20,7 +22,9 @@ typedef struct store {
     int *readers;         /* per old node: reads of its memory by anything but views */
     int *wanted;          /* of these, reads that would take a copy in another order */
     SMG_ARRAY(stored_view) made;
-    int64_t limit, twice; /* bytes: of one copy; left for copies beside an original that stays */
+    int along; /* of these, along a contracted axis */
+    const smg_store_options *options;
+    int64_t twice; /* bytes left for copies beside an original that stays */
 } store;
 
 static smg_node_id source_of(const store *s, smg_node_id id) {
@@ -77,16 +81,48 @@ static bool has(const char *label, char letter) {
     return strchr(label, letter) != NULL;
 }
 
-/* The copied order of operand k: its batch axes, its contracted ones, its own as the result has them. */
-static void order_axes(const smg_node *product, int k, int *perm) {
+/* Elements of the node at the sizes that prices are for; -1: not known. */
+static int64_t elements_at(const store *s, const smg_node *n) {
+    int64_t product = 1, extent;
+    for (int d = 0; d < n->rank; d++) {
+        if (!smg_size_eval(s->g->sizes, n->dims[d], s->options->nominal, &extent) ||
+            !smg_mul_i64(product, extent, &product))
+            return -1;
+    }
+    return product;
+}
+
+/* Does the product read operand k along what it contracts? */
+static bool goes_along(const store *s, const smg_node *product, int k) {
+    const smg_node *n = &s->old[product->operand[k]];
+    int64_t results = elements_at(s, product), columns = 1, extent;
+    if (s->options->few == 0 || results < 0 || results > s->options->few) return false;
+    for (int d = 0; d < n->rank; d++) {
+        if (!has(product->label[2], product->label[k][d])) continue;
+        if (!smg_size_is_const(s->g->sizes, n->dims[d], &extent) || !smg_mul_i64(columns, extent, &columns))
+            return false;
+    }
+    return results / columns >= s->options->rows;
+}
+
+/* Operand k's axes that the product contracts, in their order, or its own ones, in the order of the result. */
+static void add_axes(const smg_node *product, int k, bool contracted, int *perm, int *io_count) {
     const char *own = product->label[k], *other = product->label[1 - k], *result = product->label[2];
+    for (const char *l = own; contracted && *l; l++)
+        if (!has(result, *l)) perm[(*io_count)++] = (int)(l - own);
+    for (const char *l = result; !contracted && *l; l++)
+        if (has(own, *l) && !has(other, *l)) perm[(*io_count)++] = (int)(strchr(own, *l) - own);
+}
+
+/* The copied order of operand k: its batch axes, then its contracted and its own ones, or these first. */
+static void order_axes(const store *s, const smg_node *product, int k, int *perm) {
+    const char *own = product->label[k], *other = product->label[1 - k];
+    bool along = goes_along(s, product, k);
     int count = 0;
-    for (const char *l = result; *l; l++)
+    for (const char *l = product->label[2]; *l; l++)
         if (has(own, *l) && has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
-    for (const char *l = own; *l; l++)
-        if (!has(result, *l)) perm[count++] = (int)(l - own);
-    for (const char *l = result; *l; l++)
-        if (has(own, *l) && !has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
+    add_axes(product, k, !along, perm, &count);
+    add_axes(product, k, along, perm, &count);
 }
 
 /* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. */
@@ -95,7 +131,7 @@ static bool widens(const store *s, smg_node_id id) {
     return smg_op_converts(n->op) && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
 }
 
-/* The result's last axis is operand k's own, and the operand lies in memory along a contracted one. */
+/* The result's last axis is operand k's own, and the operand lies in memory along another axis than it is read by. */
 static bool wants_copy(const store *s, const smg_node *product, int k) {
     smg_node_id id = product->operand[k];
     int64_t bytes, source_bytes;
@@ -108,9 +144,9 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];
     if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;
-    if (has(product->label[2], product->label[k][inner])) return false;
+    if (has(product->label[2], product->label[k][inner]) != goes_along(s, product, k)) return false;
     return bytes_of(s, id, &bytes) && bytes_of(s, source_of(s, id), &source_bytes) && bytes <= source_bytes &&
-           bytes <= s->limit;
+           bytes <= s->options->limit;
 }
 
 static void count_reads(store *s) {
@@ -156,7 +192,7 @@ static const char *name_copy(store *s, smg_node_id id) {
     return name;
 }
 
-static smg_status make_copy(store *s, smg_node_id id, const int *perm, smg_node_id *out_copy) {
+static smg_status make_copy(store *s, smg_node_id id, const int *perm, bool along, smg_node_id *out_copy) {
     const smg_node *from = &s->old[id];
     for (int i = 0; i < s->made.count; i++) {
         const stored_view *made = &s->made.items[i];
@@ -176,6 +212,7 @@ static smg_status make_copy(store *s, smg_node_id id, const int *perm, smg_node_
     copy.operand[0] = push(s, &view);
     stored_view *made = SMG_ARRAY_PUSH(s->g->arena, &s->made);
     *out_copy = copy.operand[0] >= 0 ? push(s, &copy) : -1;
+    s->along += along;
     if (*out_copy < 0 || made == NULL || copy.name == NULL) return SMG_MEMORY;
     *made = (stored_view){.view = id, .copy = *out_copy};
     memcpy(made->perm, perm, (size_t)from->rank * sizeof *perm);
@@ -183,13 +220,13 @@ static smg_status make_copy(store *s, smg_node_id id, const int *perm, smg_node_
 }
 
 static smg_status reorder(store *s, smg_node *product, int old_id, int k) {
-    int perm[SMG_MAX_RANK];
+    int perm[SMG_MAX_RANK] = {0};
     const smg_node *old = &s->old[old_id];
     smg_node_id id = old->operand[k];
     bool wide = widens(s, id);
     if (!wants_copy(s, old, k) || !may_copy(s, wide ? s->old[id].operand[0] : id)) return SMG_OK;
-    order_axes(old, k, perm);
-    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, &product->operand[k]));
+    order_axes(s, old, k, perm);
+    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, goes_along(s, old, k), &product->operand[k]));
     for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][perm[i]];
     if (!wide) return SMG_OK;
     smg_node cast = s->old[id];
@@ -214,10 +251,9 @@ static smg_status rebuild(store *s) {
     return SMG_OK;
 }
 
-smg_status smg_rewrite_store_weights(smg_graph *g, int64_t limit, int64_t twice, int *out_copies) {
+smg_status smg_rewrite_store_weights(smg_graph *g, const smg_store_options *options, int *out_across, int *out_along) {
     size_t count = (size_t)g->nodes.count + 1;
-    store s = {.g = g, .old = g->nodes.items, .count = g->nodes.count, .limit = limit, .twice = twice};
-    *out_copies = 0;
+    store s = {.g = g, .old = g->nodes.items, .count = g->nodes.count, .options = options, .twice = options->twice};
     s.fixed = SMG_ARENA_ARRAY(g->arena, bool, count);
     s.stored = SMG_ARENA_ARRAY(g->arena, bool, count);
     s.now = SMG_ARENA_ARRAY(g->arena, smg_node_id, count);
@@ -229,6 +265,7 @@ smg_status smg_rewrite_store_weights(smg_graph *g, int64_t limit, int64_t twice,
     g->nodes.items = NULL;
     g->nodes.count = g->nodes.capacity = 0;
     SMG_TRY(rebuild(&s));
-    *out_copies = s.made.count;
+    *out_along = s.along;
+    *out_across = s.made.count - s.along;
     return SMG_OK;
 }

@@ -6,6 +6,7 @@
 #define MOST_DEPTH 4       /* matrices behind each other in one slice of a contraction */
 #define ENOUGH_SUBGROUPS 4 /* for one core */
 #define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
+#define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
 #define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
 #define RING_SUMS 64       /* of a lane, at least */
 
@@ -28,11 +29,16 @@ static bool factors_are(const enumerator *e, smg_type type) {
     return true;
 }
 
-static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
+/* Are its factors of the type, and its sums f32? */
+static bool is_of(const smg_matrix_shape *shape, smg_type factor) {
     smg_type type;
-    bool floats = smg_type_find(shape->a, &type) && type == SMG_TYPE_F16; /* GLSL of today's compilers has no others */
-    return floats && strcmp(shape->a, shape->b) == 0 && strcmp(shape->result, "f32") == 0 &&
-           strcmp(shape->c, "f32") == 0 && factors_are(e, type) &&
+    return smg_type_find(shape->a, &type) && type == factor && strcmp(shape->a, shape->b) == 0 &&
+           strcmp(shape->result, "f32") == 0 && strcmp(shape->c, "f32") == 0;
+}
+
+static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
+    /* GLSL of today's compilers has no others. */
+    return is_of(shape, SMG_TYPE_F16) && factors_are(e, SMG_TYPE_F16) &&
            smg_target_fragment(e->target, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
 }
 
@@ -45,6 +51,19 @@ static const smg_matrix_shape *matrix_of(const enumerator *e) {
         if (best == NULL || shape->m * shape->n * shape->k > best->m * best->n * best->k) best = shape;
     }
     return best;
+}
+
+/* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
+ * deeper than they are wide, and so are runs of memory. */
+void smg_sched_along(const smg_target *t, int64_t *out_few, int64_t *out_rows) {
+    *out_few = *out_rows = 0;
+    if (!smg_target_hides_loads(t)) return;
+    for (int i = 0; i < t->matrix_count; i++) {
+        const smg_matrix_shape *shape = &t->matrix[i];
+        if (!is_of(shape, SMG_TYPE_F16) || smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) == NULL) continue;
+        *out_few = t->cores * FEW_RESULTS;
+        if (shape->m > *out_rows) *out_rows = shape->m;
+    }
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------------- */

@@ -20,15 +20,21 @@ static const int64_t symbols[1] = {5};
 typedef struct stored {
     smg_context *ctx;
     smg_graph *g;
-    int copies;
+    int copies, along;
 } stored;
 
-static stored store(const char *text, int64_t limit, int64_t twice) {
+/* few: results up to which a product reads its operand along what it contracts, of 4 rows or more. */
+static stored store_for(const char *text, int64_t limit, int64_t twice, int64_t few) {
     stored s = {0};
+    const smg_store_options options = {.limit = limit, .twice = twice, .few = few, .rows = 4, .nominal = symbols};
     assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
     if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
-    assert_int_equal(smg_rewrite_store_weights(s.g, limit, twice, &s.copies), SMG_OK);
+    assert_int_equal(smg_rewrite_store_weights(s.g, &options, &s.copies, &s.along), SMG_OK);
     return s;
+}
+
+static stored store(const char *text, int64_t limit, int64_t twice) {
+    return store_for(text, limit, twice, 0);
 }
 
 static void drop(stored *s) {
@@ -177,11 +183,41 @@ static void half_precision_stays_narrow(void **state) {
     }
 }
 
+/* A product of few results, of four rows or more, reads its operand along what it contracts. */
+static void few_results_go_along(void **state) {
+    (void)state;
+    static const char lies[] = HEAD "w = constant f32[40, 24] random seed=1\n"
+                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const char lies_across[] = HEAD "w = constant f32[24, 40] random seed=1\n"
+                                           "y = contract(x, w) \"ni,io->no\"\noutput y = y\n";
+    stored s = store_for(lies, PLENTY, 0, 5 * 40);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+    s = store_for(lies, PLENTY, 0, 5 * 40 - 1);
+    assert_int_equal(s.copies, 1);
+    drop(&s);
+    s = store_for(lies_across, PLENTY, 0, 5 * 40);
+    assert_int_equal(s.copies, 0);
+    assert_int_equal(s.along, 1);
+    assert_string_equal(find(&s, "y")->label[1], "oi");
+    expect_same_value(lies_across, &s, 1);
+    drop(&s);
+    s = store_for(lies_across, PLENTY, 0, 5 * 40 - 1);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+    static const char few_rows[] = "graph t\nx = input f32[3, 24]\nw = constant f32[40, 24] random seed=1\n"
+                                   "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    s = store_for(few_rows, PLENTY, 0, PLENTY);
+    assert_int_equal(s.copies, 1);
+    drop(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_linear_layer),   cmocka_unit_test(what_lies_right_is_left_alone),
-        cmocka_unit_test(views_and_slices), cmocka_unit_test(one_copy_for_two_readers),
-        cmocka_unit_test(a_tied_table),     cmocka_unit_test(half_precision_stays_narrow),
+        cmocka_unit_test(a_linear_layer),       cmocka_unit_test(what_lies_right_is_left_alone),
+        cmocka_unit_test(views_and_slices),     cmocka_unit_test(one_copy_for_two_readers),
+        cmocka_unit_test(a_tied_table),         cmocka_unit_test(half_precision_stays_narrow),
+        cmocka_unit_test(few_results_go_along),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
