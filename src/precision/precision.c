@@ -340,7 +340,7 @@ static void decide(precision *p, smg_node_id id) {
 
 /* What roundings may come to in an output, all together, as root mean squares. The element that is furthest off is so
  * by up to twice as much, in parts of the largest. In deep graphs it is a part of what a check allows. */
-#define NEAR_F16 2.5e-3
+#define NEAR_F16 4.6e-3
 #define NEAR_BF16 1e-2
 #define NEAR_CHECK 0.075
 #define MEAN_ROUNDING 0.43 /* root mean square of roundings, in parts of the largest one */
