@@ -93,9 +93,9 @@ watch_threads() {
     tests tsan -R '^model.threads$'
 }
 
-# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan, unit.matrices
+# Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache, unit.matrices
 # and the fuzz corpora do too, in a tenth of the time. Two threads are the thread sanitizer's.
-too_long='unit.every_schedule|fault.caches|model.hf|model.onnx_.*device|model.layers|model.threads|fuzz.random'
+too_long='unit.every_schedule|unit.plan$|fault.caches|model.hf|model.onnx_.*device|model.layers|model.threads|fuzz.random'
 
 stage "packages" scripts/setup.sh --lint
 # Pure code of the folders below vulkan/ is compiled alike with and without it: not again. All warnings of clang come

@@ -23,13 +23,8 @@
 
 #define NODES 128
 
-/* Sanitizers, for which the interpreter is ten times slower, see one in so many sizes and random graphs, and one in so
- * many programs by lane. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ONE_IN = 3, /* odd: over all targets, and seeds with and without symbols */ LANES_ONE_IN = 16 };
-#else
-enum { ONE_IN = 1, LANES_ONE_IN = 1 };
-#endif
+/* With sanitizers one in so many sizes and random graphs, and programs by lane. */
+enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. */
 enum { FEWEST = 256 };
 
