@@ -36,13 +36,13 @@ static void print_because(const smg_pstep *step, bool prices, smg_text *text) {
     }
 }
 
-/* Of prepare steps the summary says what they make and no more. */
 /* That the step's nodes are of. */
 static const smg_graph *graph_of(const smg_compilation *c, const smg_pstep *step) {
     bool once = step >= c->plan->prepare.items && step < c->plan->prepare.items + c->plan->prepare.count;
     return once ? c->plan->planned : c->plan->graph;
 }
 
+/* Of prepare steps the summary says what they make and no more. */
 static void print_plan_step(const smg_compilation *c, const smg_pstep *step, bool once,
                             const smg_explain_options *options, smg_text *text) {
     bool prices = options->prices;
