@@ -17,7 +17,7 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it) {
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->j_step = it->group = 1;
     it->i = it->j = "0";
-    it->outer_registers = it->inner_registers = 1;
+    it->outer_registers = it->inner_registers = it->i_step = 1;
     if (w->status != SMG_OK) return;
     for (int a = 0; a < k->axes.count; a++) it->coord[a] = "0";
 }
@@ -102,7 +102,8 @@ void glsl_outer_open(glsl_writer *w, glsl_iter *it) {
     if (it->outer_registers > 1) {
         it->i = "i";
         GLSL_LINE(w, "[[unroll]]");
-        glsl_open(w, GLSL_STRING(w, "for (int i = 0; i < %d; ++i)", it->outer_registers));
+        const char *next = it->i_step > 1 ? GLSL_STRING(w, "i += %d", it->i_step) : "++i";
+        glsl_open(w, GLSL_STRING(w, "for (int i = %d; i < %d; %s)", it->i_first, it->outer_registers, next));
         it->outer_braces++;
     }
     for (int n = 0; n < it->outer_count; n++) {

@@ -210,10 +210,15 @@ const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it) {
     return first_of(w, all & ~upper_replicas(w, all));
 }
 
-const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i) {
+int glsl_sharers(const glsl_writer *w, const glsl_iter *it) {
     uint32_t upper = upper_replicas(w, smg_layout_replicas(&it->layout));
-    if (upper == 0) return NULL;
-    int block = (int)(upper & (~upper + 1)), copies = w->k->lanes / block;
-    if (it->outer_registers == 1 || it->outer_registers % copies != 0) return first_of(w, upper);
-    return GLSL_STRING(w, "%s %% %d == local / %d", i, copies, block);
+    if (upper == 0) return 1;
+    int copies = w->k->lanes / (int)(upper & (~upper + 1));
+    return it->outer_registers == 1 || it->outer_registers % copies != 0 ? 1 : copies;
+}
+
+const char *glsl_sharer(glsl_writer *w, const glsl_iter *it, int copy) {
+    uint32_t upper = upper_replicas(w, smg_layout_replicas(&it->layout));
+    if (glsl_sharers(w, it) == 1) return first_of(w, upper);
+    return GLSL_STRING(w, "local / %u == %d", upper & (~upper + 1), copy);
 }

@@ -77,6 +77,7 @@ typedef struct glsl_iter {
     int *uses;            /* by expression: parents */
     int outer_braces, inner_braces;
     const char *step;    /* of a walk by all invocations: its number */
+    int i_first, i_step; /* registers that the loop over i begins with and goes on by: those of one copy */
     int j_step;          /* registers taken at a time by the loop over j */
     int group, member;   /* flat form: elements a step along the last axis, and the one at hand */
     const char **vector; /* by access: name of the group that was loaded; NULL: by element */
@@ -115,9 +116,11 @@ const char *glsl_register_at(glsl_writer *w, const glsl_iter *it, const smg_layo
 /* The condition that picks one of the lanes that hold the same element; NULL when there is only one. */
 const char *glsl_once(glsl_writer *w, const glsl_iter *it);
 /* Where the uppermost lanes are whole copies of the others, they may share out what is done once: the condition that
- * picks one lane of a copy, and the one that picks the copy for register i. NULL: always. */
+ * picks one lane of a copy (NULL: always), how many copies take turns with the outer registers, and the condition
+ * that picks one of them (NULL: there is one). */
 const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
-const char *glsl_share(glsl_writer *w, const glsl_iter *it, const char *i);
+int glsl_sharers(const glsl_writer *w, const glsl_iter *it);
+const char *glsl_sharer(glsl_writer *w, const glsl_iter *it, int copy);
 
 /* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices, and its factors. */
 void glsl_registers(glsl_writer *w, int tile);

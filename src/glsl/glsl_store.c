@@ -34,13 +34,23 @@ static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
     it->j_step = 1;
 }
 
+/* Whose turn it is stands around the loop over rows: drivers do not write out a loop with such a condition inside, and
+ * sums that it counts through then lie in local memory instead of registers. */
 static void store_outer(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
-    glsl_outer_open(w, it);
-    const char *share = glsl_share(w, it, it->i);
-    if (share != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", share));
-    store_inner(w, it, instr, group);
-    if (share != NULL) glsl_close(w);
-    glsl_outer_close(w, it);
+    int sharers = glsl_sharers(w, it);
+    it->i_step = sharers;
+    for (int copy = 0; copy < sharers; copy++) {
+        const char *turn = glsl_sharer(w, it, copy);
+        it->i_first = copy;
+        if (turn != NULL) glsl_open(w, GLSL_STRING(w, "%sif (%s)", copy > 0 ? "else " : "", turn));
+        glsl_outer_open(w, it);
+        store_inner(w, it, instr, group);
+        glsl_outer_close(w, it);
+        if (turn != NULL) glsl_close(w);
+        glsl_expr_forget(w, it);
+    }
+    it->i_first = 0;
+    it->i_step = 1;
 }
 
 void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
