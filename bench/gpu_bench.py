@@ -2,12 +2,12 @@
 
     gpu_bench.py SMG OUT [--seconds N] [--part subgraphs|models|compiled] [--only WORDS] [--commit HASH] [--ggml PROGRAM]
 
-Run by scripts/gpu-bench.sh. Every smg figure is the median of interleaved fused and unfused replays by GPU timestamps after a
-warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up by time. The result of each
-measured run is compared with double on sampled rows and scanned for what is not finite. While something is measured,
-nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each row; a row that stands
-there already is measured again when it is reached, so the parts of several calls come together in one file. --seconds: no
-row is begun that would end later.
+Run by scripts/gpu-bench.sh. Every smg figure is the median of fused and unfused replays in turns, each behind a run of its
+own, by GPU timestamps after a warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up
+by time. The result of each measured run is compared with double on sampled rows and scanned for what is not finite. While
+something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
+row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
+one file. --seconds: no row is begun that would end later.
 """
 import argparse
 import json

@@ -60,7 +60,7 @@ static const cli_command commands[] = {
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--repeat N]\n"
      "        [--seed N] [--objective time|dispatches] [--precision f32|f16|bf16 [--measure]] [--no-calibrate]\n"
      "        [--no-matrices] [--padding-unread] [--rank N | --ranks N] [--json]",
-     "Times the fused plan against the unfused one (every operation its own kernel), interleaved in\n"
+     "Times the fused plan against the unfused one (every operation its own kernel), in turns in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
      "and exits with 1 on FAIL; --output writes a result of the fused one. A range of sizes is recorded once,\n"
      "timed at its end, and the host's time from one size of it to the next is told. --ranks N times the\n"
