@@ -15,7 +15,8 @@
 
 typedef struct units {
     const lowering *l;
-    bool *in; /* by tile: kept in units of exponents */
+    bool *in;          /* by tile: kept in units of exponents */
+    smg_axis_set axes; /* of what the maximum is taken of */
     bool wrong;
     int exponentials;
 } units;
@@ -97,6 +98,20 @@ static smg_expr choice(units *u, const smg_expr_node *n) {
     return smg_expr_make(u->l->k->exprs, SMG_PRIM_SELECT, arm[0], arm[1], arm[2]);
 }
 
+/* What is added to sums for all rows alike, as a mask is. Beyond the largest number it stays itself, as numbers do. */
+static smg_expr term_in_units(units *u, smg_expr e) {
+    smg_exprs *pool = u->l->k->exprs;
+    smg_expr scaled = times(u, e, LOG2_E), most = number(u, FLT_MAX);
+    smg_expr size = smg_expr_make(pool, SMG_PRIM_ABS, scaled, SMG_EXPR_NONE, SMG_EXPR_NONE);
+    smg_expr within = smg_expr_make(pool, SMG_PRIM_LE, size, most, SMG_EXPR_NONE);
+    return smg_expr_make(pool, SMG_PRIM_SELECT, within, scaled, e);
+}
+
+/* Nothing in it is read along all that the maximum is taken of, so that its change costs little. */
+static bool is_term(const units *u, smg_expr e) {
+    return !contains(u, e) && (u->axes & ~lower_expr_axes(u->l, e)) != 0;
+}
+
 static double constant_in_units(double value) {
     return fabs(value * LOG2_E) <= FLT_MAX ? value * LOG2_E : value; /* the least number stays it */
 }
@@ -111,6 +126,7 @@ static smg_expr in_units(units *u, smg_expr e) {
     if (scaled_sums(u, e, &sums, &factor)) return times(u, sums, factor * LOG2_E);
     if (n.prim == SMG_PRIM_SELECT) return choice(u, &n);
     bool adds = n.prim == SMG_PRIM_ADD || n.prim == SMG_PRIM_SUB || n.prim == SMG_PRIM_NEG;
+    if (!adds && is_term(u, e)) return term_in_units(u, e);
     u->wrong = u->wrong || !adds;
     for (int i = 0; adds && i < smg_prim_arity(n.prim); i++) arg[i] = in_units(u, n.arg[i]);
     return adds ? smg_expr_make(u->l->k->exprs, n.prim, arg[0], arg[1], SMG_EXPR_NONE) : e;
@@ -130,19 +146,23 @@ static smg_expr rewritten(units *u, smg_expr e) {
     return n.prim == SMG_PRIM_LEAF ? e : smg_expr_make(u->l->k->exprs, n.prim, arg[0], arg[1], arg[2]);
 }
 
-/* What writes a tile that is kept so: numbers, another such tile, or a maximum. */
+/* What writes a tile that is kept so: another such tile, or what has none in it; as it is or as a maximum. */
 static smg_expr written(units *u, const smg_instr *in) {
-    bool number_or_tile =
-        in->expr != SMG_EXPR_NONE && (node_of(u, in->expr)->prim == SMG_PRIM_CONST || is_in(u, in->expr));
-    bool maximum = in->kind == SMG_I_REDUCE && in->combine == SMG_COMBINE_MAX && !contains(u, in->expr);
-    bool set = in->kind == SMG_I_SET && number_or_tile;
-    u->wrong = u->wrong || (!set && !maximum);
+    bool maximum = in->kind == SMG_I_REDUCE && in->combine == SMG_COMBINE_MAX;
+    bool good = (maximum || in->kind == SMG_I_SET) && in->expr != SMG_EXPR_NONE;
+    u->wrong = u->wrong || !good || (contains(u, in->expr) && !is_in(u, in->expr));
     return u->wrong ? in->expr : in_units(u, in->expr);
 }
 
 static bool touches(const units *u, const smg_instr *in) {
     bool reads_b = in->kind == SMG_I_MMA && u->in[in->b];
     return reads_b || (smg_instr_reads_a(in) && u->in[in->a]);
+}
+
+/* What the maximum is taken of is kept so where it is a tile of its own, since several read it. */
+static void add_source(units *u, const smg_instr *maximum) {
+    int tile = tile_of(u, maximum->expr);
+    if (tile >= 0 && !is_product(u, maximum->expr)) u->in[tile] = true;
 }
 
 /* Copies of a tile that is kept so are kept so. */
@@ -169,12 +189,15 @@ static void rewrite_all(units *u, smg_expr *out_exprs) {
     }
 }
 
-static smg_status keep_in_units(lowering *l, int maximum) {
-    units u = {.l = l};
+static smg_status keep_in_units(lowering *l, const smg_instr *maximum) {
+    const smg_tile *kept = &l->k->tiles.items[maximum->dst];
+    units u = {.l = l, .axes = lower_axes_of(kept)};
+    for (int a = 0; a < maximum->axis_count; a++) u.axes |= SMG_AXIS_BIT(maximum->axes[a]);
     u.in = SMG_ARENA_ARRAY(l->arena, bool, (size_t)l->k->tiles.count);
     smg_expr *exprs = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->k->code.count);
     if (u.in == NULL || exprs == NULL) return SMG_MEMORY;
-    u.in[maximum] = true;
+    u.in[maximum->dst] = true;
+    add_source(&u, maximum);
     add_copies(&u);
     rewrite_all(&u, exprs);
     if (u.wrong || u.exponentials == 0) return SMG_OK;
@@ -260,7 +283,7 @@ smg_status lower_units(lowering *l) {
     if (l->s->matrix == NULL) return SMG_OK;
     for (int i = 0; i < l->k->code.count; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        if (in->kind == SMG_I_REDUCE && in->combine == SMG_COMBINE_MAX) SMG_TRY(keep_in_units(l, in->dst));
+        if (in->kind == SMG_I_REDUCE && in->combine == SMG_COMBINE_MAX) SMG_TRY(keep_in_units(l, in));
     }
     for (int i = 0; i < l->k->code.count; i++)
         if (l->k->code.items[i].kind == SMG_I_MMA) SMG_TRY(choose_once(l, i));

@@ -91,6 +91,13 @@ static bool add_operand(const inliner *in, smg_node_id operand, double elements,
     return true;
 }
 
+/* A choice by the ends of a mask between a number and what readers can compute anew. */
+static bool chooses_anew(const inliner *in, const smg_node *n) {
+    if (!n->spare) return false;
+    smg_node_id value = smg_space_source(in->p->g, n->operand[1]);
+    return in->weights[value].known || in_memory(in->p, value);
+}
+
 static weight weigh(const inliner *in, smg_node_id id) {
     const smg_node *n = smg_graph_node(in->p->g, id);
     weight w = {.known = !in->p->prepared[id] && !in->output[id]};
@@ -108,7 +115,7 @@ static weight weigh(const inliner *in, smg_node_id id) {
     int64_t bindings = in->p->target->max_bindings / 4;
     if (bindings < PLAN_INLINE_LOADS) bindings = PLAN_INLINE_LOADS;
     w.known = w.known && w.cost <= PLAN_ANEW_COST && w.loads + w.checked <= bindings;
-    if (w.bound && w.bytes > PLAN_BOUND_SHARE * 4.0 * elements) w.known = false;
+    if (w.bound && !chooses_anew(in, n) && w.bytes > PLAN_BOUND_SHARE * 4.0 * elements) w.known = false;
     return w;
 }
 
@@ -133,9 +140,10 @@ static void demand_operands(inliner *in, smg_node_id id) {
 }
 
 /* A truth over positions and a much smaller result of a kernel (keys up to the last of a row) may bound the loops of
- * its readers, as long as they compute it. */
+ * its readers, as long as they compute it, and the choice by it. */
 static bool is_cheap(const inliner *in, smg_node_id id) {
     const weight *w = &in->weights[id];
+    if (chooses_anew(in, smg_graph_node(in->p->g, id))) return w->cost <= PLAN_INLINE_COST;
     /* the yardstick has a kernel for every map of tensors */
     int loads = in->p->options->unfused ? 0 : PLAN_INLINE_LOADS;
     bool ready = !w->bound || smg_graph_node(in->p->g, id)->type == SMG_TYPE_BOOL;

@@ -32,6 +32,7 @@ typedef struct mask {
     smg_node_id term, truth;
     double otherwise; /* the term where the truth is false; 0 where it is true */
     reach rest;       /* what else scores are made of */
+    int added;        /* the scores' operand that the mask is, where it is added last; -1 */
 } mask;
 
 typedef struct made_end {
@@ -235,17 +236,22 @@ static bool is_term(const ends *e, smg_node_id id, const smg_node *scores, int k
 /* The mask that is added to scores, or chosen by, under further terms. */
 static bool find_mask(const ends *e, smg_node_id id, int keys, uint32_t rows, mask *out) {
     reach further = {0, 0};
+    int added = -1;
     for (int depth = 0; depth < DEEPEST; depth++) {
         const smg_node *n = &e->old[id];
         smg_node_id rest = -1;
         if (is_choice(e, n, n, keys, rows, out)) rest = n->operand[1];
         if (rest < 0 && !is_prim(e, n, SMG_PRIM_ADD)) return false;
-        for (int k = 0; k < 2 && rest < 0; k++)
-            if (is_term(e, n->operand[k], n, keys, rows, out)) rest = n->operand[1 - k];
+        for (int k = 0; k < 2 && rest < 0; k++) {
+            if (!is_term(e, n->operand[k], n, keys, rows, out)) continue;
+            rest = n->operand[1 - k];
+            added = depth == 0 ? k : -1;
+        }
         int scores = rest < 0 && product_of(e, n->operand[0], 0) < 0;
         reach own = reach_of(e, rest >= 0 ? rest : n->operand[1 - scores], 0);
         further = (reach){further.low + own.low, further.high + own.high};
         out->rest = further;
+        out->added = added;
         if (rest >= 0) return true;
         id = n->operand[scores];
     }
@@ -475,6 +481,16 @@ static smg_status leave_rows_out(ends *e, int id, const mask *masks, const int *
     return SMG_OK;
 }
 
+/* Scores that are -inf where the mask leaves keys out. What is added to them has no axis of rows, and is chosen once
+ * for all rows then. */
+static smg_node_id ended_scores(ends *e, int id, const mask *m, const made_end *end) {
+    const smg_node *n = &e->old[id];
+    if (m->added < 0) return between(e, end->at, end->first, end->behind, e->now[id], -HUGE_VAL);
+    smg_node_id term = e->now[once(e, n->operand[m->added])];
+    smg_node_id chosen = between(e, end->at, end->first, end->behind, term, -HUGE_VAL);
+    return map(e, SMG_OP_ADD, 2, e->now[n->operand[1 - m->added]], chosen, -1);
+}
+
 static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
     for (int i = 0; i < e->count && e->g->status == SMG_OK; i++) {
         smg_node node = e->old[i];
@@ -491,7 +507,7 @@ static smg_status rebuild(ends *e, const mask *masks, const int *keys) {
         if (e->unread && smg_node_class(&e->old[i]) == SMG_CLASS_CONTRACT) SMG_TRY(leave_rows_out(e, i, masks, keys));
         if (keys[i] < 0) continue;
         SMG_TRY(end_of(e, &masks[i], &e->old[i], keys[i], &end));
-        e->ended[i] = between(e, end->at, end->first, end->behind, e->now[i], -HUGE_VAL);
+        e->ended[i] = ended_scores(e, i, &masks[i], end);
     }
     for (int o = 0; o < e->g->outputs.count; o++) e->g->outputs.items[o].node = e->now[e->g->outputs.items[o].node];
     return e->g->status;
