@@ -140,16 +140,23 @@ static smg_status make_program(smg_model *m) {
     return SMG_OK;
 }
 
-smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model) {
+static smg_status new_model(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model) {
     smg_arena *arena = NULL;
-    smg_status status = smg_arena_create(ctx, &arena);
-    smg_model *m = status == SMG_OK ? SMG_ARENA_NEW(arena, smg_model) : NULL;
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    smg_model *m = SMG_ARENA_NEW(arena, smg_model);
     if (m == NULL) {
         smg_arena_destroy(arena);
         return SMG_MEMORY;
     }
     *m = (smg_model){.ctx = ctx, .arena = arena, .parts = *parts};
-    status = make_program(m);
+    *out_model = m;
+    return SMG_OK;
+}
+
+smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model) {
+    smg_model *m = NULL;
+    SMG_TRY(new_model(ctx, parts, &m));
+    smg_status status = make_program(m);
     /* The caller's arrays are no longer needed. */
     m->parts.dims = NULL;
     m->parts.ranges = NULL;
@@ -166,20 +173,13 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
 /* ---- sharing ---------------------------------------------------------------------------------------- */
 
 static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model) {
-    smg_arena *arena = NULL;
-    smg_status status = smg_arena_create(ctx, &arena);
-    smg_model *m = status == SMG_OK ? SMG_ARENA_NEW(arena, smg_model) : NULL;
-    if (m == NULL) {
-        smg_arena_destroy(arena);
-        return SMG_MEMORY;
-    }
-    *m = (smg_model){.ctx = ctx,
-                     .arena = arena,
-                     .parts = {.interface = from->parts.interface,
-                               .bundle = from->parts.bundle,
-                               .owns_device = true,
-                               .class_name = from->parts.class_name}};
-    status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
+    const smg_model_parts parts = {.interface = from->parts.interface,
+                                   .bundle = from->parts.bundle,
+                                   .owns_device = true,
+                                   .class_name = from->parts.class_name};
+    smg_model *m = NULL;
+    SMG_TRY(new_model(ctx, &parts, &m));
+    smg_status status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
     if (status != SMG_OK) {
