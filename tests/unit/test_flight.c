@@ -14,123 +14,23 @@
 
 #include "smg/smg.h"
 #include "support/device.h"
+#include "support/runs.h"
 
 #if SMG_VULKAN
 #include "vulkan/vulkan.h"
-
-static const char layer[] =
-    "graph layer\ndim n max 64\nids = input i64[n]\nx = input f32[n, 96]\n"
-    "table = constant f32[6, 96] random seed=1\nw = constant f32[96, 96] random seed=2 scale=0.1\n"
-    "rows = gather(table, ids) : f32[n, 96]\nsum = add(rows, x)\n"
-    "p = contract(sum, w) \"ni,io->no\"\ny = relu(p)\ntotal = sum(y) axis=1\n"
-    "output y = y\noutput total = total\n";
-
-enum { ROWS = 20, WIDTH = 96, ALL = ROWS * WIDTH };
-
-typedef struct fixture {
-    smg_context *ctx;
-    smg_device *device;
-    smg_graph *graph;
-    smg_model *a, *b;
-    bool missing;
-    int allocations; /* of the host */
-    int64_t ids[ROWS];
-    float x[ALL], want[ALL], got[ALL], total[ROWS], want_total[ROWS];
-} fixture;
-
-static unsigned flags; /* of the device */
-
-static void *counted(void *user, void *pointer, size_t old_size, size_t new_size) {
-    fixture *f = user;
-    (void)old_size;
-    f->allocations += new_size > 0;
-    if (new_size > 0) return realloc(pointer, new_size);
-    free(pointer);
-    return NULL;
-}
-
-static void expect_ok(const fixture *f, smg_status status) {
-    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
-
-static void expect_refused(const fixture *f, smg_status status, smg_status want, const char *sentence) {
-    assert_int_equal(status, want);
-    if (strstr(smg_context_error(f->ctx), sentence) == NULL) fail_msg("'%s'", smg_context_error(f->ctx));
-}
-
-static smg_status open_model(fixture *f, smg_model **out_model) {
-    const smg_model_desc desc = {.no_calibrate = true, .on = f->device};
-    return smg_model_open_graph(f->ctx, f->graph, &desc, out_model);
-}
-
-static int setup(void **state) {
-    static fixture f;
-    f = (fixture){0};
-    const smg_context_desc desc = {.reallocate = counted, .user = &f};
-    assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
-    for (int i = 0; i < ALL; i++) f.x[i] = (float)(i * 7919 % 1000) / 500 - 1;
-    for (int i = 0; i < ROWS; i++) f.ids[i] = i % 6;
-    smg_status status = smg_vk_open(f.ctx, NULL, flags, &f.device);
-    f.missing = device_missing(f.ctx, status);
-    if (!f.missing) expect_ok(&f, status);
-    smg_context_clear_error(f.ctx);
-    if (!f.missing) {
-        expect_ok(&f, smg_graph_parse(f.ctx, layer, strlen(layer), "text", &f.graph));
-        expect_ok(&f, open_model(&f, &f.a));
-        expect_ok(&f, open_model(&f, &f.b));
-    }
-    *state = &f;
-    return 0;
-}
-
-static int teardown(void **state) {
-    fixture *f = *state;
-    smg_model_close(f->a);
-    smg_model_close(f->b);
-    smg_graph_destroy(f->graph);
-    smg_device_close(f->device);
-    smg_context_destroy(f->ctx);
-    return 0;
-}
-
-typedef struct arrays {
-    smg_tensor in[2], out[2];
-} arrays;
-
-static arrays arrays_of(fixture *f, int64_t rows, smg_device_tensor *x, smg_device_tensor *y) {
-    arrays a = {.in = {{.name = "ids", .rank = 1, .dims = {rows}, .data = f->ids},
-                       {.name = "x", .rank = 2, .dims = {rows, WIDTH}, .data = f->x, .on = x}},
-                .out = {{.name = "y", .data = f->got, .bytes = sizeof(f->got), .on = y},
-                        {.name = "total", .data = f->total, .bytes = sizeof(f->total)}}};
-    return a;
-}
-
-static void find_wanted(fixture *f, int64_t rows) {
-    arrays a = arrays_of(f, rows, NULL, NULL);
-    a.out[0].data = f->want;
-    a.out[1].data = f->want_total;
-    expect_ok(f, smg_model_run(f->b, a.in, 2, a.out, 2));
-    memset(f->got, 0, sizeof(f->got));
-    memset(f->total, 0, sizeof(f->total));
-}
-
-static void expect_wanted(const fixture *f, int64_t rows) {
-    assert_memory_equal(f->got, f->want, (size_t)rows * WIDTH * sizeof(float));
-    assert_memory_equal(f->total, f->want_total, (size_t)rows * sizeof(float));
-}
 
 static smg_status submit(smg_model *m, arrays *a, smg_ticket *out_ticket) {
     return smg_model_submit(m, a->in, 2, a->out, 2, out_ticket);
 }
 
-static void wait(const fixture *f, smg_ticket ticket) {
+static void wait(const runs *f, smg_ticket ticket) {
     bool done = false;
     expect_ok(f, smg_ticket_wait(ticket, -1, &done));
     assert_true(done);
 }
 
 static void host_arrays(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     if (f->missing) skip();
     int before = 0;
     for (int i = 0; i < 6; i++) {
@@ -154,7 +54,7 @@ static void host_arrays(void **state) {
 
 /* The model's own memory for outputs, and runs that wait in between. */
 static void memory_of_the_model(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     smg_ticket ticket;
     if (f->missing) skip();
     find_wanted(f, ROWS);
@@ -171,7 +71,7 @@ static void memory_of_the_model(void **state) {
 
 /* Both in flight, the second on what the first one writes. */
 static void one_behind_the_other(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     smg_device_tensor *t = NULL, *u = NULL;
     smg_ticket first, second;
     static float once[ALL];
@@ -203,7 +103,7 @@ static void one_behind_the_other(void **state) {
 }
 
 static void one_at_a_time(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     smg_ticket ticket, none = {0};
     if (f->missing) skip();
     find_wanted(f, ROWS);
@@ -236,7 +136,7 @@ static void one_at_a_time(void **state) {
 }
 
 static void a_run_that_fails(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     smg_ticket ticket;
     bool done = false;
     if (f->missing) skip();
@@ -255,7 +155,7 @@ static void a_run_that_fails(void **state) {
 
 /* Sizes, tensors and ways to wait take turns; nothing grows. */
 static void ten_thousand_runs(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     enum { RUNS = 10000 };
     smg_device_tensor *y[2] = {NULL, NULL};
     if (f->missing) skip();
@@ -284,13 +184,13 @@ static void ten_thousand_runs(void **state) {
 
 /* Before their run is over. */
 static void what_goes_early(void **state) {
-    fixture *f = *state;
+    runs *f = *state;
     smg_device_tensor *x = NULL, *y = NULL;
     smg_model *m = NULL;
     smg_ticket ticket;
     if (f->missing) skip();
     find_wanted(f, ROWS);
-    expect_ok(f, open_model(f, &m));
+    expect_ok(f, runs_open(f, &m));
     for (int i = 0; i < 2; i++) {
         expect_ok(f, smg_model_create_tensor(m, "x", ALL, &x));
         expect_ok(f, smg_model_create_tensor(m, "y", ALL, &y));
@@ -312,9 +212,9 @@ int main(void) {
         cmocka_unit_test(a_run_that_fails),     cmocka_unit_test(what_goes_early),
         cmocka_unit_test(ten_thousand_runs),
     };
-    int failed = cmocka_run_group_tests_name("flight, seen memory", tests, setup, teardown);
-    flags = SMG_VK_UNSEEN_MEMORY;
-    failed += cmocka_run_group_tests_name("flight, unseen memory", tests, setup, teardown);
+    int failed = cmocka_run_group_tests_name("flight, seen memory", tests, runs_setup, runs_teardown);
+    runs_flags = SMG_VK_UNSEEN_MEMORY;
+    failed += cmocka_run_group_tests_name("flight, unseen memory", tests, runs_setup, runs_teardown);
     return device_result(failed);
 }
 
