@@ -98,6 +98,22 @@ typedef struct smg_vulkan_sync {
 SMG_API smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                        int output_count, const smg_vulkan_sync *sync, smg_ticket *out_ticket);
 
+/* ---- runs in the application's own command buffers ---------------------------------------------------- */
+
+/* As smg_model_submit, but the run is recorded into `commands`, which are being recorded outside of a render pass, for a
+ * queue of the device's family. The application submits them, as often as it likes, on that queue. Arrays of the host are
+ * read during the call; tensors are read and written by each execution. In front of the run and behind it are barriers to
+ * compute shaders and copies; other stages, and reads of the host's, need the application's.
+ * From then on the run is in flight, until smg_vk_ticket_over; the command buffer runs no more, or is reset, by then.
+ * On a failure the command buffer is to be reset.
+ * INVALID: as smg_model_submit, or `commands` is null. */
+SMG_API smg_status smg_vk_model_record(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                                       int output_count, VkCommandBuffer commands, smg_ticket *out_ticket);
+/* All executions of the ticket's commands are over, and there are no further ones. `ran`: there was one; outputs that go
+ * to the host are those of the last, and the status is what smg_model_run would have returned.
+ * INVALID: the ticket is of no such run, or it is over. */
+SMG_API smg_status smg_vk_ticket_over(smg_ticket ticket, bool ran);
+
 /* ---- buffers ---------------------------------------------------------------------------------------- */
 
 /* A VkBuffer of the application's, or a part of it, that the queue's family owns. */

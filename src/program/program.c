@@ -190,6 +190,7 @@ smg_status smg_program_share(smg_program *from, smg_vk_device *device, smg_progr
 
 void smg_program_destroy(smg_program *p) {
     if (p == NULL) return;
+    smg_vk_recording_destroy(p->outside);
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
     smg_program_drop_crossings(p);
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);

@@ -98,6 +98,12 @@ smg_status smg_program_submit(smg_program *program, const int *wanted, int count
 /* Waits for it, at most `seconds`, of which the first `spin_seconds` poll. *out_done: it is over, and the status is the
  * run's; nothing was in flight: OK. */
 smg_status smg_program_wait(smg_program *program, double spin_seconds, double seconds, bool *out_done);
+/* Instead of submitting it, records the run in another's command buffer, *commands (smg_vk_recording_begin_in), which
+ * may run any number of times until smg_program_over. Until then a run is in flight. */
+smg_status smg_program_record_in(smg_program *program, const void *commands, const int *wanted, int count);
+bool smg_program_is_outside(const smg_program *program); /* the run in flight is such a one */
+/* It does not run any more. `ran`: it did, and the status is the last run's. */
+smg_status smg_program_over(smg_program *program, bool ran);
 /* Both, for as long as it takes. */
 smg_status smg_program_run(smg_program *program);
 /* Copies an output of the last run; `bytes` must be what its host elements take. */

@@ -11,28 +11,28 @@ static smg_crossing *crossing_of(smg_program *p, smg_buffer_kind kind) {
     return kind == SMG_BUFFER_INPUT ? &p->up : &p->down;
 }
 
-bool smg_program_crosses(const smg_program *p, const smg_bound *bound, int buffer) {
-    smg_buffer_kind kind = p->bundle->buffers.items[buffer].kind;
+static bool crosses(const smg_program *p, const smg_bound *bound, int buffer) {
     smg_vk_buffer *memory = NULL;
-    if (kind != SMG_BUFFER_INPUT && kind != SMG_BUFFER_OUTPUT) return false;
     if (bound->given[buffer].memory != NULL) return false;
     const smg_place *place = smg_program_place(p, bound, buffer, &memory);
     return place->bytes <= SMALL && smg_vk_buffer_map(memory) == NULL;
 }
 
-/* Where the buffer lies on the host's side; behind the last one of its kind, if it is none. */
-static int64_t side_offset(const smg_program *p, const smg_bound *bound, smg_buffer_kind kind, int buffer) {
-    int64_t at = 0;
-    for (int i = 0; i < p->known_buffers && i != buffer; i++) {
-        if (p->bundle->buffers.items[i].kind != kind || !smg_program_crosses(p, bound, i)) continue;
-        at += (bound->places[i].bytes + SIDE_ALIGNMENT - 1) / SIDE_ALIGNMENT * SIDE_ALIGNMENT;
+/* Where buffers of this kind lie on the host's side; returns the bytes of all of them. */
+static int64_t place_side(const smg_program *p, smg_bound *bound, smg_buffer_kind kind) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->known_buffers; i++) {
+        if (p->bundle->buffers.items[i].kind != kind) continue;
+        bound->sides[i] = crosses(p, bound, i) ? bytes : -1;
+        if (bound->sides[i] < 0) continue;
+        bytes += (bound->places[i].bytes + SIDE_ALIGNMENT - 1) / SIDE_ALIGNMENT * SIDE_ALIGNMENT;
     }
-    return at;
+    return bytes;
 }
 
-static smg_status make_side(smg_program *p, const smg_bound *bound, smg_buffer_kind kind, const char *label) {
+static smg_status make_side(smg_program *p, smg_bound *bound, smg_buffer_kind kind, const char *label) {
     smg_crossing *c = crossing_of(p, kind);
-    int64_t bytes = side_offset(p, bound, kind, -1);
+    int64_t bytes = place_side(p, bound, kind);
     if (bytes == 0) return SMG_OK;
     if (c->copies == NULL) {
         SMG_TRY(smg_vk_recording_begin(p->device, 0, &c->copies));
@@ -46,7 +46,7 @@ static smg_status make_side(smg_program *p, const smg_bound *bound, smg_buffer_k
     return SMG_OK;
 }
 
-smg_status smg_program_make_crossings(smg_program *p, const smg_bound *bound) {
+smg_status smg_program_make_crossings(smg_program *p, smg_bound *bound) {
     SMG_TRY(make_side(p, bound, SMG_BUFFER_INPUT, "inputs"));
     return make_side(p, bound, SMG_BUFFER_OUTPUT, "outputs");
 }
@@ -81,33 +81,53 @@ smg_status smg_program_cross_up(smg_program *p, int buffer, const void *data, in
     const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
-    int64_t at = side_offset(p, p->bound, SMG_BUFFER_INPUT, buffer);
+    int64_t at = p->bound->sides[buffer];
     SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, p->up.memory, at, data, count));
     if (p->up.marked[buffer]) return SMG_OK; /* its copy is recorded */
     p->up.marked[buffer] = true;
     return record(&p->up, p->up.memory, at, memory, place->offset, count * smg_storage_device_bytes(b->storage));
 }
 
-/* The outputs that are wanted after the run. */
-static smg_status record_down(smg_program *p, const int *wanted, int count) {
+/* The outputs that are wanted after the run. recording NULL: as one of their own. */
+static smg_status record_down(smg_program *p, smg_vk_recording *recording, const int *wanted, int count) {
     int64_t dims[SMG_BUNDLE_RANK];
     forget(p, &p->down);
     for (int i = 0; i < count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[wanted[i]];
+        int64_t at = p->bound->sides[wanted[i]];
         smg_vk_buffer *memory = NULL;
-        if (!smg_program_crosses(p, p->bound, wanted[i]) || p->down.marked[wanted[i]]) continue;
+        if (at < 0 || p->down.marked[wanted[i]]) continue;
         const smg_place *place = smg_program_place(p, p->bound, wanted[i], &memory);
         int64_t bytes = smg_program_dims(p, wanted[i], dims) * smg_storage_device_bytes(b->storage);
         p->down.marked[wanted[i]] = true;
-        SMG_TRY(record(&p->down, memory, place->offset, p->down.memory,
-                       side_offset(p, p->bound, SMG_BUFFER_OUTPUT, wanted[i]), bytes));
+        if (recording != NULL)
+            smg_vk_record_copy(recording, memory, place->offset, p->down.memory, at, bytes);
+        else
+            SMG_TRY(record(&p->down, memory, place->offset, p->down.memory, at, bytes));
     }
     return SMG_OK;
 }
 
+void smg_program_record_up(smg_program *p, smg_vk_recording *recording) {
+    int64_t dims[SMG_BUNDLE_RANK];
+    for (int i = 0; i < p->known_buffers; i++) {
+        smg_vk_buffer *memory = NULL;
+        if (!p->up.marked[i]) continue;
+        const smg_place *place = smg_program_place(p, p->bound, i, &memory);
+        int64_t bytes = smg_program_dims(p, i, dims) * smg_storage_device_bytes(p->bundle->buffers.items[i].storage);
+        smg_vk_record_copy(recording, p->up.memory, p->bound->sides[i], memory, place->offset, bytes);
+    }
+    smg_vk_record_barrier(recording);
+}
+
+void smg_program_record_down(smg_program *p, smg_vk_recording *recording, const int *wanted, int count) {
+    smg_vk_record_barrier(recording);
+    (void)record_down(p, recording, wanted, count); /* the recording has the status */
+}
+
 smg_status smg_program_cross(smg_program *p, const int *wanted, int count, smg_vk_recording **out_before,
                              smg_vk_recording **out_after) {
-    SMG_TRY(record_down(p, wanted, count));
+    SMG_TRY(record_down(p, NULL, wanted, count));
     *out_before = p->up.open ? p->up.copies : NULL;
     *out_after = p->down.open ? p->down.copies : NULL;
     if (*out_before != NULL) SMG_TRY(smg_vk_recording_end(*out_before));
@@ -118,6 +138,5 @@ smg_status smg_program_cross(smg_program *p, const int *wanted, int count, smg_v
 
 smg_status smg_program_cross_down(smg_program *p, int buffer, void *data, int64_t count) {
     const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
-    return smg_passage_download(&p->passage, b->storage, p->down.memory,
-                                side_offset(p, p->bound, SMG_BUFFER_OUTPUT, buffer), data, count);
+    return smg_passage_download(&p->passage, b->storage, p->down.memory, p->bound->sides[buffer], data, count);
 }

@@ -40,6 +40,7 @@ typedef struct smg_bound {
     bool settled;
     smg_place *places; /* one per buffer, for the largest sizes; those of constants are in program->fixed_places */
     smg_given *given;  /* one per buffer: what was given when it was recorded */
+    int64_t *sides;    /* per input and output: where the host's side has it, -1: it does not cross with the run */
     int64_t *dims;     /* SMG_BUNDLE_RANK per buffer, at the values */
     smg_vk_buffer *parameters; /* program_parameters.c; NULL: one tuple */
     int64_t unaliased_bytes;
@@ -91,7 +92,8 @@ struct smg_program {
     smg_passage passage;
     smg_crossing up, down;
     bool in_flight;
-    double submitted; /* when */
+    smg_vk_recording *outside; /* of the run in flight, if it is in another's command buffer */
+    double submitted;          /* when */
 };
 
 /* A stretch of memory that steps since the last barrier touched. */
@@ -139,16 +141,19 @@ smg_vk_parameters smg_program_parameters_of(const smg_bound *bound, int step);
 smg_status smg_program_put_values(smg_program *p, smg_bound *bound, const int64_t *values);
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
+smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
-/* program_cross.c. Does an input or output cross with the run? */
-bool smg_program_crosses(const smg_program *p, const smg_bound *bound, int buffer);
-smg_status smg_program_make_crossings(smg_program *p, const smg_bound *bound);
+/* program_cross.c */
+smg_status smg_program_make_crossings(smg_program *p, smg_bound *bound);
 void smg_program_drop_crossings(smg_program *p);
 void smg_program_forget_crossings(smg_program *p); /* what was not submitted */
 smg_status smg_program_cross_up(smg_program *p, int buffer, const void *data, int64_t count);
 /* What is to be submitted in front of the run and behind it; NULL: nothing. */
 smg_status smg_program_cross(smg_program *p, const int *wanted, int count, smg_vk_recording **out_before,
                              smg_vk_recording **out_after);
+/* The same within a recording of the run. */
+void smg_program_record_up(smg_program *p, smg_vk_recording *recording);
+void smg_program_record_down(smg_program *p, smg_vk_recording *recording, const int *wanted, int count);
 smg_status smg_program_cross_down(smg_program *p, int buffer, void *data, int64_t count);
 /* program_prepare.c */
 void smg_program_mark_scratch(smg_program *p);

@@ -94,6 +94,12 @@ static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording
     return SMG_OK;
 }
 
+smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording) {
+    const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
+    bound->barriers = 0;
+    return record_list(p, bound, recording, list->run.items, list->run.count, false);
+}
+
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
     int steps = list->run.count;

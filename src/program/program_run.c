@@ -57,7 +57,7 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "input '%s' is written while a run is in flight", name);
     smg_vk_buffer *memory = NULL;
     const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
-    if (smg_program_crosses(p, p->bound, buffer))
+    if (p->bound->sides[buffer] >= 0)
         SMG_TRY(smg_program_cross_up(p, buffer, data, count));
     else
         SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, count));
@@ -88,8 +88,7 @@ static smg_status read_times(smg_program *p, double wall) {
     return SMG_OK;
 }
 
-smg_status smg_program_submit(smg_program *p, const int *wanted, int count, const struct smg_vulkan_sync *sync) {
-    smg_vk_recording *before = NULL, *after = NULL;
+static smg_status check_ready(smg_program *p) {
     SMG_TRY(need_bound(p));
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "a run is in flight already");
     for (int i = 0; i < p->bundle->buffers.count; i++) {
@@ -98,6 +97,12 @@ smg_status smg_program_submit(smg_program *p, const int *wanted, int count, cons
             return smg_fail(p->ctx, SMG_INVALID, "input '%s' was not given since sizes were bound", b->name);
         }
     }
+    return SMG_OK;
+}
+
+smg_status smg_program_submit(smg_program *p, const int *wanted, int count, const struct smg_vulkan_sync *sync) {
+    smg_vk_recording *before = NULL, *after = NULL;
+    SMG_TRY(check_ready(p));
     p->submitted = smg_clock_seconds();
     p->ran = false;
     smg_status status = smg_program_cross(p, wanted, count, &before, &after);
@@ -110,6 +115,11 @@ smg_status smg_program_submit(smg_program *p, const int *wanted, int count, cons
 smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds, bool *out_done) {
     *out_done = true;
     if (!p->in_flight) return SMG_OK;
+    if (p->outside != NULL) {
+        *out_done = false;
+        return smg_fail(p->ctx, SMG_INVALID,
+                        "the run is in a command buffer of the application's, which knows its end");
+    }
     smg_status status = smg_vk_wait_for(p->bound->recording, spin_seconds, seconds, out_done);
     if (!*out_done) return status;
     p->in_flight = false;
@@ -117,6 +127,40 @@ smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds,
     SMG_TRY(read_times(p, smg_clock_seconds() - p->submitted));
     SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = true;
+    return SMG_OK;
+}
+
+/* ---- in another's command buffer -------------------------------------------------------------------- */
+
+smg_status smg_program_record_in(smg_program *p, const void *commands, const int *wanted, int count) {
+    SMG_TRY(check_ready(p));
+    p->ran = false;
+    SMG_TRY(smg_vk_recording_begin_in(p->device, commands, &p->outside));
+    smg_program_record_up(p, p->outside);
+    smg_status status = smg_program_record_steps(p, p->bound, p->outside);
+    smg_program_record_down(p, p->outside, wanted, count);
+    smg_status ended = smg_vk_recording_end(p->outside);
+    if (status == SMG_OK) status = ended;
+    if (status == SMG_OK) {
+        p->in_flight = true;
+        return SMG_OK;
+    }
+    smg_vk_recording_destroy(p->outside);
+    p->outside = NULL;
+    p->bound = NULL;
+    return status;
+}
+
+bool smg_program_is_outside(const smg_program *p) {
+    return p->outside != NULL;
+}
+
+smg_status smg_program_over(smg_program *p, bool ran) {
+    smg_vk_recording_destroy(p->outside);
+    p->outside = NULL;
+    p->in_flight = false;
+    if (ran) SMG_TRY(smg_program_check_diagnostics(p));
+    p->ran = ran;
     return SMG_OK;
 }
 

@@ -47,13 +47,18 @@ smg_status smg_model_submit(smg_model *m, const smg_tensor *inputs, int input_co
     return smg_flight_submit(m, inputs, input_count, outputs, output_count, NULL, out_ticket);
 }
 
+smg_status smg_flight_check(smg_ticket ticket) {
+    const smg_model *m = ticket.model;
+    if (ticket.number > 0 && ticket.number <= m->flight.number) return SMG_OK;
+    return smg_fail(m->ctx, SMG_INVALID, "ticket %llu of a model that has given %llu",
+                    (unsigned long long)ticket.number, (unsigned long long)m->flight.number);
+}
+
 static smg_status wait(smg_ticket ticket, double seconds, bool *out_done) {
     smg_model *m = ticket.model;
     smg_flight *flight = &m->flight;
     *out_done = true;
-    if (ticket.number == 0 || ticket.number > flight->number)
-        return smg_fail(m->ctx, SMG_INVALID, "ticket %llu of a model that has given %llu",
-                        (unsigned long long)ticket.number, (unsigned long long)flight->number);
+    SMG_TRY(smg_flight_check(ticket));
     if (ticket.number < flight->number) return SMG_OK;
     if (!flight->up) return flight->status;
     smg_status status = smg_program_wait(m->program, spin_seconds, seconds, out_done);

@@ -56,10 +56,13 @@ smg_status smg_device_tensor_storage(smg_context *ctx, const smg_device_tensor_d
 /* runtime_run.c: up to the submission, and from its end on. */
 smg_status smg_flight_start(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                             int output_count, const struct smg_vulkan_sync *sync);
+smg_status smg_flight_record(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                             int output_count, const void *commands);
 smg_status smg_flight_finish(smg_model *model);
 /* runtime_flight.c */
 smg_status smg_flight_make(smg_flight *flight, const smg_interface *interface, smg_arena *arena);
 void smg_flight_land(smg_flight *flight); /* it uses no tensor any more */
+smg_status smg_flight_check(smg_ticket ticket);
 smg_status smg_flight_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                              int output_count, const struct smg_vulkan_sync *sync, smg_ticket *out_ticket);
 

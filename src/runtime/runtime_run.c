@@ -212,8 +212,9 @@ static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input
     return SMG_OK;
 }
 
-smg_status smg_flight_start(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
-                            int output_count, const struct smg_vulkan_sync *sync) {
+/* All that comes before the submission. */
+static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                             int output_count) {
     smg_flight *flight = &m->flight;
     SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
@@ -228,7 +229,21 @@ smg_status smg_flight_start(smg_model *m, const smg_tensor *inputs, int input_co
         SMG_TRY(shape_output(m, &outputs[i], &buffer));
         if (outputs[i].on == NULL) flight->wanted[flight->wanted_count++] = buffer;
     }
-    SMG_TRY(smg_program_submit(m->program, flight->wanted, flight->wanted_count, sync));
+    return SMG_OK;
+}
+
+smg_status smg_flight_start(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                            int output_count, const struct smg_vulkan_sync *sync) {
+    SMG_TRY(make_ready(m, inputs, input_count, outputs, output_count));
+    SMG_TRY(smg_program_submit(m->program, m->flight.wanted, m->flight.wanted_count, sync));
+    take_off(m, outputs, output_count);
+    return SMG_OK;
+}
+
+smg_status smg_flight_record(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                             int output_count, const void *commands) {
+    SMG_TRY(make_ready(m, inputs, input_count, outputs, output_count));
+    SMG_TRY(smg_program_record_in(m->program, commands, m->flight.wanted, m->flight.wanted_count));
     take_off(m, outputs, output_count);
     return SMG_OK;
 }

@@ -37,6 +37,44 @@ smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int i
     return smg_flight_submit(model, inputs, input_count, outputs, output_count, sync, out_ticket);
 }
 
+/* ---- in an application's command buffer ------------------------------------------------------------- */
+
+static smg_status record(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count,
+                         VkCommandBuffer commands, smg_ticket *out_ticket) {
+    if (commands == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_vk_model_record: the command buffer is null");
+    SMG_TRY(smg_flight_record(m, inputs, input_count, outputs, output_count, (const void *)&commands));
+    *out_ticket = (smg_ticket){.model = m, .number = ++m->flight.number};
+    return SMG_OK;
+}
+
+smg_status smg_vk_model_record(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
+                               int output_count, VkCommandBuffer commands, smg_ticket *out_ticket) {
+    if (out_ticket == NULL) return SMG_INVALID;
+    *out_ticket = (smg_ticket){0};
+    if (model == NULL) return SMG_INVALID;
+    smg_context_clear_error(model->ctx);
+    return smg_context_told(model->ctx,
+                            record(model, inputs, input_count, outputs, output_count, commands, out_ticket));
+}
+
+static smg_status over(smg_ticket ticket, bool ran) {
+    smg_model *m = ticket.model;
+    SMG_TRY(smg_flight_check(ticket));
+    if (ticket.number < m->flight.number || !m->flight.up || !smg_program_is_outside(m->program))
+        return smg_fail(m->ctx, SMG_INVALID, "ticket %llu is of no command buffer of the application's",
+                        (unsigned long long)ticket.number);
+    smg_status status = smg_program_over(m->program, ran);
+    smg_flight_land(&m->flight);
+    m->flight.status = status == SMG_OK && ran ? smg_flight_finish(m) : status;
+    return m->flight.status;
+}
+
+smg_status smg_vk_ticket_over(smg_ticket ticket, bool ran) {
+    if (ticket.model == NULL) return SMG_INVALID;
+    smg_context_clear_error(ticket.model->ctx);
+    return smg_context_told(ticket.model->ctx, over(ticket, ran));
+}
+
 smg_status smg_vk_tensor_buffer(const smg_device_tensor *tensor, smg_vulkan_buffer *out_buffer) {
     if (tensor == NULL || out_buffer == NULL) return SMG_INVALID;
     smg_vk_buffer_handle(tensor->memory, &out_buffer->buffer);

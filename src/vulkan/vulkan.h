@@ -166,6 +166,10 @@ typedef struct smg_vk_binding {
  * are sticky: after a failure they do nothing and smg_vk_recording_end returns the first status.
  * `timestamp_slots` may be 0. Buffers and pipelines named must outlive the recording. */
 smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec);
+/* The same in another's command buffer, *commands, a VkCommandBuffer that is being recorded for a queue of the device's
+ * family. In front of it and behind it are barriers to kernels and copies. It is never submitted here; it is destroyed
+ * when the command buffer does not run any more. */
+smg_status smg_vk_recording_begin_in(smg_vk_device *dev, const void *commands, smg_vk_recording **out_rec);
 void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
                             int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz);
 /* What a dispatch takes from SMG_VK_PARAMETERS when the recording runs, so that it serves many sizes. Counts lie

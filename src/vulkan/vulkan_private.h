@@ -36,7 +36,7 @@
     X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets)                     \
     X(UpdateDescriptorSets)                                                                        \
     X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
-    X(BeginCommandBuffer) X(EndCommandBuffer)                                                      \
+    X(BeginCommandBuffer) X(EndCommandBuffer) X(ResetCommandBuffer)                                \
     X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                 \
     X(CmdDispatchIndirect)                                                                         \
     X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                                        \

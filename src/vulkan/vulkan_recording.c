@@ -20,6 +20,7 @@ static bool recording_open(smg_vk_recording *rec) {
 
 static smg_status create_objects(smg_vk_recording *rec, int slots) {
     smg_vk_device *dev = rec->dev;
+    if (rec->borrowed) return SMG_OK;
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = dev->pool,
@@ -50,14 +51,14 @@ static smg_status create_objects(smg_vk_recording *rec, int slots) {
 static smg_status begin_commands(smg_vk_recording *rec) {
     smg_vk_device *dev = rec->dev;
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    VkResult result = dev->fn.BeginCommandBuffer(rec->commands, &info);
+    VkResult result = rec->borrowed ? VK_SUCCESS : dev->fn.BeginCommandBuffer(rec->commands, &info);
     SMG_TRY(smg_vk_result(dev, result, "vkBeginCommandBuffer", "recording"));
     if (rec->queries) dev->fn.CmdResetQueryPool(rec->commands, rec->queries, 0, (uint32_t)rec->slot_count);
     smg_vk_full_barrier(dev, rec->commands); /* after whatever was submitted before */
     return SMG_OK;
 }
 
-smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec) {
+static smg_status begin(smg_vk_device *dev, int timestamp_slots, const void *commands, smg_vk_recording **out_rec) {
     *out_rec = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
     if (timestamp_slots < 0) return smg_fail(dev->ctx, SMG_INVALID, "a recording with %d timestamps", timestamp_slots);
@@ -65,6 +66,8 @@ smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_v
     if (!rec) return SMG_MEMORY;
     rec->dev = dev;
     rec->slot_count = timestamp_slots;
+    rec->borrowed = commands != NULL;
+    if (commands) memcpy(&rec->commands, commands, sizeof rec->commands);
     smg_status status = smg_arena_create(dev->ctx, &rec->arena);
     if (status == SMG_OK) status = create_objects(rec, timestamp_slots);
     if (status == SMG_OK) status = begin_commands(rec);
@@ -76,11 +79,23 @@ smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_v
     return SMG_OK;
 }
 
+smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_vk_recording **out_rec) {
+    return begin(dev, timestamp_slots, NULL, out_rec);
+}
+
+smg_status smg_vk_recording_begin_in(smg_vk_device *dev, const void *commands, smg_vk_recording **out_rec) {
+    return begin(dev, 0, commands, out_rec);
+}
+
 smg_status smg_vk_recording_again(smg_vk_recording *rec) {
     SMG_TRY(smg_vk_check_alive(rec->dev));
     if (rec->in_flight || rec->pools.count > 0)
         return smg_fail(rec->dev->ctx, SMG_INVALID, "a recording that is emptied %s",
                         rec->in_flight ? "is in flight" : "has kernels");
+    if (!rec->ended) { /* a command buffer does not begin twice */
+        VkResult result = rec->dev->fn.ResetCommandBuffer(rec->commands, 0);
+        SMG_TRY(smg_vk_result(rec->dev, result, "vkResetCommandBuffer", "recording"));
+    }
     rec->status = SMG_OK;
     rec->ended = false;
     rec->kinds_used = rec->kinds_pending = 0;
@@ -91,7 +106,8 @@ smg_status smg_vk_recording_end(smg_vk_recording *rec) {
     if (rec->status != SMG_OK) return rec->status;
     if (rec->ended) return SMG_OK;
     smg_vk_host_barrier(rec->dev, rec->commands);
-    VkResult result = rec->dev->fn.EndCommandBuffer(rec->commands);
+    if (rec->borrowed) smg_vk_full_barrier(rec->dev, rec->commands);
+    VkResult result = rec->borrowed ? VK_SUCCESS : rec->dev->fn.EndCommandBuffer(rec->commands);
     rec->ended = true;
     fail(rec, smg_vk_result(rec->dev, result, "vkEndCommandBuffer", "recording"));
     return rec->status;
@@ -104,7 +120,7 @@ void smg_vk_recording_destroy(smg_vk_recording *rec) {
     for (int i = 0; i < rec->pools.count; i++) dev->fn.DestroyDescriptorPool(dev->handle, rec->pools.items[i], NULL);
     if (rec->queries) dev->fn.DestroyQueryPool(dev->handle, rec->queries, NULL);
     if (rec->fence) dev->fn.DestroyFence(dev->handle, rec->fence, NULL);
-    if (rec->commands) dev->fn.FreeCommandBuffers(dev->handle, dev->pool, 1, &rec->commands);
+    if (rec->commands && !rec->borrowed) dev->fn.FreeCommandBuffers(dev->handle, dev->pool, 1, &rec->commands);
     smg_arena_destroy(rec->arena);
     smg_free(dev->ctx, rec, sizeof *rec);
 }

@@ -9,6 +9,7 @@ struct smg_vk_recording {
     smg_arena *arena;
     smg_status status; /* first failure while recording */
     VkCommandBuffer commands;
+    bool borrowed; /* they are an application's */
     VkFence fence;
     bool ended;
     bool in_flight;

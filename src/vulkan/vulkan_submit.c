@@ -82,9 +82,11 @@ static smg_status take_sync(smg_vk_device *dev, const smg_vulkan_sync *sync, tim
 
 static smg_status check_ready(const smg_vk_recording *rec) {
     if (rec->status != SMG_OK) return rec->status;
-    if (rec->ended && !rec->in_flight) return SMG_OK;
+    if (rec->ended && !rec->in_flight && !rec->borrowed) return SMG_OK;
     return smg_fail(rec->dev->ctx, SMG_INVALID, "submit: the recording %s",
-                    rec->ended ? "is already in flight" : "has not ended");
+                    rec->borrowed ? "is in another's command buffer"
+                    : rec->ended  ? "is already in flight"
+                                  : "has not ended");
 }
 
 smg_status smg_vk_submit_with(smg_vk_recording *rec, smg_vk_recording *before, smg_vk_recording *after,
