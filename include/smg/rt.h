@@ -49,6 +49,8 @@ typedef struct smg_bundle_desc {
     int dim_count;
     const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the bundle is opened */
     int range_count;
+    /* smg_model_recover is to work: the file stays mapped, memory or reader stay the model's to use until it is closed. */
+    bool recoverable;
 } smg_bundle_desc;
 
 /* Where a bundle's bytes come from, when they are neither in a file nor in memory. */
@@ -61,7 +63,8 @@ typedef struct smg_bundle_reader {
 } smg_bundle_reader;
 
 /* Opens a device and, of the bundle's classes, the best whose needs it meets; uploads the weights; runs the prepare list.
- * Nothing of the file, the memory or the reader is used after the call. desc may be NULL.
+ * Nothing of the file, the memory or the reader is used after the call, but of a model that is recoverable. desc may be
+ * NULL.
  * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version or
  * byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks), or the model has state. */
 SMG_API smg_status smg_model_open_bundle(smg_context *ctx, const char *path, const smg_bundle_desc *desc,
@@ -128,6 +131,17 @@ SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_
  * compiles makes all of its plans first.
  * Failures are told by ctx. INVALID: a run of the model is in flight. */
 SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model **out_model);
+
+/* After the device was lost (every call answers DEVICE then): the model goes on with what its bundle has, on the device
+ * `on`, or, where that is NULL, on a new one in the place of the one that the model opened itself. Sizes that were set,
+ * inputs and lengths that were set ahead stay. The best class of the bundle for that device is taken again. It works on a
+ * device that was not lost, too.
+ * Before it: wait for the run in flight, close models that were shared from this one, destroy tensors on a device that
+ * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed afterwards.
+ * After a failure the model answers DEVICE until another call succeeds.
+ * INVALID: a run is in flight, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
+ * recoverable, or no class for this device; else as opening a bundle. */
+SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
 
 /* ---- what runs take --------------------------------------------------------------------------------- */
 

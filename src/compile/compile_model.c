@@ -382,6 +382,11 @@ smg_status smg_model_share(smg_model *m, smg_context *ctx, smg_model **out_model
     return without_vulkan(ctx);
 }
 
+smg_status smg_model_recover(smg_model *m, smg_device *on) {
+    (void)m, (void)on;
+    return SMG_UNSUPPORTED;
+}
+
 smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done) {
     (void)ticket, (void)seconds, (void)out_done;
     return SMG_UNSUPPORTED;

@@ -61,6 +61,8 @@ typedef struct smg_model_parts {
     /* Asked after a run whose outputs have an infinity or a NaN, with the sizes and all inputs; its status is the
      * run's. NULL: they are what they are. */
     smg_status (*not_finite)(void *owner, const int64_t *values, const smg_tensor *inputs, int count);
+    /* Fills in device (opens one where it is NULL), bundle and class anew. NULL: it cannot. */
+    smg_status (*again)(void *owner, struct smg_model_parts *io_parts);
     void *owner; /* of all that is borrowed above */
     void (*drop)(void *owner);
 } smg_model_parts;
@@ -78,7 +80,8 @@ void smg_model_times(const smg_model *model, double *out_device, double *out_pro
 
 /* The best class of a bundle for the device on it: features are tried first, matrices where a class has any (nothing is
  * measured). `mapping` (may be NULL) is the file that the source's bytes are mapped from: pages of constants are let go
- * of once they are on the device. The source is not used after the call; `label` names it. desc may be NULL. */
+ * of once they are on the device. A model that is recoverable takes it over; else the source is not used after the
+ * call. `label` names it. desc may be NULL. */
 smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
                                 const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model);
 /* INVALID: the device (may be NULL) that a description names is of another context. */

@@ -54,18 +54,27 @@ void smg_model_memory(const smg_model *m, smg_program_memory *out) {
 }
 
 double smg_model_seconds(const smg_model *m) {
-    return m != NULL ? smg_program_time(m->program) : 0;
+    return m != NULL && m->program != NULL ? smg_program_time(m->program) : 0;
 }
 
 smg_status smg_model_bind(smg_model *m, const int64_t *values) {
     return smg_program_bind_sizes(m->program, values);
 }
 
+smg_status smg_model_check_alive(smg_model *m) {
+    if (m->program != NULL) return SMG_OK;
+    return smg_fail(m->ctx, SMG_DEVICE, "the model has no device since it could not be recovered");
+}
+
 static smg_status set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
     int symbol = 0;
+    SMG_TRY(smg_model_check_alive(m));
     if (dim == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_range: the name is NULL");
     SMG_TRY(smg_sizes_find(m->ctx, m->parts.interface->sizes, dim, &symbol));
-    return smg_program_set_range(m->program, symbol, low, high);
+    SMG_TRY(smg_program_set_range(m->program, symbol, low, high));
+    m->range_low[symbol] = low;
+    m->range_high[symbol] = high;
+    return SMG_OK;
 }
 
 smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {
@@ -89,24 +98,33 @@ static int find_buffer(const smg_bundle *bundle, smg_buffer_kind kind, const cha
     return -1;
 }
 
-static smg_status make_tables(smg_model *m) {
+static void find_buffers(smg_model *m) {
     const smg_interface *n = m->parts.interface;
-    m->output_room = SMG_ARENA_ARRAY(m->arena, smg_room, (size_t)n->output_count + 1);
-    m->input_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->input_count + 1);
-    m->output_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->output_count + 1);
-    if (m->output_room == NULL || m->input_buffers == NULL || m->output_buffers == NULL) return SMG_MEMORY;
     for (int i = 0; i < n->input_count; i++) {
         m->input_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_INPUT, n->inputs[i].name);
     }
     for (int i = 0; i < n->output_count; i++) {
         m->output_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_OUTPUT, n->outputs[i].name);
     }
+}
+
+static smg_status make_tables(smg_model *m) {
+    const smg_interface *n = m->parts.interface;
+    size_t symbols = (size_t)smg_size_symbol_count(m->parts.bundle->sizes) + 1;
+    m->range_low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols);
+    m->range_high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols);
+    if (m->range_low == NULL || m->range_high == NULL) return SMG_MEMORY;
+    m->output_room = SMG_ARENA_ARRAY(m->arena, smg_room, (size_t)n->output_count + 1);
+    m->input_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->input_count + 1);
+    m->output_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->output_count + 1);
+    if (m->output_room == NULL || m->input_buffers == NULL || m->output_buffers == NULL) return SMG_MEMORY;
+    find_buffers(m);
     SMG_TRY(smg_flight_make(&m->flight, n, m->arena));
     return smg_inputs_make(m->ctx, n, m->arena, &m->inputs);
 }
 
 /* The nominal sizes, in their place those of the description, and in the place of these its ranges. */
-static smg_status expect_sizes(smg_model *m, smg_program_options *options) {
+static smg_status expect_sizes(smg_model *m) {
     const smg_model_parts *parts = &m->parts;
     size_t symbols = (size_t)smg_size_symbol_count(parts->bundle->sizes);
     int64_t *low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
@@ -121,18 +139,24 @@ static smg_status expect_sizes(smg_model *m, smg_program_options *options) {
         low[symbol] = parts->ranges[i].low;
         high[symbol] = parts->ranges[i].high;
     }
-    options->expected = low;
-    options->expected_high = high;
+    m->low = low;
+    m->high = high;
     return SMG_OK;
 }
 
 static smg_status make_program(smg_model *m) {
+    smg_program_options options = m->parts.program;
+    options.expected = m->low;
+    options.expected_high = m->high;
+    return smg_program_create(m->ctx, m->parts.bundle, m->parts.device, &options, &m->program);
+}
+
+static smg_status make_first(smg_model *m) {
     const smg_model_parts *parts = &m->parts;
     double start = smg_clock_seconds();
-    smg_program_options options = parts->program;
     SMG_TRY(make_tables(m));
-    SMG_TRY(expect_sizes(m, &options));
-    SMG_TRY(smg_program_create(m->ctx, parts->bundle, parts->device, &options, &m->program));
+    SMG_TRY(expect_sizes(m));
+    SMG_TRY(make_program(m));
     for (int i = 0; i < parts->range_count; i++) {
         SMG_TRY(set_range(m, parts->ranges[i].name, parts->ranges[i].low, parts->ranges[i].high));
     }
@@ -148,7 +172,7 @@ static smg_status new_model(smg_context *ctx, const smg_model_parts *parts, smg_
         smg_arena_destroy(arena);
         return SMG_MEMORY;
     }
-    *m = (smg_model){.ctx = ctx, .arena = arena, .parts = *parts};
+    *m = (smg_model){.ctx = ctx, .arena = arena, .parts = *parts, .opens_device = parts->owns_device};
     *out_model = m;
     return SMG_OK;
 }
@@ -156,7 +180,7 @@ static smg_status new_model(smg_context *ctx, const smg_model_parts *parts, smg_
 smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model) {
     smg_model *m = NULL;
     SMG_TRY(new_model(ctx, parts, &m));
-    smg_status status = make_program(m);
+    smg_status status = make_first(m);
     /* The caller's arrays are no longer needed. */
     m->parts.dims = NULL;
     m->parts.ranges = NULL;
@@ -173,6 +197,7 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
 /* ---- sharing ---------------------------------------------------------------------------------------- */
 
 static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model) {
+    if (from->program == NULL) return smg_fail(ctx, SMG_DEVICE, "the model that is to be shared has no device");
     const smg_model_parts parts = {.interface = from->parts.interface,
                                    .bundle = from->parts.bundle,
                                    .owns_device = true,
@@ -199,6 +224,52 @@ smg_status smg_model_share(smg_model *m, smg_context *ctx, smg_model **out_model
     smg_status status = smg_context_told(ctx, share(m, ctx, out_model));
     smg_context_clear_error(m->ctx != ctx ? m->ctx : NULL);
     return status;
+}
+
+/* ---- another device --------------------------------------------------------------------------------- */
+
+static void drop_device(smg_model *m) {
+    if (m->parts.owns_device) smg_vk_close(m->parts.device);
+    m->parts.device = NULL;
+    m->parts.owns_device = false;
+}
+
+static smg_status begin_again(smg_model *m) {
+    SMG_TRY(m->parts.again(m->parts.owner, &m->parts));
+    find_buffers(m);
+    return make_program(m);
+}
+
+static smg_status recover(smg_model *m, smg_device *on) {
+    if (m->flight.up)
+        return smg_fail(m->ctx, SMG_INVALID, "run %llu of the model is in flight: wait for its ticket",
+                        (unsigned long long)m->flight.number);
+    if (m->parts.again == NULL)
+        return smg_fail(m->ctx, SMG_UNSUPPORTED,
+                        "the model was compiled here, or its bundle was opened without smg_bundle_desc.recoverable");
+    if (on == NULL && !m->opens_device)
+        return smg_fail(m->ctx, SMG_INVALID,
+                        "smg_model_recover: the model has not opened a device itself, and none is given");
+    SMG_TRY(smg_model_check_device(m->ctx, on));
+    smg_program_destroy(m->program);
+    m->program = NULL;
+    drop_device(m);
+    m->parts.device = on;
+    smg_status status = begin_again(m);
+    for (int i = 0; status == SMG_OK && i < smg_size_symbol_count(m->parts.bundle->sizes); i++) {
+        status = smg_program_set_range(m->program, i, m->range_low[i], m->range_high[i]);
+    }
+    if (status == SMG_OK) return SMG_OK;
+    smg_program_destroy(m->program);
+    m->program = NULL;
+    drop_device(m);
+    return status;
+}
+
+smg_status smg_model_recover(smg_model *m, smg_device *on) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, recover(m, on));
 }
 
 void smg_model_close(smg_model *m) {

@@ -8,10 +8,15 @@ typedef struct opened {
     smg_arena *arena;
     const smg_bfile *file;
     smg_room constant; /* bytes on their way, of a file that is read by calls */
+    int class_index;
+    const smg_bundle *bundle;
+    const char *device;      /* that is opened; NULL: the best */
+    smg_mapped_file mapping; /* kept, of a model that is recoverable */
 } opened;
 
 static void drop_opened(void *owner) {
     opened *o = owner;
+    smg_file_unmap(&o->mapping);
     smg_free(smg_arena_context(o->arena), o->constant.data, o->constant.bytes);
     smg_arena_destroy(o->arena);
 }
@@ -54,15 +59,13 @@ static bool has_matrices(const smg_bfile *file) {
     return false;
 }
 
-static smg_status open_device(smg_context *ctx, const smg_bfile *file, const smg_bundle_desc *desc,
-                              smg_model_parts *parts) {
+static smg_status open_device(opened *o, smg_model_parts *parts) {
     double start = smg_clock_seconds();
-    parts->device = desc->on;
     if (parts->device == NULL) {
-        SMG_TRY(smg_vk_open(ctx, desc->device, 0, &parts->device));
+        SMG_TRY(smg_vk_open(smg_arena_context(o->arena), o->device, 0, &parts->device));
         parts->owns_device = true;
     }
-    smg_status status = smg_vk_prove(parts->device, has_matrices(file));
+    smg_status status = smg_vk_prove(parts->device, has_matrices(o->file));
     parts->device_seconds = smg_clock_seconds() - start;
     return status;
 }
@@ -71,17 +74,29 @@ static smg_status take_class(opened *o, smg_model_parts *parts) {
     int index = 0;
     smg_bundle *bundle = NULL;
     SMG_TRY(smg_bfile_choose(o->file, smg_vk_target(parts->device), &index));
-    SMG_TRY(smg_bfile_read_class(o->file, index, o->arena, &bundle));
-    parts->bundle = bundle;
+    if (o->bundle == NULL || index != o->class_index) {
+        SMG_TRY(smg_bfile_read_class(o->file, index, o->arena, &bundle));
+        o->bundle = bundle;
+        o->class_index = index;
+    }
+    parts->bundle = o->bundle;
     parts->class_name = o->file->classes[index].name;
     return SMG_OK;
+}
+
+static smg_status take_device(void *owner, smg_model_parts *parts) {
+    SMG_TRY(open_device(owner, parts));
+    return take_class(owner, parts);
 }
 
 static smg_status make_model(smg_context *ctx, opened *o, const smg_bundle_desc *desc, smg_model_parts *parts,
                              smg_model **out_model) {
     SMG_TRY(check_desc(ctx, desc));
-    SMG_TRY(open_device(ctx, o->file, desc, parts));
-    SMG_TRY(take_class(o, parts));
+    o->device = desc->device != NULL ? smg_arena_string(o->arena, desc->device) : NULL;
+    if (desc->device != NULL && o->device == NULL) return SMG_MEMORY;
+    parts->device = desc->on;
+    SMG_TRY(take_device(o, parts));
+    if (desc->recoverable) parts->again = take_device;
     parts->interface = o->file->interface;
     parts->dims = desc->dims;
     parts->dim_count = desc->dim_count;
@@ -107,10 +122,6 @@ smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source
     smg_bfile *file = NULL;
     smg_model_parts parts = {0};
     if (desc == NULL) desc = &nothing;
-    if (mapping != NULL) {
-        parts.program.uploaded = let_go;
-        parts.program.user = mapping;
-    }
     SMG_TRY(smg_arena_create(ctx, &arena));
     smg_status status = smg_bfile_read(arena, source, label, &file);
     opened *o = status == SMG_OK ? SMG_ARENA_NEW(arena, opened) : NULL;
@@ -119,6 +130,13 @@ smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source
         return status != SMG_OK ? status : SMG_MEMORY;
     }
     *o = (opened){.arena = arena, .file = file};
+    if (mapping != NULL) {
+        bool keeps = desc->recoverable;
+        if (keeps) o->mapping = *mapping;
+        if (keeps) *mapping = (smg_mapped_file){0};
+        parts.program.uploaded = let_go;
+        parts.program.user = keeps ? &o->mapping : mapping;
+    }
     status = make_model(ctx, o, desc, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     drop_opened(o);

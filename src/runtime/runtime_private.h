@@ -39,7 +39,13 @@ struct smg_model {
     smg_room scratch;                    /* a converted input */
     smg_flight flight;
     double program_seconds;
+    int64_t *low, *high;             /* per symbol: the sizes that pipelines are built for at once */
+    int64_t *range_low, *range_high; /* per symbol: as it was set, 0: none */
+    bool opens_device;               /* by itself */
 };
+
+/* DEVICE: the model has none since it could not be recovered. */
+smg_status smg_model_check_alive(smg_model *model);
 
 /* runtime_tensor.c: tensors of a run (those of inputs are collected) are given to the program, which has the others in
  * its arena. */

@@ -10,7 +10,7 @@ size_t smg_model_room(const smg_model *m, const smg_port *port, int64_t count, s
     const int64_t *low = NULL, *high = NULL;
     int64_t room = 1;
     size_t least = (size_t)(count * smg_storage_host_bytes(type)) + 1;
-    if (!smg_program_ends(m->program, &low, &high)) return least;
+    if (m->program == NULL || !smg_program_ends(m->program, &low, &high)) return least;
     for (int d = 0; d < port->rank; d++) {
         int64_t from = 0, to = 0;
         smg_size_between(m->parts.interface->sizes, port->dims[d], low, high, &from, &to);
@@ -216,6 +216,7 @@ static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input
 static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                              int output_count) {
     smg_flight *flight = &m->flight;
+    SMG_TRY(smg_model_check_alive(m));
     SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));

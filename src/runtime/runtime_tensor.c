@@ -105,6 +105,7 @@ static int find_port(const smg_port *ports, int count, const char *name) {
 static smg_status create_for(smg_model *m, const char *name, int64_t elements, smg_device_tensor **out_tensor) {
     const smg_interface *n = m->parts.interface;
     if (name == NULL) return smg_fail(m->ctx, SMG_INVALID, "smg_model_create_tensor: the name is NULL");
+    SMG_TRY(smg_model_check_alive(m));
     int input = find_port(n->inputs, n->input_count, name), output = find_port(n->outputs, n->output_count, name);
     if (input < 0 && output < 0) {
         return smg_fail(m->ctx, SMG_NOT_FOUND, "the model has no input and no output '%s'", name);

@@ -1,6 +1,6 @@
 /* Every call of the driver that may fail does so once, while a bundle is opened, run on arrays and tensors, shared, and
  * submitted: a status with its sentence, nothing is left on the device, and the next model on the same device is right.
- * Then the device is lost at every submission. */
+ * Then the device is lost at every submission, and models go on with another. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "support/output.h"
 
 #if SMG_VULKAN
+#include "runtime/runtime_private.h"
 #include "vulkan/vulkan_private.h"
 
 static const char text[] =
@@ -281,10 +282,154 @@ static void lost_at_each_submission(void **state) {
     }
 }
 
+/* ---- models that go on with another device ------------------------------------------------------------ */
+
+static smg_model *open_recoverable(fixture *f, smg_device *on) {
+    const smg_bundle_desc desc = {.on = on, .recoverable = true};
+    smg_model *m = NULL;
+    if (smg_model_open_bundle(f->ctx, f->path, &desc, &m) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return m;
+}
+
+static void expect_recovered(fixture *f, smg_model *m, smg_device *on) {
+    if (smg_model_recover(m, on) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    memset(f->got, 0, sizeof(f->got));
+    if (use_model(f, m) != SMG_OK) fail_msg("recovered: %s", smg_context_error(f->ctx));
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+}
+
+/* Of a model's use; while it is opened there is none to go on with. */
+static void recovered_at_each_submission(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    only_submissions = true;
+    failure = VK_ERROR_DEVICE_LOST;
+    static int64_t many[60];
+    static float rows[60 * WIDTH];
+    smg_ticket ticket;
+    bool failed = true;
+    for (int i = 1; failed; i++) {
+        smg_vk_device *device = open_device(f), *next = open_device(f);
+        fail_at = 0;
+        live = 0;
+        smg_model *m = open_recoverable(f, device);
+        assert_int_equal(smg_model_set_range(m, "n", 1, 2 * ROWS), SMG_OK);
+        calls = 0;
+        fail_at = i;
+        failed = use_model(f, m) != SMG_OK;
+        assert_int_equal(failed, calls >= i);
+        if (failed) assert_int_equal(use_model(f, m), SMG_DEVICE);
+        fail_at = 0;
+        expect_recovered(f, m, next);
+        /* The range is still there. */
+        smg_status far = smg_model_submit(m,
+                                          (smg_tensor[]){{.name = "ids", .rank = 1, .dims = {60}, .data = many},
+                                                         {.name = "x", .rank = 2, .dims = {60, WIDTH}, .data = rows}},
+                                          2, NULL, 0, &ticket);
+        assert_int_equal(far, SMG_INVALID);
+        assert_non_null(strstr(smg_context_error(f->ctx), "outside the range [1, 40]"));
+        smg_vk_close(device); /* behind the model that left it */
+        smg_model_close(m);
+        smg_vk_close(next);
+        if (!failed) print_message("%d submissions lost and recovered from, one at a time\n", i - 1);
+    }
+}
+
+/* Each call fails while a model goes on with another device; then it does. */
+static void recovering_fails(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    smg_vk_device *device = open_device(f);
+    smg_model *m = open_recoverable(f, device);
+    only_submissions = false;
+    failure = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    bool failed = true;
+    for (int i = 1; failed; i++) {
+        calls = 0;
+        fail_at = i;
+        smg_status status = smg_model_recover(m, device);
+        failed = calls >= i;
+        assert_int_equal(status, failed ? SMG_DEVICE_MEMORY : SMG_OK);
+        if (!failed) continue;
+        smg_device_tensor *y = NULL;
+        smg_model *shared = NULL;
+        assert_int_equal(run(f, m, f->got, NULL), SMG_DEVICE);
+        if (strstr(smg_context_error(f->ctx), "could not be recovered") == NULL)
+            fail_msg("%s", smg_context_error(f->ctx));
+        assert_int_equal(smg_model_create_tensor(m, "y", ALL, &y), SMG_DEVICE);
+        assert_int_equal(smg_model_share(m, f->ctx, &shared), SMG_DEVICE);
+        assert_int_equal(smg_model_set_range(m, "n", 1, 2), SMG_DEVICE);
+        assert_true(smg_model_seconds(m) == 0);
+        fail_at = 0;
+        if (i % 16 == 0) expect_recovered(f, m, device);
+    }
+    fail_at = 0;
+    expect_recovered(f, m, device);
+    smg_model_close(m);
+    smg_vk_close(device);
+}
+
+static bool read_file(void *user, int64_t offset, void *into, size_t bytes) {
+    return fseek(user, (long)offset, SEEK_SET) == 0 && fread(into, 1, bytes, user) == bytes;
+}
+
+/* On a device of its own, from a file and by calls. */
+static void recovered_by_itself(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    FILE *file = fopen(f->path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    const smg_bundle_reader reader = {.bytes = ftell(file), .read = read_file, .user = file};
+    for (int by_calls = 0; by_calls < 2; by_calls++) {
+        const smg_bundle_desc desc = {.recoverable = true};
+        smg_model *m = by_calls ? NULL : open_recoverable(f, NULL);
+        if (by_calls && smg_model_open_bundle_reader(f->ctx, &reader, &desc, &m) != SMG_OK)
+            fail_msg("%s", smg_context_error(f->ctx));
+        for (int i = 0; i < 2; i++) {
+            m->parts.device->common->lost = true;
+            assert_int_equal(run(f, m, f->got, NULL), SMG_DEVICE);
+            expect_recovered(f, m, NULL);
+        }
+        smg_model_close(m);
+    }
+    (void)fclose(file);
+}
+
+static void not_recoverable(void **state) {
+    fixture *f = *state;
+    if (f->missing) skip();
+    smg_vk_device *device = open_device(f);
+    const smg_bundle_desc desc = {.on = device};
+    smg_model *m = NULL;
+    smg_ticket ticket;
+    fail_at = 0;
+    assert_int_equal(smg_model_open_bundle(f->ctx, f->path, &desc, &m), SMG_OK);
+    assert_int_equal(smg_model_recover(m, device), SMG_UNSUPPORTED);
+    assert_non_null(strstr(smg_context_error(f->ctx), "without smg_bundle_desc.recoverable"));
+    assert_int_equal(run(f, m, f->got, NULL), SMG_OK);
+    smg_model_close(m);
+    m = open_recoverable(f, device);
+    assert_int_equal(smg_model_recover(m, NULL), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "none is given"));
+    const smg_tensor in[] = {{.name = "ids", .rank = 1, .dims = {ROWS}, .data = f->ids},
+                             {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x}};
+    smg_tensor out = {.name = "y"};
+    assert_int_equal(smg_model_submit(m, in, 2, &out, 1, &ticket), SMG_OK);
+    assert_int_equal(smg_model_recover(m, device), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "in flight"));
+    assert_int_equal(smg_ticket_wait(ticket, -1, NULL), SMG_OK);
+    expect_recovered(f, m, device);
+    assert_int_equal(smg_model_recover(NULL, device), SMG_INVALID);
+    smg_model_close(m);
+    smg_vk_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_call_fails_once),
-        cmocka_unit_test(lost_at_each_submission),
+        cmocka_unit_test(each_call_fails_once),         cmocka_unit_test(lost_at_each_submission),
+        cmocka_unit_test(recovered_at_each_submission), cmocka_unit_test(recovering_fails),
+        cmocka_unit_test(recovered_by_itself),          cmocka_unit_test(not_recoverable),
     };
     return device_result(cmocka_run_group_tests_name("device calls", tests, setup, teardown));
 }
