@@ -124,10 +124,30 @@ SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, 
  * Closing a model waits for its run; outputs are not written then. */
 SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
 
+/* Takes back a run in flight. What of it has not begun is left out, as far as smg still has it in hand: the parts of a
+ * run with a budget of submissions that are not on the queue, and in a range (smg_model_set_range) every kernel that the
+ * device has not come to. *out_cancelled (NULL is fine): something is left out; smg_ticket_wait then ends with CANCELLED,
+ * no output is written on the host, and tensors that the run writes have anything in them. false: the run goes through as
+ * if nothing was asked, or it is over. */
+SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
+
+/* Bounds on what the device is given at a time, where others use it, too; 0: none. From the next run on
+ * - no dispatch takes longer than dispatch_seconds: a kernel that would is several dispatches, each of a range of its
+ *   workgroups;
+ * - no submission takes longer than submission_seconds: a run that would is submitted part by part. smg_model_submit puts
+ *   the first one on the queue, each smg_ticket_wait that finds a part over the next one. Called once a frame with 0
+ *   seconds, a run takes at most one part of a frame; with more time it goes on by itself, as smg_model_run does. What
+ *   others submit meanwhile comes between the parts.
+ * Results are the same bits. How long kernels take is measured by the first run of new sizes, which is cut by estimates,
+ * and one workgroup is the least there is. Ranges of sizes keep their bounds, but each tuple of sizes has its first run;
+ * runs that are recorded in an application's command buffer are not cut, those in several parts signal no timelines.
+ * INVALID: less than 0 or not a number, or a run is in flight. */
+SMG_API smg_status smg_model_set_budget(smg_model *model, double dispatch_seconds, double submission_seconds);
+
 /* Another model on the weights and the pipelines of this one, with sizes, inputs and runs of its own: for several runs in
  * flight at a time, or, with another context, for another thread. It takes memory for values between kernels only.
  * To be called where `model` may be used; from then on each of the two is used as its context allows. It is closed before
- * `model`, and may be shared again. Ranges are taken over; inputs and lengths that were set ahead are not. A model that
+ * `model`, and may be shared again. Ranges and budgets are taken over; inputs and lengths that were set ahead are not. A model that
  * compiles makes all of its plans first.
  * Failures are told by ctx. INVALID: a run of the model is in flight. */
 SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model **out_model);

@@ -36,7 +36,8 @@ extern "C" {
     X(DEVICE_MEMORY, 7, "out of device memory", "use smaller sizes or another device")                                 \
     X(DEVICE, 8, "device error", "the Vulkan driver failed; the sentence names the call")                              \
     X(NO_FIT, 9, "does not fit", "no schedule fits the limits of the target")                                          \
-    X(INTERNAL, 10, "internal error", "a defect in smg: please report it with the sentence")
+    X(INTERNAL, 10, "internal error", "a defect in smg: please report it with the sentence")                           \
+    X(CANCELLED, 11, "taken back", "nothing, or run it again")
 
 typedef enum smg_status {
 #define SMG_STATUS_ROW(name, value, word, advice) SMG_##name = (value),

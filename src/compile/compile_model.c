@@ -382,6 +382,16 @@ smg_status smg_model_share(smg_model *m, smg_context *ctx, smg_model **out_model
     return without_vulkan(ctx);
 }
 
+smg_status smg_model_set_budget(smg_model *m, double dispatch_seconds, double submission_seconds) {
+    (void)m, (void)dispatch_seconds, (void)submission_seconds;
+    return SMG_UNSUPPORTED;
+}
+
+smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled) {
+    (void)ticket, (void)out_cancelled;
+    return SMG_UNSUPPORTED;
+}
+
 smg_status smg_model_recover(smg_model *m, smg_device *on) {
     (void)m, (void)on;
     return SMG_UNSUPPORTED;

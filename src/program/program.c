@@ -12,8 +12,8 @@ static smg_status make_pipelines(smg_program *p) {
     const smg_bvariant *first = &bundle->variants.items[0];
     const int64_t *low = p->options.expected;
     const int64_t *high = p->options.expected_high != NULL ? p->options.expected_high : low;
-    const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL},
-                                       {first->run.items, first->run.count, low, high}};
+    const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL, NULL},
+                                       {first->run.items, first->run.count, low, high, NULL}};
     return smg_program_make_pipelines(p, lists, SMG_COUNT_OF(lists));
 }
 
@@ -159,6 +159,10 @@ static smg_status borrow(smg_program *p, const smg_program *from) {
     p->fixed_places = from->fixed_places;
     p->scratch = from->scratch;
     p->timestamps = from->timestamps;
+    p->options.nominal = from->options.nominal;
+    p->dispatch_seconds = from->dispatch_seconds;
+    p->submission_seconds = from->submission_seconds;
+    p->pace = from->pace;
     int slots = smg_program_pipeline_slots(p->known_modules);
     for (int i = 0; i < slots; i++) {
         p->pipelines[i] = from->pipelines[i];
@@ -191,7 +195,13 @@ smg_status smg_program_share(smg_program *from, smg_vk_device *device, smg_progr
 void smg_program_destroy(smg_program *p) {
     if (p == NULL) return;
     smg_vk_recording_destroy(p->outside);
-    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) {
+        smg_bound *bound = &p->cache[i];
+        smg_bound_drop(p, bound);
+        smg_free(p->ctx, bound->slices, (size_t)bound->slice_capacity * sizeof(*bound->slices));
+        smg_free(p->ctx, bound->times, (size_t)bound->time_capacity * sizeof(*bound->times));
+        smg_free(p->ctx, bound->parts, (size_t)bound->part_capacity * sizeof(*bound->parts));
+    }
     smg_program_drop_crossings(p);
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);
     for (int i = 0; i < p->fixed.count && !p->shared; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
@@ -221,7 +231,7 @@ int smg_program_step_count(const smg_program *p) {
 }
 
 double smg_program_step_time(const smg_program *p, int step) {
-    bool known = p->timestamps && p->bound != NULL && p->bound->profile && p->ran;
+    bool known = p->timestamps && p->bound != NULL && p->bound->stamped && p->ran;
     return known && step >= 0 && step < smg_program_step_count(p) ? p->step_seconds[step] : 0;
 }
 

@@ -43,6 +43,8 @@ typedef struct smg_program_options {
      * made, and creation ends with NO_FIT. NULL: whatever was built is taken. user is `leaves_user`. */
     bool (*leaves)(void *user, const smg_vk_built *built, int modules);
     void *leaves_user;
+    const int64_t
+        *nominal; /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
@@ -62,6 +64,10 @@ void smg_program_destroy(smg_program *program); /* NULL is fine */
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
 smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name, int *out_buffer);
 
+/* From the next bind on no dispatch, and no submission, takes longer on the device (0: any may), as far as can be told
+ * ahead; the first runs of new sizes find out. Every tuple of sizes has a recording of its own then, ranges or not.
+ * With a limit of submissions a run is submitted part by part (smg_program_wait). No run is in flight. */
+void smg_program_set_budget(smg_program *program, double dispatch_seconds, double submission_seconds);
 /* From the next bind on, one recording serves all values of a symbol from low to high (in [1, its maximum]): buffers
  * are placed for the largest, and sizes are read from memory. 0, 0: a recording for each value again. INVALID: no
  * range. */
@@ -96,7 +102,8 @@ smg_status smg_program_write_input(smg_program *program, const char *name, const
  * again. INVALID: a run is in flight already. */
 smg_status smg_program_submit(smg_program *program, const int *wanted, int count, const struct smg_vulkan_sync *sync);
 /* Waits for it, at most `seconds`, of which the first `spin_seconds` poll. *out_done: it is over, and the status is the
- * run's; nothing was in flight: OK. */
+ * run's; nothing was in flight: OK. Of a run in several parts it submits the next one where one is over, and goes on
+ * where there is time left. */
 smg_status smg_program_wait(smg_program *program, double spin_seconds, double seconds, bool *out_done);
 /* Instead of submitting it, records the run in another's command buffer, *commands (smg_vk_recording_begin_in), which
  * may run any number of times until smg_program_over. Until then a run is in flight. */
@@ -104,6 +111,16 @@ smg_status smg_program_record_in(smg_program *program, const void *commands, con
 bool smg_program_is_outside(const smg_program *program); /* the run in flight is such a one */
 /* It does not run any more. `ran`: it did, and the status is the last run's. */
 smg_status smg_program_over(smg_program *program, bool ran);
+/* What of the run in flight has not begun is left out, where that can be: parts that are not submitted yet, and
+ * kernels that read their workgroups from memory. *out_taken: something is; then the run ends with CANCELLED. */
+void smg_program_cancel(smg_program *program, bool *out_taken);
+/* How many dispatches and submissions a run of the bound sizes has, and the most seconds that one of the last run took
+ * (0: not measured). */
+typedef struct smg_program_pieces {
+    int dispatches, submissions;
+    double dispatch_seconds, submission_seconds;
+} smg_program_pieces;
+smg_program_pieces smg_program_pieces_of(const smg_program *program);
 /* Both, for as long as it takes. */
 smg_status smg_program_run(smg_program *program);
 /* Copies an output of the last run; `bytes` must be what its host elements take. */

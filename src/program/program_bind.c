@@ -6,9 +6,8 @@
 #include "program/program_private.h"
 
 void smg_bound_drop(smg_program *p, smg_bound *bound) {
-    smg_vk_recording_destroy(bound->recording);
+    smg_program_drop_parts(bound);
     smg_vk_buffer_destroy(bound->parameters);
-    bound->recording = NULL;
     bound->parameters = NULL;
     bound->used = false;
     if (p->bound == bound) p->bound = NULL;
@@ -77,7 +76,7 @@ static smg_status check_values(smg_program *p, const int64_t *values) {
 /* p->low and p->high: the ranges, and the values of what has none. */
 static void find_ends(smg_program *p, const int64_t *values) {
     for (int i = 0; i < p->symbol_count; i++) {
-        bool ranged = p->range_low[i] > 0;
+        bool ranged = p->range_low[i] > 0 && !smg_program_is_limited(p); /* slices are those of sizes */
         p->low[i] = ranged ? p->range_low[i] : values[i];
         p->high[i] = ranged ? p->range_high[i] : values[i];
     }
@@ -151,7 +150,8 @@ static smg_bound *begin_bound(smg_program *p, int variant) {
     memcpy(bound->low, p->low, bytes);
     memcpy(bound->high, p->high, bytes);
     memcpy(bound->given, p->given, (size_t)p->known_buffers * sizeof(*p->given));
-    bound->settled = false;
+    bound->settled = bound->paced = bound->measured = bound->again = false;
+    bound->tries = 0;
     bound->profile = p->profile;
     bound->variant = variant;
     bound->last_use = ++p->clock;
@@ -186,6 +186,13 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
         SMG_TRY(make_bounds(p, values));
         bound = find_bound(p, values);
         if (bound == NULL) return smg_fail(p->ctx, SMG_INTERNAL, "sizes were recorded and are not found");
+    }
+    if (bound->again) {
+        smg_status status = smg_program_record_run(p, bound);
+        if (status != SMG_OK) {
+            smg_bound_drop(p, bound);
+            return status;
+        }
     }
     bool same = bound->settled && memcmp(bound->values, values, (size_t)p->symbol_count * sizeof(*values)) == 0;
     if (bound != p->bound || !same) {

@@ -80,6 +80,16 @@ static smg_status put_step(smg_program *p, const smg_bound *bound, int position)
     return SMG_OK;
 }
 
+void smg_program_empty_counts(smg_bound *bound) {
+    if (bound->parameters == NULL) return;
+    uint8_t *words = smg_vk_buffer_map(bound->parameters);
+    int64_t steps = smg_vk_buffer_bytes(bound->parameters) / (BLOCK_BYTES + COUNTS_BYTES);
+    for (int i = 0; i < (int)steps; i++) {
+        *(volatile uint32_t *)(void *)(words + smg_program_parameters_of(bound, i).counts) = 0;
+    }
+    bound->settled = false;
+}
+
 static smg_status put_dims(smg_program *p, smg_bound *bound) {
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];

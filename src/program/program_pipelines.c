@@ -1,23 +1,28 @@
 /* program_pipelines.c: one pipeline per module and form. A module with an even form (bundle.h) is built in the form
  * that the sizes at hand ask for, with sizes as push constants where there is one tuple of them and from memory where
- * there is a range; the other forms wait until sizes ask for them. */
+ * there is a range, and as one that begins at any row of the grid where steps are sliced; the other forms wait until
+ * sizes ask for them. */
 #include "program/program_private.h"
 
-enum { EVEN = 1, FROM_MEMORY = 2, FORMS = 4 };
+enum { EVEN = 1, FROM_MEMORY = 2, SLICED = 4, FORMS = 8 };
 
 bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *high) {
     return memcmp(low, high, (size_t)p->symbol_count * sizeof(*low)) != 0;
 }
 
-static int slot_of(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high) {
+static int slot_of(const smg_program *p, const smg_bstep *step, const int64_t *low, const int64_t *high, bool sliced) {
     bool even = low != NULL && smg_bundle_even(p->bundle, step, low, high);
     bool from_memory = low != NULL && smg_bundle_push_bytes(step) > 0 && smg_program_moves(p, low, high);
-    return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0);
+    return step->module * FORMS + (even ? EVEN : 0) + (from_memory ? FROM_MEMORY : 0) + (sliced ? SLICED : 0);
 }
 
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,
-                                      const int64_t *high) {
-    return p->pipelines[slot_of(p, step, low, high)];
+                                      const int64_t *high, bool sliced) {
+    return p->pipelines[slot_of(p, step, low, high, sliced)];
+}
+
+static int slot_in(const smg_program *p, const smg_program_steps *list, int i) {
+    return slot_of(p, &list->steps[i], list->low, list->high, list->sliced != NULL && list->sliced[i]);
 }
 
 static smg_vk_pipeline_desc describe(const smg_program *p, const smg_bstep *step, int slot) {
@@ -36,6 +41,7 @@ static smg_vk_pipeline_desc describe(const smg_program *p, const smg_bstep *step
         .constants = &even,
         .constant_count = (slot % FORMS & EVEN) != 0,
         .from_memory = (slot % FORMS & FROM_MEMORY) != 0,
+        .sliced = (slot % FORMS & SLICED) != 0,
     };
 }
 
@@ -66,7 +72,7 @@ static void insert(missing *m, smg_vk_pipeline_desc desc, int slot) {
 static void list_missing(const smg_program *p, const smg_program_steps *lists, int count, missing *m) {
     for (int l = 0; l < count; l++)
         for (int i = 0; i < lists[l].count; i++) {
-            int slot = slot_of(p, &lists[l].steps[i], lists[l].low, lists[l].high);
+            int slot = slot_in(p, &lists[l], i);
             if (p->pipelines[slot] != NULL || is_listed(m, slot)) continue;
             insert(m, describe(p, &lists[l].steps[i], slot), slot);
         }
@@ -77,8 +83,7 @@ smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *l
     missing m = {0};
     size_t most = 0;
     for (int l = 0; l < count; l++)
-        for (int i = 0; i < lists[l].count; i++)
-            most += p->pipelines[slot_of(p, &lists[l].steps[i], lists[l].low, lists[l].high)] == NULL;
+        for (int i = 0; i < lists[l].count; i++) most += p->pipelines[slot_in(p, &lists[l], i)] == NULL;
     if (most == 0) return SMG_OK;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
     m.descs = SMG_ARENA_ARRAY(scratch, smg_vk_pipeline_desc, most);

@@ -28,6 +28,14 @@ typedef struct smg_crossing {
     bool *marked; /* per buffer: its copy is */
 } smg_crossing;
 
+/* One dispatch: rows of the grid from `row` on, of one step. */
+typedef struct smg_slice {
+    int step, part;
+    bool sliced; /* there are others of the step */
+    int64_t columns, row, rows;
+    double seconds; /* of the last run, where slices are stamped */
+} smg_slice;
+
 /* One recording with all that it depends on. It serves the sizes from low to high: one tuple, where these are the same,
  * and then sizes are recorded with it; else they lie in `parameters`, and other sizes are written there. */
 typedef struct smg_bound {
@@ -45,7 +53,16 @@ typedef struct smg_bound {
     smg_vk_buffer *parameters; /* program_parameters.c; NULL: one tuple */
     int64_t unaliased_bytes;
     int barriers;
-    smg_vk_recording *recording;
+    smg_vk_recording **parts; /* in the order in which they are submitted */
+    int part_count, part_capacity, recorded;
+    smg_slice *slices;
+    double *times; /* one more than slices */
+    int slice_count, slice_capacity, time_capacity;
+    bool stamped;                /* every slice */
+    bool *sliced;                /* per step: it has more than one */
+    double *seconds;             /* per step, once measured */
+    bool paced, measured, again; /* again: it is to be recorded once more */
+    int tries;
 } smg_bound;
 
 struct smg_program {
@@ -91,7 +108,12 @@ struct smg_program {
     int range_capacity;
     smg_passage passage;
     smg_crossing up, down;
+    double dispatch_seconds, submission_seconds; /* 0: any */
+    double pace;                                 /* what a run took, of what was estimated; 0: unknown */
     bool in_flight;
+    int at_part; /* in flight */
+    bool cancelled;
+    smg_vk_recording *last;    /* to be submitted with the last part; NULL: nothing */
     smg_vk_recording *outside; /* of the run in flight, if it is in another's command buffer */
     double submitted;          /* when */
 };
@@ -120,11 +142,12 @@ typedef struct smg_program_steps {
     const smg_bstep *steps;
     int count;
     const int64_t *low, *high;
+    const bool *sliced; /* NULL: none is */
 } smg_program_steps;
 /* program_pipelines.c: those that the steps need and that are not there yet, all at once. */
 smg_status smg_program_make_pipelines(smg_program *p, const smg_program_steps *lists, int count);
 smg_vk_pipeline *smg_program_pipeline(const smg_program *p, const smg_bstep *step, const int64_t *low,
-                                      const int64_t *high);
+                                      const int64_t *high, bool sliced);
 int smg_program_pipeline_slots(int modules); /* length of the table */
 /* Do the sizes change between the two? */
 bool smg_program_moves(const smg_program *p, const int64_t *low, const int64_t *high);
@@ -136,11 +159,21 @@ void smg_program_fill_sizes(const smg_bstep *step, const int64_t *values, uint8_
 /* Spreads a linear number of workgroups over x and y; kernels number them linearly again. */
 smg_status smg_program_spread_grid(smg_program *p, const smg_bstep *step, const int64_t *values, int64_t *out_x,
                                    int64_t *out_y);
+/* Kernels of a run in flight that have not begun do nothing: the device may see it, or not. The sizes are to be put
+ * again. */
+void smg_program_empty_counts(smg_bound *bound);
 smg_vk_parameters smg_program_parameters_of(const smg_bound *bound, int step);
 /* Makes these sizes the ones in force: dims, and what the recording reads from memory. */
 smg_status smg_program_put_values(smg_program *p, smg_bound *bound, const int64_t *values);
+/* program_slices.c */
+bool smg_program_is_limited(const smg_program *p);
+smg_status smg_program_plan_slices(smg_program *p, smg_bound *bound);
+/* From the times of a run that is over. */
+void smg_program_learn(smg_program *p, smg_bound *bound);
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
+void smg_program_drop_parts(smg_bound *bound);
+/* All of it, whatever the budget is. */
 smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
 /* program_cross.c */

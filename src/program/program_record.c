@@ -38,18 +38,22 @@ static int bind_step(smg_program *p, const smg_bound *bound, const smg_bstep *st
     return count;
 }
 
-/* Sizes and workgroups are recorded. */
+/* Sizes and workgroups are recorded. slice NULL: all of it. */
 static smg_status dispatch(smg_program *p, smg_vk_recording *recording, const smg_bstep *step, const int64_t *values,
-                           int bindings) {
+                           const smg_slice *slice, int bindings) {
     uint8_t push[SMG_PROGRAM_MAX_PUSH];
-    int64_t grid_x = 0;
-    int64_t grid_y = 0;
-    SMG_TRY(smg_program_spread_grid(p, step, values, &grid_x, &grid_y));
-    if (grid_x == 0) return SMG_OK;
+    smg_slice all = {0};
+    bool sliced = slice != NULL && slice->sliced;
+    if (slice == NULL) {
+        SMG_TRY(smg_program_spread_grid(p, step, values, &all.columns, &all.rows));
+        slice = &all;
+    }
+    if (slice->columns == 0) return SMG_OK;
     smg_program_fill_addresses(p, step, push);
     smg_program_fill_sizes(step, values, push);
-    smg_vk_record_dispatch(recording, smg_program_pipeline(p, step, values, values), p->bindings, bindings, push,
-                           smg_bundle_push_bytes(step), grid_x, grid_y, 1);
+    const smg_vk_grid grid = {.x = slice->columns, .y = slice->rows, .z = 1, .first_y = slice->row};
+    smg_vk_record_grid(recording, smg_program_pipeline(p, step, values, values, sliced), p->bindings, bindings, push,
+                       smg_bundle_push_bytes(step), &grid);
     return SMG_OK;
 }
 
@@ -58,19 +62,21 @@ static void dispatch_from(smg_program *p, smg_vk_recording *recording, const smg
                           int position, int bindings) {
     const smg_vk_parameters parameters = smg_program_parameters_of(bound, position);
     smg_program_fill_addresses(p, step, (uint8_t *)smg_vk_buffer_map(parameters.buffer) + parameters.block);
-    smg_vk_record_dispatch_from(recording, smg_program_pipeline(p, step, bound->low, bound->high), p->bindings,
+    smg_vk_record_dispatch_from(recording, smg_program_pipeline(p, step, bound->low, bound->high, false), p->bindings,
                                 bindings, &parameters);
 }
 
 static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_bound *bound, const smg_bstep *step,
-                              int position, hazards *h) {
+                              int position, const smg_slice *slice, hazards *h) {
     smg_range *ranges = h->ranges + h->count;
     int count = bind_step(p, bound, step, ranges);
     if (smg_bundle_push_bytes(step) > SMG_PROGRAM_MAX_PUSH) {
         return smg_fail(p->ctx, SMG_INTERNAL, "kernel '%s' takes %d addresses and %d sizes", step->name,
                         step->address_count, step->push_count);
     }
-    for (int i = 0; i < count; i++) {
+    /* Another slice of the step before has its ranges, and nothing to wait for. */
+    bool same = slice != NULL && slice->row > 0 && h->count > 0;
+    for (int i = 0; i < count && !same; i++) {
         if (!conflicts(h, &ranges[i])) continue;
         smg_vk_record_barrier(recording);
         bound->barriers++;
@@ -78,44 +84,83 @@ static smg_status record_step(smg_program *p, smg_vk_recording *recording, smg_b
         h->count = 0;
         break;
     }
-    h->count += count;
-    if (bound->parameters == NULL) return dispatch(p, recording, step, bound->low, count);
+    if (!same) h->count += count;
+    if (bound->parameters == NULL) return dispatch(p, recording, step, bound->low, slice, count);
     dispatch_from(p, recording, bound, step, position, count);
     return SMG_OK;
 }
 
 static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording *recording, const smg_bstep *steps,
-                              int count, bool stamps) {
+                              int count) {
     hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
-    for (int i = 0; i < count; i++) {
-        SMG_TRY(record_step(p, recording, bound, &steps[i], i, &h));
-        if (stamps) smg_vk_record_timestamp(recording, i + 1);
-    }
+    for (int i = 0; i < count; i++) SMG_TRY(record_step(p, recording, bound, &steps[i], i, NULL, &h));
     return SMG_OK;
 }
 
 smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording) {
     const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
+    const smg_program_steps needed = {list->run.items, list->run.count, bound->low, bound->high, NULL};
+    SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
     bound->barriers = 0;
-    return record_list(p, bound, recording, list->run.items, list->run.count, false);
+    return record_list(p, bound, recording, list->run.items, list->run.count);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
+void smg_program_drop_parts(smg_bound *bound) {
+    for (int i = 0; i < bound->recorded; i++) smg_vk_recording_destroy(bound->parts[i]);
+    bound->recorded = 0;
+}
+
+static smg_status make_room(smg_program *p, smg_bound *bound) {
+    size_t size = sizeof(*bound->parts);
+    if (bound->part_count <= bound->part_capacity) return SMG_OK;
+    void *parts =
+        smg_realloc(p->ctx, bound->parts, (size_t)bound->part_capacity * size, (size_t)bound->part_count * size);
+    if (parts == NULL) return SMG_MEMORY;
+    bound->parts = parts;
+    bound->part_capacity = bound->part_count;
+    return SMG_OK;
+}
+
+/* The part that begins with this slice; *io_slice: one behind its last. */
+static smg_status record_part(smg_program *p, smg_bound *bound, int *io_slice) {
+    const smg_bstep *steps = p->bundle->variants.items[bound->variant].run.items;
+    hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
+    int first = *io_slice, end = first;
+    while (end < bound->slice_count && bound->slices[end].part == bound->recorded) end++;
+    int slots = !p->timestamps ? 0 : bound->stamped ? end - first + 1 : 2;
+    SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->parts[bound->recorded]));
+    smg_vk_recording *recording = bound->parts[bound->recorded++];
+    if (slots > 0) smg_vk_record_timestamp(recording, 0);
+    for (int i = first; i < end; i++) {
+        const smg_slice *slice = &bound->slices[i];
+        SMG_TRY(record_step(p, recording, bound, &steps[slice->step], slice->step, slice, &h));
+        if (bound->stamped) smg_vk_record_timestamp(recording, i - first + 1);
+    }
+    if (slots > 0 && !bound->stamped) smg_vk_record_timestamp(recording, 1);
+    *io_slice = end;
+    return smg_vk_recording_end(recording);
 }
 
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound) {
     const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
-    int steps = list->run.count;
-    int slots = !p->timestamps ? 0 : bound->profile ? steps + 1 : 2;
+    int slice = 0;
+    smg_program_drop_parts(bound);
+    bound->again = false;
     bound->barriers = 0;
-    const smg_program_steps needed = {list->run.items, steps, bound->low, bound->high};
+    bound->stamped = p->timestamps && (bound->profile || smg_program_is_limited(p));
+    bool moves = smg_program_moves(p, bound->low, bound->high);
+    if (moves && bound->parameters == NULL) SMG_TRY(smg_program_make_parameters(p, bound));
+    SMG_TRY(smg_program_plan_slices(p, bound));
+    const smg_program_steps needed = {list->run.items, list->run.count, bound->low, bound->high, bound->sliced};
     SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
-    if (smg_program_moves(p, bound->low, bound->high)) SMG_TRY(smg_program_make_parameters(p, bound));
-    SMG_TRY(smg_vk_recording_begin(p->device, slots, &bound->recording));
-    if (slots > 0) smg_vk_record_timestamp(bound->recording, 0);
-    SMG_TRY(record_list(p, bound, bound->recording, list->run.items, steps, slots > 0 && bound->profile));
-    if (slots > 0 && !bound->profile) smg_vk_record_timestamp(bound->recording, 1);
-    return smg_vk_recording_end(bound->recording);
+    SMG_TRY(make_room(p, bound));
+    while (bound->recorded < bound->part_count) SMG_TRY(record_part(p, bound, &slice));
+    return SMG_OK;
 }
 
 /* Prepare steps bind constants only: no sizes are bound yet. */
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end) {
-    return record_list(p, &p->cache[0], recording, p->bundle->prepare.items + from, end - from, false);
+    return record_list(p, &p->cache[0], recording, p->bundle->prepare.items + from, end - from);
 }

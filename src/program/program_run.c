@@ -76,16 +76,45 @@ smg_status smg_program_check_diagnostics(smg_program *p) {
     return smg_fail(p->ctx, SMG_INVALID, "index %d outside its table [0, %d)", index, limit);
 }
 
-static smg_status read_times(smg_program *p, double wall) {
-    p->seconds = wall;
-    if (!p->timestamps) return SMG_OK;
-    int count = p->bound->profile ? smg_program_step_count(p) + 1 : 2;
-    SMG_TRY(smg_vk_timestamps(p->bound->recording, p->step_seconds, count));
-    p->seconds = p->step_seconds[count - 1];
-    for (int i = 0; p->bound->profile && i + 1 < count; i++) {
-        p->step_seconds[i] = p->step_seconds[i + 1] - p->step_seconds[i];
+/* Of one part, which begins with this slice; *io_slice: one behind its last. */
+static smg_status read_part(smg_program *p, smg_bound *bound, int part, int *io_slice) {
+    int first = *io_slice;
+    while (*io_slice < bound->slice_count && bound->slices[*io_slice].part == part) ++*io_slice;
+    int stamps = bound->stamped ? *io_slice - first + 1 : 2;
+    SMG_TRY(smg_vk_timestamps(bound->parts[part], bound->times, stamps));
+    p->seconds += bound->times[stamps - 1];
+    for (int i = first; bound->stamped && i < *io_slice; i++) {
+        bound->slices[i].seconds = bound->times[i - first + 1] - bound->times[i - first];
+        p->step_seconds[bound->slices[i].step] += bound->slices[i].seconds;
     }
     return SMG_OK;
+}
+
+static smg_status read_times(smg_program *p, double wall) {
+    smg_bound *bound = p->bound;
+    int slice = 0;
+    p->seconds = wall;
+    if (!p->timestamps) return SMG_OK;
+    p->seconds = 0;
+    memset(p->step_seconds, 0, (size_t)smg_program_step_count(p) * sizeof(*p->step_seconds));
+    for (int i = 0; i < bound->part_count; i++) SMG_TRY(read_part(p, bound, i, &slice));
+    smg_program_learn(p, bound);
+    return SMG_OK;
+}
+
+smg_program_pieces smg_program_pieces_of(const smg_program *p) {
+    smg_program_pieces pieces = {0};
+    const smg_bound *bound = p->bound;
+    if (bound == NULL) return pieces;
+    pieces = (smg_program_pieces){.dispatches = bound->slice_count, .submissions = bound->part_count};
+    double part = 0;
+    for (int i = 0; p->ran && bound->stamped && i < bound->slice_count; i++) {
+        const smg_slice *s = &bound->slices[i];
+        part = i > 0 && s[-1].part == s->part ? part + s->seconds : s->seconds;
+        if (s->seconds > pieces.dispatch_seconds) pieces.dispatch_seconds = s->seconds;
+        if (part > pieces.submission_seconds) pieces.submission_seconds = part;
+    }
+    return pieces;
 }
 
 static smg_status check_ready(smg_program *p) {
@@ -100,16 +129,37 @@ static smg_status check_ready(smg_program *p) {
     return SMG_OK;
 }
 
+static smg_status submit_part(smg_program *p, int part, smg_vk_recording *before, const struct smg_vulkan_sync *sync) {
+    const smg_bound *bound = p->bound;
+    p->at_part = part;
+    return smg_vk_submit_with(bound->parts[part], before, part + 1 == bound->part_count ? p->last : NULL, sync);
+}
+
 smg_status smg_program_submit(smg_program *p, const int *wanted, int count, const struct smg_vulkan_sync *sync) {
-    smg_vk_recording *before = NULL, *after = NULL;
+    smg_vk_recording *before = NULL;
     SMG_TRY(check_ready(p));
+    if (p->bound->part_count > 1 && smg_vk_sync_signals(sync))
+        return smg_fail(p->ctx, SMG_UNSUPPORTED, "a run in %d submissions signals no points", p->bound->part_count);
     p->submitted = smg_clock_seconds();
-    p->ran = false;
-    smg_status status = smg_program_cross(p, wanted, count, &before, &after);
-    if (status == SMG_OK) status = smg_vk_submit_with(p->bound->recording, before, after, sync);
+    p->ran = p->cancelled = false;
+    smg_status status = smg_program_cross(p, wanted, count, &before, &p->last);
+    if (status == SMG_OK) status = submit_part(p, 0, before, sync);
     p->in_flight = status == SMG_OK;
     if (status != SMG_OK) p->bound = NULL; /* what was to cross is gone: inputs are written again */
     return status;
+}
+
+/* Until there is nothing to submit any more, or no time. */
+static smg_status wait_parts(smg_program *p, double spin_seconds, double seconds, bool *out_done) {
+    double start = smg_clock_seconds();
+    for (;;) {
+        double left = seconds - (smg_clock_seconds() - start);
+        SMG_TRY(smg_vk_wait_for(p->bound->parts[p->at_part], spin_seconds, left > 0 ? left : 0, out_done));
+        if (!*out_done || p->cancelled || p->at_part + 1 == p->bound->part_count) return SMG_OK;
+        SMG_TRY(submit_part(p, p->at_part + 1, NULL, NULL));
+        *out_done = false;
+        if (seconds <= 0) return SMG_OK;
+    }
 }
 
 smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds, bool *out_done) {
@@ -120,14 +170,29 @@ smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds,
         return smg_fail(p->ctx, SMG_INVALID,
                         "the run is in a command buffer of the application's, which knows its end");
     }
-    smg_status status = smg_vk_wait_for(p->bound->recording, spin_seconds, seconds, out_done);
-    if (!*out_done) return status;
+    smg_status status = wait_parts(p, spin_seconds, seconds, out_done);
+    if (status == SMG_OK && !*out_done) return SMG_OK;
+    *out_done = true;
     p->in_flight = false;
     SMG_TRY(status);
+    if (p->cancelled) {
+        p->bound = NULL;
+        (void)smg_program_check_diagnostics(p);
+        smg_context_clear_error(p->ctx);
+        return smg_fail(p->ctx, SMG_CANCELLED, "the run was taken back");
+    }
     SMG_TRY(read_times(p, smg_clock_seconds() - p->submitted));
     SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = true;
     return SMG_OK;
+}
+
+void smg_program_cancel(smg_program *p, bool *out_taken) {
+    *out_taken = p->cancelled && p->in_flight;
+    if (!p->in_flight || p->outside != NULL || *out_taken) return;
+    smg_program_empty_counts(p->bound);
+    *out_taken = p->bound->parameters != NULL || p->at_part + 1 < p->bound->part_count;
+    p->cancelled = *out_taken;
 }
 
 /* ---- in another's command buffer -------------------------------------------------------------------- */

@@ -48,7 +48,8 @@ static bool grow_bounds(smg_program *p, const need *n) {
         smg_bound *bound = &p->cache[i];
         if (!GROW(bound->low, 0, symbols) || !GROW(bound->high, 0, symbols) || !GROW(bound->values, 0, symbols) ||
             !GROW(bound->places, 0, n->buffers) || !GROW(bound->given, 0, n->buffers) ||
-            !GROW(bound->sides, 0, n->buffers) || !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
+            !GROW(bound->sides, 0, n->buffers) || !GROW(bound->sliced, 0, n->steps + 1) ||
+            !GROW(bound->seconds, 0, n->steps + 1) || !GROW(bound->dims, 0, n->buffers * SMG_BUNDLE_RANK)) {
             return false;
         }
     }

@@ -68,6 +68,22 @@ static smg_status wait(smg_ticket ticket, double seconds, bool *out_done) {
     return flight->status;
 }
 
+static smg_status cancel(smg_ticket ticket, bool *out_cancelled) {
+    smg_model *m = ticket.model;
+    SMG_TRY(smg_flight_check(ticket));
+    if (ticket.number == m->flight.number && m->flight.up) smg_program_cancel(m->program, out_cancelled);
+    return SMG_OK;
+}
+
+smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled) {
+    bool ignored = false;
+    if (out_cancelled == NULL) out_cancelled = &ignored;
+    *out_cancelled = false;
+    if (ticket.model == NULL) return SMG_INVALID;
+    smg_context_clear_error(ticket.model->ctx);
+    return smg_context_told(ticket.model->ctx, cancel(ticket, out_cancelled));
+}
+
 smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done) {
     bool ignored = false;
     if (out_done == NULL) out_done = &ignored;

@@ -83,6 +83,24 @@ smg_status smg_model_set_range(smg_model *m, const char *dim, int64_t low, int64
     return smg_context_told(m->ctx, set_range(m, dim, low, high));
 }
 
+static smg_status set_budget(smg_model *m, double dispatch_seconds, double submission_seconds) {
+    SMG_TRY(smg_model_check_alive(m));
+    if (!(dispatch_seconds >= 0) || !(submission_seconds >= 0))
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_budget: %g and %g seconds", dispatch_seconds,
+                        submission_seconds);
+    if (m->flight.up) return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_budget: a run is in flight");
+    m->dispatch_seconds = dispatch_seconds;
+    m->submission_seconds = submission_seconds;
+    smg_program_set_budget(m->program, dispatch_seconds, submission_seconds);
+    return SMG_OK;
+}
+
+smg_status smg_model_set_budget(smg_model *m, double dispatch_seconds, double submission_seconds) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, set_budget(m, dispatch_seconds, submission_seconds));
+}
+
 smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device) {
     if (device == NULL || smg_vk_context(device) == ctx) return SMG_OK;
     return smg_fail(ctx, SMG_INVALID, "device '%s' was opened with another context", smg_device_name(device));
@@ -148,7 +166,10 @@ static smg_status make_program(smg_model *m) {
     smg_program_options options = m->parts.program;
     options.expected = m->low;
     options.expected_high = m->high;
-    return smg_program_create(m->ctx, m->parts.bundle, m->parts.device, &options, &m->program);
+    options.nominal = m->parts.interface->nominal;
+    SMG_TRY(smg_program_create(m->ctx, m->parts.bundle, m->parts.device, &options, &m->program));
+    smg_program_set_budget(m->program, m->dispatch_seconds, m->submission_seconds);
+    return SMG_OK;
 }
 
 static smg_status make_first(smg_model *m) {
@@ -205,6 +226,8 @@ static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model
     smg_model *m = NULL;
     SMG_TRY(new_model(ctx, &parts, &m));
     smg_status status = smg_vk_share(ctx, from->parts.device, &m->parts.device);
+    m->dispatch_seconds = from->dispatch_seconds;
+    m->submission_seconds = from->submission_seconds;
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
     if (status != SMG_OK) {

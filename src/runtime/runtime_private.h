@@ -41,7 +41,8 @@ struct smg_model {
     double program_seconds;
     int64_t *low, *high;             /* per symbol: the sizes that pipelines are built for at once */
     int64_t *range_low, *range_high; /* per symbol: as it was set, 0: none */
-    bool opens_device;               /* by itself */
+    double dispatch_seconds, submission_seconds;
+    bool opens_device; /* by itself */
 };
 
 /* DEVICE: the model has none since it could not be recovered. */

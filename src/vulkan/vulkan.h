@@ -123,6 +123,7 @@ typedef struct smg_vk_pipeline_desc {
     int64_t shared_bytes;      /* that the module declares; what a driver takes beyond is spilled registers */
     const uint32_t *constants; /* specialization constants with ids 0.., may be NULL */
     int constant_count;
+    bool sliced;      /* dispatches may begin at another row of the grid than 0 */
     bool from_memory; /* the module's push constants (push_bytes, not 0) are read from memory: dispatch_from */
 } smg_vk_pipeline_desc;
 
@@ -172,6 +173,13 @@ smg_status smg_vk_recording_begin(smg_vk_device *dev, int timestamp_slots, smg_v
 smg_status smg_vk_recording_begin_in(smg_vk_device *dev, const void *commands, smg_vk_recording **out_rec);
 void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
                             int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz);
+/* Rows of a grid: workgroups of y from first_y on, of a pipeline that was made for it where that is not 0. A kernel is
+ * told the x of this grid, so that all of its dispatches have the same. */
+typedef struct smg_vk_grid {
+    int64_t x, y, z, first_y;
+} smg_vk_grid;
+void smg_vk_record_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                        int binding_count, const void *push, int push_bytes, const smg_vk_grid *grid);
 /* What a dispatch takes from SMG_VK_PARAMETERS when the recording runs, so that it serves many sizes. Counts lie
  * at a multiple of 4, blocks at one of SMG_VK_PARAMETERS_ALIGNMENT. */
 #define SMG_VK_PARAMETERS_ALIGNMENT 256 /* the most that a device may ask of uniform buffers */
@@ -199,6 +207,7 @@ smg_status smg_vk_recording_again(smg_vk_recording *rec);
 smg_status smg_vk_submit(smg_vk_recording *rec);
 /* Points of timeline semaphores that a submission waits for and signals; smg/vulkan.h has what is in it. */
 struct smg_vulkan_sync;
+bool smg_vk_sync_signals(const struct smg_vulkan_sync *sync); /* may be NULL */
 /* In front of it and behind it two others (NULL: none), which are in flight as long as it is. sync may be NULL.
  * INVALID: too many points, or one without a semaphore. */
 smg_status smg_vk_submit_with(smg_vk_recording *rec, smg_vk_recording *before, smg_vk_recording *after,

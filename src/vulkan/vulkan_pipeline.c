@@ -129,7 +129,8 @@ void smg_vk_pipeline_build(smg_vk_pipeline *pipeline, const smg_vk_pipeline_desc
     };
     if (desc->full_subgroups && selectable)
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-    if (pipeline->has_stats) info.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+    if (desc->sliced) info.flags |= VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
+    if (pipeline->has_stats) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
     pipeline->built = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL, &pipeline->handle);
     if (pipeline->built != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
 }
@@ -176,6 +177,7 @@ smg_status smg_vk_pipeline_begin(smg_vk_device *dev, const smg_vk_pipeline_desc 
     pipeline->built = VK_NOT_READY;
     pipeline->binding_count = desc->binding_count;
     pipeline->push_bytes = desc->push_bytes;
+    pipeline->sliced = desc->sliced;
     pipeline->from_memory = desc->from_memory;
     const int *size = desc->local_size;
     pipeline->asked = (smg_vk_asked){desc->shared_bytes, (int64_t)size[0] * size[1] * size[2]};

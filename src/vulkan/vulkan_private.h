@@ -38,7 +38,7 @@
     X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
     X(BeginCommandBuffer) X(EndCommandBuffer) X(ResetCommandBuffer)                                \
     X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                 \
-    X(CmdDispatchIndirect)                                                                         \
+    X(CmdDispatchIndirect) X(CmdDispatchBase)                                                      \
     X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdFillBuffer)                                        \
     X(CmdResetQueryPool) X(CmdWriteTimestamp)                                                      \
     X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                                  \
@@ -287,6 +287,7 @@ struct smg_vk_pipeline {
     VkResult built;
     int binding_count;
     int push_bytes;
+    bool sliced;
     bool from_memory; /* they come from a uniform buffer, which is the binding behind the others */
     bool has_stats;
     bool unknown; /* what is built is to be found out */

@@ -259,28 +259,40 @@ static smg_status push_constants(smg_vk_recording *rec, const smg_vk_pipeline *p
     return SMG_OK;
 }
 
-static smg_status check_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, int64_t gx, int64_t gy,
-                             int64_t gz) {
+static smg_status check_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_grid *grid) {
     const smg_target *target = &rec->dev->target;
-    if (gx >= 0 && gy >= 0 && gz >= 0 && gx <= target->max_grid_x && gy <= target->max_grid_y &&
-        gz <= target->max_grid_z)
+    if (grid->first_y != 0 && !pipeline->sliced)
+        return smg_fail(rec->dev->ctx, SMG_INVALID, "kernel '%s' was not made to begin at row %lld", pipeline->name,
+                        (long long)grid->first_y);
+    if (grid->x >= 0 && grid->y >= 0 && grid->z >= 0 && grid->first_y >= 0 && grid->x <= target->max_grid_x &&
+        grid->y <= target->max_grid_y && grid->z <= target->max_grid_z && grid->first_y <= target->max_grid_y - grid->y)
         return SMG_OK;
     return smg_fail(rec->dev->ctx, SMG_NO_FIT,
                     "kernel '%s': a grid of %lld x %lld x %lld, '%s' allows %lld x %lld x %lld", pipeline->name,
-                    (long long)gx, (long long)gy, (long long)gz, target->name, (long long)target->max_grid_x,
-                    (long long)target->max_grid_y, (long long)target->max_grid_z);
+                    (long long)grid->x, (long long)(grid->first_y + grid->y), (long long)grid->z, target->name,
+                    (long long)target->max_grid_x, (long long)target->max_grid_y, (long long)target->max_grid_z);
 }
 
-void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
-                            int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz) {
+void smg_vk_record_grid(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                        int binding_count, const void *push, int push_bytes, const smg_vk_grid *grid) {
     if (!recording_open(rec)) return;
-    fail(rec, check_grid(rec, pipeline, gx, gy, gz));
-    if (rec->status != SMG_OK || gx == 0 || gy == 0 || gz == 0) return;
+    fail(rec, check_grid(rec, pipeline, grid));
+    if (rec->status != SMG_OK || grid->x == 0 || grid->y == 0 || grid->z == 0) return;
     fail(rec, bind_all(rec, pipeline, bindings, binding_count, NULL));
     if (rec->status == SMG_OK) fail(rec, push_constants(rec, pipeline, push, push_bytes));
     if (rec->status != SMG_OK) return;
     before_command(rec, SMG_VK_COMPUTE);
-    rec->dev->fn.CmdDispatch(rec->commands, (uint32_t)gx, (uint32_t)gy, (uint32_t)gz);
+    uint32_t x = (uint32_t)grid->x, y = (uint32_t)grid->y, z = (uint32_t)grid->z;
+    if (grid->first_y == 0)
+        rec->dev->fn.CmdDispatch(rec->commands, x, y, z);
+    else
+        rec->dev->fn.CmdDispatchBase(rec->commands, 0, (uint32_t)grid->first_y, 0, x, y, z);
+}
+
+void smg_vk_record_dispatch(smg_vk_recording *rec, const smg_vk_pipeline *pipeline, const smg_vk_binding *bindings,
+                            int binding_count, const void *push, int push_bytes, int64_t gx, int64_t gy, int64_t gz) {
+    const smg_vk_grid grid = {.x = gx, .y = gy, .z = gz};
+    smg_vk_record_grid(rec, pipeline, bindings, binding_count, push, push_bytes, &grid);
 }
 
 enum { COUNTS_BYTES = 3 * 4 };

@@ -78,6 +78,10 @@ static smg_status take_sync(smg_vk_device *dev, const smg_vulkan_sync *sync, tim
     return SMG_OK;
 }
 
+bool smg_vk_sync_signals(const struct smg_vulkan_sync *sync) {
+    return sync && sync->signal_count > 0;
+}
+
 /* ---- submit, wait --------------------------------------------------------------------------- */
 
 static smg_status check_ready(const smg_vk_recording *rec) {
