@@ -92,6 +92,17 @@ printf 'graph plus\ndim n max 8\nx = input f32[n, 4]\none = fill 1 : f32[]\na = 
 if [ -x "$work/build/own_device" ]; then
     [ "$(run "$work/build/own_device" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "own_device says something else"
 fi
+# From Python, where it has numpy; SMG_PYTHON names another than python3.
+python=${SMG_PYTHON:-python3}
+if [ -n "$shared" ] && "$python" -c 'import numpy' 2>/dev/null; then
+    said=$(run "$python" "$SMG_SOURCE_DIR/docs/examples/run_bundle.py" "$shared" "$bundle" input_ids 2 7 9 3)
+    [ "$said" = "$first" ] || fail "run_bundle.py says '$said'"
+    ! run "$python" "$SMG_SOURCE_DIR/docs/examples/run_bundle.py" "$shared" /nowhere.smgb input_ids 2 2>"$work/said" ||
+        fail "run_bundle.py: a missing file is no failure"
+    grep -q "cannot open '/nowhere.smgb'" "$work/said" || fail "run_bundle.py: $(cat "$work/said")"
+else
+    echo "no shared library or no numpy: run_bundle.py was not run"
+fi
 run "$work/build/read_bundle" "$bundle" | grep -q '^input input_ids i32, axes: any any$' || fail "read_bundle says otherwise"
 [ -z "$(find "$work/home" -path '*smg*')" ] || fail "files were written: $(find "$work/home" -path '*smg*')"
 ! run "$work/build/run_bundle" /nowhere.smgb input_ids 2 2>"$work/said" || fail "a missing file is no failure"
