@@ -15,7 +15,7 @@
 #include "target/target.h"
 
 /* Of the search: what is tried, and what prices say. Raise it when the same sources plan otherwise than before, because
- * of something outside of them (a table of measurements, tuning): plans that were kept are made anew. Changes of the
+ * of something outside of them (a table of measurements): plans that were kept are made anew. Changes of the
  * sources need nothing, the key of kept plans has their fingerprint. */
 #define SMG_PLAN_REVISION 1
 
@@ -27,9 +27,16 @@ typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_
 /* A schedule for some nodes: the same in every plan of the graph. */
 typedef struct smg_choice {
     uint64_t nodes, schedule;
+    uint64_t at;             /* of the nodes at the sizes that prices are for */
     smg_node_id first, last; /* of the nodes where it was taken */
     int64_t registers;       /* that its program needs; INT64_MAX: it is not rejected for them */
 } smg_choice;
+
+/* What was measured of some nodes at some sizes. */
+typedef struct smg_measured {
+    uint64_t at, schedule;    /* as in smg_choice: the fastest schedule */
+    double seconds, cheapest; /* what it took, and what the one of the lowest price took */
+} smg_measured;
 
 typedef struct smg_plan_options {
     smg_objective objective;
@@ -45,6 +52,11 @@ typedef struct smg_plan_options {
      * that needs as many registers. */
     const smg_choice *rejected;
     int rejected_count;
+    /* Nodes that were measured on the target, by ascending `at`, get the schedule that was fastest, where it is one of
+     * theirs. What is cut is decided by prices alone. Not where a rank is asked for, or the yardstick. */
+    const smg_measured *measured;
+    int measured_count;
+    int rivals; /* so many further schedules of each step of the run list, at most, are lowered to be measured */
 } smg_plan_options;
 
 typedef struct smg_price {
@@ -63,6 +75,13 @@ typedef struct smg_lowered {
     const char *text;
 } smg_lowered;
 
+/* The same nodes by another schedule. */
+typedef struct smg_rival {
+    smg_kernel *kernel;
+    smg_price price;
+    smg_choice choice;
+} smg_rival;
+
 typedef struct smg_pstep {
     const char *name;
     smg_kernel *kernel;
@@ -71,6 +90,8 @@ typedef struct smg_pstep {
     smg_price price;
     smg_choice choice;
     const char *because;            /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    const smg_measured *measured;   /* that decided; NULL: the price did */
+    SMG_ARRAY(smg_rival) rivals;    /* the next by price, where the options ask for them */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;
 

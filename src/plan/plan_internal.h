@@ -13,12 +13,15 @@
 typedef struct segment {
     bool possible;
     smg_price price;
-    double expected;       /* seconds, where masks leave out what they may be expected to */
-    smg_schedule schedule; /* space pointer is stale: the axes' numbers are what repeats */
-    const char *refused;   /* when not possible */
-    bool hopeless;         /* no common space: more nodes do not change that */
-    uint64_t key;          /* of its structure */
-    int rejected;          /* schedules that were left out because the options reject them */
+    double expected;              /* seconds, where masks leave out what they may be expected to */
+    smg_schedule schedule;        /* space pointer is stale: the axes' numbers are what repeats */
+    const char *refused;          /* when not possible */
+    bool hopeless;                /* no common space: more nodes do not change that */
+    uint64_t key;                 /* of its structure */
+    uint64_t at;                  /* and of the nominal sizes */
+    int rejected;                 /* schedules that were left out because the options reject them */
+    const smg_measured *measured; /* the schedule is the one that was fastest, not the one of the price; NULL: it is */
+    smg_price measured_price;     /* then of that schedule */
 } segment;
 
 typedef struct planner {
@@ -28,6 +31,7 @@ typedef struct planner {
     smg_context *ctx;
     smg_arena *arena;
     smg_map *cache;     /* structure hash -> segment */
+    smg_map *rivals;    /* structure hash -> schedules to be measured */
     uint64_t *hash;     /* per node: what it does, smg_node_hash */
     int64_t *nominal;   /* per symbol */
     double kept;        /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
@@ -92,6 +96,9 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
 uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count);
 /* Lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
+
+/* Adds to the step what the options ask for of other schedules of the segment. */
+smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step);
 
 /* What things take. Slots are multiply-adds of the measured rate for each lane, waits shares of a load's latency. */
 typedef struct plan_costs {

@@ -151,6 +151,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
         if (step->because == NULL) status = SMG_MEMORY;
     }
     smg_text_free(&why);
+    if (status == SMG_OK && !p->preparing) status = plan_add_rivals(p, from, to, best[to].segment, step);
     return status;
 }
 
@@ -254,6 +255,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     for (int i = 0; i < symbols && p.options->nominal != NULL; i++) p.nominal[i] = p.options->nominal[i];
     p.kept = plan_kept(g, p.nominal);
     SMG_TRY(smg_map_create(arena, &p.cache));
+    SMG_TRY(smg_map_create(arena, &p.rivals));
     SMG_TRY(count_maps(&p));
     plan->planned = plan->graph = g;
     plan->arena = arena;

@@ -72,6 +72,7 @@ typedef struct ranked {
 
 typedef struct trial {
     planner *p;
+    bool ranks;             /* all that fit are kept, to be ranked */
     const int64_t *nominal; /* by axis of the space */
     smg_arena *scratch;
     segment *best;
@@ -152,16 +153,15 @@ static smg_status keep_ranked(trial *t, const smg_schedule *s, const smg_price *
 static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, smg_price *price,
                               const char **out_refused) {
     segment *best = t->best;
-    bool ranks = t->p->options->rank > 0;
     plan_price(k, t->p->target, t->p->nominal, price);
     bool better = !best->possible || is_better(price, &best->price);
-    if (!better && !ranks) return SMG_OK;
+    if (!better && !t->ranks) return SMG_OK;
     price->operations = smg_kernel_operations(k);
     if (!within_budget(t, s, price, out_refused)) {
         price->seconds = HUGE_VAL;
         return SMG_OK;
     }
-    if (ranks) SMG_TRY(keep_ranked(t, s, price));
+    if (t->ranks) SMG_TRY(keep_ranked(t, s, price));
     if (!better) return SMG_OK;
     best->possible = true;
     best->price = *price;
@@ -189,7 +189,7 @@ static uint64_t choice_of(uint64_t structure, const smg_schedule *s) {
     const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
                                s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
                                s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
-                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse};
+                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings};
     const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
     uint64_t hash = smg_hash_bytes(structure, numbers, sizeof(numbers));
     hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));
@@ -315,11 +315,12 @@ static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], 
     return plan_guess(outline, s);
 }
 
-/* The schedules in the order of their guesses until enough of them fit. Tuning, which asks for the n-th best by price,
- * has so many more. */
+/* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
+ * some that are to be measured, it takes so many more. */
 static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outline *outline) {
     const smg_plan_options *o = t->p->options;
-    int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + o->rank;
+    int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
+    int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
     double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
     if (guess == NULL) return SMG_MEMORY;
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
@@ -338,7 +339,7 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
     return SMG_OK;
 }
 
-/* Tuning asks for the n-th best; behind the last one, the last. */
+/* The n-th best is asked for; behind the last one, the last. */
 static void take_rank(trial *t) {
     int rank = t->p->options->rank;
     if (rank <= 0 || t->fitted.count == 0) return;
@@ -347,6 +348,45 @@ static void take_rank(trial *t) {
     t->best->price = t->fitted.items[rank].price;
     t->best->expected = t->best->price.seconds;
     t->best->schedule = t->fitted.items[rank].schedule;
+}
+
+static const smg_measured *find_measured(const smg_plan_options *o, uint64_t at) {
+    int low = 0, high = o->measured_count;
+    if (o->rank > 0 || o->unfused) return NULL;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (o->measured[middle].at == at) return &o->measured[middle];
+        if (o->measured[middle].at < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* What was measured takes the place of the schedule that the price chose; the price stays what cuts are decided by. */
+static smg_status take_measured(trial *t, const smg_schedules *schedules) {
+    segment *best = t->best, other = {.key = best->key};
+    const smg_measured *m = best->possible ? find_measured(t->p->options, best->at) : NULL;
+    double seconds = HUGE_VAL;
+    if (m == NULL || m->schedule == choice_of(best->key, &best->schedule)) {
+        best->measured = m;
+        best->measured_price = best->price;
+        return SMG_OK;
+    }
+    t->best = &other;
+    t->takes_all = true;
+    smg_status status = SMG_OK;
+    for (int i = 0; i < schedules->items.count && isinf(seconds) && status == SMG_OK; i++) {
+        const smg_schedule *s = &schedules->items.items[i];
+        if (choice_of(best->key, s) == m->schedule) status = try_schedule(t, s, &seconds);
+    }
+    t->best = best;
+    if (status != SMG_OK || !other.possible) return status;
+    best->measured = m;
+    best->measured_price = other.price;
+    best->schedule = other.schedule;
+    return SMG_OK;
 }
 
 /* What cannot be cut any more is built in whatever time it takes. */
@@ -380,13 +420,19 @@ static smg_status try_alone(trial *t, const smg_space *space, const int64_t *nom
     return SMG_OK;
 }
 
-/* alone: these nodes are no smaller segment's. */
-static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, bool alone,
-                          segment *out) {
+static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *nominal) {
+    for (int a = 0; a < space->axes.count; a++) key = smg_hash_u64(key, (uint64_t)nominal[a]);
+    return key;
+}
+
+/* alone: these nodes are no smaller segment's. out_trial (may be NULL): where all schedules are wanted that fit. */
+static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, bool alone, segment *out,
+                          trial **out_trial) {
     smg_space *space;
     smg_schedules schedules;
     plan_outline *outline;
-    int64_t nominal[SMG_SPACE_AXES];
+    int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
+    if (nominal == NULL) return SMG_MEMORY;
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
     out->hopeless = space->refused != NULL;
     if (space->refused != NULL) {
@@ -394,6 +440,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
         return out->refused != NULL ? SMG_OK : SMG_MEMORY;
     }
     nominal_extents(p, space, nominal);
+    out->at = at_sizes(out->key, space, nominal);
     SMG_TRY(plan_outline_make(p, space, nominal, scratch, &outline));
     filter f = {.outline = outline};
     SMG_TRY(smg_sched_candidates(space, p->target, nominal, (smg_sched_room){may_fit, &f}, scratch, &schedules));
@@ -404,6 +451,8 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->nominal = nominal;
     t->scratch = scratch;
     t->best = out;
+    t->ranks = p->options->rank > 0 || out_trial != NULL;
+    if (out_trial != NULL) *out_trial = t;
     t->too_many = too_many_registers(p, out->key, nodes, count);
     SMG_TRY(try_best(t, &schedules, outline));
     if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
@@ -411,7 +460,7 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &schedules, outline));
     take_rank(t);
     if (alone) take_smallest(t);
-    return SMG_OK;
+    return take_measured(t, &schedules);
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
@@ -431,7 +480,7 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s);
+    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s, NULL);
     smg_arena_destroy(scratch);
     SMG_TRY(status);
     *out_segment = s;
@@ -462,6 +511,16 @@ static smg_status keep_pass(void *user, int pass, const smg_kernel *k) {
     return status;
 }
 
+static void tell_measured(const segment *s, smg_text *why) {
+    const smg_measured *m = s->measured;
+    if (m->seconds < m->cheapest)
+        smg_text_addf(why, "measured: the fastest took %.2f us, the cheapest by price %.2f us on the device\n",
+                      m->seconds * 1e6, m->cheapest * 1e6);
+    else
+        smg_text_addf(why, "measured: none is faster than the cheapest by price, %.2f us on the device\n",
+                      m->cheapest * 1e6);
+}
+
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
     smg_node_id members[PLAN_MAX_MEMBERS], *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
     const char *refused;
@@ -476,6 +535,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     schedule.space = space;
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);
+    if (s->measured != NULL) tell_measured(s, why);
     if (s->rejected > 0)
         smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
     pass_keeper keeper = {.p = p, .step = out_step};
@@ -492,11 +552,86 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     }
     out_step->nodes = nodes;
     out_step->node_count = to - from;
-    out_step->price = s->price;
+    out_step->price = s->measured != NULL ? s->measured_price : s->price;
+    out_step->measured = s->measured;
     out_step->choice = (smg_choice){.nodes = s->key,
+                                    .at = s->at,
                                     .first = nodes[0],
                                     .last = nodes[to - from - 1],
                                     .schedule = choice_of(s->key, &s->schedule),
-                                    .registers = s->price.registers};
+                                    .registers = out_step->price.registers};
+    return SMG_OK;
+}
+
+/* ---- schedules to be measured --------------------------------------------------------------------- */
+
+#define FAR_RIVAL 1.6 /* of the lowest price: dearer ones are hardly ever faster */
+
+typedef struct rivals {
+    ranked *items;
+    int count;
+} rivals;
+
+/* Of the schedules that fit, the next by price behind the one that was taken. */
+static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
+    uint64_t taken = choice_of(s->key, &s->schedule);
+    int most = t->p->options->rivals;
+    *out = (rivals){.items = SMG_ARENA_ARRAY(t->p->kept_in, ranked, (size_t)most + 1)};
+    if (out->items == NULL) return SMG_MEMORY;
+    if (t->fitted.count > 0) qsort(t->fitted.items, (size_t)t->fitted.count, sizeof(ranked), by_price);
+    for (int i = 0; i < t->fitted.count && out->count < most; i++) {
+        const ranked *r = &t->fitted.items[i];
+        if (r->price.seconds > FAR_RIVAL * s->price.seconds) break;
+        if (choice_of(s->key, &r->schedule) != taken) out->items[out->count++] = *r;
+    }
+    return SMG_OK;
+}
+
+static smg_status find_rivals(planner *p, int from, int to, const segment *s, const rivals **out_rivals) {
+    smg_node_id nodes[PLAN_MAX_MEMBERS];
+    segment again = {.key = s->key};
+    void *found;
+    if (smg_map_get(p->rivals, &s->key, sizeof(s->key), &found)) {
+        *out_rivals = found;
+        return SMG_OK;
+    }
+    int count = plan_members(p, from, to, nodes);
+    trial *t = NULL;
+    smg_arena *scratch = NULL;
+    rivals *made = SMG_ARENA_NEW(p->kept_in, rivals);
+    if (made == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_arena_create(p->ctx, &scratch));
+    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, &again, &t);
+    if (status == SMG_OK && t != NULL) status = pick_rivals(t, s, made);
+    smg_arena_destroy(scratch);
+    SMG_TRY(status);
+    *out_rivals = made;
+    return smg_map_set(p->rivals, &s->key, sizeof(s->key), made);
+}
+
+smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step) {
+    const rivals *all;
+    if (p->options->rivals <= 0) return SMG_OK;
+    SMG_TRY(find_rivals(p, from, to, s, &all));
+    for (int i = 0; i < all->count; i++) {
+        smg_pstep other = {.name = step->name};
+        segment made = *s;
+        made.schedule = all->items[i].schedule;
+        made.price = all->items[i].price;
+        made.measured = NULL;
+        smg_text why;
+        smg_text_init(&why, p->ctx);
+        smg_status status = plan_lower(p, from, to, &made, &why, &other);
+        smg_text_free(&why);
+        if (status == SMG_INTERNAL) { /* a defect, but not of the schedule that is taken */
+            smg_log(p->ctx, SMG_LOG_WARNING, "a schedule is not measured: %s", smg_context_error(p->ctx));
+            smg_context_clear_error(p->ctx);
+            continue;
+        }
+        SMG_TRY(status);
+        smg_rival *slot = SMG_ARRAY_PUSH(p->arena, &step->rivals);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = (smg_rival){.kernel = other.kernel, .price = other.price, .choice = other.choice};
+    }
     return SMG_OK;
 }
