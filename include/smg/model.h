@@ -64,6 +64,10 @@ typedef struct smg_model_desc {
      * are not read by the caller: their values in the outputs may be any. Attention then computes neither their keys nor their rows: a batch
      * of different lengths takes the steps of its rows by themselves. Outputs of all other rows are what they are. */
     bool padding_unread;
+    /* What `smg tune` measured on the device decides between schedules in the place of prices. A file of it; "": nothing;
+     * NULL: what the cache folder has of the device. A file of another device, driver or version of smg is left alone
+     * with a log line. NOT_FOUND, FORMAT: a file that is named is not there, or broken. */
+    const char *tuning;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool no_matrices;   /* plan as if the device had no products of matrices; for measuring */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */

@@ -24,7 +24,7 @@ typedef struct cli_options {
     smg_context *ctx;
     const char *const *words; /* what is no option: model, texts */
     int word_count;
-    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision;
+    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision, *tuning;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, padding_unread, verbose;
     int64_t repeat, seed, rank, ranks;
@@ -105,6 +105,7 @@ int cli_compile(cli_options *o);
 int cli_explain(cli_options *o);
 int cli_bench(cli_options *o);
 int cli_embed(cli_options *o);
+int cli_tune(cli_options *o);
 
 /* cli_ranks.c: the work of smg bench --ranks. */
 smg_status cli_ranks(cli_job *job);

@@ -22,6 +22,7 @@ static const option_row rows[] = {
     {"kernel", TEXT, FIELD(kernel), 0},
     {"objective", TEXT, FIELD(objective), 0},
     {"precision", TEXT, FIELD(precision), 0},
+    {"tuning", TEXT, FIELD(tuning), 0},
     {"json", FLAG, FIELD(json), 0},
     {"check", FLAG, FIELD(check), 0},
     {"profile", FLAG, FIELD(profile), 0},
@@ -53,7 +54,8 @@ static const struct {
     {"repeat", "interpret", false},     {"phase", "json", false},          {"kernel", "json", false},
     {"verbose", "json", false},         {"no-calibrate", "verbose", true}, {"after", "phase", true},
     {"ranks", "rank", false},           {"ranks", "output", false},        {"measure", "precision", true},
-    {"padding-unread", "check", false},
+    {"padding-unread", "check", false}, {"tuning", "unfused", false},      {"tuning", "ranks", false},
+    {"tuning", "rank", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

@@ -56,6 +56,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .precision = o->precision,
         .unfused = o->unfused,
         .rank = (int)o->rank,
+        .tuning = o->tuning != NULL && strcmp(o->tuning, "none") == 0 ? "" : o->tuning,
         .no_calibrate = o->no_calibrate,
         .no_matrices = o->no_matrices,
         .padding_unread = o->padding_unread,

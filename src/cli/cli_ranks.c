@@ -52,6 +52,7 @@ static smg_status time_rank(cli_job *job, smg_vk_device *device, int rank, doubl
     smg_model *model = NULL;
     smg_model_desc desc = cli_job_desc(job);
     desc.rank = rank;
+    desc.tuning = "";         /* ranks are by price */
     desc.no_calibrate = true; /* the device is shared and calibrated already */
     double start = smg_clock_seconds();
     SMG_TRY(smg_model_open_source(job->o->ctx, &job->source, device, &desc, &model));

@@ -17,12 +17,12 @@ static const cli_command commands[] = {
      "a device, after a look at all its weights. Needs no device."},
     {"run", cli_run,
      "device dim max-dim input output check profile repeat json seed objective precision unfused interpret rank "
-     "target no-calibrate no-matrices measure padding-unread",
+     "target no-calibrate no-matrices measure padding-unread tuning",
      "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--profile]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
      "        [--precision f32|f16|bf16 [--measure]] [--interpret [--target NAME|FILE]] [--rank N]\n"
-     "        [--no-matrices] [--padding-unread] [--json]",
+     "        [--no-matrices] [--padding-unread] [--tuning FILE|none] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
      "attention_mask is 1 and its token_type_ids are 0. lengths:37,128 is a mask of rows that long, or the\n"
      "lengths themselves where an input has one number a row. --check compares every output\n"
@@ -34,40 +34,49 @@ static const cli_command commands[] = {
      "in 16 bits wherever nothing known of them speaks against it; arithmetic is f32, but for partial sums.\n"
      "--measure computes the reference for the inputs first, and what comes near the end of the type stays f32.\n"
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
-     "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any."},
-    {"compile", cli_compile, "o target device dim max-dim objective precision no-calibrate padding-unread",
+     "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any.\n"
+     "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none."},
+    {"compile", cli_compile, "o target device dim max-dim objective precision no-calibrate padding-unread tuning",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
      "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n"
-     "        [--objective time|dispatches] [--padding-unread] [--no-calibrate]",
+     "        [--objective time|dispatches] [--padding-unread] [--tuning FILE|none] [--no-calibrate]",
      "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
      "library without a compiler, which runs on a device what was compiled for the target that suits it best."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate "
-     "no-matrices measure padding-unread input seed",
+     "no-matrices measure padding-unread input seed tuning",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"
      "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
      "        [--precision f32|f16|bf16 [--measure [--input name=file.npy] [--seed N]]] [--no-calibrate]\n"
-     "        [--no-matrices] [--padding-unread] [--rank N] [--json]",
+     "        [--no-matrices] [--padding-unread] [--rank N] [--tuning FILE|none] [--json]",
      "Shows every phase: graph, rewrite, precision, target, space, plan, lower, kernel, glsl. Needs no device with\n"
      "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --phase lower\n"
      "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
      "plan with its prices."},
     {"bench", cli_bench,
      "device dim max-dim input output repeat json seed objective precision rank ranks no-calibrate no-matrices check "
-     "measure padding-unread",
+     "measure padding-unread tuning",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--repeat N]\n"
      "        [--seed N] [--objective time|dispatches] [--precision f32|f16|bf16 [--measure]] [--no-calibrate]\n"
-     "        [--no-matrices] [--padding-unread] [--rank N | --ranks N] [--json]",
+     "        [--no-matrices] [--padding-unread] [--rank N | --ranks N | --tuning FILE|none] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), in turns in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
      "and exits with 1 on FAIL; --output writes a result of the fused one. A range of sizes is recorded once,\n"
      "timed at its end, and the host's time from one size of it to the next is told. --ranks N times the\n"
      "fused plan alone, with the first N schedules by price, for a tenth of a second each."},
-    {"embed", cli_embed, "device json max-dim objective precision no-calibrate",
+    {"tune", cli_tune,
+     "device dim max-dim input o json seed objective precision ranks no-calibrate no-matrices measure padding-unread",
+     "smg tune MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective time|dispatches]\n"
+     "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate] [--no-matrices] [--padding-unread] [--json]",
+     "Measures the best N schedules by price (16) of every kernel of the plan where it runs, and keeps the fastest of\n"
+     "each in the cache folder, or FILE: later runs of this model on this device, and others with kernels of the same\n"
+     "structure and sizes, take them. Nothing is kept where the whole is not faster than by prices."},
+    {"embed", cli_embed, "device json max-dim objective precision no-calibrate tuning",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
-     "        [--precision f32|f16|bf16] [--no-calibrate] [--json] TEXT...\n"
+     "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate] [--json] TEXT...\n"
      "smg embed MODEL_DIR < lines",
      "Embeddings of texts by a sentence encoder's directory, one line each. A text with more tokens than\n"
      "the directory's maximum, or that of --max-dim sequence, is cut."},
@@ -111,7 +120,8 @@ static void print_usage(FILE *out) {
                  "  SMG_DEVICE      the device where no --device is given, as D\n"
                  "  SMG_VALIDATION  1: with Vulkan's validation layer; a run after a message of it fails\n"
                  "  SMG_CACHE_DIR   the folder of the caches (compiled kernels, pipelines, rates and proofs of\n"
-                 "                  devices); empty: no caches; not set: $XDG_CACHE_HOME/smg, else $HOME/.cache/smg\n"
+                 "                  devices, what smg tune measured); empty: no caches; not set: $XDG_CACHE_HOME/smg, "
+                 "else $HOME/.cache/smg\n"
                  "  SMG_STATS       1: pipelines keep what the driver tells of their code\n"
                  "  VK_DRIVER_FILES the drivers that Vulkan's loader looks at\n");
 }

@@ -82,6 +82,9 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .keep_passes = options->keep_passes,
                                          .rejected = options->rejected,
                                          .rejected_count = options->rejected_count,
+                                         .measured = c->tuning.items,
+                                         .measured_count = c->tuning.count,
+                                         .rivals = options->passes.rivals,
                                          .nominal = c->nominal};
     return SMG_OK;
 }
@@ -116,6 +119,7 @@ smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
         .dim_count = desc->dim_count,
         .max_dims = desc->max_dims,
         .max_dim_count = desc->max_dim_count,
+        .tuning = desc->tuning,
         .no_plan_cache = desc->no_plan_cache,
     };
 }
@@ -159,6 +163,18 @@ static smg_status copy_samples(smg_compilation *c) {
     return SMG_OK;
 }
 
+/* What was measured is of the plan that prices choose: a rank and the yardstick are what they are. */
+static smg_status take_tuning(smg_compilation *c) {
+    const smg_compile_options *o = &c->options;
+    if (o->rank > 0 || o->unfused || o->passes.rivals > 0) return SMG_OK;
+    if (o->measured == NULL) return smg_tuning_read(c->ctx, &c->target, o->tuning, c->arena, &c->tuning);
+    c->tuning.items = SMG_ARENA_ARRAY(c->arena, smg_measured, (size_t)o->measured->count + 1);
+    if (c->tuning.items == NULL) return SMG_MEMORY;
+    c->tuning.count = o->measured->count;
+    memcpy(c->tuning.items, o->measured->items, (size_t)c->tuning.count * sizeof(smg_measured));
+    return SMG_OK;
+}
+
 static smg_status check_precision(const smg_compilation *c) {
     if (c->options.precision == SMG_TYPE_F32 || c->target.storage16) return SMG_OK;
     return smg_fail(c->ctx, SMG_UNSUPPORTED, "%s has no 16-bit storage, so precision %s is not to be had there",
@@ -182,6 +198,7 @@ static smg_status create(smg_context *ctx, const smg_graph *g, const smg_target 
     if (status == SMG_OK) status = copy_dims(arena, &c->options.max_dims, c->options.max_dim_count);
     if (status == SMG_OK) status = check_precision(c);
     if (status == SMG_OK) status = copy_samples(c);
+    if (status == SMG_OK) status = take_tuning(c);
     if (status == SMG_OK) status = split(c);
     if (status == SMG_OK)
         *out_compilation = c;
@@ -299,6 +316,12 @@ int smg_compile_op_count(const smg_graph *g) {
         count += smg_node_computes(smg_graph_node(g, id));
     }
     return count;
+}
+
+const smg_choice *smg_compile_choice(const smg_compilation *c, int step) {
+    const smg_pstep *of = &c->plan->steps.items[step % c->plan->steps.count];
+    int rival = c->options.passes.from + step / c->plan->steps.count - 1;
+    return rival >= 0 && rival < of->rivals.count ? &of->rivals.items[rival].choice : &of->choice;
 }
 
 int smg_compile_kernel_count(const smg_compilation *c) {

@@ -74,6 +74,19 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 /* Of one model, while its kernels spill on the device. */
 #define SMG_MOST_PLANS 6
 
+/* Of one device: what was measured there, by ascending `at`. */
+typedef struct smg_tuning {
+    smg_measured *items;
+    int count;
+} smg_tuning;
+
+/* Of a run list that goes through its plan several times, each time with other schedules: 0 those that are taken, 1 the
+ * first rivals, and so on (compile_tune.c). */
+typedef struct smg_passes {
+    int rivals;   /* of each step, at most; 0: the run list is the plan */
+    int from, to; /* the passes from this one to before that one */
+} smg_passes;
+
 typedef struct smg_compile_options {
     smg_objective objective;
     bool unfused;
@@ -83,6 +96,9 @@ typedef struct smg_compile_options {
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
     const smg_choice *rejected;
     int rejected_count;
+    const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
+    const smg_tuning *measured; /* in the place of a file; borrowed */
+    smg_passes passes;
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;
@@ -128,7 +144,8 @@ typedef struct smg_compilation {
     int64_t *nominal; /* of variant 0 */
     smg_plan *plan;   /* of variant 0, the only one with the prepare list */
     smg_plan_options plan_options;
-    int run_ops; /* nodes that every run computes */
+    smg_tuning tuning; /* that plans are made with */
+    int run_ops;       /* nodes that every run computes */
     struct smg_bundler *bundler;
     smg_bundle *bundle; /* NULL until smg_compile_modules */
     smg_phase_times seconds;
@@ -158,10 +175,22 @@ smg_status smg_compile_need_graph(smg_compilation *c);
 void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
+/* What was chosen for a step of the first run list; in its passes. Of a compilation with a plan. */
+const smg_choice *smg_compile_choice(const smg_compilation *c, int step);
 /* Steps of the run list for the sizes given, of its plan or its bundle. */
 int smg_compile_kernel_count(const smg_compilation *c);
 /* Modelled traffic, arithmetic and time of these steps at the nominal sizes. */
 void smg_compile_work(const smg_compilation *c, double *out_bytes, double *out_flops, double *out_seconds);
+
+/* compile_tuning.c: what a file, or with NULL the cache folder, has for the target. What is of another device or
+ * another smg gives nothing, with a log line, and so does a broken file of the cache folder. NOT_FOUND, FORMAT: a file
+ * that was named is not there, or broken. */
+smg_status smg_tuning_read(smg_context *ctx, const smg_target *target, const char *path, smg_arena *arena,
+                           smg_tuning *out_tuning);
+/* Adds to what is there, and replaces what is there for the same nodes and sizes. out_path: where it lies. */
+smg_status smg_tuning_write(smg_context *ctx, const smg_target *target, const char *path, const smg_tuning *tuning,
+                            smg_arena *arena, const char **out_path);
+uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning);
 
 /* compile_ahead.c: one class of a bundle's file for each target, in this order. */
 typedef struct smg_ahead_target {
@@ -301,6 +330,43 @@ smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model);
 smg_compilation *smg_model_compilation(smg_model *model); /* of a model that was compiled */
+/* What tuning asks of an open beside the description; borrowed until it returns. */
+typedef struct smg_open_parts {
+    const smg_tuning *measured;
+    smg_passes passes;
+    const smg_choice *rejected; /* to begin with */
+    int rejected_count;
+} smg_open_parts;
+smg_status smg_model_open_parts(smg_context *ctx, smg_source *source, smg_vk_device *device, const smg_model_desc *desc,
+                                const smg_open_parts *parts, smg_model **out_model);
+
+/* ---- tuning (compile_tune.c; UNSUPPORTED in a build without Vulkan) -------------------------------------- */
+
+typedef struct smg_tune_options {
+    int rivals;               /* schedules of a kernel beside the one that is taken */
+    double seconds;           /* that measuring takes, about */
+    const smg_tensor *inputs; /* of one run */
+    int input_count;
+    const int64_t *symbols; /* its sizes */
+    const char *path;       /* where the result goes; NULL: the cache folder */
+} smg_tune_options;
+typedef struct smg_tuned_kernel {
+    const char *name;
+    int calls, tried;         /* in one run; schedules, the one of the lowest price among them */
+    int rank;                 /* by price, of the fastest */
+    double cheapest, fastest; /* seconds: the one of the lowest price, the fastest */
+} smg_tuned_kernel;
+typedef struct smg_tuned {
+    SMG_ARRAY(smg_tuned_kernel) kernels; /* distinct ones, as they come */
+    double untuned, tuned;               /* seconds of a run, medians of both in turns */
+    double seconds;                      /* that tuning took */
+    int failed;                          /* schedules that the driver does not build, or that lose the device */
+    const char *path;                    /* where it was written; NULL: it was not, because it is no faster */
+    smg_target target;
+} smg_tuned;
+/* Measures the schedules of each kernel of the plan on the device, and writes what was fastest. */
+smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned);
 
 /* ---- embed (compile_embed.c) ---------------------------------------------------------------------------- */
 

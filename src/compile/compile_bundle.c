@@ -291,8 +291,9 @@ static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep 
     return add_module(b, from, &interface, &step->module);
 }
 
-static smg_status add_step(smg_bundler *b, const smg_pstep *from, int position) {
+static smg_status add_step(smg_bundler *b, const smg_pstep *from) {
     smg_bvariant *list = &b->bundle->variants.items[b->variant];
+    int position = list->run.count;
     smg_bstep *step = b->preparing ? SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->prepare)
                                    : SMG_ARRAY_PUSH(b->bundle->arena, &list->run);
     if (step == NULL) return SMG_MEMORY;
@@ -319,19 +320,50 @@ static smg_status add_inputs(smg_bundler *b) {
 
 static smg_status add_steps(smg_bundler *b, const smg_pstep *steps, int count) {
     for (int i = 0; i < count; i++) {
-        SMG_TRY(add_step(b, &steps[i], i));
+        SMG_TRY(add_step(b, &steps[i]));
     }
     return SMG_OK;
+}
+
+static smg_status forget_temporaries(smg_bundler *b, int nodes) {
+    b->own = SMG_ARENA_ARRAY(b->c->arena, int, (size_t)nodes + 1);
+    if (b->own == NULL) return SMG_MEMORY;
+    for (int i = 0; i < nodes; i++) b->own[i] = -1;
+    for (smg_node_id id = 0; id < b->c->graph->nodes.count; id++) {
+        int buffer = b->buffer_of[id];
+        if (buffer < 0) continue;
+        if (b->bundle->buffers.items[buffer].kind == SMG_BUFFER_TEMPORARY) b->buffer_of[id] = -1;
+    }
+    return SMG_OK;
+}
+
+/* The plan with the schedules of one pass; what it computes on the way is its own. */
+static smg_status add_pass(smg_bundler *b, const smg_plan *plan, int pass) {
+    SMG_TRY(forget_temporaries(b, plan->graph->nodes.count));
+    for (int i = 0; i < plan->steps.count; i++) {
+        smg_pstep step = plan->steps.items[i];
+        if (pass > 0 && pass <= step.rivals.count) {
+            step.kernel = step.rivals.items[pass - 1].kernel;
+            step.price = step.rivals.items[pass - 1].price;
+        }
+        SMG_TRY(add_step(b, &step));
+    }
+    return SMG_OK;
+}
+
+static smg_status add_passes(smg_bundler *b, const smg_plan *plan) {
+    const smg_passes *passes = &b->c->options.passes;
+    smg_status status = SMG_OK;
+    if (passes->rivals == 0 || b->variant > 0) return add_pass(b, plan, 0);
+    for (int i = passes->from; i < passes->to && status == SMG_OK; i++) status = add_pass(b, plan, i);
+    return status;
 }
 
 /* The run list of one plan; its temporaries are its own. */
 static smg_status add_list(smg_bundler *b, int variant) {
     const smg_plan *plan = b->c->variants[variant].plan;
-    int first = b->bundle->modules.count, nodes = plan->graph->nodes.count;
+    int first = b->bundle->modules.count;
     b->variant = variant;
-    b->own = SMG_ARENA_ARRAY(b->c->arena, int, (size_t)nodes + 1);
-    if (b->own == NULL) return SMG_MEMORY;
-    for (int i = 0; i < nodes; i++) b->own[i] = -1;
     b->jobs.count = b->indices.count = 0;
     smg_text_init(&b->text, b->c->ctx);
     smg_status status = SMG_OK;
@@ -340,7 +372,7 @@ static smg_status add_list(smg_bundler *b, int variant) {
         status = add_steps(b, plan->prepare.items, plan->prepare.count);
         b->preparing = false;
     }
-    if (status == SMG_OK) status = add_steps(b, plan->steps.items, plan->steps.count);
+    if (status == SMG_OK) status = add_passes(b, plan);
     smg_text_free(&b->text);
     if (status == SMG_OK) status = compile_modules(b, first);
     if (status != SMG_OK) { /* modules without words go */
@@ -349,11 +381,7 @@ static smg_status add_list(smg_bundler *b, int variant) {
             if (b->indices.items[i] != NULL) *b->indices.items[i] = -1;
         }
     }
-    for (smg_node_id id = 0; id < b->c->graph->nodes.count; id++) {
-        int buffer = b->buffer_of[id];
-        if (buffer < 0) continue;
-        if (b->bundle->buffers.items[buffer].kind == SMG_BUFFER_TEMPORARY) b->buffer_of[id] = -1;
-    }
+    if (status == SMG_OK) status = forget_temporaries(b, plan->graph->nodes.count);
     b->bundle->variants.items[variant].made = status == SMG_OK;
     return status;
 }

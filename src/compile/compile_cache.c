@@ -50,6 +50,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
     hash = smg_hash_u64(hash, o->padding_unread ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
+    hash = smg_tuning_hash(hash, &c->tuning);
     hash = hash_samples(smg_hash_text(hash, smg_type_word(o->precision)), o);
     hash = hash_dims(hash, o->dims, o->dim_count);
     hash = hash_dims(hash, o->max_dims, o->max_dim_count);
@@ -209,7 +210,7 @@ static bool find_entry(smg_compilation *c) {
 }
 
 bool smg_compile_cache_read(smg_compilation *c) {
-    if (c->options.no_plan_cache || !smg_context_cache_dir(c->ctx)[0]) return false;
+    if (c->options.no_plan_cache || c->options.passes.rivals > 0 || !smg_context_cache_dir(c->ctx)[0]) return false;
     bool had_failure = smg_context_status(c->ctx) != SMG_OK;
     bool found = find_entry(c);
     if (!found && !had_failure) smg_context_clear_error(c->ctx);

@@ -83,6 +83,7 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
 
 typedef struct plans {
     compiled *o;
+    const smg_open_parts *more;
     SMG_ARRAY(smg_choice) rejected;
     int made;
     bool again;
@@ -94,10 +95,10 @@ static bool is_rejected(const plans *p, const smg_choice *choice) {
     return false;
 }
 
-static void reject(plans *p, const smg_pstep *step, double spills) {
-    smg_choice *slot = is_rejected(p, &step->choice) ? NULL : SMG_ARRAY_PUSH(p->o->arena, &p->rejected);
+static void reject(plans *p, const smg_pstep *step, const smg_choice *choice, double spills) {
+    smg_choice *slot = is_rejected(p, choice) ? NULL : SMG_ARRAY_PUSH(p->o->arena, &p->rejected);
     if (slot == NULL) return;
-    *slot = step->choice;
+    *slot = *choice;
     p->again = true;
     if (isinf(spills)) slot->registers = INT64_MAX;
     if (isinf(spills))
@@ -108,16 +109,26 @@ static void reject(plans *p, const smg_pstep *step, double spills) {
                 p->o->c->source->name, spills);
 }
 
+#define MOST_TUNING_PLANS 32 /* each leaves a schedule out that is not built, at least */
+
+/* What was measured, or is about to be, may spill. */
+static double much_of(const plans *p, const smg_pstep *step) {
+    const smg_compilation *c = p->o->c;
+    return c->options.passes.rivals > 0 || step->measured != NULL ? HUGE_VAL : (double)c->target.spills_lane;
+}
+
 /* For smg_program_options.leaves. What was kept from an earlier time is what came out then. */
 static bool leaves(void *user, const smg_vk_built *built, int modules) {
     plans *p = user;
     const smg_compilation *c = p->o->c;
     const smg_bvariant *list = &c->bundle->variants.items[0];
-    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= SMG_MOST_PLANS) return false;
-    double much = (double)c->target.spills_lane;
-    for (int i = 0; i < list->run.count && i < c->plan->steps.count; i++) {
+    int most = c->options.passes.rivals > 0 ? MOST_TUNING_PLANS : SMG_MOST_PLANS;
+    if (c->plan == NULL || c->options.rank > 0 || ++p->made >= most) return false;
+    for (int i = 0; i < list->run.count; i++) {
         int module = list->run.items[i].module;
-        if (module < modules && built[module].spills >= much) reject(p, &c->plan->steps.items[i], built[module].spills);
+        const smg_pstep *step = &c->plan->steps.items[i % c->plan->steps.count];
+        if (module < modules && built[module].spills >= much_of(p, step))
+            reject(p, step, smg_compile_choice(c, i), built[module].spills);
     }
     return p->again;
 }
@@ -145,6 +156,8 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     SMG_TRY(take_samples(o, &options));
     options.rejected = p->rejected.items;
     options.rejected_count = p->rejected.count;
+    options.measured = p->more->measured;
+    options.passes = p->more->passes;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, smg_vk_target(parts->device), &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;
@@ -153,8 +166,14 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     return smg_model_make(o->ctx, parts, out_model);
 }
 
-static smg_status make_model(compiled *o, const smg_model_desc *desc, smg_model_parts *parts, smg_model **out_model) {
-    plans p = {.o = o};
+static smg_status make_model(compiled *o, const smg_model_desc *desc, const smg_open_parts *more,
+                             smg_model_parts *parts, smg_model **out_model) {
+    plans p = {.o = o, .more = more};
+    for (int i = 0; i < more->rejected_count; i++) {
+        smg_choice *slot = SMG_ARRAY_PUSH(o->arena, &p.rejected);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = more->rejected[i];
+    }
     SMG_TRY(make_parts(o, desc, parts));
     smg_status status = try_plan(&p, desc, parts, out_model);
     while (p.again) {
@@ -169,8 +188,9 @@ static smg_status make_model(compiled *o, const smg_model_desc *desc, smg_model_
 
 /* Takes over *own (may be NULL), also on failure. */
 static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borrowed, smg_vk_device *device,
-                             const smg_model_desc *desc, smg_model **out_model) {
+                             const smg_model_desc *desc, const smg_open_parts *more, smg_model **out_model) {
     static const smg_model_desc nothing = {0};
+    static const smg_open_parts no_more = {0};
     smg_arena *arena = NULL;
     smg_status status = smg_arena_create(ctx, &arena);
     compiled *o = status == SMG_OK ? SMG_ARENA_NEW(arena, compiled) : NULL;
@@ -186,7 +206,7 @@ static smg_status open_model(smg_context *ctx, smg_source *own, smg_source *borr
     smg_model_parts parts = {
         .device = device != NULL ? device : desc->on, .class_name = "", .owner = o, .drop = drop_compiled};
     status = smg_model_check_device(ctx, parts.device);
-    if (status == SMG_OK) status = make_model(o, desc, &parts, out_model);
+    if (status == SMG_OK) status = make_model(o, desc, more != NULL ? more : &no_more, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     if (parts.owns_device) smg_vk_close(parts.device);
     drop_compiled(o);
@@ -197,7 +217,7 @@ static smg_status open_path(smg_context *ctx, const char *path, const smg_model_
     smg_source source = {0};
     if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open: the path is NULL");
     SMG_TRY(smg_source_open(ctx, path, false, &source));
-    return open_model(ctx, &source, NULL, NULL, desc, out_model);
+    return open_model(ctx, &source, NULL, NULL, desc, NULL, out_model);
 }
 
 smg_status smg_model_open(smg_context *ctx, const char *path, const smg_model_desc *desc, smg_model **out_model) {
@@ -212,7 +232,7 @@ static smg_status open_graph(smg_context *ctx, smg_graph *graph, const smg_model
     if (graph == NULL) return smg_fail(ctx, SMG_INVALID, "smg_model_open_graph: the graph is NULL");
     SMG_TRY(smg_graph_finish(graph));
     smg_source source = {.ctx = ctx, .graph = graph};
-    return open_model(ctx, &source, NULL, NULL, desc, out_model);
+    return open_model(ctx, &source, NULL, NULL, desc, NULL, out_model);
 }
 
 smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc, smg_model **out_model) {
@@ -225,8 +245,13 @@ smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_mo
 
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model) {
+    return smg_model_open_parts(ctx, source, device, desc, NULL, out_model);
+}
+
+smg_status smg_model_open_parts(smg_context *ctx, smg_source *source, smg_vk_device *device, const smg_model_desc *desc,
+                                const smg_open_parts *parts, smg_model **out_model) {
     *out_model = NULL;
-    return open_model(ctx, NULL, source, device, desc, out_model);
+    return open_model(ctx, NULL, source, device, desc, parts, out_model);
 }
 
 #else /* a build that compiles only */

@@ -42,7 +42,7 @@ def arguments():
     refused(["help", "frob"], "'frob'")
     refused(["help", "run", "frob"], "'frob'")
     refused(["--version", "frob"], "'frob'")
-    for command in ("run", "info", "explain", "bench"):
+    for command in ("run", "info", "explain", "bench", "tune"):
         refused([command], "a MODEL is needed")
         refused([command, two, neg], neg)
     refused(["embed"], "MODEL_DIR")
@@ -180,11 +180,41 @@ def bench():
     done = smg("bench", two, "--ranks", "2", "--repeat", "2", "--no-calibrate")
     report.check(done.returncode == 0 and "fastest of 2" in done.stdout, f"ranks: {done.stdout} {done.stderr}")
     refused(["bench", two, "--ranks", "2", "--rank", "1"], "--ranks does nothing beside --rank")
+    tune()
     done = smg("run", two, "--check", "--no-calibrate", "--dim", "n=2..16")
     report.check(done.returncode == 0 and "n=2..16" in done.stdout and "PASS" in done.stdout, f"a range: {done.stderr}")
     wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
     done = smg("run", two, "--no-calibrate", "--json", "--check", "--input", f"x={wrong}")
     report.check("NaN" not in done.stdout and "nan" not in done.stdout and json.loads(done.stdout) is not None, done.stdout)
+
+
+def tune():
+    kept = f"{work}/kept.tuning"
+    words = [two, "--no-calibrate", "--dim", "n=16"]
+    done = smg("tune", *words, "--ranks", "3", "-o", kept, "--json")
+    row = json.loads(done.stdout or "{}")
+    report.check(done.returncode == 0 and row["sizes"] == {"n": 16} and row["kernels"] and row["failed"] == 0
+                 and all(0 <= k["rank"] < k["tried"] <= 3 and 0 < k["fastest_us"] <= k["price_us"] for k in row["kernels"]),
+                 f"tune: {done.stderr} {row}")
+    measured_by(row)
+    if row["kept"]:  # not where a busy machine made it slower
+        done = smg("explain", *words, "--device", "0", "--tuning", kept)
+        report.check(done.returncode == 0 and "because measured: " in done.stdout, f"measured: {done.stdout} {done.stderr}")
+        for words_of in (["run", *words, "--check"], ["bench", *words, "--repeat", "2", "--check"]):
+            done = smg(*words_of, "--tuning", kept)
+            report.check(done.returncode == 0 and ": PASS" in done.stdout, f"tuned: {done.stdout} {done.stderr}")
+        done = smg("explain", two, "--target", "careful", "--tuning", kept)
+        report.check(done.returncode == 0 and "measured" not in done.stdout and "of another device" in done.stderr,
+                     f"another device's: {done.stdout} {done.stderr}")
+        refused(["run", *words, "--tuning", write(f"{work}/cut.tuning", read(kept)[:-9])], "cut.tuning is no tuning file")
+    refused(["run", *words, "--tuning", binary], "binary.smg is no tuning file")
+    refused(["run", *words, "--tuning", f"{work}/none.tuning"], "none.tuning", "No such file")
+    refused(["tune", *words, "--ranks", "1001"], "--ranks is at most 1000")
+    refused(["bench", *words, "--ranks", "2", "--tuning", kept], "--tuning does nothing beside --ranks")
+    refused(["run", *words, "--rank", "2", "--tuning", kept], "--tuning does nothing beside --rank")
+    refused(["tune", *words, "-o", f"{work}/nowhere/x.tuning", "--ranks", "1"], "nowhere/x.tuning")
+    done = smg("tune", two, "--no-calibrate", "--ranks", "2")
+    report.check(done.returncode == 0 and "a run takes" in done.stdout, f"tune: {done.stdout} {done.stderr}")
 
 
 def files():

@@ -1,0 +1,351 @@
+/* compile_tune.c: the schedules of a plan's kernels, measured.
+ *
+ * The run list of one program goes through the plan several times, a pass each for the schedules that were taken, for
+ * the next by price of every kernel, and so on, with a time stamp behind each step. So each schedule is measured where
+ * it will run, between the same neighbours, with the caches as these leave them and the data of a real run; what
+ * disturbs the device disturbs all passes alike; weights lie on the device once. Kernels of equal structure and sizes
+ * (the layers of a model) are one: their times come together.
+ *
+ * What is fastest by a margin takes the place of the lowest price. Then the whole plan is timed in turns with the one
+ * of prices, and where it is not faster nothing is kept. A pass that loses the device is found by halving the passes:
+ * its schedules do not count. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "compile/compile.h"
+
+#if SMG_VULKAN
+
+#define MARGIN 0.985 /* of the time of the lowest price, at most, is what another schedule takes to be kept */
+#define NOISE 1.01   /* times as long as the plan of prices is no slower yet */
+#define WARM 0.1     /* seconds before anything is measured */
+#define LEAST_ROUNDS 5
+#define FEWEST_ROUNDS 2 /* where a round takes long */
+#define MOST_ROUNDS 400
+#define LONG 8.0 /* times as many seconds as were asked for, at most */
+#define MOST_SAMPLES 4096
+
+/* One schedule of some nodes. */
+typedef struct row {
+    smg_choice choice;
+    double *seconds; /* room for MOST_SAMPLES */
+    int count;
+    double median;
+} row;
+
+/* Kernels of one structure and size. */
+typedef struct kernel {
+    const char *name;
+    int calls;
+    SMG_ARRAY(row) rows; /* the first is the one of the lowest price */
+    int best;
+} kernel;
+
+typedef struct tuner {
+    smg_context *ctx;
+    smg_source *source;
+    const smg_model_desc *desc;
+    const smg_tune_options *options;
+    smg_vk_device *device;
+    smg_arena *arena;
+    smg_open_parts parts;
+    SMG_ARRAY(kernel) kernels;
+    int failed;
+} tuner;
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *seconds, int count) {
+    qsort(seconds, (size_t)count, sizeof(*seconds), by_size);
+    return count > 0 ? seconds[count / 2] : HUGE_VAL;
+}
+
+static smg_status open_device(tuner *t) {
+    SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
+    return smg_compile_know_device(t->device, t->desc);
+}
+
+/* ---- the plan of prices --------------------------------------------------------------------------- */
+
+static smg_status open_with(tuner *t, const smg_open_parts *parts, smg_model **out_model) {
+    smg_model_desc desc = *t->desc;
+    desc.tuning = "";
+    desc.no_calibrate = true; /* the device is open already */
+    desc.no_plan_cache = parts != NULL;
+    desc.rank = 0;
+    desc.unfused = false;
+    SMG_TRY(smg_model_open_parts(t->ctx, t->source, t->device, &desc, parts, out_model));
+    const smg_tune_options *o = t->options;
+    smg_status status = smg_model_bind(*out_model, o->symbols);
+    if (status == SMG_OK) status = smg_model_run(*out_model, o->inputs, o->input_count, NULL, 0);
+    if (status == SMG_OK) return SMG_OK;
+    smg_model_close(*out_model);
+    *out_model = NULL;
+    return status;
+}
+
+/* Its kernels, and what the driver made nothing good of. */
+static smg_status know_plan(tuner *t) {
+    static const smg_open_parts fresh = {0};
+    smg_model *model = NULL;
+    SMG_TRY(open_with(t, &fresh, &model));
+    const smg_compilation *c = smg_model_compilation(model);
+    int count = c->options.rejected_count;
+    smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)count + 1);
+    if (rejected != NULL && count > 0) memcpy(rejected, c->options.rejected, (size_t)count * sizeof(*rejected));
+    smg_model_close(model);
+    if (rejected == NULL) return SMG_MEMORY;
+    t->parts.rejected = rejected;
+    t->parts.rejected_count = count;
+    return SMG_OK;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------ */
+
+static kernel *kernel_of(tuner *t, const smg_pstep *step) {
+    for (int i = 0; i < t->kernels.count; i++)
+        if (t->kernels.items[i].rows.items[0].choice.at == step->choice.at) return &t->kernels.items[i];
+    kernel *k = SMG_ARRAY_PUSH(t->arena, &t->kernels);
+    row *first = k != NULL ? SMG_ARRAY_PUSH(t->arena, &k->rows) : NULL;
+    if (first == NULL) return NULL;
+    k->name = smg_arena_string(t->arena, step->name);
+    first->choice = step->choice;
+    return k->name != NULL ? k : NULL;
+}
+
+static row *row_of(tuner *t, kernel *k, const smg_choice *choice) {
+    row *found = NULL;
+    for (int i = 0; i < k->rows.count && found == NULL; i++)
+        if (k->rows.items[i].choice.schedule == choice->schedule) found = &k->rows.items[i];
+    if (found == NULL) found = SMG_ARRAY_PUSH(t->arena, &k->rows);
+    if (found == NULL) return NULL;
+    found->choice = *choice;
+    if (found->seconds == NULL) found->seconds = SMG_ARENA_ARRAY(t->arena, double, MOST_SAMPLES);
+    return found->seconds != NULL ? found : NULL;
+}
+
+/* Steps of the run list, with the rows that their times belong to. */
+typedef struct list {
+    smg_program *program;
+    kernel **kernels;
+    int *rows; /* of the kernel */
+    int count;
+} list;
+
+static smg_status make_list(tuner *t, smg_model *model, list *out) {
+    const smg_compilation *c = smg_model_compilation(model);
+    bool known = t->kernels.count > 0;
+    *out = (list){.program = smg_model_program(model), .count = smg_compile_kernel_count(c)};
+    out->rows = SMG_ARENA_ARRAY(t->arena, int, (size_t)out->count + 1);
+    out->kernels = SMG_ARENA_ARRAY(t->arena, kernel *, (size_t)out->count + 1);
+    if (out->rows == NULL || out->kernels == NULL) return SMG_MEMORY;
+    /* Kernels first: the array moves as it grows. */
+    for (int i = 0; i < c->plan->steps.count; i++) {
+        kernel *k = kernel_of(t, &c->plan->steps.items[i]);
+        if (k == NULL) return SMG_MEMORY;
+        k->calls += !known;
+    }
+    for (int i = 0; i < out->count; i++) {
+        kernel *k = out->kernels[i] = kernel_of(t, &c->plan->steps.items[i % c->plan->steps.count]);
+        const row *r = row_of(t, k, smg_compile_choice(c, i));
+        if (r == NULL) return SMG_MEMORY;
+        out->rows[i] = (int)(r - k->rows.items);
+    }
+    return SMG_OK;
+}
+
+static void add_times(const list *l) {
+    for (int i = 0; i < l->count; i++) {
+        row *r = &l->kernels[i]->rows.items[l->rows[i]];
+        if (r->count < MOST_SAMPLES) r->seconds[r->count++] = smg_program_step_time(l->program, i);
+    }
+}
+
+static smg_status warm_up(smg_program *program) {
+    double start = smg_clock_seconds();
+    while (smg_clock_seconds() - start < WARM) SMG_TRY(smg_program_run(program));
+    return SMG_OK;
+}
+
+static bool is_enough(double seconds, double asked, int rounds) {
+    if (rounds >= MOST_ROUNDS) return true;
+    return seconds >= asked && rounds >= (seconds >= LONG * asked ? FEWEST_ROUNDS : LEAST_ROUNDS);
+}
+
+static smg_status time_passes(tuner *t, smg_model *model) {
+    list l;
+    SMG_TRY(make_list(t, model, &l));
+    SMG_TRY(smg_program_set_profile(l.program, true));
+    SMG_TRY(smg_model_run(model, t->options->inputs, t->options->input_count, NULL, 0));
+    SMG_TRY(warm_up(l.program));
+    double start = smg_clock_seconds();
+    for (int rounds = 0; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
+        SMG_TRY(smg_program_run(l.program));
+        add_times(&l);
+    }
+    return SMG_OK;
+}
+
+static smg_status measure(tuner *t, int from, int to) {
+    smg_open_parts parts = t->parts;
+    smg_model *model = NULL;
+    parts.passes = (smg_passes){.rivals = t->options->rivals, .from = from, .to = to};
+    smg_progress(t->ctx, "schedules", (size_t)from, (size_t)to, "");
+    SMG_TRY(open_with(t, &parts, &model));
+    t->failed += smg_model_compilation(model)->options.rejected_count - t->parts.rejected_count;
+    smg_status status = time_passes(t, model);
+    smg_model_close(model);
+    return status;
+}
+
+/* Where the device is lost, which pass it was: the others are measured apart. */
+static smg_status measure_apart(tuner *t, int from, int to) {
+    smg_status status = measure(t, from, to);
+    if (status != SMG_DEVICE) return status;
+    smg_vk_close(t->device);
+    t->device = NULL;
+    if (to - from == 1 && from == 0) return status; /* it is the plan that loses it */
+    smg_log(t->ctx, SMG_LOG_WARNING, "%s: %s", to - from == 1 ? "schedules are not measured" : "measured apart",
+            smg_context_error(t->ctx));
+    smg_context_clear_error(t->ctx);
+    SMG_TRY(open_device(t));
+    t->failed += to - from == 1;
+    if (to - from == 1) return SMG_OK;
+    int middle = from + (to - from) / 2;
+    SMG_TRY(measure_apart(t, from, middle));
+    return measure_apart(t, middle, to);
+}
+
+/* ---- what was fastest ----------------------------------------------------------------------------- */
+
+static void find_best(kernel *k) {
+    for (int i = 0; i < k->rows.count; i++) {
+        row *r = &k->rows.items[i];
+        r->median = median_of(r->seconds, r->count);
+        if (r->median < k->rows.items[k->best].median) k->best = i;
+    }
+    if (k->rows.items[k->best].median > MARGIN * k->rows.items[0].median) k->best = 0;
+}
+
+static int by_nodes(const void *a, const void *b) {
+    uint64_t x = ((const smg_measured *)a)->at, y = ((const smg_measured *)b)->at;
+    return (x > y) - (x < y);
+}
+
+static smg_status choose(tuner *t, smg_tuning *out_tuning, smg_tuned *out) {
+    *out_tuning = (smg_tuning){.items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1)};
+    if (out_tuning->items == NULL) return SMG_MEMORY;
+    for (int i = 0; i < t->kernels.count; i++) {
+        kernel *k = &t->kernels.items[i];
+        smg_tuned_kernel *slot = SMG_ARRAY_PUSH(t->arena, &out->kernels);
+        if (slot == NULL) return SMG_MEMORY;
+        find_best(k);
+        const row *best = &k->rows.items[k->best];
+        *slot = (smg_tuned_kernel){.name = k->name,
+                                   .calls = k->calls,
+                                   .tried = k->rows.count,
+                                   .rank = k->best,
+                                   .cheapest = k->rows.items[0].median,
+                                   .fastest = best->median};
+        out_tuning->items[out_tuning->count++] = (smg_measured){.at = best->choice.at,
+                                                                .schedule = best->choice.schedule,
+                                                                .seconds = best->median,
+                                                                .cheapest = k->rows.items[0].median};
+    }
+    qsort(out_tuning->items, (size_t)out_tuning->count, sizeof(smg_measured), by_nodes);
+    return SMG_OK;
+}
+
+/* ---- both plans in turns --------------------------------------------------------------------------- */
+
+/* Medians and minima of runs. */
+typedef struct turns {
+    double median[2], least[2];
+} turns;
+
+static smg_status take_turns(tuner *t, smg_model *const models[2], turns *out) {
+    double *seconds[2];
+    int rounds = 0;
+    for (int i = 0; i < 2; i++) {
+        seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
+        if (seconds[i] == NULL) return SMG_MEMORY;
+        SMG_TRY(warm_up(smg_model_program(models[i])));
+    }
+    double start = smg_clock_seconds();
+    for (; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
+        for (int i = 0; i < 2; i++) {
+            SMG_TRY(smg_program_run(smg_model_program(models[i])));
+            seconds[i][rounds] = smg_model_seconds(models[i]);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        out->median[i] = median_of(seconds[i], rounds);
+        out->least[i] = seconds[i][0]; /* in order now */
+    }
+    return SMG_OK;
+}
+
+/* On a busy machine one of the two may be slower by chance; a plan that is the same is no slower. */
+static bool is_slower(const turns *t) {
+    return t->median[1] > NOISE * t->median[0] && t->least[1] > t->least[0];
+}
+
+static bool is_same(const smg_tuned *tuned) {
+    bool same = true;
+    for (int i = 0; i < tuned->kernels.count; i++) same = same && tuned->kernels.items[i].rank == 0;
+    return same;
+}
+
+static smg_status compare(tuner *t, const smg_tuning *tuning, smg_tuned *out, bool *out_slower) {
+    smg_model *models[2] = {NULL, NULL};
+    const smg_open_parts with = {.measured = tuning};
+    turns seconds = {{0}, {0}};
+    smg_status status = open_with(t, NULL, &models[0]);
+    if (status == SMG_OK) status = open_with(t, &with, &models[1]);
+    if (status == SMG_OK) status = take_turns(t, models, &seconds);
+    for (int i = 0; i < 2; i++) smg_model_close(models[i]);
+    out->untuned = seconds.median[0];
+    out->tuned = seconds.median[1];
+    *out_slower = !is_same(out) && is_slower(&seconds);
+    return status;
+}
+
+static smg_status tune(tuner *t, smg_tuned *out) {
+    smg_tuning tuning;
+    bool slower = false;
+    SMG_TRY(open_device(t));
+    out->target = *smg_vk_target(t->device);
+    SMG_TRY(know_plan(t));
+    SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
+    SMG_TRY(choose(t, &tuning, out));
+    SMG_TRY(compare(t, &tuning, out, &slower));
+    out->failed = t->failed;
+    if (slower) return SMG_OK;
+    return smg_tuning_write(t->ctx, &out->target, t->options->path, &tuning, t->arena, &out->path);
+}
+
+smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
+    tuner t = {.ctx = ctx, .source = source, .desc = desc, .options = options, .arena = arena};
+    double start = smg_clock_seconds();
+    *out_tuned = (smg_tuned){0};
+    smg_status status = smg_model_desc_check(ctx, desc);
+    if (status == SMG_OK) status = tune(&t, out_tuned);
+    smg_vk_close(t.device);
+    out_tuned->seconds = smg_clock_seconds() - start;
+    return status;
+}
+
+#else
+
+smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
+    (void)source, (void)desc, (void)options, (void)arena;
+    *out_tuned = (smg_tuned){0};
+    return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: there is nothing to measure");
+}
+
+#endif

@@ -1,0 +1,308 @@
+/* Tuning: files of what was measured are read back as they were written, and nothing else is taken from them; a plan
+ * takes a measured schedule where it is one of its own; on the device schedules are measured, kept and taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "compile/compile.h"
+#include "support/device.h"
+#include "support/output.h"
+
+static const char model[] = "graph model\ndim n max 4096\nx = input f32[n, 256]\n"
+                            "w = constant f32[256, 256] random seed=1 scale=0.1\nc = constant f32[256] random seed=2\n"
+                            "p = contract(x, w) \"ni,io->no\"\nq = add(p, c)\nr = relu(q)\n"
+                            "s = reduce_max(r) axis=1\noutput y = r\noutput s = s\n";
+
+typedef struct fixture {
+    smg_context *ctx;
+    smg_arena *arena;
+    int ignored; /* files, by the log */
+    char folder[512];
+} fixture;
+
+static void on_log(void *user, smg_log_level level, const char *line) {
+    fixture *f = user;
+    f->ignored += level == SMG_LOG_WARNING && strstr(line, "ignored") != NULL;
+}
+
+static int setup(void **state) {
+    static fixture f;
+    static int number;
+    char root[256];
+    f = (fixture){0};
+    test_output(root, sizeof(root), "tuning");
+    snprintf(f.folder, sizeof(f.folder), "%s/%016llx/%d", root,
+             (unsigned long long)smg_hash_u64((uint64_t)(smg_clock_seconds() * 1e9), smg_thread_self()), number++);
+    const smg_context_desc desc = {.log = on_log, .user = &f, .cache_dir = f.folder};
+    assert_int_equal(smg_context_create(&desc, &f.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
+    assert_int_equal(smg_path_make_dirs(f.ctx, f.folder), SMG_OK);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    smg_arena_destroy(f->arena);
+    smg_context_destroy(f->ctx);
+    return 0;
+}
+
+static const char *path_of(fixture *f, const char *name) {
+    return smg_arena_format(f->arena, "%s/%s", f->folder, name);
+}
+
+/* A built-in target as if it were a device. */
+static smg_target device_target(fixture *f) {
+    smg_target target;
+    assert_int_equal(smg_target_named(f->ctx, "careful", &target), SMG_OK);
+    snprintf(target.driver, sizeof(target.driver), "driver 1");
+    target.uuid[3] = 7;
+    return target;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+static const smg_measured rows[] = {{3, 10, 2e-6, 4e-6}, {UINT64_MAX, 11, 1.25e-4, 1.25e-4}};
+
+static const char *write_rows(fixture *f, const smg_target *target, const char *path) {
+    smg_measured items[2] = {rows[0], rows[1]};
+    const smg_tuning tuning = {items, 2};
+    const char *out = NULL;
+    assert_int_equal(smg_tuning_write(f->ctx, target, path, &tuning, f->arena, &out), SMG_OK);
+    return out;
+}
+
+static smg_status read_rows(fixture *f, const smg_target *target, const char *path, smg_tuning *out) {
+    smg_status status = smg_tuning_read(f->ctx, target, path, f->arena, out);
+    smg_context_clear_error(f->ctx);
+    return status;
+}
+
+static void test_round_trip(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    const char *path = write_rows(f, &target, NULL);
+    assert_non_null(strstr(path, f->folder));
+    assert_int_equal(read_rows(f, &target, NULL, &back), SMG_OK);
+    assert_int_equal(back.count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(back.items[i].at == rows[i].at && back.items[i].schedule == rows[i].schedule);
+        assert_float_equal(back.items[i].seconds, rows[i].seconds, 1e-9);
+        assert_float_equal(back.items[i].cheapest, rows[i].cheapest, 1e-9);
+    }
+    smg_measured again = {3, 12, 1e-6, 4e-6}, *items = &again;
+    const smg_tuning more = {items, 1};
+    assert_int_equal(smg_tuning_write(f->ctx, &target, NULL, &more, f->arena, &path), SMG_OK);
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.count, 2);
+    assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
+    assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
+    assert_int_equal(back.count, 0);
+}
+
+static void test_another_device(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    const char *path = write_rows(f, &target, path_of(f, "own.tuning"));
+    smg_tuning back;
+    target.uuid[0]++;
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.count, 0);
+    assert_int_equal(f->ignored, 1);
+    target.uuid[0]--;
+    snprintf(target.driver, sizeof(target.driver), "driver 2");
+    assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
+    assert_int_equal(back.count, 0);
+    assert_int_equal(f->ignored, 2);
+    assert_int_equal(read_rows(f, &target, NULL, &back), SMG_OK); /* the cache has none of it */
+    assert_int_equal(back.count + f->ignored, 2);
+}
+
+static smg_status read_bytes(fixture *f, const smg_target *target, const char *text, size_t size) {
+    const char *path = path_of(f, "bytes.tuning");
+    smg_tuning back;
+    assert_int_equal(smg_file_write_atomic(f->ctx, path, text, size), SMG_OK);
+    return read_rows(f, target, path, &back);
+}
+
+/* A body of this one's with a hash that is right. */
+static smg_status read_body(fixture *f, const smg_target *target, const char *whole, const char *kernels) {
+    const char *start = strchr(whole, '\n') + 1, *lines = strstr(start, "kernel");
+    const char *body = smg_arena_format(f->arena, "%.*s%s", (int)(lines - start), start, kernels);
+    const char *text = smg_arena_format(f->arena, "smg tuning 1 %016llx\n%s",
+                                        (unsigned long long)smg_hash_text(SMG_HASH_SEED, body), body);
+    return read_bytes(f, target, text, strlen(text));
+}
+
+static void test_broken(void **state) {
+    fixture *f = *state;
+    smg_target target = device_target(f);
+    smg_tuning back;
+    char *text = NULL;
+    size_t size = 0;
+    const char *cached = write_rows(f, &target, NULL);
+    assert_int_equal(smg_file_read(f->ctx, cached, &text, &size), SMG_OK);
+    assert_int_equal(read_bytes(f, &target, text, size), SMG_OK);
+    for (size_t cut = 0; cut < size; cut++) assert_int_equal(read_bytes(f, &target, text, cut), SMG_FORMAT);
+    for (size_t at = 0; at < size; at++) {
+        text[at] ^= 1;
+        assert_int_equal(read_bytes(f, &target, text, size), SMG_FORMAT);
+        text[at] ^= 1;
+    }
+    static const char *const kernels[] = {
+        "kernel 0000000000000003 000000000000000a 2.0 nan\n",
+        "kernel 0000000000000003 000000000000000a 2.0 -1\n",
+        "kernel 0000000000000003 000000000000000a 2.0\n",
+        "kernel 0000000000000003 000000000000000a 2.0 4.0",
+        "kernel 0000000000000003 00a 2.0 4.0\n",
+        "kernel 3 000000000000000a 2.0 4.0\n",
+        "kernel 0000000000000003 000000000000000a 1e300 4.0\n",
+        "kernels\n",
+        "kernel 0000000000000003 000000000000000a 2.0 4.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
+        "\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(kernels); i++)
+        assert_int_equal(read_body(f, &target, text, kernels[i]), SMG_FORMAT);
+    assert_int_equal(read_body(f, &target, text, "kernel 0000000000000003 000000000000000a 2.0 4.0\n"), SMG_OK);
+    assert_int_equal(read_body(f, &target, text, ""), SMG_OK);
+    assert_int_not_equal(read_rows(f, &target, path_of(f, "none.tuning"), &back), SMG_OK);
+    assert_int_equal(f->ignored, 0);
+    assert_int_equal(smg_file_write_atomic(f->ctx, cached, text, size / 2), SMG_OK);
+    assert_int_equal(read_rows(f, &target, NULL, &back), SMG_OK); /* that nobody named */
+    assert_int_equal(back.count, 0);
+    assert_int_equal(f->ignored, 1);
+    smg_free(f->ctx, text, size + 1);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------------- */
+
+static smg_graph *parse(fixture *f) {
+    smg_graph *g = NULL;
+    if (smg_graph_parse(f->ctx, model, strlen(model), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return g;
+}
+
+static smg_plan *plan(fixture *f, const smg_graph *g, smg_plan_options options) {
+    static const int64_t nominal[] = {512};
+    smg_target target;
+    smg_plan *made = NULL;
+    assert_int_equal(smg_target_named(f->ctx, "careful", &target), SMG_OK);
+    if (options.nominal == NULL) options.nominal = nominal;
+    if (smg_plan_make(g, &target, &options, f->arena, &made) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return made;
+}
+
+static void test_plan_takes_what_was_measured(void **state) {
+    static const int64_t others[] = {64};
+    fixture *f = *state;
+    smg_graph *g = parse(f);
+    enum { RIVALS = 5 };
+    const smg_plan *by_price = plan(f, g, (smg_plan_options){.rivals = RIVALS});
+    const smg_pstep *first = &by_price->steps.items[0];
+    assert_in_range(first->rivals.count, 2, RIVALS);
+    for (int i = 0; i < first->rivals.count; i++) {
+        const smg_rival *r = &first->rivals.items[i];
+        assert_true(r->choice.at == first->choice.at && r->choice.schedule != first->choice.schedule);
+        assert_true(r->kernel != NULL && r->price.seconds >= first->price.seconds * 0.997);
+    }
+    const smg_choice *fastest = &first->rivals.items[1].choice;
+    smg_measured m = {fastest->at, fastest->schedule, 1e-6, 2e-6};
+    const smg_plan_options tuned = {.measured = &m, .measured_count = 1};
+    const smg_plan *measured = plan(f, g, tuned);
+    assert_int_equal(measured->steps.count, by_price->steps.count);
+    assert_true(measured->steps.items[0].choice.schedule == fastest->schedule);
+    assert_true(measured->steps.items[0].measured == &m);
+    assert_true(measured->steps.items[0].price.seconds == first->rivals.items[1].price.seconds);
+    assert_non_null(strstr(measured->steps.items[0].because, "measured: the fastest took 1.00 us"));
+
+    m.schedule = first->choice.schedule;
+    m.seconds = m.cheapest;
+    assert_non_null(strstr(plan(f, g, tuned)->steps.items[0].because, "measured: none is faster"));
+    m.schedule = ~fastest->schedule; /* no schedule of these nodes */
+    assert_true(plan(f, g, tuned)->steps.items[0].choice.schedule == first->choice.schedule);
+    assert_null(plan(f, g, tuned)->steps.items[0].measured);
+    m.schedule = fastest->schedule;
+    smg_plan_options other = tuned;
+    other.nominal = others;
+    assert_null(plan(f, g, other)->steps.items[0].measured);
+    other = tuned;
+    other.rank = 1;
+    assert_null(plan(f, g, other)->steps.items[0].measured);
+    assert_true(plan(f, g, other)->steps.items[0].choice.schedule == first->rivals.items[0].choice.schedule);
+    const smg_choice rejected = {.schedule = fastest->schedule, .registers = INT64_MAX};
+    other = (smg_plan_options){.rivals = RIVALS, .rejected = &rejected, .rejected_count = 1};
+    const smg_pstep *without = &plan(f, g, other)->steps.items[0];
+    for (int i = 0; i < without->rivals.count; i++)
+        assert_true(without->rivals.items[i].choice.schedule != fastest->schedule);
+    smg_graph_destroy(g);
+}
+
+/* ---- on the device -------------------------------------------------------------------------------- */
+
+static void open_tuned(fixture *f, smg_source *source, const char *tuning, smg_tensor *input, int expected) {
+    smg_model *m = NULL;
+    const smg_dim size = {"n", 512};
+    const smg_model_desc desc = {
+        .dims = &size, .dim_count = 1, .tuning = tuning, .no_calibrate = true, .no_plan_cache = true};
+    int measured = 0;
+    smg_check check;
+    smg_tensor outputs[2] = {{.name = "y"}, {.name = "s"}};
+    if (smg_model_open_source(f->ctx, source, NULL, &desc, &m) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    const smg_compilation *c = smg_model_compilation(m);
+    for (int i = 0; i < c->plan->steps.count; i++) measured += c->plan->steps.items[i].measured != NULL;
+    assert_int_equal(measured, expected < 0 ? c->plan->steps.count : expected);
+    assert_int_equal(smg_model_run(m, input, 1, outputs, 2), SMG_OK);
+    assert_int_equal(smg_compile_check(f->ctx, source->graph, smg_compile_roundings(c), &size.value, input, 1, outputs,
+                                       f->arena, &check),
+                     SMG_OK);
+    assert_true(check.pass);
+    smg_model_close(m);
+}
+
+static void test_device(void **state) {
+    fixture *f = *state;
+    smg_source source = {.ctx = f->ctx, .graph = parse(f)};
+    const int64_t sizes[] = {512};
+    const smg_dim dim = {"n", 512};
+    smg_tensor input;
+    smg_tuned tuned;
+    assert_int_equal(smg_tensor_fill(f->ctx, source.graph, 0, sizes, SMG_FILL_RANDOM, 1, f->arena, &input), SMG_OK);
+    const smg_model_desc desc = {.dims = &dim, .dim_count = 1, .no_calibrate = true};
+    smg_tune_options options = {.rivals = 3, .seconds = 0.05, .inputs = &input, .input_count = 1, .symbols = sizes};
+    smg_status status = smg_model_tune(f->ctx, &source, &desc, &options, f->arena, &tuned);
+    if (device_missing(f->ctx, status)) {
+        smg_graph_destroy(source.graph);
+        skip();
+    }
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_not_equal(tuned.kernels.count, 0);
+    for (int i = 0; i < tuned.kernels.count; i++) {
+        const smg_tuned_kernel *k = &tuned.kernels.items[i];
+        assert_true(k->calls > 0 && k->tried > 0 && k->tried <= 4 && k->rank < k->tried);
+        assert_true(k->fastest > 0 && k->fastest <= k->cheapest);
+    }
+    assert_int_equal(tuned.failed, 0);
+    assert_true(tuned.tuned > 0 && tuned.untuned > 0);
+    open_tuned(f, &source, "", &input, 0); /* nothing was kept where a busy machine made it slower */
+    open_tuned(f, &source, NULL, &input, tuned.path != NULL ? -1 : 0);
+    if (tuned.path != NULL) open_tuned(f, &source, tuned.path, &input, -1);
+    smg_graph_destroy(source.graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_device, setup, teardown),
+    };
+    return device_result(cmocka_run_group_tests(tests, NULL, NULL));
+}
