@@ -1,13 +1,15 @@
 """Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
     gpu_bench.py SMG OUT [--seconds N] [--part subgraphs|models|compiled] [--only WORDS] [--commit HASH] [--ggml PROGRAM]
+                 [--tune]
 
 Run by scripts/gpu-bench.sh. Every smg figure is the median of fused and unfused replays in turns, each behind a run of its
 own, by GPU timestamps after a warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up
 by time. The result of each measured run is compared with double on sampled rows and scanned for what is not finite. While
 something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
 row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
-one file. --seconds: no row is begun that would end later.
+one file. --seconds: no row is begun that would end later. --tune: `smg tune` at the row's sizes first; what the plan of
+prices took, and how long tuning took, stand beside the row's figures.
 """
 import argparse
 import json
@@ -139,11 +141,23 @@ class Bench:
 
     # ---- one row ----
 
+    def tune(self, words):
+        """What tuning says, for the row; where it fails the figures are those of prices, and the row has why."""
+        done = subprocess.run([self.options.smg, "tune", "--json", *words], capture_output=True, text=True, check=False,
+                              timeout=max(5, min(SMG_TIMEOUT, self.left())))
+        if done.returncode != 0 or not done.stdout.strip():
+            return {"tuning_failed": (done.stderr.strip().splitlines() or ["no output"])[-1][-300:]}
+        told = json.loads(done.stdout)
+        return {"prices_us": told["untuned_us"], "tuned_us": told["tuned_us"], "tuning_s": told["tuning_seconds"],
+                "tuning_kept": told["kept"]}
+
     def measure_smg(self, row, case, precision):
         rounds = row["repeat"] * (3 if precision == "f16" else 1)
-        command = [self.options.smg, "bench", case.path, "--json", "--precision", precision, "--repeat", str(rounds)]
+        sizes = ["--precision", precision]
         for name, value in row["dims"].items():
-            command += ["--dim", f"{name}={value}", "--max-dim", f"{name}={value}"]
+            sizes += ["--dim", f"{name}={value}", "--max-dim", f"{name}={value}"]
+        tuned = self.tune([case.path, *sizes, *case.inputs, *row["words"]]) if self.options.tune else {}
+        command = [self.options.smg, "bench", case.path, "--json", "--repeat", str(rounds), *sizes]
         for name in case.outputs:
             command += ["--output", f"{name}={os.path.join(self.work, name)}.npy"]
         start = time.time()
@@ -157,7 +171,7 @@ class Bench:
         result = {"us": fused["median_us"], "unfused_us": unfused["median_us"], "kernels": fused["kernels"],
                   "unfused_kernels": unfused["kernels"], "bytes": fused["bytes"], "flops": fused["flops"],
                   "compile_s": fused["compile_seconds"], "mhz": clock, "watts": power,
-                  "wall_s": round(time.time() - start, 1)}
+                  "wall_s": round(time.time() - start, 1), **tuned}
         error, finite = case.check(precision)
         result.update(error=error, finite=finite, limit=gpu_rows.F32_LIMIT if precision == "f32" else row["f16"])
         for name in case.outputs:
@@ -304,6 +318,7 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression; rows whose name it finds")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--ggml", default="")
+    parser.add_argument("--tune", action="store_true", help="measure schedules of each row first, and take the fastest")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     Bench(options).run()

@@ -5,13 +5,14 @@
 #                                              Debian's packages of ggml can be had, they and their peer program, too
 #   DIR/gpu-bench.sh run DIR [OPTION ...]      there: measures, writes DIR/results.json; needs a Vulkan loader, python3
 #                                              with torch and transformers, and nvidia-smi for clocks. Options:
-#                                              --seconds N (480), --part subgraphs|models|ggml|compiled, --only WORDS.
+#                                              --seconds N (480), --part subgraphs|models|ggml|compiled, --only WORDS,
+#                                              --tune (each row at its sizes first; what that took stands with it).
 #                                              Rows of several calls come together in one file
 #   scripts/gpu-bench.sh report [results.json] anywhere: bench/results.json, bench/RESULTS.md and bench/plots from it
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 verb="${1:-}" folder="${2:-}"
-usage() { sed -n '2,12p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,13p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 pack() {
     cd "$here/.."

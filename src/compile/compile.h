@@ -349,6 +349,9 @@ typedef struct smg_tune_options {
     int input_count;
     const int64_t *symbols; /* its sizes */
     const char *path;       /* where the result goes; NULL: the cache folder */
+    /* For tests: told of each device when it is open. NULL: nobody is. */
+    void (*opened)(void *user, smg_vk_device *device);
+    void *user;
 } smg_tune_options;
 typedef struct smg_tuned_kernel {
     const char *name;

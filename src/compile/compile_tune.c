@@ -65,6 +65,7 @@ static double median_of(double *seconds, int count) {
 
 static smg_status open_device(tuner *t) {
     SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
+    if (t->options->opened != NULL) t->options->opened(t->options->user, t->device);
     return smg_compile_know_device(t->device, t->desc);
 }
 
@@ -198,6 +199,7 @@ static smg_status measure(tuner *t, int from, int to) {
     t->failed += smg_model_compilation(model)->options.rejected_count - t->parts.rejected_count;
     smg_status status = time_passes(t, model);
     smg_model_close(model);
+    smg_progress(t->ctx, "schedules", (size_t)to, (size_t)to, "");
     return status;
 }
 
@@ -277,6 +279,7 @@ static smg_status take_turns(tuner *t, smg_model *const models[2], turns *out) {
     double start = smg_clock_seconds();
     for (; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
         for (int i = 0; i < 2; i++) {
+            SMG_TRY(smg_program_run(smg_model_program(models[i]))); /* the caches are its own */
             SMG_TRY(smg_program_run(smg_model_program(models[i])));
             seconds[i][rounds] = smg_model_seconds(models[i]);
         }
