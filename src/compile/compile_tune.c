@@ -6,9 +6,9 @@
  * disturbs the device disturbs all passes alike; weights lie on the device once. Kernels of equal structure and sizes
  * (the layers of a model) are one: their times come together.
  *
- * What is fastest by a margin takes the place of the lowest price. Then the whole plan is timed in turns with the one
- * of prices, and where it is not faster nothing is kept. A pass that loses the device is found by halving the passes:
- * its schedules do not count. */
+ * What is fastest by a margin is run again, in a program of all of these in turns with the plan of prices: what is no
+ * faster there gives way to the next. Where the whole is slower in the end nothing is kept. A pass that loses the
+ * device is found by halving the passes: its schedules do not count. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +24,7 @@
 #define MOST_ROUNDS 400
 #define LONG 8.0 /* times as many seconds as were asked for, at most */
 #define MOST_SAMPLES 4096
+#define MOST_TURNS 4 /* of both plans; after the last what is not settled is left to prices */
 
 /* One schedule of some nodes. */
 typedef struct row {
@@ -31,6 +32,7 @@ typedef struct row {
     double *seconds; /* room for MOST_SAMPLES */
     int count;
     double median;
+    bool beaten; /* in turns with the one of the lowest price */
 } row;
 
 /* Kernels of one structure and size. */
@@ -39,6 +41,7 @@ typedef struct kernel {
     int calls;
     SMG_ARRAY(row) rows; /* the first is the one of the lowest price */
     int best;
+    bool settled; /* it is faster in turns, too, or is the first */
 } kernel;
 
 typedef struct tuner {
@@ -74,8 +77,8 @@ static smg_status open_device(tuner *t) {
 static smg_status open_with(tuner *t, const smg_open_parts *parts, smg_model **out_model) {
     smg_model_desc desc = *t->desc;
     desc.tuning = "";
-    desc.no_calibrate = true; /* the device is open already */
-    desc.no_plan_cache = parts != NULL;
+    desc.no_calibrate = true;  /* the device is open already */
+    desc.no_plan_cache = true; /* which has no reasons */
     desc.rank = 0;
     desc.unfused = false;
     SMG_TRY(smg_model_open_parts(t->ctx, t->source, t->device, &desc, parts, out_model));
@@ -223,13 +226,22 @@ static smg_status measure_apart(tuner *t, int from, int to) {
 
 /* ---- what was fastest ----------------------------------------------------------------------------- */
 
-static void find_best(kernel *k) {
-    for (int i = 0; i < k->rows.count; i++) {
-        row *r = &k->rows.items[i];
-        r->median = median_of(r->seconds, r->count);
-        if (r->median < k->rows.items[k->best].median) k->best = i;
+static void sort_rows(kernel *k) {
+    for (int i = 0; i < k->rows.count; i++)
+        k->rows.items[i].median = median_of(k->rows.items[i].seconds, k->rows.items[i].count);
+}
+
+/* The fastest by the passes of those that were not tried in turns, if it is worth that; else the lowest price. */
+static void next_best(kernel *k, bool last) {
+    double least = MARGIN * k->rows.items[0].median;
+    k->best = 0;
+    for (int i = 1; i < k->rows.count && !last; i++) {
+        const row *r = &k->rows.items[i];
+        if (r->beaten || r->median > least) continue;
+        least = r->median;
+        k->best = i;
     }
-    if (k->rows.items[k->best].median > MARGIN * k->rows.items[0].median) k->best = 0;
+    k->settled = k->best == 0;
 }
 
 static int by_nodes(const void *a, const void *b) {
@@ -237,82 +249,144 @@ static int by_nodes(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static smg_status choose(tuner *t, smg_tuning *out_tuning, smg_tuned *out) {
-    *out_tuning = (smg_tuning){.items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1)};
-    if (out_tuning->items == NULL) return SMG_MEMORY;
+static smg_status make_tuning(tuner *t, smg_tuning *out) {
+    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1)};
+    if (out->items == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
-        kernel *k = &t->kernels.items[i];
+        const kernel *k = &t->kernels.items[i];
+        const row *best = &k->rows.items[k->best];
+        out->items[out->count++] = (smg_measured){.at = best->choice.at,
+                                                  .schedule = best->choice.schedule,
+                                                  .seconds = best->median,
+                                                  .cheapest = k->rows.items[0].median};
+    }
+    qsort(out->items, (size_t)out->count, sizeof(smg_measured), by_nodes);
+    return SMG_OK;
+}
+
+static smg_status tell(tuner *t, smg_tuned *out) {
+    for (int i = 0; i < t->kernels.count; i++) {
+        const kernel *k = &t->kernels.items[i];
         smg_tuned_kernel *slot = SMG_ARRAY_PUSH(t->arena, &out->kernels);
         if (slot == NULL) return SMG_MEMORY;
-        find_best(k);
-        const row *best = &k->rows.items[k->best];
         *slot = (smg_tuned_kernel){.name = k->name,
                                    .calls = k->calls,
                                    .tried = k->rows.count,
                                    .rank = k->best,
                                    .cheapest = k->rows.items[0].median,
-                                   .fastest = best->median};
-        out_tuning->items[out_tuning->count++] = (smg_measured){.at = best->choice.at,
-                                                                .schedule = best->choice.schedule,
-                                                                .seconds = best->median,
-                                                                .cheapest = k->rows.items[0].median};
+                                   .fastest = k->rows.items[k->best].median};
     }
-    qsort(out_tuning->items, (size_t)out_tuning->count, sizeof(smg_measured), by_nodes);
     return SMG_OK;
 }
 
 /* ---- both plans in turns --------------------------------------------------------------------------- */
 
-/* Medians and minima of runs. */
+/* Of the plan of prices and the tuned one: medians and minima of runs. */
 typedef struct turns {
+    smg_model *models[2];
+    list lists[2];
     double median[2], least[2];
 } turns;
 
-static smg_status take_turns(tuner *t, smg_model *const models[2], turns *out) {
+/* The caches are its own. */
+static smg_status run_twice(smg_program *program) {
+    SMG_TRY(smg_program_run(program));
+    return smg_program_run(program);
+}
+
+static smg_status profile(tuner *t, turns *both, bool on) {
+    for (int i = 0; i < 2; i++) {
+        SMG_TRY(smg_program_set_profile(both->lists[i].program, on));
+        SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
+        SMG_TRY(warm_up(both->lists[i].program));
+    }
+    return SMG_OK;
+}
+
+static bool all_settled(const tuner *t) {
+    bool all = true;
+    for (int i = 0; i < t->kernels.count; i++) all = all && t->kernels.items[i].settled;
+    return all;
+}
+
+/* Each kernel in the one plan and in the other: one that is no faster there gives way to the next. */
+static smg_status time_kernels(tuner *t, turns *both) {
+    if (all_settled(t)) return SMG_OK;
+    for (int i = 0; i < t->kernels.count; i++)
+        for (int r = 0; r < t->kernels.items[i].rows.count; r++) t->kernels.items[i].rows.items[r].count = 0;
+    SMG_TRY(profile(t, both, true));
+    double start = smg_clock_seconds();
+    for (int rounds = 0; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
+        for (int i = 0; i < 2; i++) {
+            SMG_TRY(run_twice(both->lists[i].program));
+            add_times(&both->lists[i]);
+        }
+    }
+    for (int i = 0; i < t->kernels.count; i++) {
+        kernel *k = &t->kernels.items[i];
+        row *first = &k->rows.items[0], *best = &k->rows.items[k->best];
+        if (k->settled) continue;
+        first->median = median_of(first->seconds, first->count);
+        double median = median_of(best->seconds, best->count);
+        k->settled = median <= MARGIN * first->median;
+        best->beaten = !k->settled;
+        if (k->settled) best->median = median;
+    }
+    return SMG_OK;
+}
+
+static smg_status time_runs(tuner *t, turns *both) {
     double *seconds[2];
     int rounds = 0;
+    SMG_TRY(profile(t, both, false));
     for (int i = 0; i < 2; i++) {
         seconds[i] = SMG_ARENA_ARRAY(t->arena, double, MOST_ROUNDS + 1);
         if (seconds[i] == NULL) return SMG_MEMORY;
-        SMG_TRY(warm_up(smg_model_program(models[i])));
     }
     double start = smg_clock_seconds();
     for (; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(smg_program_run(smg_model_program(models[i]))); /* the caches are its own */
-            SMG_TRY(smg_program_run(smg_model_program(models[i])));
-            seconds[i][rounds] = smg_model_seconds(models[i]);
+            SMG_TRY(run_twice(both->lists[i].program));
+            seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
     }
     for (int i = 0; i < 2; i++) {
-        out->median[i] = median_of(seconds[i], rounds);
-        out->least[i] = seconds[i][0]; /* in order now */
+        both->median[i] = median_of(seconds[i], rounds);
+        both->least[i] = seconds[i][0]; /* in order now */
+    }
+    return SMG_OK;
+}
+
+static smg_status open_both(tuner *t, const smg_tuning *tuning, turns *both) {
+    smg_open_parts parts = t->parts;
+    for (int i = 0; i < 2; i++) {
+        SMG_TRY(open_with(t, &parts, &both->models[i]));
+        SMG_TRY(make_list(t, both->models[i], &both->lists[i]));
+        parts.measured = tuning;
     }
     return SMG_OK;
 }
 
 /* On a busy machine one of the two may be slower by chance; a plan that is the same is no slower. */
-static bool is_slower(const turns *t) {
-    return t->median[1] > NOISE * t->median[0] && t->least[1] > t->least[0];
-}
-
-static bool is_same(const smg_tuned *tuned) {
+static bool is_slower(const tuner *t, const turns *both) {
     bool same = true;
-    for (int i = 0; i < tuned->kernels.count; i++) same = same && tuned->kernels.items[i].rank == 0;
-    return same;
+    for (int i = 0; i < t->kernels.count; i++) same = same && t->kernels.items[i].best == 0;
+    return !same && both->median[1] > NOISE * both->median[0] && both->least[1] > both->least[0];
 }
 
-static smg_status compare(tuner *t, const smg_tuning *tuning, smg_tuned *out, bool *out_slower) {
-    smg_model *models[2] = {NULL, NULL};
-    const smg_open_parts with = {.measured = tuning};
-    turns seconds = {{0}, {0}};
-    smg_status status = open_with(t, NULL, &models[0]);
-    if (status == SMG_OK) status = open_with(t, &with, &models[1]);
-    if (status == SMG_OK) status = take_turns(t, models, &seconds);
-    for (int i = 0; i < 2; i++) smg_model_close(models[i]);
-    out->untuned = seconds.median[0];
-    out->tuned = seconds.median[1];
-    *out_slower = !is_same(out) && is_slower(&seconds);
+/* The next choices in the place of those that were beaten, and all of them in turns with the plan of prices. */
+static smg_status compare(tuner *t, bool last, smg_tuning *out_tuning, smg_tuned *out, bool *out_slower) {
+    turns both = {.models = {NULL, NULL}};
+    for (int i = 0; i < t->kernels.count; i++)
+        if (!t->kernels.items[i].settled) next_best(&t->kernels.items[i], last);
+    SMG_TRY(make_tuning(t, out_tuning));
+    smg_status status = open_both(t, out_tuning, &both);
+    if (status == SMG_OK) status = time_kernels(t, &both);
+    if (status == SMG_OK && all_settled(t)) status = time_runs(t, &both);
+    for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
+    out->untuned = both.median[0];
+    out->tuned = both.median[1];
+    *out_slower = is_slower(t, &both);
     return status;
 }
 
@@ -323,8 +397,10 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     out->target = *smg_vk_target(t->device);
     SMG_TRY(know_plan(t));
     SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
-    SMG_TRY(choose(t, &tuning, out));
-    SMG_TRY(compare(t, &tuning, out, &slower));
+    for (int i = 0; i < t->kernels.count; i++) sort_rows(&t->kernels.items[i]);
+    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS, &tuning, out, &slower));
+    SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
+    SMG_TRY(tell(t, out));
     out->failed = t->failed;
     if (slower) return SMG_OK;
     return smg_tuning_write(t->ctx, &out->target, t->options->path, &tuning, t->arena, &out->path);
