@@ -17,6 +17,9 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, smg_text *text
     }
     smg_text_addf(text, "a run takes %.2f us tuned, %.2f us by prices (medians in turns); tuning took %.1f s\n",
                   tuned->tuned * 1e6, tuned->untuned * 1e6, tuned->seconds);
+    if (tuned->cuts_tried > 0)
+        smg_text_addf(text, "%d other cuts of the graph were run, %d of them were faster\n", tuned->cuts_tried,
+                      tuned->cuts);
     if (tuned->failed > 0) smg_text_addf(text, "%d schedules could not be measured\n", tuned->failed);
     if (tuned->path != NULL)
         smg_text_addf(text, "kept in %s\n", tuned->path);
@@ -40,6 +43,7 @@ static void add_json(const cli_job *job, const smg_tuned *tuned, smg_text *text)
     }
     smg_text_addf(text, "\n  ],\n  \"untuned_us\": %.9g,\n  \"tuned_us\": %.9g,\n  \"tuning_seconds\": %.6g,\n",
                   tuned->untuned * 1e6, tuned->tuned * 1e6, tuned->seconds);
+    smg_text_addf(text, "  \"cuts\": %d,\n  \"cuts_tried\": %d,\n", tuned->cuts, tuned->cuts_tried);
     smg_text_addf(text, "  \"failed\": %d,\n  \"kept\": %s\n}\n", tuned->failed,
                   tuned->path != NULL ? "true" : "false");
 }

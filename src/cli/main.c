@@ -71,9 +71,11 @@ static const cli_command commands[] = {
      "smg tune MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective time|dispatches]\n"
      "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate] [--no-matrices] [--padding-unread] [--json]",
-     "Measures the best N schedules by price (16) of every kernel of the plan where it runs, and keeps the fastest of\n"
-     "each in the cache folder, or FILE: later runs of this model on this device, and others with kernels of the same\n"
-     "structure and sizes, take them. Nothing is kept where the whole is not faster than by prices."},
+     "Measures other cuts into kernels, and the best N schedules by price (16) of every kernel where it runs, and "
+     "keeps\n"
+     "what is fastest in the cache folder, or FILE: later runs of this model on this device, and others with kernels "
+     "of\n"
+     "the same structure and sizes, take it. Nothing is kept where the whole is slower than by prices."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate tuning",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
      "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate] [--json] TEXT...\n"

@@ -84,6 +84,8 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .rejected_count = options->rejected_count,
                                          .measured = c->tuning.items,
                                          .measured_count = c->tuning.count,
+                                         .cuts = c->tuning.cuts,
+                                         .cut_count = c->tuning.cut_count,
                                          .rivals = options->passes.rivals,
                                          .nominal = c->nominal};
     return SMG_OK;
@@ -166,13 +168,9 @@ static smg_status copy_samples(smg_compilation *c) {
 /* What was measured is of the plan that prices choose: a rank and the yardstick are what they are. */
 static smg_status take_tuning(smg_compilation *c) {
     const smg_compile_options *o = &c->options;
-    if (o->rank > 0 || o->unfused || o->passes.rivals > 0) return SMG_OK;
+    if (o->rank > 0 || o->unfused) return SMG_OK;
     if (o->measured == NULL) return smg_tuning_read(c->ctx, &c->target, o->tuning, c->arena, &c->tuning);
-    c->tuning.items = SMG_ARENA_ARRAY(c->arena, smg_measured, (size_t)o->measured->count + 1);
-    if (c->tuning.items == NULL) return SMG_MEMORY;
-    c->tuning.count = o->measured->count;
-    memcpy(c->tuning.items, o->measured->items, (size_t)c->tuning.count * sizeof(smg_measured));
-    return SMG_OK;
+    return smg_tuning_copy(o->measured, c->arena, &c->tuning);
 }
 
 static smg_status check_precision(const smg_compilation *c) {

@@ -78,6 +78,8 @@ smg_status smg_compile_input_port(const smg_graph *g, smg_node_id input, smg_por
 typedef struct smg_tuning {
     smg_measured *items;
     int count;
+    smg_cut *cuts;
+    int cut_count;
 } smg_tuning;
 
 /* Of a run list that goes through its plan several times, each time with other schedules: 0 those that are taken, 1 the
@@ -190,6 +192,10 @@ smg_status smg_tuning_read(smg_context *ctx, const smg_target *target, const cha
 /* Adds to what is there, and replaces what is there for the same nodes and sizes. out_path: where it lies. */
 smg_status smg_tuning_write(smg_context *ctx, const smg_target *target, const char *path, const smg_tuning *tuning,
                             smg_arena *arena, const char **out_path);
+/* The same of a file that may be there, or be broken: then there is nothing, with a log line. */
+smg_status smg_tuning_known(smg_context *ctx, const smg_target *target, const char *path, smg_arena *arena,
+                            smg_tuning *out_tuning);
+smg_status smg_tuning_copy(const smg_tuning *from, smg_arena *arena, smg_tuning *out_tuning);
 uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning);
 
 /* compile_ahead.c: one class of a bundle's file for each target, in this order. */
@@ -363,6 +369,7 @@ typedef struct smg_tuned {
     SMG_ARRAY(smg_tuned_kernel) kernels; /* distinct ones, as they come */
     double untuned, tuned;               /* seconds of a run, medians of both in turns */
     double seconds;                      /* that tuning took */
+    int cuts, cuts_tried;                /* where kernels are together or apart that prices would not have so */
     int failed;                          /* schedules that the driver does not build, or that lose the device */
     const char *path;                    /* where it was written; NULL: it was not, because it is no faster */
     smg_target target;

@@ -6,6 +6,9 @@
  * disturbs the device disturbs all passes alike; weights lie on the device once. Kernels of equal structure and sizes
  * (the layers of a model) are one: their times come together.
  *
+ * Before that, cuts: each kernel of several operations apart, and each two neighbours together, is a plan, which is run
+ * in turns with the one at hand where its price is near, and takes its place where it is faster.
+ *
  * What is fastest by a margin is run again, in a program of all of these in turns with the plan of prices: what is no
  * faster there gives way to the next. Where the whole is slower in the end nothing is kept. A pass that loses the
  * device is found by halving the passes: its schedules do not count. */
@@ -24,7 +27,11 @@
 #define MOST_ROUNDS 400
 #define LONG 8.0 /* times as many seconds as were asked for, at most */
 #define MOST_SAMPLES 4096
-#define MOST_TURNS 4 /* of both plans; after the last what is not settled is left to prices */
+#define MOST_PROPOSALS 24 /* cuts that are planned */
+#define MOST_CUTS 8       /* and run */
+#define FAR_PLAN 1.3      /* of the price of the plan at hand: dearer plans are not run */
+#define CUT_SHARE 3.0     /* of the time that schedules are measured for */
+#define MOST_TURNS 4      /* of both plans; after the last what is not settled is left to prices */
 
 /* One schedule of some nodes. */
 typedef struct row {
@@ -52,6 +59,8 @@ typedef struct tuner {
     smg_vk_device *device;
     smg_arena *arena;
     smg_open_parts parts;
+    smg_tuning cuts; /* that the plan at hand has; no schedules */
+    int cuts_tried;
     SMG_ARRAY(kernel) kernels;
     int failed;
 } tuner;
@@ -93,7 +102,7 @@ static smg_status open_with(tuner *t, const smg_open_parts *parts, smg_model **o
 
 /* Its kernels, and what the driver made nothing good of. */
 static smg_status know_plan(tuner *t) {
-    static const smg_open_parts fresh = {0};
+    const smg_open_parts fresh = {.measured = &t->cuts};
     smg_model *model = NULL;
     SMG_TRY(open_with(t, &fresh, &model));
     const smg_compilation *c = smg_model_compilation(model);
@@ -102,6 +111,7 @@ static smg_status know_plan(tuner *t) {
     if (rejected != NULL && count > 0) memcpy(rejected, c->options.rejected, (size_t)count * sizeof(*rejected));
     smg_model_close(model);
     if (rejected == NULL) return SMG_MEMORY;
+    t->parts.measured = &t->cuts;
     t->parts.rejected = rejected;
     t->parts.rejected_count = count;
     return SMG_OK;
@@ -250,7 +260,9 @@ static int by_nodes(const void *a, const void *b) {
 }
 
 static smg_status make_tuning(tuner *t, smg_tuning *out) {
-    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1)};
+    *out = t->cuts;
+    out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1);
+    out->count = 0;
     if (out->items == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
         const kernel *k = &t->kernels.items[i];
@@ -296,9 +308,9 @@ static smg_status run_twice(smg_program *program) {
 
 static smg_status profile(tuner *t, turns *both, bool on) {
     for (int i = 0; i < 2; i++) {
-        SMG_TRY(smg_program_set_profile(both->lists[i].program, on));
+        SMG_TRY(smg_program_set_profile(smg_model_program(both->models[i]), on));
         SMG_TRY(smg_model_run(both->models[i], t->options->inputs, t->options->input_count, NULL, 0));
-        SMG_TRY(warm_up(both->lists[i].program));
+        SMG_TRY(warm_up(smg_model_program(both->models[i])));
     }
     return SMG_OK;
 }
@@ -335,7 +347,7 @@ static smg_status time_kernels(tuner *t, turns *both) {
     return SMG_OK;
 }
 
-static smg_status time_runs(tuner *t, turns *both) {
+static smg_status time_runs(tuner *t, turns *both, double asked) {
     double *seconds[2];
     int rounds = 0;
     SMG_TRY(profile(t, both, false));
@@ -344,9 +356,9 @@ static smg_status time_runs(tuner *t, turns *both) {
         if (seconds[i] == NULL) return SMG_MEMORY;
     }
     double start = smg_clock_seconds();
-    for (; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
+    for (; !is_enough(smg_clock_seconds() - start, asked, rounds); rounds++) {
         for (int i = 0; i < 2; i++) {
-            SMG_TRY(run_twice(both->lists[i].program));
+            SMG_TRY(run_twice(smg_model_program(both->models[i])));
             seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
     }
@@ -369,20 +381,32 @@ static smg_status open_both(tuner *t, const smg_tuning *tuning, turns *both) {
 
 /* On a busy machine one of the two may be slower by chance; a plan that is the same is no slower. */
 static bool is_slower(const tuner *t, const turns *both) {
-    bool same = true;
+    bool same = t->cuts.cut_count == 0;
     for (int i = 0; i < t->kernels.count; i++) same = same && t->kernels.items[i].best == 0;
     return !same && both->median[1] > NOISE * both->median[0] && both->least[1] > both->least[0];
 }
 
 /* The next choices in the place of those that were beaten, and all of them in turns with the plan of prices. */
-static smg_status compare(tuner *t, bool last, smg_tuning *out_tuning, smg_tuned *out, bool *out_slower) {
+static smg_status compare(tuner *t, bool last, smg_tuning *out_tuning) {
     turns both = {.models = {NULL, NULL}};
     for (int i = 0; i < t->kernels.count; i++)
         if (!t->kernels.items[i].settled) next_best(&t->kernels.items[i], last);
     SMG_TRY(make_tuning(t, out_tuning));
     smg_status status = open_both(t, out_tuning, &both);
     if (status == SMG_OK) status = time_kernels(t, &both);
-    if (status == SMG_OK && all_settled(t)) status = time_runs(t, &both);
+    for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
+    return status;
+}
+
+/* The whole, in turns with the plan of prices. */
+static smg_status compare_whole(tuner *t, const smg_tuning *tuning, smg_tuned *out, bool *out_slower) {
+    static const smg_open_parts of_prices = {0};
+    turns both = {.models = {NULL, NULL}};
+    smg_open_parts parts = t->parts;
+    parts.measured = tuning;
+    smg_status status = open_with(t, &of_prices, &both.models[0]);
+    if (status == SMG_OK) status = open_with(t, &parts, &both.models[1]);
+    if (status == SMG_OK) status = time_runs(t, &both, t->options->seconds);
     for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
     out->untuned = both.median[0];
     out->tuned = both.median[1];
@@ -390,16 +414,141 @@ static smg_status compare(tuner *t, bool last, smg_tuning *out_tuning, smg_tuned
     return status;
 }
 
+/* ---- cuts ------------------------------------------------------------------------------------------ */
+
+typedef struct proposal {
+    smg_cut cut;
+    double weight; /* seconds of what it is about, by price */
+} proposal;
+
+typedef struct proposals {
+    SMG_ARRAY(proposal) items;
+} proposals;
+
+static bool is_decided(const tuner *t, uint64_t at) {
+    for (int i = 0; i < t->cuts.cut_count; i++)
+        if (t->cuts.cuts[i].at == at) return true;
+    return false;
+}
+
+static smg_status add_proposal(tuner *t, uint64_t at, bool together, double weight, proposals *all) {
+    if (is_decided(t, at)) return SMG_OK;
+    for (int i = 0; i < all->items.count; i++) {
+        if (all->items.items[i].cut.at != at) continue;
+        all->items.items[i].weight += weight;
+        return SMG_OK;
+    }
+    proposal *slot = SMG_ARRAY_PUSH(t->arena, &all->items);
+    if (slot == NULL) return SMG_MEMORY;
+    *slot = (proposal){{.at = at, .together = together}, weight};
+    return SMG_OK;
+}
+
+static int by_weight(const void *a, const void *b) {
+    double x = ((const proposal *)a)->weight, y = ((const proposal *)b)->weight;
+    return (x < y) - (x > y);
+}
+
+static smg_status propose(tuner *t, const smg_plan *plan, proposals *out) {
+    *out = (proposals){{0}};
+    for (int i = 0; i < plan->steps.count; i++) {
+        const smg_pstep *step = &plan->steps.items[i];
+        const smg_joint *joint = &step->joint;
+        if (step->node_count > 1) SMG_TRY(add_proposal(t, step->choice.at, false, step->price.seconds, out));
+        if (joint->at != 0 && joint->seconds < FAR_PLAN * joint->apart)
+            SMG_TRY(add_proposal(t, joint->at, true, joint->apart, out));
+    }
+    if (out->items.count > 0) qsort(out->items.items, (size_t)out->items.count, sizeof(proposal), by_weight);
+    return SMG_OK;
+}
+
+/* Is there another plan with the cut, and its price near? */
+static smg_status is_near(tuner *t, const smg_compilation *now, const smg_tuning *with, bool *out_near) {
+    smg_compilation *c = NULL;
+    smg_compile_options options = smg_compile_options_of(t->desc);
+    double bytes, flops, before, after;
+    options.measured = with;
+    options.rejected = t->parts.rejected;
+    options.rejected_count = t->parts.rejected_count;
+    *out_near = false;
+    smg_status status = smg_compile_plan(t->ctx, t->source->graph, &now->target, &options, &c);
+    if (status == SMG_NO_FIT) smg_context_clear_error(t->ctx);
+    if (status != SMG_OK) return status == SMG_NO_FIT ? SMG_OK : status;
+    smg_compile_work(now, &bytes, &flops, &before);
+    smg_compile_work(c, &bytes, &flops, &after);
+    bool same = c->plan->steps.count == now->plan->steps.count;
+    for (int i = 0; same && i < c->plan->steps.count; i++)
+        same = c->plan->steps.items[i].choice.at == now->plan->steps.items[i].choice.at;
+    *out_near = !same && after < FAR_PLAN * before;
+    smg_compilation_destroy(c);
+    return SMG_OK;
+}
+
+/* *io_model is of the plan at hand; that with the cut takes its place where it is faster. */
+static smg_status try_cut(tuner *t, smg_cut cut, smg_model **io_model) {
+    smg_tuning with;
+    bool near = false;
+    turns both = {.models = {*io_model, NULL}};
+    SMG_TRY(smg_tuning_copy(&t->cuts, t->arena, &with)); /* has room for one more */
+    with.cuts[with.cut_count++] = cut;
+    SMG_TRY(is_near(t, smg_model_compilation(*io_model), &with, &near));
+    if (!near) return SMG_OK;
+    smg_open_parts parts = t->parts;
+    parts.measured = &with;
+    t->cuts_tried++;
+    SMG_TRY(open_with(t, &parts, &both.models[1]));
+    smg_status status = time_runs(t, &both, t->options->seconds / CUT_SHARE);
+    bool faster = status == SMG_OK && both.median[1] < MARGIN * both.median[0] && both.least[1] < both.least[0];
+    smg_model_close(faster ? *io_model : both.models[1]);
+    if (!faster) return status;
+    *io_model = both.models[1];
+    with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
+    with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
+    t->cuts = with;
+    return SMG_OK;
+}
+
+/* The device is lost: no more cuts are tried. */
+static smg_status find_cuts(tuner *t) {
+    smg_model *model = NULL;
+    proposals all;
+    smg_open_parts parts = t->parts;
+    parts.measured = &t->cuts;
+    SMG_TRY(open_with(t, &parts, &model));
+    smg_status status = propose(t, smg_model_compilation(model)->plan, &all);
+    for (int i = 0; status == SMG_OK && i < all.items.count && i < MOST_PROPOSALS; i++) {
+        if (t->cuts_tried == MOST_CUTS) break;
+        smg_progress(t->ctx, "cuts", (size_t)i, (size_t)all.items.count, "");
+        status = try_cut(t, all.items.items[i].cut, &model);
+    }
+    smg_progress(t->ctx, "cuts", 1, 1, "");
+    smg_model_close(model);
+    if (status != SMG_DEVICE) return status;
+    smg_log(t->ctx, SMG_LOG_WARNING, "no more cuts are tried: %s", smg_context_error(t->ctx));
+    smg_context_clear_error(t->ctx);
+    smg_vk_close(t->device);
+    t->device = NULL;
+    return open_device(t);
+}
+
 static smg_status tune(tuner *t, smg_tuned *out) {
     smg_tuning tuning;
     bool slower = false;
     SMG_TRY(open_device(t));
     out->target = *smg_vk_target(t->device);
+    SMG_TRY(smg_tuning_known(t->ctx, &out->target, t->options->path, t->arena, &t->cuts));
+    t->cuts.count = 0;
+    int known = t->cuts.cut_count;
+    SMG_TRY(know_plan(t));
+    if (t->desc->goal == SMG_GOAL_TIME) SMG_TRY(find_cuts(t));
     SMG_TRY(know_plan(t));
     SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
     for (int i = 0; i < t->kernels.count; i++) sort_rows(&t->kernels.items[i]);
-    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS, &tuning, out, &slower));
+    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS, &tuning));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
+    SMG_TRY(compare_whole(t, &tuning, out, &slower));
+    out->cuts = t->cuts.cut_count - known;
+    out->cuts_tried = t->cuts_tried;
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
     if (slower) return SMG_OK;

@@ -9,9 +9,12 @@
  *     uuid = 00112233..
  *     kernel 0123456789abcdef 0123456789abcdef 142.1 193.4
  *
- * nodes at sizes, schedule, and what it and the one of the lowest price took, in microseconds. The numbers are hashes
- * of what this smg makes of a graph: a schedule is taken only where it is among those that the planner finds for the
- * nodes, so that nothing in a file can ask for one that is not legal. */
+ *     apart 0123456789abcdef 812.0 740.5
+ *
+ * nodes at sizes, schedule, and what it and the one of the lowest price took, in microseconds; then nodes
+ * that are better apart, or together, and what a run took with them together and apart. The numbers are hashes of what
+ * this smg makes of a graph: a schedule is taken only where it is among those that the planner finds for the nodes, so
+ * that nothing in a file can ask for one that is not legal. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -74,15 +77,35 @@ static bool take_kernel(const char **at, const smg_measured *before, smg_measure
     return before == NULL || before->at < out->at;
 }
 
-static smg_status parse_kernels(smg_context *ctx, const char *path, const char *at, smg_arena *arena, smg_tuning *out) {
-    SMG_ARRAY(smg_measured) found = {0};
-    while (*at != '\0') {
-        smg_measured *slot = SMG_ARRAY_PUSH(arena, &found);
+/* "together AT MICROSECONDS MICROSECONDS", or "apart ..", behind all kernels, by ascending AT. */
+static bool take_cut(const char **at, const smg_cut *before, smg_cut *out) {
+    static const char *const words[] = {"apart ", "together "};
+    out->together = **at == 't';
+    const char *word = words[out->together];
+    if (strncmp(*at, word, strlen(word)) != 0) return false;
+    *at += strlen(word);
+    if (!take_hash(at, &out->at) || !take_seconds(at, &out->seconds) || !take_seconds(at, &out->apart)) return false;
+    return *(*at)++ == '\n' && (before == NULL || before->at < out->at);
+}
+
+static smg_status parse_lines(smg_context *ctx, const char *path, const char *at, smg_arena *arena, smg_tuning *out) {
+    SMG_ARRAY(smg_measured) kernels = {0};
+    SMG_ARRAY(smg_cut) cuts = {0};
+    bool good = true;
+    while (good && *at == 'k') {
+        smg_measured *slot = SMG_ARRAY_PUSH(arena, &kernels);
         if (slot == NULL) return SMG_MEMORY;
-        if (!take_kernel(&at, found.count > 1 ? slot - 1 : NULL, slot))
-            return smg_fail(ctx, SMG_FORMAT, "%s: kernel %d of the tuning file is malformed", path, found.count);
+        good = take_kernel(&at, kernels.count > 1 ? slot - 1 : NULL, slot);
     }
-    *out = (smg_tuning){.items = found.items, .count = found.count};
+    while (good && *at != '\0') {
+        smg_cut *slot = SMG_ARRAY_PUSH(arena, &cuts);
+        if (slot == NULL) return SMG_MEMORY;
+        good = take_cut(&at, cuts.count > 1 ? slot - 1 : NULL, slot);
+    }
+    if (!good)
+        return smg_fail(ctx, SMG_FORMAT, "%s: line %d behind the header of the tuning file is malformed", path,
+                        kernels.count + cuts.count);
+    *out = (smg_tuning){kernels.items, kernels.count, cuts.items, cuts.count};
     return SMG_OK;
 }
 
@@ -105,7 +128,7 @@ static smg_status parse(smg_context *ctx, const smg_target *t, const char *path,
     if (!good || strlen(text) != size || hash != smg_hash_text(SMG_HASH_SEED, at))
         return smg_fail(ctx, SMG_FORMAT, "%s is no tuning file, or a damaged one", path);
     at = past_header(ctx, t, at);
-    if (at != NULL) return parse_kernels(ctx, path, at, arena, out);
+    if (at != NULL) return parse_lines(ctx, path, at, arena, out);
     SMG_TRY(smg_context_status(ctx));
     smg_log(ctx, SMG_LOG_WARNING, "tuning file %s is of another device, driver or version of smg: ignored", path);
     return SMG_OK;
@@ -142,11 +165,35 @@ smg_status smg_tuning_read(smg_context *ctx, const smg_target *t, const char *pa
     return path != NULL ? read_cache(ctx, t, path, arena, out) : SMG_MEMORY;
 }
 
+smg_status smg_tuning_known(smg_context *ctx, const smg_target *t, const char *path, smg_arena *arena,
+                            smg_tuning *out) {
+    *out = (smg_tuning){0};
+    return path != NULL ? read_cache(ctx, t, path, arena, out) : smg_tuning_read(ctx, t, NULL, arena, out);
+}
+
 /* ---- writing -------------------------------------------------------------------------------------- */
 
 static int by_nodes(const void *a, const void *b) {
     uint64_t x = ((const smg_measured *)a)->at, y = ((const smg_measured *)b)->at;
     return (x > y) - (x < y);
+}
+
+static int cuts_by_nodes(const void *a, const void *b) {
+    uint64_t x = ((const smg_cut *)a)->at, y = ((const smg_cut *)b)->at;
+    return (x > y) - (x < y);
+}
+
+static smg_status merge_cuts(const smg_tuning *before, const smg_tuning *now, smg_arena *arena, smg_tuning *out) {
+    out->cuts = SMG_ARENA_ARRAY(arena, smg_cut, (size_t)(before->cut_count + now->cut_count) + 1);
+    if (out->cuts == NULL) return SMG_MEMORY;
+    for (int i = 0; i < now->cut_count; i++) out->cuts[out->cut_count++] = now->cuts[i];
+    for (int i = 0; i < before->cut_count; i++) {
+        bool again = false;
+        for (int k = 0; k < now->cut_count; k++) again = again || now->cuts[k].at == before->cuts[i].at;
+        if (!again) out->cuts[out->cut_count++] = before->cuts[i];
+    }
+    if (out->cut_count > 0) qsort(out->cuts, (size_t)out->cut_count, sizeof(*out->cuts), cuts_by_nodes);
+    return SMG_OK;
 }
 
 /* What is new, and of what was there what is not measured again. */
@@ -160,7 +207,7 @@ static smg_status merge(const smg_tuning *before, const smg_tuning *now, smg_are
         if (!again) out->items[out->count++] = before->items[i];
     }
     if (out->count > 0) qsort(out->items, (size_t)out->count, sizeof(*out->items), by_nodes);
-    return SMG_OK;
+    return merge_cuts(before, now, arena, out);
 }
 
 static smg_status write_text(smg_context *ctx, const smg_target *t, const char *path, const smg_tuning *tuning) {
@@ -172,6 +219,11 @@ static smg_status write_text(smg_context *ctx, const smg_target *t, const char *
         const smg_measured *m = &tuning->items[i];
         smg_text_addf(&body, "kernel %016llx %016llx %.3f %.3f\n", (unsigned long long)m->at,
                       (unsigned long long)m->schedule, m->seconds * 1e6, m->cheapest * 1e6);
+    }
+    for (int i = 0; i < tuning->cut_count; i++) {
+        const smg_cut *c = &tuning->cuts[i];
+        smg_text_addf(&body, "%s %016llx %.3f %.3f\n", c->together ? "together" : "apart", (unsigned long long)c->at,
+                      c->seconds * 1e6, c->apart * 1e6);
     }
     smg_text_addf(&whole, "%s%016llx\n", magic, (unsigned long long)smg_hash_text(SMG_HASH_SEED, smg_text_cstr(&body)));
     smg_text_add(&whole, smg_text_cstr(&body));
@@ -194,7 +246,7 @@ smg_status smg_tuning_write(smg_context *ctx, const smg_target *t, const char *p
         if (folder == NULL || path == NULL) return SMG_MEMORY;
         SMG_TRY(smg_path_make_dirs(ctx, folder));
     }
-    SMG_TRY(read_cache(ctx, t, path, arena, &before));
+    SMG_TRY(smg_tuning_known(ctx, t, path, arena, &before));
     SMG_TRY(merge(&before, tuning, arena, &all));
     *out_path = path;
     return write_text(ctx, t, path, &all);
@@ -204,5 +256,12 @@ uint64_t smg_tuning_hash(uint64_t hash, const smg_tuning *tuning) {
     hash = smg_hash_u64(hash, (uint64_t)tuning->count);
     for (int i = 0; i < tuning->count; i++)
         hash = smg_hash_u64(smg_hash_u64(hash, tuning->items[i].at), tuning->items[i].schedule);
+    for (int i = 0; i < tuning->cut_count; i++)
+        hash = smg_hash_u64(smg_hash_u64(hash, tuning->cuts[i].at), tuning->cuts[i].together ? 1 : 0);
     return hash;
+}
+
+smg_status smg_tuning_copy(const smg_tuning *from, smg_arena *arena, smg_tuning *out) {
+    static const smg_tuning none = {0};
+    return merge(&none, from, arena, out);
 }

@@ -38,6 +38,13 @@ typedef struct smg_measured {
     double seconds, cheapest; /* what it took, and what the one of the lowest price took */
 } smg_measured;
 
+/* Some nodes at some sizes, as one kernel or cut: what a run of the whole took either way. */
+typedef struct smg_cut {
+    uint64_t at;   /* as in smg_choice */
+    bool together; /* they are one kernel */
+    double seconds, apart;
+} smg_cut;
+
 typedef struct smg_plan_options {
     smg_objective objective;
     int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
@@ -53,9 +60,12 @@ typedef struct smg_plan_options {
     const smg_choice *rejected;
     int rejected_count;
     /* Nodes that were measured on the target, by ascending `at`, get the schedule that was fastest, where it is one of
-     * theirs. What is cut is decided by prices alone. Not where a rank is asked for, or the yardstick. */
+     * theirs. Prices decide what is cut. Not where a rank is asked for, or the yardstick. */
     const smg_measured *measured;
     int measured_count;
+    /* Nodes that are one kernel or not because that was measured, by ascending `at`; for SMG_OBJECTIVE_TIME. */
+    const smg_cut *cuts;
+    int cut_count;
     int rivals; /* so many further schedules of each step of the run list, at most, are lowered to be measured */
 } smg_plan_options;
 
@@ -82,6 +92,12 @@ typedef struct smg_rival {
     smg_choice choice;
 } smg_rival;
 
+/* The nodes of a step and of the next one, as one kernel. */
+typedef struct smg_joint {
+    uint64_t at; /* as in smg_choice; 0: they cannot be one, or nobody asked */
+    double seconds, apart;
+} smg_joint;
+
 typedef struct smg_pstep {
     const char *name;
     smg_kernel *kernel;
@@ -89,7 +105,8 @@ typedef struct smg_pstep {
     const smg_node_id *nodes;
     smg_price price;
     smg_choice choice;
-    const char *because;            /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
+    smg_joint joint;
     const smg_measured *measured;   /* that decided; NULL: the price did */
     SMG_ARRAY(smg_rival) rivals;    /* the next by price, where the options ask for them */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */

@@ -19,6 +19,7 @@ typedef struct segment {
     bool hopeless;                /* no common space: more nodes do not change that */
     uint64_t key;                 /* of its structure */
     uint64_t at;                  /* and of the nominal sizes */
+    const smg_cut *cut;           /* what was measured of these nodes together and apart; NULL: nothing */
     int rejected;                 /* schedules that were left out because the options reject them */
     const smg_measured *measured; /* the schedule is the one that was fastest, not the one of the price; NULL: it is */
     smg_price measured_price;     /* then of that schedule */

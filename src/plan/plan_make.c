@@ -48,6 +48,8 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values) {
     }
 }
 
+#define FAVOUR 0.25 /* of its price, for what was measured to be better as one kernel */
+
 double plan_cost_of(const planner *p, const segment *s) {
     /* Of equally many kernels those that move least: a tensor that stays inside is what a kernel is for. */
     if (p->options->objective == SMG_OBJECTIVE_DISPATCHES)
@@ -55,7 +57,8 @@ double plan_cost_of(const planner *p, const segment *s) {
     /* What goes from kernel to kernel is written, kept and read back, which fused work does not do. Arithmetic hides
      * most of it where prices are right to a tenth; so each of the three counts once more, and of two ways that come
      * out alike the one that keeps it inside is taken. */
-    return s->price.seconds + 3.0 * s->price.stored / p->target->bandwidth;
+    double seconds = s->price.seconds + 3.0 * s->price.stored / p->target->bandwidth;
+    return s->cut != NULL ? FAVOUR * seconds : seconds;
 }
 
 static bool is_product(const planner *p, int at) {
@@ -107,7 +110,8 @@ static smg_status extend(planner *p, int from, plan_choice *best) {
     return SMG_OK;
 }
 
-static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_text *why) {
+static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_pstep *step,
+                           smg_text *why) {
     const segment *both, *other;
     if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
     if (p->preparing && !reads_segment(p, from, to)) return SMG_OK;
@@ -117,8 +121,8 @@ static smg_status tell_cut(planner *p, int from, int to, int next, const segment
     if (!both->possible) {
         smg_text_addf(why, "together impossible: %s\n", both->refused != NULL ? both->refused : "no schedule");
     } else {
-        smg_text_addf(why, "together %.2f us, apart %.2f us\n", both->price.seconds * 1e6,
-                      (mine->price.seconds + other->price.seconds) * 1e6);
+        step->joint = (smg_joint){both->at, both->price.seconds, mine->price.seconds + other->price.seconds};
+        smg_text_addf(why, "together %.2f us, apart %.2f us\n", step->joint.seconds * 1e6, step->joint.apart * 1e6);
     }
     return SMG_OK;
 }
@@ -143,7 +147,7 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
     smg_status status = plan_lower(p, from, to, best[to].segment, &why, step);
     tell_parts(p, from, to, &why);
     if (status == SMG_OK && at + 1 < count) {
-        status = tell_cut(p, from, to, ends[at + 1], best[to].segment, &why);
+        status = tell_cut(p, from, to, ends[at + 1], best[to].segment, step, &why);
     }
     if (status == SMG_OK) status = smg_text_status(&why);
     if (status == SMG_OK) {

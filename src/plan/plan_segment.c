@@ -463,6 +463,24 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     return take_measured(t, &schedules);
 }
 
+/* Is it one kernel, or not, because that was measured? */
+static smg_status apply_cut(planner *p, segment *s) {
+    const smg_plan_options *o = p->options;
+    const smg_cut *cut = NULL;
+    if (!s->possible || o->objective != SMG_OBJECTIVE_TIME || o->rank > 0 || o->unfused) return SMG_OK;
+    for (int i = 0; i < o->cut_count; i++)
+        if (o->cuts[i].at == s->at) cut = &o->cuts[i];
+    if (cut == NULL) return SMG_OK;
+    if (cut->together) {
+        s->cut = cut;
+        return SMG_OK;
+    }
+    s->possible = false;
+    s->refused = smg_arena_format(p->kept_in, "a run took %.2f us so, %.2f us apart, as was measured",
+                                  cut->seconds * 1e6, cut->apart * 1e6);
+    return s->refused != NULL ? SMG_OK : SMG_MEMORY;
+}
+
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
     static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
     smg_node_id nodes[PLAN_MAX_MEMBERS];
@@ -482,6 +500,7 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
     smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s, NULL);
     smg_arena_destroy(scratch);
+    if (status == SMG_OK && to - from > 1) status = apply_cut(p, s);
     SMG_TRY(status);
     *out_segment = s;
     return smg_map_set(p->cache, &key, sizeof(key), s);
@@ -536,6 +555,9 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);
     if (s->measured != NULL) tell_measured(s, why);
+    if (s->cut != NULL)
+        smg_text_addf(why, "measured: a run took %.2f us with these as one kernel, %.2f us with them apart\n",
+                      s->cut->seconds * 1e6, s->cut->apart * 1e6);
     if (s->rejected > 0)
         smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
     pass_keeper keeper = {.p = p, .step = out_step};

@@ -70,9 +70,12 @@ static smg_target device_target(fixture *f) {
 
 static const smg_measured rows[] = {{3, 10, 2e-6, 4e-6}, {UINT64_MAX, 11, 1.25e-4, 1.25e-4}};
 
+static const smg_cut cuts[] = {{9, true, 1e-4, 2e-4}, {10, false, 2e-4, 1e-4}};
+
 static const char *write_rows(fixture *f, const smg_target *target, const char *path) {
     smg_measured items[2] = {rows[0], rows[1]};
-    const smg_tuning tuning = {items, 2};
+    smg_cut both[2] = {cuts[0], cuts[1]};
+    const smg_tuning tuning = {items, 2, both, 2};
     const char *out = NULL;
     assert_int_equal(smg_tuning_write(f->ctx, target, path, &tuning, f->arena, &out), SMG_OK);
     return out;
@@ -97,12 +100,20 @@ static void test_round_trip(void **state) {
         assert_float_equal(back.items[i].seconds, rows[i].seconds, 1e-9);
         assert_float_equal(back.items[i].cheapest, rows[i].cheapest, 1e-9);
     }
-    smg_measured again = {3, 12, 1e-6, 4e-6}, *items = &again;
-    const smg_tuning more = {items, 1};
+    assert_int_equal(back.cut_count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(back.cuts[i].at == cuts[i].at && back.cuts[i].together == cuts[i].together);
+        assert_float_equal(back.cuts[i].seconds, cuts[i].seconds, 1e-9);
+        assert_float_equal(back.cuts[i].apart, cuts[i].apart, 1e-9);
+    }
+    smg_measured again = {3, 12, 1e-6, 4e-6};
+    smg_cut other = {10, true, 1e-4, 3e-4};
+    const smg_tuning more = {&again, 1, &other, 1};
     assert_int_equal(smg_tuning_write(f->ctx, &target, NULL, &more, f->arena, &path), SMG_OK);
     assert_int_equal(read_rows(f, &target, path, &back), SMG_OK);
     assert_int_equal(back.count, 2);
     assert_true(back.items[0].schedule == 12 && back.items[1].schedule == 11);
+    assert_true(back.cut_count == 2 && back.cuts[0].at == 9 && back.cuts[1].at == 10 && back.cuts[1].together);
     assert_int_equal(read_rows(f, &target, "", &back), SMG_OK);
     assert_int_equal(back.count, 0);
 }
@@ -165,6 +176,11 @@ static void test_broken(void **state) {
         "kernel 3 000000000000000a 2.0 4.0\n",
         "kernel 0000000000000003 000000000000000a 1e300 4.0\n",
         "kernels\n",
+        "cut 0000000000000003 2.0 4.0\n",
+        "apart 0000000000000003 2.0\n",
+        "together 0000000000000003 000000000000000a 2.0 4.0\n",
+        "apart 0000000000000003 2.0 4.0\ntogether 0000000000000003 2.0 4.0\n",
+        "apart 0000000000000003 2.0 4.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
         "kernel 0000000000000003 000000000000000a 2.0 4.0\nkernel 0000000000000003 000000000000000a 2.0 4.0\n",
         "\n",
     };
@@ -193,7 +209,7 @@ static smg_plan *plan(fixture *f, const smg_graph *g, smg_plan_options options) 
     static const int64_t nominal[] = {512};
     smg_target target;
     smg_plan *made = NULL;
-    assert_int_equal(smg_target_named(f->ctx, "careful", &target), SMG_OK);
+    assert_int_equal(smg_target_named(f->ctx, "h200", &target), SMG_OK);
     if (options.nominal == NULL) options.nominal = nominal;
     if (smg_plan_make(g, &target, &options, f->arena, &made) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     return made;
@@ -241,6 +257,31 @@ static void test_plan_takes_what_was_measured(void **state) {
     const smg_pstep *without = &plan(f, g, other)->steps.items[0];
     for (int i = 0; i < without->rivals.count; i++)
         assert_true(without->rivals.items[i].choice.schedule != fastest->schedule);
+    smg_graph_destroy(g);
+}
+
+static void test_plan_takes_measured_cuts(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f);
+    const smg_plan *whole = plan(f, g, (smg_plan_options){0});
+    const int count = whole->steps.count;
+    assert_true(count > 1 && whole->steps.items[0].node_count > 1);
+    smg_cut cut = {whole->steps.items[0].choice.at, false, 2e-6, 1e-6};
+    smg_plan_options options = {.cuts = &cut, .cut_count = 1};
+    const smg_plan *apart = plan(f, g, options);
+    assert_true(apart->steps.count > count);
+    assert_non_null(strstr(apart->steps.items[0].because, "a run took 2.00 us so, 1.00 us apart, as was measured"));
+    options.objective = SMG_OBJECTIVE_DISPATCHES;
+    assert_int_equal(plan(f, g, options)->steps.count, 1);
+    options = (smg_plan_options){.cuts = &cut, .cut_count = 1, .unfused = true};
+    assert_int_equal(plan(f, g, options)->steps.count, plan(f, g, (smg_plan_options){.unfused = true})->steps.count);
+    cut = (smg_cut){whole->steps.items[0].joint.at, true, 2e-6, 3e-6};
+    options.unfused = false;
+    const smg_plan *together = plan(f, g, options);
+    assert_int_equal(together->steps.count, count - 1);
+    assert_non_null(strstr(together->steps.items[0].because, "measured: a run took 2.00 us with these as one kernel"));
+    cut.at++;
+    assert_null(strstr(plan(f, g, options)->steps.items[0].because, "measured"));
     smg_graph_destroy(g);
 }
 
@@ -302,6 +343,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_another_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plan_takes_measured_cuts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device, setup, teardown),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
