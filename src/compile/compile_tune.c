@@ -323,7 +323,6 @@ static bool all_settled(const tuner *t) {
 
 /* Each kernel in the one plan and in the other: one that is no faster there gives way to the next. */
 static smg_status time_kernels(tuner *t, turns *both) {
-    if (all_settled(t)) return SMG_OK;
     for (int i = 0; i < t->kernels.count; i++)
         for (int r = 0; r < t->kernels.items[i].rows.count; r++) t->kernels.items[i].rows.items[r].count = 0;
     SMG_TRY(profile(t, both, true));
@@ -387,12 +386,14 @@ static bool is_slower(const tuner *t, const turns *both) {
 }
 
 /* The next choices in the place of those that were beaten, and all of them in turns with the plan of prices. */
-static smg_status compare(tuner *t, bool last, smg_tuning *out_tuning) {
+static smg_status compare(tuner *t, bool last) {
+    smg_tuning tuning;
     turns both = {.models = {NULL, NULL}};
     for (int i = 0; i < t->kernels.count; i++)
         if (!t->kernels.items[i].settled) next_best(&t->kernels.items[i], last);
-    SMG_TRY(make_tuning(t, out_tuning));
-    smg_status status = open_both(t, out_tuning, &both);
+    if (all_settled(t)) return SMG_OK;
+    SMG_TRY(make_tuning(t, &tuning));
+    smg_status status = open_both(t, &tuning, &both);
     if (status == SMG_OK) status = time_kernels(t, &both);
     for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
     return status;
@@ -544,7 +545,7 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     SMG_TRY(know_plan(t));
     SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
     for (int i = 0; i < t->kernels.count; i++) sort_rows(&t->kernels.items[i]);
-    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS, &tuning));
+    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
     SMG_TRY(compare_whole(t, &tuning, out, &slower));
     out->cuts = t->cuts.cut_count - known;

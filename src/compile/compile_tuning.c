@@ -120,8 +120,9 @@ static const char *past_header(smg_context *ctx, const smg_target *t, const char
     return past;
 }
 
-static smg_status parse(smg_context *ctx, const smg_target *t, const char *path, const char *text, size_t size,
-                        smg_arena *arena, smg_tuning *out) {
+/* level: of the line about another one's. */
+static smg_status parse(smg_context *ctx, const smg_target *t, const char *path, smg_log_level level, const char *text,
+                        size_t size, smg_arena *arena, smg_tuning *out) {
     const char *at = text + sizeof(magic) - 1;
     uint64_t hash = 0;
     bool good = strncmp(text, magic, sizeof(magic) - 1) == 0 && take_hash(&at, &hash) && *at++ == '\n';
@@ -130,16 +131,16 @@ static smg_status parse(smg_context *ctx, const smg_target *t, const char *path,
     at = past_header(ctx, t, at);
     if (at != NULL) return parse_lines(ctx, path, at, arena, out);
     SMG_TRY(smg_context_status(ctx));
-    smg_log(ctx, SMG_LOG_WARNING, "tuning file %s is of another device, driver or version of smg: ignored", path);
+    smg_log(ctx, level, "tuning file %s is of another device, driver or version of smg: ignored", path);
     return SMG_OK;
 }
 
-static smg_status read_file(smg_context *ctx, const smg_target *t, const char *path, smg_arena *arena,
-                            smg_tuning *out) {
+static smg_status read_file(smg_context *ctx, const smg_target *t, const char *path, smg_log_level level,
+                            smg_arena *arena, smg_tuning *out) {
     char *text = NULL;
     size_t size = 0;
     SMG_TRY(smg_file_read(ctx, path, &text, &size));
-    smg_status status = parse(ctx, t, path, text, size, arena, out);
+    smg_status status = parse(ctx, t, path, level, text, size, arena, out);
     smg_free(ctx, text, size + 1);
     return status;
 }
@@ -149,7 +150,7 @@ static smg_status read_cache(smg_context *ctx, const smg_target *t, const char *
                              smg_tuning *out) {
     bool had_failure = smg_context_status(ctx) != SMG_OK;
     if (!smg_file_exists(path)) return SMG_OK;
-    smg_status status = read_file(ctx, t, path, arena, out);
+    smg_status status = read_file(ctx, t, path, SMG_LOG_INFO, arena, out);
     if (status == SMG_OK || status == SMG_MEMORY || had_failure) return status;
     smg_log(ctx, SMG_LOG_WARNING, "%s: ignored", smg_context_error(ctx));
     smg_context_clear_error(ctx);
@@ -159,7 +160,7 @@ static smg_status read_cache(smg_context *ctx, const smg_target *t, const char *
 
 smg_status smg_tuning_read(smg_context *ctx, const smg_target *t, const char *path, smg_arena *arena, smg_tuning *out) {
     *out = (smg_tuning){0};
-    if (path != NULL) return path[0] != '\0' ? read_file(ctx, t, path, arena, out) : SMG_OK;
+    if (path != NULL) return path[0] != '\0' ? read_file(ctx, t, path, SMG_LOG_WARNING, arena, out) : SMG_OK;
     if (!is_device(t) || !smg_context_cache_dir(ctx)[0]) return SMG_OK;
     path = cache_path(ctx, t, arena);
     return path != NULL ? read_cache(ctx, t, path, arena, out) : SMG_MEMORY;
