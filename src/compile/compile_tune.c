@@ -100,18 +100,13 @@ static smg_status open_with(tuner *t, const smg_open_parts *parts, smg_model **o
     return status;
 }
 
-/* Its kernels, and what the driver made nothing good of. */
-static smg_status know_plan(tuner *t) {
-    const smg_open_parts fresh = {.measured = &t->cuts};
-    smg_model *model = NULL;
-    SMG_TRY(open_with(t, &fresh, &model));
+/* What the driver made nothing good of on the way to the plan. */
+static smg_status know_rejected(tuner *t, smg_model *model) {
     const smg_compilation *c = smg_model_compilation(model);
     int count = c->options.rejected_count;
     smg_choice *rejected = SMG_ARENA_ARRAY(t->arena, smg_choice, (size_t)count + 1);
-    if (rejected != NULL && count > 0) memcpy(rejected, c->options.rejected, (size_t)count * sizeof(*rejected));
-    smg_model_close(model);
     if (rejected == NULL) return SMG_MEMORY;
-    t->parts.measured = &t->cuts;
+    if (count > 0) memcpy(rejected, c->options.rejected, (size_t)count * sizeof(*rejected));
     t->parts.rejected = rejected;
     t->parts.rejected_count = count;
     return SMG_OK;
@@ -509,22 +504,27 @@ static smg_status try_cut(tuner *t, smg_cut cut, smg_model **io_model) {
     return SMG_OK;
 }
 
-/* The device is lost: no more cuts are tried. */
-static smg_status find_cuts(tuner *t) {
-    smg_model *model = NULL;
+static smg_status try_cuts(tuner *t, smg_model **io_model) {
     proposals all;
-    smg_open_parts parts = t->parts;
-    parts.measured = &t->cuts;
-    SMG_TRY(open_with(t, &parts, &model));
-    smg_status status = propose(t, smg_model_compilation(model)->plan, &all);
-    for (int i = 0; status == SMG_OK && i < all.items.count && i < MOST_PROPOSALS; i++) {
-        if (t->cuts_tried == MOST_CUTS) break;
+    SMG_TRY(propose(t, smg_model_compilation(*io_model)->plan, &all));
+    for (int i = 0; i < all.items.count && i < MOST_PROPOSALS && t->cuts_tried < MOST_CUTS; i++) {
         smg_progress(t->ctx, "cuts", (size_t)i, (size_t)all.items.count, "");
-        status = try_cut(t, all.items.items[i].cut, &model);
+        SMG_TRY(try_cut(t, all.items.items[i].cut, io_model));
     }
     smg_progress(t->ctx, "cuts", 1, 1, "");
+    return SMG_OK;
+}
+
+/* The plan of prices, or one that is cut otherwise and faster. Where the device is lost no more cuts are tried. */
+static smg_status find_plan(tuner *t) {
+    smg_model *model = NULL;
+    t->parts.measured = &t->cuts;
+    SMG_TRY(open_with(t, &t->parts, &model));
+    smg_status status = know_rejected(t, model), tried = SMG_OK;
+    if (status == SMG_OK && t->desc->goal == SMG_GOAL_TIME) tried = try_cuts(t, &model);
+    if (status == SMG_OK && tried == SMG_OK) status = know_rejected(t, model);
     smg_model_close(model);
-    if (status != SMG_DEVICE) return status;
+    if (tried != SMG_DEVICE || status != SMG_OK) return status != SMG_OK ? status : tried;
     smg_log(t->ctx, SMG_LOG_WARNING, "no more cuts are tried: %s", smg_context_error(t->ctx));
     smg_context_clear_error(t->ctx);
     smg_vk_close(t->device);
@@ -540,9 +540,7 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     SMG_TRY(smg_tuning_known(t->ctx, &out->target, t->options->path, t->arena, &t->cuts));
     t->cuts.count = 0;
     int known = t->cuts.cut_count;
-    SMG_TRY(know_plan(t));
-    if (t->desc->goal == SMG_GOAL_TIME) SMG_TRY(find_cuts(t));
-    SMG_TRY(know_plan(t));
+    SMG_TRY(find_plan(t));
     SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
     for (int i = 0; i < t->kernels.count; i++) sort_rows(&t->kernels.items[i]);
     for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS));
