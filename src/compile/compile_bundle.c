@@ -291,12 +291,17 @@ static smg_status write_module(smg_bundler *b, const smg_pstep *from, smg_bstep 
     return add_module(b, from, &interface, &step->module);
 }
 
-static smg_status add_step(smg_bundler *b, const smg_pstep *from) {
+/* like: a step of this list of the same kernel, for other buffers; -1: there is none. */
+static smg_status add_step(smg_bundler *b, const smg_pstep *from, int like) {
     smg_bvariant *list = &b->bundle->variants.items[b->variant];
     int position = list->run.count;
     smg_bstep *step = b->preparing ? SMG_ARRAY_PUSH(b->bundle->arena, &b->bundle->prepare)
                                    : SMG_ARRAY_PUSH(b->bundle->arena, &list->run);
     if (step == NULL) return SMG_MEMORY;
+    if (like >= 0) {
+        *step = list->run.items[like];
+        return bind_buffers(b, from->kernel, step, position);
+    }
     step->name = smg_arena_string(b->bundle->arena, from->name);
     if (step->name == NULL) return SMG_MEMORY;
     SMG_TRY(bind_buffers(b, from->kernel, step, position));
@@ -320,7 +325,7 @@ static smg_status add_inputs(smg_bundler *b) {
 
 static smg_status add_steps(smg_bundler *b, const smg_pstep *steps, int count) {
     for (int i = 0; i < count; i++) {
-        SMG_TRY(add_step(b, &steps[i]));
+        SMG_TRY(add_step(b, &steps[i], -1));
     }
     return SMG_OK;
 }
@@ -339,14 +344,18 @@ static smg_status forget_temporaries(smg_bundler *b, int nodes) {
 
 /* The plan with the schedules of one pass; what it computes on the way is its own. */
 static smg_status add_pass(smg_bundler *b, const smg_plan *plan, int pass) {
+    const smg_bvariant *list = &b->bundle->variants.items[b->variant];
     SMG_TRY(forget_temporaries(b, plan->graph->nodes.count));
     for (int i = 0; i < plan->steps.count; i++) {
         smg_pstep step = plan->steps.items[i];
-        if (pass > 0 && pass <= step.rivals.count) {
+        bool first = pass == 0 || pass > step.rivals.count;
+        int like = first && list->run.count >= plan->steps.count ? i : -1;
+        if (!first) {
             step.kernel = step.rivals.items[pass - 1].kernel;
             step.price = step.rivals.items[pass - 1].price;
         }
-        SMG_TRY(add_step(b, &step));
+        if (like >= 0 && b->c->options.passes.from > 0 && step.rivals.count > 0) like = -1; /* that was a rival */
+        SMG_TRY(add_step(b, &step, like));
     }
     return SMG_OK;
 }

@@ -140,7 +140,7 @@ static row *row_of(tuner *t, kernel *k, const smg_choice *choice) {
 typedef struct list {
     smg_program *program;
     kernel **kernels;
-    int *rows; /* of the kernel */
+    int *rows; /* of the kernel; -1: an earlier pass has this one */
     int count;
 } list;
 
@@ -161,15 +161,16 @@ static smg_status make_list(tuner *t, smg_model *model, list *out) {
         kernel *k = out->kernels[i] = kernel_of(t, &c->plan->steps.items[i % c->plan->steps.count]);
         const row *r = row_of(t, k, smg_compile_choice(c, i));
         if (r == NULL) return SMG_MEMORY;
-        out->rows[i] = (int)(r - k->rows.items);
+        bool again = i >= c->plan->steps.count && r == k->rows.items;
+        out->rows[i] = again ? -1 : (int)(r - k->rows.items);
     }
     return SMG_OK;
 }
 
 static void add_times(const list *l) {
     for (int i = 0; i < l->count; i++) {
-        row *r = &l->kernels[i]->rows.items[l->rows[i]];
-        if (r->count < MOST_SAMPLES) r->seconds[r->count++] = smg_program_step_time(l->program, i);
+        row *r = l->rows[i] >= 0 ? &l->kernels[i]->rows.items[l->rows[i]] : NULL;
+        if (r != NULL && r->count < MOST_SAMPLES) r->seconds[r->count++] = smg_program_step_time(l->program, i);
     }
 }
 

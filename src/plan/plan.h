@@ -108,7 +108,7 @@ typedef struct smg_pstep {
     const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
     smg_joint joint;
     const smg_measured *measured;   /* that decided; NULL: the price did */
-    SMG_ARRAY(smg_rival) rivals;    /* the next by price, where the options ask for them */
+    SMG_ARRAY(smg_rival) rivals;    /* the next by price, where asked for; of the first steps of a structure */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;
 

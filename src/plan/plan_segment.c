@@ -589,9 +589,12 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 
 #define FAR_RIVAL 1.6 /* of the lowest price: dearer ones are hardly ever faster */
 
+#define RIVAL_STEPS 3 /* of one structure whose rivals are lowered; the other layers tell nothing new */
+
 typedef struct rivals {
     ranked *items;
     int count;
+    int steps; /* that have them */
 } rivals;
 
 /* Of the schedules that fit, the next by price behind the one that was taken. */
@@ -609,7 +612,7 @@ static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
     return SMG_OK;
 }
 
-static smg_status find_rivals(planner *p, int from, int to, const segment *s, const rivals **out_rivals) {
+static smg_status find_rivals(planner *p, int from, int to, const segment *s, rivals **out_rivals) {
     smg_node_id nodes[PLAN_MAX_MEMBERS];
     segment again = {.key = s->key};
     void *found;
@@ -632,9 +635,10 @@ static smg_status find_rivals(planner *p, int from, int to, const segment *s, co
 }
 
 smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step) {
-    const rivals *all;
+    rivals *all;
     if (p->options->rivals <= 0) return SMG_OK;
     SMG_TRY(find_rivals(p, from, to, s, &all));
+    if (all->steps++ >= RIVAL_STEPS) return SMG_OK;
     for (int i = 0; i < all->count; i++) {
         smg_pstep other = {.name = step->name};
         segment made = *s;
