@@ -27,6 +27,7 @@ typedef struct gains {
     typical *at;
     double (*slope)[SMG_MAX_OPERANDS]; /* of maps: root mean squares of derivatives */
     bool *shared;                      /* a sum reads it: it may be divided by that */
+    double *terms;                     /* of that sum, where nobody reads it or the sum but such shares; else 0 */
     double *gain;                      /* squares, until the end */
 } gains;
 
@@ -210,22 +211,79 @@ static typical of_node(gains *s, smg_node_id id) {
     return s->at[n->operand[0]];
 }
 
+/* ---- shares -------------------------------------------------------------------------------------- */
+
+static smg_node_id source_of(const gains *s, smg_node_id id) {
+    while (smg_node_class(smg_graph_node(s->g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(s->g, id)->operand[0];
+    return id;
+}
+
+static bool adds_up(const smg_node *n) {
+    return smg_node_class(n) == SMG_CLASS_REDUCE && smg_op_combine(n->op) == SMG_COMBINE_ADD;
+}
+
+/* Is the map a term divided by the sum of all? Then twice as much of both changes nothing. */
+static bool is_share(gains *s, const smg_node *n, smg_node_id term, smg_node_id sum) {
+    smg_expr leaf[SMG_MAX_OPERANDS] = {SMG_EXPR_NONE, SMG_EXPR_NONE, SMG_EXPR_NONE};
+    bool once[2] = {false, false};
+    if (smg_node_class(n) != SMG_CLASS_MAP || n->operand_count != 2) return false;
+    for (int k = 0; k < 2; k++) {
+        smg_node_id from = source_of(s, n->operand[k]);
+        once[0] = once[0] || from == term;
+        once[1] = once[1] || from == sum;
+        leaf[k] = smg_expr_leaf(s->exprs, SMG_KIND_FLOAT, k);
+    }
+    smg_expr expr = smg_op_expr(s->exprs, n->op, n->type, leaf);
+    if (!once[0] || !once[1] || expr == SMG_EXPR_NONE) return false;
+    double at[SMG_MAX_OPERANDS] = {0.75, 2.5}, twice[SMG_MAX_OPERANDS] = {1.5, 5};
+    return smg_expr_eval(s->exprs, expr, at) == smg_expr_eval(s->exprs, expr, twice);
+}
+
+/* The sum of its terms that a map's readers divide by; -1: it has none, or other readers. */
+static smg_node_id sum_of_shares(gains *s, smg_node_id term) {
+    smg_node_id sum = -1;
+    for (smg_node_id id = term + 1; id < s->g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(s->g, id);
+        for (int k = 0; k < n->operand_count && smg_node_class(n) != SMG_CLASS_VIEW; k++) {
+            smg_node_id from = source_of(s, n->operand[k]);
+            if (from != term && (sum < 0 || from != sum)) continue;
+            if (sum < 0 && adds_up(n))
+                sum = id;
+            else if (sum < 0 || !is_share(s, n, term, sum))
+                return -1;
+        }
+    }
+    for (int i = 0; i < s->g->outputs.count; i++) {
+        smg_node_id from = source_of(s, s->g->outputs.items[i].node);
+        if (from == term || from == sum) return -1;
+    }
+    return sum;
+}
+
+static void find_shares(gains *s) {
+    for (smg_node_id id = 0; id < s->g->nodes.count; id++) {
+        smg_node_id sum = s->shared[id] ? sum_of_shares(s, id) : -1;
+        if (sum >= 0) s->terms[id] = terms_of(s, smg_graph_node(s->g, sum));
+    }
+}
+
 /* ---- backwards ---------------------------------------------------------------------------------- */
 
 /* Operand k of node `from`, of whose elements `count` independent ones change the result by `slope` each. Shares of a
  * sum move only where two of the largest are near, the more rarely the further exponents are apart: of exponents of
- * spread S by sqrt(S). */
+ * spread S by sqrt(S). What all terms of the sum have in common moves none of them: of n terms a share has 1 - 1/n, a
+ * single one is 1 whatever it is. */
 static void pass_on(gains *s, smg_node_id from, int k, double slope, double count) {
     smg_node_id to = smg_graph_node(s->g, from)->operand[k];
     double part = s->at[to].size * slope / s->at[from].size;
     if (s->shared[from] && part > 1) part = sqrt(part);
+    if (s->terms[from] > 0) count *= 1 - 1 / s->terms[from];
     if (is_real(smg_graph_node(s->g, to)) && isfinite(part)) s->gain[to] += part * part * count * s->gain[from];
 }
 
 static void go_back(gains *s, smg_node_id id) {
     const smg_node *n = smg_graph_node(s->g, id);
     smg_op_class class_ = smg_node_class(n);
-    bool adds = class_ == SMG_CLASS_REDUCE && smg_op_combine(n->op) == SMG_COMBINE_ADD;
     if (class_ == SMG_CLASS_CONTRACT) {
         bool known = !isnan(s->at[n->operand[0]].size) && !isnan(s->at[n->operand[1]].size);
         for (int k = 0; k < 2 && known; k++) pass_on(s, id, k, s->at[n->operand[1 - k]].size, terms_of(s, n));
@@ -233,7 +291,7 @@ static void go_back(gains *s, smg_node_id id) {
     } else if (class_ == SMG_CLASS_MAP) {
         for (int k = 0; k < n->operand_count; k++) pass_on(s, id, k, s->slope[id][k], 1);
     } else if (class_ == SMG_CLASS_REDUCE) {
-        pass_on(s, id, 0, 1, adds ? terms_of(s, n) : 1);
+        pass_on(s, id, 0, 1, adds_up(n) ? terms_of(s, n) : 1);
     } else if (class_ != SMG_CLASS_LEAF) {
         s->gain[n->operand[0]] += s->gain[id];
     }
@@ -242,10 +300,9 @@ static void go_back(gains *s, smg_node_id id) {
 /* What is unknown counts as 1 where it is no factor of a product. */
 static void look(gains *s, smg_node_id id) {
     const smg_node *n = smg_graph_node(s->g, id);
-    bool adds = smg_node_class(n) == SMG_CLASS_REDUCE && smg_op_combine(n->op) == SMG_COMBINE_ADD;
     for (int k = 0; k < n->operand_count && smg_node_class(n) == SMG_CLASS_MAP; k++)
         if (isnan(s->at[n->operand[k]].size)) s->at[n->operand[k]].size = 1;
-    if (adds && smg_node_class(operand(s, n, 0)) == SMG_CLASS_MAP) s->shared[n->operand[0]] = true;
+    if (adds_up(n) && smg_node_class(operand(s, n, 0)) == SMG_CLASS_MAP) s->shared[n->operand[0]] = true;
     s->at[id] = of_node(s, id);
 }
 
@@ -255,10 +312,12 @@ smg_status precision_gains(smg_graph *g, smg_exprs *exprs, smg_arena *arena, dou
     s.at = SMG_ARENA_ARRAY(arena, typical, count);
     s.slope = smg_arena_alloc(arena, count, sizeof(*s.slope));
     s.shared = SMG_ARENA_ARRAY(arena, bool, count);
+    s.terms = SMG_ARENA_ARRAY(arena, double, count);
     s.gain = *out_gain = SMG_ARENA_ARRAY(arena, double, count);
-    if (s.at == NULL || s.slope == NULL || s.shared == NULL || s.gain == NULL) return SMG_MEMORY;
+    if (s.at == NULL || s.slope == NULL || s.shared == NULL || s.terms == NULL || s.gain == NULL) return SMG_MEMORY;
     choose_places(&s);
     for (smg_node_id id = 0; id < g->nodes.count; id++) look(&s, id);
+    find_shares(&s);
     for (int i = 0; i < g->outputs.count; i++) s.gain[g->outputs.items[i].node] = 1;
     for (smg_node_id id = g->nodes.count - 1; id >= 0; id--) go_back(&s, id);
     for (smg_node_id id = 0; id < g->nodes.count; id++) s.gain[id] = sqrt(s.gain[id]);

@@ -230,9 +230,10 @@ static void large_constants_are_asked_once(void **state) {
 }
 
 /* Scores that nothing scales are 8 times as large: what is rounded off that makes them is so in the result. Weights that
- * are an eighth as large make up for it, and so do constants of which nothing is known. */
+ * are an eighth as large make up for it, and so do constants of which nothing is known. A single key's share is 1 whatever its
+ * score is, where nobody reads the exponential itself. */
 static void enlarged_roundings(void **state) {
-    static const char text[] = "graph g\ndim s max 512\nx = input f32[s, 256]\n"
+    static const char text[] = "graph g\ndim s max %s\nx = input f32[s, 256]\n"
                                "wq = constant f32[300, 256] random seed=1 scale=%s\n"
                                "wk = constant f32[300, 256] random seed=2 scale=%s\n"
                                "wv = constant f32[300, 256] random seed=3 scale=%s\n"
@@ -241,15 +242,20 @@ static void enlarged_roundings(void **state) {
                                "scores = contract(q, k) \"so,to->st\"\n"
                                "top = reduce_max(scores) axis=1 keep\nshifted = sub(scores, top)\ne = exp(shifted)\n"
                                "total = sum(e) axis=1 keep\np = div(e, total)\n"
-                               "o = contract(p, v) \"st,to->so\"\noutput o = o\n";
+                               "o = contract(p, v) \"st,to->so\"\noutput o = o\n%s";
     static const struct {
-        const char *scale;
+        const char *most, *scale, *more;
         bool kept;
-    } rows[] = {{"0.11", true}, {"0.02", false}};
+    } rows[] = {{"512", "0.11", "", true},
+                {"512", "0.02", "", false},
+                {"1", "0.11", "", false},
+                {"1", "0.11", "output total = total\n", true},
+                {"1", "0.11", "r = sqrt(e)\noutput r = r\n", true}};
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
         fixture *f = *state;
-        char graph[sizeof text + 16];
-        (void)snprintf(graph, sizeof graph, text, rows[i].scale, rows[i].scale, rows[i].scale);
+        char graph[sizeof text + 64];
+        const char *scale = rows[i].scale;
+        (void)snprintf(graph, sizeof graph, text, rows[i].most, scale, scale, scale, rows[i].more);
         plan(f, graph, SMG_TYPE_BF16);
         const char *why = rows[i].kept ? "times as large in an output" : NULL;
         expect(f, "wq", why);
