@@ -1,10 +1,11 @@
 /* glsl_mma.c: MMA on the scalar tier: an outer product of the lane's rows and columns for each k, factors from shared
- * memory or where they lie. A factor whose runs go along k is read as 16-byte groups of four k, one whose runs go along
- * the rows or columns of a lane as groups of four of them; anything else element by element. */
+ * memory or where they lie. A factor whose runs go along k is read as 16-byte groups of four k (eight of 16 bits), one
+ * whose runs go along the rows or columns of a lane as groups of four of them; anything else element by element. */
 #include "glsl_private.h"
 
 typedef struct product_form {
     int unroll;    /* k at a time */
+    int width;     /* of groups along k */
     bool a_groups; /* a: runs along k */
     bool a_rows;   /* a: runs along four rows of one lane */
     bool b_groups; /* b: runs along k */
@@ -27,6 +28,7 @@ static product_form form_of(const smg_kernel *k, const smg_instr *instr) {
     smg_wide left = instr->wide[0], right = instr->wide[1];
     int inner = instr->axes[instr->axis_count - 1];
     return (product_form){.unroll = smg_kernel_product_group(k, instr),
+                          .width = left.width > 0 && left.axis == inner ? left.width : right.width,
                           .a_groups = left.width > 0 && left.axis == inner,
                           .a_rows = left.width > 0 && left.axis != inner,
                           .b_groups = right.width > 0 && right.axis == inner,
@@ -58,39 +60,55 @@ void glsl_row_coordinates(glsl_writer *w, glsl_iter *it) {
     }
 }
 
+static smg_type type_of_view(glsl_writer *w, int tile) {
+    return w->k->buffers.items[w->k->accesses.items[w->k->tiles.items[tile].access].buffer].type;
+}
+
+static const char *group_word(int width) {
+    return width == SMG_WIDEST ? "uvec4" : "vec4";
+}
+
+static const char *load_group(glsl_writer *w, glsl_iter *it, int tile, int width) {
+    return width == SMG_WIDEST ? glsl_view_eight(w, it, tile) : glsl_tile_group_value(w, it, tile);
+}
+
+/* Member u of a group that lies along k. */
+static const char *member_of(glsl_writer *w, int tile, int width, const char *group, int u) {
+    if (width == SMG_WIDEST) return glsl_eight_value(w, type_of_view(w, tile), group, u);
+    return GLSL_STRING(w, "%s[%d]", group, u);
+}
+
 /* fa[i]: a at the lane's rows. */
 static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
     it->i = it->outer_registers > 1 ? "i" : "0";
-    GLSL_LINE(w, "%s fa[%d];", f->a_groups ? "vec4" : "float", it->outer_registers);
+    GLSL_LINE(w, "%s fa[%d];", f->a_groups ? group_word(f->width) : "float", it->outer_registers);
     open_steps(w, "i", it->outer_registers, f->a_rows ? 4 : 1);
     glsl_row_coordinates(w, it);
     if (f->a_rows) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->a));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fa[%s + %d] = four[%d];", it->i, n, n);
     } else {
-        const char *value = f->a_groups ? glsl_tile_group_value(w, it, instr->a) : glsl_tile_value(w, it, instr->a);
+        const char *value = f->a_groups ? load_group(w, it, instr->a, f->width) : glsl_tile_value(w, it, instr->a);
         GLSL_LINE(w, "fa[%s] = %s;", it->i, value);
     }
     glsl_close(w);
 }
 
 static void load_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
-    GLSL_LINE(w, "%s fb[%d];", f->b_groups ? "vec4" : "float", it->inner_registers);
+    GLSL_LINE(w, "%s fb[%d];", f->b_groups ? group_word(f->width) : "float", it->inner_registers);
     glsl_open(w, "");
     it->j_step = f->b_columns > 0 ? f->b_columns : 1;
     glsl_inner_open(w, it);
     if (f->b_columns == SMG_WIDEST) {
-        const smg_tile *b = &w->k->tiles.items[instr->b];
-        smg_type type = w->k->buffers.items[w->k->accesses.items[b->access].buffer].type;
         GLSL_LINE(w, "uvec4 eight = %s;", glsl_view_eight(w, it, instr->b));
         for (int n = 0; n < SMG_WIDEST; n++)
-            GLSL_LINE(w, "fb[%s + %d] = %s;", it->j, n, glsl_eight_value(w, type, "eight", n));
+            GLSL_LINE(w, "fb[%s + %d] = %s;", it->j, n, member_of(w, instr->b, SMG_WIDEST, "eight", n));
     } else if (f->b_columns > 0) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->b));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fb[%s + %d] = four[%d];", it->j, n, n);
     } else {
         GLSL_LINE(w, "fb[%s] = %s;", it->j,
-                  f->b_groups ? glsl_tile_group_value(w, it, instr->b) : glsl_tile_value(w, it, instr->b));
+                  f->b_groups ? load_group(w, it, instr->b, f->width) : glsl_tile_value(w, it, instr->b));
     }
     glsl_inner_close(w, it);
     it->j_step = 1;
@@ -111,21 +129,24 @@ static void multiply(glsl_writer *w, glsl_iter *it, const smg_instr *instr, cons
     const char *sum = sum_of(w, it, instr);
     open_count(w, "i", it->outer_registers);
     open_count(w, "j", it->inner_registers);
-    const char *part = GLSL_STRING(w, "[%d]", member);
-    GLSL_LINE(w, "%s = fma(fa[%s]%s, fb[%s]%s, %s);", sum, it->i, f->a_groups ? part : "", it->j,
-              f->b_groups ? part : "", sum);
+    const char *a = GLSL_STRING(w, "fa[%s]", it->i), *b = GLSL_STRING(w, "fb[%s]", it->j);
+    if (f->a_groups) a = member_of(w, instr->a, f->width, a, member);
+    if (f->b_groups) b = member_of(w, instr->b, f->width, b, member);
+    GLSL_LINE(w, "%s = fma(%s, %s, %s);", sum, a, b, sum);
     glsl_close(w);
     glsl_close(w);
 }
 
 /* Both factors go along k: the rows' groups are held, the columns' come one after the other. */
-static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+static void stream_columns(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int width) {
     const char *sum = sum_of(w, it, instr);
     glsl_inner_open(w, it);
-    GLSL_LINE(w, "vec4 fb = %s;", glsl_tile_group_value(w, it, instr->b));
-    for (int u = 0; u < 4; u++) {
+    GLSL_LINE(w, "%s fb = %s;", group_word(width), load_group(w, it, instr->b, width));
+    const char *rows = GLSL_STRING(w, "fa[%s]", it->i);
+    for (int u = 0; u < width; u++) {
         open_count(w, "i", it->outer_registers);
-        GLSL_LINE(w, "%s = fma(fa[%s][%d], fb[%d], %s);", sum, it->i, u, u, sum);
+        GLSL_LINE(w, "%s = fma(%s, %s, %s);", sum, member_of(w, instr->a, width, rows, u),
+                  member_of(w, instr->b, width, "fb", u), sum);
         glsl_close(w);
     }
     glsl_inner_close(w, it);
@@ -176,7 +197,7 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
     glsl_split_k(w, &it, instr, "k");
     if (f.a_groups) load_rows(w, &it, instr, &f);
     if (f.a_groups && f.b_groups) {
-        stream_columns(w, &it, instr);
+        stream_columns(w, &it, instr, f.width);
         for (; loops > 0; loops--) glsl_close(w);
         return;
     }

@@ -500,7 +500,8 @@ const char *smg_scope_word(smg_scope scope); /* "subgroup" */
 int64_t smg_kernel_operations(const smg_kernel *k);
 /* Steps of a loop over a constant extent; 0 where sizes or a range decide. */
 int64_t smg_kernel_loop_steps(const smg_kernel *k, const smg_instr *loop);
-/* k of one MMA: all of the tile's, and as many as its operands are read by (4, 2 or 1, or the matrix's). */
+/* k of one MMA: all of the tile's, and as many as its operands are read by (8 of 16-bit
+ * views, 4, 2 or 1, or the matrix's). */
 int64_t smg_kernel_product_depth(const smg_kernel *k, const smg_instr *product);
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product);
 /* A lane's registers of the left factor for one k, and the lanes that share out k (of an MMA or a JOIN). */

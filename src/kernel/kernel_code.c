@@ -112,11 +112,20 @@ int64_t smg_kernel_column_words(const smg_kernel *k, const smg_instr *product) {
     return (columns * smg_type_device_bytes(type) + WORD_BYTES - 1) / WORD_BYTES;
 }
 
+/* Do both factors lie along the contraction in groups of eight, 16 bytes of 16-bit elements? */
+static bool goes_by_eights(const smg_kernel *k, const smg_instr *product) {
+    smg_wide wide = {.width = SMG_WIDEST, .axis = product->axes[product->axis_count - 1]};
+    const smg_tile *a = &k->tiles.items[product->a], *b = &k->tiles.items[product->b];
+    return smg_access_aligned(k, a->access, wide) == SMG_ALIGNED_ALWAYS &&
+           smg_access_aligned(k, b->access, wide) == SMG_ALIGNED_ALWAYS;
+}
+
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
     bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t depth = smg_kernel_product_depth(k, product);
     if (k->tiles.items[product->dst].fragments) return k->matrix.depth;
     if (views && k->numbered) return 1; /* a row's element is one load for all lanes */
+    if (views && goes_by_eights(k, product)) return SMG_WIDEST;
     return depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
 }
 

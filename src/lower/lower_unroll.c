@@ -40,10 +40,12 @@ static void unroll_loop(smg_kernel *k, int at) {
     loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
 }
 
-/* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. */
+/* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. Groups of
+ * eight k are two a word. */
 static int64_t most_ahead(const smg_kernel *k, const smg_target *t, const smg_instr *product, int64_t sums) {
-    int64_t rows = smg_kernel_product_rows(k, product);
-    return t->registers_lane / 2 / (rows + smg_kernel_column_words(k, product)) * sums;
+    int64_t rows = smg_kernel_product_rows(k, product), words = rows + smg_kernel_column_words(k, product);
+    if (smg_kernel_product_group(k, product) == SMG_WIDEST) words = (rows + sums / rows + 1) / 2;
+    return t->registers_lane / 2 / words * sums;
 }
 
 /* Words of factors that the product may have written out: some compilers load all of them in front, those of products

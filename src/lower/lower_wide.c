@@ -101,13 +101,13 @@ static void widen_put(const smg_kernel *k, smg_instr *put) {
     }
 }
 
-/* Do groups of a factor lie along the axis? */
-static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile, int axis) {
+/* Do groups of a factor lie so? */
+static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile, smg_wide wide) {
     const smg_tile *t = &k->tiles.items[tile];
-    if (axis < 0) return false;
+    if (wide.axis < 0) return false;
     if (t->residence == SMG_VIEW)
-        return never_written(k, t->access) && aligned(k, target, t->access, axis, SMG_ALIGNED_ALWAYS);
-    return smg_tile_wide(k, t) && last_axis(t) == axis;
+        return never_written(k, t->access) && aligned_by(k, target, t->access, wide, SMG_ALIGNED_ALWAYS);
+    return smg_tile_wide(k, t) && last_axis(t) == wide.axis;
 }
 
 /* Halves of a view go by eight, 16 bytes as well, where all of its groups are whole. */
@@ -118,19 +118,21 @@ static int width_of(const smg_kernel *k, const smg_instr *in) {
     return whole ? widest.width : SMG_WIDE;
 }
 
-/* Four k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
+/* Four or eight k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
 static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
     int rows = last_axis(&k->tiles.items[in->a]);
-    bool fours = smg_kernel_product_group(k, in) == SMG_WIDE && in->terms == 0; /* pairs are of one k */
+    smg_wide group = along_by(inner, smg_kernel_product_group(k, in));
+    bool fragments = k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_NONE;
+    bool groups = group.width >= SMG_WIDE && !fragments && in->terms == 0; /* pairs are of one k */
     bool staged = k->tiles.items[in->a].residence == SMG_SHARED;
-    if (fours && factor_lies(k, target, in->a, inner))
-        in->wide[0] = along(inner);
-    else if (staged && factor_lies(k, target, in->a, rows) && smg_kernel_owns_rows(k, in, rows))
+    if (groups && factor_lies(k, target, in->a, group))
+        in->wide[0] = group;
+    else if (staged && factor_lies(k, target, in->a, along(rows)) && smg_kernel_owns_rows(k, in, rows))
         in->wide[0] = along(rows);
-    if (fours && factor_lies(k, target, in->b, inner))
-        in->wide[1] = along(inner);
-    else if (factor_lies(k, target, in->b, run))
+    if (groups && factor_lies(k, target, in->b, group))
+        in->wide[1] = group;
+    else if (factor_lies(k, target, in->b, along(run)))
         in->wide[1] = along_by(run, width_of(k, in));
     if (in->terms > 0 && in->wide[1].axis == run && smg_kernel_run_width(k, in) == SMG_WIDEST) {
         in->wide[1].width = SMG_WIDEST;

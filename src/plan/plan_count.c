@@ -328,7 +328,10 @@ static double view_slots(walk *w, const smg_instr *in, double rows, double colum
     count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], plan_whole_runs, true);
     count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], plan_whole_runs, true);
     double passing = rows * columns > PLAN_VECTOR_SUMS ? 3.0 * rows * columns : 0;
-    return ((rows + columns) * w->cost->view_read + passing) * depth;
+    /* Groups of eight are one read each; what they consist of is made wider. */
+    bool eights = smg_kernel_product_group(w->k, in) == SMG_WIDEST;
+    double read = eights ? w->cost->view_read / SMG_WIDEST + w->cost->widen : w->cost->view_read;
+    return ((rows + columns) * read + passing) * depth;
 }
 
 static bool is_held(const walk *w, int tile) {

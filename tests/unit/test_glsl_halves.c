@@ -149,16 +149,41 @@ static smg_kernel *viewed_eights_bf16(smg_arena *arena, hand_lanes l) {
     return narrow(hand_viewed_product(arena, l), SMG_TYPE_BF16);
 }
 
+/* c[m,n] += sum k: a[m,k] b[n,k], both factors where they lie, in groups of eight k. */
+static smg_kernel *along_eights(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = hand_kernel(arena, "along_eights");
+    int m = hand_axis(k, "m", "2*s+1", 3 * l.rows, true), n = hand_axis(k, "n", "16", 16, false);
+    int d = hand_axis(k, "k", "48", 16, false);
+    int a = hand_buffer(k, "a", SMG_TYPE_F32, "96*s+48", false), b = hand_buffer(k, "b", SMG_TYPE_F32, "768", false);
+    int c = hand_buffer(k, "c", SMG_TYPE_F32, "32*s+16", true);
+    int from_a = hand_access(k, a, 2, m, "48", d, "1"), from_b = hand_access(k, b, 2, n, "48", d, "1");
+    int to = hand_access(k, c, 2, m, "16", n, "1");
+    int ta = hand_tile(k, "a", SMG_VIEW, 0, 2, m, d), tb = hand_tile(k, "b", SMG_VIEW, 0, 2, n, d);
+    int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    k->tiles.items[ta].access = from_a;
+    k->tiles.items[tb].access = from_b;
+    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
+    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    hand_plain(k, SMG_I_END);
+    hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
+    return hand_dealt(narrow(k, SMG_TYPE_F16), l, 1, m, 1, false);
+}
+
 static void test_eights(void **state) {
     glsl_fixture *f = *state;
     static const char *const parts[] = {"uvec4 eight = e_b[", NULL};
+    static const char *const along[] = {"e_a[", "uvec4 fb = e_b[", NULL};
     smg_arena *arena;
     smg_target target = glsl_full_target(8, false);
     assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
     glsl_expect_parts(f, viewed_eights_f16(arena, (hand_lanes){2, 4, 1, 8}), &target, parts);
+    glsl_expect_parts(f, along_eights(arena, (hand_lanes){2, 4, 1, 8}), &target, along);
     smg_arena_destroy(arena);
-    static hand_maker *const kinds[] = {viewed_eights_f16, viewed_eights_bf16, slices_by_eight, turned_by_eight,
-                                        widened_by_eight};
+    static hand_maker *const kinds[] = {viewed_eights_f16, viewed_eights_bf16, slices_by_eight,
+                                        turned_by_eight,   widened_by_eight,   along_eights};
     glsl_check_kinds(state, kinds, SMG_COUNT_OF(kinds));
 }
 
