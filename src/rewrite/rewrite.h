@@ -41,9 +41,8 @@ smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *
 typedef struct smg_store_options {
     int64_t limit; /* bytes of one copy */
     int64_t twice; /* of all copies whose original stays because something else reads it */
-    /* Products of at most `few` results, and of at least `rows` times as many as their operand has columns, at these
-     * values of symbols: they read their operand along what they contract. few 0: none do. */
-    int64_t few, rows;
+    /* Products of at most `few` results at these values of symbols read their operand along what they contract. */
+    int64_t few;
     const int64_t *nominal;
 } smg_store_options;
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a copy with

@@ -92,17 +92,10 @@ static int64_t elements_at(const store *s, const smg_node *n) {
     return product;
 }
 
-/* Does the product read operand k along what it contracts? */
-static bool goes_along(const store *s, const smg_node *product, int k) {
-    const smg_node *n = &s->old[product->operand[k]];
-    int64_t results = elements_at(s, product), columns = 1, extent;
-    if (s->options->few == 0 || results < 0 || results > s->options->few) return false;
-    for (int d = 0; d < n->rank; d++) {
-        if (!has(product->label[2], product->label[k][d])) continue;
-        if (!smg_size_is_const(s->g->sizes, n->dims[d], &extent) || !smg_mul_i64(columns, extent, &columns))
-            return false;
-    }
-    return results / columns >= s->options->rows;
+/* Does the product read its constant operand along what it contracts? */
+static bool goes_along(const store *s, const smg_node *product) {
+    int64_t results = elements_at(s, product);
+    return results >= 0 && results <= s->options->few;
 }
 
 /* Operand k's axes that the product contracts, in their order, or its own ones, in the order of the result. */
@@ -117,7 +110,7 @@ static void add_axes(const smg_node *product, int k, bool contracted, int *perm,
 /* The copied order of operand k: its batch axes, then its contracted and its own ones, or these first. */
 static void order_axes(const store *s, const smg_node *product, int k, int *perm) {
     const char *own = product->label[k], *other = product->label[1 - k];
-    bool along = goes_along(s, product, k);
+    bool along = goes_along(s, product);
     int count = 0;
     for (const char *l = product->label[2]; *l; l++)
         if (has(own, *l) && has(other, *l)) perm[count++] = (int)(strchr(own, *l) - own);
@@ -144,7 +137,7 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];
     if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;
-    if (has(product->label[2], product->label[k][inner]) != goes_along(s, product, k)) return false;
+    if (has(product->label[2], product->label[k][inner]) != goes_along(s, product)) return false;
     return bytes_of(s, id, &bytes) && bytes_of(s, source_of(s, id), &source_bytes) && bytes <= source_bytes &&
            bytes <= s->options->limit;
 }
@@ -226,7 +219,7 @@ static smg_status reorder(store *s, smg_node *product, int old_id, int k) {
     bool wide = widens(s, id);
     if (!wants_copy(s, old, k) || !may_copy(s, wide ? s->old[id].operand[0] : id)) return SMG_OK;
     order_axes(s, old, k, perm);
-    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, goes_along(s, old, k), &product->operand[k]));
+    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, goes_along(s, old), &product->operand[k]));
     for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][perm[i]];
     if (!wide) return SMG_OK;
     smg_node cast = s->old[id];

@@ -69,8 +69,8 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors that read a constant one best where it lies along what is contracted: of at most so many
- * results, 0: none, and of so many rows at least. */
-void smg_sched_along(const smg_target *target, int64_t *out_few, int64_t *out_rows);
+ * results; 0: none. */
+int64_t smg_sched_along(const smg_target *target);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);
 
 #endif

@@ -51,6 +51,13 @@ static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
     return sliced;
 }
 
+/* Elements of a slice that lie over column lanes, in runs: no more than there are. */
+static int64_t slice_of(const enumerator *e, int axis, const lane_shape *shape) {
+    int64_t tile = shape->col_registers, most = (int64_t)shape->cols * shape->col_registers;
+    while (tile < most && tile < e->nominal[axis]) tile *= 2;
+    return e->roles.contractions > 0 && smg_target_switches_lanes(e->target) ? tile : most;
+}
+
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
 void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
@@ -63,9 +70,7 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
         else if (a == s->col_axis)
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (a == s->temporal)
-            s->tile[a] = s->one_by_one      ? 1
-                         : s->col_axis >= 0 ? shape->inner
-                                            : (int64_t)shape->cols * shape->col_registers;
+            s->tile[a] = s->one_by_one ? 1 : s->col_axis >= 0 ? shape->inner : slice_of(e, a, shape);
         else if (((s->columns | s->held) & bit) && constant(e, a, &extent))
             s->tile[a] = extent;
     }
@@ -197,18 +202,22 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
  * lie, and many lanes share out the contraction, so that loads are under way everywhere. Neighbouring lanes have
  * neighbouring columns, in runs, or neighbouring elements of the contraction, whichever are neighbours in memory. */
 #define FEW_ROWS 16
-#define STREAM_AHEAD 16  /* k of a lane that one slice has */
+#define STREAM_AHEAD 16     /* k of a lane that one slice has */
+#define STREAM_SUBGROUPS 16 /* of a core */
+#define STREAM_LOADS 8   /* of a lane that one slice has of each column, where it goes by groups of 16-bit elements */
 #define STREAM_NARROW 32 /* columns of the narrowest block by runs */
 
-/* Cores without a workgroup read nothing: wide blocks only where each core has two of them. */
+/* Cores without a workgroup read nothing: wide blocks only where each core has two of them. Subgroups that go along the
+ * contraction wait for each of their slices: of one column each where a core has too few of them otherwise. */
 static bool leaves_cores_idle(const enumerator *e, const smg_schedule *s) {
-    double groups = 1;
-    if (s->tile[s->col_axis] <= STREAM_NARROW) return false;
+    int64_t lanes = (int64_t)s->lane_cols * s->lane_depth, subgroups = lanes / e->target->subgroup_size;
+    double groups = 1, least = s->depth_near ? STREAM_SUBGROUPS / (double)subgroups : 2;
+    if (s->depth_near ? s->tile[s->col_axis] <= s->lane_cols : s->tile[s->col_axis] <= STREAM_NARROW) return false;
     for (int a = 0; a < e->space->axes.count; a++) {
         int64_t blocks = (e->nominal[a] + s->tile[a] - 1) / s->tile[a];
         if (s->grid & SMG_AXIS_BIT(a)) groups *= (double)blocks;
     }
-    return groups < 2.0 * (double)e->target->cores;
+    return groups < least * (double)e->target->cores;
 }
 
 static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_schedule s) {
@@ -238,6 +247,23 @@ static bool streams_halves(const enumerator *e, int axis) {
     return false;
 }
 
+/* Neighbouring lanes have neighbouring elements of the contraction, in groups of 16 bytes. */
+static smg_status add_streamed_along(enumerator *e, smg_schedule base, int rows) {
+    int along = smg_sched_largest(e->sums[0], e->nominal), depth = base.subgroup;
+    bool halves = streams_halves(e, along);
+    int group = halves ? 2 * STREAM_VEC : STREAM_VEC, most = halves ? group * STREAM_LOADS : 2 * STREAM_VEC;
+    base.depth_near = true;
+    base.vec = 1;
+    while (depth > 1 && (int64_t)depth * group > e->nominal[along]) depth /= 2;
+    for (int cols = 1; depth > 1 && cols <= 8; cols *= 2)
+        for (int registers = 1; registers <= 8; registers *= 2)
+            for (int k = 2 * STREAM_VEC; k <= most && k * registers <= STREAM_AHEAD * group; k *= 2) {
+                lane_shape shape = {1, cols, rows, registers, depth * k, depth};
+                SMG_TRY(push_streamed(e, &shape, base));
+            }
+    return SMG_OK;
+}
+
 static smg_status add_streamed(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     int64_t rows = base.row_axis < 0 ? 1 : e->nominal[base.row_axis], row_registers = 1;
@@ -253,15 +279,7 @@ static smg_status add_streamed(enumerator *e, smg_schedule base) {
             lane_shape shape = {1, cols, (int)row_registers, base.vec, depth * STREAM_AHEAD, depth};
             SMG_TRY(push_streamed(e, &shape, base));
         }
-    base.depth_near = true;
-    base.vec = 1;
-    int depth = base.subgroup;
-    for (int cols = 1; depth > 1 && cols <= 8; cols *= 2)
-        for (int registers = 1; registers <= 8; registers *= 2) {
-            lane_shape shape = {1, cols, (int)row_registers, registers, depth * STREAM_VEC * 2, depth};
-            SMG_TRY(push_streamed(e, &shape, base));
-        }
-    return SMG_OK;
+    return add_streamed_along(e, base, (int)row_registers);
 }
 
 /* ---- shapes of products ------------------------------------------------------------------------- */
@@ -472,13 +490,33 @@ static smg_status add_across(enumerator *e, const smg_schedule *base) {
     return add_across_rows(e, *base, run, run);
 }
 
+/* Lanes that rows have no use for lie along columns. */
+static lane_shape for_few_rows(const enumerator *e, const smg_schedule *base, lane_shape shape) {
+    if (base->row_axis < 0 || base->temporal < 0 || !smg_target_switches_lanes(e->target)) return shape;
+    int64_t rows = e->nominal[base->row_axis];
+    while (shape.row_registers > 1 && (int64_t)shape.rows * shape.row_registers >= 2 * rows) shape.row_registers /= 2;
+    for (; shape.rows > 1 && shape.rows >= 2 * rows; shape.rows /= 2) shape.cols *= 2;
+    return shape;
+}
+
+static smg_status add_small(enumerator *e, const smg_schedule *base) {
+    lane_shape made[SMG_COUNT_OF(small_shapes)];
+    for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) {
+        bool known = false;
+        made[i] = for_few_rows(e, base, small_shapes[i]);
+        for (size_t j = 0; j < i; j++) known = known || memcmp(&made[j], &made[i], sizeof made[i]) == 0;
+        if (!known) SMG_TRY(add_rows_of(e, base, made[i]));
+    }
+    return SMG_OK;
+}
+
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     if (base->across) return add_across(e, base);
     SMG_TRY(add_direct(e, *base));
     SMG_TRY(sched_add_matrices(e, base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {
-        for (size_t i = 0; i < SMG_COUNT_OF(small_shapes); i++) SMG_TRY(add_rows_of(e, base, small_shapes[i]));
+        SMG_TRY(add_small(e, base));
         return add_products_of(e, base);
     }
     const lane_shape *shapes = e->roles.reductions > 0 ? row_shapes : map_shapes;

@@ -54,16 +54,14 @@ static const smg_matrix_shape *matrix_of(const enumerator *e) {
 }
 
 /* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
- * deeper than they are wide, and so are runs of memory. */
-void smg_sched_along(const smg_target *t, int64_t *out_few, int64_t *out_rows) {
-    *out_few = *out_rows = 0;
-    if (!smg_target_hides_loads(t)) return;
-    for (int i = 0; i < t->matrix_count; i++) {
+ * deeper than they are wide, and so are runs of memory. Of fewer rows than a matrix has, subgroups stream along it. */
+int64_t smg_sched_along(const smg_target *t) {
+    for (int i = 0; i < t->matrix_count && smg_target_hides_loads(t); i++) {
         const smg_matrix_shape *shape = &t->matrix[i];
-        if (!is_of(shape, SMG_TYPE_F16) || smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) == NULL) continue;
-        *out_few = t->cores * FEW_RESULTS;
-        if (shape->m > *out_rows) *out_rows = shape->m;
+        if (is_of(shape, SMG_TYPE_F16) && smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) != NULL)
+            return t->cores * FEW_RESULTS;
     }
+    return 0;
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------------- */
