@@ -78,6 +78,25 @@ static const char *member_of(glsl_writer *w, int tile, int width, const char *gr
     return GLSL_STRING(w, "%s[%d]", group, u);
 }
 
+/* Groups of a view along k: as memory has them, or where sizes of the run do not allow that, made of its elements. */
+static void load_row_group(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int width) {
+    const smg_tile *a = &w->k->tiles.items[instr->a];
+    const char *condition = a->residence == SMG_VIEW ? glsl_aligned(w, a->access, instr->wide[0]) : NULL;
+    const char *group = load_group(w, it, instr->a, width);
+    if (condition == NULL) {
+        GLSL_LINE(w, "fa[%s] = %s;", it->i, group);
+        return;
+    }
+    GLSL_LINE(w, "if (%s) fa[%s] = %s;", condition, it->i, group);
+    glsl_open(w, "else");
+    for (int n = 0; n < width; n++) {
+        glsl_split_k(w, it, instr, n > 0 ? GLSL_STRING(w, "(k + %d)", n) : "k");
+        GLSL_LINE(w, "fa[%s][%d] = %s;", it->i, n, glsl_tile_value(w, it, instr->a));
+    }
+    glsl_split_k(w, it, instr, "k");
+    glsl_close(w);
+}
+
 /* fa[i]: a at the lane's rows. */
 static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const product_form *f) {
     it->i = it->outer_registers > 1 ? "i" : "0";
@@ -87,9 +106,10 @@ static void load_rows(glsl_writer *w, glsl_iter *it, const smg_instr *instr, con
     if (f->a_rows) {
         GLSL_LINE(w, "vec4 four = %s;", glsl_tile_group_value(w, it, instr->a));
         for (int n = 0; n < 4; n++) GLSL_LINE(w, "fa[%s + %d] = four[%d];", it->i, n, n);
+    } else if (f->a_groups) {
+        load_row_group(w, it, instr, f->width);
     } else {
-        const char *value = f->a_groups ? load_group(w, it, instr->a, f->width) : glsl_tile_value(w, it, instr->a);
-        GLSL_LINE(w, "fa[%s] = %s;", it->i, value);
+        GLSL_LINE(w, "fa[%s] = %s;", it->i, glsl_tile_value(w, it, instr->a));
     }
     glsl_close(w);
 }

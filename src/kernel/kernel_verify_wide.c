@@ -100,8 +100,8 @@ static smg_status check_factor(const kernel_verifier *v, const smg_instr *in, in
     if (!depth && !runs)
         return KERNEL_WRONG(v, "no lane multiplies runs of %d of factor '%s' along axis '%s'", wide.width, t->name,
                             axis_name(v, wide.axis));
-    if (t->residence == SMG_VIEW) return check_access(v, wide, t->access, SMG_ALIGNED_ALWAYS);
-    return check_shared(v, wide, tile);
+    smg_aligned least = side == 0 ? SMG_ALIGNED_BY_SIZES : SMG_ALIGNED_ALWAYS;
+    return t->residence == SMG_VIEW ? check_access(v, wide, t->access, least) : check_shared(v, wide, tile);
 }
 
 static smg_status check_addressed(const kernel_verifier *v, const smg_instr *in) {

@@ -29,10 +29,17 @@ static bool is_stepped(const smg_kernel *k, int axis) {
     return stepped;
 }
 
+/* What the instruction stores, loads, or multiplies where it lies; -1. */
+static int access_of(const smg_kernel *k, const smg_instr *in) {
+    if (in->kind == SMG_I_STORE) return in->a;
+    if (in->kind == SMG_I_SET) return smg_kernel_plain_load(k, in->expr);
+    return in->kind == SMG_I_MMA && k->tiles.items[in->a].residence == SMG_VIEW ? k->tiles.items[in->a].access : -1;
+}
+
 /* The groups of what the instruction loads or stores. */
 static smg_status add_groups(smg_kernel *k, const smg_instr *in) {
     smg_size asked[SMG_ACCESS_AXES + 2];
-    int access = in->kind == SMG_I_STORE ? in->a : in->kind == SMG_I_SET ? smg_kernel_plain_load(k, in->expr) : -1;
+    int access = access_of(k, in);
     if (in->wide[0].width == 0 || access < 0) return SMG_OK;
     int count = smg_access_asked(k, access, in->wide[0], asked);
     for (int i = 0; i < count; i++) SMG_TRY(add(k, (smg_even){.size = asked[i], .by = in->wide[0].width}));

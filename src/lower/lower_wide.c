@@ -101,12 +101,11 @@ static void widen_put(const smg_kernel *k, smg_instr *put) {
     }
 }
 
-/* Do groups of a factor lie so? */
-static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile, smg_wide wide) {
+/* Do groups of a factor lie so? Of a view at least so surely. */
+static bool factor_lies(const smg_kernel *k, const smg_target *target, int tile, smg_wide wide, smg_aligned least) {
     const smg_tile *t = &k->tiles.items[tile];
     if (wide.axis < 0) return false;
-    if (t->residence == SMG_VIEW)
-        return never_written(k, t->access) && aligned_by(k, target, t->access, wide, SMG_ALIGNED_ALWAYS);
+    if (t->residence == SMG_VIEW) return never_written(k, t->access) && aligned_by(k, target, t->access, wide, least);
     return smg_tile_wide(k, t) && last_axis(t) == wide.axis;
 }
 
@@ -118,7 +117,8 @@ static int width_of(const smg_kernel *k, const smg_instr *in) {
     return whole ? widest.width : SMG_WIDE;
 }
 
-/* Four or eight k at once, or else runs of rows and of columns. Rows of views have no owner that reads runs of them. */
+/* Four or eight k at once, of the left factor also where sizes decide, or else runs of rows and of columns. Rows of
+ * views have no owner that reads runs of them. */
 static void widen_product(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int inner = in->axes[in->axis_count - 1], run = smg_kernel_run_axis(k, in);
     int rows = last_axis(&k->tiles.items[in->a]);
@@ -126,13 +126,14 @@ static void widen_product(const smg_kernel *k, const smg_target *target, smg_ins
     bool fragments = k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_NONE;
     bool groups = group.width >= SMG_WIDE && !fragments && in->terms == 0; /* pairs are of one k */
     bool staged = k->tiles.items[in->a].residence == SMG_SHARED;
-    if (groups && factor_lies(k, target, in->a, group))
+    if (groups && factor_lies(k, target, in->a, group, SMG_ALIGNED_BY_SIZES))
         in->wide[0] = group;
-    else if (staged && factor_lies(k, target, in->a, along(rows)) && smg_kernel_owns_rows(k, in, rows))
+    else if (staged && factor_lies(k, target, in->a, along(rows), SMG_ALIGNED_ALWAYS) &&
+             smg_kernel_owns_rows(k, in, rows))
         in->wide[0] = along(rows);
-    if (groups && factor_lies(k, target, in->b, group))
+    if (groups && factor_lies(k, target, in->b, group, SMG_ALIGNED_ALWAYS))
         in->wide[1] = group;
-    else if (factor_lies(k, target, in->b, along(run)))
+    else if (factor_lies(k, target, in->b, along(run), SMG_ALIGNED_ALWAYS))
         in->wide[1] = along_by(run, width_of(k, in));
     if (in->terms > 0 && in->wide[1].axis == run && smg_kernel_run_width(k, in) == SMG_WIDEST) {
         in->wide[1].width = SMG_WIDEST;

@@ -104,6 +104,40 @@ static void test_strided(void **state) {
     glsl_check(state, hand_strided_bf16);
 }
 
+/* c[m,n] += sum k: a[m,k] b[k,n], where they lie; rows of a as above. */
+static smg_kernel *strided_rows(smg_arena *arena, hand_lanes l) {
+    smg_kernel *k = hand_kernel(arena, "strided_rows");
+    int m = hand_axis(k, "m", "5", 2 * l.rows, true), n = hand_axis(k, "n", "16", 16, false);
+    int d = hand_axis(k, "k", "s+3", 8, false);
+    int a = hand_buffer(k, "a", SMG_TYPE_F32, "5*s+15", false), b = hand_buffer(k, "b", SMG_TYPE_F32, "16*s+48", false);
+    int c = hand_buffer(k, "c", SMG_TYPE_F32, "80", true);
+    int from_a = hand_access(k, a, 2, m, "s+3", d, "1"), from_b = hand_access(k, b, 2, d, "16", n, "1");
+    int to = hand_access(k, c, 2, m, "16", n, "1");
+    int ta = hand_tile(k, "a", SMG_VIEW, 0, 2, m, d), tb = hand_tile(k, "b", SMG_VIEW, 0, 2, d, n);
+    int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    k->tiles.items[ta].access = from_a;
+    k->tiles.items[tb].access = from_b;
+    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
+    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    hand_plain(k, SMG_I_END);
+    hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
+    return hand_dealt(k, l, 1, m, 1, false);
+}
+
+static void test_strided_rows(void **state) {
+    glsl_fixture *f = *state;
+    static const char *const parts[] = {" & 3) == 0", "fa[i][3] = ", NULL};
+    smg_arena *arena;
+    smg_target target = glsl_full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    glsl_expect_parts(f, strided_rows(arena, (hand_lanes){1, 8, 4, 8}), &target, parts);
+    smg_arena_destroy(arena);
+    glsl_check(state, strided_rows);
+}
+
 static void test_gather(void **state) {
     glsl_check(state, hand_gather);
 }
@@ -201,7 +235,7 @@ int main(void) {
         cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
         cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),   cmocka_unit_test(test_columns),
         cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),  cmocka_unit_test(test_strided_rows),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }
