@@ -5,7 +5,8 @@
 
 /* The grid's last axis is the one that its next block moves along. Where a product reads its factors where they lie,
  * the next block has other rows and the same columns, so that a core finds the right factor in its own cache: a block
- * has fewer rows than columns, and would read all of that factor for each few of them. */
+ * has fewer rows than columns, and would read all of that factor for each few of them. So it is where schedules ask for
+ * it: right factors that the cache does not keep come from memory once. */
 static void put_rows_last(smg_kernel *k, int rows) {
     for (int g = 0; g + 1 < k->grid.count; g++) {
         if (k->grid.items[g] != rows) continue;
@@ -27,7 +28,7 @@ static smg_status make_axes(lowering *l) {
         if (slot == NULL) return SMG_MEMORY;
         *slot = a;
     }
-    if (l->s->direct && !l->s->guarded) put_rows_last(l->k, l->s->row_axis);
+    if (l->s->rows_next || (l->s->direct && !l->s->guarded)) put_rows_last(l->k, l->s->row_axis);
     return SMG_OK;
 }
 

@@ -51,7 +51,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead, slots;
-    bool joins, near, direct, groups, across;
+    bool joins, near, direct, rows_next, groups, across;
     smg_axis_set grid, covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -97,6 +97,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .joins = s->lane_depth > 1,
                       .near = s->depth_near,
                       .direct = s->direct,
+                      .rows_next = s->rows_next,
                       .groups = s->groups,
                       .across = s->across};
     for (int a = 0; a < s->space->axes.count; a++) {

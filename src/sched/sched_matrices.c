@@ -7,6 +7,8 @@
 #define ENOUGH_SUBGROUPS 4 /* for one core */
 #define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
 #define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
+#define FACTOR_BYTES 2.0   /* of an element */
+#define CACHE_SHARE 0.5    /* that right factors may take */
 #define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
 #define RING_SUMS 64       /* of a lane, at least */
 
@@ -175,6 +177,19 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
     return SMG_OK;
 }
 
+/* Are the right factors of all products more than stays in the cache until the next rows want them? */
+static bool right_overflows(const enumerator *e, const smg_schedule *s) {
+    double bytes = 0;
+    if (s->col_axis < 0 || s->temporal >= 0) return false;
+    for (int i = 0; i < e->products; i++) {
+        double elements = (double)e->nominal[s->col_axis];
+        for (int a = 0; a < e->space->axes.count; a++)
+            if (e->sums[i] & SMG_AXIS_BIT(a)) elements *= (double)e->nominal[a];
+        bytes += elements * FACTOR_BYTES;
+    }
+    return bytes > CACHE_SHARE * (double)e->target->cache_bytes;
+}
+
 smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     const smg_target *t = e->target;
     smg_schedule s = *base;
@@ -190,6 +205,7 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.subgroup = (int)t->subgroup_size;
     s.lane_depth = s.vec = 1;
     s.row_run = 1;
+    s.rows_next = right_overflows(e, &s);
     for (s.matrix_rows = 1; s.matrix_rows <= MOST_SUBGROUPS; s.matrix_rows *= 2) {
         for (s.matrix_cols = 1; s.matrix_rows * s.matrix_cols <= MOST_SUBGROUPS; s.matrix_cols *= 2) {
             int64_t lanes = (int64_t)s.matrix_rows * s.matrix_cols * s.subgroup;

@@ -456,9 +456,44 @@ static void test_ring(void **state) {
     bench_close(&b);
 }
 
+/* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it. */
+static void test_rows_next(void **state) {
+    smg_context *ctx = *state;
+    smg_precision_plan precision;
+    smg_graph *g;
+    assert_int_equal(check_load(ctx, "tests/graphs/linear_gelu.smg", &g), SMG_OK);
+    for (int small = 0; small < 2; small++) {
+        smg_arena *arena;
+        smg_target target;
+        smg_space *space;
+        smg_schedules schedules;
+        smg_kernel *kernel;
+        const char *refused;
+        int64_t nominal[SMG_SPACE_AXES];
+        int i = 0;
+        assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+        assert_int_equal(check_target(ctx, "h200", &target), SMG_OK);
+        assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
+        assert_int_equal(space_of(g, arena, &space), SMG_OK);
+        if (small) target.cache_bytes = 2 * 256 * 256; /* the factor is as large */
+        for (int a = 0; a < space->axes.count; a++) nominal[a] = 256;
+        assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
+        while (i < schedules.items.count && schedules.items.items[i].matrix == NULL) i++;
+        assert_true(i < schedules.items.count);
+        const smg_schedule *s = &schedules.items.items[i];
+        const smg_lower_options options = {.name = "rows", .target = &target};
+        assert_int_equal(smg_kernel_lower(s, &options, arena, &kernel, &refused), SMG_OK);
+        assert_int_equal(kernel->grid.count, 2);
+        assert_int_equal(kernel->grid.items[1] == s->row_axis, small);
+        smg_arena_destroy(arena);
+    }
+    smg_graph_destroy(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out),
-                                       cmocka_unit_test(test_chain),    cmocka_unit_test(test_ring),
-                                       cmocka_unit_test(test_masked),   cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shared_out),
+                                       cmocka_unit_test(test_rows_next), cmocka_unit_test(test_chain),
+                                       cmocka_unit_test(test_ring),      cmocka_unit_test(test_masked),
+                                       cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
