@@ -160,6 +160,11 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
 void glsl_code(glsl_writer *w) {
     for (int i = 0; i < w->k->code.count && w->status == SMG_OK;) {
         const smg_instr *in = &w->k->code.items[i];
+        int behind = glsl_load_runs(w, i);
+        if (behind > i) {
+            i = behind;
+            continue;
+        }
         write_instr(w, in, i);
         i = in->kind == SMG_I_END ? write_end(w, i) : i + 1;
     }

@@ -165,6 +165,16 @@ static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int
     }
 }
 
+/* The numbers of matrices in registers are literals: one step for each along k that the subgroup has. */
+static void multiply_held(glsl_writer *w, const matrix_product *p, const char *first) {
+    int tile = p->left_held ? p->instr->a : p->instr->b;
+    for (int64_t m = 0; m < matrices_of(w, tile); m++) {
+        if (!beside(w, tile, p->instr->axes[0], 0, m)) continue;
+        int64_t step = begin_of(w, tile, p->instr->axes[0], m);
+        multiply(w, p, glsl_plus(w, first, GLSL_STRING(w, "%lld", (long long)step)), step);
+    }
+}
+
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
     int row = -1, col = -1, depth = w->k->matrix.depth;
     const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[instr->dst].layout];
@@ -183,9 +193,10 @@ void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
     p.col = glsl_subgroup_part(w, layout, col);
     int64_t all = smg_kernel_product_depth(w->k, instr), step = depth * smg_kernel_product_lanes(w->k, instr);
     const char *first = glsl_subgroup_part(w, &w->k->layouts.items[instr->layout], instr->axes[0]);
-    bool held = p.left_held || p.right_held; /* the numbers of their matrices are literals */
-    for (int64_t k = 0; held && k < all; k += depth) multiply(w, &p, GLSL_STRING(w, "%lld", (long long)k), k);
-    if (held) return;
+    if (p.left_held || p.right_held) {
+        multiply_held(w, &p, first);
+        return;
+    }
     GLSL_LINE(w, instr->unroll * (step / depth) >= all ? "[[unroll]]" : "[[dont_unroll]]");
     glsl_open(w, GLSL_STRING(w, "for (int k = 0; k < %lld; k += %lld)", (long long)all, (long long)step));
     multiply(w, &p, step > depth ? glsl_plus(w, first, "k") : "k", 0);

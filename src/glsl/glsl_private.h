@@ -134,6 +134,9 @@ void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
 void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
 void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+/* Factors that are loaded by runs from instruction `at` on: the loads of all of them stand in front of what becomes of
+ * the first, since drivers do not move them there. Returns the instruction behind them; `at`: there are none. */
+int glsl_load_runs(glsl_writer *w, int at);
 
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);

@@ -1,5 +1,6 @@
-/* glsl_whole.c: matrices that go between memory and registers as a whole. Element by element drivers keep an address
- * for each, from in front of the loops on. Tiles that cross the end of an axis go element by element. */
+/* glsl_whole.c: matrices that go between memory and registers as a whole, and by runs of their elements. Element by
+ * element drivers keep an address for each, from in front of the loops on. Tiles that cross the end of an axis go
+ * element by element. */
 #include "glsl_private.h"
 
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int a) {
@@ -69,6 +70,14 @@ void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whol
     glsl_close(w);
 }
 
+/* Subgroups that hold copies take turns with the matrices: whose matrix n is; NULL: each subgroup has its own. */
+static const char *turn_of(glsl_writer *w, const smg_layout *layout, int64_t n) {
+    uint32_t copies = smg_layout_replicas(layout), block = copies & (~copies + 1), lanes = (uint32_t)w->k->lanes;
+    if (copies == 0) return NULL;
+    if (copies + block != lanes) return GLSL_STRING(w, "(local & %u) == 0", copies);
+    return GLSL_STRING(w, "local / %u == %u", block, (uint32_t)n % (lanes / block));
+}
+
 void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole) {
     int a = instr->a, buffer = w->k->accesses.items[a].buffer;
     int64_t elements = smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
@@ -90,10 +99,103 @@ void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *who
     glsl_inner_close(w, &it);
     glsl_outer_close(w, &it);
     for (int64_t n = 0; n < count; n++) {
-        const char *from = GLSL_STRING(w, "whole[%lld]", (long long)n);
+        const char *from = GLSL_STRING(w, "whole[%lld]", (long long)n), *turn = turn_of(w, &it.layout, n);
         if (type != SMG_TYPE_F32) from = GLSL_STRING(w, "%s(%s)", stored, from);
+        if (turn != NULL) GLSL_LINE(w, "if (%s)", turn);
         GLSL_LINE(w, "coopMatStore(%s, g_%s, %s, %s, gl_CooperativeMatrixLayoutRowMajor);", from,
                   w->buffer_name[buffer], begin_of(w, &it, a, n, elements), stride);
     }
     glsl_close(w);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------- */
+
+/* The register that has the neighbour of register `first` so far on along the axis. */
+static int64_t register_on(const smg_layout *layout, int axis, int64_t first, int neighbour) {
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][i];
+        if (b.axis == axis && b.bit < 31 && neighbour >> b.bit & 1) first |= INT64_C(1) << i;
+    }
+    return first;
+}
+
+/* A local: the run that begins with register `first`; 0 where it is not valid. */
+static void load_run(glsl_writer *w, const glsl_iter *it, int a, int64_t first, const char *local) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *address = it->address[a], *valid = NULL, *name = w->buffer_name[access->buffer];
+    for (int i = 0; i < it->layout.axis_count; i++) {
+        int axis = it->layout.axes[i].axis;
+        const char *part =
+            GLSL_STRING(w, "%lld", (long long)smg_layout_part(&it->layout, axis, SMG_LAYOUT_REGISTER, first));
+        const char *at = glsl_plus(w, glsl_lane_part(w, &it->layout, axis), part);
+        if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+        address = glsl_plus(w, address, glsl_times(w, at, stride_along(access, axis)));
+        if (!glsl_always_valid(w, axis)) valid = glsl_both(w, valid, glsl_valid_text(w, axis, at));
+    }
+    w->buffer_eight[access->buffer] = true;
+    valid = glsl_named_condition(w, valid, w->serial++);
+    if (valid == NULL) {
+        GLSL_LINE(w, "uvec4 %s = e_%s[(%s) >> 3];", local, name, address);
+        return;
+    }
+    GLSL_LINE(w, "int a_%s = (%s) >> 3;", local, address);
+    GLSL_LINE(w, "uvec4 %s = e_%s[%s ? a_%s : 0];", local, name, valid, local);
+    GLSL_LINE(w, "%s = %s ? %s : uvec4(0u);", local, valid, local);
+}
+
+/* Does the instruction load a factor by runs? */
+static bool loads_runs(const smg_instr *instr) {
+    return instr->kind == SMG_I_SET && instr->wide[0].width == SMG_WIDEST && !instr->matrices;
+}
+
+/* The runs' first registers, in their order: those whose neighbours along the axis begin with them. */
+static int64_t next_run(const smg_layout *layout, int axis, int64_t first) {
+    int64_t run = register_on(layout, axis, 0, SMG_WIDEST - 1);
+    while (first & run) first++;
+    return first;
+}
+
+static void take_run(glsl_writer *w, const smg_instr *instr, int64_t first, const char *name) {
+    const smg_layout *layout = smg_kernel_layout(w->k, instr);
+    for (int n = 0; n < SMG_WIDEST; n++) {
+        int64_t place = register_on(layout, instr->wide[0].axis, first, n);
+        const char *element = glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)place));
+        GLSL_LINE(w, "%s = unpackFloat2x16(%s[%d])[%d];", element, name, n / 2, n % 2);
+    }
+}
+
+/* One factor: its loads (named from `number` on), or what becomes of them. Returns the number behind. */
+static int each_run(glsl_writer *w, const smg_instr *instr, int number, bool loads) {
+    int a = smg_kernel_plain_load(w->k, instr->expr), axis = instr->wide[0].axis;
+    const smg_layout *layout = smg_kernel_layout(w->k, instr);
+    int64_t count = smg_layout_registers(layout);
+    glsl_iter it;
+    glsl_iter_of(w, &it, instr);
+    if (w->status != SMG_OK) return number;
+    glsl_expr_prepare(w, &it, instr->expr);
+    it.access_used[a] = true;
+    if (loads) glsl_hoist(w, &it);
+    for (int64_t first = next_run(layout, axis, 0); first < count && w->status == SMG_OK;
+         first = next_run(layout, axis, first + 1)) {
+        const char *name = GLSL_STRING(w, "run%d", number++);
+        if (loads)
+            load_run(w, &it, a, first, name);
+        else
+            take_run(w, instr, first, name);
+    }
+    return number;
+}
+
+int glsl_load_runs(glsl_writer *w, int at) {
+    const smg_instr *code = w->k->code.items;
+    int end = at, number = 0;
+    while (end < w->k->code.count && loads_runs(&code[end])) end++;
+    if (end == at) return at;
+    w->uses[GLSL_USE_FLOAT16] = true;
+    glsl_open(w, "");
+    for (int i = at; i < end; i++) number = each_run(w, &code[i], number, true);
+    number = 0;
+    for (int i = at; i < end; i++) number = each_run(w, &code[i], number, false);
+    glsl_close(w);
+    return end;
 }

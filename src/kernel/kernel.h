@@ -431,6 +431,9 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
 /* Is what a SET loads or a STORE writes whole matrices of memory? By how many neighbours they lie, along the axis of
  * their columns; their rows' axis. */
 bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide, int *out_row);
+/* Does a SET load a factor of matrices, of which a lane has runs of SMG_WIDEST in registers, wherever these are? A run
+ * is one access of memory. */
+bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide);
 /* Can the product at `at`, of views, be `addressed`? Its subgroups are rows, their lanes neighbouring columns; columns
  * and k come out even. */
 bool smg_kernel_addressable(const smg_kernel *k, int at);
@@ -446,8 +449,11 @@ const smg_layout *smg_matrix_layout(const smg_matrix *matrix, smg_fragments use)
 /* Does the layout consist of whole matrices, their rows along one axis and their columns along the other? The register
  * r is then element r % n of the lane's matrix r / n, n being smg_matrix_elements. */
 bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col);
+#define SMG_MATRIX_BITS SMG_LAYOUT_ORDER_BITS /* of a side */
+/* The order of what is contracted in which a lane has runs of SMG_WIDEST neighbours in registers, of both factors. */
+smg_layout_order smg_matrix_in_runs(const smg_matrix *matrix);
 /* Has each subgroup, in a register tile of this layout, the left or the right factor of all that it multiplies into the
- * product's sums? Not where subgroups share out the contraction. */
+ * product's sums? The contracted axis in the order of the other factor, where that is in registers, too. */
 bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout);
 /* The axes on which a register tile of fragments has its matrices; false where it has none. */
 bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col);

@@ -50,21 +50,64 @@ int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product) {
     return smg_kernel_product_rows(k, product) / smg_layout_registers_along(&k->matrix.sums, ROW);
 }
 
-/* The lowest bits of the level are those of the matrix. */
-static bool same_bits(const smg_layout *of, const smg_layout *layout, smg_layout_level level, int row, int col) {
+/* The lowest bits of the level are those of the matrix. Along the free side bit i may be bit order->bit[i] of its
+ * axis. */
+static bool same_bits(const smg_layout *of, const smg_layout *layout, smg_layout_level level, const int *sides,
+                      int free, smg_layout_order *order) {
     if (layout->bits[level] < of->bits[level]) return false;
     for (int i = 0; i < of->bits[level]; i++) {
         smg_basis want = of->basis[level][i], is = layout->basis[level][i];
-        want.axis = (int8_t)(want.axis < 0 ? -1 : want.axis == ROW ? row : col);
-        if (is.axis != want.axis || (want.axis >= 0 && is.bit != want.bit)) return false;
+        if (is.axis != (want.axis < 0 ? -1 : sides[want.axis])) return false;
+        if (want.axis >= 0 && want.axis == free)
+            order->bit[want.bit] = is.bit;
+        else if (want.axis >= 0 && is.bit != want.bit)
+            return false;
     }
     return true;
 }
 
-bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col) {
+/* free: the side along which elements may come in another order, -1: none. */
+static bool lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, const int *sides, int free,
+                 smg_layout_order *order) {
     const smg_layout *of = smg_matrix_layout(matrix, use);
     return of->axis_count == 2 && layout->bits[SMG_LAYOUT_LANE] == of->bits[SMG_LAYOUT_LANE] &&
-           same_bits(of, layout, SMG_LAYOUT_REGISTER, row, col) && same_bits(of, layout, SMG_LAYOUT_LANE, row, col);
+           same_bits(of, layout, SMG_LAYOUT_REGISTER, sides, free, order) &&
+           same_bits(of, layout, SMG_LAYOUT_LANE, sides, free, order);
+}
+
+bool smg_matrix_lays(const smg_matrix *matrix, smg_fragments use, const smg_layout *layout, int row, int col) {
+    return lays(matrix, use, layout, (int[]){row, col}, -1, NULL);
+}
+
+/* ---- the order of what is contracted ------------------------------------------------------------------------ */
+
+smg_layout_order smg_matrix_in_runs(const smg_matrix *m) {
+    return smg_layout_in_runs(&m->left, COL, &m->right, ROW, SMG_WIDEST);
+}
+
+static bool same_order(const smg_matrix *m, const smg_layout_order *a, const smg_layout_order *b) {
+    for (int i = 0; i < smg_log2(m->depth); i++)
+        if (a->bit[i] != b->bit[i]) return false;
+    return true;
+}
+
+/* The order in which a factor of the product has what is contracted; of one in shared memory as it is. false: it does
+ * not lie as whole matrices. */
+static bool order_of(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout,
+                     smg_layout_order *out) {
+    int sides[2], depth = product->axes[0];
+    if (!smg_kernel_product_sides(k, product, &sides[ROW], &sides[COL])) return false;
+    *out = (smg_layout_order){0};
+    for (int i = 0; i < smg_log2(k->matrix.depth); i++) out->bit[i] = (int8_t)i;
+    if (layout == NULL) return true;
+    int contracted = use == SMG_FRAGMENTS_LEFT ? COL : ROW;
+    sides[contracted] = depth;
+    return lays(&k->matrix, use, layout, sides, contracted, out);
+}
+
+static const smg_layout *layout_in_registers(const smg_kernel *k, int tile) {
+    const smg_tile *t = &k->tiles.items[tile];
+    return t->residence == SMG_REGISTER && t->layout >= 0 ? &k->layouts.items[t->layout] : NULL;
 }
 
 /* Has each subgroup the same elements of the axis? */
@@ -80,14 +123,17 @@ static bool same_part(const smg_layout *a, const smg_layout *b, int axis) {
 }
 
 bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragments use, const smg_layout *layout) {
-    int row, col, depth = product->axes[0];
     bool left = use == SMG_FRAGMENTS_LEFT;
     const smg_tile *factor = &k->tiles.items[left ? product->a : product->b];
     const smg_layout *sums = &k->layouts.items[k->tiles.items[product->dst].layout];
-    if (!smg_kernel_product_sides(k, product, &row, &col) ||
-        !smg_matrix_lays(&k->matrix, use, layout, left ? row : depth, left ? depth : col))
+    const smg_layout *beside = layout_in_registers(k, left ? product->b : product->a);
+    int depth = product->axes[0];
+    smg_layout_order own, other;
+    if (!order_of(k, product, use, layout, &own) ||
+        !order_of(k, product, left ? SMG_FRAGMENTS_RIGHT : SMG_FRAGMENTS_LEFT, beside, &other) ||
+        !same_order(&k->matrix, &own, &other))
         return false;
-    bool same = smg_layout_mask(layout, SMG_LAYOUT_SUBGROUP, depth) == 0 && smg_kernel_product_lanes(k, product) == 1;
+    bool same = same_part(layout, &k->layouts.items[product->layout], depth);
     for (int i = 0; same && i < factor->axis_count; i++)
         same = factor->axis[i] == depth || !is_wide(k, factor->axis[i]) || same_part(layout, sums, factor->axis[i]);
     return same;

@@ -3,7 +3,7 @@
 #include "kernel/kernel_verify.h"
 
 static bool is_side(int side) {
-    return side > 0 && smg_is_power_of_two(side);
+    return side > 0 && side <= 1 << SMG_MATRIX_BITS && smg_is_power_of_two(side);
 }
 
 static smg_status check_layout(const kernel_verifier *v, const char *what, const smg_layout *layout, int rows,
@@ -25,7 +25,8 @@ smg_status kernel_verify_matrix(const kernel_verifier *v) {
     const smg_matrix *m = &v->k->matrix;
     if (m->rows == 0 && m->cols == 0 && m->depth == 0) return SMG_OK;
     if (!is_side(m->rows) || !is_side(m->cols) || !is_side(m->depth))
-        return KERNEL_WRONG(v, "matrices of %d x %d x %d: sides must be powers of two", m->rows, m->cols, m->depth);
+        return KERNEL_WRONG(v, "matrices of %d x %d x %d: sides must be powers of two, at most %d", m->rows, m->cols,
+                            m->depth, 1 << SMG_MATRIX_BITS);
     if (m->type != SMG_TYPE_F16 && m->type != SMG_TYPE_BF16)
         return KERNEL_WRONG(v, "matrices of %s: factors are f16 or bf16", smg_type_word(m->type));
     SMG_TRY(check_layout(v, "sums", &m->sums, m->rows, m->cols));

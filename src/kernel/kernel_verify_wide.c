@@ -45,6 +45,9 @@ static smg_status check_shared(const kernel_verifier *v, smg_wide wide, int tile
 
 /* A SET that loads, and does nothing else. */
 static smg_status check_set(const kernel_verifier *v, const smg_instr *in) {
+    smg_wide run;
+    if (in->wide[0].width == SMG_WIDEST && smg_kernel_loads_runs(v->k, in, &run) && run.axis == in->wide[0].axis)
+        return SMG_OK;
     int access = smg_kernel_plain_load(v->k, in->expr);
     if (access < 0 || v->k->buffers.items[v->k->accesses.items[access].buffer].written)
         return KERNEL_WRONG(v, "neighbours at once of what is no plain load of an input");
@@ -131,7 +134,8 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
     if (in->matrices) return check_matrices(v, in);
     if (in->wide[0].width == 0) return SMG_OK;
     if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) return check_fill(v, in);
-    SMG_TRY(check_group(v, in->wide[0], false));
+    bool factor = in->kind == SMG_I_SET && v->k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_NONE;
+    SMG_TRY(check_group(v, in->wide[0], factor));
     switch (in->kind) {
     case SMG_I_SET: return check_set(v, in);
     case SMG_I_STORE: SMG_TRY(check_run(v, in)); return check_access(v, in->wide[0], in->a, SMG_ALIGNED_BY_SIZES);

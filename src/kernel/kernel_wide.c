@@ -168,11 +168,14 @@ static bool moves(const smg_access *access, int axis) {
     return false;
 }
 
-/* Has the workgroup each element of both axes once? */
+/* Has the workgroup each element of both axes, in one subgroup or in several that hold the same? */
 static bool covers(const smg_kernel *k, const smg_layout *layout, int row, int col) {
-    int64_t rows = k->axes.items[row].tile, cols = k->axes.items[col].tile;
+    int64_t rows = k->axes.items[row].tile, cols = k->axes.items[col].tile, lanes = k->lanes;
+    uint32_t copies = smg_layout_replicas(layout);
+    if (copies & ((uint32_t)k->subgroup - 1)) return false;
+    for (; copies != 0; copies &= copies - 1) lanes /= 2;
     return smg_layout_span(layout, row) == rows && smg_layout_span(layout, col) == cols &&
-           smg_layout_registers(layout) * k->lanes == rows * cols;
+           smg_layout_registers(layout) * lanes == rows * cols;
 }
 
 bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide, int *out_row) {
@@ -192,6 +195,36 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
             continue;
         *out_wide = wide;
         *out_row = row;
+        return true;
+    }
+    return false;
+}
+
+/* ---- factors of matrices, by runs --------------------------------------------------------------------------- */
+
+/* The lane's registers that lie side by side along the axis have its lowest bits. */
+static bool has_run(const smg_layout *layout, int axis, int width) {
+    int found = 0;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][i];
+        found += b.axis == axis && 1 << b.bit < width;
+    }
+    return 1 << found == width;
+}
+
+bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide) {
+    int number;
+    const smg_access *access = access_of(k, in, &number);
+    const smg_tile *dst = in->kind == SMG_I_SET ? &k->tiles.items[in->dst] : NULL;
+    bool factor = dst != NULL && (dst->fragments == SMG_FRAGMENTS_LEFT || dst->fragments == SMG_FRAGMENTS_RIGHT);
+    if (!factor || access == NULL || access->buffer < 0 || dst->type != SMG_TYPE_F16 ||
+        !takes_type(k, in, &k->buffers.items[access->buffer]))
+        return false;
+    for (int i = 0; i < dst->axis_count; i++) {
+        smg_wide wide = {.width = SMG_WIDEST, .axis = dst->axis[i]};
+        if (!has_run(&k->layouts.items[dst->layout], wide.axis, wide.width)) continue;
+        if (smg_access_aligned(k, number, wide) != SMG_ALIGNED_ALWAYS) continue;
+        *out_wide = wide;
         return true;
     }
     return false;

@@ -143,6 +143,17 @@ int64_t smg_layout_neighbours(const smg_layout *layout, int axis);
 /* All lanes of a subgroup hold the same elements: one load serves all of them. */
 bool smg_layout_uniform(const smg_layout *layout);
 
+/* An axis of two layouts in another order: its bit i becomes bit bit[i]. `run` bits of the new one are those and,
+ * between them, the lowest of the number of the block. */
+#define SMG_LAYOUT_ORDER_BITS 8
+typedef struct smg_layout_order {
+    int8_t bit[SMG_LAYOUT_ORDER_BITS];
+    int run;
+} smg_layout_order;
+/* The order in which each lane has runs of `width` neighbours in registers by both layouts; the axis has as many bits
+ * in one as in the other, SMG_LAYOUT_ORDER_BITS at most. */
+smg_layout_order smg_layout_in_runs(const smg_layout *a, int axis_a, const smg_layout *b, int axis_b, int width);
+
 /* What an access of one subgroup touches: element = sum of coordinate * stride (in elements, in the order of
  * layout->axes), each lane its first `run` elements from there. */
 typedef struct smg_layout_access {

@@ -212,3 +212,25 @@ void smg_layout_turn(const smg_layout *layout, int axis, int64_t by, uint32_t ou
             if (b.axis == axis && (by >> b.bit & 1) != 0) out_masks[level] |= 1u << i;
         }
 }
+
+/* ---- in another order --------------------------------------------------------------------------------- */
+
+static bool bit_in_registers(const smg_layout *l, int axis, int bit) {
+    for (int i = 0; i < l->bits[SMG_LAYOUT_REGISTER]; i++)
+        if (l->basis[SMG_LAYOUT_REGISTER][i].axis == axis && l->basis[SMG_LAYOUT_REGISTER][i].bit == bit) return true;
+    return false;
+}
+
+smg_layout_order smg_layout_in_runs(const smg_layout *a, int axis_a, const smg_layout *b, int axis_b, int width) {
+    smg_layout_order order = {.run = 0};
+    int bits = smg_log2(smg_layout_span(a, axis_a)), run = smg_log2(width);
+    bool both[SMG_LAYOUT_ORDER_BITS] = {false};
+    for (int i = 0; i < bits; i++) {
+        both[i] = bit_in_registers(a, axis_a, i) && bit_in_registers(b, axis_b, i);
+        if (both[i]) order.bit[i] = (int8_t)order.run++;
+    }
+    if (order.run < run) order.run = run;
+    for (int i = 0; i < bits; i++)
+        if (!both[i]) order.bit[i] = (int8_t)order.run++;
+    return order;
+}

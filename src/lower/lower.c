@@ -45,6 +45,7 @@ static const pass passes[] = {
     {{"operands", "shared operands lie in the order in which lanes read them"}, .sized = lower_operands},
     {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"forward", "left factors that lanes hold as matrices want them stay in registers"}, .sized = lower_forward},
+    {{"streams", "factors of matrices are read from memory by the lanes that have them"}, .sized = lower_streams},
     {{"rings", "factors of matrices are on their way steps before they are needed"}, .sized = lower_rings},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},
     {{"memory", "shared tiles that are never needed together lie on the same memory"}, .sized = lower_memory},

@@ -57,6 +57,7 @@ smg_status smg_kernel_probe(const smg_kernel *structure, smg_arena *arena, smg_k
 typedef struct smg_lane_grid {
     int rows, cols; /* lanes */
     int depth;      /* lanes that share out the contraction of products; for everything else they are copies */
+    int depth_run;  /* neighbours along it that one of them takes in turn, at least */
     int vec;        /* neighbouring columns a lane owns */
     int row_run;    /* and rows; 0: single ones */
     int row_axis;   /* distributed over row lanes; -1 */
@@ -81,6 +82,9 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target);
  * chosen. */
 smg_status smg_kernel_find_evens(smg_kernel *k, const smg_target *target);
 
+/* A loop of at most so many steps is written out where lanes read factors from memory: all loads are on their way
+ * together then. */
+#define SMG_STREAM_STEPS 16
 /* Decides what is written out and what stays a loop (lower_unroll.c), within the target's budget of code where that is
  * possible: smg_kernel_operations tells. The last pass; hand-written programs ask for it themselves. */
 void smg_kernel_unroll(smg_kernel *k, const smg_target *target);

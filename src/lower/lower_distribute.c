@@ -332,7 +332,8 @@ static int product_number(distribution *d, const smg_instr *product, int sums) {
     int number = number_of(d, sums), axis = product->axes[0];
     if (number < 0 || (d->k->axes.items[axis].tile == 1 && d->bits.depth_count == 0)) return number;
     smg_layout l = d->k->layouts.items[number];
-    smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, smg_kernel_product_group(d->k, product));
+    int group = smg_kernel_product_group(d->k, product);
+    smg_layout_add(&l, SMG_LAYOUT_REGISTER, axis, group > d->grid->depth_run ? group : d->grid->depth_run);
     for (int i = 0; i < d->bits.depth_count; i++) over_lane(d, &l, axis, d->bits.depth[i]);
     rest_in_registers(d, &l, axis);
     return smg_kernel_add_layout(d->k, &l);

@@ -106,7 +106,7 @@ void lower_take_matrices(lower_sized *l) {
     if (shape != NULL) {
         k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *l->s->matrix_sums};
         if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
-        if (l->s->matrix_right != NULL && l->s->rings > 1) k->matrix.right = *l->s->matrix_right;
+        if (l->s->matrix_right != NULL && (l->s->rings > 1 || l->s->streams)) k->matrix.right = *l->s->matrix_right;
         (void)smg_type_find(shape->a, &k->matrix.type);
         l->refused = objection(l);
         if (l->refused != NULL) k->matrix = (smg_matrix){0}; /* it is only counted, with layouts of lanes */

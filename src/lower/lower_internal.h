@@ -167,6 +167,9 @@ smg_status lower_forward(lower_sized *l);
 /* lower_rings.c: factors of matrices are on their way several steps before they are needed. */
 smg_status lower_rings(lower_sized *l);
 
+/* lower_streams.c: factors of matrices are read from memory by the lanes that have them. */
+smg_status lower_streams(lower_sized *l);
+
 /* lower_exchange.c: what lanes tell each other becomes instructions. */
 smg_status lower_exchange(lower_sized *l);
 

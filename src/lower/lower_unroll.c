@@ -14,6 +14,7 @@
 typedef struct body {
     bool barrier, views; /* views: a product of them */
     bool loop;           /* one inside of it */
+    bool streams;        /* factors are read from memory by the lanes that multiply them */
 } body;
 
 static body look_into(const smg_kernel *k, int loop) {
@@ -25,6 +26,7 @@ static body look_into(const smg_kernel *k, int loop) {
         if (in->kind == SMG_I_END && --depth == 0) break;
         if (in->kind == SMG_I_BARRIER) b.barrier = true;
         if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW) b.views = true;
+        if (in->kind == SMG_I_SET && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_RIGHT) b.streams = true;
     }
     return b;
 }
@@ -37,7 +39,8 @@ static void unroll_loop(smg_kernel *k, int at) {
     if (loop->unroll > 1) return; /* rings want so many steps */
     int64_t steps = smg_kernel_loop_steps(k, loop);
     body b = look_into(k, at);
-    loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > LOOP_STEPS ? 0 : 1;
+    int64_t most = b.streams ? SMG_STREAM_STEPS : LOOP_STEPS;
+    loop->unroll = b.barrier || b.views ? -1 : b.loop || steps == 0 || steps > most ? 0 : 1;
 }
 
 /* k of a product of views whose factors fit in half of the registers: all their loads are under way at once. Groups of

@@ -65,6 +65,15 @@ static void widen_whole(const smg_kernel *k, const smg_target *target, smg_instr
     if (in->matrices) in->wide[0] = wide;
 }
 
+/* What a lane has of a factor in runs comes by them. */
+static bool widen_factor(const smg_kernel *k, const smg_target *target, smg_instr *in) {
+    smg_wide run;
+    if (in->kind != SMG_I_SET || !smg_kernel_loads_runs(k, in, &run)) return false;
+    if (!has_elements(k, target, smg_kernel_plain_load(k, in->expr))) return false;
+    in->wide[0] = run;
+    return true;
+}
+
 typedef struct group_seek {
     const smg_kernel *k;
     const smg_target *target;
@@ -204,6 +213,7 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     bool addresses = has_addresses(k, target);
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
+        if (widen_factor(k, target, in)) continue;
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, target, in);
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) widen_whole(k, target, in);
         if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, target, in);

@@ -21,6 +21,7 @@ typedef struct walk {
     double on_its_way; /* seconds that fetched slices still take, each time round */
     double between;    /* rounds that hide it */
     bool first;        /* a first slice was fetched in front of the next loop */
+    bool written;      /* all steps of the innermost loop are */
 } walk;
 
 static double extent_of(const walk *w, int axis) {
@@ -139,6 +140,38 @@ static void count_map(walk *w, const smg_instr *in) {
     double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * loads;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
+}
+
+/* A factor that lanes read by runs: along which axis; -1. */
+static int stream_axis(const smg_kernel *k, const smg_instr *in) {
+    smg_wide run;
+    return smg_kernel_loads_runs(k, in, &run) ? run.axis : -1;
+}
+
+/* Elements side by side that lanes of a subgroup have together, whichever registers and lanes these are. */
+static double beside_each_other(const smg_layout *l, int axis) {
+    uint32_t have = 0;
+    for (int level = SMG_LAYOUT_REGISTER; level <= SMG_LAYOUT_LANE; level++)
+        for (int i = 0; i < l->bits[level]; i++)
+            if (l->basis[level][i].axis == axis) have |= UINT32_C(1) << l->basis[level][i].bit;
+    return (double)((have + 1) & ~have);
+}
+
+/* A factor that lanes read by runs, each subgroup all that it multiplies. Its loads are on their way together over all
+ * that is written out, those of the other factor with them. */
+static void count_stream(walk *w, const smg_instr *in) {
+    const smg_access *a = &w->k->accesses.items[smg_kernel_plain_load(w->k, in->expr)];
+    const smg_tile *dst = &w->k->tiles.items[in->dst];
+    double before = w->out->traffic, near = w->out->near, registers = (double)smg_layout_registers(w->layout);
+    double element = (double)smg_type_device_bytes(dst->type);
+    double bytes = element * beside_each_other(w->layout, stream_axis(w->k, in));
+    double asked = w->trips * registers * w->out->lanes * element * fmax(1, PLAN_NEAR_RUN / bytes);
+    count_bytes(w, a, (plan_runs){bytes, bytes}, false);
+    w->out->streamed += w->out->traffic - before;
+    w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
+    w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
+    double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
+    if (dst->fragments == SMG_FRAGMENTS_LEFT) wait_for_loads(w, w->cost->step_wait / together);
 }
 
 static void count_store(walk *w, const smg_instr *in) {
@@ -449,6 +482,7 @@ static void begin_loop(walk *w, const smg_instr *in) {
     arrive(w);
     w->outside[w->depth] = w->trips;
     w->axis[w->depth++] = in->axes[0];
+    w->written = in->unroll == 1;
     w->trips *= steps_of(w, in);
     w->out->slots += w->trips * w->cost->round * w->out->lanes;
     w->first = false;
@@ -471,11 +505,12 @@ static void step(walk *w, const smg_instr *in) {
     case SMG_I_END:
         arrive(w);
         w->trips = w->outside[--w->depth];
+        w->written = false;
         break;
     case SMG_I_BARRIER:
         *(in->scope == SMG_SCOPE_SUBGROUP ? &w->out->subgroup_barriers : &w->out->barriers) += w->trips;
         break;
-    case SMG_I_SET: count_map(w, in); break;
+    case SMG_I_SET: stream_axis(w->k, in) >= 0 ? count_stream(w, in) : count_map(w, in); break;
     case SMG_I_REDUCE: count_reduce(w, in); break;
     case SMG_I_STORE: count_store(w, in); break;
     case SMG_I_MMA: count_product(w, in); break;

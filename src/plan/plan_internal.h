@@ -124,6 +124,7 @@ typedef struct plan_costs {
     double read_wait;             /* for each group of k that one subgroup alone reads */
     double barrier;               /* share of the measured cost */
     double transfer;              /* share of the time that a workgroup's bytes take where all cores ask for theirs */
+    double stream;                /* a byte of factors on its way to lanes that multiply it, of one that is near */
     double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
     double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
     double near_overlap; /* the same of arithmetic and near memory alone */
@@ -141,6 +142,7 @@ typedef struct plan_counts {
     double rounds;                      /* k of products, by groups that are read together */
     double traffic;                     /* bytes that all workgroups ask for */
     double hidden;                      /* of these, what is fetched several rounds before it is needed */
+    double streamed;                    /* of these, what lanes read that multiply it: it counts as near */
     double memory;                      /* bytes that reach device memory, of all */
     double stored;                      /* bytes of results, of all */
     double flops;                       /* useful, x2, of all */

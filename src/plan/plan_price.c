@@ -36,6 +36,7 @@ static const plan_costs switching = {.product = 1.1,
                                      .view_wait = 0.43,
                                      .barrier = 0.84,
                                      .transfer = 0.5,
+                                     .stream = 3.3,
                                      .idle = 0.1,
                                      .overlap = 2.0,
                                      .near_overlap = 3.0,
@@ -58,6 +59,7 @@ static const plan_costs spreading = {.product = 1.0,
                                      .hop = 4.0,
                                      .join = 12.0,
                                      .round = 64.0,
+                                     .stream = 1.0,
                                      .step_wait = 1.0,
                                      .near_wait = 0.04,
                                      .view_wait = 0.04,
@@ -156,7 +158,8 @@ static double cores_seconds(const smg_target *t, const plan_costs *cost, const p
     double near = c->near * cost->near / core_rate(t);
     double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, cost->near_overlap);
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
-    double transfer = cost->transfer * (c->traffic - c->hidden) / c->workgroups / (t->cache_bandwidth / cores);
+    double moved = c->traffic - c->hidden - c->streamed;
+    double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
     double barriers = c->barriers * t->barrier_cost + c->subgroup_barriers * t->subgroup_barrier_cost;
     double wait = c->wait + barriers * cost->barrier + transfer;
     double waves = of_core / together;

@@ -364,12 +364,13 @@ static void count_matrices(guess *g, const block *b) {
     p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
     p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
+    p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
     double steps = (double)blocks(b->k, (int64_t)m->k * g->s->lane_depth);
     g->c.slots += b->trips * steps * round.slots;
     g->c.near += b->trips * steps * round.near;
     g->c.rounds += b->trips * steps;
-    if (g->s->rings < 2) g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
+    if (g->s->rings < 2 && !g->s->streams) g->c.wait += b->trips * g->o->target->load_latency * g->o->cost->near_wait;
     g->c.instructions += 2;
     g->loop.hiding += plan_alone(g->o->target, &g->c, steps * round.slots) * (g->s->rings > 1 ? g->s->rings : 1);
 }
@@ -425,13 +426,38 @@ static void add_barriers(guess *g, double count) {
     *(one ? &g->c.subgroup_barriers : &g->c.barriers) += count;
 }
 
-/* Slices that are fetched, and matrices of both factors, two elements a register. */
-static int64_t ring_registers(const guess *g, const block *b) {
+/* Matrices of both factors, one behind each other along k, two elements a register. */
+static int64_t factor_registers(const guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
     int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
     int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
-    int64_t factors = blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
-    return g->s->rings * (factors + (g->loop.ahead + 1) / 2);
+    return blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
+}
+
+/* And slices that are fetched. */
+static int64_t ring_registers(const guess *g, const block *b) {
+    return g->s->rings * (factor_registers(g, b) + (g->loop.ahead + 1) / 2);
+}
+
+/* A factor that lanes read by runs, as plan_count.c counts it; elements: of a step of k, of all subgroups. */
+static void stream(guess *g, const block *b, const outline_value *v, int64_t elements) {
+    const smg_schedule *s = g->s;
+    double before = g->c.traffic, near = g->c.near, all = b->trips * (double)elements * (double)b->k;
+    int run =
+        smg_layout_in_runs(s->matrix_left, SMG_FRAGMENT_COLUMN, s->matrix_right, SMG_FRAGMENT_ROW, SMG_WIDEST).run;
+    count_loads(g, v, b->trips, true, false);
+    g->c.streamed += g->c.traffic - before;
+    g->c.near = near + all * fmax(factor_bytes(g, b), PLAN_NEAR_RUN / (double)(1 << run)) +
+                g->o->cost->stream * (g->c.traffic - before) / g->c.workgroups;
+    g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
+    g->c.instructions += 2;
+}
+
+static void guess_streams(guess *g, const block *b) {
+    double steps = b->trips <= SMG_STREAM_STEPS ? 1 : b->trips;
+    stream(g, b, b->left, b->left_rows * g->s->matrix_cols);
+    stream(g, b, b->right, b->right_columns * g->s->matrix_rows);
+    g->c.wait += steps * g->o->target->load_latency * g->o->cost->step_wait;
 }
 
 static void guess_product(guess *g, const outline_fold *f) {
@@ -444,6 +470,8 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->s->direct) {
         if (g->counts) count_loads(g, b.left, b.trips, true, true);
         if (g->counts) count_loads(g, b.right, b.trips, true, true);
+    } else if (g->s->streams) {
+        if (g->counts) guess_streams(g, &b);
     } else {
         if (!shares) add_barriers(g, barriers_of(g, &b) * b.trips);
         if (b.left_held)
@@ -462,6 +490,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (b.pairs) registers = (b.rows + b.columns + b.rows * b.columns) / 2;
     registers += g->s->matrix != NULL ? (g->loop.ahead + 1) / 2 : g->loop.ahead;
     if (g->s->rings > 1) registers = ring_registers(g, &b);
+    if (g->s->streams) registers = factor_registers(g, &b) * blocks(b.depth, g->s->matrix->k);
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     if (registers > g->registers) g->registers = registers;

@@ -48,6 +48,7 @@ typedef struct smg_schedule {
     const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */
     const smg_layout *matrix_right; /* and a right one */
     int rings;                      /* slots of all that is on its way to a product; 0: factors wait where it is */
+    bool streams;                   /* factors are read from memory by the lanes whose matrices they are */
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool rows_next;                 /* the next block has other rows and the same columns */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */

@@ -7,6 +7,9 @@
 #define ENOUGH_SUBGROUPS 4 /* for one core */
 #define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
 #define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
+#define STREAM_RUN 8       /* halves that one load takes */
+#define STREAM_SUMS 64     /* of a lane, at most */
+#define MOST_STREAMED 2    /* of them behind each other in one slice of a contraction */
 #define FACTOR_BYTES 2.0   /* of an element */
 #define CACHE_SHARE 0.5    /* that right factors may take */
 #define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
@@ -133,6 +136,41 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
     return SMG_OK;
 }
 
+/* ---- straight from memory ------------------------------------------------------------------------------- */
+
+/* Where all subgroups of a workgroup share out k no factor is read twice by it, and there are enough of them for loads
+ * to be on their way: of one block for each core, and of few sums beside them. */
+static bool may_stream(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
+    double results = 1, sums = (double)shape->row_registers * shape->col_registers;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->grid & SMG_AXIS_BIT(a)) results *= (double)e->nominal[a];
+    return s->matrix_left != NULL && s->matrix_right != NULL && s->lane_depth == MOST_SUBGROUPS &&
+           sums <= STREAM_SUMS && results <= (double)e->target->cores * sums * shape->rows * shape->cols;
+}
+
+/* Neighbours along a contraction that a lane's runs of both factors take together. */
+static int stream_run(const smg_schedule *s) {
+    smg_layout_order order =
+        smg_layout_in_runs(s->matrix_left, SMG_FRAGMENT_COLUMN, s->matrix_right, SMG_FRAGMENT_ROW, STREAM_RUN);
+    return 1 << order.run;
+}
+
+static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
+    if (!may_stream(e, &shape, &s)) return SMG_OK;
+    s.streams = true;
+    s.ahead = 0;
+    s.reuse = false;
+    for (int n = 1; n <= MOST_STREAMED; n *= 2) {
+        shape.inner = n * s.lane_depth * stream_run(&s);
+        sched_set_tiles(e, &shape, false, &s);
+        fill_matrices(e, s.matrix, &s);
+        if (sched_has_room(e, &s)) SMG_TRY(sched_push(e, s));
+    }
+    return SMG_OK;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------- */
+
 static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
     for (int n = 1; n <= MOST_DEPTH; n *= 2) {
         shape.inner = n * s->lane_depth * s->matrix->k;
@@ -170,8 +208,10 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
             shape.row_registers = (int)(height / s.lane_rows);
             shape.col_registers = (int)(width / s.lane_cols);
-            for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2)
+            for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {
                 SMG_TRY(add_depths(e, shape, &s));
+                SMG_TRY(add_streams(e, shape, s));
+            }
         }
     }
     return SMG_OK;

@@ -32,6 +32,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->slots > 1) smg_text_addf(text, " into %d slots", s->slots);
     if (s->direct) smg_text_add(text, ", operands read where they lie");
     if (s->groups) smg_text_add(text, ", loads by groups");
+    if (s->streams) smg_text_add(text, ", factors straight from memory");
     if (s->rings > 1) smg_text_addf(text, ", factors in rings of %d", s->rings);
     if (s->reuse) smg_text_add(text, ", shared memory reused");
     smg_text_addf(text, ", subgroup %d\n", s->subgroup);

@@ -21,7 +21,8 @@
 enum {
     NODES = 128,
     AT_MOST = 12 /* schedules of a graph and target that are run */,
-    RINGS_EACH = 20 /* and of those with rings */
+    RINGS_EACH = 20 /* and of those with rings */,
+    STREAMS_EACH = 4 /* and of those that read factors from memory */
 };
 
 static const char *const graphs[] = {
@@ -32,9 +33,10 @@ static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 
 typedef struct tally {
     int schedules, lowered, run, rings;
-    int masked; /* programs that mask their sums once, in units of exponents */
-    int shared; /* of those run: subgroups share out a contraction */
-    int whole;  /* programs that load or store a matrix as one */
+    int masked;  /* programs that mask their sums once, in units of exponents */
+    int shared;  /* of those run: subgroups share out a contraction */
+    int whole;   /* programs that load or store a matrix as one */
+    int streams; /* of those run: factors are read from memory by the lanes that have them */
 } tally;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
@@ -100,6 +102,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->whole += moves_whole(kernel);
         t->shared += runs && s->lane_depth > 1;
         t->rings += runs && s->rings > 1;
+        t->streams += runs && s->streams;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs && t->run % CHECK_ONE_IN == 0) run(g, s, kernel, o, true, a);
     }
@@ -122,13 +125,14 @@ static void try_graph(smg_graph *g, const check_options *o, tally *t) {
         for (int i = 0; i < space->axes.count; i++) nominal[i] = 256;
         assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
         assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
-        int all = 0, rings = 0, each;
+        int all = 0, rings = 0, streams = 0, each;
         for (int i = 0; i < schedules.items.count; i++) all += schedules.items.items[i].matrix != NULL;
         each = all > AT_MOST ? all / AT_MOST : 1;
         for (int i = 0, n = 0; i < schedules.items.count; i++) {
             const smg_schedule *s = &schedules.items.items[i];
             if (s->matrix == NULL) continue;
             bool due = s->rings > 1 && rings++ % RINGS_EACH == 0;
+            due = due || (s->streams && streams++ % STREAMS_EACH == 0);
             try_schedule(g, s, &target, o, &a, n++ % each == 0 || due, t);
         }
     }
@@ -149,11 +153,10 @@ static void test_schedules(void **state) {
             tally before = all[k];
             try_graph(g, &o, &all[k]);
             printf("%s on %s: %d schedules, %d programs, %d of them move whole matrices; %d run, in %d of them k is "
-                   "shared "
-                   "out, in %d are rings\n",
+                   "shared out, in %d are rings, in %d streams\n",
                    graphs[i], targets[k], all[k].schedules - before.schedules, all[k].lowered - before.lowered,
                    all[k].whole - before.whole, all[k].run - before.run, all[k].shared - before.shared,
-                   all[k].rings - before.rings);
+                   all[k].rings - before.rings, all[k].streams - before.streams);
         }
         smg_graph_destroy(g);
     }
@@ -162,6 +165,7 @@ static void test_schedules(void **state) {
     for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(2 * all[k].whole > all[k].lowered);
     /* These know where lanes have both factors, and wait for loads. */
     assert_true(all[0].rings >= 4 && all[2].rings >= 2);
+    assert_true(all[0].streams >= 4 && all[2].streams >= 4);
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
@@ -305,6 +309,48 @@ static const change ring_changes[] = {
     {"registers k*2 j*2:4 lanes", "registers j*2:4 k*2 lanes", "'fb' does not lie as whole matrices"},
 };
 
+/* y = a b, both read from memory by the lanes that multiply them, eight along k at a time. */
+static const char stream[] = "kernel stream\n"
+                             "lanes 16 subgroup 8 numbered\n"
+                             "axis i = 16 tile 8 grid\n"
+                             "axis j = 8 tile 8\n"
+                             "axis k = 32 tile 16\n"
+                             "grid i\n"
+                             "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
+                             "left registers column*2 lanes column*2:2 row*4\n"
+                             "right registers row*2 lanes row*2:2 column*4\n"
+                             "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups i*2:4\n"
+                             "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups i*2:4\n"
+                             "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups i*2:4\n"
+                             "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups *2\n"
+                             "buffer a f16 [512] value 0\n"
+                             "buffer b f16 [256] value 1\n"
+                             "buffer y f32 [128] value 2 written\n"
+                             "tile s float register [i, j] layout 0 fragments\n"
+                             "tile fa f16 register [i, k] layout 2 left fragments\n"
+                             "tile fb f16 register [j, k] layout 3 right fragments\n"
+                             "access 0 = a at [0] i*[32] k*[1]\n"
+                             "access 1 = b at [0] j*[32] k*[1]\n"
+                             "access 2 = y at [0] i*[8] j*[1]\n"
+                             "code\n"
+                             "  set s = 0\n"
+                             "  loop k\n"
+                             "    set fa by 8 k = load(0)\n"
+                             "    set fb by 8 k = load(1)\n"
+                             "    mma s += fa * fb over [k] layout 1\n"
+                             "  end\n"
+                             "  store 2 over [i, j] layout 0 = s\n";
+
+static const change stream_changes[] = {
+    {"by 8 k = load(1)", "= load(1)", ""},
+    {"registers k*8 j*2:4 lanes k*2:8", "registers k*2 j*2:4 k*4:4 lanes k*2:2", "no lane owns runs of 8"},
+    {"registers k*8 j*2:4", "registers k*2:2 j*2:4 k*2 k*2:4", "'fa' does not lie as whole matrices"},
+    {"k*8 lanes k*2:8 i*4 subgroups i*2:4", "k*8 lanes k*2:8 i*4 subgroups *2", "spans 4 of the 8 elements"},
+    {"by 8 k = load(1)", "by 8 j = load(1)", "no lane owns runs of 8 along axis 'j'"},
+    {"buffer b f16", "buffer b f32", "has no aligned groups of 8"},
+    {"access 1 = b at [0] j*[32]", "access 1 = b at [4] j*[28]", "has no aligned groups of 8"},
+};
+
 static char *changed(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
     size_t room = strlen(text) + strlen(to) + 1;
@@ -333,6 +379,7 @@ static void test_verdicts(void **state) {
     (void)state;
     check_changes(chain, changes, SMG_COUNT_OF(changes));
     check_changes(ring, ring_changes, SMG_COUNT_OF(ring_changes));
+    check_changes(stream, stream_changes, SMG_COUNT_OF(stream_changes));
 }
 
 /* Subgroups that share out a contraction have not all of a left factor in registers. */
@@ -428,32 +475,45 @@ static int close_context(void **state) {
     return 0;
 }
 
-/* Slices that are on their way for several steps arrive where they are multiplied. */
-static void test_ring(void **state) {
-    (void)state;
+/* What is printed reads back, and gives the product of 16 x depth elements and 8 columns, of which neighbours along k
+ * and along columns lie so far apart. */
+static void check_product(const char *whole, int depth, int along, int across) {
     bench b;
     smg_text text;
     smg_kernel *again;
-    double a[384], f[192], y[128];
-    bench_open(&b, ring);
+    double a[512], f[256], y[128];
+    bench_open(&b, whole);
     smg_text_init(&text, b.ctx);
     smg_kernel_print(b.k, &text);
     assert_int_equal(smg_kernel_parse(b.arena, b.sizes, smg_text_cstr(&text), &again), SMG_OK);
-    for (int i = 0; i < 384; i++) a[i] = (i * 7 % 16 - 8) / 16.0;
-    for (int i = 0; i < 192; i++) f[i] = (i * 5 % 16 - 8) / 16.0;
+    assert_int_equal(smg_kernel_verify(b.ctx, again), SMG_OK);
+    for (int i = 0; i < 16 * depth; i++) a[i] = (i * 7 % 16 - 8) / 16.0;
+    for (int i = 0; i < 8 * depth; i++) f[i] = (i * 5 % 16 - 8) / 16.0;
     for (int by_lane = 0; by_lane < 2; by_lane++) {
-        smg_karray arrays[] = {{a, 384}, {f, 192}, {y, 128}};
+        smg_karray arrays[] = {{a, 16 * depth}, {f, 8 * depth}, {y, 128}};
         smg_status status =
             (by_lane ? smg_kernel_interpret_lanes : smg_kernel_interpret)(b.ctx, again, b.symbols, arrays, false);
         if (status != SMG_OK) fail_msg("%s", smg_context_error(b.ctx));
         for (int i = 0; i < 128; i++) {
             double want = 0;
-            for (int k = 0; k < 24; k++) want += a[i / 8 * 24 + k] * f[k * 8 + i % 8];
+            for (int k = 0; k < depth; k++) want += a[i / 8 * depth + k] * f[k * along + i % 8 * across];
             assert_true(fabs(y[i] - want) < 1e-9);
         }
     }
     smg_text_free(&text);
     bench_close(&b);
+}
+
+/* Slices that are on their way for several steps arrive where they are multiplied. */
+static void test_ring(void **state) {
+    (void)state;
+    check_product(ring, 24, 8, 1);
+}
+
+/* So do factors whose elements along k lanes have in another order than matrices number them. */
+static void test_stream(void **state) {
+    (void)state;
+    check_product(stream, 32, 1, 32);
 }
 
 /* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it. */
@@ -493,7 +553,7 @@ static void test_rows_next(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shared_out),
                                        cmocka_unit_test(test_rows_next), cmocka_unit_test(test_chain),
-                                       cmocka_unit_test(test_ring),      cmocka_unit_test(test_masked),
-                                       cmocka_unit_test(test_schedules)};
+                                       cmocka_unit_test(test_ring),      cmocka_unit_test(test_stream),
+                                       cmocka_unit_test(test_masked),    cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,0 +1,124 @@
+/* Streams. Factors that lie in memory along the contracted axis are read by the lanes that multiply them, 16 bytes at a
+ * time, without shared memory and its barriers: what is contracted comes in the order in which a lane has runs of it in
+ * both factors. Nothing waits for a whole slice then, and each subgroup has loads of its own on their way. */
+#include "lower/lower_internal.h"
+
+/* The one instruction that stages the tile; -1. */
+static int stage_of(const smg_kernel *k, int tile) {
+    int found = -1;
+    for (int i = 0; i < k->code.count; i++) {
+        if (k->code.items[i].dst != tile) continue;
+        if (k->code.items[i].kind != SMG_I_STAGE || found >= 0) return -1;
+        found = i;
+    }
+    return found;
+}
+
+/* Is what is staged memory as it is, by groups along the axis? */
+static bool lies_along(const smg_kernel *k, const smg_instr *stage, int axis) {
+    int access = smg_kernel_plain_load(k, stage->expr);
+    smg_wide wide = {.width = SMG_WIDEST, .axis = axis};
+    if (access < 0) return false;
+    const smg_kbuffer *buffer = &k->buffers.items[k->accesses.items[access].buffer];
+    return !buffer->written && buffer->type == k->matrix.type &&
+           smg_access_aligned(k, access, wide) == SMG_ALIGNED_ALWAYS;
+}
+
+/* The bits of one level of the matrix. What is contracted has the places of the order. */
+static void add_bits(smg_layout *l, const smg_layout *of, smg_layout_level level, const int *sides, int contracted,
+                     const smg_layout_order *order) {
+    for (int i = 0; i < of->bits[level]; i++) {
+        smg_basis b = of->basis[level][i];
+        if (b.axis >= 0 && b.axis == contracted) b.bit = order->bit[b.bit];
+        if (b.axis >= 0) b.axis = (int8_t)sides[b.axis];
+        smg_layout_set(l, level, i, b);
+    }
+}
+
+/* Numbers of matrices between the bits of a matrix. */
+static void fill_run(smg_layout *l, int axis, const smg_layout_order *order, int matrix_bits) {
+    for (int bit = 0; bit < order->run; bit++) {
+        bool taken = false;
+        for (int i = 0; i < matrix_bits; i++) taken = taken || order->bit[i] == bit;
+        if (!taken)
+            smg_layout_set(l, SMG_LAYOUT_REGISTER, l->bits[SMG_LAYOUT_REGISTER],
+                           (smg_basis){(int8_t)axis, (int8_t)bit});
+    }
+}
+
+static void rest_in_registers(smg_layout *l, const smg_kernel *k, int axis) {
+    int64_t tile = k->axes.items[axis].tile, span = smg_layout_span(l, axis);
+    smg_layout_repeat(l, axis, (tile + span - 1) / span);
+}
+
+/* Where a factor lies whose own axis is `own`: subgroups have the part of it that the product's sums have. */
+static smg_layout factor_layout(const smg_kernel *k, const smg_instr *product, bool left, int own) {
+    const smg_layout *of = left ? &k->matrix.left : &k->matrix.right, *whole = &k->layouts.items[product->layout];
+    const smg_layout_order order = smg_matrix_in_runs(&k->matrix);
+    int depth = product->axes[0], contracted = left ? 1 : 0, sides[2] = {left ? own : depth, left ? depth : own};
+    smg_layout l = smg_layout_one();
+    for (int n = 0; n < 2; n++) smg_layout_add(&l, SMG_LAYOUT_REGISTER, sides[n], 1);
+    smg_layout_replicate(&l, SMG_LAYOUT_LANE, k->subgroup);
+    smg_layout_replicate(&l, SMG_LAYOUT_SUBGROUP, k->lanes / k->subgroup);
+    add_bits(&l, of, SMG_LAYOUT_REGISTER, sides, contracted, &order);
+    add_bits(&l, of, SMG_LAYOUT_LANE, sides, contracted, &order);
+    fill_run(&l, depth, &order, smg_log2(k->matrix.depth));
+    for (int i = 0; i < whole->bits[SMG_LAYOUT_SUBGROUP]; i++) {
+        smg_basis b = whole->basis[SMG_LAYOUT_SUBGROUP][i];
+        if (b.axis == own || b.axis == depth) smg_layout_set(&l, SMG_LAYOUT_SUBGROUP, i, b);
+    }
+    rest_in_registers(&l, k, own);
+    rest_in_registers(&l, k, depth);
+    return l;
+}
+
+static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool left, int own, bool *out_done) {
+    int tile = left ? product->a : product->b, stage = stage_of(k, tile);
+    smg_tile *t = &k->tiles.items[tile];
+    const smg_tile staged = *t;
+    const smg_layout layout = factor_layout(k, product, left, own);
+    smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
+    int number = smg_kernel_add_layout(k, &layout);
+    if (number < 0) return SMG_MEMORY;
+    *out_done = t->fragments == use && t->layout == number; /* by an earlier product */
+    if (*out_done || t->residence != SMG_SHARED || stage < 0) return SMG_OK;
+    if (!lies_along(k, &k->code.items[stage], product->axes[0])) return SMG_OK;
+    smg_instr set = lower_blank(SMG_I_SET);
+    set.dst = tile;
+    set.expr = k->code.items[stage].expr;
+    set.note = k->code.items[stage].note;
+    k->code.items[stage] = set;
+    *t = (smg_tile){.name = staged.name,
+                    .type = k->matrix.type,
+                    .residence = SMG_REGISTER,
+                    .axis_count = staged.axis_count,
+                    .layout = number,
+                    .fragments = use};
+    memcpy(t->axis, staged.axis, sizeof t->axis);
+    *out_done = true;
+    return SMG_OK;
+}
+
+/* Both, or none. */
+static smg_status stream(lower_sized *l, const smg_instr *product) {
+    smg_kernel *k = l->k;
+    int row, col, run = 1 << smg_matrix_in_runs(&k->matrix).run;
+    bool done = smg_kernel_product_sides(k, product, &row, &col) &&
+                k->axes.items[product->axes[0]].tile % (run * smg_kernel_product_lanes(k, product)) == 0;
+    if (done) SMG_TRY(stream_factor(k, product, true, row, &done));
+    if (done) SMG_TRY(stream_factor(k, product, false, col, &done));
+    if (!done) l->refused = "a factor does not lie in memory as lanes have it";
+    return SMG_OK;
+}
+
+smg_status lower_streams(lower_sized *l) {
+    smg_kernel *k = l->k;
+    if (!l->s->streams) return SMG_OK;
+    if (k->matrix.left.axis_count == 0 || k->matrix.right.axis_count == 0) {
+        l->refused = "nobody knows where lanes have the factors of matrices";
+        return SMG_OK;
+    }
+    for (int i = 0; i < k->code.count && l->refused == NULL; i++)
+        if (k->code.items[i].kind == SMG_I_MMA) SMG_TRY(stream(l, &k->code.items[i]));
+    return SMG_OK;
+}
