@@ -134,7 +134,12 @@ void glsl_gather(glsl_writer *w, const smg_instr *instr) {
     open_first(w, &e, "");
     const char *r = open_registers(w, instr->registers);
     const char *to = GLSL_STRING(w, instr->first > 0 ? "%s + %d" : "%s", r, instr->first);
-    const char *place = glsl_plus(w, glsl_times_literal(w, r, e.units), "first");
+    const char *left = r;
+    if (instr->b >= 0) {
+        const char *share = glsl_times_literal(w, part_number(w, &e), instr->registers);
+        left = GLSL_STRING(w, "(%s)", glsl_plus(w, share, r));
+    }
+    const char *place = glsl_plus(w, glsl_times_literal(w, left, e.units), "first");
     if (!instr->folded) total_of(w, instr, &e, instr->a, place);
     GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, to),
               instr->folded ? GLSL_STRING(w, "t_%s[%s]", w->tile_name[instr->a], place) : "total");

@@ -164,7 +164,9 @@ typedef enum smg_instr_kind {
     SMG_I_FOLD,  /* dst (exchange): of the words that belong together the first one becomes their combine; who left
                        them share out the registers. Ranges as in the LEAVE before it */
     SMG_I_GATHER, /* dst (register): the same registers = combine of their words in exchange tile `a`, or `folded`, the
-                       first of each. With the last registers dst is whole again */
+                       first of each. With the last registers dst is whole again. With `b`, the tile that was left: dst
+                       is another one, and those that hold parts take a share each: of n that were left from f on, of
+                       p parts, part i takes i n / p to (i + 1) n / p as dst's from f / p on */
     SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
                        stored. Elements replicated over lanes are stored once */
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END. With a `range` for those that meet it: there may
@@ -211,7 +213,7 @@ typedef struct smg_krange {
 typedef struct smg_instr {
     smg_instr_kind kind;
     int dst;   /* tile; -1 */
-    int a, b;  /* tiles (MMA, SPILL, PUT), access (STORE) or axis (FETCH); -1 */
+    int a, b;  /* tiles (MMA, SPILL, PUT, GATHER), access (STORE) or axis (FETCH); -1 */
     int ahead; /* FETCH along its axis, STAGE, PUT and TAKE into slots along their ring: it works as in the step so many
                   steps on, and not at all where the loop has no such step: a PUT or TAKE may then move what nobody
                   reads. Without an open loop the first step of the next one counts */

@@ -199,6 +199,13 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     }
 }
 
+/* A tile is kept once, whole; shares of it are another one. */
+static void run_gather(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    if (instr->b < 0) return;
+    int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[instr->dst]);
+    memcpy(slot_at(m, w, instr->dst), slot_at(m, w, instr->b), (size_t)elements * sizeof(double));
+}
+
 static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     const smg_instr *instr = &m->k->code.items[at];
     end_others(m, w, instr->dst);
@@ -210,12 +217,12 @@ static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_PUT:
     case SMG_I_TAKE:
     case SMG_I_SPILL: run_move(m, w, instr); break;
+    case SMG_I_GATHER: run_gather(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
     case SMG_I_JOIN: /* a tile is kept once, whole */
     case SMG_I_LEAVE:
     case SMG_I_FOLD:
-    case SMG_I_GATHER:
     case SMG_I_BARRIER:
     case SMG_I_LOOP:
     case SMG_I_END: break;

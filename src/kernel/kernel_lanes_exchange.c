@@ -73,13 +73,18 @@ static bool total_of(const kernel_machine *m, kernel_worker *w, const smg_instr 
     return true;
 }
 
+/* The number of the lane among those that hold parts of the same values. */
+static int part_number(const smg_exchange *e, int lane) {
+    uint32_t own = (uint32_t)(lane / e->width) & e->parts;
+    int number = 0;
+    for (uint32_t part = 0; part != own; part = smg_exchange_next(e->parts, part)) number++;
+    return number;
+}
+
 void kernel_lanes_fold(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     smg_exchange e = smg_kernel_exchange(m->k, instr);
     for (int lane = 0; lane < m->k->lanes; lane++) {
-        uint32_t part = 0, own = (uint32_t)(lane / e.width) & e.parts;
-        int number = 0;
-        for (; part != own; part = smg_exchange_next(e.parts, part)) number++;
-        for (int r = number; speaks(m->k, &e, lane) && r < instr->registers; r += (int)e.part_count) {
+        for (int r = part_number(&e, lane); speaks(m->k, &e, lane) && r < instr->registers; r += (int)e.part_count) {
             double total;
             int first = (int)((uint32_t)(lane / e.width) & ~e.others);
             if (!total_of(m, w, instr, instr->dst, r, lane, &total)) return;
@@ -93,8 +98,14 @@ void kernel_lanes_gather(const kernel_machine *m, kernel_worker *w, const smg_in
     smg_exchange e = smg_kernel_exchange(m->k, instr);
     lanes_tile *own = &w->lanes->tile[instr->dst];
     int registers = m->lanes->places[m->k->tiles.items[instr->dst].layout].registers;
-    for (int lane = 0; lane < m->k->lanes; lane++)
-        for (int r = 0; r < instr->registers; r++)
-            if (!total_of(m, w, instr, instr->a, r, lane, &own->value[lane * registers + instr->first + r])) return;
+    for (int lane = 0; lane < m->k->lanes; lane++) {
+        int share = instr->b >= 0 ? part_number(&e, lane) * instr->registers : 0;
+        for (int r = 0; r < instr->registers; r++) {
+            int to = lane * registers + instr->first + r;
+            if (!total_of(m, w, instr, instr->a, share + r, lane, &own->value[to])) return;
+            own->set[to] = true;
+        }
+    }
+    if (instr->b >= 0) own->partial = 0;
     if (instr->first + instr->registers == registers) own->partial &= ~(e.parts * (uint32_t)e.width);
 }

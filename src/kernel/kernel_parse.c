@@ -347,7 +347,7 @@ static smg_status read_range(kernel_reader *r, smg_instr *instr) {
     return SMG_OK;
 }
 
-/* TILE = TILE | COMBINE | COMBINE of TILE | first of TILE, and the range */
+/* TILE = TILE | COMBINE | COMBINE of TILE | COMBINE of TILE shares of TILE | first of TILE, and the range */
 static smg_status read_exchange(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->dst));
     SMG_TRY(kernel_read_sign(r, "="));
@@ -360,6 +360,10 @@ static smg_status read_exchange(kernel_reader *r, smg_instr *instr) {
     if (instr->kind == SMG_I_GATHER) {
         SMG_TRY(kernel_read_word(r, "of"));
         SMG_TRY(kernel_read_tile(r, &instr->a));
+        if (kernel_read_keyword(r, "shares")) {
+            SMG_TRY(kernel_read_word(r, "of"));
+            SMG_TRY(kernel_read_tile(r, &instr->b));
+        }
     }
     return read_range(r, instr);
 }

@@ -418,6 +418,10 @@ static void add_exchange(const smg_kernel *k, smg_text *text, const smg_instr *i
     smg_text_addf(text, " = %s", instr->kind == SMG_I_LEAVE ? "" : combine);
     if (instr->kind == SMG_I_GATHER) smg_text_add(text, " of ");
     if (smg_instr_reads_a(instr)) add_tile(k, text, instr->a);
+    if (instr->kind == SMG_I_GATHER && instr->b >= 0) {
+        smg_text_add(text, " shares of ");
+        add_tile(k, text, instr->b);
+    }
     if (instr->kind != SMG_I_JOIN) {
         add_range(k, text, instr);
         return;

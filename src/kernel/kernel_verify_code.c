@@ -480,7 +480,52 @@ static smg_status check_fold(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
+/* Has the register of the share, in all lanes, the element that they sum up for it? */
+static bool is_share(const kernel_verifier *v, const smg_instr *in, int reg) {
+    const smg_tile *own = &v->k->tiles.items[in->dst], *left = &v->k->tiles.items[in->b];
+    const smg_layout *to = &v->k->layouts.items[own->layout], *from = &v->k->layouts.items[left->layout];
+    smg_exchange e = smg_kernel_exchange(v->k, in);
+    bool same = e.width == 1 && own->axis_count == left->axis_count && own->type == left->type;
+    for (int lane = 0; lane < v->k->lanes && same; lane++) {
+        int part = 0, near = lane % v->k->subgroup, subgroup = lane / v->k->subgroup;
+        for (uint32_t p = 0; p != ((uint32_t)lane & e.parts); p = smg_exchange_next(e.parts, p)) part++;
+        int64_t of = in->first * e.part_count + (int64_t)part * in->registers + reg;
+        for (int i = 0; i < own->axis_count && same; i++)
+            same = smg_tile_has(left, own->axis[i]) &&
+                   smg_layout_coordinate(to, own->axis[i], in->first + reg, near, subgroup) ==
+                       smg_layout_coordinate(from, own->axis[i], of, near, subgroup);
+    }
+    return same;
+}
+
+/* Those that hold parts take a share each, into another tile. */
+static smg_status check_shares(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_tile(v, "the share", instr->dst, SMG_REGISTER));
+    SMG_TRY(check_tile(v, "what is shared out", instr->b, SMG_REGISTER));
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
+    const smg_instr *leave = &v->k->code.items[v->tiles[instr->a].left];
+    const smg_tile *own = &v->k->tiles.items[instr->dst], *left = &v->k->tiles.items[instr->b];
+    int64_t parts = smg_kernel_exchange(v->k, instr).part_count;
+    kernel_tile_state *state = &v->tiles[instr->dst];
+    SMG_TRY(check_range(v, leave, instr->b, instr->a));
+    if (instr->dst == instr->b || leave->a != instr->b || leave->layout != instr->layout || instr->folded ||
+        leave->first != instr->first * parts || leave->registers != instr->registers * parts)
+        return KERNEL_WRONG(v, "'%s' takes shares of what '%s' has not left so", own->name, left->name);
+    for (int r = 0; r < instr->registers; r++)
+        if (!is_share(v, instr, r))
+            return KERNEL_WRONG(v, "register %d of '%s' is no share of '%s'", instr->first + r, own->name, left->name);
+    if (instr->first == 0) kernel_verify_write_tile(v, instr->dst);
+    if (state->gathered != instr->first)
+        return KERNEL_WRONG(v, "register %d of '%s' is gathered, and of those before it only %d", instr->first,
+                            own->name, state->gathered);
+    state->gathered += instr->registers;
+    state->partial = 0;
+    state->set = state->gathered == smg_tile_registers(v->k, own);
+    return SMG_OK;
+}
+
 static smg_status check_gather(kernel_verifier *v, const smg_instr *instr) {
+    if (instr->b >= 0) return check_shares(v, instr);
     SMG_TRY(check_range(v, instr, instr->dst, instr->a));
     SMG_TRY(check_left(v, instr, instr->a));
     kernel_tile_state *state = &v->tiles[instr->dst];

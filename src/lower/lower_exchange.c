@@ -66,9 +66,9 @@ static smg_join form_of(const lower_sized *l, uint32_t lanes) {
     return t->subgroup_shuffle ? SMG_JOIN_XOR : SMG_JOIN_OPEN;
 }
 
-/* One turn of registers: left, folded where that saves reads, gathered. */
+/* One turn of registers: left, folded where that saves reads, gathered; share: into that tile, a share each. */
 static smg_status take_turn(exchanging *x, const smg_instr *join, const smg_exchange *e, int words, int first,
-                            int registers) {
+                            int registers, int share) {
     smg_instr leave = exchange_of(join, SMG_I_LEAVE, words), fold = exchange_of(join, SMG_I_FOLD, words);
     smg_instr gather = exchange_of(join, SMG_I_GATHER, join->dst);
     leave.a = join->dst;
@@ -77,7 +77,12 @@ static smg_status take_turn(exchanging *x, const smg_instr *join, const smg_exch
     leave.registers = fold.registers = gather.registers = registers;
     SMG_TRY(push(x, leave));
     SMG_TRY(push_barrier(x));
-    if (registers > 1 && registers * e->part_count > DIRECT_WORDS) {
+    if (share >= 0) {
+        gather.dst = share;
+        gather.b = join->dst;
+        gather.first /= (int)e->part_count;
+        gather.registers /= (int)e->part_count;
+    } else if (registers > 1 && registers * e->part_count > DIRECT_WORDS) {
         SMG_TRY(push(x, fold));
         SMG_TRY(push_barrier(x));
         gather.folded = true;
@@ -86,23 +91,25 @@ static smg_status take_turn(exchanging *x, const smg_instr *join, const smg_exch
     return push_barrier(x);
 }
 
-static smg_status across_subgroups(exchanging *x, const smg_instr *join, const smg_exchange *e) {
+/* at: of a JOIN of the program; -1. */
+static smg_status across_subgroups(exchanging *x, const smg_instr *join, const smg_exchange *e, int at) {
     const smg_tile *tile = &x->l->k->tiles.items[join->dst];
     smg_kind kind = smg_tile_kind(tile);
     int64_t all = smg_tile_registers(x->l->k, tile), most = SMG_EXCHANGE_BYTES / (4 * (int64_t)e->units);
     if (most < 1) most = 1;
     if (most > all) most = all;
-    int words = words_for(x, kind, smg_exchange_word(e, (int)most, 0));
+    int words = words_for(x, kind, smg_exchange_word(e, (int)most, 0)), share = -1;
     if (words < 0) return SMG_MEMORY;
+    if (at >= 0) SMG_TRY(lower_deal(x->l, at, (int)most, &share));
     for (int64_t first = 0; first < all; first += most) {
         int64_t registers = all - first < most ? all - first : most;
-        SMG_TRY(take_turn(x, join, e, words, (int)first, (int)registers));
+        SMG_TRY(take_turn(x, join, e, words, (int)first, (int)registers, share));
     }
     return SMG_OK;
 }
 
 /* Parts of a tile become whole: in subgroups, then across them. */
-static smg_status join_parts(exchanging *x, const smg_instr *in) {
+static smg_status join_parts(exchanging *x, const smg_instr *in, int at) {
     smg_exchange e = smg_kernel_exchange(x->l->k, in);
     smg_instr join = *in;
     if (e.joined != 0) {
@@ -113,7 +120,7 @@ static smg_status join_parts(exchanging *x, const smg_instr *in) {
         }
         SMG_TRY(push(x, join));
     }
-    return e.parts != 0 ? across_subgroups(x, &join, &e) : SMG_OK;
+    return e.parts != 0 ? across_subgroups(x, &join, &e, at) : SMG_OK;
 }
 
 /* The constant factor above 0 of a product; *out_rest: what it is taken out of. 0: there is none. */
@@ -180,7 +187,7 @@ static smg_status split_reduce(exchanging *x, const smg_instr *in) {
     SMG_TRY(push(x, fold));
     smg_instr join = exchange_of(in, SMG_I_JOIN, fold.dst);
     join.note = "between lanes";
-    SMG_TRY(join_parts(x, &join));
+    SMG_TRY(join_parts(x, &join, -1));
     return in->accumulate ? accumulate(x, in->dst, fold.dst, factor, in) : SMG_OK;
 }
 
@@ -192,7 +199,7 @@ smg_status lower_exchange(lower_sized *l) {
         if (in->kind == SMG_I_REDUCE)
             SMG_TRY(split_reduce(&x, in));
         else if (in->kind == SMG_I_JOIN && in->form == SMG_JOIN_OPEN)
-            SMG_TRY(join_parts(&x, in));
+            SMG_TRY(join_parts(&x, in, i));
         else
             SMG_TRY(push(&x, *in));
     }

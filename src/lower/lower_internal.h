@@ -173,6 +173,10 @@ smg_status lower_streams(lower_sized *l);
 /* lower_exchange.c: what lanes tell each other becomes instructions. */
 smg_status lower_exchange(lower_sized *l);
 
+/* lower_deal.c: the subgroups whose parts the JOIN at instruction `at` makes whole, in turns of so many registers,
+ * take a share each. *out_share: the tile of the shares, which all that is behind reads; -1 where they do not. */
+smg_status lower_deal(lower_sized *l, int at, int turn, int *out_share);
+
 /* lower_memory.c: shared tiles that are never needed together lie on the same memory. */
 smg_status lower_memory(lower_sized *l);
 

@@ -351,6 +351,56 @@ static const change stream_changes[] = {
     {"access 1 = b at [0] j*[32]", "access 1 = b at [4] j*[28]", "has no aligned groups of 8"},
 };
 
+/* y = a b, of which two subgroups share out k; each makes the sums of half of the columns whole. */
+static const char shares[] = "kernel shares\n"
+                             "lanes 16 subgroup 8 numbered\n"
+                             "axis i = 16 tile 4 grid\n"
+                             "axis j = 8 tile 8\n"
+                             "axis k = 64 tile 32\n"
+                             "grid i\n"
+                             "matrix 4 4 4 f16 registers column*2 lanes column*2:2 row*4\n"
+                             "left registers column*2 lanes column*2:2 row*4\n"
+                             "right registers row*2 lanes row*2:2 column*4\n"
+                             "layout 0 = [i, j] registers j*2 j*2:4 lanes j*2:2 i*4 subgroups *2\n"
+                             "layout 1 = [i, j, k] registers j*2 j*2:4 k*16 lanes j*2:2 i*4 subgroups k*2:16\n"
+                             "layout 2 = [i, k] registers k*8 lanes k*2:8 i*4 subgroups k*2:16\n"
+                             "layout 3 = [j, k] registers k*8 j*2:4 lanes k*2:8 j*4 subgroups k*2:16\n"
+                             "layout 4 = [i, j] registers j*2 lanes j*2:2 i*4 subgroups j*2:4\n"
+                             "buffer a f16 [1024] value 0\n"
+                             "buffer b f16 [512] value 1\n"
+                             "buffer y f32 [128] value 2 written\n"
+                             "tile s float register [i, j] layout 0 fragments\n"
+                             "tile fa f16 register [i, k] layout 2 left fragments\n"
+                             "tile fb f16 register [j, k] layout 3 right fragments\n"
+                             "tile x float exchange [] words 64\n"
+                             "tile own float register [i, j] layout 4 fragments\n"
+                             "access 0 = a at [0] i*[64] k*[1]\n"
+                             "access 1 = b at [0] j*[64] k*[1]\n"
+                             "access 2 = y at [0] i*[8] j*[1]\n"
+                             "code\n"
+                             "  set s = 0\n"
+                             "  loop k\n"
+                             "    set fa by 8 k = load(0)\n"
+                             "    set fb by 8 k = load(1)\n"
+                             "    mma s += fa * fb over [k] layout 1\n"
+                             "  end\n"
+                             "  leave x = s over [k] layout 1 registers 0 to 3\n"
+                             "  barrier\n"
+                             "  gather own = add of x shares of s over [k] layout 1 registers 0 to 1\n"
+                             "  store 2 over [i, j] layout 4 = own\n";
+
+static const change share_changes[] = {
+    {"layout 4 fragments", "layout 4", ""},
+    {"registers j*2 lanes j*2:2 i*4 subgroups j*2:4", "registers j*2:4 lanes j*2:2 i*4 subgroups j*2",
+     "register 0 of 'own' is no share of 's'"},
+    {"of s over [k] layout 1 registers 0 to 1", "of s over [k] layout 1 registers 0 to 3",
+     "'own' takes shares of what 's' has not left so"},
+    {"of s over [k] layout 1 registers 0 to 1", "of s over [k] layout 1 registers 0 to 0",
+     "'own' takes shares of what 's' has not left so"},
+    {"layout 1 registers 0 to 3\n  barrier", "layout 1 registers 0 to 1\n  barrier",
+     "'own' takes shares of what 's' has not left so"},
+};
+
 static char *changed(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
     size_t room = strlen(text) + strlen(to) + 1;
@@ -380,6 +430,7 @@ static void test_verdicts(void **state) {
     check_changes(chain, changes, SMG_COUNT_OF(changes));
     check_changes(ring, ring_changes, SMG_COUNT_OF(ring_changes));
     check_changes(stream, stream_changes, SMG_COUNT_OF(stream_changes));
+    check_changes(shares, share_changes, SMG_COUNT_OF(share_changes));
 }
 
 /* Subgroups that share out a contraction have not all of a left factor in registers. */
@@ -481,7 +532,7 @@ static void check_product(const char *whole, int depth, int along, int across) {
     bench b;
     smg_text text;
     smg_kernel *again;
-    double a[512], f[256], y[128];
+    double a[1024], f[512], y[128];
     bench_open(&b, whole);
     smg_text_init(&text, b.ctx);
     smg_kernel_print(b.k, &text);
@@ -514,6 +565,12 @@ static void test_ring(void **state) {
 static void test_stream(void **state) {
     (void)state;
     check_product(stream, 32, 1, 32);
+}
+
+/* So do sums that subgroups make whole a share each. */
+static void test_shares(void **state) {
+    (void)state;
+    check_product(shares, 64, 1, 64);
 }
 
 /* Where the cache does not keep the right factor, blocks that follow each other have the same columns of it. */
@@ -551,9 +608,9 @@ static void test_rows_next(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),  cmocka_unit_test(test_shared_out),
-                                       cmocka_unit_test(test_rows_next), cmocka_unit_test(test_chain),
-                                       cmocka_unit_test(test_ring),      cmocka_unit_test(test_stream),
-                                       cmocka_unit_test(test_masked),    cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out), cmocka_unit_test(test_rows_next),
+        cmocka_unit_test(test_chain),    cmocka_unit_test(test_ring),       cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_shares),   cmocka_unit_test(test_masked),     cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
