@@ -206,6 +206,10 @@ void glsl_mma(glsl_writer *w, const smg_instr *instr) {
         glsl_matrix_mma(w, instr);
         return;
     }
+    if (w->k->tiles.items[instr->a].residence == SMG_REGISTER) {
+        glsl_own_mma(w, instr);
+        return;
+    }
     if (instr->addressed || instr->terms > 0) {
         (instr->addressed ? glsl_direct_mma : glsl_pairs)(w, instr);
         return;

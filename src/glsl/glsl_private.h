@@ -141,6 +141,9 @@ int glsl_load_runs(glsl_writer *w, int at);
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
 
+/* glsl_own.c: the left factor is a register tile of the scalar tier */
+void glsl_own_mma(glsl_writer *w, const smg_instr *instr);
+
 /* glsl_head.c: everything in front of the inside of main */
 void glsl_head(glsl_writer *w, smg_text *out);
 smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface);

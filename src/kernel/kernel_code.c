@@ -121,11 +121,11 @@ static bool goes_by_eights(const smg_kernel *k, const smg_instr *product) {
 }
 
 int smg_kernel_product_group(const smg_kernel *k, const smg_instr *product) {
-    bool views = k->tiles.items[product->a].residence == SMG_VIEW && k->tiles.items[product->b].residence == SMG_VIEW;
     int64_t depth = smg_kernel_product_depth(k, product);
     if (k->tiles.items[product->dst].fragments) return k->matrix.depth;
-    if (views && k->numbered) return 1; /* a row's element is one load for all lanes */
-    if (views && goes_by_eights(k, product)) return SMG_WIDEST;
+    const smg_tile *a = &k->tiles.items[product->a], *b = &k->tiles.items[product->b];
+    if (b->residence == SMG_VIEW && k->numbered) return 1; /* one load for all lanes */
+    if (a->residence == SMG_VIEW && b->residence == SMG_VIEW && goes_by_eights(k, product)) return SMG_WIDEST;
     return depth % 4 == 0 ? 4 : depth % 2 == 0 ? 2 : 1;
 }
 
@@ -150,7 +150,8 @@ static int64_t product_operations(const smg_kernel *k, const smg_instr *in) {
     if (k->tiles.items[in->dst].fragments) return matrix_operations(k, in);
     int64_t sums = smg_tile_registers(k, &k->tiles.items[in->dst]), rows = smg_kernel_product_rows(k, in);
     int64_t columns = smg_kernel_column_words(k, in), group = smg_kernel_product_group(k, in);
-    int64_t column = k->tiles.items[in->b].residence == SMG_VIEW ? 2 * (int64_t)k->subgroup : 1;
+    bool held = k->tiles.items[in->a].residence == SMG_REGISTER; /* then lanes are rows, and columns the same for all */
+    int64_t column = k->tiles.items[in->b].residence == SMG_VIEW && !held ? 2 * (int64_t)k->subgroup : 1;
     int64_t written = in->unroll > group ? in->unroll : group;
     if (in->terms > 0) return at_most_huge(written, (sums + rows + 1) / 2 + columns) + 2 * sums;
     return at_most_huge(written, sums + rows + columns * column);

@@ -124,17 +124,18 @@ static int64_t element_at(const kernel_machine *m, const smg_tile *t, const lane
     return element;
 }
 
-/* A subgroup multiplies matrices that its lanes hold together: where it has the elements that `of` says. */
+/* A subgroup multiplies matrices that its lanes hold together, else a lane what it holds itself: where they have the
+ * elements that `of` says. */
 static smg_status find_held(kernel_machine *m, int tile, const lanes_places *of, int **out_from) {
     const smg_tile *t = &m->k->tiles.items[tile];
     const lanes_places *held = &m->lanes->places[t->layout];
-    int lanes = m->k->lanes, subgroup = m->k->subgroup;
+    int lanes = m->k->lanes, subgroup = t->fragments != SMG_FRAGMENTS_NONE ? m->k->subgroup : 1;
     int64_t elements = smg_tile_elements(m->k, t);
     int *holder = SMG_ARENA_ARRAY(m->arena, int, (size_t)elements + 1);
     int *from = *out_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)of->registers + 1);
     if (!holder || !from) return SMG_MEMORY;
     for (int first = 0; first < lanes; first += subgroup) {
-        for (int64_t e = 0; e < elements; e++) holder[e] = -1;
+        for (int64_t e = 0; e < elements; e++) holder[e] = LANES_NOBODY;
         for (int lane = first; lane < first + subgroup; lane++)
             for (int r = 0; r < held->registers; r++) {
                 int64_t e = element_at(m, t, held, lane, r);
@@ -143,7 +144,7 @@ static smg_status find_held(kernel_machine *m, int tile, const lanes_places *of,
         for (int lane = first; lane < first + subgroup; lane++)
             for (int r = 0; r < of->registers; r++) {
                 int64_t e = element_at(m, t, of, lane, r);
-                from[lane * of->registers + r] = e >= 0 ? holder[e] : -1;
+                from[lane * of->registers + r] = e < 0 ? LANES_OUTSIDE : holder[e];
             }
     }
     return SMG_OK;

@@ -25,12 +25,17 @@ typedef struct lanes_beside {
     bool held; /* always by the lane that works on the element */
 } lanes_beside;
 
+enum {
+    LANES_OUTSIDE = -1,
+    LANES_NOBODY = -2
+}; /* of the tile is no such element; it is held by nobody that may read it */
+
 /* An MMA: the parts of its layout that its factors have, and which of a lane's factors a register multiplies. */
 typedef struct lanes_product {
     lanes_places left, right;
     int *left_of, *right_of; /* by register of the instruction's layout */
-    /* By lane and register of `left` and `right`: where its subgroup has the element of a register tile, lane *
-     * registers + register; -1: nowhere. NULL: the factor is in shared memory. */
+    /* By lane and register of `left` and `right`: where its subgroup (without matrices the lane itself) has the element
+     * of a register tile, lane * registers + register, or LANES_*. NULL: the factor is in shared memory. */
     int *left_from, *right_from;
 } lanes_product;
 

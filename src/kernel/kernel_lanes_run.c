@@ -147,6 +147,8 @@ static bool gather_factor(const kernel_machine *m, kernel_worker *w, int tile, c
     int64_t first = kernel_slot(m, w, t) * held->one;
     for (int r = 0; r < p->registers; r++) {
         int at = from[lane * p->registers + r];
+        if (at == LANES_NOBODY)
+            return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that it does not hold", lane, t->name);
         if (at >= 0 && !held->set[first + at])
             return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that nobody has set", lane, t->name);
         out[r] = at >= 0 ? held->value[first + at] : 0.0;

@@ -333,7 +333,10 @@ static smg_status check_view(const kernel_verifier *v, const smg_tile *t) {
 static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int tile, bool left) {
     bool exists = tile >= 0 && tile < v->k->tiles.count;
     bool view = exists && v->k->tiles.items[tile].residence == SMG_VIEW;
-    bool held = exists && v->k->tiles.items[tile].fragments == (left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
+    smg_fragments use = exists ? v->k->tiles.items[tile].fragments : SMG_FRAGMENTS_NONE;
+    bool sums = v->k->tiles.items[instr->dst].fragments != SMG_FRAGMENTS_NONE;
+    bool own = exists && left && !sums && v->k->tiles.items[tile].residence == SMG_REGISTER;
+    bool held = own || use == (left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
     const char *side = left ? "left" : "right";
     smg_residence where = view ? SMG_VIEW : held ? SMG_REGISTER : SMG_SHARED;
     SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, where));

@@ -55,18 +55,28 @@ static smg_status check_held(const kernel_verifier *v, const smg_instr *product,
                         left ? "rows" : "columns");
 }
 
+/* Without matrices a lane multiplies left factors that it holds itself, and right ones where they lie. */
+static smg_status check_own(const kernel_verifier *v, const smg_instr *product) {
+    const smg_tile *a = &v->k->tiles.items[product->a], *b = &v->k->tiles.items[product->b];
+    if (b->residence == SMG_REGISTER || a->fragments != SMG_FRAGMENTS_NONE)
+        return KERNEL_WRONG(v, "the %s factor '%s' is in registers, and the product not by matrices",
+                            b->residence == SMG_REGISTER ? "right" : "left",
+                            b->residence == SMG_REGISTER ? b->name : a->name);
+    if (a->residence != SMG_REGISTER || v->layout == NULL) return SMG_OK;
+    if (b->residence != SMG_VIEW)
+        return KERNEL_WRONG(v, "the left factor '%s' is in registers, and the right one '%s' not where it lies",
+                            a->name, b->name);
+    if (smg_layout_readable(&v->k->layouts.items[a->layout], v->layout)) return SMG_OK;
+    return KERNEL_WRONG(v, "the left factor '%s' (layout %d) lies in other lanes than those that multiply it", a->name,
+                        a->layout);
+}
+
 smg_status kernel_verify_by_matrices(const kernel_verifier *v, const smg_instr *product) {
     const smg_tile *dst = &v->k->tiles.items[product->dst];
     int row = -1, col = -1;
     if (dst->fragments == SMG_FRAGMENTS_LEFT || dst->fragments == SMG_FRAGMENTS_RIGHT)
         return KERNEL_WRONG(v, "a product into '%s', which is a factor", dst->name);
-    for (int n = 0; n < 2 && dst->fragments == SMG_FRAGMENTS_NONE; n++) {
-        const smg_tile *factor = &v->k->tiles.items[n == 0 ? product->a : product->b];
-        if (factor->residence == SMG_REGISTER)
-            return KERNEL_WRONG(v, "the %s factor '%s' is in registers, and the product not by matrices",
-                                n == 0 ? "left" : "right", factor->name);
-    }
-    if (dst->fragments == SMG_FRAGMENTS_NONE) return SMG_OK;
+    if (dst->fragments == SMG_FRAGMENTS_NONE) return check_own(v, product);
     const char *why = smg_matrix_objection(v->k, &v->k->matrix, product);
     if (why != NULL) return KERNEL_WRONG(v, "the product into '%s': %s", dst->name, why);
     for (int n = 0; n < 2; n++) {

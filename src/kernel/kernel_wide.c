@@ -260,10 +260,21 @@ static bool view_fits(const smg_kernel *k, int at, const smg_access *access, int
     return beside;
 }
 
+/* Does no lane add anything to the addresses of the right factor? Rows are in lanes, and what is multiplied with them
+ * in their registers. */
+static bool same_for_all(const smg_kernel *k, const smg_instr *in) {
+    const smg_access *access = &k->accesses.items[k->tiles.items[in->b].access];
+    const smg_layout *layout = smg_kernel_layout(k, in);
+    bool same = access->index == SMG_EXPR_NONE && in->axis_count == 1;
+    for (int i = 0; i < access->axis_count; i++) same = same && smg_layout_local_mask(layout, &access->axis[i], 1) == 0;
+    return same;
+}
+
 bool smg_kernel_addressable(const smg_kernel *k, int at) {
     const smg_instr *in = &k->code.items[at];
-    if (!k->numbered || k->subgroup < 2 || in->axis_count != 1 || !is_view(k, in->a) || !is_view(k, in->b))
-        return false;
+    if (!k->numbered || k->subgroup < 2 || !is_view(k, in->b)) return false;
+    if (k->tiles.items[in->a].residence == SMG_REGISTER) return same_for_all(k, in);
+    if (in->axis_count != 1 || !is_view(k, in->a)) return false;
     const smg_tile *dst = &k->tiles.items[in->dst];
     int outer[SMG_LAYOUT_AXES], rows = smg_kernel_outer_axes(k, in, outer);
     smg_layout sums = smg_layout_keep(smg_kernel_layout(k, in), dst->axis, dst->axis_count);

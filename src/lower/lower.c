@@ -39,6 +39,8 @@ static const pass passes[] = {
     {{"join", "partial sums of lanes that share out a contraction are added up"}, .structure = lower_join},
     {{"pipeline", "slices are fetched before they are needed"}, .structure = lower_pipeline},
     {{"drop", "tiles that nothing writes go"}, .structure = lower_drop},
+    {{"alone", "lanes that have their rows alone hold left factors, and read right ones where they lie"},
+     .structure = lower_alone},
     {{"clamp", "operands repeat the end of an axis where no result has it"}, .structure = lower_clamp},
     {{"types", "tiles hold what memory has where they only move it"}, .structure = lower_types},
     {{"layouts", "every register tile and instruction gets its place in lanes and registers"}, .sized = lower_layouts},

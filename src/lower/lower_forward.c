@@ -33,8 +33,7 @@ static void seek_reader(void *user, int leaf) {
     r->found = r->found || (f->what == SMG_KLEAF_TILE && f->index == r->tile);
 }
 
-/* The one SET of a tile that nobody but the spill at `spill` reads; -1. */
-static int set_for(const smg_kernel *k, int spill) {
+int lower_set_for(const smg_kernel *k, int spill) {
     int tile = k->code.items[spill].a, set = -1;
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
@@ -76,8 +75,7 @@ static smg_expr inside(smg_kernel *k, int axis) {
     return smg_expr_make(k->exprs, SMG_PRIM_LT, index, size, SMG_EXPR_NONE);
 }
 
-/* Behind the end of the contracted axis a factor is 0. */
-static smg_expr until_end(smg_kernel *k, int axis, smg_expr value) {
+smg_expr lower_until_end(smg_kernel *k, int axis, smg_expr value) {
     if (smg_kernel_comes_out_even(k, axis, has_loop(k, axis))) return value;
     smg_expr valid = inside(k, axis), zero = smg_expr_const(k->exprs, SMG_KIND_FLOAT, 0);
     if (valid == SMG_EXPR_NONE) return valid;
@@ -85,11 +83,11 @@ static smg_expr until_end(smg_kernel *k, int axis, smg_expr value) {
 }
 
 static smg_status forward(smg_kernel *k, int spill, bool *out_done) {
-    int tile = k->code.items[spill].a, shared = k->code.items[spill].dst, depth, set = set_for(k, spill);
+    int tile = k->code.items[spill].a, shared = k->code.items[spill].dst, depth, set = lower_set_for(k, spill);
     smg_tile *t = &k->tiles.items[tile];
     if (set < 0 || t->fragments != SMG_FRAGMENTS_NONE) return SMG_OK;
     if (!is_left_alone(k, shared, &k->layouts.items[t->layout], &depth)) return SMG_OK;
-    k->code.items[set].expr = until_end(k, depth, k->code.items[set].expr);
+    k->code.items[set].expr = lower_until_end(k, depth, k->code.items[set].expr);
     if (k->code.items[set].expr == SMG_EXPR_NONE) return SMG_MEMORY;
     t->fragments = SMG_FRAGMENTS_LEFT;
     t->type = k->matrix.type;
@@ -130,7 +128,7 @@ static smg_status load_once(lower_sized *l, int stage, bool *out_done) {
         return SMG_OK;
     int found;
     if (!is_left_alone(k, shared, &k->layouts.items[layout], &found)) return SMG_OK;
-    smg_expr value = until_end(k, depth, k->code.items[stage].expr);
+    smg_expr value = lower_until_end(k, depth, k->code.items[stage].expr);
     if (value == SMG_EXPR_NONE) return SMG_MEMORY;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = shared;

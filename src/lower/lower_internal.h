@@ -111,6 +111,9 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
                          int *out_right);
 
+/* The access of an operand that is a load of floats and nothing else; -1. */
+int lower_plain_load(const lowering *l, smg_expr operand);
+
 /* Straight stretches: what lies between loops over the temporal axis, and what lies in one. A pass that inserts or
  * deletes instructions of one moves its end. */
 typedef struct lower_stretch {
@@ -163,6 +166,10 @@ void lower_take_matrices(lower_sized *l);
 
 /* lower_forward.c: left factors that lanes hold as matrices want them stay in registers. */
 smg_status lower_forward(lower_sized *l);
+/* The one SET of a tile that nobody but the spill at `spill` reads; -1. */
+int lower_set_for(const smg_kernel *k, int spill);
+/* The value, 0 behind the end of the axis, which a product contracts; SMG_EXPR_NONE when memory is out. */
+smg_expr lower_until_end(smg_kernel *k, int axis, smg_expr value);
 
 /* lower_rings.c: factors of matrices are on their way several steps before they are needed. */
 smg_status lower_rings(lower_sized *l);
@@ -193,6 +200,8 @@ smg_status lower_units(lowering *l);
 /* lower_drop.c: tiles that nothing writes go. */
 smg_status lower_drop(lowering *l);
 smg_status lower_drop_tiles(smg_kernel *k);
+/* lower_alone.c: lanes that have their rows alone hold left factors, and read right ones where they lie. */
+smg_status lower_alone(lowering *l);
 /* lower_clamp.c: which axes of what is staged repeat their end. */
 smg_status lower_clamp(lowering *l);
 /* lower_types.c: element types of tiles. */

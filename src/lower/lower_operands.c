@@ -92,8 +92,8 @@ smg_status lower_layouts(lower_sized *l) {
                           .col_axis = s->across ? s->col_axis : -1,
                           .depth_near = s->depth_near,
                           .subgroup = s->subgroup,
-                          .numbered =
-                              s->matrix != NULL || (s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1),
+                          .numbered = s->matrix != NULL || s->alone ||
+                                      (s->direct && s->lane_cols == s->subgroup && s->lane_depth == 1),
                           .matrix_rows = s->matrix_rows,
                           .matrix_cols = s->matrix_cols,
                           .held = s->held};

@@ -9,8 +9,7 @@ static bool is_float(const lowering *l, const smg_access *access) {
     return smg_type_kind(l->k->buffers.items[access->buffer].type) == SMG_KIND_FLOAT;
 }
 
-/* The access of an operand that is a load and nothing else; -1. */
-static int plain_load(const lowering *l, smg_expr operand) {
+int lower_plain_load(const lowering *l, smg_expr operand) {
     const smg_expr_node *node = smg_expr_get(l->k->exprs, operand);
     if (node->prim != SMG_PRIM_LEAF) return -1;
     const smg_kleaf *leaf = &l->k->leaves.items[node->leaf];
@@ -39,8 +38,8 @@ static bool neighbours(const lowering *l, const smg_access *access, int axis) {
 
 bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
                          int *out_right) {
-    *out_left = plain_load(l, left);
-    *out_right = plain_load(l, right);
+    *out_left = lower_plain_load(l, left);
+    *out_right = lower_plain_load(l, right);
     if (*out_left < 0 || *out_right < 0 || unit_axis == l->s->row_axis) return false;
     const smg_access *a = &l->k->accesses.items[*out_left], *b = &l->k->accesses.items[*out_right];
     if (!l->s->guarded && (!even(l, a, l->s->row_axis) || !even(l, b, -1))) return false;

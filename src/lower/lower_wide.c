@@ -223,10 +223,10 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;
-        in->addressed = addresses && smg_kernel_addressable(k, i) &&
-                        has_elements(k, target, k->tiles.items[in->a].access) &&
-                        has_elements(k, target, k->tiles.items[in->b].access);
-        if (!in->addressed) widen_product(k, target, in);
+        const smg_tile *a = &k->tiles.items[in->a], *b = &k->tiles.items[in->b];
+        in->addressed = addresses && smg_kernel_addressable(k, i) && has_elements(k, target, b->access) &&
+                        (a->residence != SMG_VIEW || has_elements(k, target, a->access));
+        if (!in->addressed && a->residence != SMG_REGISTER) widen_product(k, target, in);
     }
     if (k->matrix.rows > 0) widen_matrices(k, target);
 }

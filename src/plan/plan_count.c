@@ -340,6 +340,10 @@ static reads column_reads(const walk *w, const smg_tile *tile, int k_axis, doubl
     return (reads){.words = columns * depth, .turns = columns * depth};
 }
 
+static bool is_held(const walk *w, int tile) {
+    return w->k->tiles.items[tile].residence == SMG_REGISTER;
+}
+
 /* Slots of one lane for reading what it multiplies. */
 static double read_slots(walk *w, const smg_instr *in, double rows, double columns, double depth) {
     const smg_tile *a = &w->k->tiles.items[in->a], *b = &w->k->tiles.items[in->b];
@@ -356,19 +360,17 @@ static double read_slots(walk *w, const smg_instr *in, double rows, double colum
     return (left.groups + right.groups) * group + (left.words + right.words) * word + widened * w->cost->widen;
 }
 
-/* The same where both operands are views of memory. */
+/* The same where operands are views of memory; what a lane holds is there. */
 static double view_slots(walk *w, const smg_instr *in, double rows, double columns, double depth) {
-    count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], plan_whole_runs, true);
+    bool held = is_held(w, in->a);
+    if (!held) count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->a].access], plan_whole_runs, true);
     count_bytes(w, &w->k->accesses.items[w->k->tiles.items[in->b].access], plan_whole_runs, true);
+    if (held) return columns * w->cost->view_read * depth;
     double passing = rows * columns > PLAN_VECTOR_SUMS ? 3.0 * rows * columns : 0;
     /* Groups of eight are one read each; what they consist of is made wider. */
     bool eights = smg_kernel_product_group(w->k, in) == SMG_WIDEST;
     double read = eights ? w->cost->view_read / SMG_WIDEST + w->cost->widen : w->cost->view_read;
     return ((rows + columns) * read + passing) * depth;
-}
-
-static bool is_held(const walk *w, int tile) {
-    return w->k->tiles.items[tile].residence == SMG_REGISTER;
 }
 
 /* Matrices of a factor that all subgroups read before a product needs them. */
@@ -413,7 +415,7 @@ static void count_product(walk *w, const smg_instr *in) {
     double rows = (double)smg_kernel_product_rows(w->k, in), columns = registers / rows;
     double depth = ceil((double)smg_kernel_product_depth(w->k, in) / (double)smg_kernel_product_lanes(w->k, in));
     double written = fmax(in->unroll, smg_kernel_product_group(w->k, in)), rounds = ceil(depth / written);
-    bool views = w->k->tiles.items[in->a].residence == SMG_VIEW && w->k->tiles.items[in->b].residence == SMG_VIEW;
+    bool views = w->k->tiles.items[in->b].residence == SMG_VIEW;
     double slots = views ? view_slots(w, in, rows, columns, depth) : read_slots(w, in, rows, columns, depth);
     double product = in->terms > 0 ? w->cost->product / w->t->pair_rate : w->cost->product;
     slots = (slots + rows * columns * depth * product + rounds * w->cost->round) * w->out->lanes;

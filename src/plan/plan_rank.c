@@ -42,6 +42,7 @@ typedef struct guess {
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
     int64_t held[OUTLINE_FOLDS];   /* registers of each fold */
     int64_t registers;
+    int64_t registers_alone; /* of left factors that a lane holds for all slices */
     shared_tile tiles[RANK_TILES];
     int tile_count, loops;
     double join_bytes;
@@ -145,8 +146,9 @@ static block block_of(const guess *g, const outline_fold *f) {
     b.columns = column_registers(g, f->result);
     b.once = s->temporal >= 0 && loops == 0 && !(b.left->axes & SMG_AXIS_BIT(s->temporal));
     b.row_runs = s->row_run > 1 && !b.left_held && s->matrix == NULL;
-    b.left_runs = b.k % GROUP == 0 && !s->direct && !b.row_runs;
-    b.right_runs = b.k % GROUP == 0 && !s->direct && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
+    bool staged = !s->direct && !s->alone;
+    b.left_runs = b.k % GROUP == 0 && staged && !b.row_runs;
+    b.right_runs = b.k % GROUP == 0 && staged && !b.right_held && unit_of(g, b.right) == k_axis && s->vec == 1;
     b.pairs = g->o->pairs && s->matrix == NULL && b.row_runs && !b.right_runs && s->vec >= GROUP &&
               s->lane_depth == 1 && b.k >= IN_PAIRS;
     b.left_rows = elements_over(g, b.left->axes & f->result);
@@ -331,7 +333,7 @@ static void spill(guess *g, const outline_value *v, int64_t across, const block 
 /* k of a lane between two rounds of what is written out (lower_unroll.c). */
 static double written_out(const guess *g, const block *b) {
     double sums = (double)b->rows * (double)b->columns;
-    if (!g->o->hides) return g->s->direct ? (double)b->depth : GROUP;
+    if (!g->o->hides) return g->s->direct || g->s->alone ? (double)b->depth : GROUP;
     int64_t held = b->pairs ? b->rows * b->columns * 3 / 2 : b->rows * b->columns;
     double most = (double)smg_target_most_written(g->o->target, held) * (b->pairs ? 2 : 1);
     double half = (double)g->o->target->registers_lane / 2;
@@ -343,6 +345,7 @@ static double written_out(const guess *g, const block *b) {
 static double factor_slots(guess *g, const block *b, double written) {
     const plan_costs *cost = g->o->cost;
     double left = (double)b->rows * (double)b->depth, right = (double)b->columns * (double)b->depth;
+    if (g->s->alone) return right * cost->view_read;
     if (g->s->direct) {
         double sums = (double)b->rows * (double)b->columns;
         return (left + right) * cost->view_read + (sums > PLAN_VECTOR_SUMS ? 3 * sums : 0) * (double)b->depth;
@@ -387,7 +390,7 @@ static void count_product(guess *g, const block *b) {
     double slots = factor_slots(g, b, written) + (double)b->rows * (double)b->columns * depth * product;
     slots = (slots + rounds * cost->round) * g->c.lanes;
     double alone = plan_share_alone(t, g->c.lanes);
-    double each = g->s->direct ? cost->view_wait : cost->near_wait * alone;
+    double each = g->s->direct || g->s->alone ? cost->view_wait : cost->near_wait * alone;
     double wait = t->load_latency * (rounds * each + depth / GROUP * cost->read_wait * alone);
     g->c.slots += b->trips * slots;
     g->c.wait += b->trips * wait;
@@ -460,6 +463,13 @@ static void guess_streams(guess *g, const block *b) {
     g->c.wait += steps * g->o->target->load_latency * g->o->cost->step_wait;
 }
 
+/* Where each lane has its rows alone: what it computes, or loads, once or in each round. */
+static void hold_left(guess *g, const block *b) {
+    smg_axis_set axes = b->left->axes;
+    g->registers_alone += b->once ? registers_of(g, axes) : 0;
+    if (g->counts) count_elements(g, b->left, axes, b->once ? 1 : b->trips);
+}
+
 static void guess_product(guess *g, const outline_fold *f) {
     const block b = block_of(g, f);
     bool computed = b.left_held || b.right_held;
@@ -472,6 +482,9 @@ static void guess_product(guess *g, const outline_fold *f) {
         if (g->counts) count_loads(g, b.right, b.trips, true, true);
     } else if (g->s->streams) {
         if (g->counts) guess_streams(g, &b);
+    } else if (g->s->alone) {
+        hold_left(g, &b);
+        if (g->counts) count_loads(g, b.right, b.trips, true, true);
     } else {
         if (!shares) add_barriers(g, barriers_of(g, &b) * b.trips);
         if (b.left_held)
@@ -493,6 +506,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->s->streams) registers = factor_registers(g, &b) * blocks(b.depth, g->s->matrix->k);
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
+    registers += g->registers_alone;
     if (registers > g->registers) g->registers = registers;
 }
 
@@ -566,7 +580,7 @@ bool plan_may_fit(const plan_outline *o, const smg_schedule *s, const char **out
     g.o = o;
     g.s = s;
     g.counts = false;
-    g.registers = g.tile_count = g.loops = 0;
+    g.registers = g.registers_alone = g.tile_count = g.loops = 0;
     g.join_bytes = 0;
     g.ahead = false;
     guess_all(&g);

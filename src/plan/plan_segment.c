@@ -51,7 +51,8 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
  * with equal signatures differ in numbers only, so one lowering prices them all. */
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead, slots;
-    bool joins, near, direct, rows_next, groups, across;
+    int64_t slice; /* for alone: what is behind the last slice's end */
+    bool joins, near, direct, alone, rows_next, groups, across;
     smg_axis_set grid, covered, wide;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -97,9 +98,11 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .joins = s->lane_depth > 1,
                       .near = s->depth_near,
                       .direct = s->direct,
+                      .alone = s->alone,
                       .rows_next = s->rows_next,
                       .groups = s->groups,
                       .across = s->across};
+    if (s->alone) key.slice = s->tile[s->temporal];
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
         smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
@@ -190,7 +193,8 @@ static uint64_t choice_of(uint64_t structure, const smg_schedule *s) {
     const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
                                s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
                                s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
-                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings};
+                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings,
+                               s->alone};
     const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
     uint64_t hash = smg_hash_bytes(structure, numbers, sizeof(numbers));
     hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));

@@ -41,8 +41,9 @@ typedef struct smg_schedule {
     int slots;       /* of what is staged in the loop over slices, where they are fetched ahead; 1: they wait */
     bool guarded;    /* direct: what is behind the ends is checked for, so that tiles need not come out even */
     bool direct;     /* products read both operands where they lie in memory, without shared memory */
-    bool across;     /* what is reduced lies apart, and col_axis side by side: that takes runs and column lanes first */
-    bool groups;     /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
+    bool alone;  /* each lane has its rows alone: of products it holds left factors, and reads right ones in memory */
+    bool across; /* what is reduced lies apart, and col_axis side by side: that takes runs and column lanes first */
+    bool groups; /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
     const smg_matrix_shape *matrix; /* of the target: products are made by it; NULL: on the scalar tier */
     const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too */
     const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */

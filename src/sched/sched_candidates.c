@@ -198,6 +198,28 @@ static smg_status add_direct(enumerator *e, smg_schedule base) {
     return SMG_OK;
 }
 
+/* Products with something between them, on the same cores: lanes are rows. The others of the workgroup have nothing
+ * that a lane needs, so it is one subgroup. */
+static const int alone_slices[] = {16, 8, 4};
+
+static smg_status add_alone(enumerator *e, smg_schedule base) {
+    const smg_target *t = e->target;
+    bool chain = e->roles.contractions > 1 && base.temporal >= 0 && base.held == 0 && base.col_axis < 0;
+    if (!chain || base.row_axis < 0 || !(base.grid & SMG_AXIS_BIT(base.row_axis)) || base.more_rows[0] >= 0)
+        return SMG_OK;
+    if (smg_target_switches_lanes(t) || !t->buffer_addresses || !t->subgroup_selectable || t->subgroup_size < 2)
+        return SMG_OK;
+    base.alone = true;
+    base.lane_rows = base.subgroup = (int)t->subgroup_size;
+    base.lane_cols = base.lane_depth = base.vec = base.row_run = 1;
+    for (size_t i = 0; i < SMG_COUNT_OF(alone_slices); i++) {
+        lane_shape shape = {base.lane_rows, 1, 1, alone_slices[i], 16, 1};
+        sched_set_tiles(e, &shape, true, &base);
+        if (sched_has_room(e, &base)) SMG_TRY(push(e, &base));
+    }
+    return SMG_OK;
+}
+
 /* Products that read each element of a factor for few results, on cores that hide loads: factors come from where they
  * lie, and many lanes share out the contraction, so that loads are under way everywhere. Neighbouring lanes have
  * neighbouring columns, in runs, or neighbouring elements of the contraction, whichever are neighbours in memory. */
@@ -513,6 +535,7 @@ static smg_status add_small(enumerator *e, const smg_schedule *base) {
 static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
     if (base->across) return add_across(e, base);
     SMG_TRY(add_direct(e, *base));
+    SMG_TRY(add_alone(e, *base));
     SMG_TRY(sched_add_matrices(e, base));
     SMG_TRY(add_streamed(e, *base));
     if (e->roles.contractions > 0) {

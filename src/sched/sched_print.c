@@ -31,6 +31,7 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->ahead > 0) smg_text_add(text, s->ahead > 1 ? ", slices fetched ahead together" : ", slices fetched ahead");
     if (s->slots > 1) smg_text_addf(text, " into %d slots", s->slots);
     if (s->direct) smg_text_add(text, ", operands read where they lie");
+    if (s->alone) smg_text_add(text, ", each lane its rows alone");
     if (s->groups) smg_text_add(text, ", loads by groups");
     if (s->streams) smg_text_add(text, ", factors straight from memory");
     if (s->rings > 1) smg_text_addf(text, ", factors in rings of %d", s->rings);

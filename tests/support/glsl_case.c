@@ -40,7 +40,8 @@ void glsl_expect_parts(glsl_fixture *f, smg_kernel *k, const smg_target *target,
     smg_text text;
     glsl_write_text(f, k, target, &text);
     for (; *parts != NULL; parts++)
-        if (strstr(smg_text_cstr(&text), *parts) == NULL) fail_msg("%s: no '%s'", k->name, *parts);
+        if (strstr(smg_text_cstr(&text), *parts) == NULL)
+            fail_msg("%s: no '%s' in\n%s", k->name, *parts, smg_text_cstr(&text));
     smg_text_free(&text);
 }
 

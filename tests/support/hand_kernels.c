@@ -243,6 +243,30 @@ smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l) {
     return hand_dealt(k, l, 1, m, 1, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
 }
 
+smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l) {
+    hand_lanes rows = {l.rows * l.cols, 1, 1, l.subgroup};
+    smg_kernel *k = hand_kernel(arena, "own_product");
+    int m = hand_axis(k, "m", "2*s+1", 2 * rows.rows, true), n = hand_axis(k, "n", "21", 8, true);
+    int d = hand_axis(k, "k", "3*s+1", 4, false);
+    int a = hand_buffer(k, "a", SMG_TYPE_F32, "(2*s+1)*(3*s+1)", false);
+    int b = hand_buffer(k, "b", SMG_TYPE_F32, "63*s+21", false);
+    int c = hand_buffer(k, "c", SMG_TYPE_F32, "42*s+21", true);
+    int from_a = hand_access(k, a, 2, m, "3*s+1", d, "1"), from_b = hand_access(k, b, 2, d, "21", n, "1");
+    int to = hand_access(k, c, 2, m, "21", n, "1");
+    int ta = hand_tile(k, "a", SMG_REGISTER, 0, 2, m, d), tb = hand_tile(k, "b", SMG_VIEW, 0, 2, d, n);
+    int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
+    k->tiles.items[tb].access = from_b;
+    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
+    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
+    hand_instr(k, SMG_I_SET, ta, hand_load(k, from_a), 0);
+    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
+    mma->a = ta;
+    mma->b = tb;
+    hand_plain(k, SMG_I_END);
+    hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
+    return hand_dealt(k, rows, 1, m, 1, l.subgroup > 1 && rows.rows % l.subgroup == 0);
+}
+
 smg_instr *hand_slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead) {
     smg_instr *fetch = hand_instr(k, kind, tile_, expr, 2, x, d);
     fetch->a = d;

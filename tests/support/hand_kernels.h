@@ -42,6 +42,8 @@ smg_kernel *hand_product(smg_arena *arena, hand_lanes l);
 smg_kernel *hand_clamped_product(smg_arena *arena, hand_lanes l);
 /* c[m, g, n] = sum over k of a[m, k] * b[k, g, n], both read where they lie; ragged rows. */
 smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l);
+/* c[m, n] = sum over k of a[m, k] * b[k, n]: lanes are rows and hold a, b is read where it lies; all sides are ragged. */
+smg_kernel *hand_own_product(smg_arena *arena, hand_lanes l);
 /* Both operands of the product below, from what was fetched of them. */
 void hand_put_both(smg_kernel *k, int slots, int ahead);
 /* c[m, n] = sum over k of a[m, k] * b[n, k]: runs along k in 16-byte groups, slices fetched one step ahead, the

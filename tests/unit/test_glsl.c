@@ -90,6 +90,29 @@ static void test_views(void **state) {
     }
 }
 
+/* The left factor from the lane's own registers, the right one by address where the program says so. */
+static void test_own(void **state) {
+    static const char *const by_address[] = {"smg_floats b0_0 = smg_floats(push.a_b", "fb = b1_2.v[0];",
+                                             "fma(t_a[1], fb, ", NULL};
+    static const char *const by_binding[] = {"int b0_0 = ", "fma(t_a[0], fb, ", NULL};
+    glsl_fixture *f = *state;
+    glsl_check(state, hand_own_product);
+    smg_target target = glsl_full_target(8, false);
+    target.core_lanes = target.subgroup_max = 8;
+    target.subgroup_selectable = 1;
+    target.max_push_bytes = 256;
+    for (int addresses = 0; addresses < 2; addresses++) {
+        smg_arena *arena;
+        target.buffer_addresses = addresses;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        smg_kernel *k = hand_own_product(arena, (hand_lanes){8, 1, 1, 8});
+        for (int i = 0; i < k->code.count; i++)
+            if (k->code.items[i].kind == SMG_I_MMA) k->code.items[i].unroll = 4;
+        glsl_expect_parts(f, k, &target, addresses ? by_address : by_binding);
+        smg_arena_destroy(arena);
+    }
+}
+
 /* Rows of 24 and of 67 elements (check): in groups, and one by one. */
 static void test_strided(void **state) {
     glsl_fixture *f = *state;
@@ -232,10 +255,11 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop), cmocka_unit_test(test_product),
-        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),   cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),  cmocka_unit_test(test_strided_rows),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
+        cmocka_unit_test(test_clamped),     cmocka_unit_test(test_gather),       cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_bad_index),   cmocka_unit_test(test_views),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_own),         cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_strided_rows),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }

@@ -652,6 +652,36 @@ static void test_layouts(void **state) {
                         "register tile 'acc'");
 }
 
+static const char own[] = "kernel own\nlanes 4 subgroup 4 numbered\nsymbol s <= 64\naxis i = s tile 4 grid\n"
+                          "axis j = 4 tile 4\naxis k = s tile 2\ngrid i\n"
+                          "layout 0 = [i, k] registers k*2 lanes i*4\nlayout 1 = [i, j] registers j*4 lanes i*4\n"
+                          "layout 2 = [i, j, k] registers j*4 k*2 lanes i*4\n"
+                          "layout 3 = [i, k] registers i*2 lanes k*2 i*2:2\n"
+                          "buffer a f32 [s*s] value 0\nbuffer b f32 [4*s] value 1\nbuffer c f32 [4*s] value 2 written\n"
+                          "tile t float register [i, k] layout 0\ntile v float view [k, j] of 1\n"
+                          "tile acc float register [i, j] layout 1\naccess 0 = a at [0] i*[s] k*[1]\n"
+                          "access 1 = b at [0] k*[4] j*[1]\naccess 2 = c at [0] i*[4] j*[1]\ncode\n"
+                          "  set acc = 0\n  loop k\n    set t = load(0)\n    mma acc += t * v over [k] layout 2\n"
+                          "  end\n  store 2 over [i, j] layout 1 = acc\n";
+
+/* A lane multiplies what it holds itself. */
+static void test_own_factors(void **state) {
+    static const char in[] = "float register [i, k] layout 0", elsewhere[] = "float register [i, k] layout 3";
+    (void)state;
+    assert_agrees(own, 7, 0);
+    assert_told_changed(
+        own, in, elsewhere, 7, 0,
+        "kernel 'own', instruction 3, workgroup 0: lane 0 multiplies an element of 't' that it does not "
+        "hold");
+    bench b;
+    char *wrong = changed(own, in, elsewhere);
+    bench_open(&b, wrong);
+    assert_int_equal(smg_kernel_verify(b.ctx, b.k), SMG_INTERNAL);
+    assert_non_null(strstr(smg_context_error(b.ctx), "lies in other lanes than those that multiply it"));
+    bench_close(&b);
+    free(wrong);
+}
+
 /* Another order of registers in the same lanes is as good. */
 static void test_register_order(void **state) {
     (void)state;
@@ -688,9 +718,10 @@ static void test_partial_sums(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),           cmocka_unit_test(test_agrees),    cmocka_unit_test(test_single),
-        cmocka_unit_test(test_races),          cmocka_unit_test(test_scopes),    cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_own_words),      cmocka_unit_test(test_unwritten), cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_register_order), cmocka_unit_test(test_copies),    cmocka_unit_test(test_partial_sums)};
+        cmocka_unit_test(test_told),        cmocka_unit_test(test_agrees),         cmocka_unit_test(test_single),
+        cmocka_unit_test(test_races),       cmocka_unit_test(test_scopes),         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_own_words),   cmocka_unit_test(test_unwritten),      cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_own_factors), cmocka_unit_test(test_register_order), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_partial_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

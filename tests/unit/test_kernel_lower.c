@@ -134,7 +134,9 @@ static void check_loops(const char *path, int products) {
             every_barrier_is_needed(&f, k);
             int barriers = barriers_in_loop(k, products);
             if (barriers < 0) continue;
-            if (f.schedules.items.items[s].reuse)
+            if (f.schedules.items.items[s].alone)
+                assert_int_equal(barriers, 0);
+            else if (f.schedules.items.items[s].reuse)
                 assert_in_range(barriers, 2, 2 * products);
             else
                 assert_int_equal(barriers, 2);

@@ -1,0 +1,147 @@
+/* glsl_own.c: MMA whose left factor each lane holds itself. Lanes are rows, so an element of the right factor is the
+ * same for all of them: one load, by a 64-bit address where the program says so, because loads from bindings are
+ * checked against their ends one by one. What is behind the end of an axis is read as its last element: of columns
+ * nobody looks at those sums, and along the contraction the left factor is 0 there. Written out, so that sums are
+ * registers. */
+#include "glsl_private.h"
+
+typedef struct own_form {
+    glsl_iter it;
+    const smg_instr *instr;
+    const smg_access *b;
+    const glsl_pointer *pointer; /* NULL: not by address */
+    int together;                /* k that are written out */
+    const char *from;            /* the first of them */
+    bool k_ends, columns_end;    /* may lie behind the end */
+} own_form;
+
+static smg_size stride_along(const smg_access *access, int axis) {
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return access->stride[i];
+    return SMG_SIZE_ZERO;
+}
+
+static const char *number(glsl_writer *w, int64_t value) {
+    return GLSL_STRING(w, "%lld", (long long)value);
+}
+
+static bool is_column(const own_form *f, int axis) {
+    for (int n = 0; n < f->it.inner_count; n++)
+        if (f->it.inner_axes[n] == axis) return true;
+    return false;
+}
+
+/* What lies behind what is multiplied at x and j along the axis: the register's part, and the lane's if it has one. */
+static const char *coordinate(glsl_writer *w, const own_form *f, int axis, int x, int j) {
+    if (axis == f->instr->axes[0]) return glsl_plus(w, f->from, number(w, x));
+    int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+    return glsl_plus(w, number(w, at), glsl_lane_part(w, &f->it.layout, axis));
+}
+
+/* Does each element along the axis have a place of its own? Else they are constant distances apart. */
+static bool apart(const own_form *f, int axis) {
+    return axis == f->instr->axes[0] ? f->k_ends : is_column(f, axis) && f->columns_end;
+}
+
+/* "b2_0": the right factor from the x-th k and column j on, as far as they have places of their own. */
+static const char *place_name(glsl_writer *w, const own_form *f, int x, int j) {
+    return GLSL_STRING(w, "b%d_%d", f->k_ends ? x : 0, f->columns_end ? j : 0);
+}
+
+static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
+    const char *sum = glsl_size(w, f->b->offset), *name = place_name(w, f, x, j);
+    for (int i = 0; i < f->b->axis_count; i++) {
+        int axis = f->b->axis[i];
+        const char *at = glsl_base(w, axis);
+        if (axis == f->instr->axes[0] || is_column(f, axis)) at = glsl_plus(w, at, coordinate(w, f, axis, x, j));
+        if (apart(f, axis) && !glsl_always_valid(w, axis))
+            at = GLSL_STRING(w, "min(%s, %s - 1)", at, glsl_size(w, w->k->axes.items[axis].extent));
+        else if (strchr(at, ' ') != NULL)
+            at = GLSL_STRING(w, "(%s)", at);
+        sum = glsl_plus(w, sum, glsl_times(w, at, f->b->stride[i]));
+    }
+    if (f->pointer == NULL) {
+        GLSL_LINE(w, "int %s = %s;", name, sum);
+        return;
+    }
+    w->address_used[f->b->buffer] = true;
+    GLSL_LINE(w, "%s %s = %s(push.a_%s + %dul * uint64_t(uint(%s)));", f->pointer->word, name, f->pointer->word,
+              w->buffer_name[f->b->buffer], f->pointer->bytes, sum);
+}
+
+static const char *right_element(glsl_writer *w, const own_form *f, int x, int j) {
+    const char *name = place_name(w, f, x, j), *on = "0";
+    int k = f->instr->axes[0];
+    if (!f->k_ends) on = glsl_times(w, number(w, x), stride_along(f->b, k));
+    for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
+        int axis = f->it.inner_axes[n];
+        int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+        if (at != 0) on = glsl_plus(w, on, glsl_times(w, number(w, at), stride_along(f->b, axis)));
+    }
+    if (f->pointer != NULL) return GLSL_STRING(w, "%s%s.v[%s]%s", f->pointer->before, name, on, f->pointer->behind);
+    w->buffer_read[f->b->buffer] = w->buffer_words[f->b->buffer] = true;
+    return glsl_buffer_element(w, f->b->buffer, glsl_plus(w, name, on));
+}
+
+/* The register of the x-th k, of row i, that lanes hold. */
+static const char *left_element(glsl_writer *w, const own_form *f, int i, int x) {
+    const smg_layout *held = &w->k->layouts.items[w->k->tiles.items[f->instr->a].layout];
+    int64_t at[SMG_LAYOUT_AXES], next[SMG_LAYOUT_AXES];
+    for (int n = 0; n < held->axis_count; n++) {
+        int axis = held->axes[n].axis;
+        bool k = axis == f->instr->axes[0];
+        at[n] = k ? x : smg_layout_part(&f->it.outer, axis, SMG_LAYOUT_REGISTER, i);
+        next[n] = k ? x + 1 : at[n];
+    }
+    int64_t first = smg_layout_register_of(held, at), step = 1;
+    if (strcmp(f->from, "0") != 0) step = smg_layout_register_of(held, next) - first;
+    const char *place = glsl_plus(w, glsl_times_literal(w, f->from, step), number(w, first));
+    return glsl_register(w, f->instr->a, place);
+}
+
+static const char *sum_element(glsl_writer *w, const own_form *f, int i, int j) {
+    const smg_layout *sums = &w->k->layouts.items[w->k->tiles.items[f->instr->dst].layout];
+    int64_t at[SMG_LAYOUT_AXES];
+    for (int n = 0; n < sums->axis_count; n++) {
+        int axis = sums->axes[n].axis;
+        at[n] = smg_layout_part(&f->it.outer, axis, SMG_LAYOUT_REGISTER, i) +
+                smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+    }
+    return glsl_register(w, f->instr->dst, number(w, smg_layout_register_of(sums, at)));
+}
+
+static void multiply(glsl_writer *w, const own_form *f, int x) {
+    for (int j = 0; j < f->it.inner_registers; j++) {
+        const char *right = right_element(w, f, x, j);
+        if (f->it.outer_registers > 1) GLSL_LINE(w, "fb = %s;", right);
+        for (int i = 0; i < f->it.outer_registers; i++) {
+            const char *sum = sum_element(w, f, i, j);
+            GLSL_LINE(w, "%s = fma(%s, %s, %s);", sum, left_element(w, f, i, x),
+                      f->it.outer_registers > 1 ? "fb" : right, sum);
+        }
+    }
+}
+
+void glsl_own_mma(glsl_writer *w, const smg_instr *instr) {
+    const smg_kernel *k = w->k;
+    int axis = instr->axes[0], depth = (int)k->axes.items[axis].tile;
+    own_form f = {.instr = instr, .b = &k->accesses.items[k->tiles.items[instr->b].access]};
+    glsl_iter_of_sums(w, &f.it, instr);
+    if (w->status != SMG_OK) return;
+    if (instr->addressed) {
+        w->uses[GLSL_USE_ADDRESSES] = true;
+        f.pointer = glsl_pointer_to(w, k->buffers.items[f.b->buffer].type);
+    }
+    f.together = instr->unroll > 0 ? instr->unroll : 1;
+    f.from = f.together < depth ? "k0" : "0";
+    f.k_ends = !glsl_always_valid(w, axis);
+    for (int n = 0; n < f.it.inner_count; n++)
+        f.columns_end = f.columns_end || !glsl_always_valid(w, f.it.inner_axes[n]);
+    if (f.together < depth) GLSL_LINE(w, "[[dont_unroll]]");
+    glsl_open(w, f.together < depth ? GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", depth, f.together) : "");
+    for (int x = 0; x < (f.k_ends ? f.together : 1); x++)
+        for (int j = 0; j < (f.columns_end ? f.it.inner_registers : 1); j++) declare_place(w, &f, x, j);
+    if (f.it.outer_registers > 1) GLSL_LINE(w, "float fb;");
+    for (int x = 0; x < f.together; x++) multiply(w, &f, x);
+    glsl_close(w);
+}
