@@ -230,8 +230,10 @@ bool smg_array_grow(smg_arena *arena, void **items, int *capacity, int count, si
 
 /* ---- checked sizes ------------------------------------------------------------------------- */
 
+#define SMALL_BITS 31 /* two numbers of so many bits have a product that fits, which needs no division to know */
+
 bool smg_mul_i64(int64_t a, int64_t b, int64_t *out) {
-    if (a < 0 || b < 0 || (a != 0 && b > INT64_MAX / a)) return false;
+    if (a < 0 || b < 0 || ((a | b) >> SMALL_BITS != 0 && a != 0 && b > INT64_MAX / a)) return false;
     *out = a * b;
     return true;
 }

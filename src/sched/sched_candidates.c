@@ -171,7 +171,8 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     int most = !runs ? 1 : in_pairs(e, shape) && shape->col_registers % 8 == 0 ? 8 : 4;
     base.vec = most;
     base.reuse = chain;
-    if (!sched_has_room(e, &base)) return SMG_OK;
+    e->crowded = !sched_has_room(e, &base);
+    if (e->crowded) return SMG_OK;
     for (int vec = most; vec >= (singles ? 1 : most); vec = vec > 1 ? 1 : 0) {
         base.vec = vec;
         base.row_run = rows_by_fours(e, shape, &base) ? 4 : 1;
@@ -421,6 +422,7 @@ static smg_status add_slices(enumerator *e, const smg_schedule *base, const bloc
         if (4 * staged > e->target->shared_bytes || shape.inner < 4 * shape.depth) continue;
         if (too_deep(e, base, &shape, w->held)) break;
         SMG_TRY(add_rows_of(e, base, shape));
+        if (e->crowded && !e->pairs) break; /* pairs take half of the room, from so many k on */
     }
     return SMG_OK;
 }

@@ -43,6 +43,7 @@ typedef struct enumerator {
     int beside;    /* the most products that sum over one axis */
     int run_axis;  /* along which what is reduced lies side by side; -1 */
     bool by_fours; /* in whole runs of four: one load each */
+    bool crowded;  /* the shape that was added last had no room: longer slices have none either */
     bool pairs;    /* products of f16 sum up in pairs */
 } enumerator;
 
