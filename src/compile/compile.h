@@ -101,6 +101,8 @@ typedef struct smg_compile_options {
     const char *tuning;         /* a file; "": none; NULL: what the cache folder has of the target */
     const smg_tuning *measured; /* in the place of a file; borrowed */
     smg_passes passes;
+    bool last_plan; /* none is made behind it: by time, because where the fewest kernels spill time and again, others do
+                       not */
     smg_type precision;  /* F32, F16 or BF16: in which values lie in memory where nothing speaks against it */
     const smg_dim *dims; /* prices */
     int dim_count;

@@ -158,6 +158,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     options.rejected_count = p->rejected.count;
     options.measured = p->more->measured;
     options.passes = p->more->passes;
+    options.last_plan = p->made == SMG_MOST_PLANS - 1;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, smg_vk_target(parts->device), &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;

@@ -56,6 +56,31 @@ static smg_compilation *compile(fixture *f, const char *name, const smg_dim *dim
     return c;
 }
 
+/* Behind five plans for the fewest kernels of which some spill. */
+static void the_last_plan_is_for_time(void **state) {
+    fixture *f = *state;
+    static const char norm[] = "graph norm\ndim rows max 4096\nx = input f32[rows, 1024]\n"
+                               "w = input f32[1024, 1024]\nm = reduce_max(x) axis=1 keep\nd = sub(x, m)\n"
+                               "y = contract(d, w) \"ri,io->ro\" : f32[rows, 1024]\noutput y = y\n";
+    smg_compile_options options[3] = {{.objective = SMG_OBJECTIVE_TIME},
+                                      {.objective = SMG_OBJECTIVE_DISPATCHES},
+                                      {.objective = SMG_OBJECTIVE_DISPATCHES, .last_plan = true}};
+    int steps[3];
+    smg_target target;
+    smg_graph *g = NULL;
+    assert_int_equal(smg_target_named(f->ctx, "h200", &target), SMG_OK);
+    assert_int_equal(smg_graph_parse(f->ctx, norm, strlen(norm), "norm", &g), SMG_OK);
+    for (int i = 0; i < 3; i++) {
+        smg_compilation *c = NULL;
+        if (smg_compile_plan(f->ctx, g, &target, &options[i], &c) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        steps[i] = c->plan->steps.count;
+        smg_compilation_destroy(c);
+    }
+    assert_true(steps[1] < steps[0]);
+    assert_int_equal(steps[2], steps[0]);
+    smg_graph_destroy(g);
+}
+
 static void guards_cover_every_size_once(void **state) {
     fixture *f = *state;
     static const char *const targets[] = {"h200", "lavapipe", "adreno740", "careful"};
@@ -142,9 +167,8 @@ static void lists_are_made_when_sizes_are_bound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guards_cover_every_size_once),
-        cmocka_unit_test(a_large_device_gets_three),
-        cmocka_unit_test(every_list_gives_the_value),
+        cmocka_unit_test(guards_cover_every_size_once),        cmocka_unit_test(the_last_plan_is_for_time),
+        cmocka_unit_test(a_large_device_gets_three),           cmocka_unit_test(every_list_gives_the_value),
 #if SMG_VULKAN
         cmocka_unit_test(lists_are_made_when_sizes_are_bound),
 #endif

@@ -159,6 +159,7 @@ static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compil
     smg_compilation *c = NULL;
     options->rejected = p->rejected.items;
     options->rejected_count = p->rejected.count;
+    options->last_plan = p->count == SMG_MOST_PLANS - 1;
     SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), options, &c));
     p->count++;
     smg_text_free(&p->lines);
