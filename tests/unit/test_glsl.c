@@ -255,10 +255,10 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
-        cmocka_unit_test(test_clamped),     cmocka_unit_test(test_gather),       cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_bad_index),   cmocka_unit_test(test_views),        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_own),         cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_row_loop),     cmocka_unit_test(test_product),
+        cmocka_unit_test(test_clamped),      cmocka_unit_test(test_gather),       cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_bad_index),    cmocka_unit_test(test_views),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_own),          cmocka_unit_test(test_long_columns), cmocka_unit_test(test_strided),
         cmocka_unit_test(test_strided_rows),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
