@@ -34,6 +34,7 @@ static const char *const targets[] = {"h200", "lavapipe", "navi31", "dg2"};
 typedef struct tally {
     int schedules, lowered, run, rings;
     int masked;  /* programs that mask their sums once, in units of exponents */
+    int units;   /* programs whose exponentials are all in those units */
     int shared;  /* of those run: subgroups share out a contraction */
     int whole;   /* programs that load or store a matrix as one */
     int streams; /* of those run: factors are read from memory by the lanes that have them */
@@ -76,6 +77,15 @@ static bool masks_once(smg_context *ctx, const smg_kernel *k) {
     return once;
 }
 
+static bool is_in_units(smg_context *ctx, const smg_kernel *k) {
+    smg_text text;
+    smg_text_init(&text, ctx);
+    smg_kernel_print(k, &text);
+    bool all = strstr(smg_text_cstr(&text), "exp2(") != NULL && strstr(smg_text_cstr(&text), "exp(") == NULL;
+    smg_text_free(&text);
+    return all;
+}
+
 static bool moves_whole(const smg_kernel *k) {
     bool whole = false;
     for (int i = 0; i < k->code.count; i++) {
@@ -99,6 +109,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->lowered++;
         t->run += runs;
         t->masked += masks_once(g->ctx, kernel);
+        t->units += is_in_units(g->ctx, kernel);
         t->whole += moves_whole(kernel);
         t->shared += runs && s->lane_depth > 1;
         t->rings += runs && s->rings > 1;
@@ -607,10 +618,44 @@ static void test_rows_next(void **state) {
     smg_graph_destroy(g);
 }
 
+/* The mask's numbers of keys: the second batch keeps none, the first all but every third. */
+static void fill_kept(void *user, const smg_node *n, const int64_t *dims, double *data) {
+    (void)user;
+    if (strcmp(n->name, "kept") != 0) return;
+    int64_t keys = dims[n->rank - 1];
+    for (int64_t i = 0; i < dims[0] * keys; i++) data[i] = i < keys && i % 3 != 0;
+}
+
+/* What a mask adds to each key is far beyond all numbers in units of exponents, and stays itself there: a row that keeps
+ * nothing has equal shares. */
+static void test_added_mask(void **state) {
+    smg_context *ctx = *state;
+    static const int64_t symbols[] = {2, 1, 33, 77};
+    char *text;
+    size_t size;
+    smg_graph *g;
+    tally all = {0};
+    assert_int_equal(smg_file_read(ctx, "tests/graphs/attention.smg", &text, &size), SMG_OK);
+    char *after = changed(text, "mask = input f32[b, 1, s, t]\n",
+                          "kept = input i32[b, 1, 1, t]\nnumber = cast(kept) : f32[b, 1, 1, t]\n"
+                          "one = fill 1 : f32[]\nleft = sub(one, number)\n"
+                          "lowest = fill -3.4028234663852886e38 : f32[]\nmask = mul(left, lowest)\n");
+    assert_int_equal(smg_graph_parse(ctx, after, strlen(after), "after", &g), SMG_OK);
+    for (size_t k = 0; k < 2; k++) {
+        const check_options o = {.target = targets[k], .tolerance = 4e-3, .symbols = symbols, .fill = fill_kept};
+        try_graph(g, &o, &all);
+    }
+    assert_true(all.run >= 20 && all.units >= 20);
+    smg_graph_destroy(g);
+    free(after);
+    smg_free(ctx, text, size + 1);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_shared_out), cmocka_unit_test(test_rows_next),
-        cmocka_unit_test(test_chain),    cmocka_unit_test(test_ring),       cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_shares),   cmocka_unit_test(test_masked),     cmocka_unit_test(test_schedules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts),   cmocka_unit_test(test_shared_out),
+                                       cmocka_unit_test(test_rows_next),  cmocka_unit_test(test_chain),
+                                       cmocka_unit_test(test_ring),       cmocka_unit_test(test_stream),
+                                       cmocka_unit_test(test_shares),     cmocka_unit_test(test_masked),
+                                       cmocka_unit_test(test_added_mask), cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
