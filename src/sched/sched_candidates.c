@@ -273,6 +273,7 @@ static bool streams_halves(const enumerator *e, int axis) {
 /* Neighbouring lanes have neighbouring elements of the contraction, in groups of 16 bytes. */
 static smg_status add_streamed_along(enumerator *e, smg_schedule base, int rows) {
     int along = smg_sched_largest(e->sums[0], e->nominal), depth = base.subgroup;
+    if (along < 0) return SMG_OK; /* products that sum nothing up */
     bool halves = streams_halves(e, along);
     int group = halves ? 2 * STREAM_VEC : STREAM_VEC, most = halves ? group * STREAM_LOADS : 2 * STREAM_VEC;
     base.depth_near = true;
