@@ -250,11 +250,6 @@ static void next_best(kernel *k, bool last) {
     k->settled = k->best == 0;
 }
 
-static int by_nodes(const void *a, const void *b) {
-    uint64_t x = ((const smg_measured *)a)->at, y = ((const smg_measured *)b)->at;
-    return (x > y) - (x < y);
-}
-
 static smg_status make_tuning(tuner *t, smg_tuning *out) {
     *out = t->cuts;
     out->items = SMG_ARENA_ARRAY(t->arena, smg_measured, (size_t)t->kernels.count + 1);
@@ -268,7 +263,7 @@ static smg_status make_tuning(tuner *t, smg_tuning *out) {
                                                   .seconds = best->median,
                                                   .cheapest = k->rows.items[0].median};
     }
-    qsort(out->items, (size_t)out->count, sizeof(smg_measured), by_nodes);
+    smg_tuning_sort(out);
     return SMG_OK;
 }
 

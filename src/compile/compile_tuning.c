@@ -8,7 +8,6 @@
  *     driver = NVIDIA 570.1
  *     uuid = 00112233..
  *     kernel 0123456789abcdef 0123456789abcdef 142.1 193.4
- *
  *     apart 0123456789abcdef 812.0 740.5
  *
  * nodes at sizes, schedule, and what it and the one of the lowest price took, in microseconds; then nodes
@@ -174,41 +173,34 @@ smg_status smg_tuning_known(smg_context *ctx, const smg_target *t, const char *p
 
 /* ---- writing -------------------------------------------------------------------------------------- */
 
+/* Measurements and cuts begin with the nodes that they are of. */
 static int by_nodes(const void *a, const void *b) {
-    uint64_t x = ((const smg_measured *)a)->at, y = ((const smg_measured *)b)->at;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int cuts_by_nodes(const void *a, const void *b) {
-    uint64_t x = ((const smg_cut *)a)->at, y = ((const smg_cut *)b)->at;
-    return (x > y) - (x < y);
-}
-
-static smg_status merge_cuts(const smg_tuning *before, const smg_tuning *now, smg_arena *arena, smg_tuning *out) {
-    out->cuts = SMG_ARENA_ARRAY(arena, smg_cut, (size_t)(before->cut_count + now->cut_count) + 1);
-    if (out->cuts == NULL) return SMG_MEMORY;
-    for (int i = 0; i < now->cut_count; i++) out->cuts[out->cut_count++] = now->cuts[i];
-    for (int i = 0; i < before->cut_count; i++) {
-        bool again = false;
-        for (int k = 0; k < now->cut_count; k++) again = again || now->cuts[k].at == before->cuts[i].at;
-        if (!again) out->cuts[out->cut_count++] = before->cuts[i];
-    }
-    if (out->cut_count > 0) qsort(out->cuts, (size_t)out->cut_count, sizeof(*out->cuts), cuts_by_nodes);
-    return SMG_OK;
+void smg_tuning_sort(smg_tuning *tuning) {
+    if (tuning->count > 0) qsort(tuning->items, (size_t)tuning->count, sizeof(*tuning->items), by_nodes);
+    if (tuning->cut_count > 0) qsort(tuning->cuts, (size_t)tuning->cut_count, sizeof(*tuning->cuts), by_nodes);
 }
 
 /* What is new, and of what was there what is not measured again. */
 static smg_status merge(const smg_tuning *before, const smg_tuning *now, smg_arena *arena, smg_tuning *out) {
-    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(arena, smg_measured, (size_t)(before->count + now->count) + 1)};
-    if (out->items == NULL) return SMG_MEMORY;
+    *out = (smg_tuning){.items = SMG_ARENA_ARRAY(arena, smg_measured, (size_t)(before->count + now->count) + 1),
+                        .cuts = SMG_ARENA_ARRAY(arena, smg_cut, (size_t)(before->cut_count + now->cut_count) + 1)};
+    if (out->items == NULL || out->cuts == NULL) return SMG_MEMORY;
     for (int i = 0; i < now->count; i++) out->items[out->count++] = now->items[i];
-    for (int i = 0; i < before->count; i++) {
-        bool again = false;
-        for (int k = 0; k < now->count; k++) again = again || now->items[k].at == before->items[i].at;
-        if (!again) out->items[out->count++] = before->items[i];
-    }
-    if (out->count > 0) qsort(out->items, (size_t)out->count, sizeof(*out->items), by_nodes);
-    return merge_cuts(before, now, arena, out);
+    for (int i = 0; i < now->cut_count; i++) out->cuts[out->cut_count++] = now->cuts[i];
+    smg_tuning_sort(out);
+    int items = out->count, cuts = out->cut_count;
+    for (int i = 0; i < before->count; i++)
+        if (bsearch(&before->items[i].at, out->items, (size_t)items, sizeof(*out->items), by_nodes) == NULL)
+            out->items[out->count++] = before->items[i];
+    for (int i = 0; i < before->cut_count; i++)
+        if (bsearch(&before->cuts[i].at, out->cuts, (size_t)cuts, sizeof(*out->cuts), by_nodes) == NULL)
+            out->cuts[out->cut_count++] = before->cuts[i];
+    smg_tuning_sort(out);
+    return SMG_OK;
 }
 
 static smg_status write_text(smg_context *ctx, const smg_target *t, const char *path, const smg_tuning *tuning) {

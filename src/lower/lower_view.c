@@ -10,12 +10,10 @@ static bool is_float(const lowering *l, const smg_access *access) {
 }
 
 int lower_plain_load(const lowering *l, smg_expr operand) {
-    const smg_expr_node *node = smg_expr_get(l->k->exprs, operand);
-    if (node->prim != SMG_PRIM_LEAF) return -1;
-    const smg_kleaf *leaf = &l->k->leaves.items[node->leaf];
-    if (leaf->what != SMG_KLEAF_LOAD) return -1;
-    const smg_access *access = &l->k->accesses.items[leaf->index];
-    return access->index == SMG_EXPR_NONE && leaf->kind == SMG_KIND_FLOAT && is_float(l, access) ? leaf->index : -1;
+    int number = smg_kernel_plain_load(l->k, operand);
+    if (number < 0 || smg_expr_get(l->k->exprs, operand)->kind != SMG_KIND_FLOAT) return -1;
+    const smg_access *access = &l->k->accesses.items[number];
+    return access->index == SMG_EXPR_NONE && is_float(l, access) ? number : -1;
 }
 
 static bool comes_out_even(const lowering *l, int axis) {

@@ -63,7 +63,7 @@ typedef struct smg_plan_options {
      * theirs. Prices decide what is cut. Not where a rank is asked for, or the yardstick. */
     const smg_measured *measured;
     int measured_count;
-    /* Nodes that are one kernel or not because that was measured, by ascending `at`; for SMG_OBJECTIVE_TIME. */
+    /* Nodes that are one kernel or not because that was measured, in any order; for SMG_OBJECTIVE_TIME. */
     const smg_cut *cuts;
     int cut_count;
     int rivals; /* so many further schedules of each step of the run list, at most, are lowered to be measured */

@@ -190,11 +190,11 @@ static bool waits_in_turn(const trial *t, const smg_schedule *s) {
 
 static uint64_t choice_of(uint64_t structure, const smg_schedule *s) {
     const smg_matrix_shape *m = s->matrix;
-    const int64_t numbers[] = {s->row_axis,    s->col_axis,    s->temporal,  s->one_by_one, s->lane_rows,
-                               s->lane_cols,   s->lane_depth,  s->subgroup,  s->vec,        s->row_run,
-                               s->depth_near,  s->ahead,       s->slots,     s->guarded,    s->direct,
-                               s->across,      s->groups,      m ? m->m : 0, m ? m->n : 0,  m ? m->k : 0,
-                               s->matrix_rows, s->matrix_cols, s->reuse,     s->rings,      s->alone};
+    const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
+                               s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
+                               s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
+                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings,
+                               s->alone,      s->streams,   s->rows_next};
     const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
     uint64_t hash = smg_hash_bytes(structure, numbers, sizeof(numbers));
     hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));

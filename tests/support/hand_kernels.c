@@ -221,6 +221,15 @@ smg_kernel *hand_clamped_product(smg_arena *arena, hand_lanes l) {
     return hand_dealt(k, l, 1, m, 4, false);
 }
 
+void hand_multiply(smg_kernel *k, int sums, int left, int right, int x) {
+    hand_instr(k, SMG_I_SET, sums, hand_number(k, 0.0), 0);
+    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, x);
+    smg_instr *mma = hand_instr(k, SMG_I_MMA, sums, SMG_EXPR_NONE, 1, x);
+    mma->a = left;
+    mma->b = right;
+    hand_plain(k, SMG_I_END);
+}
+
 smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l) {
     smg_kernel *k = hand_kernel(arena, "viewed_product");
     int m = hand_axis(k, "m", "2*s+1", 3 * l.rows, true), g = hand_axis(k, "g", "2", 2, false);
@@ -233,12 +242,7 @@ smg_kernel *hand_viewed_product(smg_arena *arena, hand_lanes l) {
     int tc = hand_tile(k, "c", SMG_REGISTER, 0, 3, m, g, n);
     k->tiles.items[ta].access = from_a;
     k->tiles.items[tb].access = from_b;
-    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
-    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
-    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
-    mma->a = ta;
-    mma->b = tb;
-    hand_plain(k, SMG_I_END);
+    hand_multiply(k, tc, ta, tb, d);
     hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 3, m, g, n)->a = to;
     return hand_dealt(k, l, 1, m, 1, l.subgroup > 1 && l.cols == l.subgroup && l.vec == 1);
 }

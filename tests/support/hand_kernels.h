@@ -29,6 +29,8 @@ smg_expr hand_make1(smg_kernel *k, smg_prim prim, smg_expr a);
 smg_expr hand_number(smg_kernel *k, double value);
 smg_instr *hand_instr(smg_kernel *k, smg_instr_kind kind, int dst, smg_expr expr, int count, ...);
 void hand_plain(smg_kernel *k, smg_instr_kind kind);
+/* sums = left right, as they lie, in a loop over x. */
+void hand_multiply(smg_kernel *k, int sums, int left, int right, int x);
 void hand_clamp(smg_kernel *k, int tile_, int x);
 smg_instr *hand_slices(smg_kernel *k, smg_instr_kind kind, int tile_, smg_expr expr, int x, int d, int ahead);
 

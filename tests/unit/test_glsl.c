@@ -140,12 +140,7 @@ static smg_kernel *strided_rows(smg_arena *arena, hand_lanes l) {
     int tc = hand_tile(k, "c", SMG_REGISTER, 0, 2, m, n);
     k->tiles.items[ta].access = from_a;
     k->tiles.items[tb].access = from_b;
-    hand_instr(k, SMG_I_SET, tc, hand_number(k, 0.0), 0);
-    hand_instr(k, SMG_I_LOOP, -1, SMG_EXPR_NONE, 1, d);
-    smg_instr *mma = hand_instr(k, SMG_I_MMA, tc, SMG_EXPR_NONE, 1, d);
-    mma->a = ta;
-    mma->b = tb;
-    hand_plain(k, SMG_I_END);
+    hand_multiply(k, tc, ta, tb, d);
     hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, tc), 2, m, n)->a = to;
     return hand_dealt(k, l, 1, m, 1, false);
 }
