@@ -112,6 +112,9 @@ smg_status cli_ranks(cli_job *job);
 
 /* cli_report.c */
 void cli_print_check(const smg_check *check, smg_text *text);
+/* Runs until clocks are up: a GPU that idles has a fifth of its clock. */
+#define CLI_WARM_SECONDS 0.5
+smg_status cli_warm_up(smg_model *model, double seconds);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
 typedef struct cli_spread {

@@ -8,7 +8,6 @@
 #if SMG_VULKAN
 
 enum { LEAST_ROUNDS = 5 };
-static const double warm_seconds = 0.5;
 static const double bench_seconds = 4.0;
 
 typedef struct side {
@@ -50,7 +49,7 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
 
 static smg_status take_turns(side *sides, int64_t repeat, int *out_rounds) {
     double start = smg_clock_seconds();
-    while (smg_clock_seconds() - start < warm_seconds) {
+    while (smg_clock_seconds() - start < CLI_WARM_SECONDS) {
         for (int i = 0; i < 2; i++) SMG_TRY(smg_program_run(smg_model_program(sides[i].model)));
     }
     int rounds = 0;

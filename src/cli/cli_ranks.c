@@ -5,7 +5,7 @@
 #if SMG_VULKAN
 
 enum { LEAST_RUNS = 5 };
-static const double warm_seconds = 0.02;
+static const double next_seconds = 0.02; /* the clock is up by then */
 static const double rank_seconds = 0.1;
 
 typedef struct ranked {
@@ -15,12 +15,11 @@ typedef struct ranked {
     smg_check check;
 } ranked;
 
-static smg_status time_runs(const cli_options *o, smg_model *model, double *seconds, cli_spread *out_spread) {
+static smg_status time_runs(const cli_options *o, smg_model *model, bool first, double *seconds, cli_spread *out_spread) {
     int64_t limit = o->repeat > 0 ? o->repeat : CLI_MAX_REPEATS;
     int runs = 0;
+    SMG_TRY(cli_warm_up(model, first ? CLI_WARM_SECONDS : next_seconds));
     double start = smg_clock_seconds();
-    while (smg_clock_seconds() - start < warm_seconds) SMG_TRY(smg_program_run(smg_model_program(model)));
-    start = smg_clock_seconds();
     while (runs < limit && (o->repeat > 0 || runs < LEAST_RUNS || smg_clock_seconds() - start < rank_seconds)) {
         SMG_TRY(smg_program_run(smg_model_program(model)));
         seconds[runs++] = smg_model_seconds(model);
@@ -45,7 +44,7 @@ static smg_status time_opened(cli_job *job, smg_model *model, bool first, double
                                   a->outputs, a->arena, &r->check));
         job->pass = job->pass && r->check.pass;
     }
-    return time_runs(o, model, seconds, &r->spread);
+    return time_runs(o, model, first, seconds, &r->spread);
 }
 
 static smg_status time_rank(cli_job *job, smg_vk_device *device, int rank, double *seconds, ranked *r) {

@@ -184,12 +184,21 @@ static void add_json(const smg_compilation *c, const smg_program *program, const
                   memory->prepare_seconds);
 }
 
+smg_status cli_warm_up(smg_model *model, double seconds) {
+    double start = smg_clock_seconds();
+    do {
+        SMG_TRY(smg_program_run(smg_model_program(model)));
+    } while (smg_clock_seconds() - start < seconds);
+    return SMG_OK;
+}
+
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {
     smg_program *program = smg_model_program(model);
     const smg_compilation *c = smg_model_compilation(model);
     smg_program_memory memory;
     SMG_TRY(smg_program_set_profile(program, true));
-    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0)); /* warms up */
+    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
+    SMG_TRY(cli_warm_up(model, CLI_WARM_SECONDS));
     group *groups = NULL;
     SMG_TRY(make_groups(c, program, arrays->arena, &groups));
     for (int i = 0; i < PROFILE_ROUNDS; i++) {

@@ -90,8 +90,11 @@ def test_damage():
         os.rmdir(path)
 
 
+CALIBRATIONS = 5  # a busy machine may keep the table's values, and nothing is written
+
+
 def test_calibration():
-    for _ in range(5):  # a busy machine may keep the table's values, and nothing is written
+    for _ in range(CALIBRATIONS):
         run("first calibration")
         paths = [path for path in cached_files() if kind_of(path) == "calibration"]
         if paths:
@@ -104,7 +107,10 @@ def test_calibration():
     forms = damages(good)
     for name in ("empty", "flipped bit", "last byte"):
         write(path, forms[name])
-        run(f"calibration, {name}", "damaged")
+        for _ in range(CALIBRATIONS):
+            run(f"calibration, {name}", "damaged")
+            if read(path) != forms[name]:
+                break
         report.check(read(path) != forms[name], f"calibration, {name}: the file was not made anew")
         run(f"calibration, {name}, after")
 
