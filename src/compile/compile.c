@@ -22,7 +22,7 @@ static smg_status store_weights(smg_compilation *c) {
     int across = 0, along = 0;
     smg_store_options o = {
         .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
-    if (c->options.precision == SMG_TYPE_F16) o.few = smg_sched_along(&c->target);
+    if (c->options.precision == SMG_TYPE_F16) o.few = smg_sched_along(&c->target, &o.few_products);
     SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));
     c->report.nodes_after = c->graph->nodes.count;
     SMG_TRY(add_count(c, "weight stored along the result's axis", across));

@@ -138,7 +138,12 @@ static void write_instr(glsl_writer *w, const smg_instr *instr, int at) {
     if (instr->note != NULL && instr->note[0] != 0 && instr->kind != SMG_I_END)
         GLSL_LINE(w, "// %s", glsl_comment(w, instr->note));
     switch (instr->kind) {
-    case SMG_I_SET: write_set(w, instr); break;
+    case SMG_I_SET:
+        if (smg_instr_ahead_axis(w->k, instr) >= 0)
+            glsl_set_ahead(w, instr, at);
+        else
+            write_set(w, instr);
+        break;
     case SMG_I_REDUCE: glsl_reduce(w, instr); break;
     case SMG_I_STAGE: glsl_stage(w, instr, at); break;
     case SMG_I_FETCH: glsl_fetch(w, instr, at); break;

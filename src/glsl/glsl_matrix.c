@@ -26,17 +26,18 @@ void glsl_registers(glsl_writer *w, int t) {
         return;
     }
     int slots = smg_tile_slots(tile);
-    GLSL_LINE(w, "%s t_%s%s[%d];", matrix_of(w, tile->fragments), w->tile_name[t],
+    bool loaded = glsl_is_loaded_ahead(w, t);
+    GLSL_LINE(w, "%s t_%s%s[%d];", loaded ? "uvec4" : matrix_of(w, tile->fragments), w->tile_name[t],
               slots > 1 ? GLSL_STRING(w, "[%d]", slots) : "",
-              (int)(registers / smg_matrix_elements(m, tile->fragments)));
+              (int)(registers / (loaded ? SMG_WIDEST : smg_matrix_elements(m, tile->fragments))));
 }
 
 const char *glsl_register(glsl_writer *w, int t, const char *place) {
-    const char *name = w->tile_name[t];
+    const char *name = glsl_slice(w, t);
     smg_fragments use = w->k->tiles.items[t].fragments;
-    if (use == SMG_FRAGMENTS_NONE) return GLSL_STRING(w, "t_%s[%s]", name, place);
+    if (use == SMG_FRAGMENTS_NONE) return GLSL_STRING(w, "%s[%s]", name, place);
     long long n = smg_matrix_elements(&w->k->matrix, use);
-    return GLSL_STRING(w, "t_%s[(%s) / %lld][(%s) %% %lld]", name, place, n, place, n);
+    return GLSL_STRING(w, "%s[(%s) / %lld][(%s) %% %lld]", name, place, n, place, n);
 }
 
 /* One factor: its shared tile, and how a matrix of it is read from there. */
@@ -87,8 +88,9 @@ static int64_t matrices_of(const glsl_writer *w, int tile) {
     return smg_tile_registers(w->k, t) / smg_matrix_elements(&w->k->matrix, t->fragments);
 }
 
-/* The matrix of a factor in registers that belongs to matrix n of the sums, at `step` of the contracted axis. */
-static const char *matrix_for(glsl_writer *w, const smg_instr *instr, int tile, int64_t step, int64_t n) {
+/* The number of the matrix of a factor in registers that belongs to matrix n of the sums, at `step` of the contracted
+ * axis; -1. */
+static int64_t matrix_number(const glsl_writer *w, const smg_instr *instr, int tile, int64_t step, int64_t n) {
     const smg_tile *t = &w->k->tiles.items[tile];
     for (int64_t m = 0; m < matrices_of(w, tile); m++) {
         bool same = true;
@@ -97,10 +99,15 @@ static const char *matrix_for(glsl_writer *w, const smg_instr *instr, int tile, 
             same = same &&
                    begin_of(w, tile, axis, m) == (axis == instr->axes[0] ? step : begin_of(w, instr->dst, axis, n));
         }
-        if (same) return GLSL_STRING(w, "%s[%lld]", glsl_slice(w, tile), (long long)m);
+        if (same) return m;
     }
-    glsl_fail(w, SMG_INTERNAL, "a factor in registers lacks a matrix");
-    return "";
+    return -1;
+}
+
+static const char *matrix_for(glsl_writer *w, const smg_instr *instr, int tile, int64_t step, int64_t n) {
+    int64_t number = matrix_number(w, instr, tile, step, n);
+    if (number < 0) glsl_fail(w, SMG_INTERNAL, "a factor in registers lacks a matrix");
+    return GLSL_STRING(w, "%s[%lld]", glsl_slice(w, tile), (long long)number);
 }
 
 /* Are matrices m and n of a tile at the same place along all axes but this one? */
@@ -126,6 +133,7 @@ typedef struct matrix_product {
     factor a, b;
     const char *row, *col;      /* where the subgroup's part begins */
     bool left_held, right_held; /* factors in registers */
+    bool right_loaded;          /* not as matrices yet */
 } matrix_product;
 
 static void load_left(glsl_writer *w, const matrix_product *p, const char *k) {
@@ -147,7 +155,12 @@ static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int
     for (int64_t first = 0; first < count; first++) {
         if (begin_of(w, dst, p->a.axis, first) != 0) continue;
         const char *right = "fb", *at = GLSL_STRING(w, "%lld", (long long)begin_of(w, dst, p->b.axis, first));
-        if (p->right_held) {
+        bool made = !p->right_held || p->right_loaded;
+        if (p->right_loaded) {
+            glsl_open(w, "");
+            GLSL_LINE(w, "%s fb;", matrix_of(w, SMG_FRAGMENTS_RIGHT));
+            glsl_make_matrix(w, p->instr->b, matrix_number(w, p->instr, p->instr->b, step, first), "fb");
+        } else if (p->right_held) {
             right = matrix_for(w, p->instr, p->instr->b, step, first);
         } else {
             glsl_open(w, "");
@@ -161,7 +174,7 @@ static void multiply(glsl_writer *w, const matrix_product *p, const char *k, int
                                             : GLSL_STRING(w, "fa[%lld]", (long long)i++);
             GLSL_LINE(w, "%s = coopMatMulAdd(%s, %s, %s);", sum, left, right, sum);
         }
-        if (!p->right_held) glsl_close(w);
+        if (made) glsl_close(w);
     }
 }
 
@@ -185,6 +198,7 @@ void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr) {
     matrix_product p = {.instr = instr};
     p.left_held = w->k->tiles.items[instr->a].residence == SMG_REGISTER;
     p.right_held = w->k->tiles.items[instr->b].residence == SMG_REGISTER;
+    p.right_loaded = p.right_held && glsl_is_loaded_ahead(w, instr->b);
     p.a.axis = row;
     p.b.axis = col;
     if (!p.left_held) p.a = factor_of(w, instr->a, true, row, instr->axes[0]);
@@ -228,5 +242,5 @@ static void take(glsl_writer *w, const smg_instr *instr) {
 }
 
 void glsl_take(glsl_writer *w, const smg_instr *instr, int at) {
-    glsl_ahead(w, instr, at, take);
+    glsl_ahead(w, instr, at, instr->wide[0].width > 0 ? glsl_take_runs : take);
 }

@@ -137,6 +137,11 @@ void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *who
 /* Factors that are loaded by runs from instruction `at` on: the loads of all of them stand in front of what becomes of
  * the first, since drivers do not move them there. Returns the instruction behind them; `at`: there are none. */
 int glsl_load_runs(glsl_writer *w, int at);
+bool glsl_is_loaded_ahead(const glsl_writer *w, int tile);
+/* The matrix of that number, of a factor that was loaded ahead. */
+void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name);
+void glsl_set_ahead(glsl_writer *w, const smg_instr *instr, int at);
+void glsl_take_runs(glsl_writer *w, const smg_instr *instr);
 
 /* glsl_direct.c */
 void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);

@@ -219,7 +219,7 @@ void glsl_ahead(glsl_writer *w, const smg_instr *instr, int at, void (*write)(gl
         return;
     }
     int64_t ahead = w->ahead[axis] = instr->ahead * w->k->axes.items[axis].tile;
-    bool reads = instr->kind == SMG_I_FETCH || instr->kind == SMG_I_STAGE, last = open_last(w, instr, axis);
+    bool reads = instr->kind != SMG_I_PUT && instr->kind != SMG_I_TAKE, last = open_last(w, instr, axis);
     bool guard = w->looped[axis] && ahead > 0 && reads && !last;
     bool first = open_first(w, axis, smg_kernel_next_loop(w->k, at), ahead);
     if (guard) glsl_open(w, GLSL_STRING(w, "if (%s < %s)", glsl_base(w, axis), glsl_loop_end(w, w->open[axis])));

@@ -143,9 +143,10 @@ static void load_run(glsl_writer *w, const glsl_iter *it, int a, int64_t first, 
     GLSL_LINE(w, "%s = %s ? %s : uvec4(0u);", local, valid, local);
 }
 
-/* Does the instruction load a factor by runs? */
-static bool loads_runs(const smg_instr *instr) {
-    return instr->kind == SMG_I_SET && instr->wide[0].width == SMG_WIDEST && !instr->matrices;
+/* Does the instruction load a factor by runs, for the step at hand? */
+static bool loads_runs(const smg_kernel *k, const smg_instr *instr) {
+    return instr->kind == SMG_I_SET && instr->wide[0].width == SMG_WIDEST && !instr->matrices &&
+           smg_instr_ahead_axis(k, instr) < 0;
 }
 
 /* The runs' first registers, in their order: those whose neighbours along the axis begin with them. */
@@ -189,7 +190,7 @@ static int each_run(glsl_writer *w, const smg_instr *instr, int number, bool loa
 int glsl_load_runs(glsl_writer *w, int at) {
     const smg_instr *code = w->k->code.items;
     int end = at, number = 0;
-    while (end < w->k->code.count && loads_runs(&code[end])) end++;
+    while (end < w->k->code.count && loads_runs(w->k, &code[end])) end++;
     if (end == at) return at;
     w->uses[GLSL_USE_FLOAT16] = true;
     glsl_open(w, "");
@@ -198,4 +199,83 @@ int glsl_load_runs(glsl_writer *w, int at) {
     for (int i = at; i < end; i++) number = each_run(w, &code[i], number, false);
     glsl_close(w);
     return end;
+}
+
+/* What is set ahead stays as it was loaded until it is multiplied: making matrices of it would wait for it. */
+static void load_ahead(glsl_writer *w, const smg_instr *instr) {
+    glsl_open(w, "");
+    int count = each_run(w, instr, 0, true);
+    for (int n = 0; n < count; n++) GLSL_LINE(w, "%s[%d] = run%d;", glsl_slice(w, instr->dst), n, n);
+    glsl_close(w);
+}
+
+static const smg_instr *setter_of(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++)
+        if (k->code.items[i].kind == SMG_I_SET && k->code.items[i].dst == tile) return &k->code.items[i];
+    return NULL;
+}
+
+bool glsl_is_loaded_ahead(const glsl_writer *w, int tile) {
+    const smg_instr *set = setter_of(w->k, tile);
+    return set != NULL && smg_instr_ahead_axis(w->k, set) >= 0;
+}
+
+void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name) {
+    const smg_layout *layout = &w->k->layouts.items[w->k->tiles.items[tile].layout];
+    int64_t elements = smg_matrix_elements(&w->k->matrix, w->k->tiles.items[tile].fragments);
+    int along = setter_of(w->k, tile)->wide[0].axis;
+    int64_t first = next_run(layout, along, 0);
+    w->uses[GLSL_USE_FLOAT16] = true;
+    for (int run = 0; first < smg_layout_registers(layout); run++, first = next_run(layout, along, first + 1))
+        for (int n = 0; n < SMG_WIDEST; n++) {
+            int64_t place = register_on(layout, along, first, n);
+            if (place / elements != number) continue;
+            GLSL_LINE(w, "%s[%lld] = unpackFloat2x16(%s[%d][%d])[%d];", name, (long long)(place % elements),
+                      glsl_slice(w, tile), run, n / 2, n % 2);
+        }
+}
+
+void glsl_set_ahead(glsl_writer *w, const smg_instr *instr, int at) {
+    if (instr->wide[0].width != SMG_WIDEST) glsl_fail(w, SMG_INTERNAL, "a factor that is set ahead has no runs");
+    glsl_ahead(w, instr, at, load_ahead);
+}
+
+/* A run of shared memory, in one group or in two. */
+static void take_shared(glsl_writer *w, const smg_instr *instr, int64_t first, const char *place) {
+    const smg_tile *from = &w->k->tiles.items[instr->a];
+    const smg_layout *layout = smg_kernel_layout(w->k, instr);
+    const char *name = GLSL_STRING(w, "taken%d", w->serial++), *memory = glsl_slice(w, instr->a);
+    if (smg_tile_widest(w->k, instr->a)) {
+        GLSL_LINE(w, "uvec4 %s = %s[(%s) >> 3];", name, memory, place);
+        take_run(w, instr, first, name);
+        return;
+    }
+    bool wide = smg_tile_wide(w->k, from);
+    for (int n = 0; n < SMG_WIDEST; n++) {
+        const char *at = GLSL_STRING(w, "%s + %d", place, n), *value;
+        int64_t to = register_on(layout, instr->wide[0].axis, first, n);
+        value = wide ? GLSL_STRING(w, "%s[(%s) >> 2][(%s) & 3]", memory, at, at) : GLSL_STRING(w, "%s[%s]", memory, at);
+        GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)to)), value);
+    }
+}
+
+void glsl_take_runs(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *from = &w->k->tiles.items[instr->a];
+    const smg_layout *layout = smg_kernel_layout(w->k, instr);
+    int along = instr->wide[0].axis;
+    w->uses[GLSL_USE_FLOAT16] = true;
+    glsl_open(w, "");
+    for (int64_t first = next_run(layout, along, 0); first < smg_layout_registers(layout) && w->status == SMG_OK;
+         first = next_run(layout, along, first + 1)) {
+        const char *place = glsl_slot(w, from);
+        for (int i = 0; i < from->axis_count; i++) {
+            int axis = from->axis[i];
+            int64_t part = smg_layout_part(layout, axis, SMG_LAYOUT_REGISTER, first);
+            const char *at = glsl_plus(w, glsl_lane_part(w, layout, axis), GLSL_STRING(w, "%lld", (long long)part));
+            if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+            place = glsl_plus(w, place, glsl_times_literal(w, at, smg_tile_stride(w->k, from, axis)));
+        }
+        take_shared(w, instr, first, place);
+    }
+    glsl_close(w);
 }

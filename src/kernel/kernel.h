@@ -133,7 +133,7 @@ typedef struct smg_karray {
 } smg_karray;
 
 typedef enum smg_instr_kind {
-    SMG_I_SET,    /* dst (register) = expr, for every element owned */
+    SMG_I_SET,    /* dst (register) = expr, for every element owned; a factor with slots may be set `ahead` */
     SMG_I_REDUCE, /* dst (register) = [dst (+)] combine over `axes` of expr. The operand ranges over dst's axes
                        and `axes`, distributed as `layout` says: registers of `axes` are combined in the lane, lanes
                        and subgroups with each other, or `apart`: each lane keeps what it has folded, until JOIN.
@@ -149,7 +149,8 @@ typedef enum smg_instr_kind {
     SMG_I_SPILL, /* dst (shared) = register tile `a`, same axes in any order; invalid elements of any
                        axis become 0 */
     SMG_I_TAKE,  /* dst (register, LEFT or RIGHT) = shared tile `a`, same axes in any order: each subgroup the matrices
-                       that its lanes hold */
+                       that its lanes hold. By wide[0] along what is contracted: by runs of `a`, in the order in which
+                       the layout of dst has them */
     SMG_I_MMA,   /* dst (register) += sum over axes[0] of a * b. a: shared or a view, k and some of dst's axes; b:
                        shared or a view, k and others of dst's axes; in any order (runs along k are read as groups); k
                        spans the tile of axes[0]. `layout`: dst's, and which lanes share out k: each adds its part of
@@ -214,10 +215,10 @@ typedef struct smg_instr {
     smg_instr_kind kind;
     int dst;   /* tile; -1 */
     int a, b;  /* tiles (MMA, SPILL, PUT, GATHER), access (STORE) or axis (FETCH); -1 */
-    int ahead; /* FETCH along its axis, STAGE, PUT and TAKE into slots along their ring: it works as in the step so many
-                  steps on, and not at all where the loop has no such step: a PUT or TAKE may then move what nobody
-                  reads. Without an open loop the first step of the next one counts */
-    bool last; /* FETCH: where the loop has no such step the slice of its last one is fetched, which nobody puts */
+    int ahead; /* FETCH along its axis, SET, STAGE, PUT and TAKE into slots along their ring: it works as in the step so
+                  many steps on, and not at all where the loop has no such step: a PUT or TAKE may then move what
+                  nobody reads. Without an open loop the first step of the next one counts */
+    bool last; /* FETCH, SET: where the loop has no such step the slice of its last one is fetched, which nobody uses */
     smg_expr expr;
     smg_combine combine;
     bool accumulate;      /* REDUCE: starts from dst's old value */
@@ -461,6 +462,8 @@ bool smg_matrix_held(const smg_kernel *k, const smg_instr *product, smg_fragment
 bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, int *out_col);
 /* Can the TAKE read whole matrices from where it does? */
 bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take);
+/* The same of a TAKE by runs along what is contracted: lanes have it in any order, eight neighbours each. */
+bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take);
 /* A matrix is read from shared memory with its rows or its columns side by side. */
 bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */

@@ -164,6 +164,21 @@ bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take) {
     return smg_matrix_sides(k, dst, &row, &col) && (last == row || last == col);
 }
 
+bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take) {
+    const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
+    const smg_layout *layout = &k->layouts.items[dst->layout];
+    bool left = dst->fragments == SMG_FRAGMENTS_LEFT;
+    int along = take->wide[0].axis, last = a->axis_count > 0 ? a->axis[a->axis_count - 1] : -1;
+    smg_layout_order order = {0};
+    if (take->wide[0].width != SMG_WIDEST || last != along || smg_tile_run(k, a) % SMG_WIDEST != 0) return false;
+    bool lies = false;
+    for (int i = 0; i < dst->axis_count; i++) {
+        int own = dst->axis[i], sides[2] = {left ? own : along, left ? along : own};
+        lies = lies || (own != along && lays(&k->matrix, dst->fragments, layout, sides, left ? COL : ROW, &order));
+    }
+    return lies && smg_layout_has_run(layout, along, SMG_WIDEST);
+}
+
 static bool lies_ready(const smg_kernel *k, int factor, smg_fragments use) {
     const smg_tile *t = &k->tiles.items[factor];
     return t->residence == SMG_SHARED || t->fragments == use;

@@ -422,9 +422,20 @@ static smg_status read_fetch(kernel_reader *r, smg_instr *instr) {
     return read_equals(r, instr);
 }
 
-/* TILE [ahead N] = TILE */
+/* TILE [by N axis] [ahead N [or last]] = expression */
+static smg_status read_set(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_result(r, instr));
+    if (kernel_read_keyword(r, "ahead")) {
+        SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
+        instr->last = kernel_read_keyword(r, "or");
+        if (instr->last) SMG_TRY(kernel_read_word(r, "last"));
+    }
+    return read_equals(r, instr);
+}
+
+/* TILE [by N axis] [ahead N] = TILE */
 static smg_status read_take(kernel_reader *r, smg_instr *instr) {
-    SMG_TRY(kernel_read_tile(r, &instr->dst));
+    SMG_TRY(read_result(r, instr));
     if (kernel_read_keyword(r, "ahead")) SMG_TRY(kernel_read_int(r, 0, SMG_SLOTS, &instr->ahead));
     SMG_TRY(kernel_read_sign(r, "="));
     return kernel_read_tile(r, &instr->a);
@@ -439,7 +450,7 @@ static smg_status read_walk(kernel_reader *r, smg_instr *instr) {
 
 static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     switch (instr->kind) {
-    case SMG_I_SET: SMG_TRY(read_result(r, instr)); return read_equals(r, instr);
+    case SMG_I_SET: return read_set(r, instr);
     case SMG_I_REDUCE: return read_reduce(r, instr);
     case SMG_I_STAGE: SMG_TRY(read_walk(r, instr)); return read_equals(r, instr);
     case SMG_I_FETCH: return read_fetch(r, instr);

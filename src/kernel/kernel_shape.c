@@ -135,7 +135,7 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout) {
 
 int smg_instr_ahead_axis(const smg_kernel *k, const smg_instr *in) {
     if (in->kind == SMG_I_FETCH) return in->a;
-    if (in->kind != SMG_I_STAGE && in->kind != SMG_I_PUT && in->kind != SMG_I_TAKE) return -1;
+    if (in->kind != SMG_I_SET && in->kind != SMG_I_STAGE && in->kind != SMG_I_PUT && in->kind != SMG_I_TAKE) return -1;
     const smg_tile *dst = &k->tiles.items[in->dst];
     return smg_tile_slots(dst) > 1 ? dst->ring : -1;
 }

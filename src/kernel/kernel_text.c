@@ -403,7 +403,7 @@ static void add_walk(const smg_kernel *k, smg_text *text, const smg_instr *instr
 static void add_ahead(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     bool good = instr->dst >= 0 && instr->dst < k->tiles.count;
     if (good && (k->tiles.items[instr->dst].slots > 0 || instr->ahead != 0))
-        smg_text_addf(text, " ahead %d", instr->ahead);
+        smg_text_addf(text, " ahead %d%s", instr->ahead, instr->last ? " or last" : "");
 }
 
 static void add_wide(const smg_kernel *k, smg_text *text, smg_wide wide) {
@@ -468,7 +468,10 @@ static void add_loop(const smg_kernel *k, smg_text *text, const smg_instr *instr
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     add_word(k, text, instr);
     switch (instr->kind) {
-    case SMG_I_SET: add_equals(k, text, instr); break;
+    case SMG_I_SET:
+        add_ahead(k, text, instr);
+        add_equals(k, text, instr);
+        break;
     case SMG_I_REDUCE:
         smg_text_addf(text, " = %s", smg_combine_word(instr->combine));
         add_over(k, text, instr);

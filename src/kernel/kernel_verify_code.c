@@ -230,12 +230,16 @@ static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
+static smg_status check_last(const kernel_verifier *v, const smg_instr *instr, int axis) {
+    if (!instr->last || (axis >= 0 && smg_kernel_steps_known(v->k, axis, 2))) return SMG_OK;
+    return KERNEL_WRONG(v, "the last slice along axis '%s' is loaded once more, and nobody knows which it is",
+                        axis < 0 ? "" : axis_name(v, axis));
+}
+
 static smg_status check_fetch(kernel_verifier *v, const smg_instr *instr) {
     if (instr->a < 0 || instr->a >= v->k->axes.count || v->k->axes.items[instr->a].grid)
         return KERNEL_WRONG(v, "a fetch along axis %d of %d, or along one of the grid", instr->a, v->k->axes.count);
-    if (instr->last && !smg_kernel_steps_known(v->k, instr->a, 2))
-        return KERNEL_WRONG(v, "the last slice along axis '%s' is fetched once more, and nobody knows which it is",
-                            axis_name(v, instr->a));
+    SMG_TRY(check_last(v, instr, instr->a));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     if (smg_tile_slots(dst) > 1 && dst->ring != instr->a)
         return KERNEL_WRONG(v, "'%s' has slots along axis '%s' and is fetched along axis '%s'", dst->name,
@@ -283,7 +287,8 @@ static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
     if (!same || (dst->fragments != SMG_FRAGMENTS_LEFT && dst->fragments != SMG_FRAGMENTS_RIGHT))
         return KERNEL_WRONG(v, "'%s' and '%s' differ in type or axes, or '%s' is no factor of matrices", dst->name,
                             a->name, dst->name);
-    if (!smg_matrix_takes(v->k, instr))
+    bool runs = instr->wide[0].width != 0;
+    if (runs ? !smg_matrix_takes_runs(v->k, instr) : !smg_matrix_takes(v->k, instr))
         return KERNEL_WRONG(v,
                             "'%s' does not lie as whole matrices, or '%s' not with their rows or columns side by side",
                             dst->name, a->name);
@@ -295,8 +300,9 @@ static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
-/* STAGE, FETCH, PUT and TAKE, once their axes have a base. */
+/* SET, STAGE, FETCH, PUT and TAKE, once their axes have a base. */
 static smg_status check_filled(kernel_verifier *v, const smg_instr *instr) {
+    if (instr->kind == SMG_I_SET) return check_set(v, instr);
     if (instr->kind == SMG_I_TAKE) {
         SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
         return check_take(v, instr);
@@ -622,7 +628,7 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     v->apart = v->parts = 0;
     v->visit++;
     switch (instr->kind) {
-    case SMG_I_SET: return check_set(v, instr);
+    case SMG_I_SET: SMG_TRY(check_last(v, instr, smg_instr_ahead_axis(v->k, instr))); return check_for_step(v, instr);
     case SMG_I_REDUCE: return check_reduce(v, instr);
     case SMG_I_STAGE: return check_for_step(v, instr);
     case SMG_I_FETCH: return check_fetch(v, instr);

@@ -132,6 +132,7 @@ smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
         return in->wide[1].width != 0 ? check_factor(v, in, 1) : SMG_OK;
     }
     if (in->matrices) return check_matrices(v, in);
+    if (in->kind == SMG_I_TAKE) return SMG_OK; /* check_take's */
     if (in->wide[0].width == 0) return SMG_OK;
     if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) return check_fill(v, in);
     bool factor = in->kind == SMG_I_SET && v->k->tiles.items[in->dst].fragments != SMG_FRAGMENTS_NONE;

@@ -202,16 +202,6 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
 
 /* ---- factors of matrices, by runs --------------------------------------------------------------------------- */
 
-/* The lane's registers that lie side by side along the axis have its lowest bits. */
-static bool has_run(const smg_layout *layout, int axis, int width) {
-    int found = 0;
-    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++) {
-        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][i];
-        found += b.axis == axis && 1 << b.bit < width;
-    }
-    return 1 << found == width;
-}
-
 bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide) {
     int number;
     const smg_access *access = access_of(k, in, &number);
@@ -222,7 +212,7 @@ bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *in, smg_wide *o
         return false;
     for (int i = 0; i < dst->axis_count; i++) {
         smg_wide wide = {.width = SMG_WIDEST, .axis = dst->axis[i]};
-        if (!has_run(&k->layouts.items[dst->layout], wide.axis, wide.width)) continue;
+        if (!smg_layout_has_run(&k->layouts.items[dst->layout], wide.axis, wide.width)) continue;
         if (smg_access_aligned(k, number, wide) != SMG_ALIGNED_ALWAYS) continue;
         *out_wide = wide;
         return true;

@@ -73,6 +73,8 @@ int64_t smg_layout_numbers(const smg_layout *layout, smg_layout_level level); /*
 bool smg_layout_has(const smg_layout *layout, int axis);
 /* Elements of the axis, 1 where the layout does not have it. */
 int64_t smg_layout_span(const smg_layout *layout, int axis);
+/* Has each lane runs of so many neighbours along the axis, in whichever of its registers? width: a power of two. */
+bool smg_layout_has_run(const smg_layout *layout, int axis, int width);
 /* Bits of the level's number that lie on the axis (-1: that are replicated). */
 uint32_t smg_layout_mask(const smg_layout *layout, smg_layout_level level, int axis);
 /* Bits of a lane's number in the workgroup (subgroups above lanes) that lie on any of the axes (-1: are replicated). */

@@ -234,3 +234,12 @@ smg_layout_order smg_layout_in_runs(const smg_layout *a, int axis_a, const smg_l
         if (!both[i]) order.bit[i] = (int8_t)order.run++;
     return order;
 }
+
+bool smg_layout_has_run(const smg_layout *layout, int axis, int width) {
+    int found = 0;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER]; i++) {
+        smg_basis b = layout->basis[SMG_LAYOUT_REGISTER][i];
+        found += b.axis == axis && 1 << b.bit < width;
+    }
+    return 1 << found == width;
+}

@@ -48,6 +48,8 @@ static const pass passes[] = {
     {{"pairs", "products sum up in f16 what their tiles allow"}, .sized = lower_pairs},
     {{"forward", "left factors that lanes hold as matrices want them stay in registers"}, .sized = lower_forward},
     {{"streams", "factors of matrices are read from memory by the lanes that have them"}, .sized = lower_streams},
+    {{"beside", "right factors come from memory a step ahead, beside left ones in shared memory"},
+     .sized = lower_beside},
     {{"rings", "factors of matrices are on their way steps before they are needed"}, .sized = lower_rings},
     {{"exchange", "what lanes tell each other becomes instructions, words and barriers"}, .sized = lower_exchange},
     {{"memory", "shared tiles that are never needed together lie on the same memory"}, .sized = lower_memory},

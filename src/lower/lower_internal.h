@@ -176,6 +176,11 @@ smg_status lower_rings(lower_sized *l);
 
 /* lower_streams.c: factors of matrices are read from memory by the lanes that have them. */
 smg_status lower_streams(lower_sized *l);
+/* Is what is staged (or fetched) memory as it is, by groups along the axis? */
+bool lower_lies_along(const smg_kernel *k, const smg_instr *stage, int axis);
+/* Where a streamed factor lies whose own axis is `own`: subgroups have the part of it that the product's sums have. */
+smg_layout lower_stream_layout(const smg_kernel *k, const smg_instr *product, bool left, int own);
+smg_status lower_beside(lower_sized *l);
 
 /* lower_exchange.c: what lanes tell each other becomes instructions. */
 smg_status lower_exchange(lower_sized *l);

@@ -162,7 +162,7 @@ static smg_status ring(lower_sized *l, const ring_loop *r) {
 smg_status lower_rings(lower_sized *l) {
     smg_kernel *k = l->k;
     bool any = false;
-    if (l->s->rings < 2) return SMG_OK;
+    if (l->s->rings < 2 || l->s->streams) return SMG_OK;
     bool known = k->matrix.left.axis_count > 0 && k->matrix.right.axis_count > 0;
     for (int i = 0; known && i < k->code.count; i++) {
         ring_loop r = {.begin = i};

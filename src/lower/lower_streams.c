@@ -14,8 +14,7 @@ static int stage_of(const smg_kernel *k, int tile) {
     return found;
 }
 
-/* Is what is staged memory as it is, by groups along the axis? */
-static bool lies_along(const smg_kernel *k, const smg_instr *stage, int axis) {
+bool lower_lies_along(const smg_kernel *k, const smg_instr *stage, int axis) {
     int access = smg_kernel_plain_load(k, stage->expr);
     smg_wide wide = {.width = SMG_WIDEST, .axis = axis};
     if (access < 0) return false;
@@ -51,8 +50,7 @@ static void rest_in_registers(smg_layout *l, const smg_kernel *k, int axis) {
     smg_layout_repeat(l, axis, (tile + span - 1) / span);
 }
 
-/* Where a factor lies whose own axis is `own`: subgroups have the part of it that the product's sums have. */
-static smg_layout factor_layout(const smg_kernel *k, const smg_instr *product, bool left, int own) {
+smg_layout lower_stream_layout(const smg_kernel *k, const smg_instr *product, bool left, int own) {
     const smg_layout *of = left ? &k->matrix.left : &k->matrix.right, *whole = &k->layouts.items[product->layout];
     const smg_layout_order order = smg_matrix_in_runs(&k->matrix);
     int depth = product->axes[0], contracted = left ? 1 : 0, sides[2] = {left ? own : depth, left ? depth : own};
@@ -76,13 +74,13 @@ static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool le
     int tile = left ? product->a : product->b, stage = stage_of(k, tile);
     smg_tile *t = &k->tiles.items[tile];
     const smg_tile staged = *t;
-    const smg_layout layout = factor_layout(k, product, left, own);
+    const smg_layout layout = lower_stream_layout(k, product, left, own);
     smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
     int number = smg_kernel_add_layout(k, &layout);
     if (number < 0) return SMG_MEMORY;
     *out_done = t->fragments == use && t->layout == number; /* by an earlier product */
     if (*out_done || t->residence != SMG_SHARED || stage < 0) return SMG_OK;
-    if (!lies_along(k, &k->code.items[stage], product->axes[0])) return SMG_OK;
+    if (!lower_lies_along(k, &k->code.items[stage], product->axes[0])) return SMG_OK;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = tile;
     set.expr = k->code.items[stage].expr;
@@ -113,7 +111,7 @@ static smg_status stream(lower_sized *l, const smg_instr *product) {
 
 smg_status lower_streams(lower_sized *l) {
     smg_kernel *k = l->k;
-    if (!l->s->streams) return SMG_OK;
+    if (!l->s->streams || l->s->rings > 1) return SMG_OK;
     if (k->matrix.left.axis_count == 0 || k->matrix.right.axis_count == 0) {
         l->refused = "nobody knows where lanes have the factors of matrices";
         return SMG_OK;

@@ -162,12 +162,14 @@ static double beside_each_other(const smg_layout *l, int axis) {
 static void count_stream(walk *w, const smg_instr *in) {
     const smg_access *a = &w->k->accesses.items[smg_kernel_plain_load(w->k, in->expr)];
     const smg_tile *dst = &w->k->tiles.items[in->dst];
+    bool ahead = smg_instr_ahead_axis(w->k, in) >= 0;
+    if (ahead && w->depth == 0) return; /* the first slice, which the loop counts */
     double before = w->out->traffic, near = w->out->near, registers = (double)smg_layout_registers(w->layout);
     double element = (double)smg_type_device_bytes(dst->type);
     double bytes = element * beside_each_other(w->layout, stream_axis(w->k, in));
     double asked = w->trips * registers * w->out->lanes * element * fmax(1, PLAN_NEAR_RUN / bytes);
     count_bytes(w, a, (plan_runs){bytes, bytes}, false);
-    w->out->streamed += w->out->traffic - before;
+    *(ahead ? &w->out->hidden : &w->out->streamed) += w->out->traffic - before;
     w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;

@@ -437,6 +437,15 @@ static int64_t factor_registers(const guess *g, const block *b) {
     return blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
 }
 
+/* The left factor of a step, the slice of it that is fetched, and right factors of two steps. */
+static int64_t beside_registers(const guess *g, const block *b) {
+    const smg_matrix_shape *m = g->s->matrix;
+    int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
+    int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
+    int64_t rights = g->s->rings * g->products * across * m->n;
+    return blocks((down * m->m + rights) * b->k, INT64_C(2) * g->s->subgroup) + (g->loop.ahead + 1) / 2;
+}
+
 /* And slices that are fetched. */
 static int64_t ring_registers(const guess *g, const block *b) {
     return g->s->rings * (factor_registers(g, b) + (g->loop.ahead + 1) / 2);
@@ -454,6 +463,23 @@ static void stream(guess *g, const block *b, const outline_value *v, int64_t ele
                 g->o->cost->stream * (g->c.traffic - before) / g->c.workgroups;
     g->c.slots += all / SMG_WIDEST * g->o->cost->group_read;
     g->c.instructions += 2;
+}
+
+/* Left factors are staged and taken, right ones read by runs a step before they are multiplied. */
+static void guess_beside(guess *g, const block *b, bool shares) {
+    double streamed = g->c.streamed;
+    if (!shares) {
+        add_barriers(g, b->trips);
+        stage(g, b->left, b->left_rows, b, true, false);
+    }
+    if (!g->counts) return;
+    stream(g, b, b->right, b->right_columns * g->s->matrix_rows);
+    g->c.hidden += g->c.streamed - streamed;
+    g->c.streamed = streamed;
+    if (shares) return;
+    plan_round round = plan_matrix_reads(g->o->cost, (double)(b->left_rows * g->s->matrix_cols) * (double)b->k);
+    g->c.slots += b->trips * round.slots;
+    g->c.near += b->trips * round.near;
 }
 
 static void guess_streams(guess *g, const block *b) {
@@ -480,6 +506,8 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (g->s->direct) {
         if (g->counts) count_loads(g, b.left, b.trips, true, true);
         if (g->counts) count_loads(g, b.right, b.trips, true, true);
+    } else if (g->s->streams && g->s->rings > 1) {
+        guess_beside(g, &b, shares);
     } else if (g->s->streams) {
         if (g->counts) guess_streams(g, &b);
     } else if (g->s->alone) {
@@ -503,7 +531,10 @@ static void guess_product(guess *g, const outline_fold *f) {
     if (b.pairs) registers = (b.rows + b.columns + b.rows * b.columns) / 2;
     registers += g->s->matrix != NULL ? (g->loop.ahead + 1) / 2 : g->loop.ahead;
     if (g->s->rings > 1) registers = ring_registers(g, &b);
-    if (g->s->streams) registers = factor_registers(g, &b) * blocks(b.depth, g->s->matrix->k);
+    if (g->s->streams && g->s->rings > 1)
+        registers = beside_registers(g, &b);
+    else if (g->s->streams)
+        registers = factor_registers(g, &b) * blocks(b.depth, g->s->matrix->k);
     uint64_t held = f->live | g->running;
     for (int i = 0; i < g->o->fold_count; i++) registers += held & bit_of(i) ? g->held[i] : 0;
     registers += g->registers_alone;

@@ -41,8 +41,9 @@ smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *
 typedef struct smg_store_options {
     int64_t limit; /* bytes of one copy */
     int64_t twice; /* of all copies whose original stays because something else reads it */
-    /* Products of at most `few` results at these values of symbols read their operand along what they contract. */
-    int64_t few;
+    /* Products of at most `few` results, or multiply-adds, at these values of symbols read their operand along what
+     * they contract. */
+    int64_t few, few_products;
     const int64_t *nominal;
 } smg_store_options;
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a copy with

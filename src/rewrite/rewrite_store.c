@@ -92,10 +92,34 @@ static int64_t elements_at(const store *s, const smg_node *n) {
     return product;
 }
 
+/* Multiply-adds for each result, of a product over one axis; -1: not known, or of another one. */
+static int64_t depth_at(const store *s, const smg_node *product) {
+    const smg_node *operand = &s->old[product->operand[0]];
+    int64_t depth = -1;
+    for (int d = 0; d < operand->rank; d++) {
+        if (has(product->label[2], product->label[0][d])) continue;
+        if (depth >= 0 || !smg_size_eval(s->g->sizes, operand->dims[d], s->options->nominal, &depth)) return -1;
+    }
+    return depth;
+}
+
+/* Is it added to another product? One kernel's sums then go on with the slices of both in turn, which are short. */
+static bool goes_on(const store *s, const smg_node *product) {
+    for (int i = 0; i < s->count; i++) {
+        const smg_node *n = &s->old[i];
+        if (n->op != SMG_OP_ADD) continue;
+        const smg_node *a = &s->old[n->operand[0]], *b = &s->old[n->operand[1]];
+        if ((a == product && b->op == SMG_OP_CONTRACT) || (b == product && a->op == SMG_OP_CONTRACT)) return true;
+    }
+    return false;
+}
+
 /* Does the product read its constant operand along what it contracts? */
 static bool goes_along(const store *s, const smg_node *product) {
-    int64_t results = elements_at(s, product);
-    return results >= 0 && results <= s->options->few;
+    int64_t results = elements_at(s, product), depth = depth_at(s, product);
+    if (results < 0) return false;
+    if (results <= s->options->few) return true;
+    return depth > 0 && results <= s->options->few_products / depth && !goes_on(s, product);
 }
 
 /* Operand k's axes that the product contracts, in their order, or its own ones, in the order of the result. */

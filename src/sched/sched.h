@@ -49,7 +49,8 @@ typedef struct smg_schedule {
     const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */
     const smg_layout *matrix_right; /* and a right one */
     int rings;                      /* slots of all that is on its way to a product; 0: factors wait where it is */
-    bool streams;                   /* factors are read from memory by the lanes whose matrices they are */
+    bool streams;                   /* factors are read from memory by the lanes whose matrices they are; with rings
+                                       right ones, a step ahead */
     int matrix_rows, matrix_cols;   /* and subgroups along rows and columns */
     bool rows_next;                 /* the next block has other rows and the same columns */
     bool reuse;                     /* shared tiles that are never needed together lie on the same memory */
@@ -73,7 +74,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors that read a constant one best where it lies along what is contracted: of at most so many
  * results; 0: none. */
-int64_t smg_sched_along(const smg_target *target);
+int64_t smg_sched_along(const smg_target *target, int64_t *out_products);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);
 
 #endif

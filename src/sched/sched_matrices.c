@@ -2,18 +2,21 @@
  * both as its registers hold. What else a schedule decides is as on the scalar tier. */
 #include "sched/sched_internal.h"
 
-#define MOST_SUBGROUPS 8   /* of a workgroup */
-#define MOST_DEPTH 4       /* matrices behind each other in one slice of a contraction */
-#define ENOUGH_SUBGROUPS 4 /* for one core */
-#define SUMS_SHARE 2       /* sums have this share of a lane's registers at most */
-#define FEW_RESULTS 12288  /* of a core: three blocks of 64 x 64 */
-#define STREAM_RUN 8       /* halves that one load takes */
-#define STREAM_SUMS 64     /* of a lane, at most */
-#define MOST_STREAMED 2    /* of them behind each other in one slice of a contraction */
-#define FACTOR_BYTES 2.0   /* of an element */
-#define CACHE_SHARE 0.5    /* that right factors may take */
-#define RINGS 2            /* slots of factors that are on their way for several steps; more spill */
-#define RING_SUMS 64       /* of a lane, at least */
+#define MOST_SUBGROUPS 8       /* of a workgroup */
+#define MOST_DEPTH 4           /* matrices behind each other in one slice of a contraction */
+#define ENOUGH_SUBGROUPS 4     /* for one core */
+#define SUMS_SHARE 2           /* sums have this share of a lane's registers at most */
+#define FEW_RESULTS 12288      /* of a core: three blocks of 64 x 64 */
+#define FEW_PRODUCTS 160000000 /* of a core: the last blocks of a product, beside which cores idle, count as much */
+#define STREAM_RUN 8           /* halves that one load takes */
+#define STREAM_SUMS 128        /* of a lane, at most */
+#define BESIDE_SUMS 64         /* of a lane whose right factors alone come so, at most */
+#define BESIDE_SUBGROUPS 4     /* of their workgroup, at most: of two on a core one multiplies while the other waits */
+#define MOST_STREAMED 2        /* of them behind each other in one slice of a contraction */
+#define FACTOR_BYTES 2.0       /* of an element */
+#define CACHE_SHARE 0.5        /* that right factors may take */
+#define RINGS 2                /* slots of factors that are on their way for several steps; more spill */
+#define RING_SUMS 64           /* of a lane, at least */
 
 /* ---- which products --------------------------------------------------------------------------------- */
 
@@ -60,11 +63,13 @@ static const smg_matrix_shape *matrix_of(const enumerator *e) {
 
 /* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
  * deeper than they are wide, and so are runs of memory. Of fewer rows than a matrix has, subgroups stream along it. */
-int64_t smg_sched_along(const smg_target *t) {
+int64_t smg_sched_along(const smg_target *t, int64_t *out_products) {
+    *out_products = 0;
     for (int i = 0; i < t->matrix_count && smg_target_hides_loads(t); i++) {
         const smg_matrix_shape *shape = &t->matrix[i];
-        if (is_of(shape, SMG_TYPE_F16) && smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) != NULL)
-            return t->cores * FEW_RESULTS;
+        if (!is_of(shape, SMG_TYPE_F16) || smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) == NULL) continue;
+        if (smg_target_fragment(t, shape, SMG_MATRIX_B) != NULL) *out_products = t->cores * FEW_PRODUCTS;
+        return t->cores * FEW_RESULTS;
     }
     return 0;
 }
@@ -169,6 +174,33 @@ static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
     return SMG_OK;
 }
 
+/* Are there subgroups enough that loads which are on their way for one step are there behind it? */
+static bool hides_a_step(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
+    double blocks = 1, subgroups = (double)(s->matrix_rows * s->matrix_cols);
+    double results = (double)shape->row_registers * shape->col_registers * shape->rows * shape->cols;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->grid & SMG_AXIS_BIT(a)) blocks *= (double)e->nominal[a];
+    return blocks / results * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
+}
+
+/* Left factors through shared memory, right ones straight from there (lower_beside.c). */
+static smg_status add_beside(enumerator *e, lane_shape shape, smg_schedule s) {
+    int64_t sums = (int64_t)shape.row_registers * shape.col_registers;
+    bool known = s.matrix_left != NULL && s.matrix_right != NULL;
+    bool plain = s.lane_depth == 1 && s.temporal < 0 && s.columns == 0 && s.held == 0;
+    if (!known || !plain || !smg_target_hides_loads(e->target) || sums * e->beside > BESIDE_SUMS) return SMG_OK;
+    if (s.matrix_rows * s.matrix_cols > BESIDE_SUBGROUPS || !hides_a_step(e, &shape, &s)) return SMG_OK;
+    s.streams = true;
+    for (int n = 1; n <= MOST_STREAMED; n *= 2) {
+        shape.inner = n * stream_run(&s);
+        sched_set_tiles(e, &shape, false, &s);
+        fill_matrices(e, s.matrix, &s);
+        s.reuse = false;
+        if (sched_has_room(e, &s)) SMG_TRY(sched_push(e, with_rings(s)));
+    }
+    return SMG_OK;
+}
+
 /* ---- blocks ------------------------------------------------------------------------------------------- */
 
 static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule *s) {
@@ -211,6 +243,7 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {
                 SMG_TRY(add_depths(e, shape, &s));
                 SMG_TRY(add_streams(e, shape, s));
+                SMG_TRY(add_beside(e, shape, s));
             }
         }
     }

@@ -33,8 +33,8 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     if (s->direct) smg_text_add(text, ", operands read where they lie");
     if (s->alone) smg_text_add(text, ", each lane its rows alone");
     if (s->groups) smg_text_add(text, ", loads by groups");
-    if (s->streams) smg_text_add(text, ", factors straight from memory");
-    if (s->rings > 1) smg_text_addf(text, ", factors in rings of %d", s->rings);
+    if (s->streams) smg_text_addf(text, ", %sfactors straight from memory", s->rings > 1 ? "right " : "");
+    if (s->rings > 1 && !s->streams) smg_text_addf(text, ", factors in rings of %d", s->rings);
     if (s->reuse) smg_text_add(text, ", shared memory reused");
     smg_text_addf(text, ", subgroup %d\n", s->subgroup);
 }

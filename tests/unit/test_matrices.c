@@ -38,6 +38,7 @@ typedef struct tally {
     int shared;  /* of those run: subgroups share out a contraction */
     int whole;   /* programs that load or store a matrix as one */
     int streams; /* of those run: factors are read from memory by the lanes that have them */
+    int beside;  /* of those run: right factors are, left ones come through shared memory */
 } tally;
 
 static smg_status space_of(const smg_graph *g, smg_arena *arena, smg_space **out_space) {
@@ -114,6 +115,7 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
         t->shared += runs && s->lane_depth > 1;
         t->rings += runs && s->rings > 1;
         t->streams += runs && s->streams;
+        t->beside += runs && s->streams && s->rings > 1;
         if (runs) run(g, s, kernel, o, false, a);
         if (runs && t->run % CHECK_ONE_IN == 0) run(g, s, kernel, o, true, a);
     }
@@ -177,6 +179,7 @@ static void test_schedules(void **state) {
     /* These know where lanes have both factors, and wait for loads. */
     assert_true(all[0].rings >= 4 && all[2].rings >= 2);
     assert_true(all[0].streams >= 4 && all[2].streams >= 4);
+    assert_true(all[0].beside + all[2].beside + all[3].beside >= 8);
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
