@@ -129,6 +129,26 @@ SMG_API VkBufferUsageFlags smg_vk_tensor_usage(const smg_device *device);
  * INVALID: a handle is null, offset or bytes do not suit. */
 SMG_API smg_status smg_vk_tensor_import(smg_device *device, const smg_device_tensor_desc *desc,
                                         const smg_vulkan_buffer *buffer, smg_device_tensor **out_tensor);
+/* Memory by a file descriptor: of another VkDevice of the same physical device, of another process or API. */
+typedef enum smg_vulkan_fd_kind {
+    SMG_VULKAN_FD_OPAQUE, /* of vkGetMemoryFdKHR, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, not dedicated to anything */
+    SMG_VULKAN_FD_DMA_BUF /* VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, also of others than Vulkan */
+} smg_vulkan_fd_kind;
+typedef struct smg_vulkan_fd {
+    int fd; /* stays the application's */
+    smg_vulkan_fd_kind kind;
+    VkDeviceSize memory_bytes; /* of the whole allocation, as it was made */
+    uint32_t memory_type;      /* OPAQUE: that it was made of */
+    VkDeviceSize offset;       /* a multiple of minStorageBufferOffsetAlignment and of 16 */
+    VkDeviceSize bytes;        /* from there on; the elements' bytes, rounded up to 16, at least */
+} smg_vulkan_fd;
+/* A tensor in that memory, which lives as long as the tensor does; the descriptor is not used after the call.
+ * smg_tensor_map is NULL. What is written on one side is seen on the other when the run that writes is over (a ticket,
+ * a semaphore); smg waits for nothing of the other side by itself.
+ * UNSUPPORTED: VK_KHR_external_memory_fd, or for DMA_BUF VK_EXT_external_memory_dma_buf, is not enabled (the sentence
+ * says which), or the driver imports no such memory; INVALID: no descriptor, of another kind, or its numbers do not suit. */
+SMG_API smg_status smg_vk_tensor_import_fd(smg_device *device, const smg_device_tensor_desc *desc,
+                                           const smg_vulkan_fd *from, smg_device_tensor **out_tensor);
 /* Where a tensor's elements lie, for the application's own commands on the same queue. */
 SMG_API smg_status smg_vk_tensor_buffer(const smg_device_tensor *tensor, smg_vulkan_buffer *out_buffer);
 

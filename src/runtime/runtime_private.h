@@ -51,9 +51,12 @@ smg_status smg_model_check_alive(smg_model *model);
 /* runtime_tensor.c: tensors of a run (those of inputs are collected) are given to the program, which has the others in
  * its arena. */
 smg_status smg_model_give_tensors(smg_model *model, const smg_tensor *outputs, int output_count);
-/* Made with room for `elements`; imported where `import` is not NULL: a VkBuffer's address, and what of it. */
+/* Made with room for `elements`; imported where `import` is not NULL: a VkBuffer's address or a descriptor, and what of
+ * it. */
+struct smg_vulkan_fd;
 typedef struct smg_tensor_import {
     const void *handle;
+    const struct smg_vulkan_fd *from; /* NULL: the handle */
     int64_t offset, bytes;
 } smg_tensor_import;
 smg_status smg_device_tensor_make(smg_vk_device *device, const char *name, smg_storage storage, int64_t elements,

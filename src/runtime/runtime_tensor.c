@@ -68,9 +68,13 @@ smg_status smg_device_tensor_make(smg_vk_device *device, const char *name, smg_s
     t->passage.ctx = ctx;
     snprintf(t->name, sizeof(t->name), "%s", name);
     t->offset = import != NULL ? import->offset : 0;
-    smg_status status = import != NULL
-                            ? smg_vk_buffer_borrow(device, t->name, import->handle, t->offset + bytes, &t->memory)
-                            : smg_vk_buffer_create(device, t->name, bytes, SMG_VK_DEVICE, &t->memory);
+    smg_status status;
+    if (import == NULL)
+        status = smg_vk_buffer_create(device, t->name, bytes, SMG_VK_DEVICE, &t->memory);
+    else if (import->from != NULL)
+        status = smg_vk_buffer_import(device, t->name, import->from, t->offset + bytes, &t->memory);
+    else
+        status = smg_vk_buffer_borrow(device, t->name, import->handle, t->offset + bytes, &t->memory);
     if (status != SMG_OK) {
         smg_tensor_destroy(t);
         return status;

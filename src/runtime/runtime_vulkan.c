@@ -4,23 +4,42 @@
 
 #include "runtime/runtime_private.h"
 
-static smg_status import(smg_device *device, const smg_device_tensor_desc *desc, const smg_vulkan_buffer *buffer,
+/* from or handle: where it lies, offset and bytes of it. */
+static smg_status import(smg_device *device, const char *call, const smg_device_tensor_desc *desc,
+                         const VkBuffer *handle, const smg_vulkan_fd *from, VkDeviceSize offset, VkDeviceSize bytes,
                          smg_device_tensor **out_tensor) {
     smg_context *ctx = smg_vk_context(device);
     smg_storage storage;
-    if (desc == NULL || buffer == NULL || buffer->buffer == VK_NULL_HANDLE) {
-        return smg_fail(ctx, SMG_INVALID, "smg_vk_tensor_import: %s is null",
-                        desc == NULL ? "the description" : "the buffer");
-    }
-    if (buffer->offset > INT64_MAX / 2 || buffer->bytes > INT64_MAX / 2) {
-        return smg_fail(ctx, SMG_INVALID, "smg_vk_tensor_import: %llu bytes at %llu", (unsigned long long)buffer->bytes,
-                        (unsigned long long)buffer->offset);
-    }
+    if (offset > INT64_MAX / 2 || bytes > INT64_MAX / 2)
+        return smg_fail(ctx, SMG_INVALID, "%s: %llu bytes at %llu", call, (unsigned long long)bytes,
+                        (unsigned long long)offset);
     SMG_TRY(smg_device_tensor_storage(ctx, desc, &storage));
-    const smg_tensor_import part = {
-        .handle = &buffer->buffer, .offset = (int64_t)buffer->offset, .bytes = (int64_t)buffer->bytes};
+    const smg_tensor_import part = {.handle = handle, .from = from, .offset = (int64_t)offset, .bytes = (int64_t)bytes};
     return smg_device_tensor_make(device, desc->name != NULL ? desc->name : "tensor", storage, desc->elements, &part,
                                   out_tensor);
+}
+
+static smg_status import_buffer(smg_device *device, const smg_device_tensor_desc *desc, const smg_vulkan_buffer *buffer,
+                                smg_device_tensor **out_tensor) {
+    static const char call[] = "smg_vk_tensor_import";
+    if (desc == NULL || buffer == NULL || buffer->buffer == VK_NULL_HANDLE)
+        return smg_fail(smg_vk_context(device), SMG_INVALID, "%s: %s is null", call,
+                        desc == NULL ? "the description" : "the buffer");
+    return import(device, call, desc, &buffer->buffer, NULL, buffer->offset, buffer->bytes, out_tensor);
+}
+
+static smg_status import_fd(smg_device *device, const smg_device_tensor_desc *desc, const smg_vulkan_fd *from,
+                            smg_device_tensor **out_tensor) {
+    static const char call[] = "smg_vk_tensor_import_fd";
+    smg_context *ctx = smg_vk_context(device);
+    if (desc == NULL || from == NULL)
+        return smg_fail(ctx, SMG_INVALID, "%s: %s is null", call, desc == NULL ? "the description" : "the memory");
+    if (from->kind != SMG_VULKAN_FD_OPAQUE && from->kind != SMG_VULKAN_FD_DMA_BUF)
+        return smg_fail(ctx, SMG_INVALID, "%s: there is no kind %d", call, (int)from->kind);
+    if (from->offset > from->memory_bytes || from->bytes > from->memory_bytes - from->offset)
+        return smg_fail(ctx, SMG_INVALID, "%s: %llu bytes at %llu of %llu", call, (unsigned long long)from->bytes,
+                        (unsigned long long)from->offset, (unsigned long long)from->memory_bytes);
+    return import(device, call, desc, NULL, from, from->offset, from->bytes, out_tensor);
 }
 
 smg_status smg_vk_tensor_import(smg_device *device, const smg_device_tensor_desc *desc, const smg_vulkan_buffer *buffer,
@@ -29,7 +48,16 @@ smg_status smg_vk_tensor_import(smg_device *device, const smg_device_tensor_desc
     *out_tensor = NULL;
     if (device == NULL) return SMG_INVALID;
     smg_context_clear_error(smg_vk_context(device));
-    return smg_context_told(smg_vk_context(device), import(device, desc, buffer, out_tensor));
+    return smg_context_told(smg_vk_context(device), import_buffer(device, desc, buffer, out_tensor));
+}
+
+smg_status smg_vk_tensor_import_fd(smg_device *device, const smg_device_tensor_desc *desc, const smg_vulkan_fd *from,
+                                   smg_device_tensor **out_tensor) {
+    if (out_tensor == NULL) return SMG_INVALID;
+    *out_tensor = NULL;
+    if (device == NULL) return SMG_INVALID;
+    smg_context_clear_error(smg_vk_context(device));
+    return smg_context_told(smg_vk_context(device), import_fd(device, desc, from, out_tensor));
 }
 
 smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,

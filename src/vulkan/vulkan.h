@@ -90,6 +90,10 @@ smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t b
 /* One that is another's: *handle is a VkBuffer of at least `bytes` bytes with the usage of smg's own. */
 smg_status smg_vk_buffer_borrow(smg_vk_device *dev, const char *label, const void *handle, int64_t bytes,
                                 smg_vk_buffer **out_buffer);
+/* One in another's memory (smg/vulkan.h): its first `bytes` bytes. */
+struct smg_vulkan_fd;
+smg_status smg_vk_buffer_import(smg_vk_device *dev, const char *label, const struct smg_vulkan_fd *from, int64_t bytes,
+                                smg_vk_buffer **out_buffer);
 void smg_vk_buffer_destroy(smg_vk_buffer *buffer);                        /* NULL is fine */
 void smg_vk_buffer_handle(const smg_vk_buffer *buffer, void *out_handle); /* its VkBuffer */
 /* Of all buffers of a device, also of those that are gone, no two have the same. */

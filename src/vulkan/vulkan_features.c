@@ -14,7 +14,8 @@ static const struct {
 } plain_extensions[] = {
     {"VK_KHR_driver_properties", VK_API_VERSION_1_2}, {"VK_KHR_shader_float_controls", VK_API_VERSION_1_2},
     {"VK_KHR_spirv_1_4", VK_API_VERSION_1_2},         {"VK_EXT_memory_budget", UINT32_MAX},
-    {"VK_KHR_portability_subset", UINT32_MAX},
+    {"VK_KHR_portability_subset", UINT32_MAX},        {"VK_KHR_external_memory_fd", UINT32_MAX},
+    {"VK_EXT_external_memory_dma_buf", UINT32_MAX},
 };
 
 static void add_plain_extensions(uint32_t api_version, const smg_vk_extensions *extensions, smg_vk_features *features) {

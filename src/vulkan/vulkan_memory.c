@@ -30,7 +30,7 @@ static int score_type(const smg_vk_device *dev, VkMemoryPropertyFlags flags, smg
     return -1;
 }
 
-static bool choose_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffer_kind kind, uint32_t *out_type) {
+bool smg_vk_memory_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffer_kind kind, uint32_t *out_type) {
     int best = -1;
     for (uint32_t i = 0; i < dev->memory.memoryTypeCount; i++) {
         if (!(allowed >> i & 1u)) continue;
@@ -78,7 +78,7 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     VkMemoryRequirements needs;
     dev->fn.GetBufferMemoryRequirements(dev->handle, buffer->handle, &needs);
     uint32_t type = 0;
-    if (!choose_type(dev, needs.memoryTypeBits, buffer->kind, &type))
+    if (!smg_vk_memory_type(dev, needs.memoryTypeBits, buffer->kind, &type))
         return smg_fail(dev->ctx, SMG_UNSUPPORTED, "'%s' has no memory type for buffer '%s'", dev->target.name,
                         buffer->label);
     const VkMemoryAllocateFlagsInfo addressed = {
@@ -111,7 +111,7 @@ static smg_status allocate(smg_vk_buffer *buffer) {
     return smg_vk_result(dev, result, "vkMapMemory", buffer->label);
 }
 
-static smg_status new_buffer(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+smg_status smg_vk_buffer_new(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
                              smg_vk_buffer **out_buffer) {
     smg_vk_buffer *buffer = smg_alloc(dev->ctx, 1, sizeof *buffer);
     if (!buffer) return SMG_MEMORY;
@@ -128,7 +128,7 @@ smg_status smg_vk_buffer_borrow(smg_vk_device *dev, const char *label, const voi
                                 smg_vk_buffer **out_buffer) {
     *out_buffer = NULL;
     SMG_TRY(smg_vk_check_alive(dev));
-    SMG_TRY(new_buffer(dev, label, bytes, SMG_VK_DEVICE, out_buffer));
+    SMG_TRY(smg_vk_buffer_new(dev, label, bytes, SMG_VK_DEVICE, out_buffer));
     memcpy(&(*out_buffer)->handle, handle, sizeof((*out_buffer)->handle));
     (*out_buffer)->borrowed = true;
     return SMG_OK;
@@ -139,7 +139,7 @@ smg_status smg_vk_buffer_create(smg_vk_device *dev, const char *label, int64_t b
     *out_buffer = NULL;
     smg_vk_buffer *buffer = NULL;
     SMG_TRY(check_size(dev, label, bytes));
-    SMG_TRY(new_buffer(dev, label, bytes, kind, &buffer));
+    SMG_TRY(smg_vk_buffer_new(dev, label, bytes, kind, &buffer));
     smg_status status = create_handle(buffer);
     if (status == SMG_OK) status = allocate(buffer);
     if (status != SMG_OK) {

@@ -18,6 +18,7 @@
     X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2)                                  \
     X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceMemoryProperties2)                     \
     X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)                \
+    X(GetPhysicalDeviceExternalBufferProperties)                                                   \
     X(CreateDevice) X(GetDeviceProcAddr)
 
 #define SMG_VK_INSTANCE_OPTIONAL(X)                                                                \
@@ -47,7 +48,7 @@
 
 #define SMG_VK_DEVICE_OPTIONAL(X)                                                                  \
     X(GetPipelineExecutablePropertiesKHR) X(GetPipelineExecutableStatisticsKHR)                    \
-    X(GetBufferDeviceAddress)
+    X(GetBufferDeviceAddress) X(GetMemoryFdPropertiesKHR)
 /* clang-format on */
 
 #define SMG_VK_MEMBER(name) PFN_vk##name name;
@@ -261,6 +262,11 @@ bool smg_vk_has_addresses(const smg_vk_device *dev);  /* buffers have 64-bit add
 smg_status smg_vk_query_target(smg_vk_device *dev, const smg_vk_extensions *extensions);
 
 VkBufferUsageFlags smg_vk_buffer_usage(const smg_vk_device *dev, smg_vk_buffer_kind kind);
+/* The best of the allowed types for it; false: none suits. */
+bool smg_vk_memory_type(const smg_vk_device *dev, uint32_t allowed, smg_vk_buffer_kind kind, uint32_t *out_type);
+/* Without a handle and memory. */
+smg_status smg_vk_buffer_new(smg_vk_device *dev, const char *label, int64_t bytes, smg_vk_buffer_kind kind,
+                             smg_vk_buffer **out_buffer);
 struct smg_vk_buffer {
     smg_vk_device *dev;
     VkBuffer handle;

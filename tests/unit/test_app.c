@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "compile/compile.h"
 
@@ -288,6 +289,182 @@ static void buffers_of_the_application(void **state) {
     app_drop_device(&f->app);
 }
 
+/* Memory of the application's that leaves it by a descriptor. */
+typedef struct exported {
+    VkDeviceMemory memory;
+    void *data;
+    smg_vulkan_fd fd;
+} exported;
+
+/* false: the device exports none of this kind, as the reason printed says. */
+static bool export_memory(app *a, smg_vulkan_fd_kind kind, VkBufferUsageFlags usage, VkDeviceSize bytes,
+                          exported *out) {
+    const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkExternalMemoryHandleTypeFlagBits handle = kind == SMG_VULKAN_FD_OPAQUE
+                                                          ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+                                                          : VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+    PFN_vkGetPhysicalDeviceExternalBufferProperties ask = (PFN_vkGetPhysicalDeviceExternalBufferProperties)(void (*)(
+        void))a->get(a->instance, "vkGetPhysicalDeviceExternalBufferProperties");
+    PFN_vkGetDeviceProcAddr find = (PFN_vkGetDeviceProcAddr)(void (*)(void))a->get(a->instance, "vkGetDeviceProcAddr");
+    PFN_vkGetMemoryFdKHR get = (PFN_vkGetMemoryFdKHR)(void (*)(void))find(a->device, "vkGetMemoryFdKHR");
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = usage, .handleType = handle};
+    VkExternalBufferProperties told = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    ask(a->physical, &info, &told);
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    if (get == NULL || (told.externalMemoryProperties.externalMemoryFeatures & both) != both) {
+        print_message("the device exports no %s\n", kind == SMG_VULKAN_FD_OPAQUE ? "opaque descriptors" : "dma-bufs");
+        return false;
+    }
+    const VkExternalMemoryBufferCreateInfo external = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+                                                       .handleTypes = handle};
+    const VkBufferCreateInfo create = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &external, .size = bytes, .usage = usage};
+    VkPhysicalDeviceMemoryProperties types;
+    VkMemoryRequirements needs;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint32_t type = 0;
+    a->GetPhysicalDeviceMemoryProperties(a->physical, &types);
+    assert_int_equal(a->CreateBuffer(a->device, &create, NULL, &buffer), VK_SUCCESS);
+    a->GetBufferMemoryRequirements(a->device, buffer, &needs);
+    a->DestroyBuffer(a->device, buffer, NULL);
+    while (type < types.memoryTypeCount &&
+           (!(needs.memoryTypeBits >> type & 1) || (types.memoryTypes[type].propertyFlags & host) != host))
+        type++;
+    assert_true(type < types.memoryTypeCount);
+    const VkExportMemoryAllocateInfo exports = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                                .handleTypes = handle};
+    const VkMemoryAllocateInfo memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                         .pNext = &exports,
+                                         .allocationSize = needs.size,
+                                         .memoryTypeIndex = type};
+    if (a->AllocateMemory(a->device, &memory, NULL, &out->memory) != VK_SUCCESS) {
+        print_message("the device gave no memory to export\n");
+        return false;
+    }
+    assert_int_equal(a->MapMemory(a->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->data), VK_SUCCESS);
+    out->fd = (smg_vulkan_fd){.kind = kind, .memory_bytes = needs.size, .memory_type = type};
+    const VkMemoryGetFdInfoKHR wanted = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .memory = out->memory, .handleType = handle};
+    assert_int_equal(get(a->device, &wanted, &out->fd.fd), VK_SUCCESS);
+    return true;
+}
+
+static int next_descriptor(void) {
+    int next = dup(0);
+    close(next);
+    return next;
+}
+
+/* What a model writes on the application's device another one reads on a device, and in a context, of its own. */
+static void memory_by_descriptors(void **state) {
+    fixture *f = *state;
+    enum { PART = (ROWS * WIDTH * 4 + 255) / 256 * 256 };
+    smg_vulkan_wishes *wishes = NULL;
+    smg_device_tensor *y = NULL, *x = NULL, *none = NULL;
+    smg_context *ctx = NULL;
+    smg_device *other = NULL;
+    smg_model *m = NULL, *second = NULL;
+    static float twice[ROWS * WIDTH];
+    const smg_device_tensor_desc desc = {.name = "theirs", .type = "f32", .elements = ROWS * WIDTH};
+    if (f->missing) skip();
+    smg_device *device = adopt_wished(f, NULL, &wishes);
+    open_on(f, device, &m);
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    assert_int_equal(smg_device_open(ctx, NULL, &other), SMG_OK);
+    const smg_bundle_desc on = {.on = other};
+    assert_int_equal(smg_model_open_bundle(ctx, f->path, &on, &second), SMG_OK);
+    for (int kind = SMG_VULKAN_FD_OPAQUE; kind <= SMG_VULKAN_FD_DMA_BUF; kind++) {
+        exported e = {0};
+        int before = next_descriptor();
+        if (!export_memory(&f->app, (smg_vulkan_fd_kind)kind, smg_vk_tensor_usage(device), (VkDeviceSize)2 * PART, &e))
+            continue;
+        e.fd.offset = PART;
+        e.fd.bytes = PART;
+        expect_ok(f, smg_vk_tensor_import_fd(device, &desc, &e.fd, &y));
+        if (smg_vk_tensor_import_fd(other, &desc, &e.fd, &x) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        close(e.fd.fd); /* it is not needed any more */
+        smg_tensor in = {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x};
+        smg_tensor out = {.name = "y", .on = y};
+        expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+        assert_memory_equal((char *)e.data + PART, f->want, sizeof(f->want));
+        in.on = x;
+        out = (smg_tensor){.name = "y", .data = f->got, .bytes = sizeof(f->got)};
+        if (smg_model_run(second, &in, 1, &out, 1) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+        in = (smg_tensor){.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->want};
+        out.data = twice;
+        expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+        assert_memory_equal(f->got, twice, sizeof(twice));
+        assert_null(smg_tensor_map(x));
+        smg_tensor_destroy(x);
+        smg_tensor_destroy(y);
+        f->app.FreeMemory(f->app.device, e.memory, NULL);
+        assert_int_equal(next_descriptor(), before);
+    }
+    assert_int_equal(smg_vk_validation_errors(other), 0);
+    smg_model_close(second);
+    smg_device_close(other);
+    smg_context_destroy(ctx);
+    assert_null(none);
+    smg_model_close(m);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
+static void descriptors_that_are_wrong(void **state) {
+    fixture *f = *state;
+    smg_vulkan_wishes *wishes = NULL;
+    smg_device_tensor *none = NULL;
+    exported e = {0};
+    const smg_device_tensor_desc desc = {.name = "theirs", .type = "f32", .elements = 256};
+    if (f->missing) skip();
+    /* Where nothing was enabled. */
+    app_make_device(&f->app, NULL, NULL, 0);
+    smg_vulkan_desc bare = app_desc(&f->app);
+    smg_device *device = NULL;
+    expect_ok(f, smg_vk_adopt(f->ctx, &bare, &device));
+    smg_vulkan_fd fd = {.memory_bytes = 4096, .bytes = 1024};
+    expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_UNSUPPORTED,
+                   "VK_KHR_external_memory_fd is not enabled");
+    smg_device_close(device);
+    app_drop_device(&f->app);
+    device = adopt_wished(f, NULL, &wishes);
+    if (export_memory(&f->app, SMG_VULKAN_FD_OPAQUE, smg_vk_tensor_usage(device), 4096, &e)) {
+        int before = next_descriptor();
+        fd = e.fd;
+        fd.bytes = 1024;
+        expect_refused(f, smg_vk_tensor_import_fd(device, NULL, &fd, &none), SMG_INVALID, "the description is null");
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, NULL, &none), SMG_INVALID, "the memory is null");
+        fd.fd = -1;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "file descriptor -1: ");
+        fd.fd = e.fd.fd;
+        fd.bytes = 1023;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "takes 1024 bytes");
+        fd.bytes = 1024;
+        fd.offset = fd.memory_bytes;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID,
+                       "1024 bytes at 4096 of 4096");
+        fd.offset = 4;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "begins at 4, not a");
+        fd.offset = 0;
+        fd.memory_type = 31;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID,
+                       "memory of type 31 does not");
+        fd.memory_type = e.fd.memory_type;
+        fd.kind = (smg_vulkan_fd_kind)7;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "there is no kind 7");
+        assert_int_equal(next_descriptor(), before);
+        close(e.fd.fd);
+        f->app.FreeMemory(f->app.device, e.memory, NULL);
+    }
+    assert_null(none);
+    smg_device_close(device);
+    smg_vk_wishes_free(wishes);
+    app_drop_device(&f->app);
+}
+
 /* A run waits for a point that the host signals, and signals one itself. */
 static void timelines_of_the_application(void **state) {
     fixture *f = *state;
@@ -392,6 +569,8 @@ int main(void) {
         cmocka_unit_test(nothing_enabled),
         cmocka_unit_test(compiled_here),
         cmocka_unit_test(buffers_of_the_application),
+        cmocka_unit_test(memory_by_descriptors),
+        cmocka_unit_test(descriptors_that_are_wrong),
         cmocka_unit_test(timelines_of_the_application),
         cmocka_unit_test(wrong_descriptions_are_refused),
     };
