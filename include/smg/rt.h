@@ -66,7 +66,7 @@ typedef struct smg_bundle_reader {
  * Nothing of the file, the memory or the reader is used after the call, but of a model that is recoverable. desc may be
  * NULL.
  * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version or
- * byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks), or the model has state. */
+ * byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks). */
 SMG_API smg_status smg_model_open_bundle(smg_context *ctx, const char *path, const smg_bundle_desc *desc,
                                          smg_model **out_model);
 SMG_API smg_status smg_model_open_bundle_memory(smg_context *ctx, const void *bytes, size_t size,
@@ -162,6 +162,24 @@ SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model
  * INVALID: a run is in flight, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
  * recoverable, or no class for this device; else as opening a bundle. */
 SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
+
+/* ---- states ----------------------------------------------------------------------------------------- */
+
+/* A model may keep something from run to run (a recurrent layer, keys and values of earlier tokens): an input that is in
+ * the next run what an output is in this one. Such a state stays on the device. A run that does not name the input begins
+ * with what the last run left, the first one with zeros; a run that names it, as an array or a tensor, begins with that.
+ * The output may be asked for as an array of the host, like others.
+ * Each model has states of its own: one that is shared begins with zeros. A run that fails or is taken back leaves
+ * them as they were. A run in an application's command buffer goes on from what its execution before left, and is over
+ * with what the last one left, whether it failed or not. After smg_model_recover they are lost: runs that would read one
+ * are INVALID until it is reset or given.
+ * INVALID, of a run: the sizes make the state another shape than the run before left. */
+SMG_API int smg_model_state_count(const smg_model *model);
+/* The names of its input and its output. false: index out of range. */
+SMG_API bool smg_model_state(const smg_model *model, int index, const char **out_input, const char **out_output);
+/* From now on the state of this input is zeros, of whatever sizes the next run has; NULL: all states. NOT_FOUND: the
+ * model has no such state, the sentence lists those it has; INVALID: a run is in flight. */
+SMG_API smg_status smg_model_reset_state(smg_model *model, const char *input);
 
 /* ---- what runs take --------------------------------------------------------------------------------- */
 

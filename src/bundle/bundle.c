@@ -99,16 +99,12 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
         return smg_fail(ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only", b->name);
     }
     if (b->kind == SMG_BUFFER_TEMPORARY) SMG_TRY(verify_temporary(ctx, bundle, b));
-    for (int other = 0; other < index; other++) {
+    bool input = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_STATE;
+    for (int other = 0; other < index && (input || b->kind == SMG_BUFFER_OUTPUT); other++) {
         const smg_bbuffer *o = &bundle->buffers.items[other];
-        bool named = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_STATE;
-        if (named && o->kind == b->kind && strcmp(o->name, b->name) == 0) {
-            return smg_fail(ctx, SMG_INVALID, "two %s are named '%s'",
-                            b->kind == SMG_BUFFER_INPUT    ? "inputs"
-                            : b->kind == SMG_BUFFER_OUTPUT ? "outputs"
-                                                           : "states",
-                            b->name);
-        }
+        bool alike = input ? o->kind == SMG_BUFFER_INPUT || o->kind == SMG_BUFFER_STATE : o->kind == b->kind;
+        if (alike && strcmp(o->name, b->name) == 0)
+            return smg_fail(ctx, SMG_INVALID, "two %s are named '%s'", input ? "inputs" : "outputs", b->name);
     }
     return SMG_OK;
 }
@@ -126,8 +122,8 @@ static smg_status verify_binding(smg_context *ctx, const smg_bundle *bundle, con
         return smg_fail(ctx, SMG_INTERNAL, "bundle: prepare step '%s' binds '%s', which is no constant", step->name,
                         b->name);
     }
-    bool may_write = b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY || b->kind == SMG_BUFFER_STATE ||
-                     (prepare && b->kind == SMG_BUFFER_DERIVED);
+    bool may_write =
+        b->kind == SMG_BUFFER_OUTPUT || b->kind == SMG_BUFFER_TEMPORARY || (prepare && b->kind == SMG_BUFFER_DERIVED);
     if (binding->written && !may_write) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' writes '%s', which may only be read", step->name,
                         b->name);
@@ -202,18 +198,33 @@ static smg_status verify_variant(smg_context *ctx, const smg_bundle *bundle, int
     return SMG_OK;
 }
 
-/* The first step of a run list that binds a state reads it: what a run writes is for the next. */
-static smg_status verify_state(smg_context *ctx, const smg_bundle *bundle, int variant, int buffer) {
-    const smg_bvariant *v = &bundle->variants.items[variant];
-    if (bundle->buffers.items[buffer].kind != SMG_BUFFER_STATE) return SMG_OK;
-    for (int s = 0; s < v->run.count; s++) {
-        const smg_bstep *step = &v->run.items[s];
-        for (int i = 0; i < step->binding_count; i++) {
-            if (step->bindings[i].buffer != buffer) continue;
-            if (!step->bindings[i].written) return SMG_OK;
-            return smg_fail(ctx, SMG_INTERNAL, "bundle: step '%s' of run list %d writes state '%s' before any reads it",
-                            step->name, variant, bundle->buffers.items[buffer].name);
-        }
+static bool writes(const smg_bvariant *list, int buffer) {
+    for (int s = 0; s < list->run.count; s++)
+        for (int i = 0; i < list->run.items[s].binding_count; i++)
+            if (list->run.items[s].bindings[i].buffer == buffer && list->run.items[s].bindings[i].written) return true;
+    return false;
+}
+
+/* What a run list did not write would be in the next run what it was two runs ago. */
+static smg_status verify_state(smg_context *ctx, const smg_bundle *bundle, int buffer) {
+    const smg_bbuffer *b = &bundle->buffers.items[buffer];
+    if (b->kind != SMG_BUFFER_STATE) return SMG_OK;
+    bool valid = b->next >= 0 && b->next < bundle->buffers.count;
+    const smg_bbuffer *next = valid ? &bundle->buffers.items[b->next] : b;
+    if (next->kind != SMG_BUFFER_OUTPUT || next->storage != b->storage || next->elements != b->elements)
+        return smg_fail(ctx, SMG_INTERNAL, "bundle: in the next run state '%s' is no output of its elements (%d of %d)",
+                        b->name, b->next, bundle->buffers.count);
+    for (int i = 0; i < buffer; i++) {
+        const smg_bbuffer *other = &bundle->buffers.items[i];
+        if (other->kind == SMG_BUFFER_STATE && other->next == b->next)
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: output '%s' is of two states, '%s' and '%s'", next->name,
+                            other->name, b->name);
+    }
+    for (int i = 0; i < bundle->variants.count; i++) {
+        if (!bundle->variants.items[i].made || writes(&bundle->variants.items[i], b->next)) continue;
+        return smg_fail(ctx, SMG_INTERNAL,
+                        "bundle: run list %d does not write '%s', which state '%s' is in the next run", i, next->name,
+                        b->name);
     }
     return SMG_OK;
 }
@@ -249,12 +260,21 @@ smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle) {
     for (int i = 0; i < bundle->prepare.count; i++) {
         SMG_TRY(verify_step(ctx, bundle, &bundle->prepare.items[i], true, i));
     }
-    for (int i = 0; i < bundle->variants.count; i++) {
-        SMG_TRY(verify_variant(ctx, bundle, i));
-        for (int b = 0; b < bundle->buffers.count; b++) SMG_TRY(verify_state(ctx, bundle, i, b));
+    for (int i = 0; i < bundle->variants.count; i++) SMG_TRY(verify_variant(ctx, bundle, i));
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        SMG_TRY(verify_derived(ctx, bundle, i));
+        SMG_TRY(verify_state(ctx, bundle, i));
     }
-    for (int i = 0; i < bundle->buffers.count; i++) SMG_TRY(verify_derived(ctx, bundle, i));
     return SMG_OK;
+}
+
+int smg_bundle_find(const smg_bundle *bundle, smg_buffer_kind kind, const char *name) {
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        smg_buffer_kind as = b->kind == SMG_BUFFER_STATE ? SMG_BUFFER_INPUT : b->kind;
+        if (as == kind && strcmp(b->name, name) == 0) return i;
+    }
+    return -1;
 }
 
 bool smg_bundle_even(const smg_bundle *bundle, const smg_bstep *step, const int64_t *low, const int64_t *high) {

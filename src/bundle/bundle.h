@@ -24,7 +24,7 @@ typedef enum smg_buffer_kind {
     SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
     SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
     SMG_BUFFER_TEMPORARY, /* lives from step `first` to step `last` of a run list; may share memory */
-    SMG_BUFFER_STATE      /* lives across runs; a run reads it before it writes it; shares no memory */
+    SMG_BUFFER_STATE      /* lives across runs: what a run leaves in the output `next` the next run reads here */
 } smg_buffer_kind;
 
 /* How elements lie in host memory and on the device: i64 and bool are 4-byte words there, and f32 may be 16 bits. */
@@ -68,6 +68,7 @@ typedef struct smg_bbuffer {
     const void *data; /* CONSTANT: host bytes, borrowed until the program is made; NULL: the program's maker is asked
                        * for those of `source` */
     int source;       /* CONSTANT: whose bytes they are, as the caller counts; -1: the bundle's own, written with it */
+    int next;         /* STATE: an output that every run list writes, of as many elements that lie alike */
     int variant;      /* TEMPORARY: whose run list it belongs to */
     int first, last;  /* TEMPORARY: steps of that list that write and last read it */
 } smg_bbuffer;
@@ -128,6 +129,8 @@ typedef struct smg_bundle {
 } smg_bundle;
 
 smg_status smg_bundle_verify(smg_context *ctx, const smg_bundle *bundle);
+/* The input or state, or the output, of this name; -1: there is none. kind: INPUT for both of the first, or OUTPUT. */
+int smg_bundle_find(const smg_bundle *bundle, smg_buffer_kind kind, const char *name);
 
 /* What a device must have for it (bundle_needs.c): facts that are given are limits that it must reach. Read off the
  * modules, but shapes and layouts of matrices, which are those of `from` that the modules name (NULL: none). INTERNAL:

@@ -44,6 +44,7 @@ static void write_buffer(const smg_bundle *bundle, const smg_bbuffer *b, smg_tex
     add_int(out, b->first);
     add_int(out, b->last);
     add_int(out, constant ? b->source : -1);
+    if (b->kind == SMG_BUFFER_STATE) add_int(out, b->next);
     if (constant && b->source < 0) smg_text_add_n(out, b->data, (size_t)constant_bytes(bundle, b));
 }
 
@@ -210,6 +211,7 @@ static smg_status read_buffer(reading *in) {
     b->first = smg_reader_int(r, -1, INT32_MAX);
     b->last = smg_reader_int(r, -1, INT32_MAX);
     b->source = smg_reader_int(r, -1, INT32_MAX);
+    if (b->kind == SMG_BUFFER_STATE) b->next = smg_reader_int(r, 0, INT32_MAX);
     SMG_TRY(checked(in, "buffer", in->bundle->buffers.count - 1));
     if (b->kind == SMG_BUFFER_CONSTANT) SMG_TRY(read_data(in, b));
     return checked(in, "buffer", in->bundle->buffers.count - 1);

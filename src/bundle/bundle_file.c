@@ -210,12 +210,12 @@ static smg_status check_class(const smg_bfile *f, const smg_bfile_class *c, cons
     return status;
 }
 
-static const smg_bbuffer *find_buffer(const smg_bundle *bundle, smg_buffer_kind kind, const char *name) {
-    for (int i = 0; i < bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &bundle->buffers.items[i];
-        if (b->kind == kind && strcmp(b->name, name) == 0) return b;
-    }
-    return NULL;
+/* Is the buffer what the port says, a state of the same output where it is one? */
+static bool suits(const smg_bfile *f, const smg_bundle *bundle, const smg_bbuffer *b, const smg_port *port) {
+    if (b->rank != port->rank || smg_storage_given(b->storage) != port->type) return false;
+    if ((b->kind == SMG_BUFFER_STATE) != (port->absent == SMG_ABSENT_STATE)) return false;
+    return b->kind != SMG_BUFFER_STATE ||
+           strcmp(bundle->buffers.items[b->next].name, f->interface->outputs[port->next].name) == 0;
 }
 
 static smg_status check_ports(const smg_bfile *f, const smg_bfile_class *c, const smg_bundle *bundle,
@@ -225,14 +225,17 @@ static smg_status check_ports(const smg_bfile *f, const smg_bfile_class *c, cons
     int count = input ? f->interface->input_count : f->interface->output_count, seen = 0;
     for (int i = 0; i < count; i++) {
         const smg_port *port = input ? &f->interface->inputs[i] : &f->interface->outputs[i];
-        const smg_bbuffer *b = find_buffer(bundle, kind, port->name);
-        bool fits = b != NULL ? b->rank == port->rank && smg_storage_given(b->storage) == port->type : input;
-        if (!fits)
-            return smg_fail(ctx, SMG_FORMAT, "'%s': class '%s' has no %s '%s' of its rank and type", f->label, c->name,
-                            input ? "input" : "output", port->name);
-        seen += b != NULL;
+        int buffer = smg_bundle_find(bundle, kind, port->name);
+        if (buffer >= 0 ? !suits(f, bundle, &bundle->buffers.items[buffer], port) : !input)
+            return smg_fail(ctx, SMG_FORMAT, "'%s': class '%s' has no %s '%s' of its rank and type%s", f->label,
+                            c->name, input ? "input" : "output", port->name,
+                            port->absent == SMG_ABSENT_STATE ? ", with its state" : "");
+        seen += buffer >= 0;
     }
-    for (int i = 0; i < bundle->buffers.count; i++) seen -= bundle->buffers.items[i].kind == kind;
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        smg_buffer_kind own = bundle->buffers.items[i].kind;
+        seen -= (own == SMG_BUFFER_STATE ? SMG_BUFFER_INPUT : own) == kind;
+    }
     if (seen == 0) return SMG_OK;
     return smg_fail(ctx, SMG_FORMAT, "'%s': class '%s' has %s that its model does not", f->label, c->name,
                     input ? "inputs" : "outputs");

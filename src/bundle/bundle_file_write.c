@@ -175,7 +175,7 @@ static smg_status make_classes(file_writer *w) {
 /* ---- head ------------------------------------------------------------------------------------------- */
 
 static void add_ports(const smg_interface *n, const smg_port *ports, int count, smg_text *out) {
-    static const char *const absent[SMG_ABSENT_COUNT] = {NULL, "zeros", "ones"};
+    static const char *const absent[SMG_ABSENT_COUNT] = {NULL, "zeros", "ones", "state"};
     for (int i = 0; i < count; i++) {
         smg_text_add(out, i > 0 ? ",\n    {\"name\": " : "\n    {\"name\": ");
         smg_text_add_json(out, ports[i].name);
@@ -189,6 +189,10 @@ static void add_ports(const smg_interface *n, const smg_port *ports, int count, 
         }
         smg_text_add(out, "]");
         if (absent[ports[i].absent] != NULL) smg_text_addf(out, ", \"absent\": \"%s\"", absent[ports[i].absent]);
+        if (ports[i].absent == SMG_ABSENT_STATE) {
+            smg_text_add(out, ", \"next\": ");
+            smg_text_add_json(out, n->outputs[ports[i].next].name);
+        }
         smg_text_add(out, "}");
     }
     smg_text_add(out, "\n  ]");

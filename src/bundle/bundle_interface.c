@@ -22,6 +22,31 @@ smg_status smg_interface_find_input(smg_context *ctx, const smg_interface *inter
     return status;
 }
 
+smg_status smg_interface_find_state(smg_context *ctx, const smg_interface *interface, const char *name,
+                                    int *out_input) {
+    for (int i = 0; name != NULL && i < interface->input_count; i++) {
+        if (interface->inputs[i].absent != SMG_ABSENT_STATE || strcmp(interface->inputs[i].name, name) != 0) continue;
+        *out_input = i;
+        return SMG_OK;
+    }
+    smg_text names;
+    smg_text_init(&names, ctx);
+    for (int i = 0; i < interface->input_count; i++) {
+        if (interface->inputs[i].absent != SMG_ABSENT_STATE) continue;
+        smg_text_addf(&names, "%s%s", names.length > 0 ? ", " : "", interface->inputs[i].name);
+    }
+    smg_status status = smg_fail(ctx, SMG_NOT_FOUND, "the model has no state '%s'; it has: %s",
+                                 name != NULL ? name : "", names.length > 0 ? smg_text_cstr(&names) : "none");
+    smg_text_free(&names);
+    return status;
+}
+
+int smg_interface_state_of(const smg_interface *interface, int output) {
+    for (int i = 0; i < interface->input_count; i++)
+        if (interface->inputs[i].absent == SMG_ABSENT_STATE && interface->inputs[i].next == output) return i;
+    return -1;
+}
+
 smg_status smg_sizes_find(smg_context *ctx, const smg_sizes *sizes, const char *name, int *out_symbol) {
     *out_symbol = smg_size_symbol_find(sizes, name);
     if (*out_symbol >= 0) return SMG_OK;
@@ -221,6 +246,7 @@ static void write_ports(const smg_port *ports, int count, smg_text *out) {
         smg_text_add_string(out, ports[i].name);
         smg_text_add_u32(out, (uint32_t)ports[i].type);
         smg_text_add_u32(out, (uint32_t)ports[i].absent);
+        if (ports[i].absent == SMG_ABSENT_STATE) smg_text_add_u32(out, (uint32_t)ports[i].next);
         smg_text_add_u32(out, (uint32_t)ports[i].below);
         smg_text_add_u32(out, (uint32_t)ports[i].rank);
         for (int d = 0; d < ports[i].rank; d++) smg_text_add_u32(out, (uint32_t)ports[i].dims[d]);
@@ -247,6 +273,7 @@ static smg_status read_ports(smg_reader *r, smg_arena *arena, const smg_sizes *s
         p->name = smg_reader_string(r, arena);
         p->type = (smg_storage)smg_reader_int(r, 0, SMG_STORE_COUNT - 1);
         p->absent = (smg_absent)smg_reader_int(r, 0, SMG_ABSENT_COUNT - 1);
+        if (p->absent == SMG_ABSENT_STATE) p->next = smg_reader_int(r, 0, INT32_MAX);
         p->below = smg_reader_int(r, 0, last);
         p->rank = smg_reader_int(r, 0, SMG_BUNDLE_RANK);
         for (int d = 0; d < p->rank; d++) p->dims[d] = smg_reader_int(r, 0, last);
@@ -256,6 +283,22 @@ static smg_status read_ports(smg_reader *r, smg_arena *arena, const smg_sizes *s
         }
     }
     return smg_context_status(smg_arena_context(arena));
+}
+
+/* Each state has an output of its own that is like it. */
+static bool states_are_valid(const smg_interface *n) {
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i].absent != SMG_ABSENT_REFUSED) return false;
+    for (int i = 0; i < n->input_count; i++) {
+        const smg_port *in = &n->inputs[i];
+        if (in->absent != SMG_ABSENT_STATE) continue;
+        if (in->next >= n->output_count || smg_interface_state_of(n, in->next) != i) return false;
+        const smg_port *out = &n->outputs[in->next];
+        if (in->type != out->type || in->rank != out->rank) return false;
+        for (int d = 0; d < in->rank; d++)
+            if (in->dims[d] != out->dims[d]) return false;
+    }
+    return true;
 }
 
 smg_status smg_interface_read(smg_reader *r, smg_arena *arena, smg_interface **out_interface) {
@@ -271,7 +314,8 @@ smg_status smg_interface_read(smg_reader *r, smg_arena *arena, smg_interface **o
     }
     SMG_TRY(read_ports(r, arena, n->sizes, &n->inputs, &n->input_count));
     SMG_TRY(read_ports(r, arena, n->sizes, &n->outputs, &n->output_count));
-    if (r->failed) return smg_fail(smg_arena_context(arena), SMG_FORMAT, "inputs and outputs are damaged");
+    if (r->failed || !states_are_valid(n))
+        return smg_fail(smg_arena_context(arena), SMG_FORMAT, "inputs and outputs are damaged");
     *out_interface = n;
     return SMG_OK;
 }

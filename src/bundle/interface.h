@@ -10,7 +10,13 @@
 #include "bundle/bundle.h"
 #include "smg/tensor.h"
 
-typedef enum smg_absent { SMG_ABSENT_REFUSED, SMG_ABSENT_ZEROS, SMG_ABSENT_ONES, SMG_ABSENT_COUNT } smg_absent;
+typedef enum smg_absent {
+    SMG_ABSENT_REFUSED,
+    SMG_ABSENT_ZEROS,
+    SMG_ABSENT_ONES,
+    SMG_ABSENT_STATE, /* what the run before left in the output `next`, in the first one zeros */
+    SMG_ABSENT_COUNT
+} smg_absent;
 
 typedef struct smg_port {
     const char *name;
@@ -19,6 +25,7 @@ typedef struct smg_port {
     smg_size dims[SMG_BUNDLE_RANK];
     smg_size below;    /* of an input: the rows of the smallest table that its elements index; SMG_SIZE_ZERO: of none */
     smg_absent absent; /* of an input: its elements where it is not given */
+    int next;          /* of a state: the output */
 } smg_port;
 
 typedef struct smg_interface {
@@ -48,6 +55,10 @@ smg_status smg_port_check(smg_context *ctx, const smg_port *port, const smg_tens
 /* An array for this input at these sizes, without memory; *out_elements: how many there are. INVALID: too many. */
 smg_status smg_port_shape(smg_context *ctx, const smg_interface *interface, const smg_port *port, const int64_t *values,
                           smg_tensor *out_tensor, int64_t *out_elements);
+/* The state by its input's name; NOT_FOUND lists those that there are. */
+smg_status smg_interface_find_state(smg_context *ctx, const smg_interface *interface, const char *name, int *out_input);
+/* The state that is this output in the next run, by its input; -1: none. */
+int smg_interface_state_of(const smg_interface *interface, int output);
 /* Every element is 0, or 1. */
 void smg_port_fill(smg_storage type, bool ones, int64_t count, void *out);
 /* An array of integers in the other of i32 and i64; INVALID: an element that i32 does not hold. */

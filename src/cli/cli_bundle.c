@@ -16,7 +16,10 @@ static void add_ports(const char *kind, const smg_interface *n, const smg_port *
             if (d > 0) smg_text_add(text, ", ");
             smg_size_print(n->sizes, ports[i].dims[d], text);
         }
-        smg_text_addf(text, "]%s\n", ports[i].absent != SMG_ABSENT_REFUSED ? ", may be left out" : "");
+        if (ports[i].absent == SMG_ABSENT_STATE)
+            smg_text_addf(text, "], a state: %s of the run before\n", n->outputs[ports[i].next].name);
+        else
+            smg_text_addf(text, "]%s\n", ports[i].absent != SMG_ABSENT_REFUSED ? ", may be left out" : "");
     }
 }
 

@@ -40,6 +40,10 @@ static void add_table(smg_text *text, const smg_graph *g) {
     for (int i = 0; i < g->outputs.count; i++) {
         add_row(text, g, "output", g->outputs.items[i].name, g->outputs.items[i].node);
     }
+    for (int i = 0; i < g->outputs.count; i++) {
+        const smg_graph_output_row *row = &g->outputs.items[i];
+        if (row->state != NULL) smg_text_addf(text, "%-8s %s: %s of the run before\n", "state", row->state, row->name);
+    }
     add_sizes(text, g);
 }
 
@@ -59,6 +63,20 @@ static void add_json_row(smg_text *text, const smg_graph *g, const char *name, s
     smg_text_add(text, "]}");
 }
 
+static void add_json_states(smg_text *text, const smg_graph *g) {
+    const char *before = "\n  ],\n  \"states\": [\n    ";
+    for (int i = 0; i < g->outputs.count; i++) {
+        const smg_graph_output_row *row = &g->outputs.items[i];
+        if (row->state == NULL) continue;
+        smg_text_addf(text, "%s{\"input\": ", before);
+        smg_text_add_json(text, row->state);
+        smg_text_add(text, ", \"output\": ");
+        smg_text_add_json(text, row->name);
+        smg_text_add(text, "}");
+        before = ",\n    ";
+    }
+}
+
 static void add_json(smg_text *text, const smg_graph *g) {
     smg_text_add(text, "{\n  \"graph\": ");
     smg_text_add_json(text, g->name);
@@ -75,6 +93,7 @@ static void add_json(smg_text *text, const smg_graph *g) {
     for (int i = 0; i < g->outputs.count; i++) {
         add_json_row(text, g, g->outputs.items[i].name, g->outputs.items[i].node, i == 0);
     }
+    add_json_states(text, g);
     smg_text_add(text, "\n  ],\n  \"sizes\": {");
     for (int i = 0; i < smg_size_symbol_count(g->sizes); i++) {
         smg_text_add(text, i > 0 ? ", " : "");

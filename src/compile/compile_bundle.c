@@ -78,7 +78,7 @@ static smg_status add_buffer(smg_bundler *b, const smg_graph *g, smg_node_id id,
     buffer->first = buffer->last = buffer->source = -1;
     buffer->name = smg_graph_describe(g, id);
     if (smg_node_is_input(node)) {
-        buffer->kind = SMG_BUFFER_INPUT;
+        buffer->kind = smg_graph_next_of(g, node->name) >= 0 ? SMG_BUFFER_STATE : SMG_BUFFER_INPUT;
         buffer->name = node->name;
     } else if (smg_node_class(node) == SMG_CLASS_LEAF) {
         buffer->kind = SMG_BUFFER_CONSTANT;
@@ -395,6 +395,17 @@ static smg_status add_list(smg_bundler *b, int variant) {
     return status;
 }
 
+/* States are inputs, which are there before the outputs that they are in the next run. */
+static void link_states(smg_bundler *b) {
+    const smg_graph *g = b->c->graph;
+    for (int i = 0; i < b->bundle->buffers.count; i++) {
+        smg_bbuffer *buffer = &b->bundle->buffers.items[i];
+        if (buffer->kind != SMG_BUFFER_STATE) continue;
+        const char *next = g->outputs.items[smg_graph_next_of(g, buffer->name)].name;
+        buffer->next = smg_bundle_find(b->bundle, SMG_BUFFER_OUTPUT, next);
+    }
+}
+
 static smg_status add_variants(smg_bundler *b) {
     smg_size measure = import_size(b, b->c->measure);
     if (measure == SMG_SIZE_NONE) return smg_context_status(b->c->ctx);
@@ -419,7 +430,9 @@ static smg_status fill_bundle(smg_bundler *b) {
     }
     SMG_TRY(add_inputs(b));
     SMG_TRY(add_variants(b));
-    return add_list(b, 0);
+    SMG_TRY(add_list(b, 0));
+    link_states(b);
+    return SMG_OK;
 }
 
 static smg_status create_bundler(smg_compilation *c, smg_bundle *bundle, smg_bundler **out_bundler) {
@@ -452,7 +465,8 @@ static bool stands_for(const smg_bundler *b, const smg_bbuffer *buffer, smg_node
     const smg_node *node = smg_graph_node(g, id);
     smg_size elements = smg_size_import(b->bundle->sizes, g->sizes, smg_node_elements(g, id));
     return smg_compile_storage(node->type, smg_graph_storage(g, id), &storage) && storage == buffer->storage &&
-           elements == buffer->elements && smg_node_is_input(node) == (buffer->kind == SMG_BUFFER_INPUT) &&
+           elements == buffer->elements &&
+           smg_node_is_input(node) == (buffer->kind == SMG_BUFFER_INPUT || buffer->kind == SMG_BUFFER_STATE) &&
            smg_op_is_constant(node->op) == (buffer->kind == SMG_BUFFER_CONSTANT);
 }
 

@@ -55,7 +55,9 @@ smg_status smg_compile_interface(smg_arena *arena, const smg_graph *g, const smg
     smg_plan_nominal(g, n->nominal);
     for (int i = 0; i < n->input_count; i++) {
         SMG_TRY(smg_compile_input_port(g, nodes[i], &n->inputs[i]));
-        n->inputs[i].absent = absent_of(source, n->inputs[i].name);
+        int next = smg_graph_next_of(g, n->inputs[i].name);
+        n->inputs[i].absent = next >= 0 ? SMG_ABSENT_STATE : absent_of(source, n->inputs[i].name);
+        if (next >= 0) n->inputs[i].next = next;
     }
     for (int i = 0; i < n->output_count; i++) {
         const smg_node *node = smg_graph_node(g, g->outputs.items[i].node);

@@ -73,7 +73,7 @@ static smg_status take_samples(compiled *o, smg_compile_options *options) {
     if (options->sample_count == 0) return SMG_OK;
     SMG_TRY(smg_inputs_make(o->ctx, o->interface, o->arena, &inputs));
     SMG_TRY(smg_inputs_collect(&inputs, options->samples, options->sample_count));
-    SMG_TRY(smg_inputs_size(&inputs));
+    SMG_TRY(smg_inputs_size(&inputs, NULL));
     SMG_TRY(smg_inputs_whole(&inputs, o->arena, &whole, &options->sample_count));
     options->samples = whole;
     return SMG_OK;
@@ -388,6 +388,21 @@ smg_program *smg_model_program(smg_model *m) {
 void smg_model_times(const smg_model *m, double *out_device, double *out_program) {
     (void)m;
     *out_device = *out_program = 0;
+}
+
+int smg_model_state_count(const smg_model *m) {
+    (void)m;
+    return 0;
+}
+
+bool smg_model_state(const smg_model *m, int index, const char **out_input, const char **out_output) {
+    (void)m, (void)index, (void)out_input, (void)out_output;
+    return false;
+}
+
+smg_status smg_model_reset_state(smg_model *m, const char *input) {
+    (void)m, (void)input;
+    return SMG_UNSUPPORTED;
 }
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,

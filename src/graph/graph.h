@@ -46,6 +46,7 @@ typedef struct smg_node {
 typedef struct smg_graph_output_row {
     const char *name;
     smg_node_id node;
+    const char *state; /* the input that is this in the next run; NULL: none, and rewriting may have dropped it */
 } smg_graph_output_row;
 
 /* Phases read the elements of constants of at most so many; of larger ones they ask the questions below, no more. */
@@ -94,6 +95,8 @@ bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: take
 bool smg_node_is_input(const smg_node *node);
 /* The INPUT nodes in node order; their number, of which at most `capacity` are given. */
 int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);
+/* The output that this input is in the next run, by its row; -1: it is no state (graph_state.c). */
+int smg_graph_next_of(const smg_graph *g, const char *input);
 /* Per node: some output depends on it. */
 void smg_graph_mark_live(const smg_graph *g, bool *out_live);
 /* What a node does: row, type, dims and attributes; neither operands nor name. */

@@ -421,7 +421,7 @@ smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value) {
     const char *copy = smg_arena_string(g->arena, name);
     smg_graph_output_row *row = copy ? SMG_ARRAY_PUSH(g->arena, &g->outputs) : NULL;
     if (!row) return smg_build_stick(g, SMG_MEMORY);
-    *row = (smg_graph_output_row){copy, value.id - 1};
+    *row = (smg_graph_output_row){.name = copy, .node = value.id - 1};
     return SMG_OK;
 }
 

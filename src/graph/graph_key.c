@@ -65,6 +65,7 @@ smg_status smg_graph_key(const smg_graph *g, uint64_t seed, uint64_t *out_key) {
     for (int i = 0; i < g->outputs.count; i++) {
         hash = smg_hash_text(hash, g->outputs.items[i].name);
         hash = smg_hash_u64(hash, (uint64_t)g->outputs.items[i].node);
+        if (g->outputs.items[i].state != NULL) hash = smg_hash_text(hash, g->outputs.items[i].state);
     }
     *out_key = hash;
     return smg_context_status(g->ctx); /* a size whose text had no memory counts as nothing */

@@ -1,6 +1,7 @@
 /* Reads the text form of a graph. Every line is one statement:
  *
  *     graph NAME                      dim NAME [max N]                 output NAME = VALUE
+ *     state INPUT = OUTPUT
  *     NAME = input TYPE               NAME = constant TYPE [data=[...] | random seed=N scale=X]
  *     NAME = fill NUMBER : TYPE       NAME = size SIZE                 NAME = iota axis=N : TYPE
  *     NAME = OP(VALUE, ...) ATTRIBUTES [: TYPE]
@@ -416,8 +417,14 @@ static smg_status read_line(graph_parser *p) {
         if (!smg_lex_char(&p->at, '=')) return malformed(p, "'='");
         SMG_TRY(read_value(p, &id));
         SMG_TRY(at_line(p, smg_graph_output(p->g, title, (smg_value){id + 1})));
+    } else if (smg_lex_word(&p->at, "state")) {
+        char *next;
+        SMG_TRY(read_title(p, &title));
+        if (!smg_lex_char(&p->at, '=')) return malformed(p, "'='");
+        SMG_TRY(read_title(p, &next));
+        SMG_TRY(at_line(p, smg_graph_state(p->g, title, next)));
     } else {
-        return malformed(p, "'NAME = ...', graph, dim or output");
+        return malformed(p, "'NAME = ...', graph, dim, output or state");
     }
     return at_end(p) ? SMG_OK : malformed(p, "the end of the line");
 }

@@ -132,6 +132,7 @@ uint64_t smg_graph_hash(const smg_graph *g) {
     for (int i = 0; i < g->outputs.count; i++) {
         hash = smg_hash_text(hash, g->outputs.items[i].name);
         hash = smg_hash_u64(hash, (uint64_t)g->outputs.items[i].node);
+        if (g->outputs.items[i].state != NULL) hash = smg_hash_text(hash, g->outputs.items[i].state);
     }
     return hash;
 }

@@ -123,6 +123,20 @@ static smg_map *first_names(const smg_graph *g, smg_arena *arena) {
     return map;
 }
 
+/* Of an input that rewriting has dropped nothing is left to say. */
+static void print_states(const smg_graph *g, smg_text *text) {
+    for (int i = 0; i < g->nodes.count; i++) {
+        const smg_node *node = &g->nodes.items[i];
+        int next = smg_node_is_input(node) ? smg_graph_next_of(g, node->name) : -1;
+        if (next < 0) continue;
+        smg_text_add(text, "state ");
+        print_name(text, node->name);
+        smg_text_add(text, " = ");
+        print_name(text, g->outputs.items[next].name);
+        smg_text_add(text, "\n");
+    }
+}
+
 void smg_graph_print(const smg_graph *g, smg_text *text) {
     smg_arena *arena = NULL;
     graph_printer p = {g, text, NULL};
@@ -145,5 +159,6 @@ void smg_graph_print(const smg_graph *g, smg_text *text) {
         print_reference(&p, g->outputs.items[i].node);
         smg_text_add(text, "\n");
     }
+    print_states(g, text);
     smg_arena_destroy(arena);
 }

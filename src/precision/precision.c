@@ -413,6 +413,33 @@ static smg_status keep_enlarged(precision *p) {
     return smg_context_status(p->g->ctx);
 }
 
+/* ---- states ------------------------------------------------------------------------------------- */
+
+static void keep_state(precision *p, smg_node_id id, const char *other) {
+    smg_precision_plan *plan = p->plan;
+    if (plan->storage[id] == SMG_TYPE_F32) return;
+    const char *why = smg_arena_format(p->arena, "as a state it lies as '%s' does", other);
+    plan->storage[id] = SMG_TYPE_F32;
+    plan->why[id] = why != NULL ? why : "";
+}
+
+/* What an output leaves for the next run's input lies as that does: both narrow, or neither. */
+static void match_states(precision *p) {
+    const smg_graph *g = p->g;
+    smg_precision_plan *plan = p->plan;
+    for (smg_node_id id = 0; id < g->nodes.count; id++) {
+        const smg_node *n = smg_graph_node(g, id);
+        int next = smg_node_is_input(n) ? smg_graph_next_of(g, n->name) : -1;
+        if (next < 0) continue;
+        smg_node_id stored = behind_views(g, g->outputs.items[next].node);
+        if (plan->storage[id] == plan->storage[stored]) continue;
+        keep_state(p, id, g->outputs.items[next].name);
+        keep_state(p, stored, n->name);
+    }
+    for (smg_node_id id = 0; id < g->nodes.count; id++)
+        if (smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_VIEW) keep(p, id, 0, 1);
+}
+
 static smg_status make(precision *p) {
     size_t count = (size_t)p->g->nodes.count + 1;
     p->facts = SMG_ARENA_ARRAY(p->arena, fact, count);
@@ -425,6 +452,7 @@ static smg_status make(precision *p) {
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) hang_operands(p, id);
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) decide(p, id);
     SMG_TRY(keep_enlarged(p));
+    match_states(p);
     return smg_context_status(p->g->ctx);
 }
 

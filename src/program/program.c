@@ -73,23 +73,13 @@ static smg_status judge(smg_program *p, smg_status status) {
 
 static smg_status build(smg_program *p) {
     SMG_TRY(smg_program_make_tables(p));
+    SMG_TRY(smg_program_make_states(p));
     SMG_TRY(judge(p, make_pipelines(p)));
     SMG_TRY(make_diagnostics(p));
     smg_program_mark_scratch(p);
     SMG_TRY(smg_program_place_constants(p));
     SMG_TRY(smg_program_prepare(p));
     return probe_timestamps(p);
-}
-
-/* A state's memory would have to outlive a bind, which places all that is in the arena anew. */
-static smg_status check_state(smg_context *ctx, const smg_bundle *bundle) {
-    for (int i = 0; i < bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &bundle->buffers.items[i];
-        if (b->kind != SMG_BUFFER_STATE) continue;
-        return smg_fail(ctx, SMG_UNSUPPORTED, "'%s' is state that lives across runs, which this smg does not run yet",
-                        b->name);
-    }
-    return SMG_OK;
 }
 
 smg_status smg_program_extend(smg_program *p) {
@@ -126,7 +116,6 @@ smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk
                               const smg_program_options *options, smg_program **out_program) {
     *out_program = NULL;
     SMG_TRY(smg_bundle_verify(ctx, bundle));
-    SMG_TRY(check_state(ctx, bundle));
     smg_program *p = NULL;
     SMG_TRY(new_program(ctx, bundle, device, options, &p));
     smg_status status = build(p);
@@ -154,6 +143,7 @@ static smg_status make_all_lists(smg_program *p) {
 
 static smg_status borrow(smg_program *p, const smg_program *from) {
     SMG_TRY(smg_program_make_tables(p));
+    SMG_TRY(smg_program_make_states(p));
     p->shared = true;
     p->fixed = from->fixed;
     p->fixed_places = from->fixed_places;
@@ -206,6 +196,7 @@ void smg_program_destroy(smg_program *p) {
     for (int i = 0; i < p->memory.count; i++) smg_vk_buffer_destroy(p->memory.items[i]);
     for (int i = 0; i < p->fixed.count && !p->shared; i++) smg_vk_buffer_destroy(p->fixed.items[i]);
     smg_program_drop_scratch(p);
+    smg_program_drop_states(p);
     smg_vk_buffer_destroy(p->diagnostics);
     for (int i = 0; p->pipelines != NULL && i < smg_program_pipeline_slots(p->known_modules); i++) {
         if (!p->lent[i]) smg_vk_pipeline_destroy(p->pipelines[i]);
@@ -247,11 +238,13 @@ smg_status smg_program_set_profile(smg_program *p, bool on) {
 void smg_program_memory_used(const smg_program *p, smg_program_memory *out) {
     *out = (smg_program_memory){.constant_bytes = p->constant_bytes,
                                 .derived_bytes = p->derived_bytes,
+                                .state_bytes = smg_program_state_bytes(p),
                                 .prepare_bytes = p->scratch_bytes,
                                 .prepare_seconds = p->prepare_seconds};
     for (int i = 0; i < p->memory.count; i++) out->arena_bytes += smg_vk_buffer_bytes(p->memory.items[i]);
-    bool arena = out->arena_bytes > out->prepare_bytes; /* what is scratch of the prepare list is gone before */
-    out->peak_bytes = out->constant_bytes + out->derived_bytes + (arena ? out->arena_bytes : out->prepare_bytes);
+    int64_t runs = out->arena_bytes + out->state_bytes;
+    bool most = runs > out->prepare_bytes; /* what is scratch of the prepare list is gone before */
+    out->peak_bytes = out->constant_bytes + out->derived_bytes + (most ? runs : out->prepare_bytes);
     int slots = smg_program_pipeline_slots(p->known_modules);
     for (int i = 0; i < slots; i++) out->pipelines += p->pipelines[i] != NULL;
     if (p->bound == NULL) return;

@@ -50,8 +50,7 @@ typedef struct smg_program_options {
 
 /* The bundle and the device are borrowed and outlive the program; constant data are no longer read after this
  * returns, module words are (pipelines for other sizes). Pipelines report progress as phase "pipelines".
- * NO_FIT: a constant larger than one binding; DEVICE_MEMORY: it does not fit; UNSUPPORTED: a buffer is state. options
- * may be NULL. */
+ * NO_FIT: a constant larger than one binding; DEVICE_MEMORY: it does not fit. options may be NULL. */
 smg_status smg_program_create(smg_context *ctx, const smg_bundle *bundle, smg_vk_device *device,
                               const smg_program_options *options, smg_program **out_program);
 /* Another one on the constants and the pipelines of `from`, which outlives it, with an arena, recordings and runs of
@@ -78,16 +77,29 @@ typedef struct smg_given {
     uint64_t id;           /* of the memory; smg_program_give fills it in */
     int64_t offset, bytes; /* that may be used from there on; offset as bindings want it, and a multiple of 16 */
 } smg_given;
-/* An input or output lies there from the next bind on (NULL: in the arena again): runs read or write it where it is.
+/* An input, state or output lies there from the next bind on (NULL: in the arena again, or where the program keeps the
+ * state): runs read or write it where it is.
  * The memory may be destroyed when no run uses it any more; what was recorded with it is not submitted again. */
 void smg_program_give(smg_program *program, int buffer, const smg_given *given);
+/* ---- states (program_state.c): each program has its own, zeros at first ---------------------------- */
+
+/* The run of the next bind begins with what is written into this state, as into an input, in the place of what the last
+ * run left; until smg_program_give is called for it again. */
+void smg_program_begin_with(smg_program *p, int buffer);
+/* Zeros again. INVALID: a run is in flight. */
+smg_status smg_program_reset_state(smg_program *p, int buffer);
+/* Is there a state that a run has written, or that was lost? */
+bool smg_program_has_begun(const smg_program *p);
+/* Runs that would read a state are INVALID until it is reset or given. */
+void smg_program_lose_states(smg_program *p);
+
 /* values[i] belongs to symbol i of bundle->sizes; each in [1, its maximum], and in its range where it has one
  * (INVALID); memory that was given must be enough for them (INVALID). Takes the run list whose guard holds, plans the
  * arena and records unless these sizes are among the last few, or in a range that is, with the same memory given;
  * builds those pipelines (at most four per module: plain and even, for one tuple and for ranges) that no sizes have
- * asked for before. Of a range everything is made when its first sizes are bound, all run lists that it takes among
- * it; later sizes of it allocate nothing and are a few words written to the device. Inputs must be written again when
- * sizes change. */
+ * asked for before. Of a range everything is made when its first sizes are bound, all run lists that it takes among it;
+ * later sizes of it allocate nothing and are a few words written to the device. Inputs must be written again when sizes
+ * change. A program with states is bound anew before each run. INVALID, too: what a state has is of other sizes. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);
@@ -139,6 +151,7 @@ int smg_program_variant(const smg_program *program); /* the run list in force; 0
 
 typedef struct smg_program_memory {
     int64_t constant_bytes, derived_bytes, arena_bytes; /* held on the device */
+    int64_t state_bytes;                                /* of states, with room for what the next run leaves */
     int64_t prepare_bytes;   /* the most that the prepare list held beside them, for a moment */
     double prepare_seconds;  /* what it took, uploads of its constants included */
     int64_t peak_bytes;      /* the most of all that was held at a time; recordings and pipelines are not counted */

@@ -34,6 +34,7 @@ smg_status smg_program_set_range(smg_program *p, int symbol, int64_t low, int64_
 }
 
 void smg_program_give(smg_program *p, int buffer, const smg_given *given) {
+    smg_program_forget_given(p, buffer);
     p->given[buffer] = (smg_given){0};
     if (given == NULL || given->memory == NULL) return;
     p->given[buffer] = *given;
@@ -178,6 +179,7 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
 smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "sizes are bound while a run is in flight");
     SMG_TRY(check_values(p, values));
+    SMG_TRY(smg_program_place_states(p, values));
     SMG_TRY(check_given(p, values));
     find_ends(p, values);
     smg_bound *bound = find_bound(p, values);

@@ -22,7 +22,8 @@ static bool crosses(const smg_program *p, const smg_bound *bound, int buffer) {
 static int64_t place_side(const smg_program *p, smg_bound *bound, smg_buffer_kind kind) {
     int64_t bytes = 0;
     for (int i = 0; i < p->known_buffers; i++) {
-        if (p->bundle->buffers.items[i].kind != kind) continue;
+        smg_buffer_kind own = p->bundle->buffers.items[i].kind;
+        if ((own == SMG_BUFFER_STATE ? SMG_BUFFER_INPUT : own) != kind) continue;
         bound->sides[i] = crosses(p, bound, i) ? bytes : -1;
         if (bound->sides[i] < 0) continue;
         bytes += (bound->places[i].bytes + SIDE_ALIGNMENT - 1) / SIDE_ALIGNMENT * SIDE_ALIGNMENT;

@@ -42,6 +42,10 @@ smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_byte
     return buffer_bytes(p, &p->bundle->buffers.items[buffer], NULL, NULL, out_bytes);
 }
 
+smg_status smg_program_bytes_at(smg_program *p, int buffer, const int64_t *values, int64_t *out_bytes) {
+    return buffer_bytes(p, &p->bundle->buffers.items[buffer], values, values, out_bytes);
+}
+
 /* First fit. */
 void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks) {
     int chunk = 0;

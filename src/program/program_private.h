@@ -65,6 +65,20 @@ typedef struct smg_bound {
     int tries;
 } smg_bound;
 
+/* program_state.c: contents that live across runs. */
+typedef struct smg_state {
+    const char *name;
+    int buffer, next;         /* of the bundle: what a run reads, and what it leaves */
+    smg_vk_buffer *memory[2]; /* each of its own; NULL: not needed yet */
+    int first;                /* which of the two the next run reads */
+    bool begun;               /* a run has left something there; else it is zeros */
+    bool zeroed;              /* and these are there */
+    bool lost;                /* with another device */
+    bool is_given;            /* the run at hand begins with what is written into it */
+    bool goes_back;           /* the run in flight ends with a copy into the half that it read */
+    int64_t dims[SMG_BUNDLE_RANK], next_dims[SMG_BUNDLE_RANK]; /* of what it has; of the sizes bound */
+} smg_state;
+
 struct smg_program {
     smg_context *ctx;
     smg_arena *arena;
@@ -92,7 +106,10 @@ struct smg_program {
     smg_bound cache[SMG_PROGRAM_CACHED];
     smg_bound *bound; /* the sizes in force; NULL before the first bind */
     smg_given *given; /* per buffer */
-    bool *written;    /* per buffer: input given since the last bind */
+    smg_state *states;
+    int state_count;
+    bool turned;   /* what the sizes were bound with is not what the next run reads */
+    bool *written; /* per buffer: input given since the last bind */
     bool ran;
     bool profile;
     bool timestamps;
@@ -131,6 +148,8 @@ smg_status smg_program_place_constants(smg_program *p);
 smg_status smg_program_place_bounds(smg_program *p, smg_bound *const *bounds, int count);
 /* Bytes of a constant or derived buffer, checked against one binding. */
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes);
+/* The same of any other at these sizes. */
+smg_status smg_program_bytes_at(smg_program *p, int buffer, const int64_t *values, int64_t *out_bytes);
 /* First fit of place->bytes into p->chunk_bytes[0 .. *io_chunks). */
 void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks);
 smg_status smg_program_upload_constant(smg_program *p, int buffer); /* others: nothing */
@@ -192,6 +211,15 @@ smg_status smg_program_cross_down(smg_program *p, int buffer, void *data, int64_
 void smg_program_mark_scratch(smg_program *p);
 smg_status smg_program_prepare(smg_program *p);
 void smg_program_drop_scratch(smg_program *p);
+/* program_state.c */
+smg_status smg_program_make_states(smg_program *p);
+void smg_program_drop_states(smg_program *p);
+/* They are given to runs of these sizes. INVALID: what a state has is of other ones, or lost. */
+smg_status smg_program_place_states(smg_program *p, const int64_t *values);
+void smg_program_turn_states(smg_program *p); /* a run is over that did not fail */
+void smg_program_record_states(smg_program *p, smg_vk_recording *recording);
+void smg_program_forget_given(smg_program *p, int buffer); /* smg_program_begin_with; others: nothing */
+int64_t smg_program_state_bytes(const smg_program *p);
 /* program_tables.c: as large as the bundle needs them; what is known stays. */
 smg_status smg_program_make_tables(smg_program *p);
 /* program.c: takes over what was added to the bundle; drops all recordings. */

@@ -4,18 +4,14 @@
 #include "program/program_private.h"
 
 smg_status smg_program_find(smg_program *p, smg_buffer_kind kind, const char *name, int *out_buffer) {
-    for (int i = 0; i < p->bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (b->kind == kind && strcmp(b->name, name) == 0) {
-            *out_buffer = i;
-            return SMG_OK;
-        }
-    }
+    *out_buffer = smg_bundle_find(p->bundle, kind, name);
+    if (*out_buffer >= 0) return SMG_OK;
     smg_text names;
     smg_text_init(&names, p->ctx);
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (b->kind == kind) smg_text_addf(&names, "%s%s", names.length > 0 ? ", " : "", b->name);
+        bool alike = b->kind == kind || (b->kind == SMG_BUFFER_STATE && kind == SMG_BUFFER_INPUT);
+        if (alike) smg_text_addf(&names, "%s%s", names.length > 0 ? ", " : "", b->name);
     }
     smg_status status = smg_fail(p->ctx, SMG_NOT_FOUND, "there is no %s '%s'; there is: %s",
                                  kind == SMG_BUFFER_INPUT ? "input" : "output", name, smg_text_cstr(&names));
@@ -120,9 +116,11 @@ smg_program_pieces smg_program_pieces_of(const smg_program *p) {
 static smg_status check_ready(smg_program *p) {
     SMG_TRY(need_bound(p));
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "a run is in flight already");
+    if (p->turned) return smg_fail(p->ctx, SMG_INVALID, "a state has changed since sizes were bound");
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (b->kind == SMG_BUFFER_INPUT && !p->written[i]) {
+        bool taken = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_STATE;
+        if (taken && !p->written[i]) {
             return smg_fail(p->ctx, SMG_INVALID, "input '%s' was not given since sizes were bound", b->name);
         }
     }
@@ -183,6 +181,7 @@ smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds,
     }
     SMG_TRY(read_times(p, smg_clock_seconds() - p->submitted));
     SMG_TRY(smg_program_check_diagnostics(p));
+    smg_program_turn_states(p);
     p->ran = true;
     return SMG_OK;
 }
@@ -203,6 +202,7 @@ smg_status smg_program_record_in(smg_program *p, const void *commands, const int
     SMG_TRY(smg_vk_recording_begin_in(p->device, commands, &p->outside));
     smg_program_record_up(p, p->outside);
     smg_status status = smg_program_record_steps(p, p->bound, p->outside);
+    smg_program_record_states(p, p->outside);
     smg_program_record_down(p, p->outside, wanted, count);
     smg_status ended = smg_vk_recording_end(p->outside);
     if (status == SMG_OK) status = ended;
@@ -224,6 +224,7 @@ smg_status smg_program_over(smg_program *p, bool ran) {
     smg_vk_recording_destroy(p->outside);
     p->outside = NULL;
     p->in_flight = false;
+    if (ran) smg_program_turn_states(p); /* whether it failed or not: it may have run several times */
     if (ran) SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = ran;
     return SMG_OK;

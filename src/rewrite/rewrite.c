@@ -225,7 +225,8 @@ static smg_status copy_graph(const smg_graph *from, smg_graph *to) {
         if (!row) return SMG_MEMORY;
         *row = from->outputs.items[i];
         row->name = smg_arena_string(to->arena, row->name);
-        if (!row->name) return SMG_MEMORY;
+        if (row->state) row->state = smg_arena_string(to->arena, row->state);
+        if (!row->name || (from->outputs.items[i].state && !row->state)) return SMG_MEMORY;
     }
     return SMG_OK;
 }

@@ -276,6 +276,7 @@ static smg_status rebuild(splitter *s) {
     for (int i = 0; i < s->from->outputs.count; i++) {
         const smg_graph_output_row *row = &s->from->outputs.items[i];
         smg_graph_output(s->to, row->name, s->now[row->node]);
+        if (row->state != NULL) smg_graph_state(s->to, row->state, row->name);
     }
     return smg_graph_finish(s->to);
 }

@@ -36,8 +36,8 @@ smg_status smg_inputs_make(smg_context *ctx, const smg_interface *interface, smg
 void smg_inputs_free(smg_inputs *inputs); /* zeroed is fine */
 /* `all` becomes what was given with a run, or ahead of it. */
 smg_status smg_inputs_collect(smg_inputs *inputs, const smg_tensor *given, int count);
-/* `values` becomes the sizes of these arrays. */
-smg_status smg_inputs_size(smg_inputs *inputs);
+/* `values` becomes the sizes of these arrays; of what no array has its default (one when NULL). */
+smg_status smg_inputs_size(smg_inputs *inputs, const int64_t *defaults);
 /* Lengths that were set, or the value of its own that an input has, into an array that is there. false: neither. */
 smg_status smg_inputs_fill(const smg_inputs *inputs, int index, smg_tensor *io_tensor, bool *out_filled);
 /* `all`, with arrays in the arena for inputs that have lengths or a value of their own: for evaluations on the host, of

@@ -50,8 +50,8 @@ smg_status smg_inputs_collect(smg_inputs *in, const smg_tensor *given, int count
     return SMG_OK;
 }
 
-smg_status smg_inputs_size(smg_inputs *in) {
-    return smg_interface_sizes(in->ctx, in->interface, in->all, in->interface->input_count, NULL, in->values);
+smg_status smg_inputs_size(smg_inputs *in, const int64_t *defaults) {
+    return smg_interface_sizes(in->ctx, in->interface, in->all, in->interface->input_count, defaults, in->values);
 }
 
 static smg_lengths lengths_of(const smg_inputs *in, int index) {
@@ -106,6 +106,9 @@ static smg_status set_input(smg_model *m, const smg_tensor *input) {
         return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: a tensor on the device is given with each run");
     SMG_TRY(smg_interface_find_input(m->ctx, in->interface, input->name, &index));
     const smg_port *port = &in->interface->inputs[index];
+    if (port->absent == SMG_ABSENT_STATE)
+        return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_input: '%s' is a state, which is given with one run",
+                        port->name);
     SMG_TRY(smg_port_check(m->ctx, port, input, &type, &count));
     SMG_TRY(smg_room_grow(m->ctx, &in->kept_room[index], smg_model_room(m, port, count, type)));
     memcpy(in->kept_room[index].data, input->data, (size_t)(count * smg_storage_host_bytes(type)));
@@ -130,6 +133,8 @@ static smg_status set_lengths(smg_model *m, const char *name, const int64_t *len
         return smg_fail(m->ctx, SMG_INVALID, "smg_model_set_lengths: %d lengths, %s", count,
                         count < 0 ? "less than none" : "whose array is NULL");
     const smg_lengths given = {.rows = lengths, .count = count};
+    if (in->interface->inputs[index].absent == SMG_ABSENT_STATE)
+        return smg_fail(m->ctx, SMG_UNSUPPORTED, "smg_model_set_lengths: '%s' is a state", name);
     SMG_TRY(smg_lengths_check(m->ctx, in->interface, &in->interface->inputs[index], given));
     size_t bytes = (size_t)count * sizeof(*lengths);
     SMG_TRY(smg_room_grow(m->ctx, &in->lengths[index], bytes + 1));

@@ -106,23 +106,54 @@ smg_status smg_model_check_device(smg_context *ctx, const smg_vk_device *device)
     return smg_fail(ctx, SMG_INVALID, "device '%s' was opened with another context", smg_device_name(device));
 }
 
-/* ---- making ----------------------------------------------------------------------------------------- */
+/* ---- states ----------------------------------------------------------------------------------------- */
 
-static int find_buffer(const smg_bundle *bundle, smg_buffer_kind kind, const char *name) {
-    for (int i = 0; i < bundle->buffers.count; i++) {
-        const smg_bbuffer *b = &bundle->buffers.items[i];
-        if (b->kind == kind && strcmp(b->name, name) == 0) return i;
-    }
-    return -1;
+int smg_model_state_count(const smg_model *m) {
+    int count = 0;
+    for (int i = 0; i < smg_model_input_count(m); i++)
+        count += m->parts.interface->inputs[i].absent == SMG_ABSENT_STATE;
+    return count;
 }
+
+bool smg_model_state(const smg_model *m, int index, const char **out_input, const char **out_output) {
+    if (index < 0 || out_input == NULL || out_output == NULL) return false;
+    for (int i = 0; i < smg_model_input_count(m); i++) {
+        const smg_port *port = &m->parts.interface->inputs[i];
+        if (port->absent != SMG_ABSENT_STATE || index-- > 0) continue;
+        *out_input = port->name;
+        *out_output = m->parts.interface->outputs[port->next].name;
+        return true;
+    }
+    return false;
+}
+
+static smg_status reset_state(smg_model *m, const char *name) {
+    const smg_interface *n = m->parts.interface;
+    int input = 0;
+    SMG_TRY(smg_model_check_alive(m));
+    if (m->flight.up) return smg_fail(m->ctx, SMG_INVALID, "smg_model_reset_state: a run is in flight");
+    if (name != NULL) SMG_TRY(smg_interface_find_state(m->ctx, n, name, &input));
+    for (int i = name != NULL ? input : 0; i < (name != NULL ? input + 1 : n->input_count); i++)
+        if (n->inputs[i].absent == SMG_ABSENT_STATE && m->input_buffers[i] >= 0)
+            SMG_TRY(smg_program_reset_state(m->program, m->input_buffers[i]));
+    return SMG_OK;
+}
+
+smg_status smg_model_reset_state(smg_model *m, const char *name) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context_clear_error(m->ctx);
+    return smg_context_told(m->ctx, reset_state(m, name));
+}
+
+/* ---- making ----------------------------------------------------------------------------------------- */
 
 static void find_buffers(smg_model *m) {
     const smg_interface *n = m->parts.interface;
     for (int i = 0; i < n->input_count; i++) {
-        m->input_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_INPUT, n->inputs[i].name);
+        m->input_buffers[i] = smg_bundle_find(m->parts.bundle, SMG_BUFFER_INPUT, n->inputs[i].name);
     }
     for (int i = 0; i < n->output_count; i++) {
-        m->output_buffers[i] = find_buffer(m->parts.bundle, SMG_BUFFER_OUTPUT, n->outputs[i].name);
+        m->output_buffers[i] = smg_bundle_find(m->parts.bundle, SMG_BUFFER_OUTPUT, n->outputs[i].name);
     }
 }
 
@@ -131,7 +162,8 @@ static smg_status make_tables(smg_model *m) {
     size_t symbols = (size_t)smg_size_symbol_count(m->parts.bundle->sizes) + 1;
     m->range_low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols);
     m->range_high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols);
-    if (m->range_low == NULL || m->range_high == NULL) return SMG_MEMORY;
+    m->last_sizes = SMG_ARENA_ARRAY(m->arena, int64_t, symbols);
+    if (m->range_low == NULL || m->range_high == NULL || m->last_sizes == NULL) return SMG_MEMORY;
     m->output_room = SMG_ARENA_ARRAY(m->arena, smg_room, (size_t)n->output_count + 1);
     m->input_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->input_count + 1);
     m->output_buffers = SMG_ARENA_ARRAY(m->arena, int, (size_t)n->output_count + 1);
@@ -274,6 +306,7 @@ static smg_status recover(smg_model *m, smg_device *on) {
         return smg_fail(m->ctx, SMG_INVALID,
                         "smg_model_recover: the model has not opened a device itself, and none is given");
     SMG_TRY(smg_model_check_device(m->ctx, on));
+    m->lost_states = m->lost_states || (m->program != NULL && smg_program_has_begun(m->program));
     smg_program_destroy(m->program);
     m->program = NULL;
     drop_device(m);
@@ -282,7 +315,11 @@ static smg_status recover(smg_model *m, smg_device *on) {
     for (int i = 0; status == SMG_OK && i < smg_size_symbol_count(m->parts.bundle->sizes); i++) {
         status = smg_program_set_range(m->program, i, m->range_low[i], m->range_high[i]);
     }
-    if (status == SMG_OK) return SMG_OK;
+    if (status == SMG_OK) {
+        if (m->lost_states) smg_program_lose_states(m->program);
+        m->lost_states = false;
+        return SMG_OK;
+    }
     smg_program_destroy(m->program);
     m->program = NULL;
     drop_device(m);

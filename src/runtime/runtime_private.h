@@ -41,7 +41,9 @@ struct smg_model {
     double program_seconds;
     int64_t *low, *high;             /* per symbol: the sizes that pipelines are built for at once */
     int64_t *range_low, *range_high; /* per symbol: as it was set, 0: none */
+    int64_t *last_sizes;             /* per symbol: of the last run */
     double dispatch_seconds, submission_seconds;
+    bool lost_states;  /* there were some, and no device since */
     bool opens_device; /* by itself */
 };
 

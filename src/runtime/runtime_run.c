@@ -67,7 +67,8 @@ static smg_status write_inputs(smg_model *m) {
         const smg_port *port = &in->interface->inputs[i];
         const void *data = NULL;
         bool used = m->input_buffers[i] >= 0;
-        if (in->all[i].on != NULL) continue;
+        bool kept = in->all[i].data == NULL && port->absent == SMG_ABSENT_STATE;
+        if (in->all[i].on != NULL || kept) continue;
         if (in->all[i].data == NULL && used) SMG_TRY(write_made(m, i));
         if (in->all[i].data == NULL) continue;
         SMG_TRY(convert_input(m, port, &in->all[i], &data));
@@ -158,8 +159,10 @@ static smg_status ask_not_finite(smg_model *m) {
 
 /* Some input, which the host does not have then. */
 static bool stays_on_device(const smg_inputs *in) {
-    for (int i = 0; i < in->interface->input_count; i++)
-        if (in->all[i].on != NULL) return true;
+    for (int i = 0; i < in->interface->input_count; i++) {
+        bool state = in->interface->inputs[i].absent == SMG_ABSENT_STATE;
+        if (in->all[i].on != NULL || (state && in->all[i].data == NULL)) return true;
+    }
     return false;
 }
 
@@ -220,7 +223,7 @@ static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_c
     SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));
-    SMG_TRY(smg_inputs_size(&m->inputs));
+    SMG_TRY(smg_inputs_size(&m->inputs, smg_program_has_begun(m->program) ? m->last_sizes : NULL));
     SMG_TRY(smg_model_give_tensors(m, outputs, output_count));
     SMG_TRY(smg_program_bind_sizes(m->program, m->inputs.values));
     SMG_TRY(write_inputs(m));
@@ -250,6 +253,8 @@ smg_status smg_flight_record(smg_model *m, const smg_tensor *inputs, int input_c
 }
 
 smg_status smg_flight_finish(smg_model *m) {
+    int symbols = smg_size_symbol_count(m->parts.interface->sizes);
+    memcpy(m->last_sizes, m->inputs.values, (size_t)symbols * sizeof(*m->last_sizes));
     for (int i = 0; i < m->flight.output_count; i++) SMG_TRY(read_output(m, &m->flight.outputs[i]));
     return SMG_OK;
 }

@@ -247,13 +247,28 @@ static smg_status give_input(smg_model *m, int input) {
         given = given_of(tensor->on);
     }
     if (buffer >= 0) smg_program_give(m->program, buffer, &given);
+    if (buffer >= 0 && tensor->on == NULL && tensor->data != NULL) smg_program_begin_with(m->program, buffer);
     return SMG_OK;
+}
+
+/* The state that the output's buffer is in the next run, by its input; -1: none. */
+static int find_state(const smg_model *m, int buffer) {
+    for (int i = 0; i < m->parts.interface->input_count; i++) {
+        int input = m->input_buffers[i];
+        const smg_bbuffer *b = input >= 0 ? &m->parts.bundle->buffers.items[input] : NULL;
+        if (b != NULL && b->kind == SMG_BUFFER_STATE && b->next == buffer) return i;
+    }
+    return -1;
 }
 
 static smg_status give_output(smg_model *m, const smg_tensor *outputs, int count, int output) {
     const smg_tensor *tensor = &outputs[output];
     int buffer = 0;
     SMG_TRY(smg_program_find(m->program, SMG_BUFFER_OUTPUT, tensor->name != NULL ? tensor->name : "", &buffer));
+    int state = find_state(m, buffer);
+    if (state >= 0)
+        return smg_fail(m->ctx, SMG_INVALID, "output '%s' is state '%s' of the next run, which lies with the model",
+                        tensor->name, m->parts.interface->inputs[state].name);
     SMG_TRY(check_tensor(m, "output", tensor->name, tensor, m->parts.bundle->buffers.items[buffer].storage));
     SMG_TRY(check_apart(m, outputs, count, output));
     const smg_given given = given_of(tensor->on);

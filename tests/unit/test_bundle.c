@@ -232,6 +232,51 @@ static void wrong_bundles_are_refused(void **state) {
     f->bundle.variants.items[0].run.items[0].bindings[0].buffer = 0;
 }
 
+static void expect_wrong(fixture *f, const char *sentence) {
+    assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_INTERNAL);
+    if (strstr(smg_context_error(f->ctx), sentence) == NULL) fail_msg("'%s'", smg_context_error(f->ctx));
+    smg_context_clear_error(f->ctx);
+}
+
+/* Each is an output in the next run that every run list writes. */
+static void states_have_outputs_of_their_own(void **state) {
+    fixture *f = *state;
+    enum { X = 0, Y = 5 };
+    smg_bbuffer *x = &f->bundle.buffers.items[X], *y = &f->bundle.buffers.items[Y], was = *x, had = *y;
+    smg_bstep *last = &f->bundle.variants.items[0].run.items[1];
+    smg_bundle *read = NULL;
+    smg_arena *arena = NULL;
+    smg_text text;
+    x->kind = SMG_BUFFER_STATE;
+    x->next = Y;
+    expect_wrong(f, "in the next run state 'x' is no output of its elements");
+    y->elements = x->elements;
+    x->next = 99;
+    expect_wrong(f, "is no output of its elements (99 of 6)");
+    x->next = Y;
+    assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_OK);
+    write(f, &f->bundle, &text);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    assert_int_equal(read_exactly(f, text.data, text.length, arena, &read), SMG_OK);
+    assert_int_equal(read->buffers.items[X].kind, SMG_BUFFER_STATE);
+    assert_int_equal(read->buffers.items[X].next, Y);
+    assert_int_equal(smg_bundle_find(read, SMG_BUFFER_INPUT, "x"), X);
+    smg_arena_destroy(arena);
+    smg_text_free(&text);
+    last->bindings[1].written = false;
+    expect_wrong(f, "run list 0 does not write 'y', which state 'x' is in the next run");
+    last->bindings[1].written = true;
+    f->bundle.variants.items[0].run.items[0].bindings[0].written = true;
+    expect_wrong(f, "writes 'x', which may only be read");
+    f->bundle.variants.items[0].run.items[0].bindings[0].written = false;
+    smg_bbuffer *other = add_buffer(f, "z", SMG_BUFFER_STATE, "n", "4*n");
+    other->next = Y;
+    expect_wrong(f, "output 'y' is of two states, 'x' and 'z'");
+    f->bundle.buffers.count--;
+    f->bundle.buffers.items[X] = was;
+    f->bundle.buffers.items[Y] = had;
+}
+
 /* When the format changes, the seed below the test output takes the place of tests/fuzz/corpus/bundle/steps. */
 static void seeds_are_of_this_version(void **state) {
     fixture *f = *state;
@@ -252,11 +297,9 @@ static void seeds_are_of_this_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_is_what_was_written),
-        cmocka_unit_test(damage_is_noticed),
-        cmocka_unit_test(bytes_that_look_right_are_not_believed),
-        cmocka_unit_test(wrong_bundles_are_refused),
-        cmocka_unit_test(seeds_are_of_this_version),
+        cmocka_unit_test(what_is_read_is_what_was_written),       cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(bytes_that_look_right_are_not_believed), cmocka_unit_test(wrong_bundles_are_refused),
+        cmocka_unit_test(states_have_outputs_of_their_own),       cmocka_unit_test(seeds_are_of_this_version),
     };
     return cmocka_run_group_tests_name("bundle", tests, setup, teardown);
 }

@@ -137,7 +137,7 @@ static void broken_text_is_refused_with_its_line(void **state) {
         {"dim 4\n", SMG_FORMAT, "t:1: dim 4 is not a name"},
         {"x = input f32[4]\noutput y x\n", SMG_FORMAT, "t:2: expects '='"},
         {"x = input f32[4]\noutput y = x\noutput y = x\n", SMG_INVALID, "t:3: output: y exists already"},
-        {"hello\n", SMG_FORMAT, "t:1: expects 'NAME = ...', graph, dim or output"},
+        {"hello\n", SMG_FORMAT, "t:1: expects 'NAME = ...', graph, dim, output or state"},
         {"x = input f32[4] y\n", SMG_FORMAT, "t:1: expects an attribute"},
         {"x = fill : f32[4]\n", SMG_FORMAT, "t:1: expects a number"},
     };

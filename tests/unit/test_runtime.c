@@ -269,34 +269,6 @@ static void wrong_files_are_refused(void **state) {
     expect_refused(f, smg_model_open_bundle(f->ctx, path, NULL, &m), SMG_UNSUPPORTED, "subgroup_max 32 (");
 }
 
-/* A state is verified, and told from what runs. */
-static void state_is_not_run_yet(void **state) {
-    fixture *f = *state;
-    smg_vk_device *device = NULL;
-    smg_bfile *file = NULL;
-    smg_bundle *bundle = NULL;
-    smg_program *program = NULL;
-    smg_arena *arena = NULL;
-    skip_without(f);
-    const smg_bfile_source source = {.bytes = (int64_t)f->size, .data = (const uint8_t *)f->bytes};
-    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
-    expect_ok(f, smg_bfile_read(arena, &source, "test", &file));
-    expect_ok(f, smg_bfile_read_class(file, 0, arena, &bundle));
-    for (int i = 0; i < bundle->buffers.count; i++)
-        if (strcmp(bundle->buffers.items[i].name, "x") == 0) bundle->buffers.items[i].kind = SMG_BUFFER_STATE;
-    expect_ok(f, smg_vk_open(f->ctx, NULL, 0, &device));
-    smg_context_clear_error(f->ctx);
-    expect_refused(f, smg_program_create(f->ctx, bundle, device, NULL, &program), SMG_UNSUPPORTED, "'x' is state");
-    smg_context_clear_error(f->ctx);
-    /* Written, and never read before: no state. */
-    for (int i = 0; i < bundle->buffers.count; i++)
-        if (strcmp(bundle->buffers.items[i].name, "y") == 0) bundle->buffers.items[i].kind = SMG_BUFFER_STATE;
-    expect_refused(f, smg_bundle_verify(f->ctx, bundle), SMG_INTERNAL, "writes state 'y' before any reads it");
-    smg_context_clear_error(f->ctx);
-    smg_vk_close(device);
-    smg_arena_destroy(arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path),
@@ -305,7 +277,6 @@ int main(void) {
         cmocka_unit_test(ranges_and_sizes),
         cmocka_unit_test(wrong_arrays_are_refused),
         cmocka_unit_test(wrong_files_are_refused),
-        cmocka_unit_test(state_is_not_run_yet),
     };
     return device_result(cmocka_run_group_tests_name("runtime", tests, setup, teardown));
 }
