@@ -259,6 +259,22 @@ smg_status smg_bfile_read_class(const smg_bfile *f, int index, smg_arena *arena,
     return SMG_OK;
 }
 
+smg_status smg_bfile_weights(const smg_bfile *f, const smg_bundle *bundle, int64_t *out_bytes) {
+    smg_context *ctx = smg_arena_context(f->arena);
+    size_t count = (size_t)f->constant_count + 1;
+    bool *seen = smg_alloc(ctx, count, sizeof(*seen));
+    *out_bytes = 0;
+    if (seen == NULL) return SMG_MEMORY;
+    for (int i = 0; i < bundle->buffers.count; i++) {
+        const smg_bbuffer *b = &bundle->buffers.items[i];
+        if (b->kind != SMG_BUFFER_CONSTANT || b->source < 0 || seen[b->source]) continue;
+        seen[b->source] = true;
+        *out_bytes += f->constants[b->source].bytes;
+    }
+    smg_free(ctx, seen, count * sizeof(*seen));
+    return SMG_OK;
+}
+
 /* ---- weights and head ------------------------------------------------------------------------------- */
 
 smg_status smg_bfile_read_constant(const smg_bfile *f, int constant, void *into) {

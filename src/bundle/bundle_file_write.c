@@ -19,7 +19,7 @@ typedef struct file_writer {
     SMG_ARRAY(constant) constants;
     smg_text *classes; /* one for each: its bytes */
     smg_text *needs;   /* and its needs */
-    int64_t *class_offsets;
+    int64_t *class_offsets, *class_weights;
     int64_t weights_at, end;
     void *part, *other; /* SMG_BFILE_PART bytes each */
 } file_writer;
@@ -138,6 +138,10 @@ static smg_status write_class(file_writer *w, int index) {
         if (b->kind != SMG_BUFFER_CONSTANT) continue;
         SMG_TRY(add_constant(w, stored.sizes, &c->bundle->buffers.items[i], &b->source));
         b->storage = smg_storage_stored(b->storage);
+        bool again = false;
+        for (int k = 0; k < i && !again; k++)
+            again = stored.buffers.items[k].kind == SMG_BUFFER_CONSTANT && stored.buffers.items[k].source == b->source;
+        if (!again) w->class_weights[index] += w->constants.items[b->source].bytes;
     }
     SMG_TRY(strip_modules(w, &stored));
     smg_bundle_write(&stored, &w->classes[index]);
@@ -248,7 +252,7 @@ static void write_head(const file_writer *w, int64_t weights, smg_text *out) {
         smg_text_addf(out, ", \"bytes\": %zu, \"kernels\": %d, \"modules\": %d, \"prepare\": %d, \"run_lists\": %d",
                       w->classes[i].length, b->variants.items[0].run.count, b->modules.count, b->prepare.count,
                       b->variants.count);
-        smg_text_add(out, ", \"match\": ");
+        smg_text_addf(out, ", \"weights\": %lld, \"match\": ", (long long)w->class_weights[i]);
         smg_text_add_json(out, d->classes[i].match);
         smg_text_add(out, ",\n     \"needs\": [");
         add_needs(smg_text_cstr(&w->needs[i]), out);
@@ -400,9 +404,10 @@ static smg_status write_file(file_writer *w, const char *path) {
     w->classes = SMG_ARENA_ARRAY(w->arena, smg_text, count);
     w->needs = SMG_ARENA_ARRAY(w->arena, smg_text, count);
     w->class_offsets = SMG_ARENA_ARRAY(w->arena, int64_t, count);
+    w->class_weights = SMG_ARENA_ARRAY(w->arena, int64_t, count);
     w->part = smg_arena_alloc(w->arena, SMG_BFILE_PART, 1);
     w->other = smg_arena_alloc(w->arena, SMG_BFILE_PART, 1);
-    if (!w->classes || !w->needs || !w->class_offsets || !w->part || !w->other) return SMG_MEMORY;
+    if (!w->classes || !w->needs || !w->class_offsets || !w->class_weights || !w->part || !w->other) return SMG_MEMORY;
     for (size_t i = 0; i < count; i++) {
         smg_text_init(&w->classes[i], w->ctx);
         smg_text_init(&w->needs[i], w->ctx);

@@ -81,6 +81,8 @@ smg_status smg_bfile_read(smg_arena *arena, const smg_bfile_source *source, cons
 /* One class, verified, with all run lists, needing no more than the index says. Data of constants point into the
  * source's memory; they are NULL where it is read by calls (smg_bfile_read_constant). */
 smg_status smg_bfile_read_class(const smg_bfile *file, int index, smg_arena *arena, smg_bundle **out_bundle);
+/* Bytes of the constants of a class that was read, each once. */
+smg_status smg_bfile_weights(const smg_bfile *file, const smg_bundle *bundle, int64_t *out_bytes);
 /* Its bytes into memory of that size. */
 smg_status smg_bfile_read_constant(const smg_bfile *file, int constant, void *into);
 /* The JSON text, in the arena. */

@@ -43,6 +43,7 @@ static const option_row rows[] = {
     {"measure", FLAG, FIELD(measure), 0},
     {"o", TEXT, FIELD(out), 0},
     {"padding-unread", FLAG, FIELD(padding_unread), 0},
+    {"prepared", FLAG, FIELD(prepared), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */

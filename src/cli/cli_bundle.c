@@ -23,12 +23,22 @@ static void add_ports(const char *kind, const smg_interface *n, const smg_port *
     }
 }
 
-static void add_class(const smg_bfile_class *c, smg_text *text) {
+typedef struct class_facts {
+    int64_t weights; /* bytes */
+    int prepare;     /* kernels */
+} class_facts;
+
+static void add_class(const smg_bfile_class *c, const class_facts *facts, smg_text *text) {
     smg_text needs;
     smg_text_init(&needs, text->ctx);
     smg_target_print_given(&c->needs, &needs);
-    smg_text_addf(text, "class    %s, %lld bytes, for devices%s%s of type %s, needs:\n", c->name, (long long)c->bytes,
+    smg_text_addf(text, "class    %s, %lld bytes, for devices%s%s of type %s\n", c->name, (long long)c->bytes,
                   c->match[0] != '\0' ? " named " : "", c->match, smg_device_type_word(c->needs.type));
+    smg_text_addf(text, "         %lld bytes of the weights, ", (long long)facts->weights);
+    if (facts->prepare > 0)
+        smg_text_addf(text, "which %d kernels prepare when it is opened; needs:\n", facts->prepare);
+    else
+        smg_text_add(text, "ready as they are; needs:\n");
     for (const char *at = strchr(smg_text_cstr(&needs), '\n'); at != NULL && at[1] != '\0';) { /* behind the type */
         const char *line = at + 1, *comment = strstr(line, "  #");
         at = strchr(line, '\n');
@@ -39,7 +49,7 @@ static void add_class(const smg_bfile_class *c, smg_text *text) {
     smg_text_free(&needs);
 }
 
-static void add_table(const smg_bfile *f, smg_text *text) {
+static void add_table(const smg_bfile *f, const class_facts *facts, smg_text *text) {
     smg_text_addf(text, "bundle   %s, precision %s, %d classes, weights %lld bytes of %lld\n", f->model, f->precision,
                   f->class_count, (long long)f->weights_bytes, (long long)f->source.bytes);
     add_ports("input", f->interface, f->interface->inputs, f->interface->input_count, text);
@@ -53,22 +63,26 @@ static void add_table(const smg_bfile *f, smg_text *text) {
             smg_text_addf(text, "%lld", (long long)max);
         smg_text_addf(text, ", compiled for %lld\n", (long long)f->interface->nominal[i]);
     }
-    for (int i = 0; i < f->class_count; i++) add_class(&f->classes[i], text);
+    for (int i = 0; i < f->class_count; i++) add_class(&f->classes[i], &facts[i], text);
 }
 
 /* All of it is read once, so that what is said is of a whole file. */
 static smg_status look(const cli_options *o, smg_arena *arena, const smg_bfile *f, smg_text *text) {
     const char *head = NULL;
+    class_facts *facts = SMG_ARENA_ARRAY(arena, class_facts, (size_t)f->class_count + 1);
+    if (facts == NULL) return SMG_MEMORY;
     SMG_TRY(smg_bfile_check_weights(f));
     for (int i = 0; i < f->class_count; i++) {
         smg_bundle *bundle = NULL;
         SMG_TRY(smg_bfile_read_class(f, i, arena, &bundle));
+        facts[i].prepare = bundle->prepare.count;
+        SMG_TRY(smg_bfile_weights(f, bundle, &facts[i].weights));
     }
     SMG_TRY(smg_bfile_read_head(f, arena, &head));
     if (o->json)
         smg_text_add(text, head);
     else
-        add_table(f, text);
+        add_table(f, facts, text);
     return SMG_OK;
 }
 

@@ -23,6 +23,27 @@ static smg_status named_targets(const cli_options *o, smg_arena *arena, smg_ahea
     return SMG_OK;
 }
 
+/* For weights that are prepared; the device of the first target. */
+#if SMG_VULKAN
+static smg_status open_device(const cli_options *o, const smg_model_desc *desc, smg_ahead_target *target) {
+    SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &target->prepare_on));
+    return smg_compile_know_device(target->prepare_on, desc);
+}
+
+static void close_device(smg_ahead_target *target) {
+    smg_vk_close(target->prepare_on);
+}
+#else
+static smg_status open_device(const cli_options *o, const smg_model_desc *desc, smg_ahead_target *target) {
+    (void)desc, (void)target;
+    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: --prepared needs a device");
+}
+
+static void close_device(smg_ahead_target *target) {
+    (void)target;
+}
+#endif
+
 static smg_status compile(cli_job *job) {
     cli_options *o = job->o;
     smg_arena *arena = NULL;
@@ -39,7 +60,9 @@ static smg_status compile(cli_job *job) {
     }
     const smg_model_desc desc = cli_model_desc(o);
     const smg_compile_options options = smg_compile_options_of(&desc);
+    if (status == SMG_OK && o->prepared) status = open_device(o, &desc, &targets[0]);
     if (status == SMG_OK) status = smg_compile_ahead(o->ctx, &job->source, targets, count, &options, o->out);
+    if (targets != NULL) close_device(&targets[0]);
     smg_arena_destroy(arena);
     return status;
 }

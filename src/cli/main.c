@@ -36,13 +36,16 @@ static const cli_command commands[] = {
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
      "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any.\n"
      "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none."},
-    {"compile", cli_compile, "o target device dim max-dim objective precision no-calibrate padding-unread tuning",
+    {"compile", cli_compile,
+     "o target device dim max-dim objective precision no-calibrate padding-unread tuning prepared",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
      "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n"
-     "        [--objective time|dispatches] [--padding-unread] [--tuning FILE|none] [--no-calibrate]",
+     "        [--objective time|dispatches] [--padding-unread] [--tuning FILE|none] [--no-calibrate] [--prepared]",
      "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
-     "library without a compiler, which runs on a device what was compiled for the target that suits it best."},
+     "library without a compiler, which runs on a device what was compiled for the target that suits it best.\n"
+     "--prepared stores the weights of the first target as its kernels want them, so that nothing is left to do\n"
+     "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate "
      "no-matrices measure padding-unread input seed tuning",

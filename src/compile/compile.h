@@ -206,10 +206,18 @@ typedef struct smg_ahead_target {
     const char *name;
     const char *match; /* part of the names of devices that it stands for; "": none */
     smg_target target;
+    smg_vk_device *prepare_on; /* its weights are stored as this device prepares them; NULL: devices do when a bundle is
+                                * opened */
 } smg_ahead_target;
 /* Compiles the source for each and writes the file. What is wrong with one target names it. */
 smg_status smg_compile_ahead(smg_context *ctx, smg_source *source, const smg_ahead_target *targets, int count,
                              const smg_compile_options *options, const char *path);
+
+/* compile_prepared.c: the same without a prepare list, in the arena: what it derives are constants, as the device makes
+ * them. `made_for` is the target of the bundle, whose data and modules are borrowed. UNSUPPORTED: the device misses
+ * what the bundle needs. */
+smg_status smg_compile_prepared(const smg_bundle *bundle, const smg_target *made_for, smg_vk_device *device,
+                                smg_arena *arena, smg_bundle **out_bundle);
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);

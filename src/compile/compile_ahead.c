@@ -37,9 +37,12 @@ static smg_status compile_class(ahead *a, const smg_ahead_target *target, const 
         status = compile_all_lists(a, target, &fresh, c);
     }
     a->count += *c != NULL;
+    smg_bundle *bundle = status == SMG_OK ? (*c)->bundle : NULL;
+    if (status == SMG_OK && target->prepare_on != NULL)
+        status = smg_compile_prepared(bundle, &target->target, target->prepare_on, a->arena, &bundle);
     if (status != SMG_OK) return smg_fail_within(a->ctx, status, "target '%s'", target->name);
     a->classes[a->count - 1] = (smg_bfile_class_desc){
-        .name = target->name, .match = target->match, .bundle = (*c)->bundle, .target = &target->target};
+        .name = target->name, .match = target->match, .bundle = bundle, .target = &target->target};
     return SMG_OK;
 }
 

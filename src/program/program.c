@@ -14,7 +14,7 @@ static smg_status make_pipelines(smg_program *p) {
     const int64_t *high = p->options.expected_high != NULL ? p->options.expected_high : low;
     const smg_program_steps lists[] = {{bundle->prepare.items, bundle->prepare.count, NULL, NULL, NULL},
                                        {first->run.items, first->run.count, low, high, NULL}};
-    return smg_program_make_pipelines(p, lists, SMG_COUNT_OF(lists));
+    return smg_program_make_pipelines(p, lists, p->options.prepare_only ? 1 : (int)SMG_COUNT_OF(lists));
 }
 
 static bool has_diagnostics(const smg_bstep *steps, int count) {

@@ -44,7 +44,8 @@ typedef struct smg_program_options {
     bool (*leaves)(void *user, const smg_vk_built *built, int modules);
     void *leaves_user;
     const int64_t
-        *nominal; /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
+        *nominal;      /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
+    bool prepare_only; /* for smg_program_read_derived: it runs nothing, and has no pipelines of run lists */
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 
@@ -137,6 +138,9 @@ smg_program_pieces smg_program_pieces_of(const smg_program *program);
 smg_status smg_program_run(smg_program *program);
 /* Copies an output of the last run; `bytes` must be what its host elements take. */
 smg_status smg_program_read_output(smg_program *program, const char *name, void *data, int64_t bytes);
+
+/* What the prepare list made of a derived buffer that runs read, as it lies on the device. INVALID: other bytes. */
+smg_status smg_program_read_derived(smg_program *program, int buffer, void *data, int64_t bytes);
 
 /* Seconds of the last run on the device (on the host where the queue has no timestamps). */
 double smg_program_time(const smg_program *program);

@@ -113,6 +113,19 @@ static smg_status run_batch(smg_program *p, int from, int end) {
     return status;
 }
 
+smg_status smg_program_read_derived(smg_program *p, int buffer, void *data, int64_t bytes) {
+    smg_vk_buffer *memory = NULL;
+    const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
+    int64_t elements = 0;
+    smg_size_is_const(p->bundle->sizes, b->elements, &elements);
+    int64_t want = elements * smg_storage_device_bytes(b->storage);
+    if (b->kind != SMG_BUFFER_DERIVED || p->scratch[buffer] || bytes != want)
+        return smg_fail(p->ctx, SMG_INVALID, "'%s' is no derived buffer of %lld bytes that runs read", b->name,
+                        (long long)bytes);
+    const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
+    return smg_vk_download(memory, place->offset, data, bytes);
+}
+
 void smg_program_drop_scratch(smg_program *p) {
     for (int i = 0; i < p->scratch_memory.count; i++) {
         smg_vk_buffer_destroy(p->scratch_memory.items[i]);

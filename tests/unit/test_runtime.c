@@ -269,6 +269,128 @@ static void wrong_files_are_refused(void **state) {
     expect_refused(f, smg_model_open_bundle(f->ctx, path, NULL, &m), SMG_UNSUPPORTED, "subgroup_max 32 (");
 }
 
+/* ---- weights that are stored as kernels want them ------------------------------------------------------ */
+
+static void count_prepares(void *user, const char *phase, size_t done, size_t total, const char *unit) {
+    int *count = user;
+    (void)done, (void)total, (void)unit;
+    *count += strcmp(phase, "prepare") == 0;
+}
+
+enum { PREPARED_ROWS = 5, FROM = 256, TO = 384 };
+
+/* One class for this device, whose weights are prepared or not, and one for another. */
+static smg_status compile_weights(fixture *f, smg_source *source, bool prepared, const char *path) {
+    smg_vk_device *device = NULL;
+    smg_ahead_target targets[2] = {{.name = "here"}, {.name = "h200", .match = "H200"}};
+    const smg_compile_options options = {.precision = SMG_TYPE_F32};
+    const smg_model_desc desc = {0};
+    SMG_TRY(smg_vk_open(f->ctx, NULL, 0, &device));
+    smg_status status = smg_compile_know_device(device, &desc);
+    targets[0].target = *smg_vk_target(device);
+    targets[0].match = targets[0].target.name;
+    if (prepared) targets[0].prepare_on = device;
+    if (status == SMG_OK) status = smg_target_named(f->ctx, "h200", &targets[1].target);
+    if (status == SMG_OK) status = smg_compile_ahead(f->ctx, source, targets, 2, &options, path);
+    smg_vk_close(device);
+    return status;
+}
+
+/* The result, and how often "prepare" was heard of while it was opened. */
+static int open_and_run(const char *path, float *y) {
+    smg_context *ctx = NULL;
+    smg_model *m = NULL;
+    int prepares = 0;
+    smg_program_memory memory;
+    const smg_context_desc desc = {.progress = count_prepares, .user = &prepares};
+    const smg_tensor in = {.name = "x", .rank = 2, .dims = {PREPARED_ROWS, FROM}, .data = x};
+    smg_tensor out = {.name = "y", .data = y, .bytes = sizeof(float) * PREPARED_ROWS * TO};
+    assert_int_equal(smg_context_create(&desc, &ctx), SMG_OK);
+    if (smg_model_open_bundle(ctx, path, NULL, &m) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    assert_string_equal(smg_model_class(m), "here");
+    if (smg_model_run(m, &in, 1, &out, 1) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    smg_model_memory(m, &memory);
+    assert_true((memory.derived_bytes > 0) == (prepares > 0));
+    smg_model_close(m);
+    smg_context_destroy(ctx);
+    return prepares;
+}
+
+typedef struct facts {
+    int64_t all, here, other; /* bytes of weights */
+    int prepare, derived;     /* of this device's class */
+} facts;
+
+static facts look(fixture *f, const char *bytes, size_t size) {
+    smg_bfile *file = NULL;
+    smg_bundle *bundle = NULL;
+    smg_arena *arena = NULL;
+    facts got = {0};
+    const smg_bfile_source source = {.bytes = (int64_t)size, .data = (const uint8_t *)bytes};
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    expect_ok(f, smg_bfile_read(arena, &source, "test", &file));
+    expect_ok(f, smg_bfile_check_weights(file));
+    expect_ok(f, smg_bfile_read_class(file, 1, arena, &bundle));
+    assert_true(bundle->prepare.count > 0);
+    expect_ok(f, smg_bfile_weights(file, bundle, &got.other));
+    expect_ok(f, smg_bfile_read_class(file, 0, arena, &bundle));
+    expect_ok(f, smg_bfile_weights(file, bundle, &got.here));
+    got.all = file->weights_bytes;
+    got.prepare = bundle->prepare.count;
+    for (int b = 0; b < bundle->buffers.count; b++) got.derived += bundle->buffers.items[b].kind == SMG_BUFFER_DERIVED;
+    smg_arena_destroy(arena);
+    return got;
+}
+
+static void prepared_weights(void **state) {
+    fixture *f = *state;
+    static const char *const names[] = {"unprepared.smgb", "prepared.smgb", "prepared-again.smgb"};
+    static float y[3][PREPARED_ROWS * TO];
+    smg_source source = {.ctx = f->ctx, .owns_graph = true};
+    char room[512], *graph = NULL, *bytes[3];
+    size_t size = 0, sizes[3];
+    skip_without(f);
+    expect_ok(f, smg_file_read(f->ctx, "tests/graphs/prepared_weight.smg", &graph, &size));
+    expect_ok(f, smg_graph_parse(f->ctx, graph, size, "prepared_weight", &source.graph));
+    smg_free(f->ctx, graph, size + 1);
+    for (int i = 0; i < 3; i++) {
+        const char *path = test_output(room, sizeof(room), names[i]);
+        expect_ok(f, compile_weights(f, &source, i > 0, path));
+        expect_ok(f, smg_file_read(f->ctx, path, &bytes[i], &sizes[i]));
+        assert_int_equal(open_and_run(path, y[i]) > 0, i == 0);
+        assert_memory_equal(y[i], y[0], sizeof(y[0]));
+    }
+    assert_int_equal(sizes[1], sizes[2]);
+    assert_memory_equal(bytes[1], bytes[2], sizes[1]);
+    /* What it takes is told: each class has weights of its own now. */
+    const facts plain = look(f, bytes[0], sizes[0]), ready = look(f, bytes[1], sizes[1]);
+    assert_true(plain.prepare > 0 && plain.derived > 0);
+    assert_true(ready.prepare == 0 && ready.derived == 0);
+    assert_int_equal(ready.here, (int64_t)sizeof(float) * FROM * TO);
+    assert_true(ready.all == ready.here + ready.other && ready.all > plain.all);
+    for (int i = 0; i < 3; i++) smg_free(f->ctx, bytes[i], sizes[i] + 1);
+    smg_source_close(&source);
+}
+
+/* A device that cannot run what prepares. */
+static void weights_that_cannot_be_prepared(void **state) {
+    fixture *f = *state;
+    char room[512];
+    smg_vk_device *device = NULL;
+    smg_ahead_target other = {.name = "h200", .match = "H200"};
+    const smg_compile_options options = {.precision = SMG_TYPE_F32};
+    skip_without(f);
+    const char *path = test_output(room, sizeof(room), "unprepared.smgb");
+    expect_ok(f, smg_target_named(f->ctx, "h200", &other.target));
+    expect_ok(f, smg_vk_open(f->ctx, NULL, 0, &device));
+    other.prepare_on = device;
+    bool fits = smg_vk_target(device)->subgroup_min <= 32 && smg_vk_target(device)->subgroup_max >= 32;
+    smg_status status = smg_compile_ahead(f->ctx, &f->source, &other, 1, &options, path);
+    if (!fits) expect_refused(f, status, SMG_UNSUPPORTED, "target 'h200': weights cannot be prepared on");
+    smg_context_clear_error(f->ctx);
+    smg_vk_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path),
@@ -277,6 +399,8 @@ int main(void) {
         cmocka_unit_test(ranges_and_sizes),
         cmocka_unit_test(wrong_arrays_are_refused),
         cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(prepared_weights),
+        cmocka_unit_test(weights_that_cannot_be_prepared),
     };
     return device_result(cmocka_run_group_tests_name("runtime", tests, setup, teardown));
 }
