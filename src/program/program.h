@@ -87,6 +87,8 @@ void smg_program_give(smg_program *program, int buffer, const smg_given *given);
 /* The run of the next bind begins with what is written into this state, as into an input, in the place of what the last
  * run left; until smg_program_give is called for it again. */
 void smg_program_begin_with(smg_program *p, int buffer);
+/* What the run that is over has left is what the next one reads; without it that reads what this one did. */
+void smg_program_keep_states(smg_program *p);
 /* Zeros again. INVALID: a run is in flight. */
 smg_status smg_program_reset_state(smg_program *p, int buffer);
 /* Is there a state that a run has written, or that was lost? */

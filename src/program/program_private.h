@@ -216,7 +216,6 @@ smg_status smg_program_make_states(smg_program *p);
 void smg_program_drop_states(smg_program *p);
 /* They are given to runs of these sizes. INVALID: what a state has is of other ones, or lost. */
 smg_status smg_program_place_states(smg_program *p, const int64_t *values);
-void smg_program_turn_states(smg_program *p); /* a run is over that did not fail */
 void smg_program_record_states(smg_program *p, smg_vk_recording *recording);
 void smg_program_forget_given(smg_program *p, int buffer); /* smg_program_begin_with; others: nothing */
 int64_t smg_program_state_bytes(const smg_program *p);

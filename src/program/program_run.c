@@ -181,7 +181,6 @@ smg_status smg_program_wait(smg_program *p, double spin_seconds, double seconds,
     }
     SMG_TRY(read_times(p, smg_clock_seconds() - p->submitted));
     SMG_TRY(smg_program_check_diagnostics(p));
-    smg_program_turn_states(p);
     p->ran = true;
     return SMG_OK;
 }
@@ -224,7 +223,6 @@ smg_status smg_program_over(smg_program *p, bool ran) {
     smg_vk_recording_destroy(p->outside);
     p->outside = NULL;
     p->in_flight = false;
-    if (ran) smg_program_turn_states(p); /* whether it failed or not: it may have run several times */
     if (ran) SMG_TRY(smg_program_check_diagnostics(p));
     p->ran = ran;
     return SMG_OK;

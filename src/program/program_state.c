@@ -1,7 +1,7 @@
 /* program_state.c: what a run leaves for the next one.
  *
- * A state has two halves of memory: a run reads the one and writes the other, and when it is over without a failure
- * they change places. So a run that failed or was taken back leaves the state as it was, no kernel writes what another
+ * A state has two halves of memory: a run reads the one and writes the other, and when all of it went well they change
+ * places. So a run that failed or was taken back leaves the state as it was, no kernel writes what another
  * reads, and no order of kernels has to be kept. Recordings name their memory, so that there are two for the same
  * sizes, of which each is submitted every other time; they are found as those with memory that was given are
  * (program_bind.c). The halves are not of the arena, and nothing else lies in them. */
@@ -125,15 +125,15 @@ smg_status smg_program_place_states(smg_program *p, const int64_t *values) {
 
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
-void smg_program_turn_states(smg_program *p) {
-    for (int i = 0; i < p->state_count; i++) {
+void smg_program_keep_states(smg_program *p) {
+    for (int i = 0; i < p->state_count && !p->turned; i++) {
         smg_state *s = &p->states[i];
         if (!s->goes_back) s->first = 1 - s->first;
         s->begun = true;
         s->zeroed = s->lost = s->is_given = s->goes_back = false;
         memcpy(s->dims, s->next_dims, sizeof(s->dims));
-        p->turned = true;
     }
+    p->turned = p->state_count > 0;
 }
 
 /* Commands of the application's may run several times: each run is to find what the one before it left. */

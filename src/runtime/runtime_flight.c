@@ -65,6 +65,7 @@ static smg_status wait(smg_ticket ticket, double seconds, bool *out_done) {
     if (!*out_done) return status;
     smg_flight_land(flight);
     flight->status = status == SMG_OK ? smg_flight_finish(m) : status;
+    if (flight->status == SMG_OK) smg_flight_keep(m);
     return flight->status;
 }
 

@@ -71,6 +71,7 @@ smg_status smg_flight_start(smg_model *model, const smg_tensor *inputs, int inpu
 smg_status smg_flight_record(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                              int output_count, const void *commands);
 smg_status smg_flight_finish(smg_model *model);
+void smg_flight_keep(smg_model *model); /* what the run left for the next one, once nothing of it can fail any more */
 /* runtime_flight.c */
 smg_status smg_flight_make(smg_flight *flight, const smg_interface *interface, smg_arena *arena);
 void smg_flight_land(smg_flight *flight); /* it uses no tensor any more */

@@ -253,10 +253,14 @@ smg_status smg_flight_record(smg_model *m, const smg_tensor *inputs, int input_c
 }
 
 smg_status smg_flight_finish(smg_model *m) {
-    int symbols = smg_size_symbol_count(m->parts.interface->sizes);
-    memcpy(m->last_sizes, m->inputs.values, (size_t)symbols * sizeof(*m->last_sizes));
     for (int i = 0; i < m->flight.output_count; i++) SMG_TRY(read_output(m, &m->flight.outputs[i]));
     return SMG_OK;
+}
+
+void smg_flight_keep(smg_model *m) {
+    int symbols = smg_size_symbol_count(m->parts.interface->sizes);
+    memcpy(m->last_sizes, m->inputs.values, (size_t)symbols * sizeof(*m->last_sizes));
+    smg_program_keep_states(m->program);
 }
 
 static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {
@@ -267,7 +271,9 @@ static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, s
     SMG_TRY(name_index(m, status));
     SMG_TRY(smg_flight_finish(m));
     for (int i = 0; i < output_count; i++) finite = finite && (m->parts.not_finite == NULL || is_finite(&outputs[i]));
-    return finite || stays_on_device(&m->inputs) ? SMG_OK : ask_not_finite(m);
+    if (!finite && !stays_on_device(&m->inputs)) SMG_TRY(ask_not_finite(m));
+    smg_flight_keep(m);
+    return SMG_OK;
 }
 
 smg_status smg_model_run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,

@@ -93,6 +93,7 @@ static smg_status over(smg_ticket ticket, bool ran) {
                         (unsigned long long)ticket.number);
     smg_status status = smg_program_over(m->program, ran);
     smg_flight_land(&m->flight);
+    if (ran) smg_flight_keep(m); /* whether it failed or not: it may have run several times */
     m->flight.status = status == SMG_OK && ran ? smg_flight_finish(m) : status;
     return m->flight.status;
 }

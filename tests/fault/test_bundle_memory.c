@@ -17,7 +17,8 @@
 
 static const char text[] = "graph small\ndim n max 8\nids = input i64[n]\ntable = constant f32[6, 8] random seed=1\n"
                            "w = constant f32[5, 8] random seed=2\nrows = gather(table, ids) : f32[n, 8]\n"
-                           "y = contract(rows, w) \"ni,oi->no\"\noutput y = y\n";
+                           "y = contract(rows, w) \"ni,oi->no\"\noutput y = y\n"
+                           "h = input f32[n, 5]\nmore = add(h, y)\noutput h_next = more\nstate h = h_next\n";
 static char path[512];
 static char *bytes;
 static size_t size;

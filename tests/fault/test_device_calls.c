@@ -23,7 +23,8 @@ static const char text[] =
     "graph small\ndim n max 64\nids = input i64[n]\nx = input f32[n, 96]\n"
     "table = constant f32[6, 96] random seed=1\nw = constant f32[96, 96] random seed=2 scale=0.1\n"
     "rows = gather(table, ids) : f32[n, 96]\nsum = add(rows, x)\n"
-    "p = contract(sum, w) \"ni,io->no\"\ny = relu(p)\noutput y = y\n";
+    "p = contract(sum, w) \"ni,io->no\"\ny = relu(p)\noutput y = y\n"
+    "h = input f32[n, 96]\nmore = add(h, x)\noutput h_next = more\nstate h = h_next\n";
 
 enum { ROWS = 20, WIDTH = 96, ALL = ROWS * WIDTH };
 
@@ -101,8 +102,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL begin_commands(VkCommandBuffer commands, c
     return fails(false) ? failure : real.BeginCommandBuffer(commands, info);
 }
 
+/* Recording is over in any case. */
 static VKAPI_ATTR VkResult VKAPI_CALL end_commands(VkCommandBuffer commands) {
-    return fails(false) ? failure : real.EndCommandBuffer(commands);
+    VkResult result = real.EndCommandBuffer(commands);
+    return fails(false) ? failure : result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL reset_fences(VkDevice device, uint32_t count, const VkFence *fences) {
@@ -293,9 +296,53 @@ static smg_model *open_recoverable(fixture *f, smg_device *on) {
 
 static void expect_recovered(fixture *f, smg_model *m, smg_device *on) {
     if (smg_model_recover(m, on) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    assert_int_equal(smg_model_reset_state(m, NULL), SMG_OK);
     memset(f->got, 0, sizeof(f->got));
     if (use_model(f, m) != SMG_OK) fail_msg("recovered: %s", smg_context_error(f->ctx));
     assert_memory_equal(f->got, f->want, sizeof(f->want));
+}
+
+/* ---- states ------------------------------------------------------------------------------------------- */
+
+/* x is added to the state, which is given back. */
+static smg_status add_once(fixture *f, smg_model *m) {
+    const smg_tensor in[] = {{.name = "ids", .rank = 1, .dims = {ROWS}, .data = f->ids},
+                             {.name = "x", .rank = 2, .dims = {ROWS, WIDTH}, .data = f->x}};
+    smg_tensor out = {.name = "h_next", .data = f->got, .bytes = sizeof(f->got)};
+    return smg_model_run(m, in, 2, &out, 1);
+}
+
+/* Each call of the first runs fails once: up to the submission's end nothing was added, behind it once. */
+static void states_where_a_run_fails(void **state) {
+    fixture *f = *state;
+    static float want[ALL];
+    if (f->missing) skip();
+    smg_vk_device *device = open_device(f);
+    only_submissions = false;
+    failure = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    int i = 1;
+    for (bool failed = true; failed; i++) {
+        const smg_bundle_desc desc = {.on = device};
+        smg_model *m = NULL;
+        fail_at = 0;
+        assert_int_equal(smg_model_open_bundle(f->ctx, f->path, &desc, &m), SMG_OK);
+        memset(want, 0, sizeof(want));
+        calls = 0;
+        fail_at = i;
+        for (int done = 0; done < 4;) {
+            smg_status status = add_once(f, m);
+            if (status != SMG_OK && status != SMG_DEVICE_MEMORY) fail_msg("call %d: %s", i, smg_context_error(f->ctx));
+            if (status != SMG_OK) continue; /* it is run again */
+            for (int k = 0; k < ALL; k++) want[k] += f->x[k];
+            if (memcmp(f->got, want, sizeof(want)) != 0) fail_msg("call %d: step %d has another sum", i, done);
+            done++;
+        }
+        failed = calls >= i;
+        smg_model_close(m);
+    }
+    print_message("%d calls refused, one at a time\n", i - 2);
+    fail_at = 0;
+    smg_vk_close(device);
 }
 
 /* Of a model's use; while it is opened there is none to go on with. */
@@ -427,9 +474,10 @@ static void not_recoverable(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_call_fails_once),         cmocka_unit_test(lost_at_each_submission),
-        cmocka_unit_test(recovered_at_each_submission), cmocka_unit_test(recovering_fails),
-        cmocka_unit_test(recovered_by_itself),          cmocka_unit_test(not_recoverable),
+        cmocka_unit_test(each_call_fails_once),     cmocka_unit_test(lost_at_each_submission),
+        cmocka_unit_test(states_where_a_run_fails), cmocka_unit_test(recovered_at_each_submission),
+        cmocka_unit_test(recovering_fails),         cmocka_unit_test(recovered_by_itself),
+        cmocka_unit_test(not_recoverable),
     };
     return device_result(cmocka_run_group_tests_name("device calls", tests, setup, teardown));
 }
