@@ -45,7 +45,8 @@ small() {
     echo "$(basename "$1"): $bytes bytes stripped"
     [ "$bytes" -le $most ] || fail "$1 has $bytes bytes stripped, at most $most"
 }
-for program in "$work/build/run_bundle" "$work/build/read_bundle" "$work/build/two_models" "$work/with-pc"; do
+for program in run_bundle read_bundle two_models steps ../with-pc; do
+    program="$work/build/$program"
     only_libc "$program"
     small "$program"
 done
@@ -90,8 +91,21 @@ printf 'graph plus\ndim n max 8\nx = input f32[n, 4]\none = fill 1 : f32[]\na = 
 [ "$(run "$work/build/two_models" "$work/plus.smgb" "$work/plus.smgb")" = "y: 3 3 .." ] || fail "two_models says otherwise"
 # On a VkDevice of the program's own.
 if [ -x "$work/build/own_device" ]; then
-    [ "$(run "$work/build/own_device" "$bundle" input_ids 2 7 9 3)" = "$first" ] || fail "own_device says something else"
+    [ "$(run "$work/build/own_device" "$bundle" input_ids 2 7 9 3 2>"$work/frames")" = "$first" ] ||
+        fail "own_device says something else: $(cat "$work/frames")"
+    grep -Eq '^[1-9][0-9]* frames, the longest [0-9.]+ ms' "$work/frames" || fail "own_device drew no frames"
+    cat "$work/frames"
 fi
+# From step to step, and once more from the start.
+printf 'graph count\ndim n max 8\nx = input f32[n, 4]\nh = input f32[n, 4]\nsum = add(x, h)\n%s' \
+    'output sum = sum
+state h = sum
+' >"$work/count.smg"
+"$SMG_BINARY_DIR/smg" compile "$work/count.smg" -o "$work/count.smgb"
+said=$(run "$work/build/steps" "$work/count.smgb" x 4)
+[ "$said" = "h is sum of the step before
+1 2 3 4
+1 2 3 4" ] || fail "steps says: $said"
 # From Python, where it has numpy; SMG_PYTHON names another than python3.
 python=${SMG_PYTHON:-python3}
 if [ -n "$shared" ] && "$python" -c 'import numpy' 2>/dev/null; then
