@@ -51,6 +51,7 @@ typedef struct smg_model_desc {
      * and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by devices
      * without 16-bit storage. */
     const char *precision;
+    int64_t memory_bytes; /* as in smg_bundle_desc */
     /* With precision f16 or bf16: inputs of a run that stands for others. The graph is computed for them on the host when
      * the model is opened for the first time (as long as a check takes), and values that come nearer to the end of the
      * type than by half stay f32. Inputs may be left out as in smg_model_run. The arrays are read by the open only. */

@@ -49,6 +49,10 @@ typedef struct smg_bundle_desc {
     int dim_count;
     const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the bundle is opened */
     int range_count;
+    /* The most memory of the device for weights, values between kernels and states; 0: any. What does not fit is
+     * DEVICE_MEMORY with the numbers: weights when the bundle is opened, values by the run whose sizes want more. A model
+     * that is shared from this one may take as much again. */
+    int64_t memory_bytes;
     /* smg_model_recover is to work: the file stays mapped, memory or reader stay the model's to use until it is closed. */
     bool recoverable;
 } smg_bundle_desc;

@@ -144,6 +144,7 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
     parts->program.user = o->source;
     parts->program.make_variant = make_variant;
     parts->program.leaves = leaves;
+    parts->program.memory_bytes = desc->memory_bytes;
     if (desc->name_overflow) parts->not_finite = name_overflow;
     parts->ranges = desc->ranges;
     parts->range_count = desc->range_count;

@@ -46,6 +46,8 @@ smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     if (desc->sample_count < 0 || (desc->samples == NULL && desc->sample_count > 0))
         return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d samples, %s", desc->sample_count,
                         desc->sample_count < 0 ? "less than none" : "whose array is NULL");
+    if (desc->memory_bytes < 0)
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: memory of %lld bytes", (long long)desc->memory_bytes);
     if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
     if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
     return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);

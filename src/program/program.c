@@ -150,6 +150,7 @@ static smg_status borrow(smg_program *p, const smg_program *from) {
     p->scratch = from->scratch;
     p->timestamps = from->timestamps;
     p->options.nominal = from->options.nominal;
+    p->options.memory_bytes = from->options.memory_bytes;
     p->dispatch_seconds = from->dispatch_seconds;
     p->submission_seconds = from->submission_seconds;
     p->pace = from->pace;

@@ -44,8 +44,9 @@ typedef struct smg_program_options {
     bool (*leaves)(void *user, const smg_vk_built *built, int modules);
     void *leaves_user;
     const int64_t
-        *nominal;      /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
-    bool prepare_only; /* for smg_program_read_derived: it runs nothing, and has no pipelines of run lists */
+        *nominal;         /* one per symbol: the sizes that a step's estimate is for; NULL: any. Outlives the program */
+    bool prepare_only;    /* for smg_program_read_derived: it runs nothing, and has no pipelines of run lists */
+    int64_t memory_bytes; /* the most device memory for constants, scratch, values and states; 0: any */
     int64_t prepare_bytes; /* scratch that the prepare list may hold at a time where it can be split; 0: 64 MiB */
 } smg_program_options;
 

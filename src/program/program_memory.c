@@ -34,6 +34,24 @@ static smg_status buffer_bytes(smg_program *p, const smg_bbuffer *b, const int64
     return SMG_OK;
 }
 
+smg_status smg_program_take_memory(smg_program *p, const char *label, int64_t bytes, smg_vk_buffer **out_memory) {
+    int64_t most = p->options.memory_bytes;
+    *out_memory = NULL;
+    if (most > 0 && bytes > most - p->held_bytes)
+        return smg_fail(p->ctx, SMG_DEVICE_MEMORY,
+                        "%lld bytes of '%s' are needed beside %lld; the model's memory is to be at most %lld",
+                        (long long)bytes, label, (long long)p->held_bytes, (long long)most);
+    SMG_TRY(smg_vk_buffer_create(p->device, label, bytes, SMG_VK_DEVICE, out_memory));
+    p->held_bytes += bytes;
+    return SMG_OK;
+}
+
+void smg_program_free_memory(smg_program *p, smg_vk_buffer **io_memory) {
+    if (*io_memory != NULL) p->held_bytes -= smg_vk_buffer_bytes(*io_memory);
+    smg_vk_buffer_destroy(*io_memory);
+    *io_memory = NULL;
+}
+
 static bool is_fixed(const smg_bbuffer *b) {
     return b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
 }
@@ -101,7 +119,7 @@ smg_status smg_program_place_constants(smg_program *p) {
     p->fixed.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
     if (p->fixed.items == NULL) return SMG_MEMORY;
     for (int i = 0; i < chunks; i++) {
-        SMG_TRY(smg_vk_buffer_create(p->device, "constants", p->chunk_bytes[i], SMG_VK_DEVICE, &p->fixed.items[i]));
+        SMG_TRY(smg_program_take_memory(p, "constants", p->chunk_bytes[i], &p->fixed.items[i]));
         p->fixed.count = i + 1;
     }
     for (int i = 0; i < p->bundle->buffers.count; i++) {
@@ -121,16 +139,12 @@ static smg_status grow_memory(smg_program *p, int chunks) {
     for (int i = 0; i < chunks; i++) {
         int64_t bytes = p->chunk_most[i];
         if (i < p->memory.count && smg_vk_buffer_bytes(p->memory.items[i]) >= bytes) continue;
-        smg_vk_buffer_destroy(p->memory.items[i]);
-        p->memory.items[i] = NULL;
+        smg_program_free_memory(p, &p->memory.items[i]);
         if (p->memory.count <= i) p->memory.count = i + 1;
-        smg_status status = smg_vk_buffer_create(p->device, "arena", bytes, SMG_VK_DEVICE, &p->memory.items[i]);
+        smg_status status = smg_program_take_memory(p, "arena", bytes, &p->memory.items[i]);
         if (status != SMG_OK) {
             /* Nothing smaller is kept: the next bind starts anew. */
-            for (int j = 0; j < p->memory.count; j++) {
-                smg_vk_buffer_destroy(p->memory.items[j]);
-                p->memory.items[j] = NULL;
-            }
+            for (int j = 0; j < p->memory.count; j++) smg_program_free_memory(p, &p->memory.items[j]);
             p->memory.count = 0;
             return smg_fail_within(p->ctx, status, "arena of %lld bytes", (long long)bytes);
         }

@@ -96,8 +96,7 @@ static smg_status run_batch(smg_program *p, int from, int end) {
     p->scratch_memory.items = SMG_ARENA_ARRAY(p->arena, smg_vk_buffer *, (size_t)chunks + 1);
     if (p->scratch_memory.items == NULL) return SMG_MEMORY;
     for (int i = 0; i < chunks; i++) {
-        SMG_TRY(
-            smg_vk_buffer_create(p->device, "prepare", p->chunk_bytes[i], SMG_VK_DEVICE, &p->scratch_memory.items[i]));
+        SMG_TRY(smg_program_take_memory(p, "prepare", p->chunk_bytes[i], &p->scratch_memory.items[i]));
         p->scratch_memory.count = i + 1;
         total += p->chunk_bytes[i];
     }
@@ -128,7 +127,7 @@ smg_status smg_program_read_derived(smg_program *p, int buffer, void *data, int6
 
 void smg_program_drop_scratch(smg_program *p) {
     for (int i = 0; i < p->scratch_memory.count; i++) {
-        smg_vk_buffer_destroy(p->scratch_memory.items[i]);
+        smg_program_free_memory(p, &p->scratch_memory.items[i]);
     }
     p->scratch_memory.count = 0;
 }
@@ -137,6 +136,8 @@ smg_status smg_program_prepare(smg_program *p) {
     const smg_bundle *bundle = p->bundle;
     double start = smg_clock_seconds();
     int64_t limit = p->options.prepare_bytes > 0 ? p->options.prepare_bytes : SCRATCH_BYTES;
+    int64_t left = p->options.memory_bytes - p->held_bytes;
+    if (p->options.memory_bytes > 0 && left < limit) limit = left;
     for (int from = 0; from < bundle->prepare.count;) {
         int end = from;
         smg_progress(p->ctx, "prepare", (size_t)from, (size_t)bundle->prepare.count, "");

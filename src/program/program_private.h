@@ -96,6 +96,7 @@ struct smg_program {
     smg_vk_buffer_list fixed; /* constants and derived that runs read */
     smg_place *fixed_places;  /* scratch too, while its batch runs */
     int64_t constant_bytes, derived_bytes, scratch_bytes;
+    int64_t held_bytes;                /* by smg_program_take_memory */
     smg_vk_buffer_list scratch_memory; /* of one batch of the prepare list */
     bool *scratch;                     /* per buffer: only prepare steps bind it */
     int *scratch_last;                 /* per buffer: the last prepare step that does */
@@ -146,6 +147,9 @@ typedef struct smg_range {
 smg_status smg_program_place_constants(smg_program *p);
 /* Places for all of them in the arena, which grows once; their low and high are set, nothing is recorded yet. */
 smg_status smg_program_place_bounds(smg_program *p, smg_bound *const *bounds, int count);
+/* Of the device, within what the options allow; NULL is nothing to free. */
+smg_status smg_program_take_memory(smg_program *p, const char *label, int64_t bytes, smg_vk_buffer **out_memory);
+void smg_program_free_memory(smg_program *p, smg_vk_buffer **io_memory);
 /* Bytes of a constant or derived buffer, checked against one binding. */
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes);
 /* The same of any other at these sizes. */

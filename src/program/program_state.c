@@ -35,9 +35,8 @@ static smg_state *find_state(const smg_program *p, int buffer) {
 
 static smg_status make_half(smg_program *p, smg_state *s, int half, int64_t bytes) {
     if (s->memory[half] != NULL && smg_vk_buffer_bytes(s->memory[half]) >= bytes) return SMG_OK;
-    smg_vk_buffer_destroy(s->memory[half]);
-    s->memory[half] = NULL;
-    smg_status status = smg_vk_buffer_create(p->device, "state", bytes, SMG_VK_DEVICE, &s->memory[half]);
+    smg_program_free_memory(p, &s->memory[half]);
+    smg_status status = smg_program_take_memory(p, "state", bytes, &s->memory[half]);
     return status == SMG_OK ? SMG_OK : smg_fail_within(p->ctx, status, "state '%s'", s->name);
 }
 

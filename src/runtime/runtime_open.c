@@ -48,6 +48,8 @@ static smg_status check_desc(smg_context *ctx, const smg_bundle_desc *desc) {
     for (int i = 0; i < desc->range_count; i++)
         if (desc->ranges[i].name == NULL)
             return smg_fail(ctx, SMG_INVALID, "smg_bundle_desc: ranges[%d] has no name", i);
+    if (desc->memory_bytes < 0)
+        return smg_fail(ctx, SMG_INVALID, "smg_bundle_desc: memory of %lld bytes", (long long)desc->memory_bytes);
     return smg_model_check_device(ctx, desc->on);
 }
 
@@ -102,6 +104,7 @@ static smg_status make_model(smg_context *ctx, opened *o, const smg_bundle_desc 
     parts->dim_count = desc->dim_count;
     parts->ranges = desc->ranges;
     parts->range_count = desc->range_count;
+    parts->program.memory_bytes = desc->memory_bytes;
     parts->program.fetch = fetch;
     parts->program.fetch_user = o;
     parts->owner = o;

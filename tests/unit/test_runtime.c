@@ -269,6 +269,40 @@ static void wrong_files_are_refused(void **state) {
     expect_refused(f, smg_model_open_bundle(f->ctx, path, NULL, &m), SMG_UNSUPPORTED, "subgroup_max 32 (");
 }
 
+/* Weights that do not fit are told by the opening, values by the run; fewer rows go on, and other bits there are none. */
+static void memory_that_is_limited(void **state) {
+    fixture *f = *state;
+    smg_model *m = NULL;
+    smg_program_memory used;
+    static results want, got;
+    memset(&want, 0, sizeof(want));
+    memset(&got, 0, sizeof(got));
+    skip_without(f);
+    smg_bundle_desc desc = {.memory_bytes = -1};
+    expect_refused(f, smg_model_open_bundle(f->ctx, f->path, &desc, &m), SMG_INVALID, "memory of -1 bytes");
+    desc.memory_bytes = 0;
+    expect_ok(f, smg_model_open_bundle(f->ctx, f->path, &desc, &m));
+    expect_ok(f, run(m, ROWS, &want));
+    smg_model_memory(m, &used);
+    smg_model_close(m);
+    const int64_t weights = used.constant_bytes + used.derived_bytes;
+    desc.memory_bytes = weights - 1;
+    expect_refused(f, smg_model_open_bundle(f->ctx, f->path, &desc, &m), SMG_DEVICE_MEMORY,
+                   "of 'constants' are needed");
+    desc.memory_bytes = used.peak_bytes + 4096; /* places are aligned */
+    expect_ok(f, smg_model_open_bundle(f->ctx, f->path, &desc, &m));
+    expect_ok(f, run(m, ROWS, &got));
+    assert_memory_equal(&got, &want, sizeof(want));
+    smg_model_close(m);
+    desc.memory_bytes = weights + used.arena_bytes / 2;
+    expect_ok(f, smg_model_open_bundle(f->ctx, f->path, &desc, &m));
+    expect_refused(f, run(m, ROWS, &got), SMG_DEVICE_MEMORY, "the model's memory is to be at most");
+    expect_ok(f, run(m, 2, &got));
+    expect_refused(f, run(m, ROWS, &got), SMG_DEVICE_MEMORY, "of 'arena' are needed");
+    expect_ok(f, run(m, 2, &got));
+    smg_model_close(m);
+}
+
 /* ---- weights that are stored as kernels want them ------------------------------------------------------ */
 
 static void count_prepares(void *user, const char *phase, size_t done, size_t total, const char *unit) {
@@ -399,6 +433,7 @@ int main(void) {
         cmocka_unit_test(ranges_and_sizes),
         cmocka_unit_test(wrong_arrays_are_refused),
         cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(memory_that_is_limited),
         cmocka_unit_test(prepared_weights),
         cmocka_unit_test(weights_that_cannot_be_prepared),
     };
