@@ -103,7 +103,8 @@ void smg_program_lose_states(smg_program *p);
  * builds those pipelines (at most four per module: plain and even, for one tuple and for ranges) that no sizes have
  * asked for before. Of a range everything is made when its first sizes are bound, all run lists that it takes among it;
  * later sizes of it allocate nothing and are a few words written to the device. Inputs must be written again when sizes
- * change. A program with states is bound anew before each run. INVALID, too: what a state has is of other sizes. */
+ * change. INVALID, too: what a state has is of other sizes. A run that is not preceded by a bind is the run before once
+ * more, from what its states were. */
 smg_status smg_program_bind_sizes(smg_program *program, const int64_t *values);
 /* Dims of a buffer at the bound sizes; returns its elements. */
 int64_t smg_program_dims(const smg_program *program, int buffer, int64_t out_dims[SMG_BUNDLE_RANK]);

@@ -116,7 +116,6 @@ smg_program_pieces smg_program_pieces_of(const smg_program *p) {
 static smg_status check_ready(smg_program *p) {
     SMG_TRY(need_bound(p));
     if (p->in_flight) return smg_fail(p->ctx, SMG_INVALID, "a run is in flight already");
-    if (p->turned) return smg_fail(p->ctx, SMG_INVALID, "a state has changed since sizes were bound");
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
         bool taken = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_STATE;

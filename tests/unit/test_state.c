@@ -178,6 +178,12 @@ static void a_model(void **state) {
     int before = f->allocations;
     for (int i = 0; i < STEPS; i++) expect_ok(f, step(f->model, &s));
     assert_int_equal(f->allocations, before);
+    /* What is measured is the same run again. */
+    s = begin(5, 3);
+    expect_ok(f, smg_model_reset_state(f->model, NULL));
+    expect_steps(f, f->model, &s, 2);
+    for (int i = 0; i < 3; i++) expect_ok(f, smg_program_run(smg_model_program(f->model)));
+    expect_steps(f, f->model, &s, 2);
     /* Both are outputs, too, and the state goes on. */
     smg_tensor out[] = {{.name = "c_next"}, {.name = "h_next"}};
     expect_ok(f, smg_model_reset_state(f->model, NULL));
