@@ -25,6 +25,17 @@ extern "C" {
 
 typedef struct smg_vk_device smg_device;
 
+/* What there is, before one is opened. */
+typedef struct smg_device_info {
+    char name[256];
+    char driver[256];     /* its name and version, as it says them */
+    const char *type;     /* "discrete", "integrated", "virtual", "cpu" or "other" */
+    int64_t memory_bytes; /* of its own, the largest heap */
+} smg_device_info;
+/* In the order of the indices that smg_device_open takes. *out_count: how many there are, of which at most `capacity` are
+ * given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */
+SMG_API smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count);
+
 /* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: the best.
  * NOT_FOUND: no Vulkan loader, no driver, no such device; the sentence lists those that there are. */
 SMG_API smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device);

@@ -294,6 +294,12 @@ void smg_device_close(smg_device *device) {
     (void)device;
 }
 
+smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count) {
+    (void)out_list, (void)capacity;
+    if (out_count != NULL) *out_count = 0;
+    return without_vulkan(ctx);
+}
+
 const char *smg_device_name(const smg_device *device) {
     (void)device;
     return "";

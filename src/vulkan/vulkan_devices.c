@@ -1,6 +1,8 @@
 /* Which devices there are, what they are called, and which one a user's word means. */
 #include "vulkan/vulkan_private.h"
 
+#include "smg/device.h"
+
 #include <stdio.h>
 
 static smg_device_type device_type(VkPhysicalDeviceType type) {
@@ -132,4 +134,33 @@ smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info
     }
     smg_vk_instance_destroy(instance);
     return status;
+}
+
+static smg_status list_devices(smg_context *ctx, smg_arena *arena, smg_device_info *out_list, int capacity,
+                               int *out_count) {
+    smg_vk_device_info *found = NULL;
+    if (capacity < 0 || (!out_list && capacity > 0))
+        return smg_fail(ctx, SMG_INVALID, "smg_device_list: room for %d devices%s", capacity,
+                        out_list ? "" : ", at NULL");
+    SMG_TRY(smg_vk_devices(ctx, arena, &found, out_count));
+    for (int i = 0; i < *out_count && i < capacity; i++) {
+        smg_device_info *info = &out_list[i];
+        *info = (smg_device_info){.type = smg_device_type_word(found[i].type), .memory_bytes = found[i].local_bytes};
+        memcpy(info->name, found[i].name, sizeof info->name);
+        memcpy(info->driver, found[i].driver, sizeof info->driver);
+    }
+    return SMG_OK;
+}
+
+smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count) {
+    smg_arena *arena = NULL;
+    int ignored = 0;
+    if (!out_count) out_count = &ignored;
+    *out_count = 0;
+    if (!ctx) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    smg_status status = smg_arena_create(ctx, &arena);
+    if (status == SMG_OK) status = list_devices(ctx, arena, out_list, capacity, out_count);
+    smg_arena_destroy(arena);
+    return smg_context_told(ctx, status);
 }

@@ -354,6 +354,29 @@ static void tensors_that_are_refused(void **state) {
     smg_tensor_destroy(NULL);
 }
 
+/* Each is opened by its index; room for fewer is no mistake. */
+static void devices_that_there_are(void **state) {
+    fixture *f = *state;
+    smg_device_info list[8];
+    int count = 0, again = 0;
+    if (f->missing) skip();
+    expect_ok(f, smg_device_list(f->ctx, list, 8, &count));
+    assert_true(count >= 1);
+    expect_ok(f, smg_device_list(f->ctx, NULL, 0, &again));
+    assert_int_equal(again, count);
+    for (int i = 0; i < count && i < 8; i++) {
+        char index[16];
+        smg_device *device = NULL;
+        snprintf(index, sizeof(index), "%d", i);
+        assert_true(list[i].memory_bytes > 0 && list[i].type[0] != '\0' && list[i].driver[0] != '\0');
+        expect_ok(f, smg_device_open(f->ctx, index, &device));
+        assert_non_null(strstr(list[i].name, smg_device_name(device)));
+        smg_device_close(device);
+    }
+    expect_refused(f, smg_device_list(f->ctx, NULL, 3, &count), SMG_INVALID, "room for 3 devices, at NULL");
+    assert_int_equal(smg_device_list(NULL, list, 8, &count), SMG_INVALID);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_mix),
@@ -364,6 +387,7 @@ int main(void) {
         cmocka_unit_test(many_that_come_and_go),
         cmocka_unit_test(runs_that_are_refused),
         cmocka_unit_test(tensors_that_are_refused),
+        cmocka_unit_test(devices_that_there_are),
     };
     int failed = cmocka_run_group_tests_name("tensors, seen memory", tests, setup, teardown);
     flags = SMG_VK_UNSEEN_MEMORY;
