@@ -18,7 +18,9 @@
 #include "smg/context.h"
 #include "smg/status.h"
 
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__MINGW32__) /* whose printf is by default an old one of the system's, which has no %zu */
+#define SMG_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#elif defined(__GNUC__) || defined(__clang__)
 #define SMG_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
 #define SMG_PRINTF(f, a)
@@ -238,5 +240,13 @@ int64_t smg_cpu_cache_bytes(void); /* of the last level; 0: the system does not 
 
 /* Linked without a dynamic loader: no library can be loaded into it (base_dynamic.c). */
 bool smg_program_is_static(void);
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+/* Makes stdin, stdout and stderr what the rest may rely on: no other file can take their place; false: it cannot be. */
+bool smg_command_hold_streams(void);
+bool smg_command_errors_on_terminal(void); /* stderr is one */
+/* The words of main in UTF-8; NULL: memory is out. */
+char **smg_command_words(int *io_count, char **words);
 
 #endif

@@ -56,15 +56,10 @@ static smg_status set_cache_dir(smg_context *ctx, const char *given) {
     const char *start = given;
     const char *rest = "";
 #if !defined(SMG_RUNTIME_ONLY) /* which writes only where it was told to */
-    if (start == NULL) start = smg_os_environment("SMG_CACHE_DIR");
+    char value[SMG_OS_PATH_BYTES];
     if (start == NULL) {
-        start = smg_os_environment("XDG_CACHE_HOME");
-        rest = "/smg";
-        /* The XDG rule: a relative path is to be ignored, an empty one counts as unset. */
-        if (start == NULL || start[0] != '/') {
-            start = smg_os_environment("HOME");
-            rest = "/.cache/smg";
-        }
+        if (!smg_os_environment("SMG_CACHE_DIR", value)) rest = smg_os_cache_home(value);
+        if (rest != NULL) start = value;
     }
 #endif
     if (start == NULL || start[0] == '\0') return SMG_OK;

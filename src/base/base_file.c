@@ -24,7 +24,7 @@ bool smg_path_is_dir(const char *path) {
 }
 
 /* Opened for reading, with what it is and its bytes; the caller closes it. */
-static smg_status open_sized(smg_context *ctx, const char *path, int *out_file, smg_os_kind *out_kind,
+static smg_status open_sized(smg_context *ctx, const char *path, smg_os_file *out_file, smg_os_kind *out_kind,
                              uint64_t *out_size) {
     int error = smg_os_open_read(path, out_file);
     if (error != 0) return fail_os(ctx, error, "open", path);
@@ -36,7 +36,7 @@ static smg_status open_sized(smg_context *ctx, const char *path, int *out_file, 
 
 smg_status smg_file_map(smg_context *ctx, const char *path, smg_mapped_file *out_file) {
     memset(out_file, 0, sizeof(*out_file));
-    int file;
+    smg_os_file file;
     smg_os_kind kind = SMG_OS_OTHER;
     uint64_t size = 0;
     smg_status status = SMG_OK;
@@ -73,7 +73,7 @@ void smg_file_drop_pages(const smg_mapped_file *file, size_t offset, size_t byte
 #define MOST_READ_BYTES ((size_t)256 << 20)
 
 /* Reads to the end: the size the system reports is only a first guess (0 in /proc). */
-static smg_status read_all(smg_context *ctx, const char *path, int file, size_t guess, char **out_data,
+static smg_status read_all(smg_context *ctx, const char *path, smg_os_file file, size_t guess, char **out_data,
                            size_t *out_size) {
     size_t capacity = guess + 1;
     size_t size = 0;
@@ -120,7 +120,7 @@ static smg_status read_all(smg_context *ctx, const char *path, int file, size_t 
 smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, size_t *out_size) {
     *out_data = NULL;
     *out_size = 0;
-    int file;
+    smg_os_file file;
     smg_os_kind kind = SMG_OS_OTHER;
     uint64_t size = 0;
     smg_status status = SMG_OK;
@@ -140,9 +140,9 @@ smg_status smg_file_read(smg_context *ctx, const char *path, char **out_data, si
 #define WRITE_ATTEMPTS 16
 
 /* A new file in the folder of `path`, whose name does not grow with that of `path`: names have a longest. */
-static int create_beside(const char *path, char *name, size_t name_bytes, int *out_file) {
-    const char *slash = strrchr(path, '/');
-    int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
+static int create_beside(const char *path, char *name, size_t name_bytes, smg_os_file *out_file) {
+    int folder = (int)strlen(path);
+    while (folder > 0 && !smg_os_separates(path[folder - 1])) folder--;
     int error = 0;
     for (int attempt = 0; attempt < WRITE_ATTEMPTS; attempt++) {
         uint64_t unique = smg_hash_u64(smg_os_unique(), (uint64_t)attempt);
@@ -155,7 +155,8 @@ static int create_beside(const char *path, char *name, size_t name_bytes, int *o
 
 struct smg_file_writer {
     smg_context *ctx;
-    int file, error;
+    smg_os_file file;
+    int error;
     char *path, *name; /* what it becomes; what it is called until then, "": it is written to as it is */
     size_t path_bytes, name_bytes;
 };
@@ -231,8 +232,8 @@ smg_status smg_path_make_dirs(smg_context *ctx, const char *path) {
     memcpy(part, path, bytes);
     smg_status status = SMG_OK;
     for (size_t i = 1; i < bytes && status == SMG_OK; i++) {
-        if (part[i] != '/' && part[i] != '\0') continue;
-        if (part[i - 1] == '/') continue;
+        if (!smg_os_separates(part[i]) && part[i] != '\0') continue;
+        if (smg_os_separates(part[i - 1])) continue;
         char end = part[i];
         part[i] = '\0';
         /* An existing parent may be one that this process must not write to: look first. */
@@ -248,7 +249,7 @@ smg_status smg_path_make_dirs(smg_context *ctx, const char *path) {
 
 char *smg_path_join(smg_arena *arena, const char *a, const char *b) {
     size_t length = strlen(a);
-    const char *between = length == 0 || a[length - 1] == '/' ? "" : "/";
+    const char *between = length == 0 || smg_os_separates(a[length - 1]) ? "" : "/";
     return smg_arena_format(arena, "%s%s%s", a, between, b);
 }
 

@@ -1,20 +1,13 @@
-/* The thread loop: disjoint parts of a range over the machine's cores, POSIX threads.
+/* Threads: disjoint parts of a range over the machine's cores, tasks beside the caller, locks.
  *
  * Threads live for one call: the loops here (converting weights, evaluating a reference, searching)
  * last far longer than starting a few threads, and a library that keeps no pool has nothing to shut
  * down and shares nothing between contexts. Parts are handed out through one counter, so uneven
  * parts balance. Workers take no signals: those belong to the host program's own threads.
  */
-#if !defined(_DEFAULT_SOURCE)
-#define _DEFAULT_SOURCE
-#endif
-
 #include "base/base_internal.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #define MOST_THREADS 64
 #define PARTS_PER_THREAD 4
@@ -27,11 +20,11 @@ typedef struct loop {
     void *user;
 } loop;
 
-static void *work(void *argument) {
-    loop *l = argument;
+static void work(void *user) {
+    loop *l = user;
     for (;;) {
         int64_t begin = (int64_t)atomic_fetch_add(&l->next, (long long)l->part);
-        if (begin >= l->count) return NULL;
+        if (begin >= l->count) return;
         int64_t end = l->part < l->count - begin ? begin + l->part : l->count;
         l->body(l->user, begin, end);
     }
@@ -52,18 +45,11 @@ void smg_parallel_for(int64_t count, int64_t grain, void (*body)(void *user, int
     loop l = {.count = count, .part = part, .body = body, .user = user};
     atomic_init(&l.next, 0);
 
-    pthread_t workers[MOST_THREADS];
+    smg_os_thread workers[MOST_THREADS];
     int started = 0;
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    bool masked = pthread_sigmask(SIG_SETMASK, &all, &old) == 0;
-    while (started < (int)threads - 1 && pthread_create(&workers[started], NULL, work, &l) == 0) {
-        started++;
-    }
-    if (masked) pthread_sigmask(SIG_SETMASK, &old, NULL);
+    while (started < (int)threads - 1 && smg_os_thread_start(&workers[started], work, &l)) started++;
     work(&l);
-    for (int i = 0; i < started; i++) pthread_join(workers[i], NULL);
+    for (int i = 0; i < started; i++) smg_os_thread_join(&workers[i]);
 }
 
 /* ---- tasks beside the caller ----------------------------------------------------------------------- */
@@ -73,37 +59,37 @@ struct smg_tasks {
     size_t bytes;
     void (*body)(void *user, int task);
     void *user;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    smg_os_mutex lock;
+    smg_os_condition changed;
     int count, next, threads;
-    pthread_t workers[MOST_THREADS];
+    smg_os_thread workers[MOST_THREADS];
     bool done[]; /* by task */
 };
 
-static void *do_tasks(void *argument) {
-    smg_tasks *t = argument;
-    pthread_mutex_lock(&t->lock);
+static void do_tasks(void *user) {
+    smg_tasks *t = user;
+    smg_os_mutex_take(&t->lock);
     while (t->next < t->count) {
         int task = t->next++;
-        pthread_mutex_unlock(&t->lock);
+        smg_os_mutex_give(&t->lock);
         t->body(t->user, task);
-        pthread_mutex_lock(&t->lock);
+        smg_os_mutex_take(&t->lock);
         t->done[task] = true;
-        pthread_cond_broadcast(&t->changed);
+        smg_os_condition_tell(&t->changed);
     }
-    pthread_mutex_unlock(&t->lock);
-    return NULL;
+    smg_os_mutex_give(&t->lock);
 }
 
 static void start_workers(smg_tasks *t) {
     int64_t wanted = smg_cpu_cores();
     if (wanted > t->count) wanted = t->count;
     if (wanted > MOST_THREADS) wanted = MOST_THREADS;
-    sigset_t all, old;
-    sigfillset(&all);
-    bool masked = pthread_sigmask(SIG_SETMASK, &all, &old) == 0;
-    while (t->threads < wanted && pthread_create(&t->workers[t->threads], NULL, do_tasks, t) == 0) t->threads++;
-    if (masked) pthread_sigmask(SIG_SETMASK, &old, NULL);
+    while (t->threads < wanted && smg_os_thread_start(&t->workers[t->threads], do_tasks, t)) t->threads++;
+}
+
+static smg_status fail_without_lock(smg_context *ctx, void *owner, size_t bytes) {
+    smg_free(ctx, owner, bytes);
+    return smg_fail(ctx, SMG_MEMORY, "the system gives no lock");
 }
 
 smg_status smg_tasks_start(smg_context *ctx, int count, void (*body)(void *user, int task), void *user,
@@ -117,50 +103,41 @@ smg_status smg_tasks_start(smg_context *ctx, int count, void (*body)(void *user,
     t->body = body;
     t->user = user;
     t->count = count;
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    if (!smg_os_mutex_init(&t->lock)) return fail_without_lock(ctx, t, bytes);
+    if (!smg_os_condition_init(&t->changed)) {
+        smg_os_mutex_end(&t->lock);
+        return fail_without_lock(ctx, t, bytes);
+    }
     start_workers(t);
     *out_tasks = t;
     return SMG_OK;
 }
 
 void smg_tasks_wait(smg_tasks *t, int task) {
-    pthread_mutex_lock(&t->lock);
-    while (t->threads > 0 && !t->done[task]) pthread_cond_wait(&t->changed, &t->lock);
+    smg_os_mutex_take(&t->lock);
+    while (t->threads > 0 && !t->done[task]) smg_os_condition_wait(&t->changed, &t->lock);
     bool done = t->done[task];
     t->done[task] = true;
-    pthread_mutex_unlock(&t->lock);
+    smg_os_mutex_give(&t->lock);
     if (!done) t->body(t->user, task);
 }
 
 void smg_tasks_finish(smg_tasks *t) {
     if (t == NULL) return;
-    pthread_mutex_lock(&t->lock);
+    smg_os_mutex_take(&t->lock);
     t->next = t->count;
-    pthread_mutex_unlock(&t->lock);
-    for (int i = 0; i < t->threads; i++) pthread_join(t->workers[i], NULL);
-    pthread_cond_destroy(&t->changed);
-    pthread_mutex_destroy(&t->lock);
+    smg_os_mutex_give(&t->lock);
+    for (int i = 0; i < t->threads; i++) smg_os_thread_join(&t->workers[i]);
+    smg_os_condition_end(&t->changed);
+    smg_os_mutex_end(&t->lock);
     smg_free(t->ctx, t, t->bytes);
 }
 
-int smg_cpu_cores(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores < 1 ? 1 : cores > 65535 ? 65535 : (int)cores;
-}
-
-int64_t smg_cpu_cache_bytes(void) {
-    long bytes = 0;
-#if defined(_SC_LEVEL3_CACHE_SIZE) /* of the C library, not of POSIX */
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return bytes > 0 ? bytes : 0;
-}
+/* ---- locks ---------------------------------------------------------------------------------------- */
 
 struct smg_lock {
     smg_context *ctx;
-    pthread_mutex_t mutex;
+    smg_os_mutex mutex;
 };
 
 smg_status smg_lock_create(smg_context *ctx, smg_lock **out_lock) {
@@ -168,38 +145,30 @@ smg_status smg_lock_create(smg_context *ctx, smg_lock **out_lock) {
     smg_lock *lock = smg_alloc(ctx, 1, sizeof(*lock));
     if (lock == NULL) return SMG_MEMORY;
     lock->ctx = ctx;
-    if (pthread_mutex_init(&lock->mutex, NULL) != 0) {
-        smg_free(ctx, lock, sizeof(*lock));
-        return smg_fail(ctx, SMG_MEMORY, "the system gives no lock");
-    }
+    if (!smg_os_mutex_init(&lock->mutex)) return fail_without_lock(ctx, lock, sizeof(*lock));
     *out_lock = lock;
     return SMG_OK;
 }
 
 void smg_lock_destroy(smg_lock *lock) {
     if (lock == NULL) return;
-    pthread_mutex_destroy(&lock->mutex);
+    smg_os_mutex_end(&lock->mutex);
     smg_free(lock->ctx, lock, sizeof(*lock));
 }
 
 void smg_lock_take(smg_lock *lock) {
-    pthread_mutex_lock(&lock->mutex);
+    smg_os_mutex_take(&lock->mutex);
 }
 
 void smg_lock_give(smg_lock *lock) {
-    pthread_mutex_unlock(&lock->mutex);
+    smg_os_mutex_give(&lock->mutex);
 }
 
 /* The one lock of the process. It guards nothing of smg's: that other libraries keep globals is theirs. */
-static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static smg_os_mutex process_lock = SMG_OS_MUTEX_INIT;
 
 void smg_process_alone(void (*body)(void *user), void *user) {
-    pthread_mutex_lock(&process_lock);
+    smg_os_mutex_take(&process_lock);
     body(user);
-    pthread_mutex_unlock(&process_lock);
-}
-
-uint64_t smg_thread_self(void) {
-    pthread_t self = pthread_self();
-    return smg_hash_bytes(SMG_HASH_SEED, &self, sizeof self);
+    smg_os_mutex_give(&process_lock);
 }

@@ -1,9 +1,6 @@
 /* main.c: which command, and what it says when something is wrong. */
-#define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -89,7 +86,7 @@ static const cli_command commands[] = {
 
 /* Progress stands on a line of the terminal that the next message takes over. */
 static const char *fresh_line(void) {
-    return isatty(STDERR_FILENO) ? "\r\033[K" : "";
+    return smg_command_errors_on_terminal() ? "\r\033[K" : "";
 }
 
 int cli_fail(smg_context *ctx) {
@@ -173,7 +170,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     static const smg_context_desc quiet = {.log = on_log};
     static const smg_context_desc loud = {.log = on_log, .progress = on_progress};
     smg_context *ctx = NULL;
-    if (smg_context_create(isatty(STDERR_FILENO) ? &loud : &quiet, &ctx) != SMG_OK) {
+    if (smg_context_create(smg_command_errors_on_terminal() ? &loud : &quiet, &ctx) != SMG_OK) {
         fprintf(stderr, "smg: out of memory\n");
         return CLI_ERROR;
     }
@@ -183,16 +180,6 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     return finish(result);
 }
 
-/* A closed stdin, stdout or stderr would be the number of the next file that is opened: a model would be read as text,
- * results would be written into a cache. What is opened here instead fails when it is used, as a closed one does. */
-static bool hold_closed_streams(void) {
-    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
-        if (fcntl(file, F_GETFD) != -1) continue;
-        if (open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) != file) return false;
-    }
-    return true;
-}
-
 static int no_more_words(int argc, char **argv, int taken) {
     if (argc <= taken) return CLI_OK;
     fprintf(stderr, "smg: '%s' is one word too many\n", argv[taken]);
@@ -200,7 +187,12 @@ static int no_more_words(int argc, char **argv, int taken) {
 }
 
 int main(int argc, char **argv) {
-    if (!hold_closed_streams()) return CLI_ERROR;
+    if (!smg_command_hold_streams()) return CLI_ERROR;
+    argv = smg_command_words(&argc, argv);
+    if (argv == NULL) {
+        fprintf(stderr, "smg: out of memory\n");
+        return CLI_ERROR;
+    }
     if (argc < 2) {
         print_usage(stderr);
         return CLI_ERROR;

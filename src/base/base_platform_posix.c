@@ -1,7 +1,6 @@
-/* The operating system, POSIX: files, mappings, folders, clocks, memory in use.
+/* The operating system, POSIX: files, mappings, folders, clocks, the machine.
  *
- * Together with base_thread.c and base_dynamic.c the only file of the library that calls it. See base_internal.h for
- * what each function promises; calls that a signal interrupts are repeated here.
+ * base_internal.h has what each function promises. Calls that a signal interrupts are repeated here.
  */
 #if !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE /* madvise */
@@ -60,30 +59,39 @@ int smg_os_real_path(const char *path, char *out_path) {
     return realpath(path, out_path) ? 0 : errno;
 }
 
-const char *smg_os_environment(const char *name) {
-    return getenv(name);
+bool smg_os_environment(const char *name, char *out_value) {
+    const char *value = getenv(name);
+    if (value == NULL || strlen(value) >= SMG_OS_PATH_BYTES) return false;
+    memcpy(out_value, value, strlen(value) + 1);
+    return true;
 }
 
-static int open_file(const char *path, int flags, int *out_file) {
+const char *smg_os_cache_home(char *out_folder) {
+    /* The XDG rule: a relative path is to be ignored, an empty one counts as unset. */
+    if (smg_os_environment("XDG_CACHE_HOME", out_folder) && out_folder[0] == '/') return "/smg";
+    return smg_os_environment("HOME", out_folder) && out_folder[0] != '\0' ? "/.cache/smg" : NULL;
+}
+
+static int open_file(const char *path, int flags, smg_os_file *out_file) {
     do {
         *out_file = open(path, flags | O_CLOEXEC, 0666);
     } while (*out_file < 0 && errno == EINTR);
     return *out_file < 0 ? errno : 0;
 }
 
-int smg_os_open_read(const char *path, int *out_file) {
+int smg_os_open_read(const char *path, smg_os_file *out_file) {
     return open_file(path, O_RDONLY, out_file);
 }
 
-int smg_os_create_new(const char *path, int *out_file) {
+int smg_os_create_new(const char *path, smg_os_file *out_file) {
     return open_file(path, O_WRONLY | O_CREAT | O_EXCL, out_file);
 }
 
-int smg_os_open_write(const char *path, int *out_file) {
+int smg_os_open_write(const char *path, smg_os_file *out_file) {
     return open_file(path, O_WRONLY, out_file);
 }
 
-int smg_os_file_size(int file, smg_os_kind *out_kind, uint64_t *out_size) {
+int smg_os_file_size(smg_os_file file, smg_os_kind *out_kind, uint64_t *out_size) {
     struct stat info;
     if (fstat(file, &info) != 0) return errno;
     *out_kind = kind_of(info.st_mode);
@@ -94,7 +102,7 @@ int smg_os_file_size(int file, smg_os_kind *out_kind, uint64_t *out_size) {
 /* Systems refuse to move more than about 2 GiB at once. */
 #define MOST_AT_ONCE ((size_t)1 << 30)
 
-int smg_os_read(int file, void *data, size_t bytes, size_t *out_read) {
+int smg_os_read(smg_os_file file, void *data, size_t bytes, size_t *out_read) {
     if (bytes > MOST_AT_ONCE) bytes = MOST_AT_ONCE;
     ssize_t got;
     do {
@@ -104,7 +112,7 @@ int smg_os_read(int file, void *data, size_t bytes, size_t *out_read) {
     return got < 0 ? errno : 0;
 }
 
-int smg_os_write_all(int file, const void *data, size_t bytes) {
+int smg_os_write_all(smg_os_file file, const void *data, size_t bytes) {
     const char *at = data;
     while (bytes > 0) {
         ssize_t put = write(file, at, bytes < MOST_AT_ONCE ? bytes : MOST_AT_ONCE);
@@ -118,12 +126,12 @@ int smg_os_write_all(int file, const void *data, size_t bytes) {
     return 0;
 }
 
-int smg_os_sync(int file) {
+int smg_os_sync(smg_os_file file) {
     if (fsync(file) == 0 || errno == EINVAL || errno == EROFS) return 0; /* no such thing there */
     return errno;
 }
 
-int smg_os_close(int file) {
+int smg_os_close(smg_os_file file) {
     return close(file) == 0 || errno == EINTR ? 0 : errno;
 }
 
@@ -141,7 +149,7 @@ int smg_os_make_dir(const char *path) {
     return error == EEXIST && smg_os_path_kind(path) == SMG_OS_DIR ? 0 : error;
 }
 
-int smg_os_map(int file, size_t size, const uint8_t **out_data) {
+int smg_os_map(smg_os_file file, size_t size, const uint8_t **out_data) {
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED) return errno;
     *out_data = data;
@@ -185,4 +193,18 @@ double smg_clock_seconds(void) {
 
 double smg_cpu_seconds(void) {
     return clock_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int smg_cpu_cores(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > 65535 ? 65535 : (int)cores;
+}
+
+int64_t smg_cpu_cache_bytes(void) {
+    long bytes = 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE) /* of the C library, not of POSIX */
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? bytes : 0;
 }
