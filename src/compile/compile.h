@@ -9,6 +9,7 @@
 #ifndef SMG_COMPILE_H
 #define SMG_COMPILE_H
 
+#include "array/array.h"
 #include "bundle/bundle.h"
 #include "bundle/file.h"
 #include "bundle/interface.h"
@@ -29,8 +30,6 @@
 #include "vulkan/vulkan.h"
 
 /* ---- source: a graph and the files its constants lie in (compile_load.c) -------------------------- */
-
-typedef enum smg_fill { SMG_FILL_RANDOM, SMG_FILL_ZEROS, SMG_FILL_ONES } smg_fill;
 
 typedef struct smg_source {
     smg_context *ctx;
@@ -240,23 +239,12 @@ void smg_compile_cache_write(smg_compilation *c);
 
 /* ---- arrays (compile_tensor.c) -------------------------------------------------------------------- */
 
-/* An array for the node at these sizes, data in the arena. Random (seeded): floats in [-1, 1), indices
- * of tables within them, other integers and bools 0 or 1. */
+/* smg_tensor_fill_port for the input that is this node. */
 smg_status smg_tensor_fill(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols, smg_fill how,
                            uint64_t seed, smg_arena *arena, smg_tensor *out_tensor);
-smg_status smg_tensor_fill_port(smg_context *ctx, const smg_interface *interface, const smg_port *port,
-                                const int64_t *symbols, smg_fill how, uint64_t seed, smg_arena *arena,
-                                smg_tensor *out_tensor);
 /* Shape and type of the node at these sizes, memory for the elements. */
 smg_status smg_tensor_make(smg_context *ctx, const smg_graph *g, smg_node_id node, const int64_t *symbols,
                            smg_arena *arena, smg_tensor *out_tensor);
-/* A .npy file, converted to the input's type where that loses nothing; dims as in the file. */
-smg_status smg_tensor_load(smg_context *ctx, const smg_port *port, const char *path, smg_arena *arena,
-                           smg_tensor *out_tensor);
-smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor);
-int64_t smg_tensor_elements(const smg_tensor *tensor);
-double smg_tensor_get(const smg_tensor *tensor, int64_t index);
-void smg_tensor_set(smg_tensor *tensor, int64_t index, double value);
 smg_status smg_tensor_to_array(const smg_tensor *tensor, smg_arena *arena, smg_array *out_array);
 /* Reads the symbols' values off the dims of inputs; INVALID names what disagrees. A symbol that no input
  * has gets its default (one when NULL). */

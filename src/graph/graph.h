@@ -142,11 +142,8 @@ smg_value smg_graph_pad_of(smg_graph *g, smg_value a, int axis, smg_size before,
  * writes, count as not fixed); stored, some of it comes from a constant tensor. */
 void smg_graph_mark_fixed(const smg_graph *g, bool *out_fixed, bool *out_stored);
 
-/* Element `index` of a host array as a number, and back (graph_host.c). */
-double smg_host_get(smg_type type, const void *data, int64_t index);
-void smg_host_set(smg_type type, void *data, int64_t index, double value);
-/* Are the elements first + sum(slope * index), whole numbers of 32 bits all of them? index: per axis the one index that
- * is looked at, or -1 for all along the axis; slopes are given for these. */
+/* Of a host array (graph_host.c): are the elements first + sum(slope * index), whole numbers of 32 bits all of them?
+ * index: per axis the one index that is looked at, or -1 for all along the axis; slopes are given for these. */
 bool smg_host_plane(smg_type type, const void *data, int rank, const int64_t *extent, const int64_t *index,
                     int64_t *out_first, int64_t *out_slope);
 

@@ -1,45 +1,7 @@
-/* Elements of host arrays (constants, inputs) as doubles and back, for every element type. */
+/* What the elements of host arrays (constants) are along their axes. */
 #include "graph/graph_private.h"
 
 #include <math.h>
-
-/* By memcpy: tensors inside files have any alignment. */
-double smg_host_get(smg_type type, const void *data, int64_t index) {
-    const uint8_t *at = (const uint8_t *)data + index * smg_type_host_bytes(type);
-    uint16_t half;
-    float single;
-    int32_t small;
-    int64_t large;
-    switch (type) {
-    case SMG_TYPE_F32: return memcpy(&single, at, sizeof single), (double)single;
-    case SMG_TYPE_F16: return memcpy(&half, at, sizeof half), smg_half_value(half);
-    case SMG_TYPE_BF16: return memcpy(&half, at, sizeof half), smg_bf16_value(half);
-    case SMG_TYPE_I32: return memcpy(&small, at, sizeof small), (double)small;
-    case SMG_TYPE_I64: return memcpy(&large, at, sizeof large), (double)large;
-    case SMG_TYPE_BOOL: return *at ? 1.0 : 0.0;
-    case SMG_TYPE_COUNT: break;
-    }
-    return 0.0;
-}
-
-static double clamp(double value, double low, double high) {
-    if (!(value >= low)) return value < low ? low : 0.0;
-    return value > high ? high : trunc(value);
-}
-
-void smg_host_set(smg_type type, void *data, int64_t index, double value) {
-    switch (type) {
-    case SMG_TYPE_F32: ((float *)data)[index] = (float)value; break;
-    case SMG_TYPE_F16: ((uint16_t *)data)[index] = smg_half_of(value); break;
-    case SMG_TYPE_BF16: ((uint16_t *)data)[index] = smg_bf16_of(value); break;
-    case SMG_TYPE_I32: ((int32_t *)data)[index] = (int32_t)clamp(value, -2147483648.0, 2147483647.0); break;
-    case SMG_TYPE_I64: ((int64_t *)data)[index] = (int64_t)clamp(value, -9.2e18, 9.2e18); break;
-    case SMG_TYPE_BOOL: ((uint8_t *)data)[index] = (uint8_t)(value < 0.0 || value > 0.0); break;
-    case SMG_TYPE_COUNT: break;
-    }
-}
-
-/* ---- planes ------------------------------------------------------------------------------------ */
 
 typedef struct plane {
     smg_type type;

@@ -42,6 +42,9 @@ double smg_type_least(smg_type type);
 /* Half the distance of 1 to the next float: the largest relative error of storing what is neither too large nor too
  * small; 0 for integers. */
 double smg_type_epsilon(smg_type type);
+/* Element `index` of a host array as a number, and back. */
+double smg_host_get(smg_type type, const void *data, int64_t index);
+void smg_host_set(smg_type type, void *data, int64_t index, double value);
 
 /* ---- primitives and expressions --------------------------------------------------------------- */
 

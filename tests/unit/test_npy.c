@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "import/import.h"
+#include "array/npy.h"
 #include "support/output.h"
 
 static int setup(void **state) {

@@ -3,7 +3,7 @@
  * Only what smg needs is read: plain little-endian numbers in C order. The header is parsed as the
  * three-key dict that the format requires, not as Python; anything else is a malformed file.
  */
-#include "import/import.h"
+#include "array/npy.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * File data is little-endian and may start at any byte (safetensors does not align), so every
  * element is put together from bytes; compilers turn that into plain loads where the machine allows.
  */
-#include "import/import.h"
+#include "array/npy.h"
 
 static const struct {
     const char *word;
