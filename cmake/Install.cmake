@@ -5,7 +5,13 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/smg")
 
-install(DIRECTORY include/smg DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+if(SMG_COMPILER)
+    install(DIRECTORY include/smg DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+else()
+    foreach(header IN ITEMS context device rt status tensor version vulkan)
+        install(FILES include/smg/${header}.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/smg")
+    endforeach()
+endif()
 # Apart: the targets of the static library name what it needs, which a user of the shared one need not have.
 foreach(library IN LISTS libraries)
     string(REPLACE "smg_" "" short ${library})
@@ -66,19 +72,27 @@ function(smg_install_pc name note libs private cflags)
 endfunction()
 # Of two libraries of one name the linker takes the shared one, unless everything is to be static (cc -static). So the
 # static one has a file of its own, which names the archive itself.
-if(SMG_SHARED)
+if(NOT SMG_COMPILER)
+    # smg-rt alone.
+elseif(SMG_SHARED)
     smg_install_pc(smg "" "-L\${libdir} -lsmg" "${pc_needs}" "")
 else()
     smg_install_pc(smg "" "-L\${libdir} -lsmg ${pc_needs}" "" " -DSMG_STATIC")
 endif()
 if(runtimes)
-    string(REGEX REPLACE "^(.+)$" "-l\\1" rt_needs "${CMAKE_DL_LIBS}")
+    set(rt_needs)
+    if(NOT WIN32)
+        string(REGEX REPLACE "^(.+)$" "-l\\1" rt_needs "${CMAKE_DL_LIBS}")
+        string(PREPEND rt_needs "-lm -pthread ")
+    endif()
     if(NOT APPLE)
         string(APPEND rt_needs " -Wl,--gc-sections") # the library is one object: what is not called goes
     endif()
     smg_install_pc(smg-rt " (the runtime without a compiler)"
-        "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg-rt${CMAKE_STATIC_LIBRARY_SUFFIX} -lm -pthread ${rt_needs}" ""
+        "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg-rt${CMAKE_STATIC_LIBRARY_SUFFIX} ${rt_needs}" ""
         " -DSMG_STATIC")
 endif()
-smg_install_pc(smg-static " (the static library)"
-    "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg${CMAKE_STATIC_LIBRARY_SUFFIX} ${pc_needs}" "" " -DSMG_STATIC")
+if(SMG_COMPILER)
+    smg_install_pc(smg-static " (the static library)"
+        "\${libdir}/${CMAKE_STATIC_LIBRARY_PREFIX}smg${CMAKE_STATIC_LIBRARY_SUFFIX} ${pc_needs}" "" " -DSMG_STATIC")
+endif()

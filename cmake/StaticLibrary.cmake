@@ -6,8 +6,8 @@
 
 # target: a static library with the public functions of the archive `internal`, which holds the objects ARGN.
 function(smg_add_static target internal)
-    if(NOT CMAKE_OBJCOPY OR APPLE)
-        # No objcopy for this format: an ordinary archive, with the internal names in it.
+    if(NOT CMAKE_OBJCOPY OR APPLE OR WIN32)
+        # No objcopy for this format, or no hidden symbols in it: an ordinary archive, with the internal names in it.
         add_library(${target} STATIC ${ARGN})
         return()
     endif()

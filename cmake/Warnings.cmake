@@ -17,5 +17,9 @@ function(smg_configure target)
         -Wstrict-prototypes -Wmissing-prototypes -Werror
         # No a * b + c in one rounding behind our back: results are the same on every compiler.
         -ffp-contract=off)
+    if(MINGW) # printf as C has it, whatever the system's library does; isnan narrows in branches that are not taken
+        target_compile_definitions(${target} PRIVATE __USE_MINGW_ANSI_STDIO=1)
+        target_compile_options(${target} PRIVATE -Wno-float-conversion)
+    endif()
     smg_sanitize(${target})
 endfunction()

@@ -2,7 +2,8 @@
  *
  * Takes:    the command line.
  * Gives:    0; 1 when --check fails; 2 with `smg: sentence` on stderr for every error.
- * Promises: results go to stdout, progress and errors to stderr; quiet in a pipe.
+ * Promises: results go to stdout, progress and errors to stderr; quiet in a pipe. Without the compiler
+ *           (SMG_COMPILER=OFF) cli_without_compiler.c is in the place of all files that need it.
  * Does not: hold logic worth testing: that is in compile/ and below.
  */
 #ifndef SMG_CLI_H
@@ -88,14 +89,13 @@ typedef struct cli_job {
 typedef smg_status (*cli_work)(cli_job *job);
 /* Opens what `need` says, works, closes; the exit status. */
 int cli_on_model(cli_options *o, cli_need need, cli_work work);
+smg_status cli_check_precision(const cli_options *o); /* is there such a --precision? */
 smg_model_desc cli_model_desc(const cli_options *o);
 smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones, and the ranges */
 /* --target name or file; else --device; else `fallback`. */
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);
 smg_status cli_named_target(const cli_options *o, const char *name, smg_target *out_target);
 
-/* "f32[batch, 128]" */
-void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node);
 void cli_print_dims(smg_text *text, const cli_arrays *arrays);
 void cli_print_dims_json(smg_text *text, const cli_arrays *arrays); /* "sizes": {"batch": 1} */
 
@@ -118,6 +118,11 @@ void cli_print_check(const smg_check *check, smg_text *text);
 smg_status cli_warm_up(smg_model *model, double seconds);
 /* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
+/* cli_bundle.c: the same commands of a bundle. */
+bool cli_is_bundle(const cli_options *o);
+int cli_bundle_info(cli_options *o);
+int cli_bundle_run(cli_options *o);
+/* cli_measure.c */
 typedef struct cli_spread {
     int n;
     double min, median, p95; /* seconds; p95: the least value that 95 % of all are not above */
@@ -128,12 +133,6 @@ void cli_print_spread_json(const cli_spread *spread, smg_text *text); /* "n": 3,
 /* What measured: the device, its driver, this program. */
 void cli_print_device(const smg_target *target, smg_text *text);      /* the line "device   .." */
 void cli_print_device_json(const smg_target *target, smg_text *text); /* "device": .., "driver": .., "version": .. */
-
-/* cli_bundle.c: the same commands of a bundle. */
-bool cli_is_bundle(const cli_options *o);
-int cli_bundle_info(cli_options *o);
-int cli_bundle_run(cli_options *o);
-/* cli_run.c */
 typedef struct cli_result {
     cli_spread spread; /* on the device; n 0: not measured */
     double first;      /* of the first run: drivers may compile then */

@@ -234,9 +234,8 @@ smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, cha
     }
     out->words = (const char *const *)argv;
     out->word_count = words;
-    smg_type precision;
     SMG_TRY(check_relations(ctx, command, out));
     SMG_TRY(check_ranges(ctx, command, out));
-    SMG_TRY(smg_precision_find(ctx, out->precision, &precision));
+    SMG_TRY(cli_check_precision(out));
     return check_objective(ctx, out);
 }

@@ -12,9 +12,19 @@ static int64_t count_parameters(const smg_graph *g) {
     return total;
 }
 
+/* "f32[batch, 128]" */
+static void print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
+    smg_text_addf(text, "%s[", smg_type_word(node->type));
+    for (int d = 0; d < node->rank; d++) {
+        if (d > 0) smg_text_add(text, ", ");
+        smg_size_print(g->sizes, node->dims[d], text);
+    }
+    smg_text_add(text, "]");
+}
+
 static void add_row(smg_text *text, const smg_graph *g, const char *kind, const char *name, smg_node_id id) {
     smg_text_addf(text, "%-8s %s ", kind, name);
-    cli_print_shape(text, g, smg_graph_node(g, id));
+    print_shape(text, g, smg_graph_node(g, id));
     smg_text_add(text, "\n");
 }
 

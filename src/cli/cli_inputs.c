@@ -4,15 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void cli_print_shape(smg_text *text, const smg_graph *g, const smg_node *node) {
-    smg_text_addf(text, "%s[", smg_type_word(node->type));
-    for (int d = 0; d < node->rank; d++) {
-        if (d > 0) smg_text_add(text, ", ");
-        smg_size_print(g->sizes, node->dims[d], text);
-    }
-    smg_text_add(text, "]");
-}
-
 void cli_print_dims(smg_text *text, const cli_arrays *arrays) {
     for (int i = 0; i < arrays->dim_count; i++) {
         smg_text_addf(text, "%s%s=", i > 0 ? " " : "", arrays->dims[i].name);

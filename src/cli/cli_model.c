@@ -44,6 +44,11 @@ int cli_on_model(cli_options *o, cli_need need, cli_work work) {
     return job.pass ? CLI_OK : CLI_CHECK_FAILED;
 }
 
+smg_status cli_check_precision(const cli_options *o) {
+    smg_type type;
+    return smg_precision_find(o->ctx, o->precision, &type);
+}
+
 smg_model_desc cli_model_desc(const cli_options *o) {
     bool dispatches = o->objective != NULL && strcmp(o->objective, "dispatches") == 0;
     return (smg_model_desc){

@@ -1,51 +1,5 @@
 /* cli_report.c: the tables of --check and --profile. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "cli/cli.h"
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-cli_spread cli_spread_of(double *seconds, int count) {
-    if (count == 0) return (cli_spread){0};
-    qsort(seconds, (size_t)count, sizeof(*seconds), by_value);
-    int half = count / 2;
-    return (cli_spread){
-        .n = count,
-        .min = seconds[0],
-        .median = count % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2,
-        .p95 = seconds[(19 * count + 19) / 20 - 1],
-    };
-}
-
-void cli_print_spread(const cli_spread *spread, smg_text *text) {
-    smg_text_addf(text, "n %d, min %.3f ms, median %.3f ms, p95 %.3f ms", spread->n, spread->min * 1e3,
-                  spread->median * 1e3, spread->p95 * 1e3);
-}
-
-void cli_print_spread_json(const cli_spread *spread, smg_text *text) {
-    smg_text_addf(text, "\"n\": %d, \"min_us\": %.6g, \"median_us\": %.6g, \"p95_us\": %.6g", spread->n,
-                  spread->min * 1e6, spread->median * 1e6, spread->p95 * 1e6);
-}
-
-void cli_print_device(const smg_target *target, smg_text *text) {
-    smg_text_addf(text, "device   %s", target->name);
-    if (target->driver[0] != '\0') smg_text_addf(text, ", driver %s", target->driver);
-    smg_text_addf(text, ", smg %s\n", smg_version());
-}
-
-void cli_print_device_json(const smg_target *target, smg_text *text) {
-    smg_text_add(text, "\"device\": ");
-    smg_text_add_json(text, target->name);
-    smg_text_add(text, ",\n  \"driver\": ");
-    smg_text_add_json(text, target->driver);
-    smg_text_add(text, ",\n  \"version\": ");
-    smg_text_add_json(text, smg_version());
-}
 
 void cli_print_check(const smg_check *check, smg_text *text) {
     for (int i = 0; i < check->count; i++) {

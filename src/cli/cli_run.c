@@ -23,34 +23,6 @@ static void print_compilation(const smg_compilation *c, const cli_arrays *arrays
     }
 }
 
-void cli_print_output(const smg_tensor *out, smg_text *text) {
-    int64_t count = smg_tensor_elements(out);
-    double low = INFINITY;
-    double high = -INFINITY;
-    double sum = 0;
-    int64_t nans = 0;
-    for (int64_t i = 0; i < count; i++) {
-        double value = smg_tensor_get(out, i);
-        nans += isnan(value) ? 1 : 0;
-        if (isnan(value)) continue;
-        if (value < low) low = value;
-        if (value > high) high = value;
-        sum += value;
-    }
-    smg_text_addf(text, "output   %s %s[", out->name, out->type);
-    for (int d = 0; d < out->rank; d++) {
-        smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
-    }
-    if (nans < count) {
-        smg_text_addf(text, "] min %.6g max %.6g", low, high);
-        if (isfinite(sum)) smg_text_addf(text, " mean %.6g", sum / (double)(count - nans));
-    } else {
-        smg_text_add(text, "]");
-    }
-    if (nans > 0) smg_text_addf(text, ", %lld of %lld are NaN", (long long)nans, (long long)count);
-    smg_text_add(text, "\n");
-}
-
 static void add_overflow(const smg_overflow *found, smg_text *text) {
     if (found->value == NULL) return;
     smg_text_add(text, ",\n  \"overflow\": {\"value\": ");
@@ -161,26 +133,6 @@ static smg_status interpret(cli_job *job) {
     if (status == SMG_OK) status = report(job, c, &result, "");
     smg_compilation_destroy(c);
     return status;
-}
-
-/* The first run pays for what drivers put off; it is measured only when it is long. */
-smg_status cli_measure(const cli_options *o, cli_arrays *arrays, smg_model *model, double start, cli_result *out) {
-    static const double long_run = 0.5;
-    int64_t repeats = o->repeat > 0 ? o->repeat : 3;
-    double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
-    if (seconds == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-    out->ready = smg_clock_seconds() - start;
-    smg_model_times(model, &out->device, &out->program);
-    out->first = smg_model_seconds(model);
-    if (o->repeat == 0 && out->first > long_run) repeats = 1;
-    for (int64_t i = 0; i < repeats; i++) {
-        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-        seconds[i] = smg_model_seconds(model);
-    }
-    out->spread = cli_spread_of(seconds, (int)repeats);
-    smg_model_memory(model, &out->memory);
-    return SMG_OK;
 }
 
 static smg_status run_on_device(cli_job *job) {

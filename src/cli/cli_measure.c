@@ -1,0 +1,96 @@
+/* cli_measure.c: runs that are measured, and how what comes of them is printed. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+cli_spread cli_spread_of(double *seconds, int count) {
+    if (count == 0) return (cli_spread){0};
+    qsort(seconds, (size_t)count, sizeof(*seconds), by_value);
+    int half = count / 2;
+    return (cli_spread){
+        .n = count,
+        .min = seconds[0],
+        .median = count % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2,
+        .p95 = seconds[(19 * count + 19) / 20 - 1],
+    };
+}
+
+void cli_print_spread(const cli_spread *spread, smg_text *text) {
+    smg_text_addf(text, "n %d, min %.3f ms, median %.3f ms, p95 %.3f ms", spread->n, spread->min * 1e3,
+                  spread->median * 1e3, spread->p95 * 1e3);
+}
+
+void cli_print_spread_json(const cli_spread *spread, smg_text *text) {
+    smg_text_addf(text, "\"n\": %d, \"min_us\": %.6g, \"median_us\": %.6g, \"p95_us\": %.6g", spread->n,
+                  spread->min * 1e6, spread->median * 1e6, spread->p95 * 1e6);
+}
+
+void cli_print_device(const smg_target *target, smg_text *text) {
+    smg_text_addf(text, "device   %s", target->name);
+    if (target->driver[0] != '\0') smg_text_addf(text, ", driver %s", target->driver);
+    smg_text_addf(text, ", smg %s\n", smg_version());
+}
+
+void cli_print_device_json(const smg_target *target, smg_text *text) {
+    smg_text_add(text, "\"device\": ");
+    smg_text_add_json(text, target->name);
+    smg_text_add(text, ",\n  \"driver\": ");
+    smg_text_add_json(text, target->driver);
+    smg_text_add(text, ",\n  \"version\": ");
+    smg_text_add_json(text, smg_version());
+}
+
+void cli_print_output(const smg_tensor *out, smg_text *text) {
+    int64_t count = smg_tensor_elements(out);
+    double low = INFINITY;
+    double high = -INFINITY;
+    double sum = 0;
+    int64_t nans = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = smg_tensor_get(out, i);
+        nans += isnan(value) ? 1 : 0;
+        if (isnan(value)) continue;
+        if (value < low) low = value;
+        if (value > high) high = value;
+        sum += value;
+    }
+    smg_text_addf(text, "output   %s %s[", out->name, out->type);
+    for (int d = 0; d < out->rank; d++) {
+        smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
+    }
+    if (nans < count) {
+        smg_text_addf(text, "] min %.6g max %.6g", low, high);
+        if (isfinite(sum)) smg_text_addf(text, " mean %.6g", sum / (double)(count - nans));
+    } else {
+        smg_text_add(text, "]");
+    }
+    if (nans > 0) smg_text_addf(text, ", %lld of %lld are NaN", (long long)nans, (long long)count);
+    smg_text_add(text, "\n");
+}
+
+/* The first run pays for what drivers put off; it is measured only when it is long. */
+smg_status cli_measure(const cli_options *o, cli_arrays *arrays, smg_model *model, double start, cli_result *out) {
+    static const double long_run = 0.5;
+    int64_t repeats = o->repeat > 0 ? o->repeat : 3;
+    double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
+    if (seconds == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
+    out->ready = smg_clock_seconds() - start;
+    smg_model_times(model, &out->device, &out->program);
+    out->first = smg_model_seconds(model);
+    if (o->repeat == 0 && out->first > long_run) repeats = 1;
+    for (int64_t i = 0; i < repeats; i++) {
+        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
+        seconds[i] = smg_model_seconds(model);
+    }
+    out->spread = cli_spread_of(seconds, (int)repeats);
+    smg_model_memory(model, &out->memory);
+    return SMG_OK;
+}
