@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything a change must pass: packages, gcc build with all tests, sanitizers on unit, fault, model and fuzz tests,
-# the thread sanitizer on two contexts in two threads, clang, the compiler without Vulkan, the release build. Goes on
-# after a failure and says at the end what failed; the last line counts the tests.
+# the thread sanitizer on threads that share a model and on some that share nothing, clang, the compiler without Vulkan,
+# the release build. Goes on after a failure and says at the end what failed; the last line counts the tests.
 #
 #   scripts/test.sh            all of it (what CI runs)
 #   scripts/test.sh --quick    only the gcc build and its tests
@@ -80,21 +80,21 @@ tests() { # preset, ctest options...
     return "$result"
 }
 
-# Builds one test and what it links.
+# Builds two tests and what they link.
 watch_threads() {
     local wrap=()
     cmake --preset tsan >"$logs/configure" || { cat "$logs/configure"; return 1; }
-    cmake --build --preset tsan --parallel "$jobs" --target test_threads >"$logs/build" 2>&1 || {
+    cmake --build --preset tsan --parallel "$jobs" --target test_threads test_threads_shared >"$logs/build" 2>&1 || {
         grep -v '^\[' "$logs/build" | tail -n 200
         return 1
     }
     # Some kernels place memory where older run times of the sanitizer do not expect it.
     setarch -R true 2>/dev/null && wrap=(setarch -R)
-    tests tsan -R '^model.threads$'
+    tests tsan -R '^model.threads'
 }
 
 # Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache, unit.matrices
-# and the fuzz corpora do too, in a tenth of the time. Two threads are the thread sanitizer's.
+# and the fuzz corpora do too, in a tenth of the time. Threads are the thread sanitizer's.
 too_long='unit.every_schedule|unit.plan$|fault.caches|model.hf|model.onnx_.*device|model.layers|model.threads|fuzz.random'
 
 stage "packages" scripts/setup.sh --lint
@@ -105,7 +105,7 @@ same_without='unit.every_schedule|unit.plan|unit.kernel|golden.models|meta.forma
 stage "build with gcc" build dev && stage "tests" tests dev "${selection[@]}"
 if [ "$quick" = no ]; then
     stage "build with sanitizers" build asan && stage "tests with sanitizers" tests asan -L "unit|fault|model|fuzz" -E "$too_long"
-    stage "two threads with the thread sanitizer" watch_threads
+    stage "threads with the thread sanitizer" watch_threads
     stage "build with clang" build clang -DCMAKE_C_FLAGS_DEBUG=-O0
     stage "build without Vulkan" build no-vulkan && stage "tests without Vulkan" tests no-vulkan -L "unit|fault|golden|meta" -E "$same_without"
     stage "release build" scripts/build.sh

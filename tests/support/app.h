@@ -16,7 +16,10 @@
     X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)                               \
     X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)                                \
     X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory)                               \
-    X(CreateSemaphore) X(DestroySemaphore) X(SignalSemaphore) X(GetSemaphoreCounterValue)
+    X(CreateSemaphore) X(DestroySemaphore) X(SignalSemaphore) X(GetSemaphoreCounterValue)          \
+    X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)     \
+    X(BeginCommandBuffer) X(EndCommandBuffer) X(QueueSubmit)                                       \
+    X(CreateFence) X(DestroyFence) X(WaitForFences)
 /* clang-format on */
 
 typedef struct app {
