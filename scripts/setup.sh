@@ -13,8 +13,20 @@
 #   scripts/setup.sh --check    only say what is missing; exit 1 if something is
 #   scripts/setup.sh --lint     also clang-format and clang-tidy, of one version on every machine: from PyPI, into a
 #                               folder of their own (tests meta.format and meta.tidy; SMG_LINT_DIR names another folder)
+#   scripts/setup.sh --cross    also what builds the runtime for Windows and 64-bit ARM, and runs the latter (presets
+#                               mingw and aarch64); these packages are the distribution's own
 
 set -euo pipefail
+
+check=no lint=no cross=no
+for word in "$@"; do
+    case "$word" in
+        --check) check=yes ;;
+        --lint) lint=yes ;;
+        --cross) cross=yes ;;
+        *) echo "usage: scripts/setup.sh [--check | --lint | --cross]" >&2; exit 2 ;;
+    esac
+done
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {
@@ -30,6 +42,8 @@ vulkan_packages=(libshaderc-dev glslc spirv-tools libvulkan-dev libvulkan-volk-d
 mesa_packages=(mesa-vulkan-drivers mesa-drm-shim)
 mesa_minimum=25 # major version; stock bookworm has 22, stock trixie 25.0, backports 26
 
+cross_packages=(gcc-mingw-w64-x86-64-win32 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+
 lint_packages=(clang-format==19.1.7 clang-tidy==19.1.0.1)
 lint_folder="${SMG_LINT_DIR:-/usr/local/lib/smg-lint}"
 
@@ -44,6 +58,25 @@ setup_lint() {
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]
+}
+
+install() { apt-get install -y -q --no-install-recommends "$@"; }
+
+setup_cross() {
+    local wanted=()
+    for package in "${cross_packages[@]}"; do
+        installed "$package" || wanted+=("$package")
+    done
+    [ "${#wanted[@]}" -gt 0 ] || return 0
+    say "installing ${wanted[*]}"
+    [ "$(id -u)" -eq 0 ] || die "must be run as root"
+    export DEBIAN_FRONTEND=noninteractive
+    install "${wanted[@]}" || { apt-get update -q && install "${wanted[@]}"; } || die "apt-get could not get ${wanted[*]}"
+}
+
+setup_more() {
+    [ "$lint" = no ] || setup_lint
+    [ "$cross" = no ] || setup_cross
 }
 
 version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || true; }
@@ -65,12 +98,12 @@ for package in "${mesa_packages[@]}"; do
 done
 
 if [ "${#missing[@]}" -eq 0 ]; then
-    [ "${1:-}" != --lint ] || setup_lint
+    [ "$check" = yes ] || setup_more
     say "everything is installed"
     exit 0
 fi
 say "missing: ${missing[*]}"
-[ "${1:-}" = --check ] && exit 1
+[ "$check" = yes ] && exit 1
 
 [ -r /etc/os-release ] || die "no /etc/os-release: only Debian 12 and 13 are supported"
 # shellcheck disable=SC1091
@@ -152,7 +185,6 @@ SOURCE
 } | write_if_changed /etc/apt/preferences.d/smg-toolchain
 
 apt-get update -q
-install() { apt-get install -y -q --no-install-recommends "$@"; }
 
 wanted=()
 for package in "${host_packages[@]}"; do
@@ -170,5 +202,5 @@ pinned=()
 for package in "${mesa_packages[@]}"; do pinned+=("$package=$mesa"); done
 install -t trixie "${pinned[@]}"
 
-[ "${1:-}" != --lint ] || setup_lint
+setup_more
 say "done: glslc $(version_of glslc), Mesa $(version_of mesa-vulkan-drivers), gcc $(gcc -dumpfullversion), cmake $(cmake --version | awk 'NR == 1 { print $3 }')"

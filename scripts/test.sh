@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything a change must pass: packages, gcc build with all tests, sanitizers on unit, fault, model and fuzz tests,
 # the thread sanitizer on threads that share a model and on some that share nothing, clang, the compiler without Vulkan,
-# the release build. Goes on after a failure and says at the end what failed; the last line counts the tests.
+# the release build, the runtime for other systems. Goes on after a failure and says at the end what failed; the last line
+# counts the tests.
 #
 #   scripts/test.sh            all of it (what CI runs)
 #   scripts/test.sh --quick    only the gcc build and its tests
@@ -93,6 +94,17 @@ watch_threads() {
     tests tsan -R '^model.threads'
 }
 
+# The runtime for another system; its tests, where something here runs its programs.
+build_for() { # preset
+    local wrap=()
+    build "$1" || return 1
+    if grep -q '^SMG_\(QEMU\|WINE\):FILEPATH=/' "build/$1/CMakeCache.txt"; then
+        tests "$1"
+    else
+        echo "built and linked, nothing was run: nothing here runs programs of that system"
+    fi
+}
+
 # Not with sanitizers: what these do with memory model.bert, model.api, model.onnx, fault.memory, unit.plan_cache, unit.matrices
 # and the fuzz corpora do too, in a tenth of the time. Threads are the thread sanitizer's.
 too_long='unit.every_schedule|unit.plan$|fault.caches|model.hf|model.onnx_.*device|model.layers|model.threads|fuzz.random'
@@ -109,6 +121,10 @@ if [ "$quick" = no ]; then
     stage "build with clang" build clang -DCMAKE_C_FLAGS_DEBUG=-O0
     stage "build without Vulkan" build no-vulkan && stage "tests without Vulkan" tests no-vulkan -L "unit|fault|golden|meta" -E "$same_without"
     stage "release build" scripts/build.sh
+    stage "packages for other systems" scripts/setup.sh --cross && {
+        stage "runtime for Windows" build_for mingw
+        stage "runtime for 64-bit ARM" build_for aarch64
+    }
 fi
 stage "sources as before" unchanged
 

@@ -35,8 +35,9 @@ typedef struct smg_context_desc {
      * unit. NULL: nothing. */
     void (*progress)(void *user, const char *phase, size_t done, size_t total, const char *unit);
     void *user;
-    /* Folder for caches (plans, SPIR-V, pipelines, calibration). NULL: $SMG_CACHE_DIR, else
-     * $XDG_CACHE_HOME/smg, else $HOME/.cache/smg; "" switches caching off. In libsmg-rt NULL does so, too. Copied. */
+    /* Folder for caches (plans, SPIR-V, pipelines, calibration), in UTF-8 as all paths. NULL: $SMG_CACHE_DIR, else
+     * $XDG_CACHE_HOME/smg, else $HOME/.cache/smg (on Windows %LOCALAPPDATA%\smg); "" switches caching off. In
+     * libsmg-rt NULL does so, too. Copied. */
     const char *cache_dir;
 } smg_context_desc;
 

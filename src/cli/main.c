@@ -124,6 +124,7 @@ static void print_usage(FILE *out) {
                  "  SMG_CACHE_DIR   the folder of the caches (compiled kernels, pipelines, rates and proofs of\n"
                  "                  devices, what smg tune measured); empty: no caches; not set: $XDG_CACHE_HOME/smg, "
                  "else $HOME/.cache/smg\n"
+                 "                  (Windows: %%LOCALAPPDATA%%\\smg)\n"
                  "  SMG_STATS       1: pipelines keep what the driver tells of their code\n"
                  "  VK_DRIVER_FILES the drivers that Vulkan's loader looks at\n");
 }

@@ -20,8 +20,9 @@ tool="$build/smg"
 [ -f "$tool" ] || tool="$build/smg.exe"
 emulator=("$@")
 smg() {
-    "${emulator[@]}" "$tool" "$@"
+    SMG_CACHE_DIR="$work/cache there" "${emulator[@]}" "$tool" "$@"
 }
+export SMG_CACHE_DIR="$work/cache here"
 
 # A name that is not of one alphabet: words and paths are UTF-8 on every system.
 bundle="$work/bündel 文.smgb"
@@ -64,6 +65,7 @@ grep '"name"' "$work/devices"
 "$whole" run "$bundle" --seed 3 --output "y=$work/here.npy" >"$work/here"
 smg run "$bundle" --seed 3 --output "y=$work/there.npy" >"$work/there"
 cat "$work/there"
+[ -n "$(ls -A "$work/cache there")" ] || fail "nothing was kept in the cache folder"
 python3 - "$work/here.npy" "$work/there.npy" <<'COMPARE'
 import struct
 import sys
