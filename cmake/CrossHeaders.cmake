@@ -1,7 +1,7 @@
 # Vulkan's headers and volk are the same for every system, but Debian has them for the machine that builds alone, beside
 # headers that are its own. A build for another system sees them through a folder of links that has nothing else.
 
-if(NOT CMAKE_CROSSCOMPILING OR NOT SMG_VULKAN)
+if(NOT CMAKE_CROSSCOMPILING OR NOT SMG_VULKAN OR (SMG_VULKAN_INCLUDE_DIR AND SMG_VOLK_INCLUDE_DIR))
     return()
 endif()
 set(headers "${PROJECT_BINARY_DIR}/headers")
