@@ -44,6 +44,8 @@ static const option_row rows[] = {
     {"o", TEXT, FIELD(out), 0},
     {"padding-unread", FLAG, FIELD(padding_unread), 0},
     {"prepared", FLAG, FIELD(prepared), 0},
+    {"report", FLAG, FIELD(report), 0},
+    {"dot", FLAG, FIELD(dot), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */
@@ -56,7 +58,9 @@ static const struct {
     {"verbose", "json", false},         {"no-calibrate", "verbose", true}, {"after", "phase", true},
     {"ranks", "rank", false},           {"ranks", "output", false},        {"measure", "precision", true},
     {"padding-unread", "check", false}, {"tuning", "unfused", false},      {"tuning", "ranks", false},
-    {"tuning", "rank", false},
+    {"tuning", "rank", false},          {"report", "phase", false},        {"report", "kernel", false},
+    {"report", "prices", false},        {"dot", "phase", false},           {"dot", "json", false},
+    {"dot", "prices", false},           {"dot", "report", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

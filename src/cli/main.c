@@ -45,15 +45,19 @@ static const cli_command commands[] = {
      "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate "
-     "no-matrices measure padding-unread input seed tuning",
+     "no-matrices measure padding-unread input seed tuning report dot",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"
      "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
      "        [--precision f32|f16|bf16 [--measure [--input name=file.npy] [--seed N]]] [--no-calibrate]\n"
-     "        [--no-matrices] [--padding-unread] [--rank N] [--tuning FILE|none] [--json]",
-     "Shows every phase: graph, rewrite, precision, target, space, plan, lower, kernel, glsl. Needs no device with\n"
-     "--target. --kernel (k3, or its number) shows one step of a phase that has steps. --phase lower\n"
+     "        [--no-matrices] [--padding-unread] [--rank N] [--tuning FILE|none] [--json]\n"
+     "        [--report | --dot]",
+     "Shows every phase: graph, rewrite, precision, target, space, search, plan, lower, kernel, glsl. Needs no\n"
+     "device with --target. --kernel (k3, or its number) shows one step of a phase that has steps. --phase search\n"
+     "lists the schedules of each kernel: what was generated and lowered, what fell away and why. --phase lower\n"
      "has the program after each pass of lowering, --after PASS after one of them. --json has the\n"
-     "plan with its prices."},
+     "plan with its prices. --report has what each kernel saves beside its operations apart, and what\n"
+     "kernels that follow each other would be as one; what smg tune measured stands beside it. --dot has the\n"
+     "Space-Mapping Graphs of the kernels for Graphviz."},
     {"bench", cli_bench,
      "device dim max-dim input output repeat json seed objective precision rank ranks no-calibrate no-matrices check "
      "measure padding-unread tuning",

@@ -87,6 +87,8 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .cuts = c->tuning.cuts,
                                          .cut_count = c->tuning.cut_count,
                                          .rivals = options->passes.rivals,
+                                         .report = options->report,
+                                         .search = options->search,
                                          .nominal = c->nominal};
     return SMG_OK;
 }

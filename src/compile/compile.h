@@ -108,6 +108,8 @@ typedef struct smg_compile_options {
     const smg_dim *max_dims;
     int max_dim_count;
     bool keep_passes; /* of lowering, for the phase "lower" of smg_compile_explain */
+    bool report;      /* for smg_compile_report */
+    bool search;      /* for the phase "search" */
     /* Inputs of a run that stands for others, borrowed until the compilation is made: values that it shows not to fit
      * the precision stay f32. */
     const smg_tensor *samples;
@@ -314,9 +316,10 @@ smg_status smg_compile_interpret(smg_compilation *c, const int64_t *symbols, con
 
 /* ---- explain (compile_explain.c) --------------------------------------------------------------------- */
 
-/* phase: "graph", "rewrite", "precision", "space", "plan", "lower", "kernel", "glsl", "target", or NULL for the summary
- * and the plan. kernel: a step's name or number; NULL: all. after: the pass of lowering whose program is shown (phase
- * "lower", of a compilation that kept them); NULL: each that changed something. NOT_FOUND lists what there is. */
+/* phase: "graph", "rewrite", "precision", "space", "search" (of a compilation that was asked for it), "plan", "lower",
+ * "kernel", "glsl", "target", or NULL for the summary and the plan. kernel: a step's name or number; NULL: all. after:
+ * the pass of lowering whose program is shown (phase "lower", of a compilation that kept them); NULL: each that changed
+ * something. NOT_FOUND lists what there is. */
 typedef struct smg_explain_options {
     const char *phase;
     const char *kernel;
@@ -325,6 +328,25 @@ typedef struct smg_explain_options {
 } smg_explain_options;
 smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *options, smg_text *text);
 smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text);
+/* compile_search.c: what was generated and tried for a step; before the first, what was looked at to cut the graph. */
+smg_status smg_compile_print_search(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                                    smg_text *text);
+/* " b=8 s=512" */
+void smg_compile_print_sizes(const smg_compilation *c, const int64_t *values, smg_text *text);
+/* ["..", ".."], a string a line. */
+void smg_compile_lines_json(const char *lines, smg_text *text);
+
+/* compile_report.c: what the plan of a compilation that was asked for a report saves, and what other groupings are. */
+smg_status smg_compile_report(const smg_compilation *c, smg_text *text);
+smg_status smg_compile_report_json(const smg_compilation *c, smg_text *text);
+/* compile_dot.c: the Space-Mapping Graphs of the run list for Graphviz: a cluster a kernel. kernel: as in
+ * smg_explain_options. */
+smg_status smg_compile_dot(smg_compilation *c, const char *kernel, smg_text *text);
+/* Of the steps from the first of the prepare list (-its count) on: is this one asked for? */
+bool smg_compile_is_step(const char *kernel, const smg_pstep *step, int index);
+smg_status smg_compile_no_step(smg_compilation *c, const char *kernel);
+/* The space of a step, which is of the graph that its nodes are of. */
+smg_status smg_compile_space(const smg_compilation *c, const smg_pstep *step, smg_arena *arena, smg_space **out_space);
 
 /* ---- model on a device (compile_model.c; UNSUPPORTED in a build without Vulkan) ------------------------ */
 

@@ -118,19 +118,35 @@ static smg_status print_glsl(smg_compilation *c, const smg_pstep *step, const sm
 }
 
 /* needed[id]: is the value read outside the step, or an output? */
-static void mark_needed(const smg_graph *g, const smg_pstep *step, bool *inside, bool *needed) {
+static void mark_needed(const smg_graph *g, const smg_pstep *step, const bool *live, bool *inside, bool *needed) {
     memset(inside, 0, (size_t)g->nodes.count * sizeof(*inside));
     memset(needed, 0, (size_t)g->nodes.count * sizeof(*needed));
-    for (int n = 0; n < step->node_count; n++) inside[step->nodes[n]] = true;
+    for (int n = 0; n < step->member_count; n++) inside[step->members[n]] = true;
     for (smg_node_id id = 0; id < g->nodes.count; id++) {
         const smg_node *node = smg_graph_node(g, id);
         smg_op_class class_ = smg_node_class(node);
-        if (inside[id] || class_ == SMG_CLASS_VIEW || class_ == SMG_CLASS_LEAF) continue;
+        if (!live[id] || inside[id] || class_ == SMG_CLASS_VIEW || class_ == SMG_CLASS_LEAF) continue;
         for (int k = 0; k < node->operand_count; k++) needed[smg_space_source(g, node->operand[k])] = true;
     }
     for (int i = 0; i < g->outputs.count; i++) {
         needed[smg_space_source(g, g->outputs.items[i].node)] = true;
     }
+    /* What is computed anew is so by each reader. */
+    memset(inside, 0, (size_t)g->nodes.count * sizeof(*inside));
+    for (int n = 0; n < step->node_count; n++) inside[step->nodes[n]] = true;
+    for (int n = 0; n < step->member_count; n++) needed[step->members[n]] &= inside[step->members[n]];
+}
+
+smg_status smg_compile_space(const smg_compilation *c, const smg_pstep *step, smg_arena *arena, smg_space **out_space) {
+    const smg_graph *g = graph_of(c, step);
+    size_t count = (size_t)g->nodes.count + 1;
+    bool *inside = SMG_ARENA_ARRAY(arena, bool, count);
+    bool *needed = SMG_ARENA_ARRAY(arena, bool, count);
+    bool *live = SMG_ARENA_ARRAY(arena, bool, count);
+    if (inside == NULL || needed == NULL || live == NULL) return SMG_MEMORY;
+    smg_graph_mark_live(g, live);
+    mark_needed(g, step, live, inside, needed);
+    return smg_space_build(g, arena, step->members, step->member_count, needed, out_space);
 }
 
 static smg_status print_space(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
@@ -139,15 +155,7 @@ static smg_status print_space(smg_compilation *c, const smg_pstep *step, const s
     smg_arena *arena = NULL;
     smg_space *space = NULL;
     SMG_TRY(smg_arena_create(c->ctx, &arena));
-    const smg_graph *g = graph_of(c, step);
-    size_t count = (size_t)g->nodes.count + 1;
-    bool *inside = SMG_ARENA_ARRAY(arena, bool, count);
-    bool *needed = SMG_ARENA_ARRAY(arena, bool, count);
-    smg_status status = inside != NULL && needed != NULL ? SMG_OK : SMG_MEMORY;
-    if (status == SMG_OK) {
-        mark_needed(g, step, inside, needed);
-        status = smg_space_build(g, arena, step->nodes, step->node_count, needed, &space);
-    }
+    smg_status status = smg_compile_space(c, step, arena, &space);
     if (status == SMG_OK) {
         smg_text_addf(text, "space %s\n", step->name);
         smg_space_print(space, text);
@@ -156,15 +164,15 @@ static smg_status print_space(smg_compilation *c, const smg_pstep *step, const s
     return status;
 }
 
-static bool chosen(const smg_explain_options *options, const smg_pstep *step, int index) {
-    if (options->kernel == NULL) return true;
+bool smg_compile_is_step(const char *kernel, const smg_pstep *step, int index) {
+    if (kernel == NULL) return true;
     char *end = NULL;
-    long number = strtol(options->kernel, &end, 10);
-    bool is_number = end != options->kernel && *end == '\0';
-    return is_number ? number == index : strcmp(options->kernel, step->name) == 0;
+    long number = strtol(kernel, &end, 10);
+    bool is_number = end != kernel && *end == '\0';
+    return is_number ? number == index : strcmp(kernel, step->name) == 0;
 }
 
-static smg_status no_kernel(smg_compilation *c, const char *kernel) {
+smg_status smg_compile_no_step(smg_compilation *c, const char *kernel) {
     int count = c->plan->steps.count;
     return smg_fail(c->ctx, SMG_NOT_FOUND, "there is no kernel '%s'; there are %d: %s to %s", kernel, count,
                     count > 0 ? c->plan->steps.items[0].name : "none",
@@ -176,7 +184,7 @@ static smg_status each_step(smg_compilation *c, const smg_explain_options *optio
     int prepare = c->plan->prepare.count;
     for (int i = -prepare; i < c->plan->steps.count; i++) {
         const smg_pstep *step = i < 0 ? &c->plan->prepare.items[i + prepare] : &c->plan->steps.items[i];
-        if (!chosen(options, step, i)) continue;
+        if (!smg_compile_is_step(options->kernel, step, i)) continue;
         any = true;
         if (print != NULL) {
             SMG_TRY(print(c, step, options, text));
@@ -184,7 +192,7 @@ static smg_status each_step(smg_compilation *c, const smg_explain_options *optio
             print_plan_step(c, step, i < 0, options, text);
         }
     }
-    return any ? SMG_OK : no_kernel(c, options->kernel);
+    return any ? SMG_OK : smg_compile_no_step(c, options->kernel);
 }
 
 static void print_rewrites(const smg_compilation *c, smg_text *text) {
@@ -195,7 +203,7 @@ static void print_rewrites(const smg_compilation *c, smg_text *text) {
     }
 }
 
-static void print_sizes(const smg_compilation *c, const int64_t *values, smg_text *text) {
+void smg_compile_print_sizes(const smg_compilation *c, const int64_t *values, smg_text *text) {
     for (int i = 0; i < smg_size_symbol_count(c->graph->sizes); i++) {
         smg_text_addf(text, " %s=%lld", smg_size_symbol_name(c->graph->sizes, i), (long long)values[i]);
     }
@@ -210,7 +218,7 @@ static void print_guards(const smg_compilation *c, smg_text *text) {
         smg_size_print(c->graph->sizes, c->measure, text);
         if (v->high < INT64_MAX) smg_text_addf(text, " <= %lld", (long long)v->high);
         smg_text_add(text, ": tiles chosen at");
-        print_sizes(c, v->nominal, text);
+        smg_compile_print_sizes(c, v->nominal, text);
         smg_text_add(text, i == 0 ? "\n" : ", made when such sizes are bound\n");
     }
 }
@@ -287,7 +295,7 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     print_ends(c, prices, text);
     if (!prices) return;
     smg_text_add(text, "prices at");
-    print_sizes(c, c->nominal, text);
+    smg_compile_print_sizes(c, c->nominal, text);
     smg_text_addf(text, ": %.1f us, %.3g MB moved, %.3g Mflop\n", seconds * 1e6, bytes / 1e6, flops / 1e6);
 }
 
@@ -325,9 +333,11 @@ static const struct phase {
     void (*whole)(const smg_compilation *c, smg_text *text);
     print_step step;
 } phases[] = {
-    {"graph", print_source, NULL},  {"rewrite", print_rewritten, NULL}, {"precision", print_types, NULL},
-    {"target", print_target, NULL}, {"space", NULL, print_space},       {"plan", NULL, NULL},
-    {"lower", NULL, print_lower},   {"kernel", NULL, print_kernel},     {"glsl", NULL, print_glsl},
+    {"graph", print_source, NULL},    {"rewrite", print_rewritten, NULL},
+    {"precision", print_types, NULL}, {"target", print_target, NULL},
+    {"space", NULL, print_space},     {"plan", NULL, NULL},
+    {"lower", NULL, print_lower},     {"kernel", NULL, print_kernel},
+    {"glsl", NULL, print_glsl},       {"search", NULL, smg_compile_print_search},
 };
 
 static smg_status no_phase(smg_compilation *c, const char *name) {
@@ -367,7 +377,7 @@ smg_status smg_compile_explain(smg_compilation *c, const smg_explain_options *op
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */
 
-static void add_lines(smg_text *text, const char *lines) {
+void smg_compile_lines_json(const char *lines, smg_text *text) {
     smg_text_add(text, "[");
     char line[1024];
     for (bool first = true; lines != NULL && *lines != '\0'; first = false) {
@@ -396,7 +406,7 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
         text, "\"shared_bytes\": %lld, \"registers\": %lld, \"operations\": %lld, \"invocations\": %d, \"because\": ",
         (long long)step->price.shared_bytes, (long long)step->price.registers, (long long)step->price.operations,
         step->kernel->lanes);
-    add_lines(text, step->because);
+    smg_compile_lines_json(step->because, text);
     smg_text_add(text, "}");
 }
 

@@ -66,7 +66,9 @@ typedef struct smg_plan_options {
     /* Nodes that are one kernel or not because that was measured, in any order; for SMG_OBJECTIVE_TIME. */
     const smg_cut *cuts;
     int cut_count;
-    int rivals; /* so many further schedules of each step of the run list, at most, are lowered to be measured */
+    int rivals;  /* so many further schedules of each step of the run list, at most, are lowered to be measured */
+    bool report; /* what steps save, and what neighbours would be as one kernel: smg_pstep.apart, smg_plan.groupings */
+    bool search; /* how schedules of the run list were found: smg_pstep.search */
 } smg_plan_options;
 
 typedef struct smg_price {
@@ -98,16 +100,72 @@ typedef struct smg_joint {
     double seconds, apart;
 } smg_joint;
 
+/* What was looked at to cut the run list. */
+typedef struct smg_breadth {
+    int nodes;                                  /* in a line: segments are neighbours in it */
+    int segments, possible;                     /* looked at; those that are one kernel */
+    int long_ends, product_ends, hopeless_ends; /* starts whose segments end because they have PLAN_MAX_SEGMENT nodes,
+                                                   PLAN_MAX_PRODUCTS products, or no common space any more */
+} smg_breadth;
+
+/* A schedule that was lowered. */
+typedef struct smg_tried {
+    uint64_t schedule;   /* as in smg_choice */
+    const char *text;    /* axes and lanes, lines */
+    double guess;        /* seconds, by what decided that it is lowered */
+    const char *refused; /* why it is none; NULL: it fits, and has a price */
+    smg_price price;
+} smg_tried;
+typedef struct smg_fallen {
+    const char *why;
+    int count;
+} smg_fallen;
+/* How the schedule of a step was found. */
+typedef struct smg_search {
+    int generated;                 /* schedules */
+    SMG_ARRAY(smg_fallen) crowded; /* shapes of blocks whose schedules have no room and were not generated */
+    int repeated;                  /* lowered ones that are among `tried` already: they were generated twice */
+    int roomless;                  /* generated ones that have none by their guess */
+    int untried;                   /* and those whose guess is behind enough others that fit */
+    SMG_ARRAY(smg_tried) tried;    /* the others, as they came */
+} smg_search;
+
+/* The operations of a step as kernels of their own, by price. */
+typedef struct smg_apart {
+    double seconds, bytes; /* of all of them */
+    int64_t live;          /* at most, as smg_pstep.live */
+} smg_apart;
+
+/* Steps that follow each other, as one kernel. Where the same structure comes again, its first place. */
+typedef struct smg_grouping {
+    int first, last;     /* of them, both included */
+    int places, nodes;   /* how often it comes; its operations */
+    const char *refused; /* why they cannot be one kernel; NULL: they can, at this price */
+    double seconds, bytes;
+    int64_t live;              /* as smg_pstep.live */
+    double apart, apart_bytes; /* of the steps */
+    int64_t apart_live;
+} smg_grouping;
+
 typedef struct smg_pstep {
     const char *name;
     smg_kernel *kernel;
     int node_count;
     const smg_node_id *nodes;
+    int member_count;           /* with what they compute anew */
+    const smg_node_id *members; /* by ascending id */
     smg_price price;
     smg_choice choice;
     const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */
     smg_joint joint;
-    const smg_measured *measured;   /* that decided; NULL: the price did */
+    const smg_measured *measured; /* that decided; NULL: the price did */
+    /* Of the run list, where the options ask for a report: */
+    int64_t live; /* bytes of values between kernels while it runs, its results among them; not those of outputs */
+    smg_apart apart;
+    int joinable; /* as smg_plan.joinable: among its operations, and between these and the next on either side */
+    double rate;  /* flop/s that its arithmetic is done at, at most */
+    /* Where the options ask for it: */
+    const smg_search *search;       /* the same one for steps of equal structure */
     SMG_ARRAY(smg_rival) rivals;    /* the next by price, where asked for; of the first steps of a structure */
     SMG_ARRAY(smg_lowered) lowered; /* where the options ask for it: each pass that changed the program */
 } smg_pstep;
@@ -123,6 +181,11 @@ typedef struct smg_plan {
     /* Where masks of the graph have ends: the share of a row's keys that they may be expected to keep, else 0. Below 1
      * both run lists have a price at that share, in seconds, and the cheaper one was taken; at 1 that without ends. */
     double kept, with_ends, without_ends;
+    smg_breadth breadth;
+    /* Where the options ask for a report: */
+    SMG_ARRAY(smg_grouping) groupings;
+    int unpriced; /* runs of steps that have no price, because the search ends before them */
+    int joinable; /* neighbours in the order that some kernel of the search has together */
 } smg_plan;
 
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,

@@ -33,6 +33,8 @@ typedef struct planner {
     smg_arena *arena;
     smg_map *cache;     /* structure hash -> segment */
     smg_map *rivals;    /* structure hash -> schedules to be measured */
+    smg_map *searches;  /* structure hash -> how the schedule was found */
+    smg_search *record; /* of the segment that is tried; NULL: nobody asks */
     uint64_t *hash;     /* per node: what it does, smg_node_hash */
     int64_t *nominal;   /* per symbol */
     double kept;        /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
@@ -46,6 +48,7 @@ typedef struct planner {
     smg_node_id *order; /* compute nodes, no views or leaves */
     int *place;         /* per node: position in its order, -1 */
     int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
+    int64_t *across;    /* per place: bytes of values that are made before it and read from it on */
     bool *needed;       /* per node: scratch for one segment */
     smg_arena *kept_in; /* where the cache's segments are */
     /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
@@ -69,6 +72,8 @@ typedef struct partition {
     int *ends; /* of each segment in the order */
     int count;
     double cost; /* of all, where masks leave out what they may be expected to */
+    smg_breadth breadth;
+    int *reach; /* per place: where the longest segment that begins there and is possible ends; 0: none of several */
 } partition;
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
@@ -76,6 +81,17 @@ smg_status plan_choose_list(planner *p, bool preparing, partition *out);
 double plan_cost_of(const planner *p, const segment *s);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition);
+/* Nodes of a segment at most. */
+int plan_longest(const planner *p);
+
+/* plan_lives.c: values between kernels, in bytes at the sizes that prices are for. Outputs and constants do not count.
+ * */
+smg_status plan_mark_lives(planner *p); /* fills p->across */
+/* While a kernel of the segment runs: what was made before and is read from here on, and what it makes for others. */
+int64_t plan_live(const planner *p, int from, int to);
+
+/* plan_report.c: fills in what the options ask for, of the run list. */
+smg_status plan_report(planner *p, const partition *of, smg_plan *plan);
 
 /* plan_prepare.c: fills p->prepared. */
 smg_status plan_mark_prepared(planner *p);
@@ -100,6 +116,13 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 
 /* Adds to the step what the options ask for of other schedules of the segment. */
 smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step);
+/* And how this one was found: the segment is tried once more. */
+smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step);
+/* plan_search.c: what happens to schedules and shapes of blocks, for p->record; nothing without one. */
+smg_status plan_record_tried(planner *p, uint64_t choice, const smg_schedule *s, double guess, const char *refused,
+                             const smg_price *price);
+smg_status plan_record_crowded(planner *p, const char *why);
+void plan_record_left(planner *p, int generated, const double *guess, int count);
 
 /* What things take. Slots are multiply-adds of the measured rate for each lane, waits shares of a load's latency. */
 typedef struct plan_costs {

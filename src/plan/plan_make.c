@@ -84,16 +84,26 @@ static double lost_before(const planner *p, int from, const plan_choice *before)
     return cut && before->segment != NULL ? (1 - p->kept) * before->segment->price.seconds : 0;
 }
 
+int plan_longest(const planner *p) {
+    return p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
+}
+
 /* Extends segments from `from` as far as limits allow, improving best[]. */
-static smg_status extend(planner *p, int from, plan_choice *best) {
+static smg_status extend(planner *p, int from, partition *out) {
     int products = 0;
-    int limit = p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
-    for (int to = from + 1; to <= p->count && to - from <= limit; to++) {
+    plan_choice *best = out->best;
+    smg_breadth *breadth = &out->breadth;
+    for (int to = from + 1; to <= p->count; to++) {
         const segment *s;
+        breadth->long_ends += to - from > plan_longest(p);
+        if (to - from > plan_longest(p)) break;
         if (p->preparing && to > from + 1 && !reads_segment(p, from, to - 1)) break;
         products += is_product(p, to - 1);
+        breadth->product_ends += products > PLAN_MAX_PRODUCTS;
         if (products > PLAN_MAX_PRODUCTS) break;
         SMG_TRY(plan_segment(p, from, to, &s));
+        breadth->segments++;
+        breadth->possible += s->possible;
         if (!s->possible) {
             if (to == from + 1) {
                 p->again = plan_give_kernels(p, p->order[from]);
@@ -101,9 +111,11 @@ static smg_status extend(planner *p, int from, plan_choice *best) {
                 return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
                                 smg_graph_describe(p->g, p->order[from]), s->refused ? s->refused : "no schedule");
             }
+            breadth->hopeless_ends += s->hopeless;
             if (s->hopeless) break;
             continue;
         }
+        if (to > from + 1) out->reach[from] = to;
         double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
         if (cost < best[to].cost) best[to] = (plan_choice){.cost = cost, .from = from, .segment = s};
     }
@@ -113,7 +125,7 @@ static smg_status extend(planner *p, int from, plan_choice *best) {
 static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_pstep *step,
                            smg_text *why) {
     const segment *both, *other;
-    if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
+    if (next - from > plan_longest(p)) return SMG_OK;
     if (p->preparing && !reads_segment(p, from, to)) return SMG_OK;
     SMG_TRY(plan_segment(p, from, next, &both));
     SMG_TRY(plan_segment(p, to, next, &other));
@@ -156,17 +168,20 @@ static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, 
     }
     smg_text_free(&why);
     if (status == SMG_OK && !p->preparing) status = plan_add_rivals(p, from, to, best[to].segment, step);
+    if (status == SMG_OK && !p->preparing) status = plan_add_search(p, from, to, best[to].segment, step);
     return status;
 }
 
 static smg_status choose(planner *p, partition *out) {
     *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, plan_choice, (size_t)p->count + 1),
-                       .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
-    if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
+                       .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1),
+                       .reach = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
+    if (out->best == NULL || out->ends == NULL || out->reach == NULL) return SMG_MEMORY;
+    out->breadth.nodes = p->count;
     for (int i = 1; i <= p->count; i++) out->best[i].cost = DBL_MAX;
     for (int from = 0; from < p->count; from++) {
         smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
-        SMG_TRY(extend(p, from, out->best));
+        SMG_TRY(extend(p, from, out));
         if (p->again) return SMG_OK;
     }
     out->cost = out->best[p->count].cost;
@@ -190,6 +205,7 @@ smg_status plan_choose_list(planner *p, bool preparing, partition *out) {
     do {
         p->again = false;
         SMG_TRY(plan_order(p));
+        SMG_TRY(plan_mark_lives(p));
         SMG_TRY(choose(p, out));
     } while (p->again);
     return SMG_OK;
@@ -205,7 +221,15 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     SMG_TRY(plan_split_sums(&p, of));
     plan->graph = p->g;
     plan->origin = p->origin;
-    return add_steps(p, of, plan);
+    plan->breadth = of->breadth;
+    if (of->breadth.long_ends + of->breadth.product_ends > 0 && !p->options->unfused)
+        smg_log(p->ctx, SMG_LOG_INFO,
+                "the search for kernels of '%s' is bounded: segments from %d of %d operations on end at %d operations, "
+                "from %d on at %d products",
+                p->g->name, of->breadth.long_ends, p->count, plan_longest(p), of->breadth.product_ends,
+                PLAN_MAX_PRODUCTS);
+    SMG_TRY(add_steps(p, of, plan));
+    return p->options->report ? plan_report(p, of, plan) : SMG_OK;
 }
 
 /* The run list with masks that have ends, or without, whichever is cheaper. */
@@ -260,6 +284,7 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     p.kept = plan_kept(g, p.nominal);
     SMG_TRY(smg_map_create(arena, &p.cache));
     SMG_TRY(smg_map_create(arena, &p.rivals));
+    SMG_TRY(smg_map_create(arena, &p.searches));
     SMG_TRY(count_maps(&p));
     plan->planned = plan->graph = g;
     plan->arena = arena;

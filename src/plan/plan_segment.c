@@ -240,43 +240,58 @@ static void leave_out(segment *s) {
     if (s->refused == NULL) s->refused = "the driver made nothing good of its schedules";
 }
 
-/* *out_seconds: its price, infinite when it does not fit. */
-static smg_status try_schedule(trial *t, const smg_schedule *s, double *out_seconds) {
+/* *out_seconds: its price, infinite when it does not fit; then *out_refused may say why. */
+static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_seconds, smg_price *price,
+                              const char **out_refused) {
     segment *best = t->best;
     lowered program;
-    smg_price price;
     *out_seconds = HUGE_VAL;
-    if (is_rejected(t, s)) {
-        leave_out(best);
-        return SMG_OK;
-    }
-    if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
-        if (best->refused == NULL) best->refused = "its products wait for memory in turn, apart at a time";
-        return SMG_OK;
-    }
     SMG_TRY(lower_once(t, s, &program));
     const char *refused = program.refused;
     if (program.structure != NULL) SMG_TRY(smg_kernel_retile(program.probe, s));
     /* Tiles take turns and go to registers in passes of their own: before that they are all counted. */
     bool later = s->reuse || s->matrix != NULL;
-    bool likely = program.structure != NULL && (later || plan_fits(program.probe, t->p->target, &price, &refused));
+    bool likely = program.structure != NULL && (later || plan_fits(program.probe, t->p->target, price, &refused));
     if (likely) {
         smg_kernel *k;
         const smg_lower_options options = {.name = "try", .target = t->p->target};
         SMG_TRY(smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused));
-        bool fits = k != NULL && plan_fits(k, t->p->target, &price, &refused);
-        if (fits && !t->takes_all && price.registers >= t->too_many) {
+        bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
+        if (fits && !t->takes_all && price->registers >= t->too_many) {
             leave_out(best);
         } else if (fits) {
-            SMG_TRY(try_program(t, s, k, &price, &refused));
-            *out_seconds = price.seconds;
+            SMG_TRY(try_program(t, s, k, price, &refused));
+            *out_seconds = price->seconds;
         }
     }
+    *out_refused = refused;
     if (!best->possible && refused != NULL && best->refused == NULL) {
         best->refused = smg_arena_string(t->p->kept_in, refused);
         if (best->refused == NULL) return SMG_MEMORY;
     }
     return SMG_OK;
+}
+
+static const char spoilt[] = "the driver made nothing good of it";
+static const char in_turn[] = "its products wait for memory in turn, apart at a time";
+
+static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, double *out_seconds) {
+    smg_price price = {0};
+    const char *refused = NULL;
+    *out_seconds = HUGE_VAL;
+    if (is_rejected(t, s)) {
+        leave_out(t->best);
+        refused = spoilt;
+    } else if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
+        if (t->best->refused == NULL) t->best->refused = in_turn;
+        refused = in_turn;
+    } else {
+        SMG_TRY(try_lowered(t, s, out_seconds, &price, &refused));
+        if (isinf(*out_seconds) && refused == NULL) refused = spoilt;
+    }
+    if (t->p->record == NULL) return SMG_OK;
+    if (!isinf(*out_seconds)) refused = NULL;
+    return plan_record_tried(t->p, choice_of(t->best->key, s), s, guess, refused, &price);
 }
 
 static int by_price(const void *a, const void *b) {
@@ -337,10 +352,12 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
         for (int i = 0; i < count; i++)
             if (!isinf(guess[i]) && (best < 0 || guess[i] < guess[best])) best = i;
         if (best < 0) break;
+        double guessed = guess[best];
         guess[best] = HUGE_VAL;
-        SMG_TRY(try_schedule(t, &schedules->items.items[best], &seconds));
+        SMG_TRY(try_schedule(t, &schedules->items.items[best], guessed, &seconds));
         if (!isinf(seconds)) left--;
     }
+    plan_record_left(t->p, count, guess, count);
     return SMG_OK;
 }
 
@@ -384,7 +401,7 @@ static smg_status take_measured(trial *t, const smg_schedules *schedules) {
     smg_status status = SMG_OK;
     for (int i = 0; i < schedules->items.count && isinf(seconds) && status == SMG_OK; i++) {
         const smg_schedule *s = &schedules->items.items[i];
-        if (choice_of(best->key, s) == m->schedule) status = try_schedule(t, s, &seconds);
+        if (choice_of(best->key, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
     }
     t->best = best;
     if (status != SMG_OK || !other.possible) return status;
@@ -404,8 +421,10 @@ static void take_smallest(trial *t) {
 }
 
 typedef struct filter {
+    planner *p;
     const plan_outline *outline;
     const char *refused;
+    smg_status status;
 } filter;
 
 static bool may_fit(void *user, const smg_schedule *s) {
@@ -413,6 +432,7 @@ static bool may_fit(void *user, const smg_schedule *s) {
     const char *why;
     if (plan_may_fit(f->outline, s, &why)) return true;
     if (f->refused == NULL) f->refused = why;
+    if (f->status == SMG_OK) f->status = plan_record_crowded(f->p, why);
     return false;
 }
 
@@ -421,7 +441,8 @@ static smg_status try_alone(trial *t, const smg_space *space, const int64_t *nom
     smg_schedules all;
     double seconds;
     SMG_TRY(smg_sched_candidates(space, t->p->target, nominal, (smg_sched_room){0}, t->scratch, &all));
-    for (int i = 0; i < all.items.count; i++) SMG_TRY(try_schedule(t, &all.items.items[i], &seconds));
+    for (int i = 0; i < all.items.count; i++) SMG_TRY(try_schedule(t, &all.items.items[i], 0, &seconds));
+    plan_record_left(t->p, all.items.count, NULL, 0);
     return SMG_OK;
 }
 
@@ -447,8 +468,9 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     nominal_extents(p, space, nominal);
     out->at = at_sizes(out->key, space, nominal);
     SMG_TRY(plan_outline_make(p, space, nominal, scratch, &outline));
-    filter f = {.outline = outline};
+    filter f = {.p = p, .outline = outline};
     SMG_TRY(smg_sched_candidates(space, p->target, nominal, (smg_sched_room){may_fit, &f}, scratch, &schedules));
+    SMG_TRY(f.status);
     out->refused = f.refused != NULL ? f.refused : schedules.refused;
     trial *t = SMG_ARENA_NEW(scratch, trial);
     if (t == NULL) return SMG_MEMORY;
@@ -546,11 +568,12 @@ static void tell_measured(const segment *s, smg_text *why) {
 }
 
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
-    smg_node_id members[PLAN_MAX_MEMBERS], *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
+    smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
+    smg_node_id *members = SMG_ARENA_ARRAY(p->arena, smg_node_id, PLAN_MAX_MEMBERS);
     const char *refused;
     smg_space *space;
     smg_schedule schedule = s->schedule;
-    if (nodes == NULL) return SMG_MEMORY;
+    if (nodes == NULL || members == NULL) return SMG_MEMORY;
     int count = plan_members(p, from, to, members), own = 0;
     for (int i = 0; i < count; i++) {
         if (!p->inlined[members[i]]) nodes[own++] = members[i];
@@ -579,6 +602,8 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     }
     out_step->nodes = nodes;
     out_step->node_count = to - from;
+    out_step->members = members;
+    out_step->member_count = count;
     out_step->price = s->measured != NULL ? s->measured_price : s->price;
     out_step->measured = s->measured;
     out_step->choice = (smg_choice){.nodes = s->key,
@@ -588,6 +613,31 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                                     .schedule = choice_of(s->key, &s->schedule),
                                     .registers = out_step->price.registers};
     return SMG_OK;
+}
+
+/* ---- how it was found ----------------------------------------------------------------------------- */
+
+smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step) {
+    smg_node_id nodes[PLAN_MAX_MEMBERS];
+    segment again = {.key = s->key};
+    void *found;
+    if (!p->options->search) return SMG_OK;
+    if (smg_map_get(p->searches, &s->key, sizeof(s->key), &found)) {
+        step->search = found;
+        return SMG_OK;
+    }
+    int count = plan_members(p, from, to, nodes);
+    smg_arena *scratch = NULL;
+    smg_search *made = SMG_ARENA_NEW(p->kept_in, smg_search);
+    if (made == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_arena_create(p->ctx, &scratch));
+    p->record = made;
+    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, &again, NULL);
+    p->record = NULL;
+    smg_arena_destroy(scratch);
+    SMG_TRY(status);
+    step->search = made;
+    return smg_map_set(p->searches, &s->key, sizeof(s->key), made);
 }
 
 /* ---- schedules to be measured --------------------------------------------------------------------- */

@@ -134,5 +134,9 @@ smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
 int smg_space_only_reader(const smg_space *space, int node);
 /* Axes, nodes with their mappings by type, views. */
 void smg_space_print(const smg_space *space, smg_text *text);
+/* The same as statements of a digraph in Graphviz's language: a cluster of this name and label. stored: per node of the
+ * graph, its value comes from another space. */
+void smg_space_print_dot(const smg_space *space, const char *name, const char *label, const bool *stored,
+                         smg_text *text);
 
 #endif

@@ -78,6 +78,11 @@ def arguments():
     refused(["explain", two, "--target", empty_dir], empty_dir)
     refused(["explain", two, "--target", write(f"{work}/bad.target", "max_invocations = -5\n")], "max_invocations")
     refused(["explain", two, "--target", "careful", "--phase", "frob"], "'frob'", "kernel")
+    for beside in (["--phase", "plan"], ["--kernel", "0"], ["--prices"]):
+        refused(["explain", two, "--target", "h200", "--report", *beside], f"--report does nothing beside {beside[0]}")
+    for beside in (["--phase", "plan"], ["--json"], ["--report"]):
+        refused(["explain", two, "--target", "h200", "--dot", *beside], f"--dot does nothing beside {beside[0]}")
+    refused(["explain", two, "--target", "h200", "--dot", "--kernel", "k9"], "'k9'")
     for bad in ("k9", "-1", "9", "99999999999999999999", ""):
         refused(["explain", two, "--target", "careful", "--kernel", bad], f"'{bad}'")
 
@@ -120,6 +125,7 @@ def documents():
     for model in (two, neg, f"{SOURCE}/tests/models/hf-bert-tiny"):
         for words, keys in ((["info"], ("graph", "inputs", "outputs", "sizes")),
                             (["explain", "--target", "h200"], ("graph", "target", "kernels", "guards")),
+                            (["explain", "--target", "h200", "--report"], ("planned", "apart", "kernels", "as_one", "joinable")),
                             (["run", "--interpret", "--check"], ("graph", "sizes", "check", "kernels"))):
             if words[0] == "run" and os.path.isdir(model):
                 continue  # the interpreter takes its time

@@ -1,0 +1,115 @@
+/* compile_search.c: how schedules were found: smg explain --phase search. What was looked at to cut the graph into
+ * kernels; then for each kernel what was generated, lowered, measured, what fell away and why, what was left alone. */
+#include "compile/compile.h"
+
+static void print_breadth(const smg_compilation *c, smg_text *text) {
+    const smg_breadth *b = &c->plan->breadth;
+    smg_text_addf(text,
+                  "cuts: %d operations in a line, %d segments of it looked at, %d of them possible as one kernel\n",
+                  b->nodes, b->segments, b->possible);
+    if (b->hopeless_ends > 0)
+        smg_text_addf(text, "  from %d operations on no longer segment was looked at: there is no common space\n",
+                      b->hopeless_ends);
+    if (b->product_ends > 0)
+        smg_text_addf(text, "  from %d operations on none with more products was tried than a kernel may have\n",
+                      b->product_ends);
+    if (b->long_ends > 0)
+        smg_text_addf(text, "  from %d operations on none with more operations was tried than a kernel may have\n",
+                      b->long_ends);
+    smg_text_add(text, "  not tried: operations together that are no neighbours in the line\n");
+}
+
+/* The first step that was found by the same search. */
+static const smg_pstep *first_of(const smg_compilation *c, const smg_pstep *step) {
+    const smg_pstep *first = c->plan->steps.items;
+    while (first->search != step->search) first++;
+    return first;
+}
+
+/* By price, those without one last, as they came. */
+static bool comes_first(const smg_tried *a, const smg_tried *b) {
+    if ((a->refused == NULL) != (b->refused == NULL)) return a->refused == NULL;
+    return a->refused == NULL && a->price.seconds < b->price.seconds;
+}
+
+static smg_status sort(const smg_search *s, smg_arena *arena, int **out_order) {
+    int *order = SMG_ARENA_ARRAY(arena, int, (size_t)s->tried.count + 1);
+    if (order == NULL) return SMG_MEMORY;
+    for (int i = 0; i < s->tried.count; i++) {
+        int at = i;
+        while (at > 0 && comes_first(&s->tried.items[i], &s->tried.items[order[at - 1]])) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+    *out_order = order;
+    return SMG_OK;
+}
+
+static void print_counts(const smg_pstep *step, smg_text *text) {
+    const smg_search *s = step->search;
+    int fit = 0;
+    for (int i = 0; i < s->tried.count; i++) fit += s->tried.items[i].refused == NULL;
+    smg_text_addf(text, "%s: %d schedules generated, %d lowered, %d of them fit\n", step->name, s->generated,
+                  s->tried.count, fit);
+    for (int i = 0; i < s->crowded.count; i++)
+        smg_text_addf(text, "  %d shapes of blocks not filled: %s\n", s->crowded.items[i].count,
+                      s->crowded.items[i].why);
+    if (s->repeated > 0)
+        smg_text_addf(text, "  %d of what was lowered came again: they were generated twice\n", s->repeated);
+    if (s->roomless > 0)
+        smg_text_addf(text, "  %d not lowered: a count over the space gives them no room\n", s->roomless);
+    if (s->untried > 0)
+        smg_text_addf(text, "  %d not lowered: the same count has them behind those that were\n", s->untried);
+}
+
+/* One line: axes and lanes, without what none of the axes is for. */
+static void print_schedule(const char *lines, smg_text *text) {
+    for (bool first = true; *lines != '\0'; first = false) {
+        size_t length = strcspn(lines, "\n"), indent = strspn(lines, " ");
+        smg_text_add(text, first ? "" : "; ");
+        smg_text_add_n(text, lines + indent, length - indent);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void print_tried(const smg_pstep *step, const smg_tried *t, int rank, smg_text *text) {
+    const smg_measured *m = step->measured;
+    if (t->refused == NULL)
+        smg_text_addf(text, "  %4d %10.2f %10.2f", rank, t->price.seconds * 1e6, t->guess * 1e6);
+    else
+        smg_text_addf(text, "  %4s %10s %10.2f", "-", "-", t->guess * 1e6);
+    if (m != NULL && m->schedule == t->schedule)
+        smg_text_addf(text, " %10.2f", m->seconds * 1e6);
+    else
+        smg_text_addf(text, " %10s", "-");
+    smg_text_addf(text, "  %016llx%s ", (unsigned long long)t->schedule,
+                  t->schedule == step->choice.schedule ? " taken" : "");
+    if (t->refused != NULL) smg_text_addf(text, " %s:", t->refused);
+    smg_text_add(text, " ");
+    print_schedule(t->text, text);
+    smg_text_add(text, "\n");
+}
+
+smg_status smg_compile_print_search(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
+                                    smg_text *text) {
+    const smg_search *s = step->search;
+    smg_arena *arena = NULL;
+    int *order;
+    if (s == NULL) return SMG_OK; /* of the prepare list */
+    if (options->kernel == NULL && step == c->plan->steps.items) print_breadth(c, text);
+    if (options->kernel == NULL && step != first_of(c, step)) {
+        smg_text_addf(text, "%s: as %s\n", step->name, first_of(c, step)->name);
+        return SMG_OK;
+    }
+    SMG_TRY(smg_arena_create(c->ctx, &arena));
+    smg_status status = sort(s, arena, &order);
+    if (status == SMG_OK) {
+        print_counts(step, text);
+        smg_text_addf(text, "  %4s %10s %10s %10s  schedule\n", "rank", "price us", "guess us", "measured");
+        for (int i = 0; i < s->tried.count; i++) print_tried(step, &s->tried.items[order[i]], i, text);
+    }
+    smg_arena_destroy(arena);
+    return status;
+}
