@@ -29,8 +29,9 @@ extern "C" {
 #endif
 
 typedef enum smg_goal {
-    SMG_GOAL_TIME = 0,  /* the least estimated time */
-    SMG_GOAL_DISPATCHES /* the fewest kernels */
+    SMG_GOAL_TIME = 0,   /* the least estimated time */
+    SMG_GOAL_DISPATCHES, /* the fewest kernels */
+    SMG_GOAL_MEMORY      /* the fewest bytes of values between kernels at a time; of such plans the fastest */
 } smg_goal;
 
 /* All fields may be zero. */
@@ -38,6 +39,12 @@ typedef struct smg_model_desc {
     const char *device; /* index, type word ("cpu", "discrete") or part of a name; NULL: the best */
     smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     smg_goal goal;
+    /* Values between kernels (not weights, inputs and outputs) take so many bytes at a time, at most, at the sizes of
+     * `dims`: the best plan that keeps to it. NO_FIT with the least that would do where none does. Plans for other sizes
+     * keep to it at theirs where one does, else take the least. 0: any. */
+    int64_t max_memory;
+    int max_fused_ops; /* operations of a kernel, at most; 0: as many as there may be */
+    double min_gain; /* percent of the time that its operations take alone, by price, that a kernel of several saves */
     /* Sizes that prices are computed for and pipelines built for when the model is opened. Any other size runs too; the
      * first run of such sizes may build what is missing, and takes longer. */
     const smg_dim *dims;

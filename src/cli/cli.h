@@ -29,7 +29,7 @@ typedef struct cli_options {
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, padding_unread, verbose,
         prepared, report, dot;
-    int64_t repeat, seed, rank, ranks;
+    int64_t repeat, seed, rank, ranks, max_memory, max_fused_ops, min_gain;
     smg_dim dims[CLI_MAX_DIMS], max_dims[CLI_MAX_DIMS];
     int64_t dims_from[CLI_MAX_DIMS]; /* of a range, which ends at the dim's value; 0: it is no range */
     int dim_count, max_dim_count;
@@ -91,6 +91,8 @@ typedef smg_status (*cli_work)(cli_job *job);
 int cli_on_model(cli_options *o, cli_need need, cli_work work);
 smg_status cli_check_precision(const cli_options *o); /* is there such a --precision? */
 smg_model_desc cli_model_desc(const cli_options *o);
+/* NULL: time. false: there is no such objective. */
+bool cli_goal(const char *objective, smg_goal *out_goal);
 smg_model_desc cli_job_desc(const cli_job *job); /* with the sizes of the arrays as nominal ones, and the ranges */
 /* --target name or file; else --device; else `fallback`. */
 smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target);

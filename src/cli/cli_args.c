@@ -5,12 +5,12 @@
 
 #include "cli/cli.h"
 
-typedef enum option_kind { FLAG, TEXT, NUMBER, DIM, FILE_PAIR } option_kind;
+typedef enum option_kind { FLAG, TEXT, NUMBER, COUNT, DIM, FILE_PAIR } option_kind;
 typedef struct option_row {
     const char *name;
     option_kind kind;
     size_t offset; /* of the field in cli_options */
-    int64_t most;  /* of a NUMBER */
+    int64_t most;  /* of a NUMBER or COUNT */
 } option_row;
 
 #define FIELD(name) offsetof(cli_options, name)
@@ -44,6 +44,9 @@ static const option_row rows[] = {
     {"o", TEXT, FIELD(out), 0},
     {"padding-unread", FLAG, FIELD(padding_unread), 0},
     {"prepared", FLAG, FIELD(prepared), 0},
+    {"max-memory", COUNT, FIELD(max_memory), INT64_MAX},
+    {"max-fused-ops", COUNT, FIELD(max_fused_ops), INT32_MAX},
+    {"min-gain", COUNT, FIELD(min_gain), 99},
     {"report", FLAG, FIELD(report), 0},
     {"dot", FLAG, FIELD(dot), 0},
 };
@@ -150,10 +153,13 @@ static smg_status set_option(smg_context *ctx, const option_row *row, char *valu
     case FLAG: memcpy(field, &on, sizeof(on)); return SMG_OK;
     case TEXT: memcpy(field, &text, sizeof(text)); return SMG_OK;
     case NUMBER:
+    case COUNT:
         SMG_TRY(parse_number(ctx, row->name, value, &number));
         if (number > row->most)
             return smg_fail(ctx, SMG_INVALID, "--%s is at most %lld, '%s' was given", row->name, (long long)row->most,
                             value);
+        if (row->kind == COUNT && number == 0)
+            return smg_fail(ctx, SMG_INVALID, "--%s is at least 1, '%s' was given", row->name, value);
         memcpy(field, &number, sizeof(number));
         return SMG_OK;
     case DIM: return add_dim(ctx, row, value, o);
@@ -190,10 +196,9 @@ static smg_status parse_option(smg_context *ctx, const cli_command *command, int
 }
 
 static smg_status check_objective(smg_context *ctx, const cli_options *o) {
-    if (o->objective == NULL || strcmp(o->objective, "time") == 0 || strcmp(o->objective, "dispatches") == 0) {
-        return SMG_OK;
-    }
-    return smg_fail(ctx, SMG_INVALID, "--objective is time or dispatches, not '%s'", o->objective);
+    smg_goal goal;
+    if (cli_goal(o->objective, &goal)) return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "--objective is time, dispatches or memory, not '%s'", o->objective);
 }
 
 static bool was_given(const cli_options *o, const char *name) {

@@ -26,7 +26,8 @@ static smg_status open_side(cli_job *job, smg_vk_device *device, bool unfused, s
     cli_arrays *arrays = &job->arrays;
     smg_model_desc desc = cli_job_desc(job);
     desc.unfused = unfused;
-    desc.no_calibrate = true; /* the device is shared and calibrated already */
+    if (unfused) desc.max_memory = 0; /* it is the yardstick */
+    desc.no_calibrate = true;         /* the device is shared and calibrated already */
     double start = smg_clock_seconds();
     SMG_TRY(smg_model_open_source(o->ctx, &job->source, device, &desc, &s->model));
     s->compile = smg_clock_seconds() - start;

@@ -95,9 +95,18 @@ static smg_status check_options(const cli_options *o) {
         bool given;
         const char *name;
     } others[] = {
-        {o->check, "check"},     {o->interpret, "interpret"},         {o->profile, "profile"},
-        {o->unfused, "unfused"}, {o->objective != NULL, "objective"}, {o->precision != NULL, "precision"},
-        {o->rank != 0, "rank"},  {o->target != NULL, "target"},       {o->max_dim_count > 0, "max-dim"},
+        {o->check, "check"},
+        {o->interpret, "interpret"},
+        {o->profile, "profile"},
+        {o->unfused, "unfused"},
+        {o->objective != NULL, "objective"},
+        {o->precision != NULL, "precision"},
+        {o->rank != 0, "rank"},
+        {o->target != NULL, "target"},
+        {o->max_dim_count > 0, "max-dim"},
+        {o->max_memory > 0, "max-memory"},
+        {o->max_fused_ops > 0, "max-fused-ops"},
+        {o->min_gain > 0, "min-gain"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(others); i++) {
         if (!others[i].given) continue;

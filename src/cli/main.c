@@ -4,6 +4,10 @@
 
 #include "cli/cli.h"
 
+/* What a plan may be. */
+#define LIMITS "max-memory max-fused-ops min-gain "
+#define LIMITS_USAGE "        [--max-memory BYTES] [--max-fused-ops N] [--min-gain PERCENT]\n"
+
 static const cli_command commands[] = {
     {"devices", cli_devices, "json verbose no-calibrate", "smg devices [--json] [--verbose [--no-calibrate]]",
      "Lists the Vulkan devices of this machine. --verbose adds every fact that plans are made from, each\n"
@@ -13,11 +17,12 @@ static const cli_command commands[] = {
      "Inputs, outputs, sizes, types and parameters of a model; of a bundle its classes and what each needs of\n"
      "a device, after a look at all its weights. Needs no device."},
     {"run", cli_run,
-     "device dim max-dim input output check profile repeat json seed objective precision unfused interpret rank "
+     "device dim max-dim input output check profile repeat json seed objective " LIMITS
+     "precision unfused interpret rank "
      "target no-calibrate no-matrices measure padding-unread tuning",
      "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--profile]\n"
-     "        [--repeat N] [--seed N] [--objective time|dispatches] [--unfused] [--no-calibrate]\n"
+     "        [--repeat N] [--seed N] [--objective time|dispatches|memory] [--unfused] [--no-calibrate]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure]] [--interpret [--target NAME|FILE]] [--rank N]\n"
      "        [--no-matrices] [--padding-unread] [--tuning FILE|none] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
@@ -32,22 +37,25 @@ static const cli_command commands[] = {
      "--measure computes the reference for the inputs first, and what comes near the end of the type stays f32.\n"
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
      "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any.\n"
-     "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none."},
+     "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none.\n"
+     "--objective memory takes the plan that needs the least memory for values between kernels, --max-memory the\n"
+     "fastest that keeps to so many bytes. --max-fused-ops and --min-gain bound what a kernel of several operations\n"
+     "is: how many it has, and what it saves of the time that they take alone."},
     {"compile", cli_compile,
-     "o target device dim max-dim objective precision no-calibrate padding-unread tuning prepared",
+     "o target device dim max-dim objective " LIMITS "precision no-calibrate padding-unread tuning prepared",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
-     "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n"
-     "        [--objective time|dispatches] [--padding-unread] [--tuning FILE|none] [--no-calibrate] [--prepared]",
+     "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n" LIMITS_USAGE
+     "        [--objective time|dispatches|memory] [--padding-unread] [--tuning FILE|none] [--no-calibrate] [--prepared]",
      "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
      "library without a compiler, which runs on a device what was compiled for the target that suits it best.\n"
      "--prepared stores the weights of the first target as its kernels want them, so that nothing is left to do\n"
      "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best."},
     {"explain", cli_explain,
-     "target device phase after kernel prices json dim max-dim objective precision unfused rank no-calibrate "
+     "target device phase after kernel prices json dim max-dim objective " LIMITS "precision unfused rank no-calibrate "
      "no-matrices measure padding-unread input seed tuning report dot",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"
-     "        [--objective time|dispatches] [--unfused] [--dim s=128] [--max-dim s=512]\n"
+     "        [--objective time|dispatches|memory] [--unfused] [--dim s=128] [--max-dim s=512]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure [--input name=file.npy] [--seed N]]] [--no-calibrate]\n"
      "        [--no-matrices] [--padding-unread] [--rank N] [--tuning FILE|none] [--json]\n"
      "        [--report | --dot]",
@@ -59,11 +67,13 @@ static const cli_command commands[] = {
      "kernels that follow each other would be as one; what smg tune measured stands beside it. --dot has the\n"
      "Space-Mapping Graphs of the kernels for Graphviz."},
     {"bench", cli_bench,
-     "device dim max-dim input output repeat json seed objective precision rank ranks no-calibrate no-matrices check "
+     "device dim max-dim input output repeat json seed objective " LIMITS
+     "precision rank ranks no-calibrate no-matrices check "
      "measure padding-unread tuning",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--repeat N]\n"
-     "        [--seed N] [--objective time|dispatches] [--precision f32|f16|bf16 [--measure]] [--no-calibrate]\n"
+     "        [--seed N] [--objective time|dispatches|memory] [--precision f32|f16|bf16 [--measure]] "
+     "[--no-calibrate]\n" LIMITS_USAGE
      "        [--no-matrices] [--padding-unread] [--rank N | --ranks N | --tuning FILE|none] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), in turns in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
@@ -71,9 +81,11 @@ static const cli_command commands[] = {
      "timed at its end, and the host's time from one size of it to the next is told. --ranks N times the\n"
      "fused plan alone, with the first N schedules by price, for a tenth of a second each."},
     {"tune", cli_tune,
-     "device dim max-dim input o json seed objective precision ranks no-calibrate no-matrices measure padding-unread",
+     "device dim max-dim input o json seed objective " LIMITS
+     "precision ranks no-calibrate no-matrices measure padding-unread",
      "smg tune MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
-     "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective time|dispatches]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective "
+     "time|dispatches|memory]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate] [--no-matrices] [--padding-unread] [--json]",
      "Measures other cuts into kernels, and the best N schedules by price (16) of every kernel where it runs, and "
      "keeps\n"
@@ -81,7 +93,7 @@ static const cli_command commands[] = {
      "of\n"
      "the same structure and sizes, take it. Nothing is kept where the whole is slower than by prices."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate tuning",
-     "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches]\n"
+     "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches|memory]\n"
      "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate] [--json] TEXT...\n"
      "smg embed MODEL_DIR < lines",
      "Embeddings of texts by a sentence encoder's directory, one line each. A text with more tokens than\n"

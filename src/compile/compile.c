@@ -79,6 +79,9 @@ static smg_status choose_sizes(smg_compilation *c) {
     c->plan_options = (smg_plan_options){.objective = options->last_plan ? SMG_OBJECTIVE_TIME : options->objective,
                                          .unfused = options->unfused,
                                          .rank = options->rank,
+                                         .max_nodes = options->max_nodes,
+                                         .min_gain = options->min_gain,
+                                         .max_live = options->max_live,
                                          .keep_passes = options->keep_passes,
                                          .rejected = options->rejected,
                                          .rejected_count = options->rejected_count,
@@ -110,9 +113,15 @@ static smg_status rewrite(smg_compilation *c) {
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc) {
     smg_type precision = SMG_TYPE_F32;
     if (desc->precision != NULL) smg_type_find(desc->precision, &precision);
+    smg_objective objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES
+                              : desc->goal == SMG_GOAL_MEMORY   ? SMG_OBJECTIVE_MEMORY
+                                                                : SMG_OBJECTIVE_TIME;
     return (smg_compile_options){
         .precision = precision,
-        .objective = desc->goal == SMG_GOAL_DISPATCHES ? SMG_OBJECTIVE_DISPATCHES : SMG_OBJECTIVE_TIME,
+        .objective = objective,
+        .max_nodes = desc->max_fused_ops,
+        .min_gain = desc->min_gain / 100,
+        .max_live = desc->max_memory,
         .unfused = desc->unfused,
         .no_matrices = desc->no_matrices,
         .padding_unread = desc->padding_unread,
@@ -294,6 +303,7 @@ smg_status smg_compile_variant(smg_compilation *c, int variant) {
         smg_plan_options options = c->plan_options;
         options.nominal = v->nominal;
         options.run_only = true;
+        options.or_least = true; /* its sizes are not those that the limit is for */
         SMG_TRY(smg_plan_make(c->graph, &c->target, &options, c->arena, &v->plan));
         c->seconds.plan += smg_clock_seconds() - start;
     }

@@ -94,6 +94,9 @@ typedef struct smg_compile_options {
     bool no_matrices;    /* the target's products of matrices are left out */
     bool padding_unread; /* rows outside of the ends of their mask may have any value */
     int rank;            /* of the schedule by price; 0: the best */
+    int max_nodes;       /* as in plan.h: of a kernel */
+    double min_gain;
+    int64_t max_live; /* where no other list keeps to it, but the first does, it takes the least */
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
     const smg_choice *rejected;
     int rejected_count;

@@ -50,6 +50,9 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, o->unfused ? 1 : 0);
     hash = smg_hash_u64(hash, o->padding_unread ? 1 : 0);
     hash = smg_hash_u64(hash, (uint64_t)o->rank);
+    hash = smg_hash_u64(hash, (uint64_t)o->max_nodes);
+    hash = smg_hash_bytes(hash, &o->min_gain, sizeof(o->min_gain));
+    hash = smg_hash_u64(hash, (uint64_t)o->max_live);
     hash = smg_tuning_hash(hash, &c->tuning);
     hash = hash_samples(smg_hash_text(hash, smg_type_word(o->precision)), o);
     hash = hash_dims(hash, o->dims, o->dim_count);

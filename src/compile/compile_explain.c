@@ -293,6 +293,9 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     }
     print_guards(c, text);
     print_ends(c, prices, text);
+    if (c->options.max_live > 0 || c->options.objective == SMG_OBJECTIVE_MEMORY)
+        smg_text_addf(text, "memory: %lld B of values between kernels live at a time, at most\n",
+                      (long long)c->plan->live);
     if (!prices) return;
     smg_text_add(text, "prices at");
     smg_compile_print_sizes(c, c->nominal, text);
@@ -443,7 +446,7 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
         smg_text_addf(text, ": %d", rule->applied);
         first = false;
     }
-    smg_text_add(text, "},\n  \"guards\": ");
+    smg_text_addf(text, "},\n  \"live_bytes\": %lld,\n  \"guards\": ", (long long)c->plan->live);
     add_guards_json(c, text);
     smg_text_add(text, ",\n  \"prepare\": [\n");
     for (int i = 0; i < c->plan->prepare.count; i++) {

@@ -32,6 +32,20 @@ static smg_status check_names(smg_context *ctx, const char *what, const smg_dim 
     return SMG_OK;
 }
 
+static smg_status check_goal(smg_context *ctx, const smg_model_desc *desc) {
+    if (desc->max_memory < 0)
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: max_memory is %lld, less than 0",
+                        (long long)desc->max_memory);
+    if (desc->max_fused_ops < 0)
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: max_fused_ops is %d, less than 0", desc->max_fused_ops);
+    if (!(desc->min_gain >= 0 && desc->min_gain < 100))
+        return smg_fail(ctx, SMG_INVALID, "smg_model_desc: min_gain is %g, which is no share in percent below 100",
+                        desc->min_gain);
+    if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES || desc->goal == SMG_GOAL_MEMORY)
+        return SMG_OK;
+    return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
+}
+
 smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
     SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
@@ -49,8 +63,7 @@ smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     if (desc->memory_bytes < 0)
         return smg_fail(ctx, SMG_INVALID, "smg_model_desc: memory of %lld bytes", (long long)desc->memory_bytes);
     if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
-    if (desc->goal == SMG_GOAL_TIME || desc->goal == SMG_GOAL_DISPATCHES) return SMG_OK;
-    return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
+    return check_goal(ctx, desc);
 }
 
 smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int count,

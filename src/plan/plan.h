@@ -22,7 +22,11 @@
 /* Of all schedules of a segment those that come out best by a count over its space (plan_rank.c). */
 #define SMG_PLAN_LOWERED 16
 
-typedef enum smg_objective { SMG_OBJECTIVE_TIME, SMG_OBJECTIVE_DISPATCHES } smg_objective;
+typedef enum smg_objective {
+    SMG_OBJECTIVE_TIME,
+    SMG_OBJECTIVE_DISPATCHES,
+    SMG_OBJECTIVE_MEMORY /* the fewest bytes of values between kernels at a time; of such plans the fastest */
+} smg_objective;
 
 /* A schedule for some nodes: the same in every plan of the graph. */
 typedef struct smg_choice {
@@ -47,9 +51,17 @@ typedef struct smg_cut {
 
 typedef struct smg_plan_options {
     smg_objective objective;
-    int rank;               /* the schedule of this rank by price for every kernel; 0: the best */
-    int lowered;            /* schedules of a segment that are lowered and priced; 0: SMG_PLAN_LOWERED, and rank */
-    bool unfused;           /* every non-view node its own kernel (the yardstick) */
+    int rank;     /* the schedule of this rank by price for every kernel; 0: the best */
+    int lowered;  /* schedules of a segment that are lowered and priced; 0: SMG_PLAN_LOWERED, and rank */
+    bool unfused; /* every non-view node its own kernel (the yardstick) */
+    /* Of the run list: a kernel has so many nodes at most (0: PLAN_MAX_SEGMENT), and if it has several, takes at most
+     * this share of the time less that they take as kernels of their own (0: any). */
+    int max_nodes;
+    double min_gain;
+    /* Bytes of values between kernels that live at a time, at most, at the sizes that prices are for; 0: any. NO_FIT
+     * where no plan keeps to it, with the least that one does; or_least: that one is taken instead. */
+    int64_t max_live;
+    bool or_least;
     int parts;              /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */
@@ -182,6 +194,7 @@ typedef struct smg_plan {
      * both run lists have a price at that share, in seconds, and the cheaper one was taken; at 1 that without ends. */
     double kept, with_ends, without_ends;
     smg_breadth breadth;
+    int64_t live; /* bytes of values between kernels of the run list that live at a time, at most */
     /* Where the options ask for a report: */
     SMG_ARRAY(smg_grouping) groupings;
     int unpriced; /* runs of steps that have no price, because the search ends before them */

@@ -48,6 +48,7 @@ typedef struct planner {
     smg_node_id *order; /* compute nodes, no views or leaves */
     int *place;         /* per node: position in its order, -1 */
     int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
+    int64_t *bytes;     /* per place: of its value */
     int64_t *across;    /* per place: bytes of values that are made before it and read from it on */
     bool *needed;       /* per node: scratch for one segment */
     smg_arena *kept_in; /* where the cache's segments are */
@@ -71,7 +72,12 @@ typedef struct partition {
     plan_choice *best;
     int *ends; /* of each segment in the order */
     int count;
-    double cost; /* of all, where masks leave out what they may be expected to */
+    double cost;    /* of all, where masks leave out what they may be expected to */
+    int64_t live;   /* bytes of values between its kernels at a time; of one that is over the limit the least */
+    bool over;      /* none keeps to the limit: there are no ends */
+    int64_t *least; /* per place: up to there, of all ways to cut, the fewest such bytes */
+    double *alone;  /* per place: seconds of the nodes before it as kernels of their own */
+    int64_t limit;
     smg_breadth breadth;
     int *reach; /* per place: where the longest segment that begins there and is possible ends; 0: none of several */
 } partition;
@@ -81,12 +87,21 @@ smg_status plan_choose_list(planner *p, bool preparing, partition *out);
 double plan_cost_of(const planner *p, const segment *s);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
 smg_status plan_split_sums(planner **io_p, partition *io_partition);
-/* Nodes of a segment at most. */
-int plan_longest(const planner *p);
+
+/* plan_limits.c: what the options allow of the run list. */
+int plan_longest(const planner *p); /* nodes of a segment at most */
+smg_status plan_limit(planner *p, partition *out);
+/* May these nodes, which are possible as one kernel, be one? Keeps account of out->least on the way. */
+bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s);
+/* The least that any way to cut needs is the limit from now on; false: it is none, or there is no way. */
+bool plan_take_least(const planner *p, partition *out);
+/* Why the nodes are not to be one kernel, as a line; false: nothing speaks against it. */
+bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why);
+smg_status plan_over_limit(const planner *p, int64_t least);
 
 /* plan_lives.c: values between kernels, in bytes at the sizes that prices are for. Outputs and constants do not count.
  * */
-smg_status plan_mark_lives(planner *p); /* fills p->across */
+smg_status plan_mark_lives(planner *p); /* fills p->bytes and p->across */
 /* While a kernel of the segment runs: what was made before and is read from here on, and what it makes for others. */
 int64_t plan_live(const planner *p, int from, int to);
 

@@ -17,12 +17,13 @@ static bool lives(const planner *p, int place, int from) {
 
 smg_status plan_mark_lives(planner *p) {
     p->across = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->count + 2);
-    if (p->across == NULL) return SMG_MEMORY;
+    p->bytes = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->count + 1);
+    if (p->across == NULL || p->bytes == NULL) return SMG_MEMORY;
     for (int i = 0; i < p->count; i++) {
         if (!lives(p, i, i + 1)) continue;
-        int64_t bytes = bytes_of(p, p->order[i]);
-        p->across[i + 1] += bytes;
-        p->across[p->last_use[p->order[i]] + 1] -= bytes;
+        p->bytes[i] = bytes_of(p, p->order[i]);
+        p->across[i + 1] += p->bytes[i];
+        p->across[p->last_use[p->order[i]] + 1] -= p->bytes[i];
     }
     for (int i = 1; i <= p->count; i++) p->across[i] += p->across[i - 1];
     return SMG_OK;
@@ -31,6 +32,6 @@ smg_status plan_mark_lives(planner *p) {
 int64_t plan_live(const planner *p, int from, int to) {
     int64_t live = p->across[from];
     for (int i = from; i < to; i++)
-        if (lives(p, i, to)) live += bytes_of(p, p->order[i]);
+        if (lives(p, i, to)) live += p->bytes[i];
     return live;
 }

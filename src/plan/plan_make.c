@@ -84,10 +84,6 @@ static double lost_before(const planner *p, int from, const plan_choice *before)
     return cut && before->segment != NULL ? (1 - p->kept) * before->segment->price.seconds : 0;
 }
 
-int plan_longest(const planner *p) {
-    return p->options->unfused && !p->preparing ? 1 : PLAN_MAX_SEGMENT;
-}
-
 /* Extends segments from `from` as far as limits allow, improving best[]. */
 static smg_status extend(planner *p, int from, partition *out) {
     int products = 0;
@@ -116,20 +112,22 @@ static smg_status extend(planner *p, int from, partition *out) {
             continue;
         }
         if (to > from + 1) out->reach[from] = to;
+        if (!plan_is_allowed(p, out, from, to, s)) continue;
         double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
         if (cost < best[to].cost) best[to] = (plan_choice){.cost = cost, .from = from, .segment = s};
     }
     return SMG_OK;
 }
 
-static smg_status tell_cut(planner *p, int from, int to, int next, const segment *mine, smg_pstep *step,
+static smg_status tell_cut(planner *p, const partition *of, int from, int to, int next, smg_pstep *step,
                            smg_text *why) {
-    const segment *both, *other;
-    if (next - from > plan_longest(p)) return SMG_OK;
+    const segment *both, *other, *mine = of->best[to].segment;
+    if (next - from > PLAN_MAX_SEGMENT || (p->options->unfused && !p->preparing)) return SMG_OK;
     if (p->preparing && !reads_segment(p, from, to)) return SMG_OK;
     SMG_TRY(plan_segment(p, from, next, &both));
     SMG_TRY(plan_segment(p, to, next, &other));
     smg_text_addf(why, "cut before %s: ", smg_graph_describe(p->g, p->order[to]));
+    if (plan_tell_limit(p, of, from, next, both, why)) return SMG_OK;
     if (!both->possible) {
         smg_text_addf(why, "together impossible: %s\n", both->refused != NULL ? both->refused : "no schedule");
     } else {
@@ -148,28 +146,38 @@ static void tell_parts(const planner *p, int from, int to, smg_text *why) {
     }
 }
 
-static smg_status add_step(planner *p, smg_plan *plan, const int *ends, int at, int count, const plan_choice *best) {
-    int from = at > 0 ? ends[at - 1] : 0, to = ends[at];
+static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int at) {
+    int from = at > 0 ? of->ends[at - 1] : 0, to = of->ends[at];
+    const segment *mine = of->best[to].segment;
     smg_pstep *step = p->preparing ? SMG_ARRAY_PUSH(p->arena, &plan->prepare) : SMG_ARRAY_PUSH(p->arena, &plan->steps);
     if (step == NULL) return SMG_MEMORY;
     step->name = smg_arena_format(p->arena, p->preparing ? "p%d" : "k%d", at);
     if (step->name == NULL) return SMG_MEMORY;
     smg_text why;
     smg_text_init(&why, p->ctx);
-    smg_status status = plan_lower(p, from, to, best[to].segment, &why, step);
+    smg_status status = plan_lower(p, from, to, mine, &why, step);
     tell_parts(p, from, to, &why);
-    if (status == SMG_OK && at + 1 < count) {
-        status = tell_cut(p, from, to, ends[at + 1], best[to].segment, step, &why);
-    }
+    if (status == SMG_OK && at + 1 < of->count) status = tell_cut(p, of, from, to, of->ends[at + 1], step, &why);
     if (status == SMG_OK) status = smg_text_status(&why);
     if (status == SMG_OK) {
         step->because = smg_arena_string(p->arena, smg_text_cstr(&why));
         if (step->because == NULL) status = SMG_MEMORY;
     }
     smg_text_free(&why);
-    if (status == SMG_OK && !p->preparing) status = plan_add_rivals(p, from, to, best[to].segment, step);
-    if (status == SMG_OK && !p->preparing) status = plan_add_search(p, from, to, best[to].segment, step);
+    if (status == SMG_OK && !p->preparing) status = plan_add_rivals(p, from, to, mine, step);
+    if (status == SMG_OK && !p->preparing) status = plan_add_search(p, from, to, mine, step);
     return status;
+}
+
+/* The cheapest way up to each place. */
+static smg_status extend_all(planner *p, partition *out) {
+    for (int i = 1; i <= p->count; i++) out->best[i] = (plan_choice){.cost = DBL_MAX};
+    out->breadth = (smg_breadth){.nodes = p->count};
+    for (int from = 0; from < p->count && !p->again; from++) {
+        smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
+        SMG_TRY(extend(p, from, out));
+    }
+    return SMG_OK;
 }
 
 static smg_status choose(planner *p, partition *out) {
@@ -177,19 +185,18 @@ static smg_status choose(planner *p, partition *out) {
                        .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1),
                        .reach = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
     if (out->best == NULL || out->ends == NULL || out->reach == NULL) return SMG_MEMORY;
-    out->breadth.nodes = p->count;
-    for (int i = 1; i <= p->count; i++) out->best[i].cost = DBL_MAX;
-    for (int from = 0; from < p->count; from++) {
-        smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
-        SMG_TRY(extend(p, from, out));
-        if (p->again) return SMG_OK;
-    }
+    SMG_TRY(plan_limit(p, out));
+    SMG_TRY(extend_all(p, out));
+    if (!p->again && plan_take_least(p, out)) SMG_TRY(extend_all(p, out));
+    if (p->again || out->over) return SMG_OK;
     out->cost = out->best[p->count].cost;
     for (int at = p->count; at > 0; at = out->best[at].from) {
         const segment *s = out->best[at].segment;
         if (s == NULL)
             return smg_fail(p->ctx, SMG_NO_FIT, "no partition into kernels has a price at the sizes it is planned for");
         out->cost += s->expected - s->price.seconds;
+        int64_t live = plan_live(p, out->best[at].from, at);
+        if (live > out->live) out->live = live;
         out->ends[out->count++] = at;
     }
     for (int i = 0; i < out->count / 2; i++) {
@@ -212,7 +219,7 @@ smg_status plan_choose_list(planner *p, bool preparing, partition *out) {
 }
 
 static smg_status add_steps(planner *p, const partition *of, smg_plan *plan) {
-    for (int i = 0; i < of->count; i++) SMG_TRY(add_step(p, plan, of->ends, i, of->count, of->best));
+    for (int i = 0; i < of->count; i++) SMG_TRY(add_step(p, plan, of, i));
     return SMG_OK;
 }
 
@@ -222,6 +229,7 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     plan->graph = p->g;
     plan->origin = p->origin;
     plan->breadth = of->breadth;
+    plan->live = of->live;
     if (of->breadth.long_ends + of->breadth.product_ends > 0 && !p->options->unfused)
         smg_log(p->ctx, SMG_LOG_INFO,
                 "the search for kernels of '%s' is bounded: segments from %d of %d operations on end at %d operations, "
@@ -232,24 +240,34 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     return p->options->report ? plan_report(p, of, plan) : SMG_OK;
 }
 
+/* Is the one to be taken rather than the other? */
+static bool comes_first(const planner *p, const partition *one, const partition *other) {
+    if (one->over || other->over) return other->over;
+    if (p->options->objective == SMG_OBJECTIVE_MEMORY && one->live != other->live) return one->live < other->live;
+    return one->cost < other->cost;
+}
+
 /* The run list with masks that have ends, or without, whichever is cheaper. */
 static smg_status choose_run(planner *p, smg_plan *plan) {
     planner other = *p;
     partition with, without;
     if (!plan_has_ends(p->g)) {
         SMG_TRY(plan_choose_list(p, false, &with));
-        return add_run(p, &with, plan);
+        return with.over ? plan_over_limit(p, with.live) : add_run(p, &with, plan);
     }
     other.g = plan_without_ends(p->g, p->arena);
     if (other.g == NULL) return SMG_MEMORY;
     SMG_TRY(plan_mark_inlined(&other));
     SMG_TRY(plan_choose_list(&other, false, &without));
     plan->kept = p->kept;
-    if (p->kept >= 1) return add_run(&other, &without, plan);
+    if (p->kept >= 1) return without.over ? plan_over_limit(p, without.live) : add_run(&other, &without, plan);
     SMG_TRY(plan_choose_list(p, false, &with));
+    if (with.over && without.over) return plan_over_limit(p, with.live < without.live ? with.live : without.live);
+    bool ends = comes_first(p, &with, &without);
     plan->with_ends = with.cost;
     plan->without_ends = without.cost;
-    return with.cost < without.cost ? add_run(p, &with, plan) : add_run(&other, &without, plan);
+    if (ends != (with.cost < without.cost)) plan->kept = 0; /* it was memory that decided */
+    return ends ? add_run(p, &with, plan) : add_run(&other, &without, plan);
 }
 
 static smg_status count_maps(planner *p) {

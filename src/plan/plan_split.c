@@ -124,7 +124,7 @@ static smg_status cost_in_parts(const splitter *s, const run *r, const plan_spli
     p->only = only;
     smg_status status = plan_choose_list(p, false, &list);
     if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
-    if (status == SMG_OK) *out_cost = cost_of(s, &list, r->last - r->first + 1);
+    if (status == SMG_OK && !list.over) *out_cost = cost_of(s, &list, r->last - r->first + 1);
     return status == SMG_NO_FIT ? SMG_OK : status;
 }
 
@@ -313,6 +313,7 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     SMG_TRY(status);
     if (p == s.p) return SMG_OK;
     SMG_TRY(plan_choose_list(p, false, &list));
+    if (list.over || (list.live > io_partition->live && list.live > list.limit)) return SMG_OK;
     if (s.p->options->parts == 0 && cost_of(&s, &list, io_partition->count) >= io_partition->cost) return SMG_OK;
     *io_p = p;
     *io_partition = list;

@@ -69,7 +69,13 @@ def arguments():
     refused(["explain", two, "--target", "h200", "--json", "--kernel", "0"], "--kernel does nothing beside --json")
     for phase in ("graph", "rewrite", "target"):
         refused(["explain", two, "--target", "h200", "--phase", phase, "--kernel", "0"], f"'{phase}'", "'0'")
-    refused(["run", two, "--objective", "best"], "'best'")
+    refused(["run", two, "--objective", "best"], "time, dispatches or memory, not 'best'")
+    for option in ("max-memory", "max-fused-ops", "min-gain"):
+        refused(["run", two, f"--{option}", "0"], f"--{option} is at least 1, '0' was given")
+        refused(["explain", two, f"--{option}", "-1"], f"--{option}: '-1' is no number")
+    refused(["explain", two, "--min-gain", "100"], "--min-gain is at most 99")
+    refused(["explain", f"{SOURCE}/tests/graphs/mha.smg", "--target", "h200", "--max-memory", "9"],
+            "'mha'", "9 bytes", "16777216 bytes are the least")
     refused(["run", two] + ["--dim", "n=4"] * 2, "n twice")
     refused(["run", two] + ["--input", "x=zeros"] * 2, "x twice")
     refused(["run", two] + [w for i in range(20) for w in ("--dim", f"n{i}=4")], "more than 16")

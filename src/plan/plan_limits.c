@@ -1,0 +1,86 @@
+/* What is allowed of a run list beside what is possible: how many operations a kernel has, what it gains, and how many
+ * bytes of values between kernels live at a time. What lives while a segment runs hangs on its two ends alone
+ * (plan_lives.c), so that a limit leaves segments out, and the cheapest of the others are still found by dynamic
+ * programming. The least that any way to cut needs is found in the same walk, with the larger of two in the place of
+ * their sum. */
+#include <math.h>
+
+#include "plan/plan_internal.h"
+
+int plan_longest(const planner *p) {
+    int most = p->options->max_nodes;
+    if (p->preparing) return PLAN_MAX_SEGMENT;
+    if (p->options->unfused) return 1;
+    return most > 0 && most < PLAN_MAX_SEGMENT ? most : PLAN_MAX_SEGMENT;
+}
+
+static bool asks_for_gain(const planner *p) {
+    return p->options->min_gain > 0 && !p->preparing;
+}
+
+smg_status plan_limit(planner *p, partition *out) {
+    size_t count = (size_t)p->count + 1;
+    out->limit = p->preparing                                    ? INT64_MAX
+                 : p->options->objective == SMG_OBJECTIVE_MEMORY ? 0
+                 : p->options->max_live > 0                      ? p->options->max_live
+                                                                 : INT64_MAX;
+    out->least = SMG_ARENA_ARRAY(p->arena, int64_t, count);
+    out->alone = SMG_ARENA_ARRAY(p->arena, double, count);
+    if (out->least == NULL || out->alone == NULL) return SMG_MEMORY;
+    for (int i = 1; i <= p->count; i++) out->least[i] = INT64_MAX;
+    for (int i = 0; i < p->count && asks_for_gain(p); i++) {
+        const segment *s;
+        SMG_TRY(plan_segment(p, i, i + 1, &s));
+        out->alone[i + 1] = out->alone[i] + (s->possible ? s->price.seconds : HUGE_VAL);
+    }
+    return SMG_OK;
+}
+
+/* Of the time that the nodes take as kernels of their own. */
+static double gain(const partition *of, int from, int to, const segment *s) {
+    return 1 - s->price.seconds / (of->alone[to] - of->alone[from]);
+}
+
+static bool gains(const planner *p, const partition *of, int from, int to, const segment *s) {
+    return !asks_for_gain(p) || to == from + 1 || gain(of, from, to, s) >= p->options->min_gain;
+}
+
+bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s) {
+    if (!gains(p, out, from, to, s)) return false;
+    int64_t live = plan_live(p, from, to), widest = live > out->least[from] ? live : out->least[from];
+    if (widest < out->least[to]) out->least[to] = widest;
+    return live <= out->limit;
+}
+
+bool plan_take_least(const planner *p, partition *out) {
+    int64_t least = out->least[p->count];
+    if (least <= out->limit || least == INT64_MAX) return false;
+    out->live = least;
+    out->over = p->options->objective != SMG_OBJECTIVE_MEMORY && !p->options->or_least;
+    out->limit = least;
+    return !out->over;
+}
+
+bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why) {
+    int64_t live = plan_live(p, from, to);
+    if (to - from > plan_longest(p)) {
+        smg_text_addf(why, "together %d operations, a kernel may have %d\n", to - from, plan_longest(p));
+    } else if (s->possible && !gains(p, of, from, to, s) && gain(of, from, to, s) > 0) {
+        smg_text_addf(why, "together %.1f %% of their time alone is saved, less than the %.1f %% asked for\n",
+                      100 * gain(of, from, to, s), 100 * p->options->min_gain);
+    } else if (s->possible && live > of->limit) {
+        smg_text_addf(why, "together %lld bytes of values live between kernels, %lld may\n", (long long)live,
+                      (long long)of->limit);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+smg_status plan_over_limit(const planner *p, int64_t least) {
+    return smg_fail(
+        p->ctx, SMG_NO_FIT,
+        "no way to cut '%s' into kernels keeps to %lld bytes of values between them at the sizes that it is "
+        "planned for: %lld bytes are the least",
+        p->g->name, (long long)p->options->max_live, (long long)least);
+}
