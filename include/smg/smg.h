@@ -1,7 +1,7 @@
 /* smg/smg.h: everything of smg but the Vulkan seam.
  *
  * smg/model.h is the short way: open, run, close; smg/rt.h is the part of it that the library without a compiler has.
- * smg/graph.h builds graphs in C. smg/context.h is what all of them need first. smg/vulkan.h is apart, because it needs
+ * smg/tune.h measures a model's kernels on the device. smg/graph.h builds graphs in C. smg/context.h is what all of them need first. smg/vulkan.h is apart, because it needs
  * the Vulkan headers.
  */
 #ifndef SMG_SMG_H
@@ -14,6 +14,7 @@
 #include "smg/rt.h"
 #include "smg/status.h"
 #include "smg/tensor.h"
+#include "smg/tune.h"
 #include "smg/version.h"
 
 #endif

@@ -25,7 +25,7 @@ typedef struct cli_options {
     smg_context *ctx;
     const char *const *words; /* what is no option: model, texts */
     int word_count;
-    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision, *tuning;
+    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision, *tuning, *time;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, padding_unread, verbose,
         prepared, report, dot;

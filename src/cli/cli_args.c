@@ -47,6 +47,7 @@ static const option_row rows[] = {
     {"max-memory", COUNT, FIELD(max_memory), INT64_MAX},
     {"max-fused-ops", COUNT, FIELD(max_fused_ops), INT32_MAX},
     {"min-gain", COUNT, FIELD(min_gain), 99},
+    {"time", TEXT, FIELD(time), 0},
     {"report", FLAG, FIELD(report), 0},
     {"dot", FLAG, FIELD(dot), 0},
 };

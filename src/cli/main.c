@@ -82,8 +82,8 @@ static const cli_command commands[] = {
      "fused plan alone, with the first N schedules by price, for a tenth of a second each."},
     {"tune", cli_tune,
      "device dim max-dim input o json seed objective " LIMITS
-     "precision ranks no-calibrate no-matrices measure padding-unread",
-     "smg tune MODEL [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
+     "precision ranks no-calibrate no-matrices measure padding-unread time",
+     "smg tune MODEL [--time 30s] [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective "
      "time|dispatches|memory]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate] [--no-matrices] [--padding-unread] [--json]",
@@ -91,7 +91,8 @@ static const cli_command commands[] = {
      "keeps\n"
      "what is fastest in the cache folder, or FILE: later runs of this model on this device, and others with kernels "
      "of\n"
-     "the same structure and sizes, take it. Nothing is kept where the whole is slower than by prices."},
+     "the same structure and sizes, take it. Nothing is kept where the whole is slower than by prices. --time bounds\n"
+     "what all of it takes, about; after Ctrl-C what was found out by then is kept."},
     {"embed", cli_embed, "device json max-dim objective precision no-calibrate tuning",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches|memory]\n"
      "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate] [--json] TEXT...\n"

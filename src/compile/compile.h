@@ -374,33 +374,25 @@ smg_status smg_model_open_parts(smg_context *ctx, smg_source *source, smg_vk_dev
 
 typedef struct smg_tune_options {
     int rivals;               /* schedules of a kernel beside the one that is taken */
-    double seconds;           /* that measuring takes, about */
+    double seconds;           /* that each measurement takes, about */
+    double limit;             /* seconds that all of it takes, about; 0: any */
     const smg_tensor *inputs; /* of one run */
     int input_count;
-    const int64_t *symbols; /* its sizes */
-    const char *path;       /* where the result goes; NULL: the cache folder */
+    const int64_t *symbols;                                    /* its sizes */
+    const char *path;                                          /* where the result goes; NULL: the cache folder */
+    bool (*progress)(void *user, const smg_tune_progress *at); /* as in smg_tune_desc */
+    void *progress_user;
     /* For tests: told of each device when it is open. NULL: nobody is. */
     void (*opened)(void *user, smg_vk_device *device);
     void *user;
 } smg_tune_options;
-typedef struct smg_tuned_kernel {
-    const char *name;
-    int calls, tried;         /* in one run; schedules, the one of the lowest price among them */
-    int rank;                 /* by price, of the fastest */
-    double cheapest, fastest; /* seconds: the one of the lowest price, the fastest */
-} smg_tuned_kernel;
-typedef struct smg_tuned {
-    SMG_ARRAY(smg_tuned_kernel) kernels; /* distinct ones, as they come */
-    double untuned, tuned;               /* seconds of a run, medians of both in turns */
-    double seconds;                      /* that tuning took */
-    int cuts, cuts_tried;                /* where kernels are together or apart that prices would not have so */
-    int failed;                          /* schedules that the driver does not build, or that lose the device */
-    const char *path;                    /* where it was written; NULL: it was not, because it is no faster */
-    smg_target target;
-} smg_tuned;
-/* Measures the schedules of each kernel of the plan on the device, and writes what was fastest. */
-smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
-                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned);
+/* Measures the schedules of each kernel of the plan on the device, and writes what was fastest. What out_tuned points
+ * to lives in the arena. */
+smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                            const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned);
+/* compile_tune_model.c: smg_model_tune of a source that is open. */
+smg_status smg_model_tune_source(smg_context *ctx, smg_source *source, const smg_model_desc *model,
+                                 const smg_tune_desc *tune, smg_tuned **out_tuned);
 
 /* ---- embed (compile_embed.c) ---------------------------------------------------------------------------- */
 

@@ -11,7 +11,10 @@
  *
  * What is fastest by a margin is run again, in a program of all of these in turns with the plan of prices: what is no
  * faster there gives way to the next. Where the whole is slower in the end nothing is kept. A pass that loses the
- * device is found by halving the passes: its schedules do not count. */
+ * device is found by halving the passes: its schedules do not count.
+ *
+ * Each part has a share of the time there is; what a part does not come to is left to prices. Who stops it gets what
+ * was faster in turns by then, without a look at the whole. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,6 +35,10 @@
 #define FAR_PLAN 1.3      /* of the price of the plan at hand: dearer plans are not run */
 #define CUT_SHARE 3.0     /* of the time that schedules are measured for */
 #define MOST_TURNS 4      /* of both plans; after the last what is not settled is left to prices */
+#define CUTS_END 0.35     /* of the time there is */
+#define PASSES_END 0.7
+#define TURNS_END 0.9
+#define FEW_PASSES 4 /* are measured together where the time is limited */
 
 /* One schedule of some nodes. */
 typedef struct row {
@@ -49,6 +56,7 @@ typedef struct kernel {
     SMG_ARRAY(row) rows; /* the first is the one of the lowest price */
     int best;
     bool settled; /* it is faster in turns, too, or is the first */
+    bool unknown; /* nobody had the time to find out */
 } kernel;
 
 typedef struct tuner {
@@ -63,6 +71,9 @@ typedef struct tuner {
     int cuts_tried;
     SMG_ARRAY(kernel) kernels;
     int failed;
+    double start;
+    double untuned, best; /* seconds of a run, of the plan of prices and the best so far; 0: not known */
+    bool stopped;         /* by the caller */
 } tuner;
 
 static int by_size(const void *a, const void *b) {
@@ -75,8 +86,22 @@ static double median_of(double *seconds, int count) {
     return count > 0 ? seconds[count / 2] : HUGE_VAL;
 }
 
+/* Is the part to end? */
+static bool is_over(tuner *t, const char *phase, double share) {
+    const smg_tune_options *o = t->options;
+    const smg_tune_progress at = {phase, smg_clock_seconds() - t->start, t->untuned, t->best};
+    if (o->progress != NULL && !t->stopped) t->stopped = !o->progress(o->progress_user, &at);
+    return t->stopped || (o->limit > 0 && at.seconds > share * o->limit);
+}
+
+static void close_device(tuner *t) {
+    if (t->desc->on == NULL) smg_vk_close(t->device);
+    t->device = NULL;
+}
+
 static smg_status open_device(tuner *t) {
-    SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
+    t->device = t->desc->on;
+    if (t->device == NULL) SMG_TRY(smg_vk_open(t->ctx, t->desc->device, 0, &t->device));
     if (t->options->opened != NULL) t->options->opened(t->options->user, t->device);
     return smg_compile_know_device(t->device, t->desc);
 }
@@ -195,6 +220,7 @@ static smg_status time_passes(tuner *t, smg_model *model) {
     for (int rounds = 0; !is_enough(smg_clock_seconds() - start, t->options->seconds, rounds); rounds++) {
         SMG_TRY(smg_program_run(l.program));
         add_times(&l);
+        if (is_over(t, "schedules", 1) && (t->stopped || rounds + 1 >= FEWEST_ROUNDS)) break;
     }
     return SMG_OK;
 }
@@ -215,9 +241,8 @@ static smg_status measure(tuner *t, int from, int to) {
 /* Where the device is lost, which pass it was: the others are measured apart. */
 static smg_status measure_apart(tuner *t, int from, int to) {
     smg_status status = measure(t, from, to);
-    if (status != SMG_DEVICE) return status;
-    smg_vk_close(t->device);
-    t->device = NULL;
+    if (status != SMG_DEVICE || t->desc->on != NULL) return status;
+    close_device(t);
     if (to - from == 1 && from == 0) return status; /* it is the plan that loses it */
     smg_log(t->ctx, SMG_LOG_WARNING, "%s: %s", to - from == 1 ? "schedules are not measured" : "measured apart",
             smg_context_error(t->ctx));
@@ -237,17 +262,52 @@ static void sort_rows(kernel *k) {
         k->rows.items[i].median = median_of(k->rows.items[i].seconds, k->rows.items[i].count);
 }
 
+static void sort_all(tuner *t) {
+    double untuned = 0, best = 0;
+    for (int i = 0; i < t->kernels.count; i++) {
+        kernel *k = &t->kernels.items[i];
+        sort_rows(k);
+        double least = k->rows.items[0].median;
+        untuned += k->calls * least;
+        for (int r = 1; r < k->rows.count; r++) least = fmin(least, k->rows.items[r].median);
+        best += k->calls * least;
+    }
+    t->untuned = isinf(untuned) ? 0 : untuned;
+    t->best = isinf(untuned) ? 0 : best;
+}
+
+/* All passes, or as many as there is time for. */
+static smg_status measure_all(tuner *t) {
+    int passes = t->options->rivals + 1, together = t->options->limit > 0 ? FEW_PASSES : passes;
+    for (int from = 0; from < passes; from += together) {
+        if (from > 0 && is_over(t, "schedules", PASSES_END)) break;
+        SMG_TRY(measure_apart(t, from, from + together < passes ? from + together : passes));
+        sort_all(t);
+    }
+    return SMG_OK;
+}
+
 /* The fastest by the passes of those that were not tried in turns, if it is worth that; else the lowest price. */
 static void next_best(kernel *k, bool last) {
     double least = MARGIN * k->rows.items[0].median;
     k->best = 0;
     for (int i = 1; i < k->rows.count && !last; i++) {
         const row *r = &k->rows.items[i];
-        if (r->beaten || r->median > least) continue;
+        if (r->beaten || !(r->median < least)) continue;
         least = r->median;
         k->best = i;
     }
     k->settled = k->best == 0;
+}
+
+/* Candidates that were not run in turns count for nothing. */
+static void give_up(tuner *t) {
+    for (int i = 0; i < t->kernels.count; i++) {
+        kernel *k = &t->kernels.items[i];
+        if (k->settled) continue;
+        k->best = 0;
+        k->settled = k->unknown = true;
+    }
 }
 
 static smg_status make_tuning(tuner *t, smg_tuning *out) {
@@ -258,6 +318,7 @@ static smg_status make_tuning(tuner *t, smg_tuning *out) {
     for (int i = 0; i < t->kernels.count; i++) {
         const kernel *k = &t->kernels.items[i];
         const row *best = &k->rows.items[k->best];
+        if (k->unknown || isinf(k->rows.items[0].median)) continue;
         out->items[out->count++] = (smg_measured){.at = best->choice.at,
                                                   .schedule = best->choice.schedule,
                                                   .seconds = best->median,
@@ -268,16 +329,18 @@ static smg_status make_tuning(tuner *t, smg_tuning *out) {
 }
 
 static smg_status tell(tuner *t, smg_tuned *out) {
+    smg_tuned_kernel *kernels = SMG_ARENA_ARRAY(t->arena, smg_tuned_kernel, (size_t)t->kernels.count + 1);
+    if (kernels == NULL) return SMG_MEMORY;
+    out->kernels = kernels;
     for (int i = 0; i < t->kernels.count; i++) {
         const kernel *k = &t->kernels.items[i];
-        smg_tuned_kernel *slot = SMG_ARRAY_PUSH(t->arena, &out->kernels);
-        if (slot == NULL) return SMG_MEMORY;
-        *slot = (smg_tuned_kernel){.name = k->name,
-                                   .calls = k->calls,
-                                   .tried = k->rows.count,
-                                   .rank = k->best,
-                                   .cheapest = k->rows.items[0].median,
-                                   .fastest = k->rows.items[k->best].median};
+        if (isinf(k->rows.items[0].median)) continue; /* stopped before */
+        kernels[out->kernel_count++] = (smg_tuned_kernel){.name = k->name,
+                                                          .calls = k->calls,
+                                                          .tried = k->rows.count,
+                                                          .rank = k->best,
+                                                          .cheapest = k->rows.items[0].median,
+                                                          .fastest = k->rows.items[k->best].median};
     }
     return SMG_OK;
 }
@@ -323,7 +386,9 @@ static smg_status time_kernels(tuner *t, turns *both) {
             SMG_TRY(run_twice(both->lists[i].program));
             add_times(&both->lists[i]);
         }
+        if (is_over(t, "turns", 1) && (t->stopped || rounds + 1 >= FEWEST_ROUNDS)) break;
     }
+    if (t->stopped) return SMG_OK; /* before there were enough */
     for (int i = 0; i < t->kernels.count; i++) {
         kernel *k = &t->kernels.items[i];
         row *first = &k->rows.items[0], *best = &k->rows.items[k->best];
@@ -337,7 +402,7 @@ static smg_status time_kernels(tuner *t, turns *both) {
     return SMG_OK;
 }
 
-static smg_status time_runs(tuner *t, turns *both, double asked) {
+static smg_status time_runs(tuner *t, turns *both, const char *phase, double asked) {
     double *seconds[2];
     int rounds = 0;
     SMG_TRY(profile(t, both, false));
@@ -346,12 +411,15 @@ static smg_status time_runs(tuner *t, turns *both, double asked) {
         if (seconds[i] == NULL) return SMG_MEMORY;
     }
     double start = smg_clock_seconds();
-    for (; !is_enough(smg_clock_seconds() - start, asked, rounds); rounds++) {
+    while (!is_enough(smg_clock_seconds() - start, asked, rounds)) {
         for (int i = 0; i < 2; i++) {
             SMG_TRY(run_twice(smg_model_program(both->models[i])));
             seconds[i][rounds] = smg_model_seconds(both->models[i]);
         }
+        rounds++;
+        if (is_over(t, phase, 1) && (t->stopped || rounds >= FEWEST_ROUNDS)) break;
     }
+    if (t->stopped) return SMG_OK;
     for (int i = 0; i < 2; i++) {
         both->median[i] = median_of(seconds[i], rounds);
         both->least[i] = seconds[i][0]; /* in order now */
@@ -378,6 +446,10 @@ static bool is_slower(const tuner *t, const turns *both) {
 
 /* The next choices in the place of those that were beaten, and all of them in turns with the plan of prices. */
 static smg_status compare(tuner *t, bool last) {
+    if (is_over(t, "turns", TURNS_END)) {
+        give_up(t);
+        return SMG_OK;
+    }
     smg_tuning tuning;
     turns both = {.models = {NULL, NULL}};
     for (int i = 0; i < t->kernels.count; i++)
@@ -398,7 +470,7 @@ static smg_status compare_whole(tuner *t, const smg_tuning *tuning, smg_tuned *o
     parts.measured = tuning;
     smg_status status = open_with(t, &of_prices, &both.models[0]);
     if (status == SMG_OK) status = open_with(t, &parts, &both.models[1]);
-    if (status == SMG_OK) status = time_runs(t, &both, t->options->seconds);
+    if (status == SMG_OK) status = time_runs(t, &both, "whole", t->options->seconds);
     for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
     out->untuned = both.median[0];
     out->tuned = both.median[1];
@@ -489,10 +561,13 @@ static smg_status try_cut(tuner *t, smg_cut cut, smg_model **io_model) {
     parts.measured = &with;
     t->cuts_tried++;
     SMG_TRY(open_with(t, &parts, &both.models[1]));
-    smg_status status = time_runs(t, &both, t->options->seconds / CUT_SHARE);
-    bool faster = status == SMG_OK && both.median[1] < MARGIN * both.median[0] && both.least[1] < both.least[0];
+    smg_status status = time_runs(t, &both, "cuts", t->options->seconds / CUT_SHARE);
+    bool faster =
+        status == SMG_OK && !t->stopped && both.median[1] < MARGIN * both.median[0] && both.least[1] < both.least[0];
     smg_model_close(faster ? *io_model : both.models[1]);
+    if (t->untuned == 0 && !t->stopped) t->untuned = t->best = both.median[0];
     if (!faster) return status;
+    t->best = fmin(t->best, both.median[1]);
     *io_model = both.models[1];
     with.cuts[with.cut_count - 1].seconds = both.median[cut.together ? 1 : 0];
     with.cuts[with.cut_count - 1].apart = both.median[cut.together ? 0 : 1];
@@ -504,6 +579,7 @@ static smg_status try_cuts(tuner *t, smg_model **io_model) {
     proposals all;
     SMG_TRY(propose(t, smg_model_compilation(*io_model)->plan, &all));
     for (int i = 0; i < all.items.count && i < MOST_PROPOSALS && t->cuts_tried < MOST_CUTS; i++) {
+        if (is_over(t, "cuts", CUTS_END)) break;
         smg_progress(t->ctx, "cuts", (size_t)i, (size_t)all.items.count, "");
         SMG_TRY(try_cut(t, all.items.items[i].cut, io_model));
     }
@@ -521,51 +597,61 @@ static smg_status find_plan(tuner *t) {
     if (status == SMG_OK && tried == SMG_OK) status = know_rejected(t, model);
     smg_model_close(model);
     if (tried != SMG_DEVICE || status != SMG_OK) return status != SMG_OK ? status : tried;
+    if (t->desc->on != NULL) return tried;
     smg_log(t->ctx, SMG_LOG_WARNING, "no more cuts are tried: %s", smg_context_error(t->ctx));
     smg_context_clear_error(t->ctx);
-    smg_vk_close(t->device);
-    t->device = NULL;
+    close_device(t);
     return open_device(t);
+}
+
+/* Who the result is of. */
+static smg_status tell_device(tuner *t, smg_tuned *out) {
+    const smg_target *target = smg_vk_target(t->device);
+    out->device = smg_arena_string(t->arena, target->name);
+    out->driver = smg_arena_string(t->arena, target->driver);
+    return out->device != NULL && out->driver != NULL ? SMG_OK : SMG_MEMORY;
 }
 
 static smg_status tune(tuner *t, smg_tuned *out) {
     smg_tuning tuning;
     bool slower = false;
     SMG_TRY(open_device(t));
-    out->target = *smg_vk_target(t->device);
-    SMG_TRY(smg_tuning_known(t->ctx, &out->target, t->options->path, t->arena, &t->cuts));
+    SMG_TRY(tell_device(t, out));
+    const smg_target target = *smg_vk_target(t->device);
+    SMG_TRY(smg_tuning_known(t->ctx, &target, t->options->path, t->arena, &t->cuts));
     t->cuts.count = 0;
     int known = t->cuts.cut_count;
     SMG_TRY(find_plan(t));
-    SMG_TRY(measure_apart(t, 0, t->options->rivals + 1));
-    for (int i = 0; i < t->kernels.count; i++) sort_rows(&t->kernels.items[i]);
-    for (int i = 1; i == 1 || !all_settled(t); i++) SMG_TRY(compare(t, i == MOST_TURNS));
+    if (!t->stopped) SMG_TRY(measure_all(t));
+    for (int i = 1; (i == 1 || !all_settled(t)) && t->kernels.count > 0; i++) SMG_TRY(compare(t, i == MOST_TURNS));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
-    SMG_TRY(compare_whole(t, &tuning, out, &slower));
+    if (!t->stopped) SMG_TRY(compare_whole(t, &tuning, out, &slower));
     out->cuts = t->cuts.cut_count - known;
     out->cuts_tried = t->cuts_tried;
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
-    if (slower) return SMG_OK;
-    return smg_tuning_write(t->ctx, &out->target, t->options->path, &tuning, t->arena, &out->path);
+    out->stopped = t->stopped;
+    if (slower || tuning.count + tuning.cut_count == 0) return SMG_OK;
+    return smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path);
 }
 
-smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
-                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
-    tuner t = {.ctx = ctx, .source = source, .desc = desc, .options = options, .arena = arena};
-    double start = smg_clock_seconds();
+smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                            const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
+    tuner t = {
+        .ctx = ctx, .source = source, .desc = desc, .options = options, .arena = arena, .start = smg_clock_seconds()};
     *out_tuned = (smg_tuned){0};
     smg_status status = smg_model_desc_check(ctx, desc);
+    if (status == SMG_OK) status = smg_model_check_device(ctx, desc->on);
     if (status == SMG_OK) status = tune(&t, out_tuned);
-    smg_vk_close(t.device);
-    out_tuned->seconds = smg_clock_seconds() - start;
+    close_device(&t);
+    out_tuned->seconds = smg_clock_seconds() - t.start;
     return status;
 }
 
 #else
 
-smg_status smg_model_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
-                          const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
+smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
+                            const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned) {
     (void)source, (void)desc, (void)options, (void)arena;
     *out_tuned = (smg_tuned){0};
     return smg_fail(ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: there is nothing to measure");

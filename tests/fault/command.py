@@ -3,11 +3,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.environ["SMG_SOURCE_DIR"], "tests", "support"))
-from smg_command import SOURCE, VULKAN, Report, folder, has_device, read, smg, write
+from smg_command import SMG, SOURCE, VULKAN, Report, folder, has_device, read, smg, write
 
 work = folder("fault-command")
 report = Report()
@@ -95,7 +98,7 @@ def arguments():
 
 def help_texts():
     """Every option that a command takes stands in its help, and every one of its help is taken."""
-    commands = ("devices", "info", "run", "compile", "explain", "bench", "embed")
+    commands = ("devices", "info", "run", "compile", "explain", "bench", "tune", "embed")
     texts = {command: smg("help", command).stdout for command in commands}
     known = sorted(set(re.findall(r"--[a-z-]+", "".join(texts.values()))))
     report.check(len(known) > 15, f"options: {known}")
@@ -200,6 +203,18 @@ def bench():
     report.check("NaN" not in done.stdout and "nan" not in done.stdout and json.loads(done.stdout) is not None, done.stdout)
 
 
+def interrupt():
+    """Ctrl-C ends the measuring, not the command."""
+    kept = f"{work}/interrupted.tuning"
+    words = [SMG, "tune", f"{SOURCE}/tests/graphs/lstm.smg", "--no-calibrate", "-o", kept, "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "SMG_VALIDATION": "0"}) as run:
+        time.sleep(2)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=120)
+    row = json.loads(out or b"{}")
+    report.check(run.returncode == 0 and row["stopped"] and row["kept"] == os.path.exists(kept), f"Ctrl-C: {run.returncode} {err} {row}")
+
+
 def tune():
     kept = f"{work}/kept.tuning"
     words = [two, "--no-calibrate", "--dim", "n=16"]
@@ -222,6 +237,12 @@ def tune():
     refused(["run", *words, "--tuning", binary], "binary.smg is no tuning file")
     refused(["run", *words, "--tuning", f"{work}/none.tuning"], "none.tuning", "No such file")
     refused(["tune", *words, "--ranks", "1001"], "--ranks is at most 1000")
+    for bad in ("0", "-1s", "x", "3h", "30sec", "", "nan"):
+        refused(["tune", *words, "--time", bad], "--time takes seconds or minutes", f"'{bad}'")
+    done = smg("tune", *words, "--time", "0.5s", "-o", f"{work}/short.tuning", "--json")
+    row = json.loads(done.stdout or "{}")
+    report.check(done.returncode == 0 and not row["stopped"] and row["kernels"], f"half a second: {done.stderr} {row}")
+    interrupt()
     refused(["bench", *words, "--ranks", "2", "--tuning", kept], "--tuning does nothing beside --ranks")
     refused(["run", *words, "--rank", "2", "--tuning", kept], "--tuning does nothing beside --rank")
     refused(["tune", *words, "-o", f"{work}/nowhere/x.tuning", "--ranks", "1"], "nowhere/x.tuning")

@@ -317,15 +317,15 @@ static void test_device(void **state) {
     assert_int_equal(smg_tensor_fill(f->ctx, source.graph, 0, sizes, SMG_FILL_RANDOM, 1, f->arena, &input), SMG_OK);
     const smg_model_desc desc = {.dims = &dim, .dim_count = 1, .no_calibrate = true};
     smg_tune_options options = {.rivals = 3, .seconds = 0.05, .inputs = &input, .input_count = 1, .symbols = sizes};
-    smg_status status = smg_model_tune(f->ctx, &source, &desc, &options, f->arena, &tuned);
+    smg_status status = smg_compile_tune(f->ctx, &source, &desc, &options, f->arena, &tuned);
     if (device_missing(f->ctx, status)) {
         smg_graph_destroy(source.graph);
         skip();
     }
     if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-    assert_int_not_equal(tuned.kernels.count, 0);
-    for (int i = 0; i < tuned.kernels.count; i++) {
-        const smg_tuned_kernel *k = &tuned.kernels.items[i];
+    assert_int_not_equal(tuned.kernel_count, 0);
+    for (int i = 0; i < tuned.kernel_count; i++) {
+        const smg_tuned_kernel *k = &tuned.kernels[i];
         assert_true(k->calls > 0 && k->tried > 0 && k->tried <= 4 && k->rank < k->tried);
         assert_true(k->fastest > 0 && k->fastest <= k->cheapest);
     }
@@ -337,6 +337,70 @@ static void test_device(void **state) {
     smg_graph_destroy(source.graph);
 }
 
+/* ---- through smg/tune.h --------------------------------------------------------------------------- */
+
+typedef struct watched {
+    int calls, last; /* phases do not go back */
+    bool order;
+    const char *end; /* the phase in which it is stopped; NULL: in none */
+} watched;
+
+static bool watch(void *user, const smg_tune_progress *at) {
+    static const char *const phases[] = {"cuts", "schedules", "turns", "whole"};
+    watched *w = user;
+    int phase = 0;
+    while (phase < 4 && strcmp(phases[phase], at->phase) != 0) phase++;
+    w->order = w->order && phase < 4 && phase >= w->last && at->seconds >= 0;
+    w->last = phase;
+    w->calls++;
+    return w->end == NULL || strcmp(w->end, at->phase) != 0;
+}
+
+static void test_public(void **state) {
+    static const char *const ends[] = {NULL, "cuts", "schedules", "turns", "whole"};
+    fixture *f = *state;
+    smg_graph *g = parse(f);
+    const smg_dim dim = {"n", 512};
+    const smg_model_desc model_desc = {.dims = &dim, .dim_count = 1, .no_calibrate = true};
+    for (size_t i = 0; i < SMG_COUNT_OF(ends); i++) {
+        watched w = {.order = true, .end = ends[i]};
+        const char *path = path_of(f, smg_arena_format(f->arena, "%zu.tuning", i));
+        const smg_tune_desc desc = {
+            .seconds = i == 0 ? 1 : 3, .schedules = 6, .path = path, .progress = watch, .user = &w};
+        smg_tuned *tuned = NULL;
+        smg_status status = smg_model_tune_graph(f->ctx, g, &model_desc, &desc, &tuned);
+        if (i == 0 && device_missing(f->ctx, status)) {
+            smg_graph_destroy(g);
+            skip();
+        }
+        if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        bool reached = ends[i] != NULL && strcmp(ends[i], "whole") != 0 && i < 3;
+        assert_true(w.calls > 0 && w.order && tuned->device[0] != '\0');
+        if (reached) assert_true(tuned->stopped && tuned->tuned == 0);
+        if (ends[i] == NULL) assert_true(!tuned->stopped && tuned->tuned > 0 && tuned->kernel_count > 0);
+        if (i == 1) assert_true(tuned->kernel_count == 0 && tuned->path == NULL); /* nothing was found out */
+        assert_true(smg_file_exists(path) == (tuned->path != NULL));
+        smg_tuned_destroy(tuned);
+    }
+    smg_tuned_destroy(NULL);
+    assert_int_equal(smg_model_tune_graph(f->ctx, g, &model_desc, &(smg_tune_desc){.schedules = -1}, NULL),
+                     SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "schedules is -1"));
+    assert_int_equal(smg_model_tune_graph(f->ctx, g, &model_desc, &(smg_tune_desc){.seconds = -2}, NULL), SMG_INVALID);
+    assert_non_null(strstr(smg_context_error(f->ctx), "seconds is -2"));
+    assert_int_equal(smg_model_tune_graph(f->ctx, g, &model_desc, &(smg_tune_desc){.input_count = 1}, NULL),
+                     SMG_INVALID);
+    const smg_tensor wrong = {.name = "z", .rank = 1, .dims = {1}};
+    assert_int_equal(
+        smg_model_tune_graph(f->ctx, g, &model_desc, &(smg_tune_desc){.inputs = &wrong, .input_count = 1}, NULL),
+        SMG_NOT_FOUND);
+    assert_int_equal(smg_model_tune_graph(f->ctx, NULL, NULL, NULL, NULL), SMG_INVALID);
+    assert_int_equal(smg_model_tune(f->ctx, NULL, NULL, NULL, NULL), SMG_INVALID);
+    assert_int_equal(smg_model_tune(f->ctx, path_of(f, "none"), NULL, NULL, NULL), SMG_NOT_FOUND);
+    assert_int_equal(smg_model_tune(NULL, "x", NULL, NULL, NULL), SMG_INVALID);
+    smg_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
@@ -345,6 +409,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_cuts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_public, setup, teardown),
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

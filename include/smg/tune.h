@@ -1,0 +1,80 @@
+/* smg/tune.h: measure a model's kernels on the device once; opens of it take what was fastest from then on.
+ *
+ *     smg_dim sizes[] = {{"batch", 1}, {"sequence", 128}};
+ *     smg_model_desc model = {.dims = sizes, .dim_count = 2};
+ *     smg_tune_desc tune = {.seconds = 30};
+ *     smg_tuned *tuned;
+ *     if (smg_model_tune(ctx, "all-MiniLM-L6-v2", &model, &tune, &tuned) != SMG_OK) puts(smg_context_error(ctx));
+ *     else printf("%g us before, %g us now\n", tuned->untuned * 1e6, tuned->tuned * 1e6);
+ *     smg_tuned_destroy(tuned);
+ *
+ * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between its
+ * neighbours. What is faster is kept in a file: by device, driver and version of smg, and in it by structure and sizes, so
+ * that other models with such kernels profit. Models that are open stay what they are.
+ *
+ * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads and errors: as smg/model.h.
+ */
+#ifndef SMG_TUNE_PUBLIC_H
+#define SMG_TUNE_PUBLIC_H
+
+#include "smg/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct smg_tune_progress {
+    const char *phase;    /* "cuts", "schedules", "turns", "whole": in this order */
+    double seconds;       /* since the call began */
+    double untuned, best; /* seconds of a run, as far as they are known: by prices, and the best so far; 0: not yet */
+} smg_tune_progress;
+
+/* All fields may be zero. */
+typedef struct smg_tune_desc {
+    /* Of a run that stands for others; read during the call. What is left out is random, or has its own value. */
+    const smg_tensor *inputs;
+    int input_count;
+    uint64_t seed;
+    double seconds; /* that all of it takes, about; 0: as long as there is something to try */
+    int schedules;  /* of each kernel, the best by price; 0: 16 */
+    /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves; another
+     * file is named by smg_model_desc.tuning. */
+    const char *path;
+    /* Called between measurements. false: no more; what was faster in turns by then is kept. */
+    bool (*progress)(void *user, const smg_tune_progress *at);
+    void *user;
+} smg_tune_desc;
+
+typedef struct smg_tuned_kernel {
+    const char *name;         /* of the first of its structure in the plan */
+    int calls, tried;         /* in one run; schedules, the one of the lowest price among them */
+    int rank;                 /* by price, of the fastest */
+    double cheapest, fastest; /* seconds: the one of the lowest price, the fastest */
+} smg_tuned_kernel;
+
+typedef struct smg_tuned {
+    const char *device, *driver;
+    int kernel_count; /* distinct ones, as they come */
+    const smg_tuned_kernel *kernels;
+    double untuned, tuned; /* seconds of a run, medians of both in turns; 0: it did not come to that */
+    double seconds;        /* that tuning took */
+    int cuts, cuts_tried;  /* where kernels are together or apart that prices would not have so */
+    int failed;            /* schedules that the driver does not build, or that lose the device */
+    bool stopped;          /* by the caller, before its end */
+    const char *path;      /* where it was written; NULL: it was not, because it is no faster */
+} smg_tuned;
+
+/* Opens the device that the description names (or uses the one that is open) and measures at its dims. Fails as
+ * smg_model_open does; DEVICE: the plan of prices itself loses the device. INVALID: less than no time or schedules; there is
+ * no cache folder and no path. out_tuned may be NULL. */
+SMG_API smg_status smg_model_tune(smg_context *ctx, const char *path, const smg_model_desc *model,
+                                  const smg_tune_desc *tune, smg_tuned **out_tuned);
+/* The graph is borrowed for the call. */
+SMG_API smg_status smg_model_tune_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *model,
+                                        const smg_tune_desc *tune, smg_tuned **out_tuned);
+SMG_API void smg_tuned_destroy(smg_tuned *tuned); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
