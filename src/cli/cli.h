@@ -25,7 +25,7 @@ typedef struct cli_options {
     smg_context *ctx;
     const char *const *words; /* what is no option: model, texts */
     int word_count;
-    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision, *tuning, *time;
+    const char *device, *target, *out, *phase, *after, *kernel, *objective, *precision, *tuning, *time, *trace;
     uint64_t given; /* bits by row of the table of options */
     bool json, check, profile, prices, interpret, unfused, no_calibrate, no_matrices, measure, padding_unread, verbose,
         prepared, report, dot;
@@ -113,12 +113,25 @@ int cli_tune(cli_options *o);
 /* cli_ranks.c: the work of smg bench --ranks. */
 smg_status cli_ranks(cli_job *job);
 
+/* cli_trace.c: runs as events for Perfetto. `steps`: seconds of each step of the run list on the device; start and end
+ * by the host's clock. */
+typedef struct cli_trace {
+    smg_text events;
+    double origin; /* by smg_clock_seconds */
+    int runs;
+} cli_trace;
+void cli_trace_begin(cli_trace *trace, smg_context *ctx, const smg_compilation *c);
+void cli_trace_run(cli_trace *trace, const smg_compilation *c, const double *steps, int variant, double start,
+                   double end);
+smg_status cli_trace_write(cli_trace *trace, smg_context *ctx, const char *path);
+void cli_trace_end(cli_trace *trace);
+
 /* cli_report.c */
 void cli_print_check(const smg_check *check, smg_text *text);
 /* Runs until clocks are up: a GPU that idles has a fifth of its clock. */
 #define CLI_WARM_SECONDS 0.5
 smg_status cli_warm_up(smg_model *model, double seconds);
-/* Runs with a time stamp after every step and adds the table, or the members of a JSON object. */
+/* Runs with a time stamp after every step and adds the table, or the members of a JSON object; writes --trace. */
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text);
 /* cli_bundle.c: the same commands of a bundle. */
 bool cli_is_bundle(const cli_options *o);

@@ -48,6 +48,7 @@ static const option_row rows[] = {
     {"max-fused-ops", COUNT, FIELD(max_fused_ops), INT32_MAX},
     {"min-gain", COUNT, FIELD(min_gain), 99},
     {"time", TEXT, FIELD(time), 0},
+    {"trace", TEXT, FIELD(trace), 0},
     {"report", FLAG, FIELD(report), 0},
     {"dot", FLAG, FIELD(dot), 0},
 };
@@ -57,14 +58,30 @@ static const struct {
     const char *option, *other;
     bool needs; /* is nothing without the other; else is nothing beside it */
 } relations[] = {
-    {"target", "interpret", true},      {"target", "device", false},       {"profile", "interpret", false},
-    {"repeat", "interpret", false},     {"phase", "json", false},          {"kernel", "json", false},
-    {"verbose", "json", false},         {"no-calibrate", "verbose", true}, {"after", "phase", true},
-    {"ranks", "rank", false},           {"ranks", "output", false},        {"measure", "precision", true},
-    {"padding-unread", "check", false}, {"tuning", "unfused", false},      {"tuning", "ranks", false},
-    {"tuning", "rank", false},          {"report", "phase", false},        {"report", "kernel", false},
-    {"report", "prices", false},        {"dot", "phase", false},           {"dot", "json", false},
-    {"dot", "prices", false},           {"dot", "report", false},
+    {"target", "interpret", true},
+    {"target", "device", false},
+    {"profile", "interpret", false},
+    {"repeat", "interpret", false},
+    {"phase", "json", false},
+    {"kernel", "json", false},
+    {"verbose", "json", false},
+    {"no-calibrate", "verbose", true},
+    {"after", "phase", true},
+    {"ranks", "rank", false},
+    {"ranks", "output", false},
+    {"measure", "precision", true},
+    {"padding-unread", "check", false},
+    {"tuning", "unfused", false},
+    {"tuning", "ranks", false},
+    {"tuning", "rank", false},
+    {"trace", "profile", true},
+    {"report", "phase", false},
+    {"report", "kernel", false},
+    {"report", "prices", false},
+    {"dot", "phase", false},
+    {"dot", "json", false},
+    {"dot", "prices", false},
+    {"dot", "report", false},
 };
 
 static bool takes(const cli_command *command, const char *name) {

@@ -146,6 +146,29 @@ smg_status cli_warm_up(smg_model *model, double seconds) {
     return SMG_OK;
 }
 
+static smg_status run_rounds(const cli_options *o, smg_model *model, const cli_arrays *arrays, group *groups) {
+    smg_program *program = smg_model_program(model);
+    const smg_compilation *c = smg_model_compilation(model);
+    int count = smg_program_step_count(program);
+    double *steps = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)count + 1);
+    cli_trace trace;
+    if (steps == NULL) return SMG_MEMORY;
+    cli_trace_begin(&trace, o->ctx, c);
+    smg_status status = SMG_OK;
+    for (int i = 0; i < PROFILE_ROUNDS && status == SMG_OK; i++) {
+        double start = smg_clock_seconds();
+        status = smg_model_run(model, arrays->inputs, arrays->count, NULL, 0);
+        double end = smg_clock_seconds();
+        if (status != SMG_OK) break;
+        add_steps(c, program, groups);
+        for (int s = 0; s < count; s++) steps[s] = smg_program_step_time(program, s);
+        if (o->trace != NULL) cli_trace_run(&trace, c, steps, smg_program_variant(program), start, end);
+    }
+    if (status == SMG_OK && o->trace != NULL) status = cli_trace_write(&trace, o->ctx, o->trace);
+    cli_trace_end(&trace);
+    return status;
+}
+
 smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *arrays, smg_text *text) {
     smg_program *program = smg_model_program(model);
     const smg_compilation *c = smg_model_compilation(model);
@@ -155,10 +178,7 @@ smg_status cli_profile(cli_options *o, smg_model *model, const cli_arrays *array
     SMG_TRY(cli_warm_up(model, CLI_WARM_SECONDS));
     group *groups = NULL;
     SMG_TRY(make_groups(c, program, arrays->arena, &groups));
-    for (int i = 0; i < PROFILE_ROUNDS; i++) {
-        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, NULL, 0));
-        add_steps(c, program, groups);
-    }
+    SMG_TRY(run_rounds(o, model, arrays, groups));
     double total = 0;
     for (int i = 0; i < c->bundle->modules.count; i++) {
         total += groups[i].measured;

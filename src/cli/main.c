@@ -17,11 +17,12 @@ static const cli_command commands[] = {
      "Inputs, outputs, sizes, types and parameters of a model; of a bundle its classes and what each needs of\n"
      "a device, after a look at all its weights. Needs no device."},
     {"run", cli_run,
-     "device dim max-dim input output check profile repeat json seed objective " LIMITS
+     "device dim max-dim input output check profile trace repeat json seed objective " LIMITS
      "precision unfused interpret rank "
      "target no-calibrate no-matrices measure padding-unread tuning",
      "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
-     "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--profile]\n"
+     "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check]\n"
+     "        [--profile [--trace FILE.json]]\n"
      "        [--repeat N] [--seed N] [--objective time|dispatches|memory] [--unfused] [--no-calibrate]\n" LIMITS_USAGE
      "        [--precision f32|f16|bf16 [--measure]] [--interpret [--target NAME|FILE]] [--rank N]\n"
      "        [--no-matrices] [--padding-unread] [--tuning FILE|none] [--json]",
@@ -38,6 +39,7 @@ static const cli_command commands[] = {
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
      "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any.\n"
      "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none.\n"
+     "--profile times every kernel, --trace writes those runs for Perfetto (ui.perfetto.dev).\n"
      "--objective memory takes the plan that needs the least memory for values between kernels, --max-memory the\n"
      "fastest that keeps to so many bytes. --max-fused-ops and --min-gain bound what a kernel of several operations\n"
      "is: how many it has, and what it saves of the time that they take alone."},

@@ -176,6 +176,7 @@ def bench():
     bare = [name for part in (row["memory"], *row["profile"]) for name, value in part.items()
             if isinstance(value, float) and not name.endswith(("_us", "_seconds", "_bytes", "_share"))]
     report.check(bare == [], f"numbers without a unit in the name: {bare}")
+    trace()
     for words in (["run", two, "--repeat", "3", "--profile"], ["bench", two, "--repeat", "3"]):
         done = smg(*words, "--no-calibrate")
         report.check(all(word in done.stdout for word in ("min ", "median ", "p95 ", ", driver ", ", smg 0")), done.stdout)
@@ -201,6 +202,25 @@ def bench():
     wrong = npy("nan", "<f4", "(2,)", struct.pack("<2f", float("nan"), 1))
     done = smg("run", two, "--no-calibrate", "--json", "--check", "--input", f"x={wrong}")
     report.check("NaN" not in done.stdout and "nan" not in done.stdout and json.loads(done.stdout) is not None, done.stdout)
+
+
+def trace():
+    """Kernels of a run follow each other on the device's track, and end when the host's call does."""
+    path = f"{work}/trace.json"
+    done = smg("run", f"{SOURCE}/tests/graphs/mha.smg", "--no-calibrate", "--dim", "b=2", "--dim", "s=16", "--profile",
+               "--trace", path, "--json")
+    row = json.loads(done.stdout or "{}")
+    events = json.loads(read(path))["traceEvents"]
+    runs = {e["args"]["run"]: e for e in events if e["ph"] == "X" and e["name"] == "run"}
+    report.check(done.returncode == 0 and len(runs) == row["profile"][0]["n"] // row["profile"][0]["calls"], f"trace: {done.stderr}")
+    for number, run in runs.items():
+        kernels = [e for e in events if e["ph"] == "X" and e["tid"] != run["tid"] and e["args"]["run"] == number]
+        ends = [e["ts"] + e["dur"] for e in kernels]
+        good = len(kernels) == row["kernels"] and all(abs(end - e["ts"]) < 0.01 for end, e in zip(ends, kernels[1:]))
+        good = good and abs(ends[-1] - run["ts"] - run["dur"]) < 0.01 and kernels[0]["ts"] >= run["ts"]
+        report.check(good and [e["name"] for e in kernels] == [f"k{i}" for i in range(len(kernels))], f"run {number}: {run} {kernels}")
+    refused(["run", two, "--trace", path], "--trace does nothing without --profile")
+    refused(["run", two, "--no-calibrate", "--profile", "--trace", f"{work}/nowhere/t.json"], "nowhere/t.json")
 
 
 def interrupt():
