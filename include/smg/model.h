@@ -91,6 +91,26 @@ SMG_API smg_status smg_model_open(smg_context *ctx, const char *path, const smg_
 SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, const smg_model_desc *desc,
                                         smg_model **out_model);
 
+/* ---- hints ------------------------------------------------------------------------------------------ */
+
+/* What has changed around a model since it was opened. All fields may be zero: nothing has. */
+typedef struct smg_hint {
+    /* In [0, 1]: memory is short. Values between kernels take less at a time, from the plan that would be taken (0) to that
+     * which needs the least (1). */
+    double memory_pressure;
+    /* In [0, 1]: others keep the device's arithmetic busy, up to all of it. Kernels are chosen for what is left. */
+    double compute_pressure;
+    const smg_dim *usual; /* sizes that most runs have, in the place of smg_model_desc.dims; copied */
+    int usual_count;
+} smg_hint;
+
+/* The model is planned again by the next call that runs it, which waits for that: kernels are built, weights uploaded once
+ * more, results agree within the roundings of either plan. Plans that were made before come from the cache folder. Ranges,
+ * budgets, inputs and lengths that were set ahead stay. Only the last hint counts; NULL: as the model was opened. Where no
+ * such plan can be made the model stays as it is, with a log line.
+ * INVALID: no such size, or a pressure outside of [0, 1]; UNSUPPORTED: the model came from a bundle, or was shared. */
+SMG_API smg_status smg_model_hint(smg_model *model, const smg_hint *hint);
+
 #ifdef __cplusplus
 }
 #endif

@@ -82,6 +82,7 @@ static smg_status choose_sizes(smg_compilation *c) {
                                          .max_nodes = options->max_nodes,
                                          .min_gain = options->min_gain,
                                          .max_live = options->max_live,
+                                         .memory_pressure = options->memory_pressure,
                                          .keep_passes = options->keep_passes,
                                          .rejected = options->rejected,
                                          .rejected_count = options->rejected_count,

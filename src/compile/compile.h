@@ -96,6 +96,7 @@ typedef struct smg_compile_options {
     int rank;            /* of the schedule by price; 0: the best */
     int max_nodes;       /* as in plan.h: of a kernel */
     double min_gain;
+    double memory_pressure;
     int64_t max_live; /* where no other list keeps to it, but the first does, it takes the least */
     /* Schedules that plans leave out, as in plan.h; borrowed. A kept plan is found without them, by its device. */
     const smg_choice *rejected;

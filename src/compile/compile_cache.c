@@ -53,6 +53,7 @@ static smg_status make_key(const smg_compilation *c, uint64_t seed, uint64_t *ou
     hash = smg_hash_u64(hash, (uint64_t)o->max_nodes);
     hash = smg_hash_bytes(hash, &o->min_gain, sizeof(o->min_gain));
     hash = smg_hash_u64(hash, (uint64_t)o->max_live);
+    hash = smg_hash_bytes(hash, &o->memory_pressure, sizeof(o->memory_pressure));
     hash = smg_tuning_hash(hash, &c->tuning);
     hash = hash_samples(smg_hash_text(hash, smg_type_word(o->precision)), o);
     hash = hash_dims(hash, o->dims, o->dim_count);

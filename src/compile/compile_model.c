@@ -16,10 +16,17 @@ typedef struct compiled {
     smg_source *source;
     smg_compilation *c;
     smg_interface *interface;
+    /* Where there was a hint: */
+    smg_compilation *first; /* the one that it was opened with */
+    smg_compilation *next;  /* that may take the place of c */
+    bool hinted;
+    double memory_pressure, compute_pressure;
+    smg_dim *usual; /* one a symbol; value 0: nobody said */
 } compiled;
 
 static void drop_compiled(void *owner) {
     compiled *o = owner;
+    if (o->first != o->c) smg_compilation_destroy(o->first);
     smg_compilation_destroy(o->c);
     if (o->own.graph != NULL) smg_source_close(&o->own);
     smg_arena_destroy(o->arena);
@@ -133,6 +140,117 @@ static bool leaves(void *user, const smg_vk_built *built, int modules) {
     return p->again;
 }
 
+/* ---- hints ------------------------------------------------------------------------------------------- */
+
+#define MOST_BUSY 0.95 /* of the device's arithmetic: with none at all nothing has a price */
+
+static void take_rates(double busy, smg_target *target) {
+    double left = 1 - (busy < MOST_BUSY ? busy : MOST_BUSY);
+    target->fma_rate *= left;
+    for (int i = 0; i < target->matrix_count; i++) target->matrix[i].rate *= left;
+}
+
+/* As it was opened, but for what the hint says. */
+static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_compilation **out) {
+    smg_compile_options options = o->first->options;
+    smg_target target = *smg_vk_target(device);
+    int symbols = smg_size_symbol_count(o->interface->sizes), count = 0;
+    smg_arena *arena = NULL;
+    SMG_TRY(smg_arena_create(o->ctx, &arena));
+    smg_dim *dims = SMG_ARENA_ARRAY(arena, smg_dim, (size_t)symbols + 1);
+    for (int i = 0; dims != NULL && i < symbols; i++) {
+        dims[count] = (smg_dim){o->usual[i].name, o->usual[i].value};
+        for (int d = 0; d < options.dim_count && dims[count].value == 0; d++)
+            if (strcmp(options.dims[d].name, dims[count].name) == 0) dims[count].value = options.dims[d].value;
+        count += dims[count].value > 0;
+    }
+    take_rates(o->compute_pressure, &target);
+    options.dims = dims;
+    options.dim_count = count;
+    options.memory_pressure = o->memory_pressure;
+    options.tuning = NULL;
+    options.measured = &o->first->tuning;
+    smg_status status = dims != NULL ? smg_compile_open(o->ctx, o->source->graph, &target, &options, out) : SMG_MEMORY;
+    smg_arena_destroy(arena);
+    return status;
+}
+
+/* For smg_model_parts. What spills is taken: another plan would be another wait. */
+static smg_status plan_again(void *owner, smg_model_parts *parts) {
+    compiled *o = owner;
+    o->next = o->first;
+    if (o->hinted) SMG_TRY(open_hinted(o, parts->device, &o->next));
+    o->interface->nominal = o->next->nominal;
+    parts->bundle = o->next->bundle;
+    parts->program.variant_user = o->next;
+    parts->program.leaves = NULL;
+    return SMG_OK;
+}
+
+static void planned_again(void *owner, bool taken) {
+    compiled *o = owner;
+    smg_compilation *old = taken ? o->c : o->next;
+    if (taken) o->c = o->next;
+    if (old != o->first && old != o->c) smg_compilation_destroy(old);
+    o->next = NULL;
+    o->interface->nominal = o->c->nominal;
+}
+
+static smg_status take_hint(smg_model *m, const smg_hint *hint) {
+    static const smg_hint nothing = {0};
+    SMG_TRY(smg_model_outdate(m));
+    compiled *o = smg_model_owner(m);
+    const smg_sizes *sizes = o->interface->sizes;
+    int symbols = smg_size_symbol_count(sizes);
+    o->hinted = hint != NULL;
+    if (hint == NULL) hint = &nothing;
+    if (o->first == NULL) o->first = o->c;
+    o->memory_pressure = hint->memory_pressure;
+    o->compute_pressure = hint->compute_pressure;
+    if (o->usual == NULL) o->usual = SMG_ARENA_ARRAY(o->arena, smg_dim, (size_t)symbols + 1);
+    if (o->usual == NULL) return SMG_MEMORY;
+    for (int i = 0; i < symbols; i++) o->usual[i] = (smg_dim){smg_size_symbol_name(sizes, i), 0};
+    for (int i = 0; i < hint->usual_count; i++)
+        o->usual[smg_size_symbol_find(sizes, hint->usual[i].name)].value = hint->usual[i].value;
+    return SMG_OK;
+}
+
+static bool is_share(double value) {
+    return value >= 0 && value <= 1;
+}
+
+static smg_status check_hint(smg_context *ctx, const smg_sizes *sizes, const smg_hint *hint) {
+    int64_t *values = NULL;
+    smg_arena *arena = NULL;
+    if (hint == NULL) return SMG_OK;
+    if (!is_share(hint->memory_pressure) || !is_share(hint->compute_pressure))
+        return smg_fail(ctx, SMG_INVALID, "smg_hint: pressures of %g (memory) and %g (compute) are not in [0, 1]",
+                        hint->memory_pressure, hint->compute_pressure);
+    if (hint->usual_count < 0 || (hint->usual == NULL && hint->usual_count > 0))
+        return smg_fail(ctx, SMG_INVALID, "smg_hint: %d usual sizes, %s", hint->usual_count,
+                        hint->usual_count < 0 ? "less than none" : "whose array is NULL");
+    for (int i = 0; i < hint->usual_count; i++)
+        if (hint->usual[i].name == NULL) return smg_fail(ctx, SMG_INVALID, "smg_hint: usual[%d] has no name", i);
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    values = SMG_ARENA_ARRAY(arena, int64_t, (size_t)smg_size_symbol_count(sizes) + 1);
+    smg_status status =
+        values != NULL ? smg_sizes_give(ctx, sizes, hint->usual, hint->usual_count, values) : SMG_MEMORY;
+    smg_arena_destroy(arena);
+    return status;
+}
+
+static smg_status give_hint(smg_model *m, smg_context *ctx, const smg_hint *hint) {
+    SMG_TRY(check_hint(ctx, smg_model_interface(m)->sizes, hint));
+    return take_hint(m, hint);
+}
+
+smg_status smg_model_hint(smg_model *m, const smg_hint *hint) {
+    if (m == NULL) return SMG_INVALID;
+    smg_context *ctx = smg_model_context(m);
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, give_hint(m, ctx, hint));
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------- */
 
 static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_parts *parts) {
@@ -145,6 +263,8 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
     parts->program.make_variant = make_variant;
     parts->program.leaves = leaves;
     parts->program.memory_bytes = desc->memory_bytes;
+    parts->plan_again = plan_again;
+    parts->planned_again = planned_again;
     if (desc->name_overflow) parts->not_finite = name_overflow;
     parts->ranges = desc->ranges;
     parts->range_count = desc->range_count;
@@ -280,6 +400,11 @@ smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_de
     (void)source, (void)device, (void)desc;
     *out_model = NULL;
     return without_vulkan(ctx);
+}
+
+smg_status smg_model_hint(smg_model *m, const smg_hint *hint) {
+    (void)m, (void)hint;
+    return SMG_UNSUPPORTED;
 }
 
 /* No device and no model is ever opened. */

@@ -62,6 +62,8 @@ typedef struct smg_plan_options {
      * where no plan keeps to it, with the least that one does; or_least: that one is taken instead. */
     int64_t max_live;
     bool or_least;
+    /* In [0, 1]: how much of what may be saved of them is, from the plan that is taken otherwise to the least. */
+    double memory_pressure;
     int parts;              /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
     bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
     bool keep_passes;       /* keep the program after each pass of lowering as text */

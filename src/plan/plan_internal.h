@@ -93,8 +93,8 @@ int plan_longest(const planner *p); /* nodes of a segment at most */
 smg_status plan_limit(planner *p, partition *out);
 /* May these nodes, which are possible as one kernel, be one? Keeps account of out->least on the way. */
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s);
-/* The least that any way to cut needs is the limit from now on; false: it is none, or there is no way. */
-bool plan_take_least(const planner *p, partition *out);
+/* Is there another limit, now that a cut was looked for: the least that any needs, or what pressure makes of it? */
+bool plan_limit_again(const planner *p, partition *out);
 /* Why the nodes are not to be one kernel, as a line; false: nothing speaks against it. */
 bool plan_tell_limit(const planner *p, const partition *of, int from, int to, const segment *s, smg_text *why);
 smg_status plan_over_limit(const planner *p, int64_t least);

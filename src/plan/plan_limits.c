@@ -52,9 +52,30 @@ bool plan_is_allowed(const planner *p, partition *out, int from, int to, const s
     return live <= out->limit;
 }
 
-bool plan_take_least(const planner *p, partition *out) {
+/* Of the cheapest way that was found. */
+static int64_t live_of(const planner *p, const partition *of) {
+    int64_t most = 0;
+    for (int at = p->count; at > 0; at = of->best[at].from) {
+        int64_t live = plan_live(p, of->best[at].from, at);
+        if (live > most) most = live;
+    }
+    return most;
+}
+
+/* false: nothing presses, or nothing is to be saved. */
+static bool press(const planner *p, partition *out) {
+    double pressure = p->options->memory_pressure;
+    if (p->preparing || pressure <= 0 || out->best[p->count].segment == NULL) return false;
+    int64_t least = out->least[p->count], live = live_of(p, out);
+    if (live <= least) return false;
+    out->limit = least + (int64_t)((1 - pressure) * (double)(live - least));
+    return true;
+}
+
+bool plan_limit_again(const planner *p, partition *out) {
     int64_t least = out->least[p->count];
-    if (least <= out->limit || least == INT64_MAX) return false;
+    if (least <= out->limit) return press(p, out);
+    if (least == INT64_MAX) return false;
     out->live = least;
     out->over = p->options->objective != SMG_OBJECTIVE_MEMORY && !p->options->or_least;
     out->limit = least;

@@ -187,7 +187,7 @@ static smg_status choose(planner *p, partition *out) {
     if (out->best == NULL || out->ends == NULL || out->reach == NULL) return SMG_MEMORY;
     SMG_TRY(plan_limit(p, out));
     SMG_TRY(extend_all(p, out));
-    if (!p->again && plan_take_least(p, out)) SMG_TRY(extend_all(p, out));
+    if (!p->again && plan_limit_again(p, out)) SMG_TRY(extend_all(p, out));
     if (p->again || out->over) return SMG_OK;
     out->cost = out->best[p->count].cost;
     for (int at = p->count; at > 0; at = out->best[at].from) {

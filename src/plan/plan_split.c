@@ -313,7 +313,8 @@ smg_status plan_split_sums(planner **io_p, partition *io_partition) {
     SMG_TRY(status);
     if (p == s.p) return SMG_OK;
     SMG_TRY(plan_choose_list(p, false, &list));
-    if (list.over || (list.live > io_partition->live && list.live > list.limit)) return SMG_OK;
+    bool pressed = list.live > list.limit || s.p->options->memory_pressure > 0;
+    if (list.over || (list.live > io_partition->live && pressed)) return SMG_OK;
     if (s.p->options->parts == 0 && cost_of(&s, &list, io_partition->count) >= io_partition->cost) return SMG_OK;
     *io_p = p;
     *io_partition = list;

@@ -63,6 +63,10 @@ typedef struct smg_model_parts {
     smg_status (*not_finite)(void *owner, const int64_t *values, const smg_tensor *inputs, int count);
     /* Fills in device (opens one where it is NULL), bundle and class anew. NULL: it cannot. */
     smg_status (*again)(void *owner, struct smg_model_parts *io_parts);
+    /* Fills in another bundle, and nominal sizes, for the same device; then it is told whether they are in force, so
+     * that either these or those before may go. NULL: there is none. */
+    smg_status (*plan_again)(void *owner, struct smg_model_parts *io_parts);
+    void (*planned_again)(void *owner, bool taken);
     void *owner; /* of all that is borrowed above */
     void (*drop)(void *owner);
 } smg_model_parts;
@@ -70,11 +74,14 @@ typedef struct smg_model_parts {
 /* Takes over the owner, and the device if it is to own it, but not on failure. */
 smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model);
 void *smg_model_owner(const smg_model *model);
+smg_context *smg_model_context(const smg_model *model);
 smg_program *smg_model_program(smg_model *model);
 const smg_interface *smg_model_interface(const smg_model *model);
 /* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
 smg_status smg_model_bind(smg_model *model, const int64_t *values);
 void smg_model_memory(const smg_model *model, smg_program_memory *out_memory); /* nothing without Vulkan */
+/* The next run begins with another plan. UNSUPPORTED: the model has no other, or is shared. */
+smg_status smg_model_outdate(smg_model *model);
 /* Seconds: opening the device, and making pipelines with the upload. */
 void smg_model_times(const smg_model *model, double *out_device, double *out_program);
 

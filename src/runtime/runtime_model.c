@@ -32,6 +32,10 @@ const char *smg_model_class(const smg_model *m) {
     return m != NULL ? m->parts.class_name : "";
 }
 
+smg_context *smg_model_context(const smg_model *m) {
+    return m->ctx;
+}
+
 void *smg_model_owner(const smg_model *m) {
     return m->parts.owner;
 }
@@ -177,8 +181,9 @@ static smg_status make_tables(smg_model *m) {
 static smg_status expect_sizes(smg_model *m) {
     const smg_model_parts *parts = &m->parts;
     size_t symbols = (size_t)smg_size_symbol_count(parts->bundle->sizes);
-    int64_t *low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
-    int64_t *high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    if (m->low == NULL) m->low = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    if (m->high == NULL) m->high = SMG_ARENA_ARRAY(m->arena, int64_t, symbols + 1);
+    int64_t *low = m->low, *high = m->high;
     if (low == NULL || high == NULL) return SMG_MEMORY;
     memcpy(low, parts->interface->nominal, symbols * sizeof(*low));
     SMG_TRY(smg_sizes_give(m->ctx, parts->bundle->sizes, parts->dims, parts->dim_count, low));
@@ -189,8 +194,11 @@ static smg_status expect_sizes(smg_model *m) {
         low[symbol] = parts->ranges[i].low;
         high[symbol] = parts->ranges[i].high;
     }
-    m->low = low;
-    m->high = high;
+    for (size_t i = 0; i < symbols; i++) {
+        if (m->range_low[i] == 0) continue;
+        low[i] = m->range_low[i];
+        high[i] = m->range_high[i];
+    }
     return SMG_OK;
 }
 
@@ -237,6 +245,7 @@ smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_mo
     /* The caller's arrays are no longer needed. */
     m->parts.dims = NULL;
     m->parts.ranges = NULL;
+    m->parts.program.leaves = NULL; /* nor is who chose between plans */
     if (status == SMG_OK) {
         *out_model = m;
         return SMG_OK;
@@ -262,6 +271,8 @@ static smg_status share(smg_model *from, smg_context *ctx, smg_model **out_model
     m->submission_seconds = from->submission_seconds;
     if (status == SMG_OK) status = make_tables(m);
     if (status == SMG_OK) status = smg_program_share(from->program, m->parts.device, &m->program);
+    m->shared = true;
+    from->shared = from->shared || status == SMG_OK;
     if (status != SMG_OK) {
         smg_model_close(m);
         return status;
@@ -295,6 +306,12 @@ static smg_status begin_again(smg_model *m) {
     return make_program(m);
 }
 
+static smg_status set_ranges(smg_model *m) {
+    for (int i = 0; i < smg_size_symbol_count(m->parts.bundle->sizes); i++)
+        SMG_TRY(smg_program_set_range(m->program, i, m->range_low[i], m->range_high[i]));
+    return SMG_OK;
+}
+
 static smg_status recover(smg_model *m, smg_device *on) {
     if (m->flight.up)
         return smg_fail(m->ctx, SMG_INVALID, "run %llu of the model is in flight: wait for its ticket",
@@ -312,9 +329,7 @@ static smg_status recover(smg_model *m, smg_device *on) {
     drop_device(m);
     m->parts.device = on;
     smg_status status = begin_again(m);
-    for (int i = 0; status == SMG_OK && i < smg_size_symbol_count(m->parts.bundle->sizes); i++) {
-        status = smg_program_set_range(m->program, i, m->range_low[i], m->range_high[i]);
-    }
+    if (status == SMG_OK) status = set_ranges(m);
     if (status == SMG_OK) {
         if (m->lost_states) smg_program_lose_states(m->program);
         m->lost_states = false;
@@ -330,6 +345,54 @@ smg_status smg_model_recover(smg_model *m, smg_device *on) {
     if (m == NULL) return SMG_INVALID;
     smg_context_clear_error(m->ctx);
     return smg_context_told(m->ctx, recover(m, on));
+}
+
+/* ---- another plan ------------------------------------------------------------------------------------ */
+
+smg_status smg_model_outdate(smg_model *m) {
+    if (m->parts.plan_again == NULL && !m->shared)
+        return smg_fail(m->ctx, SMG_UNSUPPORTED, "the model came from a bundle, which has one plan");
+    if (m->shared)
+        return smg_fail(m->ctx, SMG_UNSUPPORTED,
+                        "the model shares weights and pipelines with another, and so its plan");
+    m->outdated = true;
+    return SMG_OK;
+}
+
+static smg_status begin_with(smg_model *m, const smg_model_parts *parts) {
+    double start = smg_clock_seconds();
+    m->parts = *parts;
+    find_buffers(m);
+    smg_status status = expect_sizes(m);
+    if (status == SMG_OK) status = make_program(m);
+    if (status == SMG_OK) status = set_ranges(m);
+    m->program_seconds = smg_clock_seconds() - start;
+    if (status == SMG_OK) return SMG_OK;
+    smg_program_destroy(m->program);
+    m->program = NULL;
+    return status;
+}
+
+/* The old program goes first: two would need twice the memory. */
+smg_status smg_model_update(smg_model *m) {
+    const smg_model_parts before = m->parts;
+    smg_model_parts parts = before;
+    if (!m->outdated) return SMG_OK;
+    m->outdated = false;
+    smg_status status = before.plan_again(before.owner, &parts);
+    bool other = status == SMG_OK && parts.bundle != before.bundle;
+    if (other) {
+        smg_program_destroy(m->program);
+        m->program = NULL;
+        status = begin_with(m, &parts);
+    }
+    before.planned_again(before.owner, status == SMG_OK);
+    if (status == SMG_OK) return SMG_OK;
+    smg_log(m->ctx, SMG_LOG_WARNING, "the model is not planned again: %s", smg_context_error(m->ctx));
+    smg_context_clear_error(m->ctx);
+    if (other) status = begin_with(m, &before);
+    m->outdated = m->program == NULL; /* the next run tries again */
+    return m->program != NULL ? SMG_OK : status;
 }
 
 void smg_model_close(smg_model *m) {

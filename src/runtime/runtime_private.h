@@ -45,10 +45,15 @@ struct smg_model {
     double dispatch_seconds, submission_seconds;
     bool lost_states;  /* there were some, and no device since */
     bool opens_device; /* by itself */
+    bool outdated;     /* the next run begins with another plan */
+    bool shared;       /* others use the program's constants, or it theirs */
 };
 
 /* DEVICE: the model has none since it could not be recovered. */
 smg_status smg_model_check_alive(smg_model *model);
+/* Takes the other plan where it was outdated; where that fails it goes on with the one there is. No run
+ * is in flight. */
+smg_status smg_model_update(smg_model *model);
 
 /* runtime_tensor.c: tensors of a run (those of inputs are collected) are given to the program, which has the others in
  * its arena. */

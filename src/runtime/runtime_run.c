@@ -219,8 +219,9 @@ static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input
 static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                              int output_count) {
     smg_flight *flight = &m->flight;
-    SMG_TRY(smg_model_check_alive(m));
     SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
+    SMG_TRY(smg_model_update(m));
+    SMG_TRY(smg_model_check_alive(m));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
     SMG_TRY(need_inputs(m));
     SMG_TRY(smg_inputs_size(&m->inputs, smg_program_has_begun(m->program) ? m->last_sizes : NULL));
