@@ -9,10 +9,10 @@
  *     smg_tuned_destroy(tuned);
  *
  * Other cuts into kernels are run in turns with the plan of prices, then the best schedules of every kernel between its
- * neighbours. What is faster is kept in a file: by device, driver and version of smg, and in it by structure and sizes, so
- * that other models with such kernels profit. Models that are open stay what they are.
+ * neighbours. What is faster is kept in a file: by device, driver and version of smg, and in it by structure and sizes,
+ * so that other models with such kernels profit. Models that are open stay what they are.
  *
- * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads and errors: as smg/model.h.
+ * Ownership: the result is the caller's (smg_tuned_destroy), before its context goes. Threads, errors: as smg/model.h.
  */
 #ifndef SMG_TUNE_PUBLIC_H
 #define SMG_TUNE_PUBLIC_H
@@ -37,8 +37,8 @@ typedef struct smg_tune_desc {
     uint64_t seed;
     double seconds; /* that all of it takes, about; 0: as long as there is something to try */
     int schedules;  /* of each kernel, the best by price; 0: 16 */
-    /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves; another
-     * file is named by smg_model_desc.tuning. */
+    /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves;
+     * another file is named by smg_model_desc.tuning. */
     const char *path;
     /* Called between measurements. false: no more; what was faster in turns by then is kept. */
     bool (*progress)(void *user, const smg_tune_progress *at);
@@ -61,12 +61,12 @@ typedef struct smg_tuned {
     int cuts, cuts_tried;  /* where kernels are together or apart that prices would not have so */
     int failed;            /* schedules that the driver does not build, or that lose the device */
     bool stopped;          /* by the caller, before its end */
-    const char *path;      /* where it was written; NULL: it was not, because it is no faster */
+    const char *path; /* where it was written; NULL: it was not, because it is no faster or nothing was found out */
 } smg_tuned;
 
 /* Opens the device that the description names (or uses the one that is open) and measures at its dims. Fails as
- * smg_model_open does; DEVICE: the plan of prices itself loses the device. INVALID: less than no time or schedules; there is
- * no cache folder and no path. out_tuned may be NULL. */
+ * smg_model_open does; DEVICE: the plan of prices itself loses the device. INVALID: less than no time or schedules;
+ * there is no cache folder and no path. out_tuned may be NULL. */
 SMG_API smg_status smg_model_tune(smg_context *ctx, const char *path, const smg_model_desc *model,
                                   const smg_tune_desc *tune, smg_tuned **out_tuned);
 /* The graph is borrowed for the call. */

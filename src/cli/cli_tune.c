@@ -32,10 +32,9 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, smg_text *text
     if (tuned->failed > 0) smg_text_addf(text, "%d schedules could not be measured\n", tuned->failed);
     if (tuned->path != NULL)
         smg_text_addf(text, "kept in %s\n", tuned->path);
-    else if (tuned->stopped)
-        smg_text_add(text, "nothing is kept: nothing was found out yet\n");
     else
-        smg_text_add(text, "nothing is kept: the plan of prices is faster\n");
+        smg_text_addf(text, "nothing is kept: %s\n",
+                      tuned->tuned > 0 ? "the plan of prices is faster" : "there was no time to find anything out");
 }
 
 static void add_json(const cli_job *job, const smg_tuned *tuned, smg_text *text) {

@@ -130,7 +130,7 @@ static void print_groupings(const report *r, smg_text *text) {
                       "apart us", "times", "KB", "apart KB", "live KB", "apart KB");
     for (int i = 0; i < r->plan->groupings.count; i++) print_grouping(r, &r->plan->groupings.items[i], text);
     if (r->plan->unpriced > 0)
-        smg_text_addf(text, "%d longer runs of kernels have no price: the search ends before them\n",
+        smg_text_addf(text, "%d longer runs of kernels, all in one among them, have no price: the search ends before\n",
                       r->plan->unpriced);
 }
 

@@ -625,13 +625,14 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     if (!t->stopped) SMG_TRY(measure_all(t));
     for (int i = 1; (i == 1 || !all_settled(t)) && t->kernels.count > 0; i++) SMG_TRY(compare(t, i == MOST_TURNS));
     SMG_TRY(make_tuning(t, &tuning)); /* with what was measured last */
-    if (!t->stopped) SMG_TRY(compare_whole(t, &tuning, out, &slower));
+    bool found = tuning.count + tuning.cut_count > 0;
+    if (!t->stopped && found) SMG_TRY(compare_whole(t, &tuning, out, &slower));
     out->cuts = t->cuts.cut_count - known;
     out->cuts_tried = t->cuts_tried;
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
     out->stopped = t->stopped;
-    if (slower || tuning.count + tuning.cut_count == 0) return SMG_OK;
+    if (slower || !found) return SMG_OK;
     return smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path);
 }
 

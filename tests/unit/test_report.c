@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "compile/compile.h"
@@ -63,7 +64,7 @@ static void steps_and_neighbours(void **state) {
     fixture *f = *state;
     load(f, "tests/graphs/linear_residual_layernorm.smg", (smg_compile_options){.report = true});
     const smg_plan *plan = f->c->plan;
-    const double between = 128 * 256 * 4;
+    const int64_t between = 128 * 256 * 4;
     assert_int_equal(plan->steps.count, 2);
     const smg_pstep *product = &plan->steps.items[0], *norm = &plan->steps.items[1];
     assert_int_equal(product->node_count, 1);
@@ -134,7 +135,7 @@ static void layers(void **state) {
     assert_int_equal(plan->unpriced, 3);             /* seven and eight products */
     assert_int_equal(plan->breadth.product_ends, 3); /* from the first three operations on */
     assert_int_equal(smg_compile_report(f->c, &f->text), SMG_OK);
-    assert_non_null(strstr(smg_text_cstr(&f->text), "3 longer runs of kernels have no price"));
+    assert_non_null(strstr(smg_text_cstr(&f->text), "3 longer runs of kernels, all in one among them, have no price"));
 }
 
 /* ---- how schedules were found --------------------------------------------------------------------- */
@@ -166,6 +167,30 @@ static void searches(void **state) {
     assert_non_null(strstr(smg_text_cstr(&f->text), "cuts: 14 operations in a line"));
     assert_non_null(strstr(smg_text_cstr(&f->text), " taken  "));
     assert_non_null(strstr(smg_text_cstr(&f->text), "not lowered: the same count has them behind"));
+}
+
+/* What a tuning has of a kernel stands beside its prices, with what that is of the device's rates. */
+static void measured(void **state) {
+    fixture *f = *state;
+    load(f, "tests/graphs/linear_residual_layernorm.smg", (smg_compile_options){0});
+    const smg_choice *choice = &f->c->plan->steps.items[0].choice;
+    smg_measured one = {choice->at, choice->schedule, 20e-6, 30e-6};
+    const smg_tuning tuning = {.items = &one, .count = 1};
+    smg_compilation_destroy(f->c);
+    compile(f, (smg_compile_options){.measured = &tuning, .report = true, .search = true});
+    const smg_price *price = &f->c->plan->steps.items[0].price;
+    char shares[64];
+    snprintf(shares, sizeof(shares), "      20.00 %6.1f%% %6.1f%%\n",
+             100 * price->bytes / 20e-6 / f->c->target.bandwidth, 100 * price->flops / 20e-6 / f->c->target.fma_rate);
+    assert_int_equal(smg_compile_report(f->c, &f->text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&f->text), shares));
+    assert_non_null(strstr(smg_text_cstr(&f->text), "measured: 1 of 2 kernels"));
+    assert_int_equal(smg_compile_report_json(f->c, &f->text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&f->text), "\"measured_seconds\": 2e-05, \"bandwidth_share\": "));
+    assert_int_equal(smg_compile_explain(f->c, &(smg_explain_options){.phase = "search"}, &f->text), SMG_OK);
+    char line[64];
+    snprintf(line, sizeof(line), "      20.00  %016llx taken", (unsigned long long)one.schedule);
+    assert_non_null(strstr(smg_text_cstr(&f->text), line));
 }
 
 /* ---- the Space-Mapping Graph ---------------------------------------------------------------------- */
@@ -220,6 +245,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_cannot_be_one, setup, teardown),
         cmocka_unit_test_setup_teardown(layers, setup, teardown),
         cmocka_unit_test_setup_teardown(searches, setup, teardown),
+        cmocka_unit_test_setup_teardown(measured, setup, teardown),
         cmocka_unit_test_setup_teardown(mappings_of_attention, setup, teardown),
         cmocka_unit_test_setup_teardown(where_it_was_cut, setup, teardown),
     };
