@@ -25,6 +25,12 @@ typedef struct segment {
     smg_price measured_price;     /* then of that schedule */
 } segment;
 
+/* Of the value of one place, which others read. */
+typedef struct plan_life {
+    int64_t bytes;
+    int64_t across; /* of all that is made before this place and read from it on */
+} plan_life;
+
 typedef struct planner {
     const smg_graph *g;
     const smg_target *target;
@@ -48,8 +54,7 @@ typedef struct planner {
     smg_node_id *order; /* compute nodes, no views or leaves */
     int *place;         /* per node: position in its order, -1 */
     int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
-    int64_t *bytes;     /* per place: of its value */
-    int64_t *across;    /* per place: bytes of values that are made before it and read from it on */
+    plan_life *lives;   /* per place */
     bool *needed;       /* per node: scratch for one segment */
     smg_arena *kept_in; /* where the cache's segments are */
     /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
@@ -66,20 +71,20 @@ typedef struct plan_choice {
     double cost;
     int from; /* start of the last segment */
     const segment *segment;
+    int64_t least; /* of all ways to cut up to here, the fewest bytes that live between kernels at a time */
+    double alone;  /* seconds of the nodes up to here as kernels of their own; where a gain is asked for */
+    int reach;     /* end of the longest possible segment of several nodes that begins here; 0: there is none */
 } plan_choice;
 /* A list cut into segments. */
 typedef struct partition {
     plan_choice *best;
     int *ends; /* of each segment in the order */
     int count;
-    double cost;    /* of all, where masks leave out what they may be expected to */
-    int64_t live;   /* bytes of values between its kernels at a time; of one that is over the limit the least */
-    bool over;      /* none keeps to the limit: there are no ends */
-    int64_t *least; /* per place: up to there, of all ways to cut, the fewest such bytes */
-    double *alone;  /* per place: seconds of the nodes before it as kernels of their own */
+    double cost;  /* of all, where masks leave out what they may be expected to */
+    int64_t live; /* bytes of values between its kernels at a time; of one that is over the limit the least */
+    bool over;    /* none keeps to the limit: there are no ends */
     int64_t limit;
     smg_breadth breadth;
-    int *reach; /* per place: where the longest segment that begins there and is possible ends; 0: none of several */
 } partition;
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
@@ -101,7 +106,7 @@ smg_status plan_over_limit(const planner *p, int64_t least);
 
 /* plan_lives.c: values between kernels, in bytes at the sizes that prices are for. Outputs and constants do not count.
  * */
-smg_status plan_mark_lives(planner *p); /* fills p->bytes and p->across */
+smg_status plan_mark_lives(planner *p); /* fills p->lives */
 /* While a kernel of the segment runs: what was made before and is read from here on, and what it makes for others. */
 int64_t plan_live(const planner *p, int from, int to);
 

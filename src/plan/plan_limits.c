@@ -19,26 +19,22 @@ static bool asks_for_gain(const planner *p) {
 }
 
 smg_status plan_limit(planner *p, partition *out) {
-    size_t count = (size_t)p->count + 1;
     out->limit = p->preparing                                    ? INT64_MAX
                  : p->options->objective == SMG_OBJECTIVE_MEMORY ? 0
                  : p->options->max_live > 0                      ? p->options->max_live
                                                                  : INT64_MAX;
-    out->least = SMG_ARENA_ARRAY(p->arena, int64_t, count);
-    out->alone = SMG_ARENA_ARRAY(p->arena, double, count);
-    if (out->least == NULL || out->alone == NULL) return SMG_MEMORY;
-    for (int i = 1; i <= p->count; i++) out->least[i] = INT64_MAX;
+    for (int i = 1; i <= p->count; i++) out->best[i].least = INT64_MAX;
     for (int i = 0; i < p->count && asks_for_gain(p); i++) {
         const segment *s;
         SMG_TRY(plan_segment(p, i, i + 1, &s));
-        out->alone[i + 1] = out->alone[i] + (s->possible ? s->price.seconds : HUGE_VAL);
+        out->best[i + 1].alone = out->best[i].alone + (s->possible ? s->price.seconds : HUGE_VAL);
     }
     return SMG_OK;
 }
 
 /* Of the time that the nodes take as kernels of their own. */
 static double gain(const partition *of, int from, int to, const segment *s) {
-    return 1 - s->price.seconds / (of->alone[to] - of->alone[from]);
+    return 1 - s->price.seconds / (of->best[to].alone - of->best[from].alone);
 }
 
 static bool gains(const planner *p, const partition *of, int from, int to, const segment *s) {
@@ -47,8 +43,8 @@ static bool gains(const planner *p, const partition *of, int from, int to, const
 
 bool plan_is_allowed(const planner *p, partition *out, int from, int to, const segment *s) {
     if (!gains(p, out, from, to, s)) return false;
-    int64_t live = plan_live(p, from, to), widest = live > out->least[from] ? live : out->least[from];
-    if (widest < out->least[to]) out->least[to] = widest;
+    int64_t live = plan_live(p, from, to), before = out->best[from].least, widest = live > before ? live : before;
+    if (widest < out->best[to].least) out->best[to].least = widest;
     return live <= out->limit;
 }
 
@@ -66,14 +62,14 @@ static int64_t live_of(const planner *p, const partition *of) {
 static bool press(const planner *p, partition *out) {
     double pressure = p->options->memory_pressure;
     if (p->preparing || pressure <= 0 || out->best[p->count].segment == NULL) return false;
-    int64_t least = out->least[p->count], live = live_of(p, out);
+    int64_t least = out->best[p->count].least, live = live_of(p, out);
     if (live <= least) return false;
     out->limit = least + (int64_t)((1 - pressure) * (double)(live - least));
     return true;
 }
 
 bool plan_limit_again(const planner *p, partition *out) {
-    int64_t least = out->least[p->count];
+    int64_t least = out->best[p->count].least;
     if (least <= out->limit) return press(p, out);
     if (least == INT64_MAX) return false;
     out->live = least;

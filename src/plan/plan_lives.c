@@ -16,22 +16,21 @@ static bool lives(const planner *p, int place, int from) {
 }
 
 smg_status plan_mark_lives(planner *p) {
-    p->across = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->count + 2);
-    p->bytes = SMG_ARENA_ARRAY(p->arena, int64_t, (size_t)p->count + 1);
-    if (p->across == NULL || p->bytes == NULL) return SMG_MEMORY;
+    plan_life *l = p->lives = SMG_ARENA_ARRAY(p->arena, plan_life, (size_t)p->count + 2);
+    if (l == NULL) return SMG_MEMORY;
     for (int i = 0; i < p->count; i++) {
         if (!lives(p, i, i + 1)) continue;
-        p->bytes[i] = bytes_of(p, p->order[i]);
-        p->across[i + 1] += p->bytes[i];
-        p->across[p->last_use[p->order[i]] + 1] -= p->bytes[i];
+        l[i].bytes = bytes_of(p, p->order[i]);
+        l[i + 1].across += l[i].bytes;
+        l[p->last_use[p->order[i]] + 1].across -= l[i].bytes;
     }
-    for (int i = 1; i <= p->count; i++) p->across[i] += p->across[i - 1];
+    for (int i = 1; i <= p->count; i++) l[i].across += l[i - 1].across;
     return SMG_OK;
 }
 
 int64_t plan_live(const planner *p, int from, int to) {
-    int64_t live = p->across[from];
+    int64_t live = p->lives[from].across;
     for (int i = from; i < to; i++)
-        if (lives(p, i, to)) live += p->bytes[i];
+        if (lives(p, i, to)) live += p->lives[i].bytes;
     return live;
 }

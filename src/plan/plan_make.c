@@ -111,10 +111,13 @@ static smg_status extend(planner *p, int from, partition *out) {
             if (s->hopeless) break;
             continue;
         }
-        if (to > from + 1) out->reach[from] = to;
+        if (to > from + 1) best[from].reach = to;
         if (!plan_is_allowed(p, out, from, to, s)) continue;
         double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
-        if (cost < best[to].cost) best[to] = (plan_choice){.cost = cost, .from = from, .segment = s};
+        if (cost >= best[to].cost) continue;
+        best[to].cost = cost;
+        best[to].from = from;
+        best[to].segment = s;
     }
     return SMG_OK;
 }
@@ -171,7 +174,10 @@ static smg_status add_step(planner *p, smg_plan *plan, const partition *of, int 
 
 /* The cheapest way up to each place. */
 static smg_status extend_all(planner *p, partition *out) {
-    for (int i = 1; i <= p->count; i++) out->best[i] = (plan_choice){.cost = DBL_MAX};
+    for (int i = 1; i <= p->count; i++) {
+        out->best[i].cost = DBL_MAX;
+        out->best[i].segment = NULL;
+    }
     out->breadth = (smg_breadth){.nodes = p->count};
     for (int from = 0; from < p->count && !p->again; from++) {
         smg_progress(p->ctx, "plan", (size_t)from, (size_t)p->count, "");
@@ -182,9 +188,8 @@ static smg_status extend_all(planner *p, partition *out) {
 
 static smg_status choose(planner *p, partition *out) {
     *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, plan_choice, (size_t)p->count + 1),
-                       .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1),
-                       .reach = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
-    if (out->best == NULL || out->ends == NULL || out->reach == NULL) return SMG_MEMORY;
+                       .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
+    if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
     SMG_TRY(plan_limit(p, out));
     SMG_TRY(extend_all(p, out));
     if (!p->again && plan_limit_again(p, out)) SMG_TRY(extend_all(p, out));

@@ -32,7 +32,7 @@ static smg_status tell_apart(planner *p, int from, int to, smg_apart *out) {
 /* Has some possible segment the places before and behind `at`? */
 static bool is_joinable(const partition *of, int at) {
     for (int from = 0; from < at; from++)
-        if (of->reach[from] > at) return true;
+        if (of->best[from].reach > at) return true;
     return false;
 }
 
