@@ -70,7 +70,8 @@ static double arithmetic_share(const smg_pstep *step) {
 
 static void print_head(const report *r, smg_text *text) {
     const smg_compilation *c = r->c;
-    smg_text_addf(text, "report of %s on %s at", c->graph->name, c->target.name);
+    smg_text_addf(text, "report of %s on %s", c->graph->name, c->target.name);
+    if (smg_size_symbol_count(c->graph->sizes) > 0) smg_text_add(text, " at");
     smg_compile_print_sizes(c, c->nominal, text);
     smg_text_addf(text, "\n%-10s %8s %12s %12s %12s\n", "", "kernels", "us", "MB", "live MB");
     smg_text_addf(text, "%-10s %8d %12.2f %12.3f %12.3f\n", "as planned", r->plan->steps.count, r->seconds * 1e6,
