@@ -373,11 +373,12 @@ static smg_status begin_with(smg_model *m, const smg_model_parts *parts) {
     return status;
 }
 
-/* The old program goes first: two would need twice the memory. */
+/* The old program goes first: two would need twice the memory. States would go with it, so that a model that has begun
+ * with them waits until they are reset. */
 smg_status smg_model_update(smg_model *m) {
     const smg_model_parts before = m->parts;
     smg_model_parts parts = before;
-    if (!m->outdated) return SMG_OK;
+    if (!m->outdated || (m->program != NULL && smg_program_has_begun(m->program))) return SMG_OK;
     m->outdated = false;
     smg_status status = before.plan_again(before.owner, &parts);
     bool other = status == SMG_OK && parts.bundle != before.bundle;
