@@ -688,10 +688,6 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         if (beside > e.beside) e.beside = beside;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);
-    if (e.roles.loose != 0) {
-        out_schedules->refused = "a result has an axis that the grid cannot cut";
-        return SMG_OK;
-    }
     SMG_TRY(add_all(&e));
     if (e.roles.contractions > 0) SMG_TRY(add_anew(&e));
     if (out_schedules->items.count == 0) {

@@ -10,7 +10,6 @@ typedef struct smg_roles {
     smg_axis_set held;       /* read at other elements than the reader's: whole in each lane */
     smg_axis_set contracted; /* summed by some product */
     smg_axis_set inner;      /* contracted and nowhere held: staged in slices */
-    smg_axis_set loose;      /* of streamed results that lack a spatial axis: not handled */
     int reductions, contractions;
 } smg_roles;
 

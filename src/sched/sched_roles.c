@@ -11,7 +11,7 @@ void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out
     *out = (smg_roles){.spatial = cut};
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->streamed) continue;
+        if (n->streamed && !n->output) continue;
         out->columns |= n->result & ~out->spatial;
         if (n->class_ == SMG_CLASS_REDUCE) {
             out->columns |= contracted(n);
@@ -26,10 +26,6 @@ void smg_sched_classify(const smg_space *space, smg_axis_set cut, smg_roles *out
         if (space->axes.items[a].held) out->held |= SMG_AXIS_BIT(a);
     out->columns &= ~out->held;
     out->inner = out->contracted & ~out->columns & ~out->held;
-    for (int i = 0; i < space->nodes.count; i++) {
-        const smg_snode *n = &space->nodes.items[i];
-        if (n->output && n->streamed) out->loose |= n->result & ~out->spatial;
-    }
 }
 
 static smg_axis_set bit_of(int axis) {

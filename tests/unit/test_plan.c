@@ -432,6 +432,25 @@ static void same_input_same_plan(void **state) {
     smg_graph_destroy(graph);
 }
 
+/* A sum that goes on as the next residual is a result of its own kernel. */
+static void results_of_inputs_are_stored_beside(void **state) {
+    static const char text[] = "graph r\nx = input f32[40, 300]\nr = input f32[40, 300]\nz = add(x, r)\n"
+                               "m = reduce_max(z) axis=1 keep\ny = sub(z, m)\noutput z = z\noutput y = y\n";
+    fixture *f = *state;
+    smg_graph *g;
+    smg_plan *plan;
+    smg_target h200;
+    assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "r", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &h200), SMG_OK);
+    assert_int_equal(smg_plan_make(g, &h200, NULL, f->arena, &plan), SMG_OK);
+    assert_int_equal(plan->steps.count, 1);
+    check_options o = {.target = "h200", .tolerance = TOLERANCE, .by_lane = true};
+    const int64_t none[4] = {0};
+    o.symbols = none;
+    assert_int_equal(wrong(f, text, g, &o), 0);
+    smg_graph_destroy(g);
+}
+
 /* ---- masks -------------------------------------------------------------------------------------- */
 
 typedef struct mask_fill {
@@ -501,6 +520,7 @@ int main(void) {
         cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),
         cmocka_unit_test(masks),
+        cmocka_unit_test(results_of_inputs_are_stored_beside),
         cmocka_unit_test(constants_are_prepared),
         cmocka_unit_test(a_kernel_or_computed_anew),
         cmocka_unit_test(computed_anew_from_a_result),
