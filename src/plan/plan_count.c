@@ -4,6 +4,8 @@
 
 #include "plan/plan_internal.h"
 
+#define COUNTED_BUFFERS 64 /* each by itself; of more, each access */
+
 typedef struct walk {
     const smg_kernel *k;
     const smg_target *t;
@@ -18,10 +20,11 @@ typedef struct walk {
     double outside[16];
     int axis[16]; /* of the open loops */
     int depth;
-    double on_its_way; /* seconds that fetched slices still take, each time round */
-    double between;    /* rounds that hide it */
-    bool first;        /* a first slice was fetched in front of the next loop */
-    bool written;      /* all steps of the innermost loop are */
+    double on_its_way;             /* seconds that fetched slices still take, each time round */
+    double between;                /* rounds that hide it */
+    bool first;                    /* a first slice was fetched in front of the next loop */
+    bool written;                  /* all steps of the innermost loop are */
+    double moved[COUNTED_BUFFERS]; /* per buffer: bytes that pass through memory */
 } walk;
 
 static double extent_of(const walk *w, int axis) {
@@ -79,9 +82,27 @@ void plan_add_bytes(plan_counts *c, const smg_target *t, plan_bytes b) {
     c->near += b.trips * b.tile * b.element * fmax(1, PLAN_NEAR_RUN / b.run.lanes);
 }
 
+/* A tensor that several instructions read, or that a view has several times over (a window), comes from the cache after
+ * the first time where the cache keeps it. */
+static void count_moved(walk *w, int buffer, double bytes, double whole) {
+    const smg_kbuffer *b = &w->k->buffers.items[buffer];
+    int64_t elements = 0;
+    if (buffer >= COUNTED_BUFFERS || !smg_size_eval(w->k->sizes, b->elements, w->symbols, &elements)) {
+        w->out->moved += bytes;
+        return;
+    }
+    double all = (double)elements * (double)smg_type_device_bytes(b->type), before = w->moved[buffer];
+    if (all > 0.5 * (double)w->t->cache_bytes)
+        w->moved[buffer] += bytes;
+    else
+        w->moved[buffer] = fmax(before, bytes * fmin(1, all / whole));
+    w->out->moved += w->moved[buffer] - before;
+}
+
 /* Returns the bytes of the whole view. */
 static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool again) {
     plan_bytes b = {.tile = 1, .run = run, .trips = w->trips, .again = again};
+    double before = w->out->memory;
     b.whole = b.element = (double)smg_type_device_bytes(w->k->buffers.items[a->buffer].type);
     for (int i = 0; i < a->axis_count; i++) {
         double extent = extent_of(w, a->axis[i]);
@@ -89,6 +110,7 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
         b.whole *= extent;
     }
     plan_add_bytes(w->out, w->t, b);
+    count_moved(w, a->buffer, w->out->memory - before, b.whole);
     return b.whole;
 }
 

@@ -187,7 +187,7 @@ void plan_price(const smg_kernel *k, const smg_target *t, const int64_t *symbols
     /* Whoever pads little must not pay for who does: what memory may leave out is there. */
     plan_count(k, t, cost, symbols, 1, &c);
     price->seconds = plan_seconds(t, cost, &c, price);
-    price->bytes = c.memory;
+    price->bytes = c.moved;
     price->stored = c.stored;
     price->flops = c.flops;
     price->workgroups = c.workgroups;
