@@ -388,6 +388,10 @@ smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_v
         SMG_TRY(lower_value(l, o->producer, out_value));
         return l->refused == NULL && o->read != NULL ? lower_read(l, o->read, out_value) : SMG_OK;
     }
+    if (o->view < 0) {
+        *out_value = smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 1.0);
+        return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
+    }
     if (l->view_value[o->view] == SMG_EXPR_NONE) {
         SMG_TRY(view_value(l, &l->space->views.items[o->view], &l->view_value[o->view]));
     }

@@ -15,6 +15,7 @@ typedef struct segment {
     smg_price price;
     double expected;              /* seconds, where masks leave out what they may be expected to */
     smg_schedule schedule;        /* space pointer is stale: the axes' numbers are what repeats */
+    bool multiplies_sums;         /* smg_space_multiply_sums */
     const char *refused;          /* when not possible */
     bool hopeless;                /* no common space: more nodes do not change that */
     uint64_t key;                 /* of its structure */

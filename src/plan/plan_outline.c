@@ -51,6 +51,7 @@ static smg_status add_load(tracer *t, const smg_sview *view) {
 
 static smg_status trace(tracer *t, const smg_soperand *operand) {
     int at = operand->producer;
+    if (at < 0 && operand->view < 0) return SMG_OK; /* a number */
     if (at < 0) return add_load(t, &t->o->space->views.items[operand->view]);
     const smg_snode *n = &t->o->space->nodes.items[at];
     if (t->seen[at]) return SMG_OK;

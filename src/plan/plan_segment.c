@@ -422,7 +422,7 @@ static void take_smallest(trial *t) {
 
 typedef struct filter {
     planner *p;
-    const plan_outline *outline;
+    plan_outline *outline;
     const char *refused;
     smg_status status;
 } filter;
@@ -434,6 +434,14 @@ static bool may_fit(void *user, const smg_schedule *s) {
     if (f->refused == NULL) f->refused = why;
     if (f->status == SMG_OK) f->status = plan_record_crowded(f->p, why);
     return false;
+}
+
+static smg_status find_schedules(const smg_space *space, const int64_t *nominal, smg_arena *scratch, filter *f,
+                                 smg_schedules *out_schedules) {
+    const smg_sched_room room = {may_fit, f};
+    SMG_TRY(plan_outline_make(f->p, space, nominal, scratch, &f->outline));
+    SMG_TRY(smg_sched_candidates(space, f->p->target, nominal, room, scratch, out_schedules));
+    return f->status;
 }
 
 /* What cannot be cut any more gets a kernel also where the count over the space says that none has room. */
@@ -456,7 +464,6 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
                           trial **out_trial) {
     smg_space *space;
     smg_schedules schedules;
-    plan_outline *outline;
     int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
     if (nominal == NULL) return SMG_MEMORY;
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
@@ -467,10 +474,12 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     }
     nominal_extents(p, space, nominal);
     out->at = at_sizes(out->key, space, nominal);
-    SMG_TRY(plan_outline_make(p, space, nominal, scratch, &outline));
-    filter f = {.p = p, .outline = outline};
-    SMG_TRY(smg_sched_candidates(space, p->target, nominal, (smg_sched_room){may_fit, &f}, scratch, &schedules));
-    SMG_TRY(f.status);
+    filter f = {.p = p};
+    SMG_TRY(find_schedules(space, nominal, scratch, &f, &schedules));
+    if (schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {
+        out->multiplies_sums = true;
+        SMG_TRY(find_schedules(space, nominal, scratch, &f, &schedules));
+    }
     out->refused = f.refused != NULL ? f.refused : schedules.refused;
     trial *t = SMG_ARENA_NEW(scratch, trial);
     if (t == NULL) return SMG_MEMORY;
@@ -481,10 +490,10 @@ static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nod
     t->ranks = p->options->rank > 0 || out_trial != NULL;
     if (out_trial != NULL) *out_trial = t;
     t->too_many = too_many_registers(p, out->key, nodes, count);
-    SMG_TRY(try_best(t, &schedules, outline));
+    SMG_TRY(try_best(t, &schedules, f.outline));
     if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;
-    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &schedules, outline));
+    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &schedules, f.outline));
     take_rank(t);
     if (alone) take_smallest(t);
     return take_measured(t, &schedules);
@@ -579,6 +588,10 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
         if (!p->inlined[members[i]]) nodes[own++] = members[i];
     }
     SMG_TRY(smg_space_build(p->g, p->arena, members, count, p->needed, &space));
+    if (s->multiplies_sums) {
+        smg_space_multiply_sums(space);
+        smg_text_add(why, "sums along what products contract are products with 1: they go by in the same slices\n");
+    }
     schedule.space = space;
     smg_slice_spatial(space, why);
     smg_sched_print(&schedule, why);

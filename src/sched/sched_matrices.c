@@ -22,6 +22,7 @@
 
 static bool is_16bit(const enumerator *e, const smg_soperand *operand, smg_type type) {
     const smg_space *s = e->space;
+    if (operand->producer < 0 && operand->view < 0) return false; /* a number */
     smg_node_id id =
         operand->producer >= 0 ? s->nodes.items[operand->producer].node : s->views.items[operand->view].source;
     return id >= 0 && smg_graph_storage(s->graph, id) == type;

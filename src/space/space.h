@@ -74,7 +74,7 @@ typedef struct smg_sread {
 
 typedef struct smg_soperand {
     int producer;    /* index in space->nodes, or -1 */
-    int view;        /* index in space->views when producer is -1 */
+    int view;        /* index in space->views when producer is -1; -1, too: the number 1 */
     smg_sread *read; /* of a producer: where; NULL: at the reader's own elements */
 } smg_soperand;
 
@@ -132,6 +132,9 @@ smg_axis_set smg_space_view_axes(const smg_space *space, const smg_sview *view);
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id);
 /* The only node that reads the value of `node`, at its own elements; -1 where others do, or what is outside. */
 int smg_space_only_reader(const smg_space *space, int node);
+/* Sums along axes that products contract become products as well, whose second operand is the number 1 (operand_count
+ * stays 1): what goes by in slices for one goes by for the other. How many there are. */
+int smg_space_multiply_sums(smg_space *space);
 /* Axes, nodes with their mappings by type, views. */
 void smg_space_print(const smg_space *space, smg_text *text);
 /* The same as statements of a digraph in Graphviz's language: a cluster of this name and label. stored: per node of the

@@ -57,6 +57,25 @@ int smg_space_only_reader(const smg_space *space, int node) {
     return reads == 1 ? reader : -1;
 }
 
+int smg_space_multiply_sums(smg_space *space) {
+    smg_axis_set contracted = 0;
+    int count = 0;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->class_ == SMG_CLASS_CONTRACT) contracted |= n->iterates & ~n->result;
+    }
+    for (int i = 0; i < space->nodes.count; i++) {
+        smg_snode *n = &space->nodes.items[i];
+        smg_axis_set folded = n->iterates & ~n->result;
+        bool sum = n->class_ == SMG_CLASS_REDUCE && smg_op_combine(n->op) == SMG_COMBINE_ADD && folded != 0;
+        if (!sum || (folded & ~contracted) || smg_type_kind(n->type) != SMG_KIND_FLOAT) continue;
+        n->class_ = SMG_CLASS_CONTRACT;
+        n->operand[1] = (smg_soperand){.producer = -1, .view = -1};
+        count++;
+    }
+    return count;
+}
+
 smg_node_id smg_space_source(const smg_graph *g, smg_node_id id) {
     while (smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_VIEW) id = smg_graph_node(g, id)->operand[0];
     return id;

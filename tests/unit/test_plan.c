@@ -432,6 +432,13 @@ static void same_input_same_plan(void **state) {
     smg_graph_destroy(graph);
 }
 
+/* The divisor of linear attention is a sum along what another product contracts: one kernel, whatever the length. */
+static void sums_beside_products(void **state) {
+    fixture *f = *state;
+    smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
+    assert_int_equal(count_steps(f, "linear_attention", &fewest), 1);
+}
+
 /* A sum that goes on as the next residual is a result of its own kernel. */
 static void results_of_inputs_are_stored_beside(void **state) {
     static const char text[] = "graph r\nx = input f32[40, 300]\nr = input f32[40, 300]\nz = add(x, r)\n"
@@ -520,6 +527,7 @@ int main(void) {
         cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),
         cmocka_unit_test(masks),
+        cmocka_unit_test(sums_beside_products),
         cmocka_unit_test(results_of_inputs_are_stored_beside),
         cmocka_unit_test(constants_are_prepared),
         cmocka_unit_test(a_kernel_or_computed_anew),
