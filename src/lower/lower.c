@@ -114,7 +114,9 @@ static smg_status start(lowering *l, const char *name) {
                              .right = SMG_EXPR_NONE,
                              .update = SMG_EXPR_NONE,
                              .count = -1,
-                             .counted = SMG_EXPR_NONE};
+                             .counted = SMG_EXPR_NONE,
+                             .pivot = -1,
+                             .pivot_of = SMG_EXPR_NONE};
     }
     l->view_value = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->views.count + 1);
     l->space_leaf = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->leaves.count + 1);

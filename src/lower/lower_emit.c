@@ -88,6 +88,13 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
                                         .combine = SMG_COMBINE_ADD,
                                         .accumulate = true,
                                         .note = "elements that the update moves"}));
+    for (int i = 0; i < ln->more_count; i++)
+        SMG_TRY(emit_reduce(l, node,
+                            (smg_instr){.dst = ln->more_tile[i],
+                                        .expr = ln->more[i],
+                                        .combine = SMG_COMBINE_ADD,
+                                        .accumulate = accumulate,
+                                        .note = "another term"}));
     const char *note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
     if (note == NULL) return SMG_MEMORY;
     return emit_reduce(l, node,
@@ -98,16 +105,22 @@ smg_status lower_emit_fold(lowering *l, int node, bool accumulate) {
                                    .note = note});
 }
 
-smg_status lower_emit_join(lowering *l, int node) {
+static smg_status emit_join(lowering *l, int node, int tile) {
     const smg_snode *n = &l->space->nodes.items[node];
-    if (l->reduces) SMG_TRY(prepare_running(l, &l->node[node]));
     smg_instr *join = lower_emit(l, SMG_I_JOIN);
     if (join == NULL) return SMG_MEMORY;
-    join->dst = l->node[node].tile;
+    join->dst = tile;
     join->combine = smg_op_combine(n->op);
     if (!lower_tile_axes(l, folded(n), SMG_TILE_AXES, join->axes, &join->axis_count)) return lower_refuse_axes(l);
     join->note = smg_arena_string(l->arena, smg_graph_describe(l->g, n->node));
     return join->note != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+smg_status lower_emit_join(lowering *l, int node) {
+    lnode *ln = &l->node[node];
+    if (l->reduces) SMG_TRY(prepare_running(l, ln));
+    for (int i = 0; i < ln->more_count && l->refused == NULL; i++) SMG_TRY(emit_join(l, node, ln->more_tile[i]));
+    return l->refused == NULL ? emit_join(l, node, ln->tile) : SMG_OK;
 }
 
 smg_status lower_emit_init(lowering *l, int node) {
@@ -117,6 +130,9 @@ smg_status lower_emit_init(lowering *l, int node) {
     smg_kind kind = smg_tile_kind(&l->k->tiles.items[ln->tile]);
     if (ln->counted != SMG_EXPR_NONE)
         SMG_TRY(lower_emit_set(l, ln->count, smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 0), "start"));
+    if (ln->pivot >= 0) SMG_TRY(lower_emit_set(l, ln->pivot, ln->pivot_of, "pivot"));
+    for (int i = 0; i < ln->more_count; i++)
+        SMG_TRY(lower_emit_set(l, ln->more_tile[i], smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 0), "start"));
     return lower_emit_set(l, ln->tile, smg_expr_const(l->k->exprs, kind, start_value(ln, combine)), "start");
 }
 

@@ -24,6 +24,12 @@ typedef struct lnode {
     smg_expr update; /* of the running value before a slice is added; SMG_EXPR_NONE */
     int count;       /* what the update counts: a tile; -1 */
     smg_expr counted;
+    /* Where the value is made of several running sums (lower_terms.c): those beside `core`, which `tile` has. */
+    smg_expr more[SMG_TERMS];
+    int more_tile[SMG_TERMS];
+    int more_count;
+    int pivot; /* what elements are taken at: a tile that is set before the loop; -1 */
+    smg_expr pivot_of;
 } lnode;
 
 /* The second half of lowering: a program that gets the tile sizes, lanes and memory of one schedule. */
@@ -84,6 +90,10 @@ int lower_tile_leaf(lowering *l, smg_kleaf leaf, int node);
 
 /* lower_temporal.c: which pass over the temporal axis computes what, and by which updates. */
 smg_status lower_plan_passes(lowering *l);
+
+/* lower_terms.c: the node's value becomes one of running sums of its own, where its summand is a sum of separable
+ * terms. */
+smg_status lower_take_terms(lowering *l, int node, const smg_slice_roles *roles, bool *out_taken);
 
 /* lower_structure.c: the program in order, over tiles without layouts. */
 smg_status lower_structure(lowering *l);

@@ -208,6 +208,12 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
     ln->counted = update.counted;
     drop_count(l, ln);
     ln->pass = d.running_pass;
+    if (ln->update == SMG_EXPR_NONE && combine == SMG_COMBINE_ADD &&
+        l->space->nodes.items[i].class_ == SMG_CLASS_REDUCE) {
+        bool taken = false;
+        SMG_TRY(lower_take_terms(l, i, &roles, &taken));
+        if (taken) return SMG_OK;
+    }
     if (ln->update == SMG_EXPR_NONE) {
         ln->pass = d.running_pass + 1;
         if (l->why != NULL) {

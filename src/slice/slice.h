@@ -2,9 +2,9 @@
  *
  * Takes:    a space; scalar expressions with a role for every leaf.
  * Gives:    the spatial axes with reasons; the algebra of dependent reductions: factors that may be
- *           postponed past a reduction, and update functions that correct a running result.
- * Promises: everything is derived from the primitives' algebra, and every update passes a numeric gate
- *           before it is used: one that disagrees with recomputation is refused, with the reason.
+ *           postponed past a reduction, update functions that correct a running result, and sums of separable terms.
+ * Promises: everything is derived from the primitives' algebra, and every update and every sum of terms passes a
+ *           numeric gate before it is used: one that disagrees with recomputation is refused, with the reason.
  * Does not: search, choose sizes, or know tiles.
  */
 #ifndef SMG_SLICE_H
@@ -65,5 +65,21 @@ typedef struct smg_update {
 /* Fills value and counted; out_why: the reason why there is no value (static text). */
 smg_status smg_slice_update(const smg_slice_roles *r, smg_combine combine, smg_expr expr, smg_update *update,
                             const char **out_why);
+
+/* Where there is no update: sum of expr = factor[0] * sum of summed[0] + .., whatever the aggregates become. What is
+ * summed has no aggregate, and no factor varies. */
+#define SMG_TERMS 4
+typedef struct smg_terms {
+    int count; /* 0: there are none */
+    smg_expr summed[SMG_TERMS], factor[SMG_TERMS];
+} smg_terms;
+/* Asked for something near to what `varies` is, and that does not vary; it gives SMG_EXPR_NONE where there is none. */
+typedef struct smg_pivot {
+    smg_expr (*near)(void *user, smg_expr varies);
+    void *user;
+} smg_pivot;
+/* out_why: the reason why there are none (static text). */
+smg_status smg_slice_terms(const smg_slice_roles *r, smg_expr expr, const smg_pivot *pivot, smg_terms *out_terms,
+                           const char **out_why);
 
 #endif

@@ -1,4 +1,5 @@
-/* The numeric gate: t over a few elements at the old aggregates, corrected, must equal t at the new ones.
+/* The numeric gate: t over a few elements at the old aggregates, corrected, must equal t at the new ones; what is made
+ * of sums of terms must equal the sum.
  *
  * Values are drawn in several ways, because an update can be right for positive numbers alone: a factor that may be
  * negative, a running sum that is 0, a mask that is off. A trial whose recomputation is no number, or leaves the range
@@ -76,26 +77,32 @@ static double evaluate(gate *g, smg_expr e) {
     return value;
 }
 
+typedef enum verdict { SAYS_NOTHING, AGREES, DIFFERS } verdict;
+
+/* About an update, or about terms. */
 typedef struct question {
     const smg_slice_roles *roles;
     smg_combine combine;
     smg_expr now, before; /* the operand at the new and the old aggregates */
     const smg_update *update;
+    const smg_terms *terms;
     int leaf_count;
+    verdict (*try_once)(gate *g, const struct question *q);
 } question;
 
-typedef enum verdict { SAYS_NOTHING, AGREES, DIFFERS } verdict;
+static void draw_varying(gate *g, const smg_slice_roles *r) {
+    for (int i = 0; i < r->count; i++)
+        if (r->role[i] == SMG_ROLE_VARIES) g->leaf[i] = draw(g);
+}
 
-static verdict try_once(gate *g, const question *q) {
+static verdict try_update(gate *g, const question *q) {
     const smg_slice_roles *r = q->roles;
     double old = smg_combine_identity(q->combine), now = old, size = 0.0, count = 0.0;
     smg_prim fold = smg_combine_prim(q->combine);
     g->lost = false;
     for (int i = 0; i < q->leaf_count; i++) g->leaf[i] = draw(g);
     for (int c = 0; c < ELEMENTS; c++) {
-        for (int i = 0; i < r->count; i++) {
-            if (r->role[i] == SMG_ROLE_VARIES) g->leaf[i] = draw(g);
-        }
+        draw_varying(g, r);
         double then = evaluate(g, q->before), value = evaluate(g, q->now);
         old = smg_prim_eval(fold, SMG_KIND_FLOAT, old, then, 0);
         now = smg_prim_eval(fold, SMG_KIND_FLOAT, now, value, 0);
@@ -123,30 +130,68 @@ static int largest_leaf(const smg_slice_roles *r, const smg_update *update) {
     return largest;
 }
 
+static verdict try_terms(gate *g, const question *q) {
+    const smg_terms *t = q->terms;
+    double sum = 0.0, made = 0.0, size = 0.0, part[SMG_TERMS] = {0.0};
+    g->lost = false;
+    for (int i = 0; i < q->leaf_count; i++) g->leaf[i] = draw(g);
+    for (int c = 0; c < ELEMENTS; c++) {
+        draw_varying(g, q->roles);
+        sum += evaluate(g, q->now);
+        for (int i = 0; i < t->count; i++) part[i] += evaluate(g, t->summed[i]);
+    }
+    for (int i = 0; i < t->count; i++) {
+        double term = part[i] * evaluate(g, t->factor[i]);
+        made += term;
+        size += fabs(term);
+    }
+    if (g->lost || !isfinite(sum)) return SAYS_NOTHING;
+    return fabs(made - sum) <= 1e-9 * (size + fabs(sum)) ? AGREES : DIFFERS; /* a NaN of the terms differs */
+}
+
+static void largest_visited(void *user, int leaf) {
+    int *largest = user;
+    if (leaf > *largest) *largest = leaf;
+}
+
 static const char *ask(gate *g, const question *q) {
     int agreed = 0;
     for (size_t w = 0; w < SMG_COUNT_OF(ways); w++) {
         g->way = &ways[w];
         for (int trial = 0; trial < TRIALS_A_WAY; trial++) {
-            verdict v = try_once(g, q);
-            if (v == DIFFERS) return "the derived update disagrees with recomputation";
+            verdict v = q->try_once(g, q);
+            if (v == DIFFERS) return "what was derived disagrees with recomputation";
             agreed += v == AGREES;
         }
     }
-    return agreed >= LEAST_TRIALS ? NULL
-                                  : "too few of the values drawn give numbers to compare the derived update with";
+    return agreed >= LEAST_TRIALS ? NULL : "too few of the values drawn give numbers to compare what was derived with";
+}
+
+static smg_status ask_all(question *q, const char **out_why) {
+    smg_context *ctx = smg_exprs_context(q->roles->pool);
+    gate g = {
+        .pool = q->roles->pool, .state = SMG_HASH_SEED, .leaf = smg_alloc(ctx, (size_t)q->leaf_count, sizeof(double))};
+    if (g.leaf == NULL) return SMG_MEMORY;
+    *out_why = ask(&g, q);
+    smg_free(ctx, g.leaf, (size_t)q->leaf_count * sizeof(double));
+    return SMG_OK;
+}
+
+smg_status slice_gate_terms(const smg_slice_roles *r, smg_expr expr, const smg_terms *terms, const char **out_why) {
+    int largest = r->count;
+    for (int i = 0; i < terms->count; i++) {
+        smg_expr_leaves(r->pool, terms->summed[i], largest_visited, &largest);
+        smg_expr_leaves(r->pool, terms->factor[i], largest_visited, &largest);
+    }
+    question q = {.roles = r, .now = expr, .terms = terms, .leaf_count = largest + 1, .try_once = try_terms};
+    SMG_TRY(smg_context_status(smg_exprs_context(r->pool)));
+    return ask_all(&q, out_why);
 }
 
 smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, const smg_update *update,
                       const char **out_why) {
-    smg_context *ctx = smg_exprs_context(r->pool);
-    question q = {.roles = r, .combine = combine, .now = expr, .update = update};
+    question q = {.roles = r, .combine = combine, .now = expr, .update = update, .try_once = try_update};
     q.leaf_count = largest_leaf(r, update) + 1;
     q.before = smg_expr_substitute(r->pool, expr, r->old, r->count);
-    if (q.before == SMG_EXPR_NONE) return SMG_MEMORY;
-    gate g = {.pool = r->pool, .state = SMG_HASH_SEED, .leaf = smg_alloc(ctx, (size_t)q.leaf_count, sizeof(double))};
-    if (g.leaf == NULL) return SMG_MEMORY;
-    *out_why = ask(&g, &q);
-    smg_free(ctx, g.leaf, (size_t)q.leaf_count * sizeof(double));
-    return SMG_OK;
+    return q.before != SMG_EXPR_NONE ? ask_all(&q, out_why) : SMG_MEMORY;
 }

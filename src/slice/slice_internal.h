@@ -1,4 +1,4 @@
-/* slice_internal.h: the numeric gate, which the algebra asks and its test feeds with updates that are wrong. */
+/* slice_internal.h: the numeric gate, which the algebra asks and its test feeds with what is wrong. */
 #ifndef SMG_SLICE_INTERNAL_H
 #define SMG_SLICE_INTERNAL_H
 
@@ -8,5 +8,7 @@
  * must not be used (static text). Only MEMORY is a failure. */
 smg_status slice_gate(const smg_slice_roles *r, smg_combine combine, smg_expr expr, const smg_update *update,
                       const char **out_why);
+/* The same of terms: is the sum of expr what the factors make of the sums? */
+smg_status slice_gate_terms(const smg_slice_roles *r, smg_expr expr, const smg_terms *terms, const char **out_why);
 
 #endif

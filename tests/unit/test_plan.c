@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 
 #include "support/check_plan.h"
@@ -432,6 +433,47 @@ static void same_input_same_plan(void **state) {
     smg_graph_destroy(graph);
 }
 
+/* ---- sums of terms --------------------------------------------------------------------------------- */
+
+static void fill_far(void *user, const smg_node *n, const int64_t *dims, double *data) {
+    (void)user;
+    for (int64_t i = 0; i < dims[0] * dims[1] && strcmp(n->name, "x") == 0; i++)
+        data[i] = (double)(float)(1e4 + sin((double)(i * i % 1013)) + (i % dims[1] == 0 ? 300 : 0));
+}
+
+/* A row of any width has its mean and its variance from one pass, without a digit lost where values are far from 0 and
+ * the row's first one is far from the others. */
+static void variance_in_one_pass(void **state) {
+    static const char text[] = "graph norm\ndim n max 100000\nx = input f32[3, n]\nlength = size n : f32[]\n"
+                               "total = sum(x) axis=1 keep\nmean = div(total, length)\ncentred = sub(x, mean)\n"
+                               "squared = square(centred)\nenergy = sum(squared) axis=1 keep\n"
+                               "variance = div(energy, length)\nrate = rsqrt(variance)\ny = mul(centred, rate)\n"
+                               "output y = y\noutput variance = variance\n";
+    static const char *const target[] = {"h200", "lavapipe", "careful"};
+    static const int64_t sizes[][4] = {{4000}, {77}};
+    fixture *f = *state;
+    smg_graph *g;
+    smg_plan *plan;
+    smg_target h200;
+    int failed = 0;
+    assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "norm", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &h200), SMG_OK);
+    const smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
+    assert_int_equal(smg_plan_make(g, &h200, &fewest, f->arena, &plan), SMG_OK);
+    assert_int_equal(plan->steps.count, 1);
+    assert_non_null(strstr(plan->steps.items[0].because, "energy: made of 3 sums of one pass"));
+    assert_null(strstr(plan->steps.items[0].because, "no update"));
+    for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
+        for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+            check_options o = {
+                .target = target[t], .symbols = sizes[i], .tolerance = 2e-3, .fill = fill_far, .plan = fewest};
+            failed += wrong(f, text, g, &o);
+        }
+    }
+    smg_graph_destroy(g);
+    assert_int_equal(failed, 0);
+}
+
 /* The divisor of linear attention is a sum along what another product contracts: one kernel, whatever the length. */
 static void sums_beside_products(void **state) {
     fixture *f = *state;
@@ -527,6 +569,7 @@ int main(void) {
         cmocka_unit_test(unfused_is_one_kernel_a_node),
         cmocka_unit_test(same_input_same_plan),
         cmocka_unit_test(masks),
+        cmocka_unit_test(variance_in_one_pass),
         cmocka_unit_test(sums_beside_products),
         cmocka_unit_test(results_of_inputs_are_stored_beside),
         cmocka_unit_test(constants_are_prepared),

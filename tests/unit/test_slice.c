@@ -367,6 +367,89 @@ static void the_gate_takes_what_is_right(void **state) {
 }
 
 /* Integer division truncates: sum(a / r) is not sum(a) / r. */
+/* ---- terms ------------------------------------------------------------------------------------------- */
+
+static smg_expr fixed_pivot(void *user, smg_expr varies) {
+    const fixture *f = user;
+    return varies == f->leaf[C] ? f->leaf[FIXED] : SMG_EXPR_NONE;
+}
+
+static smg_expr no_pivot(void *user, smg_expr varies) {
+    (void)user;
+    (void)varies;
+    return SMG_EXPR_NONE;
+}
+
+static smg_terms terms_of(fixture *f, smg_expr e, bool with_pivot) {
+    const smg_pivot pivot = {.near = with_pivot ? fixed_pivot : no_pivot, .user = f};
+    smg_terms t;
+    const char *why;
+    assert_int_equal(smg_slice_terms(&f->roles, e, &pivot, &t, &why), SMG_OK);
+    assert_true((t.count == 0) == (why != NULL));
+    return t;
+}
+
+/* Of two elements, as the terms have it: in floats, as a kernel would. */
+static float sum_of_terms(fixture *f, const smg_terms *t, const double c[2], double r, double pivot) {
+    double leaves[LEAVES] = {0};
+    float sum = 0;
+    leaves[R] = r;
+    leaves[FIXED] = pivot;
+    for (int i = 0; i < t->count; i++) {
+        float part = 0;
+        for (int k = 0; k < 2; k++) {
+            leaves[C] = c[k];
+            part += (float)smg_expr_eval(f->pool, t->summed[i], leaves);
+        }
+        sum += part * (float)smg_expr_eval(f->pool, t->factor[i], leaves);
+    }
+    return sum;
+}
+
+static void squares_are_three_sums_at_a_pivot(void **state) {
+    static const double near[] = {3, 7}, far[] = {10001, 9999};
+    fixture *f = *state;
+    smg_terms t = terms_of(f, parse(f, "(mul (sub a b) (sub a b))"), true);
+    assert_int_equal(t.count, 3);
+    assert_true(fabs((double)sum_of_terms(f, &t, near, 5, 4) - 8) < 1e-5);
+    assert_true(fabs((double)sum_of_terms(f, &t, far, 10000, 10001) - 2) < 1e-5); /* raw moments: 1e8 - 1e8 */
+    t = terms_of(f, parse(f, "(mul (sub b a) (neg (sub b a)))"), true);
+    assert_true(fabs((double)sum_of_terms(f, &t, near, 5, 4) + 8) < 1e-5);
+    assert_int_equal(terms_of(f, parse(f, "(mul (sub a b) (sub a b))"), false).count, 0);
+}
+
+static void plain_terms_need_no_pivot(void **state) {
+    static const double c[] = {3, 7};
+    fixture *f = *state;
+    smg_expr masked = make(f, SMG_PRIM_SELECT, f->leaf[MASK], parse(f, "(add (mul a b) (exp a))"),
+                           smg_expr_const(f->pool, SMG_KIND_FLOAT, 0));
+    smg_terms t = terms_of(f, parse(f, "(add (mul a (exp b)) (div a (add b 1)))"), false);
+    assert_int_equal(t.count, 1); /* the same c: one sum, two factors */
+    assert_true(fabs((double)sum_of_terms(f, &t, c, 1, 0) - 10 * (exp(1) + 0.5)) < 1e-4);
+    assert_int_equal(terms_of(f, masked, false).count, 2);
+}
+
+static void what_is_no_sum_of_terms(void **state) {
+    static const char *const whole[] = {"(div 1 (add 1 (exp (sub b a))))", "(erf (mul a b))", "(div a (add a b))",
+                                        "(mul (add (mul a b) (exp a)) (add (mul a b) (exp a)))"};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(whole); i++) {
+        if (terms_of(f, parse(f, whole[i]), true).count == 0) continue;
+        fail_msg("%s was taken apart", whole[i]);
+    }
+}
+
+static void the_gate_refuses_wrong_terms(void **state) {
+    fixture *f = *state;
+    smg_terms t = {.count = 2,
+                   .summed = {parse(f, "(mul a a)"), f->leaf[C]},
+                   .factor = {smg_expr_const(f->pool, SMG_KIND_FLOAT, 1),
+                              parse(f, "(neg (mul 2 b))")}}; /* the square of b is missing */
+    const char *why;
+    assert_int_equal(slice_gate_terms(&f->roles, parse(f, "(mul (sub a b) (sub a b))"), &t, &why), SMG_OK);
+    assert_non_null(why);
+}
+
 static void integers_stay(void **state) {
     fixture *f = *state;
     smg_postponed p;
@@ -393,6 +476,10 @@ int main(void) {
         cmocka_unit_test(conditions_that_stand_still_leave_sums),
         cmocka_unit_test(the_gate_refuses_what_is_wrong_somewhere),
         cmocka_unit_test(the_gate_takes_what_is_right),
+        cmocka_unit_test(squares_are_three_sums_at_a_pivot),
+        cmocka_unit_test(plain_terms_need_no_pivot),
+        cmocka_unit_test(what_is_no_sum_of_terms),
+        cmocka_unit_test(the_gate_refuses_wrong_terms),
         cmocka_unit_test(integers_stay),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
