@@ -395,7 +395,7 @@ void smg_compile_lines_json(const char *lines, smg_text *text) {
     smg_text_add(text, "]");
 }
 
-static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_text *text) {
+static smg_status add_step_json(const smg_compilation *c, const smg_pstep *step, smg_text *text) {
     smg_text_add(text, "    {\"name\": ");
     smg_text_add_json(text, step->name);
     smg_text_add(text, ", \"ops\": [");
@@ -403,7 +403,9 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
         smg_text_add(text, n > 0 ? ", " : "");
         smg_text_add_json(text, smg_op_get(smg_graph_node(graph_of(c, step), step->nodes[n])->op)->word);
     }
-    smg_text_addf(text, "], \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
+    smg_text_add(text, "], \"pattern\": \"");
+    SMG_TRY(smg_plan_pattern(graph_of(c, step), step->nodes, step->node_count, text));
+    smg_text_addf(text, "\", \"seconds\": %.9g, \"bytes\": %.0f, \"flops\": %.0f, \"workgroups\": %.0f, ",
                   step->price.seconds, step->price.bytes, step->price.flops, step->price.workgroups);
     smg_text_addf(
         text, "\"shared_bytes\": %lld, \"registers\": %lld, \"operations\": %lld, \"invocations\": %d, \"because\": ",
@@ -411,6 +413,7 @@ static void add_step_json(const smg_compilation *c, const smg_pstep *step, smg_t
         step->kernel->lanes);
     smg_compile_lines_json(step->because, text);
     smg_text_add(text, "}");
+    return SMG_OK;
 }
 
 /* high is null where there is no bound. */
@@ -450,12 +453,12 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     add_guards_json(c, text);
     smg_text_add(text, ",\n  \"prepare\": [\n");
     for (int i = 0; i < c->plan->prepare.count; i++) {
-        add_step_json(c, &c->plan->prepare.items[i], text);
+        SMG_TRY(add_step_json(c, &c->plan->prepare.items[i], text));
         smg_text_add(text, i + 1 < c->plan->prepare.count ? ",\n" : "\n");
     }
     smg_text_add(text, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < c->plan->steps.count; i++) {
-        add_step_json(c, &c->plan->steps.items[i], text);
+        SMG_TRY(add_step_json(c, &c->plan->steps.items[i], text));
         smg_text_add(text, i + 1 < c->plan->steps.count ? ",\n" : "\n");
     }
     smg_text_add(text, "  ]\n}\n");
