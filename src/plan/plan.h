@@ -211,8 +211,9 @@ void smg_plan_nominal(const smg_graph *g, int64_t *out_values);
 /* The node of plan->planned that has the value of a node of plan->graph; -1: none has. */
 smg_node_id smg_plan_origin(const smg_plan *plan, smg_node_id id);
 void smg_plan_print(const smg_plan *plan, smg_text *text);
-/* What nodes of a graph do as one kernel, whatever their sizes: "1 reduce_max 2; 2 maps 1 3; 3 sum 2" are three parts,
- * each with the parts that it reads. Maps that read each other are one. Nodes come after those that they read. */
+/* What nodes of a graph do as one kernel, whatever their sizes: "1 reduce_max a; 2 maps 1 3 a; 3 sum 2" are three
+ * parts, each with the parts and the tensors that it reads. Maps that read each other are one. Nodes come after
+ * those that they read. */
 smg_status smg_plan_pattern(const smg_graph *g, const smg_node_id *nodes, int count, smg_text *text);
 
 #endif

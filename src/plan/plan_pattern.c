@@ -1,6 +1,6 @@
-/* What a kernel does, whatever its sizes and names: its operations, the tensors in memory that it reads, and who reads
- * whom, connected maps as one. Kernels of different models, or of different sizes, with the same text are the same
- * fusion. Views, numbers and indices are left out.
+/* What a kernel does, whatever its sizes and names: its operations, the tensors that it reads (in memory, or computed
+ * anew of one that is), and who reads whom, connected maps as one. Kernels of different models, or of different sizes,
+ * with the same text are the same fusion. Views, numbers and indices are left out.
  *
  * Parts are brought into an order that depends on structure alone: each gets a label of its operation, which takes in
  * the labels of those that it reads and of those that read it, until all of them are in. Parts with equal labels look
@@ -14,7 +14,9 @@ typedef struct part {
     const char *word;
     int depth;      /* reductions and products on the longest way here, at the least of its maps */
     uint64_t label; /* of what is around it */
-    int number;     /* in the text, from 1 */
+    bool tensor;    /* in memory */
+    int number;     /* in the order */
+    int shown;      /* in the text, from 1, tensors by themselves; 0: not yet */
 } part;
 
 typedef struct pattern {
@@ -49,7 +51,7 @@ static int part_read(pattern *p, int i, int operand) {
     if (!in_memory || smg_size_is_one(p->g->sizes, smg_node_elements(p->g, source))) return -1;
     if (p->tensor[source] < 0) {
         p->tensor[source] = p->part_count;
-        p->parts[p->part_count++] = (part){.word = "tensor"};
+        p->parts[p->part_count++] = (part){.word = "tensor", .tensor = true};
     }
     return p->tensor[source];
 }
@@ -169,23 +171,44 @@ static void number_parts(pattern *p, uint64_t *room, uint64_t *next) {
     }
 }
 
-static void print_part(const pattern *p, const part *mine, int *room, smg_text *text) {
-    smg_text_addf(text, "%d %s", mine->number, mine->word);
-    int count = 0;
-    for (int r = 0; r < p->reads; r++)
-        if (&p->parts[p->to[r]] == mine) room[count++] = p->parts[p->from[r]].number;
-    for (int number = 1; number <= p->part_count; number++)
-        for (int i = 0; i < count; i++)
-            if (room[i] == number) smg_text_addf(text, " %d", number);
+/* The part with that number. */
+static part *part_at(pattern *p, int number) {
+    int i = 0;
+    while (p->parts[i].number != number) i++;
+    return &p->parts[i];
 }
 
-static void print_parts(const pattern *p, int *room, smg_text *text) {
-    for (int number = 1; number <= p->part_count; number++) {
-        for (int i = 0; i < p->part_count; i++) {
-            if (p->parts[i].number != number) continue;
-            if (number > 1) smg_text_add(text, "; ");
-            print_part(p, &p->parts[i], room, text);
+static bool reads(const pattern *p, int read, const part *by, const part *from) {
+    return &p->parts[p->to[read]] == by && &p->parts[p->from[read]] == from;
+}
+
+/* What it reads of other parts, then of tensors, which get a letter when they are first met. */
+static void print_reads(pattern *p, const part *mine, int *tensors, smg_text *text) {
+    for (int of_memory = 0; of_memory < 2; of_memory++) {
+        for (int number = 1; number <= p->part_count; number++) {
+            part *from = part_at(p, number);
+            for (int r = 0; r < p->reads; r++) {
+                if (from->tensor != (of_memory == 1) || !reads(p, r, mine, from)) continue;
+                if (from->shown == 0) from->shown = ++*tensors;
+                if (!from->tensor) smg_text_addf(text, " %d", from->shown);
+                if (from->tensor) smg_text_addf(text, " %c", 'a' + (from->shown - 1) % 26);
+                if (from->tensor && from->shown > 26) smg_text_addf(text, "%d", (from->shown - 1) / 26);
+            }
         }
+    }
+}
+
+static void print_parts(pattern *p, smg_text *text) {
+    int shown = 0, tensors = 0;
+    for (int number = 1; number <= p->part_count; number++) {
+        part *mine = part_at(p, number);
+        if (!mine->tensor) mine->shown = ++shown;
+    }
+    for (int number = 1; number <= p->part_count; number++) {
+        const part *mine = part_at(p, number);
+        if (mine->tensor) continue;
+        smg_text_addf(text, "%s%d %s", mine->shown > 1 ? "; " : "", mine->shown, mine->word);
+        print_reads(p, mine, &tensors, text);
     }
 }
 
@@ -213,7 +236,7 @@ smg_status smg_plan_pattern(const smg_graph *g, const smg_node_id *nodes, int co
         make_parts(&p, parent, depth);
         find_reads(&p);
         number_parts(&p, room, next);
-        print_parts(&p, depth, text);
+        print_parts(&p, text);
     }
     smg_arena_destroy(arena);
     return made ? smg_text_status(text) : SMG_MEMORY;

@@ -414,6 +414,46 @@ static void computed_anew_from_a_result(void **state) {
     assert_int_equal(count_steps(f, "packed_rows", &fewest), 3); /* counts, two layers */
 }
 
+#define SOFTMAX                                                                                                        \
+    "graph s\nx = input f32[4, 8]\nm = reduce_max(x) axis=1 keep\nd = sub(x, m)\ne = exp(d)\n"                         \
+    "s = sum(e) axis=1 keep\ny = div(e, s)\noutput y = y\n"
+
+/* The pattern of all that the text computes. */
+static const char *pattern_of(fixture *f, const char *text) {
+    smg_graph *g;
+    smg_text pattern;
+    smg_node_id nodes[32];
+    int count = 0;
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    for (smg_node_id id = 0; id < g->nodes.count; id++)
+        if (smg_node_computes(smg_graph_node(g, id))) nodes[count++] = id;
+    smg_text_init(&pattern, f->ctx);
+    assert_int_equal(smg_plan_pattern(g, nodes, count, &pattern), SMG_OK);
+    const char *kept = smg_arena_string(f->arena, smg_text_cstr(&pattern));
+    smg_text_free(&pattern);
+    smg_graph_destroy(g);
+    return kept;
+}
+
+/* Neither sizes nor names, nor which of two branches stands first, nor how many maps there are; but what reads what. */
+static void patterns_are_structure(void **state) {
+    static const char first[] = "graph a\nx = input f32[4, 8]\nw = input f32[8, 8]\nv = input f32[8, 8]\n"
+                                "p = contract(x, w) \"ri,oi->ro\"\nq = contract(x, v) \"ri,oi->ro\"\n"
+                                "e = exp(p)\ns = sum(e) axis=1 keep\nt = tanh(q)\ny = mul(t, s)\noutput y = y\n";
+    static const char other[] = "graph b\nh = input f32[9, 5]\nk = input f32[7, 5]\nl = input f32[7, 5]\n"
+                                "b = contract(h, k) \"ri,oi->ro\"\nt = relu(b)\na = contract(h, l) \"ri,oi->ro\"\n"
+                                "n = neg(a)\ne = exp(n)\ns = sum(e) axis=1 keep\ny = mul(s, t)\noutput y = y\n";
+    static const char apart[] = "graph c\nx = input f32[4, 8]\nw = input f32[8, 8]\nz = input f32[4, 8]\n"
+                                "p = contract(x, w) \"ri,oi->ro\"\nq = contract(z, w) \"ri,oi->ro\"\n"
+                                "e = exp(p)\ns = sum(e) axis=1 keep\nt = tanh(q)\ny = mul(t, s)\noutput y = y\n";
+    fixture *f = *state;
+    const char *pattern = pattern_of(f, first);
+    assert_string_equal(pattern, pattern_of(f, other));
+    assert_string_equal(pattern, pattern_of(f, apart)); /* a factor that both have, whichever */
+    assert_string_not_equal(pattern, pattern_of(f, SOFTMAX));
+    assert_string_equal(pattern_of(f, SOFTMAX), "1 reduce_max a; 2 maps 1 3 a; 3 sum 2");
+}
+
 static void same_input_same_plan(void **state) {
     fixture *f = *state;
     smg_graph *graph;
@@ -570,6 +610,7 @@ int main(void) {
         cmocka_unit_test(same_input_same_plan),
         cmocka_unit_test(masks),
         cmocka_unit_test(variance_in_one_pass),
+        cmocka_unit_test(patterns_are_structure),
         cmocka_unit_test(sums_beside_products),
         cmocka_unit_test(results_of_inputs_are_stored_beside),
         cmocka_unit_test(constants_are_prepared),
