@@ -115,10 +115,21 @@ bool smg_isnan(float x)
 }
 
 //@ smg_bf16
-// The upper half of a 32-bit float, to nearest, ties to even; a NaN stays one.
+// The upper half of a 32-bit float, to nearest, ties to even; a NaN stays one. No branch: not all drivers like one.
 uint smg_bf16(float x)
 {
-    uint bits = floatBitsToUint(x);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
-    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    uint bits = floatBitsToUint(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    return mix(rounded, (bits >> 16) | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+
+//@ smg_half
+// A 32-bit float as the bits of 16, to nearest, ties to even, for drivers that take four branches for that. Below the
+// normal numbers of 16 bits adding 0.5 rounds, whose last bit is theirs; from 65520 on infinite; a NaN stays one.
+uint smg_half(float x)
+{
+    uint sign = floatBitsToUint(x) & 0x80000000u, bits = floatBitsToUint(x) & 0x7fffffffu;
+    uint normal = (bits + 0xc8000fffu + ((bits >> 13) & 1u)) >> 13;
+    uint small = floatBitsToUint(uintBitsToFloat(bits) + 0.5) - 0x3f000000u;
+    uint large = mix(0x7c00u, 0x7e00u, bits > 0x7f800000u);
+    return (sign >> 16) | mix(mix(normal, small, bits < 0x38800000u), large, bits >= 0x477ff000u);
 }

@@ -116,7 +116,6 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
-    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
     const char *address = indexed_address(w, it, leaf->index, &valid);
     int number = w->serial++;
@@ -202,7 +201,6 @@ static const char *view_address(glsl_writer *w, const glsl_iter *it, const smg_a
 static const char *view_element(glsl_writer *w, const glsl_iter *it, const smg_tile *tile) {
     const smg_access *access = &w->k->accesses.items[tile->access];
     const char *valid, *sum = view_address(w, it, access, &valid);
-    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
     if (valid == NULL) return glsl_buffer_element(w, access->buffer, sum);
     const char *element = glsl_buffer_element(w, access->buffer, GLSL_STRING(w, "%s ? %s : 0", valid, sum));
     return GLSL_STRING(w, "(%s ? %s : 0.0)", valid, element);
@@ -213,9 +211,10 @@ static const char *view_group(glsl_writer *w, const glsl_iter *it, int t) {
     const char *valid, *sum = view_address(w, it, access, &valid), *name = w->buffer_name[access->buffer];
     w->buffer_wide[access->buffer] = true;
     smg_type type = w->k->buffers.items[access->buffer].type;
-    if (valid == NULL) return glsl_group_value(w, type, SMG_WIDE, GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum));
-    const char *memory = GLSL_STRING(w, "w_%s[%s ? (%s) >> 2 : 0]", name, valid, sum);
-    return GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, glsl_group_value(w, type, SMG_WIDE, memory));
+    const char *memory = GLSL_STRING(w, "w_%s[(%s) >> 2]", name, sum);
+    if (valid != NULL) memory = GLSL_STRING(w, "w_%s[%s ? (%s) >> 2 : 0]", name, valid, sum);
+    const char *value = glsl_buffer_group_as(w, type, SMG_TYPE_F32, SMG_WIDE, memory);
+    return valid == NULL ? value : GLSL_STRING(w, "(%s ? %s : vec4(0.0))", valid, value);
 }
 
 const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int t) {

@@ -12,6 +12,7 @@ typedef struct direct_form {
     const glsl_pointer *to_a, *to_b;
     int depth, together; /* of k: the tile's, as many as are written out */
     bool clamped;        /* some rows of the tile may lie behind the last one */
+    bool pairs;          /* two k of a row are one word */
     const char *from;    /* the first k of those written out */
 } direct_form;
 
@@ -64,7 +65,8 @@ static void row_addresses(glsl_writer *w, const direct_form *f, int along) {
         if (axis >= 0 && f->clamped)
             row = GLSL_STRING(w, "min(%s, %s - 1)", row, glsl_size(w, w->k->axes.items[axis].extent));
         const char *more = axis >= 0 ? glsl_times(w, row, stride_of(f->a, axis)) : "0";
-        GLSL_LINE(w, "%s a%d = %s(%s);", f->to_a->word, i, f->to_a->word, start_of(w, f, f->a, along, more));
+        const char *word = f->pairs ? glsl_pointer_to_pairs(w) : f->to_a->word;
+        GLSL_LINE(w, "%s a%d = %s(%s);", word, i, word, start_of(w, f, f->a, along, more));
     }
 }
 
@@ -84,6 +86,14 @@ static const char *row_place(glsl_writer *w, const direct_form *f, const smg_ins
     const char *place = glsl_times(w, number(w, x), stride_of(f->a, instr->axes[0]));
     if (f->clamped || i == 0) return place;
     return glsl_plus(w, glsl_times(w, row_part(w, f, i), stride_of(f->a, row_axis(f))), place);
+}
+
+/* Row i's element for the x-th k. */
+static const char *row_element(glsl_writer *w, const direct_form *f, const smg_instr *instr, int i, int x) {
+    const char *address = GLSL_STRING(w, "a%d", f->clamped ? i : 0);
+    if (f->pairs)
+        return glsl_pair_element(w, type_of(w->k, f->a), address, row_place(w, f, instr, i, x - x % 2), x % 2);
+    return GLSL_STRING(w, "%s%s.v[%s]%s", f->to_a->before, address, row_place(w, f, instr, i, x), f->to_a->behind);
 }
 
 static const char *sum_place(glsl_writer *w, const direct_form *f, const smg_layout *sums, int i, int j) {
@@ -111,8 +121,7 @@ static void multiply(glsl_writer *w, const direct_form *f, const smg_instr *inst
         GLSL_LINE(w, "fb[%d] = %s(p);", j, f->to_b->across);
     }
     for (int i = 0; i < f->it.outer_registers; i++) {
-        GLSL_LINE(w, "fa = %sa%d.v[%s]%s;", f->to_a->before, f->clamped ? i : 0, row_place(w, f, instr, i, x),
-                  f->to_a->behind);
+        GLSL_LINE(w, "fa = %s;", row_element(w, f, instr, i, x));
         for (int j = 0; j < columns; j++) {
             const char *place = sum_place(w, f, sums, i, j);
             GLSL_LINE(w, "t_%s[%s] = fma(fa, fb[%d], t_%s[%s]);", name, place, j, name, place);
@@ -133,6 +142,7 @@ void glsl_direct_mma(glsl_writer *w, const smg_instr *instr) {
     f.depth = (int)k->axes.items[instr->axes[0]].tile;
     f.together = instr->unroll > 0 ? instr->unroll : 1;
     f.from = f.together < f.depth ? "k0" : "0";
+    f.pairs = f.together % SMG_PAIR == 0 && glsl_lies_in_pairs(w, instr->a, instr->axes[0]);
     int rows = row_axis(&f);
     f.clamped =
         rows >= 0 && (!glsl_always_valid(w, rows) || smg_layout_span(&f.it.layout, rows) != k->axes.items[rows].tile);

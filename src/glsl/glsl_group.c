@@ -31,7 +31,7 @@ static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as)
     GLSL_LINE(w, "int a%d = (%s) >> %d;", number, address, smg_log2(width));
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
     const char *memory = GLSL_STRING(w, "%s[%s]", words, address);
-    memory = glsl_memory_as(w, w->k->buffers.items[access->buffer].type, as, width, memory);
+    memory = glsl_buffer_group_as(w, w->k->buffers.items[access->buffer].type, as, width, memory);
     GLSL_LINE(w, "%s v%d = %s;", glsl_local_word(w, as, width), number, memory);
     const char *name = GLSL_STRING(w, "v%d", number);
     if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", name, valid, name, glsl_zero_memory(w, as, width));
@@ -59,7 +59,7 @@ const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int a) {
 
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int a, int width, const char *value) {
     int buffer = w->k->accesses.items[a].buffer;
-    const char *memory = glsl_group_memory(w, w->k->buffers.items[buffer].type, width, value);
+    const char *memory = glsl_buffer_group_memory(w, w->k->buffers.items[buffer].type, width, value);
     const char *words = memory_of(w, buffer, width);
     GLSL_LINE(w, "%s[(%s) >> %d] = %s;", words, glsl_address(w, it, a), smg_log2(width), memory);
 }

@@ -82,7 +82,10 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
     for (int b = 0; b < k->buffers.count; b++) {
         const smg_kbuffer *buffer = &k->buffers.items[b];
         const char *mode = !buffer->written ? " readonly" : w->buffer_read[b] ? "" : " writeonly";
-        bool groups = w->buffer_wide[b] || w->buffer_eight[b] || w->buffer_pair[b];
+        bool groups = w->buffer_wide[b] || w->buffer_eight[b] || w->buffer_pair[b] || w->buffer_halves[b];
+        if (w->buffer_halves[b])
+            smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer H%d { uint h_%s[]; };\n", b, mode, b,
+                          w->buffer_name[b]);
         if (w->buffer_eight[b])
             smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer E%d { uvec4 e_%s[]; };\n", b, mode, b,
                           w->buffer_name[b]);
@@ -91,12 +94,12 @@ static void write_buffers(glsl_writer *w, smg_text *out) {
             if (!(pair ? w->buffer_pair : w->buffer_wide)[b]) continue;
             /* the same bytes by groups; `restrict` would deny the other name */
             smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s buffer %s%d { %s %s_%s[]; };\n", b, mode,
-                          pair ? "P" : "W", b, glsl_group_word(buffer->type, width), pair ? "p" : "w",
+                          pair ? "P" : "W", b, glsl_buffer_group_word(w, buffer->type, width), pair ? "p" : "w",
                           w->buffer_name[b]);
         }
         if (groups && !w->buffer_words[b]) continue;
         smg_text_addf(out, "layout(set = 0, binding = %d, std430)%s%s buffer B%d { %s g_%s[]; }; // %s [", b,
-                      groups ? "" : " restrict", mode, b, glsl_buffer_word(w, buffer->type), w->buffer_name[b],
+                      groups ? "" : " restrict", mode, b, glsl_buffer_word(buffer->type), w->buffer_name[b],
                       smg_type_word(buffer->type));
         smg_size_print(k->sizes, buffer->elements, out);
         smg_text_add(out, "]\n");

@@ -10,6 +10,7 @@ typedef struct own_form {
     const smg_instr *instr;
     const smg_access *b;
     const glsl_pointer *pointer; /* NULL: not by address */
+    int pairs;                   /* then the axis of which two neighbours are one word; -1 */
     int together;                /* k that are written out */
     const char *from;            /* the first of them */
     bool k_ends, columns_end;    /* may lie behind the end */
@@ -65,22 +66,35 @@ static void declare_place(glsl_writer *w, const own_form *f, int x, int j) {
         return;
     }
     w->address_used[f->b->buffer] = true;
-    GLSL_LINE(w, "%s %s = %s(push.a_%s + %dul * uint64_t(uint(%s)));", f->pointer->word, name, f->pointer->word,
-              w->buffer_name[f->b->buffer], f->pointer->bytes, sum);
+    const char *word = f->pairs >= 0 ? glsl_pointer_to_pairs(w) : f->pointer->word;
+    GLSL_LINE(w, "%s %s = %s(push.a_%s + %dul * uint64_t(uint(%s)));", word, name, word, w->buffer_name[f->b->buffer],
+              f->pointer->bytes, sum);
 }
 
 static const char *right_element(glsl_writer *w, const own_form *f, int x, int j) {
     const char *name = place_name(w, f, x, j), *on = "0";
-    int k = f->instr->axes[0];
-    if (!f->k_ends) on = glsl_times(w, number(w, x), stride_along(f->b, k));
+    int k = f->instr->axes[0], half = f->pairs == k ? x % 2 : 0;
+    if (!f->k_ends) on = glsl_times(w, number(w, x - half), stride_along(f->b, k));
     for (int n = 0; n < f->it.inner_count && !f->columns_end; n++) {
         int axis = f->it.inner_axes[n];
         int64_t at = smg_layout_part(&f->it.inner, axis, SMG_LAYOUT_REGISTER, j);
+        if (axis == f->pairs) half = (int)(at % 2);
+        if (axis == f->pairs) at -= half;
         if (at != 0) on = glsl_plus(w, on, glsl_times(w, number(w, at), stride_along(f->b, axis)));
     }
+    if (f->pairs >= 0) return glsl_pair_element(w, w->k->buffers.items[f->b->buffer].type, name, on, half);
     if (f->pointer != NULL) return GLSL_STRING(w, "%s%s.v[%s]%s", f->pointer->before, name, on, f->pointer->behind);
-    w->buffer_read[f->b->buffer] = w->buffer_words[f->b->buffer] = true;
     return glsl_buffer_element(w, f->b->buffer, glsl_plus(w, name, on));
+}
+
+/* Along which axis are two elements of the right factor one word? None where each has a place of its own. */
+static int axis_of_pairs(const glsl_writer *w, const own_form *f) {
+    for (int i = 0; i < f->b->axis_count; i++) {
+        int axis = f->b->axis[i];
+        bool along = axis == f->instr->axes[0] && f->together % SMG_PAIR == 0;
+        if ((along || is_column(f, axis)) && !apart(f, axis) && glsl_lies_in_pairs(w, f->instr->b, axis)) return axis;
+    }
+    return -1;
 }
 
 /* The register of the x-th k, of row i, that lanes hold. */
@@ -137,6 +151,7 @@ void glsl_own_mma(glsl_writer *w, const smg_instr *instr) {
     f.k_ends = !glsl_always_valid(w, axis);
     for (int n = 0; n < f.it.inner_count; n++)
         f.columns_end = f.columns_end || !glsl_always_valid(w, f.it.inner_axes[n]);
+    f.pairs = f.pointer != NULL ? axis_of_pairs(w, &f) : -1;
     if (f.together < depth) GLSL_LINE(w, "[[dont_unroll]]");
     glsl_open(w, f.together < depth ? GLSL_STRING(w, "for (int k0 = 0; k0 < %d; k0 += %d)", depth, f.together) : "");
     for (int x = 0; x < (f.k_ends ? f.together : 1); x++)

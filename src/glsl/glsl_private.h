@@ -40,21 +40,23 @@ typedef struct glsl_writer {
     smg_status status;
     bool uses[GLSL_USE_COUNT];
     bool pointer_used[SMG_TYPE_COUNT];
+    bool pairs_used;
     const char **axis_name, **tile_name, **buffer_name; /* unique identifiers, without prefix */
     bool *looped;                                       /* axis has a loop open */
     SMG_ARRAY(smg_size) sizes;                          /* those that need a z */
     bool *symbol_used;
     int symbol_count;
     bool *buffer_read;
-    bool *buffer_words; /* is read or written by elements */
-    bool *buffer_wide;  /* is read or written by groups of four */
-    bool *buffer_pair;  /* is read or written by pairs of 16 bits */
-    bool *buffer_eight; /* is read by groups of eight, of 16 bits */
-    int64_t *ahead;     /* by axis: what an instruction that works ahead adds to the base */
-    int *copy;          /* by axis: which of the steps that its loop writes out one after the other is being written */
-    const char **moved; /* by axis: the base is this; NULL: the loop's */
-    bool *ranged;       /* by instruction: a LOOP whose first_ and end_ are there */
-    int *open;          /* by axis: the LOOP that is open, or whose first step is fetched */
+    bool *buffer_words;  /* is read or written by elements */
+    bool *buffer_wide;   /* is read or written by groups of four */
+    bool *buffer_pair;   /* is read or written by pairs of 16 bits */
+    bool *buffer_eight;  /* is read by groups of eight, of 16 bits */
+    bool *buffer_halves; /* is read as halves of words */
+    int64_t *ahead;      /* by axis: what an instruction that works ahead adds to the base */
+    int *copy;           /* by axis: which of the steps that its loop writes out one after the other is being written */
+    const char **moved;  /* by axis: the base is this; NULL: the loop's */
+    bool *ranged;        /* by instruction: a LOOP whose first_ and end_ are there */
+    int *open;           /* by axis: the LOOP that is open, or whose first step is fetched */
     SMG_ARRAY(glsl_lane_name) lane_parts;
     bool *address_used; /* by buffer: its address is pushed */
 } glsl_writer;
@@ -219,15 +221,20 @@ const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
 const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member);
 
 /* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
- * lane's element, what stands around an element to make it a float, bytes of one. */
+ * lane's element, what an element is, what stands around it to make it a float, bytes of one. */
 typedef struct glsl_pointer {
-    const char *word, *across, *before, *behind;
+    const char *word, *across, *element, *before, *behind;
     int bytes;
 } glsl_pointer;
 const glsl_pointer *glsl_pointer_to(glsl_writer *w, smg_type type);
+/* Are two neighbours along the axis of the view one word, wherever its tile begins? */
+bool glsl_lies_in_pairs(const glsl_writer *w, int tile, int axis);
+/* The word of a pointer to two elements of 16 bits, and one of the two that begin at `first`, which is even. */
+const char *glsl_pointer_to_pairs(glsl_writer *w);
+const char *glsl_pair_element(glsl_writer *w, smg_type type, const char *pointer, const char *first, int half);
 void glsl_write_pointers(const glsl_writer *w, smg_text *out);
 /* What a buffer's elements are declared as; an element as a value; a value as an element. */
-const char *glsl_buffer_word(const glsl_writer *w, smg_type type);
+const char *glsl_buffer_word(smg_type type);
 const char *glsl_buffer_element(glsl_writer *w, int buffer, const char *address);
 const char *glsl_buffer_value(glsl_writer *w, smg_type type, const char *value, smg_kind kind);
 /* What memory has of one element and of four neighbours: its word outside of buffers, as a value (float, vec4), and
@@ -242,6 +249,10 @@ const char *glsl_group_memory(glsl_writer *w, smg_type type, int width, const ch
 const char *glsl_local_word(glsl_writer *w, smg_type type, int group);
 const char *glsl_zero_memory(glsl_writer *w, smg_type type, int group);
 const char *glsl_memory_as(glsl_writer *w, smg_type from, smg_type to, int group, const char *memory);
+/* Of buffers: what groups are declared as; a group as a local of the type, or as a vec2 or vec4; and back from that. */
+const char *glsl_buffer_group_word(const glsl_writer *w, smg_type type, int width);
+const char *glsl_buffer_group_as(glsl_writer *w, smg_type from, smg_type to, int width, const char *memory);
+const char *glsl_buffer_group_memory(glsl_writer *w, smg_type type, int width, const char *value);
 
 /* glsl_group.c */
 /* The condition on the run's sizes under which the access's groups are aligned; NULL: they always are. */

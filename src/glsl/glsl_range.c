@@ -19,7 +19,6 @@ static const char *loaded(glsl_writer *w, const smg_access *access) {
     const char *at = glsl_size(w, access->offset);
     for (int i = 0; i < access->axis_count; i++)
         at = glsl_plus(w, at, glsl_times(w, glsl_base(w, access->axis[i]), access->stride[i]));
-    w->buffer_read[access->buffer] = w->buffer_words[access->buffer] = true;
     return GLSL_STRING(w, "clamp(%s, %d, %d)", glsl_buffer_element(w, access->buffer, at), -SMG_KERNEL_BOUND_MOST,
                        SMG_KERNEL_BOUND_MOST);
 }

@@ -21,9 +21,10 @@ static void load_groups(void *user, int leaf) {
 }
 
 /* What the step loads and nothing else, of the tile's own 16 bits: it is not made wider on its way. */
-static bool loads_memory(const glsl_writer *w, const smg_instr *instr) {
+static bool loads_memory(const glsl_writer *w, const smg_instr *instr, int group) {
     int access = smg_kernel_plain_load(w->k, instr->expr);
     if (access < 0 || w->k->accesses.items[access].index != SMG_EXPR_NONE || !w->target->storage16) return false;
+    if (group == 1 && !smg_target_moves_halves(w->target)) return false;
     smg_type type = w->k->buffers.items[w->k->accesses.items[access].buffer].type;
     return type == w->k->tiles.items[instr->dst].type && type != smg_kind_type(smg_type_kind(type));
 }
@@ -36,7 +37,7 @@ static const char *step_value(glsl_writer *w, glsl_iter *it, const smg_instr *in
     const char *valid = glsl_all_valid(w, it, dst->axis, dst->axis_count);
     const char *first = it->coord[last], *part[4] = {"", "", "", ""}, *value;
     const char *zero = glsl_zero_memory(w, dst->type, it->group);
-    if (loads_memory(w, instr)) {
+    if (loads_memory(w, instr, it->group)) {
         value = glsl_load_memory(w, it, smg_kernel_plain_load(w->k, instr->expr));
         return valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value;
     }

@@ -64,6 +64,7 @@ static smg_status prepare(glsl_writer *w) {
     w->buffer_wide = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_pair = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->buffer_eight = glsl_zeroed(w, k->buffers.count, sizeof(bool));
+    w->buffer_halves = glsl_zeroed(w, k->buffers.count, sizeof(bool));
     w->ahead = glsl_zeroed(w, k->axes.count, sizeof(int64_t));
     w->copy = glsl_zeroed(w, k->axes.count, sizeof(int));
     w->moved = glsl_zeroed(w, k->axes.count, sizeof(char *));

@@ -215,6 +215,10 @@ bool smg_target_switches_lanes(const smg_target *target) {
     return target->core_lanes > target->subgroup_max;
 }
 
+bool smg_target_moves_halves(const smg_target *target) {
+    return target->storage16 && smg_target_switches_lanes(target);
+}
+
 #define LARGEST_LANES 256  /* that a core can give all registers of a lane */
 #define NEAR_BARRIER 0.125 /* of a workgroup's barrier: one subgroup waits for nothing but its own stores */
 #define CPU_LOAD 1e-8      /* seconds: its caches and its own reading ahead answer most loads */

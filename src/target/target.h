@@ -183,6 +183,9 @@ bool smg_target_pairs(const smg_target *target);
 /* A core has more lanes at hand than one subgroup: while some wait, it runs others. Where not (a CPU, whose lanes are
  * the elements of a vector register), nothing overlaps a wait and one workgroup runs at a time. */
 bool smg_target_switches_lanes(const smg_target *target);
+/* Are 16 bits of each lane moved as easily as 32? Not where lanes are the elements of a vector register: instructions
+ * gather and scatter words there, and of halves drivers move one lane's after the other. */
+bool smg_target_moves_halves(const smg_target *target);
 /* Assumed facts take what the given ones say: shared memory, registers and lanes of a core, latency of a CPU's loads.
  * For whoever fills a target by hand; parsing does it. */
 void smg_target_settle(smg_target *target);

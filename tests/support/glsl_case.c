@@ -92,6 +92,18 @@ static void upload(glsl_fixture *f, smg_type type, const double *data, int64_t c
     free(raw);
 }
 
+static void download(smg_vk_buffer *buffer, smg_type type, int64_t count, double *data) {
+    int64_t bytes = (count * smg_type_device_bytes(type) + 3) / 4 * 4;
+    float *raw = calloc((size_t)bytes, 1);
+    const uint16_t *half = (const uint16_t *)raw;
+    assert_int_equal(smg_vk_download(buffer, 0, raw, bytes), SMG_OK);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = type == SMG_TYPE_F16    ? smg_half_value(half[i])
+                  : type == SMG_TYPE_BF16 ? smg_bf16_value(half[i])
+                                          : (double)raw[i];
+    free(raw);
+}
+
 glsl_built glsl_build(glsl_fixture *f, const smg_kernel *k, const smg_target *target, const smg_spirv_module *module) {
     glsl_built made = {0};
     assert_int_equal(smg_glsl_describe(f->ctx, k, target, &made.face), SMG_OK);
@@ -132,10 +144,7 @@ void glsl_run_device(glsl_fixture *f, const smg_kernel *k, const glsl_built *mad
     assert_int_equal(smg_vk_run(rec), SMG_OK);
     for (int b = 0; b < k->buffers.count; b++) {
         if (!k->buffers.items[b].written) continue;
-        float *raw = calloc((size_t)v->count[b], sizeof(float));
-        assert_int_equal(smg_vk_download(bindings[b].buffer, 0, raw, v->count[b] * 4), SMG_OK);
-        for (int64_t i = 0; i < v->count[b]; i++) v->data[b][i] = (double)raw[i];
-        free(raw);
+        download(bindings[b].buffer, k->buffers.items[b].type, v->count[b], v->data[b]);
     }
     if (face.diagnostics >= 0)
         assert_int_equal(smg_vk_download(bindings[face.diagnostics].buffer, 0, out_bad, 16), SMG_OK);

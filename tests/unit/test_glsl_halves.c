@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "lower/lower.h"
@@ -208,12 +209,79 @@ static void test_narrow_groups(void **state) {
     }
 }
 
+/* ---- rounding -------------------------------------------------------------------------------------------- */
+
+#if SMG_VULKAN
+/* Ties and their neighbours, both ends of the normal numbers, what overflows, what is no number; then anything. */
+static double to_round(int64_t i) {
+    static const double known[] = {0.0,      -0.0,      1.0,         -65504.0,   65519.996,   65520.0,
+                                   1e6,      -INFINITY, NAN,         0x1p-24,    0x1p-25,     0x1.8p-25,
+                                   0x3p-25,  0x1.002p0, 0x1.006p0,   0x1.0021p0, 0x1.ffcp-15, 0x1.ffep-15,
+                                   0x1.01p0, 0x1.03p0,  0x1.fffp127, -0x1.ffcp0, 0x1.ffep0,   0x1p-14};
+    if (i < (int64_t)SMG_COUNT_OF(known)) return (double)(float)known[i];
+    uint64_t bits = (uint64_t)(i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return (double)(float)ldexp((double)(int32_t)(bits >> 32), (int)(bits % 48) - 59);
+}
+
+/* y = x + w, with w 0, is x as its type has it: by groups where rows of 64 are, by elements where they are of 65. */
+static void round_on_device(glsl_fixture *f, smg_type type) {
+    smg_arena *arena;
+    smg_spirv_module module;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    int lanes = (int)f->target.subgroup_size;
+    smg_kernel *k = hand_strided_of(arena, (hand_lanes){1, lanes, 4, lanes}, SMG_TYPE_F32, type);
+    glsl_compile(f, arena, k, &f->target, &module);
+    glsl_built made = glsl_build(f, k, &f->target, &module);
+    for (int64_t s = 61; s < 63; s++) {
+        glsl_values v;
+        uint32_t bad[4];
+        glsl_fill(k, &s, &v);
+        for (int64_t i = 0; i < v.count[0]; i++) v.data[0][i] = to_round(i);
+        for (int64_t i = 0; i < v.count[1]; i++) v.data[1][i] = 0;
+        glsl_run_device(f, k, &made, &s, &v, bad);
+        for (int64_t i = 0; i < v.count[2]; i++) {
+            double x = to_round(i), y = v.data[2][i];
+            double want = type == SMG_TYPE_F16 ? smg_half_value(smg_half_of(x)) : smg_bf16_value(smg_bf16_of(x));
+            if (y != want && !(isnan(y) && isnan(want))) fail_msg("%a is stored as %a, must be %a", x, y, want);
+        }
+        for (int b = 0; b < k->buffers.count; b++) free(v.data[b]);
+    }
+    smg_vk_pipeline_destroy(made.pipeline);
+    smg_arena_destroy(arena);
+}
+#endif
+
+static void test_rounding(void **state) {
+    glsl_fixture *f = *state;
+#if SMG_VULKAN
+    for (int bf16 = 0; bf16 < 2 && f->device && f->target.storage16; bf16++)
+        round_on_device(f, bf16 ? SMG_TYPE_BF16 : SMG_TYPE_F16);
+#endif
+    if (!f->device) skip();
+}
+
+/* Where lanes are the elements of one vector register, halves are read and written as words. */
+static void test_words(void **state) {
+    glsl_fixture *f = *state;
+    static const char *const elements[] = {"f16vec4 w_x[]", "g_y[", NULL};
+    static const char *const words[] = {"uvec2 w_x[]", "unpackHalf2x16(u", "uint16BitsToFloat16(uint16_t(smg_half(",
+                                        NULL};
+    smg_target target = glsl_full_target(8, false);
+    for (int one = 0; one < 2; one++) {
+        smg_arena *arena;
+        assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+        target.subgroup_max = 8;
+        target.core_lanes = one ? 8 : 1024;
+        smg_kernel *k = hand_strided_of(arena, (hand_lanes){1, 8, 4, 8}, SMG_TYPE_F16, SMG_TYPE_F16);
+        glsl_expect_parts(f, k, &target, one ? words : elements);
+        smg_arena_destroy(arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow_tiles),
-        cmocka_unit_test(test_eights),
-        cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_narrow_groups),
+        cmocka_unit_test(test_narrow_tiles),  cmocka_unit_test(test_eights),   cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_rounding), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }
