@@ -213,6 +213,18 @@ static smg_status parse_option(smg_context *ctx, const cli_command *command, int
                     name, command->name);
 }
 
+bool cli_goal(const char *objective, smg_goal *out_goal) {
+    static const char *const words[] = {
+        [SMG_GOAL_TIME] = "time", [SMG_GOAL_DISPATCHES] = "dispatches", [SMG_GOAL_MEMORY] = "memory"};
+    *out_goal = SMG_GOAL_TIME;
+    for (size_t i = 0; objective != NULL && i < SMG_COUNT_OF(words); i++) {
+        if (strcmp(objective, words[i]) != 0) continue;
+        *out_goal = (smg_goal)i;
+        return true;
+    }
+    return objective == NULL;
+}
+
 static smg_status check_objective(smg_context *ctx, const cli_options *o) {
     smg_goal goal;
     if (cli_goal(o->objective, &goal)) return SMG_OK;

@@ -49,18 +49,6 @@ smg_status cli_check_precision(const cli_options *o) {
     return smg_precision_find(o->ctx, o->precision, &type);
 }
 
-bool cli_goal(const char *objective, smg_goal *out_goal) {
-    static const char *const words[] = {
-        [SMG_GOAL_TIME] = "time", [SMG_GOAL_DISPATCHES] = "dispatches", [SMG_GOAL_MEMORY] = "memory"};
-    *out_goal = SMG_GOAL_TIME;
-    for (size_t i = 0; objective != NULL && i < SMG_COUNT_OF(words); i++) {
-        if (strcmp(objective, words[i]) != 0) continue;
-        *out_goal = (smg_goal)i;
-        return true;
-    }
-    return objective == NULL;
-}
-
 smg_model_desc cli_model_desc(const cli_options *o) {
     smg_goal goal;
     cli_goal(o->objective, &goal);

@@ -15,7 +15,8 @@ typedef struct ranked {
     smg_check check;
 } ranked;
 
-static smg_status time_runs(const cli_options *o, smg_model *model, bool first, double *seconds, cli_spread *out_spread) {
+static smg_status time_runs(const cli_options *o, smg_model *model, bool first, double *seconds,
+                            cli_spread *out_spread) {
     int64_t limit = o->repeat > 0 ? o->repeat : CLI_MAX_REPEATS;
     int runs = 0;
     SMG_TRY(cli_warm_up(model, first ? CLI_WARM_SECONDS : next_seconds));

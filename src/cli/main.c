@@ -47,7 +47,8 @@ static const cli_command commands[] = {
      "o target device dim max-dim objective " LIMITS "precision no-calibrate padding-unread tuning prepared",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
      "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n" LIMITS_USAGE
-     "        [--objective time|dispatches|memory] [--padding-unread] [--tuning FILE|none] [--no-calibrate] [--prepared]",
+     "        [--objective time|dispatches|memory] [--padding-unread] [--tuning FILE|none] [--no-calibrate]\n"
+     "        [--prepared]",
      "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
      "library without a compiler, which runs on a device what was compiled for the target that suits it best.\n"
