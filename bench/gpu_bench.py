@@ -98,6 +98,8 @@ class Bench:
         if os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as file:
                 self.results = json.load(file)
+        for row in self.results["rows"]:
+            row.setdefault("commit", self.results.get("commit"))
 
     def left(self):
         return self.options.seconds - (time.time() - self.begin)
@@ -201,6 +203,8 @@ class Bench:
 
     def measure(self, row, case):
         known, start = self.result_of(row["name"]), time.time()
+        if known.get("commit") != self.options.commit:  # nothing of a row is another run's
+            known.update(smg={}, peers={}, commit=self.options.commit)
         for precision in row["precisions"]:
             known["smg"][precision] = self.tried(row["name"], lambda: self.measure_smg(row, case, precision))
         for precision in ("f32", "f16"):

@@ -48,12 +48,13 @@ def is_right(told):
     return "us" in told and (not told.get("error") or told["finite"] and told["error"] <= told["limit"])
 
 
-def line_of(row, wanted, precision):
+def line_of(results, row, wanted, precision):
     told, peers = row["smg"].get(precision), peer_times(row, precision)
     if told is None and not peers:
         return None
     told = told or {"failed": "not measured"}
-    cells = [row["name"]]
+    other = row.get("commit", results["commit"]) != results["commit"]
+    cells = [row["name"] + (f" [{row['commit']}]" if other else "")]
     if "failed" in told:
         cells += [f"failed: {told['failed']}", "", ""]
     else:
@@ -69,7 +70,7 @@ def line_of(row, wanted, precision):
 
 def table(results, precision):
     known = by_name(results)
-    lines = [line_of(known[w["name"]], w, precision) for w in gpu_rows.ROWS if w["name"] in known]
+    lines = [line_of(results, known[w["name"]], w, precision) for w in gpu_rows.ROWS if w["name"] in known]
     head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
             "clock, power"]
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for line in lines if line)]
@@ -100,6 +101,7 @@ compiled: `torch.compile` with CUDA graphs, where that takes less than a minute.
 clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
 WRONG where it is above the row's limit; in brackets where a peer's is. Random weights and inputs. Clock and power: medians while smg ran.
+Rows with a commit in brackets are a run of that commit, peers and all.
 """
 
 

@@ -49,13 +49,14 @@ def test_made_up():
         {"name": "attention b8 h16 s1024 d64", "part": "subgraphs",
          "smg": {"f32": {"failed": "the device is lost"}, "f16": told(288, finite=False)},
          "peers": {"SDPA f16": {"us": 116.0}, "SDPA f16 flash": {"us": 99.0}}},
-        {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(1057)}, "peers": {}},
+        {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(1057)}, "peers": {},
+         "commit": "before"},
     ]
     results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows,
                "target": {"bandwidth": 4e12, "fma_rate": 6e13, "matrix_rate": 6e14}}
     page, plots = gpu_report.page(results), gpu_report.plots(results)
     for part in ("| GEMM 4096^3 | 1 / 5 | 523.0 | 1569 | 220.0 |  |  | 701.0 (2.0e-03) | 480 | WRONG 5.0e-01 | 1980 MHz, 500 W |",
-                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 |", "failed: the device is lost", "| 99.0 |",
+                 "| GEMM 4096^3 | 1 / 5 | 2900 | 8700 | 2788 |", "failed: the device is lost", "| 99.0 |", "| BERT-base b1 s128 [before] |",
                  "WRONG 1.0e-04, not finite", "GEMM 4096^3, compiled f16: more than a minute",
                  "Not measured in this run: GEMM + bias + GELU 4096^3;", "; BERT-base b1 s128 (f32);"):
         report.check(part in page, f"the page lacks '{part}':\n{page}")
