@@ -52,6 +52,18 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile);
 void kernel_verify_write_tile(kernel_verifier *v, int tile);
 /* The layout exists, spans these axes and has no others; or the program has no layouts yet. */
 smg_status kernel_verify_layout(const kernel_verifier *v, const char *what, int number, const int *axes, int count);
+/* The tile exists and lies where the instruction wants it; all its axes have a base. */
+smg_status kernel_verify_tile(const kernel_verifier *v, const char *role, int tile, smg_residence residence);
+/* The axes, each open and none twice, are among those of the instruction at hand. */
+smg_status kernel_verify_axes(kernel_verifier *v, const int *axes, int count, int most);
+/* The instruction's layout covers its axes, and its result (may be NULL) lies where the lanes that make it can write
+ * it. */
+smg_status kernel_verify_laid(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst);
+bool kernel_verify_has_axis(const int *axes, int count, int axis);
+/* Bits of a lane's number that lie on the instruction's own axes. */
+uint32_t kernel_verify_lanes_along(const kernel_verifier *v, const smg_instr *instr);
+/* JOIN, LEAVE, FOLD and GATHER (kernel_verify_exchange.c). */
+smg_status kernel_verify_exchange(kernel_verifier *v, const smg_instr *instr);
 /* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */
 smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *instr);
 /* The matrix, the tiles of its sums, and a product into one (kernel_verify_matrix.c). */

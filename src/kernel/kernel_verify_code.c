@@ -75,10 +75,13 @@ void kernel_verify_write_tile(kernel_verifier *v, int tile) {
     v->tiles[tile].gathered = 0;
 }
 
-/* The tile exists and lies where the instruction wants it; all its axes have a base. */
-static smg_status check_tile(const kernel_verifier *v, const char *role, int tile, smg_residence residence) {
-    if (tile < 0 || tile >= v->k->tiles.count)
-        return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
+static smg_status check_exists(const kernel_verifier *v, const char *role, int tile) {
+    if (tile >= 0 && tile < v->k->tiles.count) return SMG_OK;
+    return KERNEL_WRONG(v, "%s is tile %d of %d", role, tile, v->k->tiles.count);
+}
+
+smg_status kernel_verify_tile(const kernel_verifier *v, const char *role, int tile, smg_residence residence) {
+    SMG_TRY(check_exists(v, role, tile));
     const smg_tile *t = &v->k->tiles.items[tile];
     static const char *const words[] = {"register", "shared", "staging", "view", "exchange"};
     if (t->residence != residence) return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
@@ -86,7 +89,7 @@ static smg_status check_tile(const kernel_verifier *v, const char *role, int til
     return SMG_OK;
 }
 
-static smg_status add_axes(kernel_verifier *v, const int *axes, int count, int most) {
+smg_status kernel_verify_axes(kernel_verifier *v, const int *axes, int count, int most) {
     if (count < 0 || count > most) return KERNEL_WRONG(v, "%d axes, outside [0, %d]", count, most);
     for (int i = 0; i < count; i++) {
         if (axes[i] < 0 || axes[i] >= v->k->axes.count)
@@ -99,7 +102,7 @@ static smg_status add_axes(kernel_verifier *v, const int *axes, int count, int m
     return SMG_OK;
 }
 
-static bool has_axis(const int *axes, int count, int axis) {
+bool kernel_verify_has_axis(const int *axes, int count, int axis) {
     for (int i = 0; i < count; i++)
         if (axes[i] == axis) return true;
     return false;
@@ -107,8 +110,7 @@ static bool has_axis(const int *axes, int count, int axis) {
 
 /* ---- one instruction -------------------------------------------------------------------------------- */
 
-/* The instruction's layout covers its axes, and its result lies where the lanes that make it can write it. */
-static smg_status check_layout(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst) {
+smg_status kernel_verify_laid(kernel_verifier *v, const smg_instr *instr, const smg_tile *dst) {
     SMG_TRY(kernel_verify_layout(v, "the instruction", instr->layout, v->axes, v->axis_count));
     if (!smg_kernel_laid_out(v->k)) return SMG_OK;
     v->layout = &v->k->layouts.items[instr->layout];
@@ -124,9 +126,9 @@ static uint32_t copies(const kernel_verifier *v) {
 }
 
 static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
     if (smg_kernel_laid_out(v->k)) v->layout = &v->k->layouts.items[dst->layout];
     v->apart = ~UINT32_C(0);
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
@@ -136,8 +138,7 @@ static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
-/* Bits of a lane's number that lie on the instruction's own axes. */
-static uint32_t lanes_along(const kernel_verifier *v, const smg_instr *instr) {
+uint32_t kernel_verify_lanes_along(const kernel_verifier *v, const smg_instr *instr) {
     return v->layout == NULL ? 0 : smg_layout_local_mask(v->layout, instr->axes, instr->axis_count);
 }
 
@@ -150,16 +151,16 @@ static smg_status check_parts(kernel_verifier *v, const smg_instr *instr, uint32
 }
 
 static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     if (smg_tile_kind(dst) == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
         return KERNEL_WRONG(v, "the result '%s' of a reduction is bool, or combine %d does not exist", dst->name,
                             (int)instr->combine);
-    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     if (instr->axis_count == 0) return KERNEL_WRONG(v, "a reduction into '%s' over no axis", dst->name);
-    SMG_TRY(check_layout(v, instr, dst));
-    uint32_t mask = lanes_along(v, instr);
+    SMG_TRY(kernel_verify_laid(v, instr, dst));
+    uint32_t mask = kernel_verify_lanes_along(v, instr);
     v->apart = instr->apart ? ~copies(v) : 0;
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
@@ -189,6 +190,7 @@ static smg_status check_filled(kernel_verifier *v, const smg_instr *instr);
 /* In front of a loop its first steps count as open. */
 static smg_status check_for_step(kernel_verifier *v, const smg_instr *instr) {
     int axis;
+    SMG_TRY(check_exists(v, "the result", instr->dst));
     SMG_TRY(check_ahead(v, instr, &axis));
     if (axis < 0) return check_filled(v, instr);
     bool looped = v->looped[axis];
@@ -200,7 +202,7 @@ static smg_status check_for_step(kernel_verifier *v, const smg_instr *instr) {
 
 static smg_status check_stage(kernel_verifier *v, const smg_instr *instr) {
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     bool same = instr->axis_count == dst->axis_count;
     for (int i = 0; i < instr->axis_count; i++) same = same && smg_tile_has(dst, instr->axes[i]);
     if (!same) return KERNEL_WRONG(v, "the walk is no permutation of the axes of '%s'", dst->name);
@@ -221,7 +223,7 @@ static smg_status check_walk(kernel_verifier *v, const smg_instr *instr, int til
 }
 
 static smg_status check_slice(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->dst));
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(&v->k->tiles.items[instr->dst])));
     v->staging = true;
@@ -264,9 +266,9 @@ static smg_status check_fetched(const kernel_verifier *v, const smg_instr *put) 
 }
 
 static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_STAGING));
+    SMG_TRY(kernel_verify_tile(v, "the operand", instr->a, SMG_STAGING));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     SMG_TRY(check_walk(v, instr, instr->a));
     bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
     for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
@@ -280,7 +282,7 @@ static smg_status check_put(kernel_verifier *v, const smg_instr *instr) {
 }
 
 static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_SHARED));
+    SMG_TRY(kernel_verify_tile(v, "the operand", instr->a, SMG_SHARED));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     bool same = a->axis_count == dst->axis_count && a->type == dst->type && smg_kernel_laid_out(v->k);
     for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
@@ -304,17 +306,17 @@ static smg_status check_take(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_filled(kernel_verifier *v, const smg_instr *instr) {
     if (instr->kind == SMG_I_SET) return check_set(v, instr);
     if (instr->kind == SMG_I_TAKE) {
-        SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+        SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
         return check_take(v, instr);
     }
-    SMG_TRY(check_tile(v, "the result", instr->dst, instr->kind == SMG_I_FETCH ? SMG_STAGING : SMG_SHARED));
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, instr->kind == SMG_I_FETCH ? SMG_STAGING : SMG_SHARED));
     if (instr->kind == SMG_I_FETCH) return check_slice(v, instr);
     return instr->kind == SMG_I_STAGE ? check_stage(v, instr) : check_put(v, instr);
 }
 
 static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_SHARED));
-    SMG_TRY(check_tile(v, "the operand", instr->a, SMG_REGISTER));
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_SHARED));
+    SMG_TRY(kernel_verify_tile(v, "the operand", instr->a, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
     for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);
@@ -345,7 +347,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
     bool held = own || use == (left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT);
     const char *side = left ? "left" : "right";
     smg_residence where = view ? SMG_VIEW : held ? SMG_REGISTER : SMG_SHARED;
-    SMG_TRY(check_tile(v, left ? "the left factor" : "the right factor", tile, where));
+    SMG_TRY(kernel_verify_tile(v, left ? "the left factor" : "the right factor", tile, where));
     const smg_tile *t = &v->k->tiles.items[tile], *dst = &v->k->tiles.items[instr->dst];
     for (int i = 0; i < instr->axis_count; i++)
         if (!smg_tile_has(t, instr->axes[i]))
@@ -356,7 +358,7 @@ static smg_status check_factor(kernel_verifier *v, const smg_instr *instr, int t
                                 axis_name(v, instr->axes[i]));
     for (int i = 0; i < t->axis_count; i++) {
         int axis = t->axis[i];
-        if (has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;
+        if (kernel_verify_has_axis(instr->axes, instr->axis_count, axis) || v->k->axes.items[axis].tile == 1) continue;
         if (!smg_tile_has(dst, axis) || (!left && smg_tile_has(&v->k->tiles.items[instr->a], axis)))
             return KERNEL_WRONG(v, "the %s factor '%s' has axis '%s'", side, t->name, axis_name(v, axis));
     }
@@ -381,18 +383,18 @@ static smg_status check_depth(const kernel_verifier *v, const smg_instr *instr) 
 }
 
 static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(add_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, dst->axis, dst->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
     if (instr->axis_count == 0 || smg_tile_kind(dst) != SMG_KIND_FLOAT)
         return KERNEL_WRONG(v, "a product into '%s' over no axis, or not float", dst->name);
-    SMG_TRY(check_layout(v, instr, dst));
+    SMG_TRY(kernel_verify_laid(v, instr, dst));
     SMG_TRY(check_depth(v, instr));
     SMG_TRY(check_factor(v, instr, instr->a, true));
     SMG_TRY(check_factor(v, instr, instr->b, false));
     SMG_TRY(kernel_verify_by_matrices(v, instr));
-    uint32_t shares = lanes_along(v, instr);
+    uint32_t shares = kernel_verify_lanes_along(v, instr);
     uint32_t *partial = &v->tiles[instr->dst].partial;
     if (*partial != 0 && *partial != shares)
         return KERNEL_WRONG(v, "the partial sums of '%s' lie in other lanes already", dst->name);
@@ -400,149 +402,6 @@ static smg_status check_mma(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_read_tile(v, instr->dst));
     *partial = shares;
     kernel_verify_write_tile(v, instr->dst);
-    return SMG_OK;
-}
-
-/* The axes of an exchange, whose loops may be closed, behind those of the tile; and its layout. */
-static smg_status exchange_axes(kernel_verifier *v, const smg_instr *instr, const smg_tile *tile) {
-    SMG_TRY(add_axes(v, tile->axis, tile->axis_count, SMG_TILE_AXES));
-    if (instr->axis_count < 1 || instr->axis_count > SMG_TILE_AXES || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
-        return KERNEL_WRONG(v, "tile '%s' is joined over %d axes by combine %d", tile->name, instr->axis_count,
-                            (int)instr->combine);
-    for (int i = 0; i < instr->axis_count; i++) {
-        int axis = instr->axes[i];
-        if (axis < 0 || axis >= v->k->axes.count || has_axis(v->axes, v->axis_count, axis))
-            return KERNEL_WRONG(v, "tile '%s' is joined over axis %d of %d, or over one twice", tile->name, axis,
-                                v->k->axes.count);
-        v->axes[v->axis_count++] = axis;
-    }
-    return check_layout(v, instr, tile);
-}
-
-/* An operation of the subgroup that does what the layout asks for. */
-static smg_status check_form(const kernel_verifier *v, const smg_instr *instr, uint32_t lanes) {
-    uint32_t all = (uint32_t)v->k->subgroup - 1;
-    bool fits = (unsigned)instr->form <= SMG_JOIN_XOR && lanes != 0;
-    if (instr->form == SMG_JOIN_WHOLE) fits = fits && lanes == all;
-    if (instr->form == SMG_JOIN_CLUSTERED) fits = fits && (lanes & (lanes + 1)) == 0;
-    if (fits || instr->form == SMG_JOIN_OPEN) return SMG_OK;
-    return KERNEL_WRONG(v, "the lanes that differ in bits %u of %u do not join by '%s'", lanes, all,
-                        smg_join_word(instr->form));
-}
-
-static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the result", instr->dst, SMG_REGISTER));
-    const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(exchange_axes(v, instr, dst));
-    if (!smg_kernel_laid_out(v->k)) return SMG_OK;
-    uint32_t shares = lanes_along(v, instr), near = shares & ((uint32_t)v->k->subgroup - 1);
-    if (!v->tiles[instr->dst].set || v->tiles[instr->dst].partial != shares)
-        return KERNEL_WRONG(v, "tile '%s' is joined and holds no partial sums in those lanes", dst->name);
-    SMG_TRY(check_form(v, instr, near));
-    v->tiles[instr->dst].partial = instr->form == SMG_JOIN_OPEN ? 0 : shares & ~near;
-    return SMG_OK;
-}
-
-/* What LEAVE, FOLD and GATHER have in common: a register tile in parts, words enough for the registers. */
-static smg_status check_range(kernel_verifier *v, const smg_instr *instr, int tile, int words) {
-    SMG_TRY(check_tile(v, "what is exchanged", tile, SMG_REGISTER));
-    SMG_TRY(check_tile(v, "the exchange", words, SMG_EXCHANGE));
-    const smg_tile *t = &v->k->tiles.items[tile], *x = &v->k->tiles.items[words];
-    if (!smg_kernel_laid_out(v->k)) return KERNEL_WRONG(v, "'%s' is exchanged before it has a layout", t->name);
-    SMG_TRY(exchange_axes(v, instr, t));
-    smg_exchange e = smg_kernel_exchange(v->k, instr);
-    int64_t registers = smg_tile_registers(v->k, t), last = (int64_t)instr->first + instr->registers;
-    if (instr->first < 0 || instr->registers < 1 || last > registers ||
-        smg_exchange_word(&e, instr->registers, 0) > x->words || t->type != x->type)
-        return KERNEL_WRONG(v, "registers %d to %lld of the %lld of '%s' do not fit the %d words of '%s', or its kind",
-                            instr->first, (long long)last - 1, (long long)registers, t->name, x->words, x->name);
-    uint32_t parts = e.parts * (uint32_t)e.width;
-    if (!v->tiles[tile].set || parts == 0 || v->tiles[tile].partial != parts)
-        return KERNEL_WRONG(v, "tile '%s' is exchanged and holds no parts in those subgroups", t->name);
-    return SMG_OK;
-}
-
-static smg_status check_leave(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_range(v, instr, instr->a, instr->dst));
-    v->tiles[instr->dst].left = v->at;
-    kernel_verify_write_tile(v, instr->dst);
-    return SMG_OK;
-}
-
-/* The words are those that an instruction of the same range has left. */
-static smg_status check_left(kernel_verifier *v, const smg_instr *instr, int words) {
-    SMG_TRY(kernel_verify_read_tile(v, words));
-    const smg_instr *leave = &v->k->code.items[v->tiles[words].left];
-    if (leave->first == instr->first && leave->registers == instr->registers && leave->layout == instr->layout)
-        return SMG_OK;
-    return KERNEL_WRONG(v, "the words of '%s' are of registers %d to %d by layout %d, left by instruction %d",
-                        v->k->tiles.items[words].name, leave->first, leave->first + leave->registers - 1, leave->layout,
-                        v->tiles[words].left);
-}
-
-/* Who folds reads words of others, and writes over none but one that it has read alone. */
-static smg_status check_fold(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the exchange", instr->dst, SMG_EXCHANGE));
-    SMG_TRY(check_left(v, instr, instr->dst));
-    SMG_TRY(check_range(v, instr, v->k->code.items[v->tiles[instr->dst].left].a, instr->dst));
-    kernel_verify_write_tile(v, instr->dst);
-    return SMG_OK;
-}
-
-/* Has the register of the share, in all lanes, the element that they sum up for it? */
-static bool is_share(const kernel_verifier *v, const smg_instr *in, int reg) {
-    const smg_tile *own = &v->k->tiles.items[in->dst], *left = &v->k->tiles.items[in->b];
-    const smg_layout *to = &v->k->layouts.items[own->layout], *from = &v->k->layouts.items[left->layout];
-    smg_exchange e = smg_kernel_exchange(v->k, in);
-    bool same = e.width == 1 && own->axis_count == left->axis_count && own->type == left->type;
-    for (int lane = 0; lane < v->k->lanes && same; lane++) {
-        int part = 0, near = lane % v->k->subgroup, subgroup = lane / v->k->subgroup;
-        for (uint32_t p = 0; p != ((uint32_t)lane & e.parts); p = smg_exchange_next(e.parts, p)) part++;
-        int64_t of = in->first * e.part_count + (int64_t)part * in->registers + reg;
-        for (int i = 0; i < own->axis_count && same; i++)
-            same = smg_tile_has(left, own->axis[i]) &&
-                   smg_layout_coordinate(to, own->axis[i], in->first + reg, near, subgroup) ==
-                       smg_layout_coordinate(from, own->axis[i], of, near, subgroup);
-    }
-    return same;
-}
-
-/* Those that hold parts take a share each, into another tile. */
-static smg_status check_shares(kernel_verifier *v, const smg_instr *instr) {
-    SMG_TRY(check_tile(v, "the share", instr->dst, SMG_REGISTER));
-    SMG_TRY(check_tile(v, "what is shared out", instr->b, SMG_REGISTER));
-    SMG_TRY(kernel_verify_read_tile(v, instr->a));
-    const smg_instr *leave = &v->k->code.items[v->tiles[instr->a].left];
-    const smg_tile *own = &v->k->tiles.items[instr->dst], *left = &v->k->tiles.items[instr->b];
-    int64_t parts = smg_kernel_exchange(v->k, instr).part_count;
-    kernel_tile_state *state = &v->tiles[instr->dst];
-    SMG_TRY(check_range(v, leave, instr->b, instr->a));
-    if (instr->dst == instr->b || leave->a != instr->b || leave->layout != instr->layout || instr->folded ||
-        leave->first != instr->first * parts || leave->registers != instr->registers * parts)
-        return KERNEL_WRONG(v, "'%s' takes shares of what '%s' has not left so", own->name, left->name);
-    for (int r = 0; r < instr->registers; r++)
-        if (!is_share(v, instr, r))
-            return KERNEL_WRONG(v, "register %d of '%s' is no share of '%s'", instr->first + r, own->name, left->name);
-    if (instr->first == 0) kernel_verify_write_tile(v, instr->dst);
-    if (state->gathered != instr->first)
-        return KERNEL_WRONG(v, "register %d of '%s' is gathered, and of those before it only %d", instr->first,
-                            own->name, state->gathered);
-    state->gathered += instr->registers;
-    state->partial = 0;
-    state->set = state->gathered == smg_tile_registers(v->k, own);
-    return SMG_OK;
-}
-
-static smg_status check_gather(kernel_verifier *v, const smg_instr *instr) {
-    if (instr->b >= 0) return check_shares(v, instr);
-    SMG_TRY(check_range(v, instr, instr->dst, instr->a));
-    SMG_TRY(check_left(v, instr, instr->a));
-    kernel_tile_state *state = &v->tiles[instr->dst];
-    if (state->gathered != instr->first)
-        return KERNEL_WRONG(v, "register %d of '%s' is gathered, and of those before it only %d", instr->first,
-                            v->k->tiles.items[instr->dst].name, state->gathered);
-    state->gathered += instr->registers;
-    if (state->gathered == smg_tile_registers(v->k, &v->k->tiles.items[instr->dst])) state->partial = 0;
     return SMG_OK;
 }
 
@@ -584,7 +443,7 @@ static smg_status check_coverage(const kernel_verifier *v, int number) {
     if (access->index != SMG_EXPR_NONE) return SMG_OK;
     for (int axis = 0; axis < v->k->axes.count; axis++) {
         const smg_kaxis *a = &v->k->axes.items[axis];
-        bool tiled = a->tile > 1 && has_axis(v->axes, v->axis_count, axis);
+        bool tiled = a->tile > 1 && kernel_verify_has_axis(v->axes, v->axis_count, axis);
         bool stepped = (a->grid || v->looped[axis]) && v->most[axis] > a->tile;
         if ((tiled || stepped) && v->most[axis] > 1 && !access_covers(v, access, axis))
             return KERNEL_WRONG(v, "access %d is stored once for each element of axis '%s', which does not move it",
@@ -600,11 +459,11 @@ static smg_status check_store(kernel_verifier *v, const smg_instr *instr) {
     const smg_access *access = &k->accesses.items[instr->a];
     if (access->buffer < 0 || !k->buffers.items[access->buffer].written)
         return KERNEL_WRONG(v, "a store through access %d, whose buffer is not written", instr->a);
-    SMG_TRY(add_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
-    SMG_TRY(check_layout(v, instr, NULL));
+    SMG_TRY(kernel_verify_axes(v, instr->axes, instr->axis_count, SMG_TILE_AXES));
+    SMG_TRY(kernel_verify_laid(v, instr, NULL));
     for (int i = 0; i < access->axis_count; i++) {
         SMG_TRY(kernel_verify_bound(v, access->axis[i]));
-        if (k->axes.items[access->axis[i]].tile > 1 && !has_axis(v->axes, v->axis_count, access->axis[i]))
+        if (k->axes.items[access->axis[i]].tile > 1 && !kernel_verify_has_axis(v->axes, v->axis_count, access->axis[i]))
             return KERNEL_WRONG(v, "access %d runs over axis '%s', which the store does not", instr->a,
                                 axis_name(v, access->axis[i]));
     }
@@ -628,7 +487,10 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
     v->apart = v->parts = 0;
     v->visit++;
     switch (instr->kind) {
-    case SMG_I_SET: SMG_TRY(check_last(v, instr, smg_instr_ahead_axis(v->k, instr))); return check_for_step(v, instr);
+    case SMG_I_SET:
+        SMG_TRY(check_exists(v, "the result", instr->dst));
+        SMG_TRY(check_last(v, instr, smg_instr_ahead_axis(v->k, instr)));
+        return check_for_step(v, instr);
     case SMG_I_REDUCE: return check_reduce(v, instr);
     case SMG_I_STAGE: return check_for_step(v, instr);
     case SMG_I_FETCH: return check_fetch(v, instr);
@@ -639,10 +501,10 @@ static smg_status check_kind(kernel_verifier *v, const smg_instr *instr) {
         SMG_TRY(check_mma(v, instr));
         SMG_TRY(check_unroll(v, instr));
         return check_partial(v, instr);
-    case SMG_I_JOIN: return check_join(v, instr);
-    case SMG_I_LEAVE: return check_leave(v, instr);
-    case SMG_I_FOLD: return check_fold(v, instr);
-    case SMG_I_GATHER: return check_gather(v, instr);
+    case SMG_I_JOIN:
+    case SMG_I_LEAVE:
+    case SMG_I_FOLD:
+    case SMG_I_GATHER: return kernel_verify_exchange(v, instr);
     case SMG_I_STORE: return check_store(v, instr);
     case SMG_I_LOOP:
     case SMG_I_END: return SMG_OK; /* the walk's */

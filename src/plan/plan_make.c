@@ -114,7 +114,7 @@ static smg_status extend(planner *p, int from, partition *out) {
         if (to > from + 1) best[from].reach = to;
         if (!plan_is_allowed(p, out, from, to, s)) continue;
         double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
-        if (cost >= best[to].cost) continue;
+        if (!(cost < best[to].cost)) continue; /* nor where it is no number */
         best[to].cost = cost;
         best[to].from = from;
         best[to].segment = s;

@@ -442,7 +442,7 @@ static int64_t beside_registers(const guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
     int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
     int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
-    int64_t rights = g->s->rings * g->products * across * m->n;
+    int64_t rights = (int64_t)g->s->rings * g->products * across * m->n;
     return blocks((down * m->m + rights) * b->k, INT64_C(2) * g->s->subgroup) + (g->loop.ahead + 1) / 2;
 }
 

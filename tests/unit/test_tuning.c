@@ -199,9 +199,9 @@ static void test_broken(void **state) {
 
 /* ---- plans ---------------------------------------------------------------------------------------- */
 
-static smg_graph *parse(fixture *f) {
+static smg_graph *parse(fixture *f, const char *text) {
     smg_graph *g = NULL;
-    if (smg_graph_parse(f->ctx, model, strlen(model), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_graph_parse(f->ctx, text, strlen(text), "text", &g) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
     return g;
 }
 
@@ -218,7 +218,7 @@ static smg_plan *plan(fixture *f, const smg_graph *g, smg_plan_options options) 
 static void test_plan_takes_what_was_measured(void **state) {
     static const int64_t others[] = {64};
     fixture *f = *state;
-    smg_graph *g = parse(f);
+    smg_graph *g = parse(f, model);
     enum { RIVALS = 5 };
     const smg_plan *by_price = plan(f, g, (smg_plan_options){.rivals = RIVALS});
     const smg_pstep *first = &by_price->steps.items[0];
@@ -251,7 +251,8 @@ static void test_plan_takes_what_was_measured(void **state) {
     other = tuned;
     other.rank = 1;
     assert_null(plan(f, g, other)->steps.items[0].measured);
-    assert_true(plan(f, g, other)->steps.items[0].choice.schedule == first->rivals.items[0].choice.schedule);
+    const smg_plan *ranked = plan(f, g, (smg_plan_options){.rank = 1});
+    assert_true(plan(f, g, other)->steps.items[0].choice.schedule == ranked->steps.items[0].choice.schedule);
     const smg_choice rejected = {.schedule = fastest->schedule, .registers = INT64_MAX};
     other = (smg_plan_options){.rivals = RIVALS, .rejected = &rejected, .rejected_count = 1};
     const smg_pstep *without = &plan(f, g, other)->steps.items[0];
@@ -261,24 +262,34 @@ static void test_plan_takes_what_was_measured(void **state) {
 }
 
 static void test_plan_takes_measured_cuts(void **state) {
+    static const char pair[] = "graph pair\ndim n max 4096\nx = input f32[n, 256]\n"
+                               "w = constant f32[256, 256] random seed=1\nc = constant f32[256] random seed=2\n"
+                               "p = contract(x, w) \"ni,io->no\"\nq = add(p, c)\noutput y = q\n";
     fixture *f = *state;
-    smg_graph *g = parse(f);
+    smg_graph *g = parse(f, pair);
     const smg_plan *whole = plan(f, g, (smg_plan_options){0});
-    const int count = whole->steps.count;
-    assert_true(count > 1 && whole->steps.items[0].node_count > 1);
+    assert_int_equal(whole->steps.count, 1);
     smg_cut cut = {whole->steps.items[0].choice.at, false, 2e-6, 1e-6};
     smg_plan_options options = {.cuts = &cut, .cut_count = 1};
     const smg_plan *apart = plan(f, g, options);
-    assert_true(apart->steps.count > count);
+    assert_int_equal(apart->steps.count, 2);
     assert_non_null(strstr(apart->steps.items[0].because, "a run took 2.00 us so, 1.00 us apart, as was measured"));
     options.objective = SMG_OBJECTIVE_DISPATCHES;
     assert_int_equal(plan(f, g, options)->steps.count, 1);
     options = (smg_plan_options){.cuts = &cut, .cut_count = 1, .unfused = true};
     assert_int_equal(plan(f, g, options)->steps.count, plan(f, g, (smg_plan_options){.unfused = true})->steps.count);
-    cut = (smg_cut){whole->steps.items[0].joint.at, true, 2e-6, 3e-6};
-    options.unfused = false;
+    smg_graph_destroy(g);
+}
+
+static void test_plan_takes_measured_wholes(void **state) {
+    fixture *f = *state;
+    smg_graph *g = parse(f, model);
+    const smg_plan *parts = plan(f, g, (smg_plan_options){0});
+    assert_true(parts->steps.count > 1);
+    smg_cut cut = {parts->steps.items[0].joint.at, true, 2e-6, 3e-6};
+    const smg_plan_options options = {.cuts = &cut, .cut_count = 1};
     const smg_plan *together = plan(f, g, options);
-    assert_int_equal(together->steps.count, count - 1);
+    assert_int_equal(together->steps.count, parts->steps.count - 1);
     assert_non_null(strstr(together->steps.items[0].because, "measured: a run took 2.00 us with these as one kernel"));
     cut.at++;
     assert_null(strstr(plan(f, g, options)->steps.items[0].because, "measured"));
@@ -309,7 +320,7 @@ static void open_tuned(fixture *f, smg_source *source, const char *tuning, smg_t
 
 static void test_device(void **state) {
     fixture *f = *state;
-    smg_source source = {.ctx = f->ctx, .graph = parse(f)};
+    smg_source source = {.ctx = f->ctx, .graph = parse(f, model)};
     const int64_t sizes[] = {512};
     const smg_dim dim = {"n", 512};
     smg_tensor input;
@@ -359,7 +370,7 @@ static bool watch(void *user, const smg_tune_progress *at) {
 static void test_public(void **state) {
     static const char *const ends[] = {NULL, "cuts", "schedules", "turns", "whole"};
     fixture *f = *state;
-    smg_graph *g = parse(f);
+    smg_graph *g = parse(f, model);
     const smg_dim dim = {"n", 512};
     const smg_model_desc model_desc = {.dims = &dim, .dim_count = 1, .no_calibrate = true};
     for (size_t i = 0; i < SMG_COUNT_OF(ends); i++) {
@@ -408,6 +419,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_what_was_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plan_takes_measured_cuts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plan_takes_measured_wholes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_public, setup, teardown),
     };
