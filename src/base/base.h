@@ -64,6 +64,8 @@ void smg_free(smg_context *ctx, void *pointer, size_t bytes);
 typedef struct smg_arena smg_arena;
 smg_status smg_arena_create(smg_context *ctx, smg_arena **out_arena);
 void smg_arena_destroy(smg_arena *arena); /* NULL is fine */
+/* Frees all pieces; the memory is kept for others. */
+void smg_arena_reset(smg_arena *arena);
 smg_context *smg_arena_context(const smg_arena *arena);
 void *smg_arena_alloc(smg_arena *arena, size_t count, size_t size);
 char *smg_arena_string(smg_arena *arena, const char *text); /* copies */

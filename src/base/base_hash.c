@@ -21,17 +21,24 @@ static uint64_t finish(uint64_t hash) {
     return hash ^ (hash >> 47);
 }
 
-static uint64_t read_u64(const unsigned char *at, size_t count) {
+/* Fewer than 8. */
+static uint64_t read_rest(const unsigned char *at, size_t count) {
     uint64_t value = 0;
     for (size_t i = 0; i < count; i++) value |= (uint64_t)at[i] << (8 * i);
     return value;
 }
 
+/* Written out: compilers make one load of it. */
+static uint64_t read_word(const unsigned char *at) {
+    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
+           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
+}
+
 uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count) {
     const unsigned char *at = bytes;
     uint64_t hash = seed ^ ((uint64_t)count * HASH_FACTOR);
-    for (; count >= 8; at += 8, count -= 8) hash = mix(hash, read_u64(at, 8));
-    if (count != 0) hash = (hash ^ read_u64(at, count)) * HASH_FACTOR;
+    for (; count >= 8; at += 8, count -= 8) hash = mix(hash, read_word(at));
+    if (count != 0) hash = (hash ^ read_rest(at, count)) * HASH_FACTOR;
     return finish(hash);
 }
 

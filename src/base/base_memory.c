@@ -28,6 +28,7 @@
 #define ARENA_ALIGN 16u
 #define ARENA_FIRST_BLOCK ((size_t)4 << 10)
 #define ARENA_LAST_BLOCK ((size_t)1 << 20)
+#define ARENA_MOST_KEPT ((size_t)64 << 20)
 
 /* ---- the hook ------------------------------------------------------------------------------ */
 
@@ -105,8 +106,7 @@ smg_status smg_arena_create(smg_context *ctx, smg_arena **out_arena) {
     return SMG_OK;
 }
 
-void smg_arena_destroy(smg_arena *arena) {
-    if (arena == NULL) return;
+static void free_blocks(smg_arena *arena) {
     arena_block *block = arena->blocks;
     while (block != NULL) {
         arena_block *next = block->next;
@@ -114,6 +114,12 @@ void smg_arena_destroy(smg_arena *arena) {
         smg_free(arena->ctx, block, block->bytes);
         block = next;
     }
+    arena->blocks = NULL;
+}
+
+void smg_arena_destroy(smg_arena *arena) {
+    if (arena == NULL) return;
+    free_blocks(arena);
     smg_free(arena->ctx, arena, sizeof(*arena));
 }
 
@@ -144,6 +150,21 @@ static arena_block *arena_add_block(smg_arena *arena, size_t bytes, bool ordinar
     arena->reserved += bytes;
     ASAN_POISON_MEMORY_REGION((char *)block + block->used, bytes - block->used);
     return block;
+}
+
+/* Blocks of all sizes become one, which the pieces to come most likely fit: memory that is given back and asked for
+ * again costs the system a fault for each of its pages. */
+void smg_arena_reset(smg_arena *arena) {
+    size_t room = arena->reserved - sizeof(*arena);
+    if (arena->blocks != NULL && arena->blocks->next == NULL && !arena->ctx->exact_arenas) {
+        arena->blocks->used = sizeof(arena_block);
+        ASAN_POISON_MEMORY_REGION((char *)arena->blocks + sizeof(arena_block), room - sizeof(arena_block));
+        return;
+    }
+    free_blocks(arena);
+    arena->reserved = sizeof(*arena);
+    if (room > 0 && room <= ARENA_MOST_KEPT && !arena->ctx->exact_arenas)
+        arena_add_block(arena, room, true); /* without it the next piece asks */
 }
 
 /* The piece's memory, or NULL when the block has no room. The hook may give any alignment. */

@@ -58,6 +58,7 @@ typedef struct planner {
     plan_life *lives;   /* per place */
     bool *needed;       /* per node: scratch for one segment */
     smg_arena *kept_in; /* where the cache's segments are */
+    smg_arena *scratch; /* of the segment that is tried */
     /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
     const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
     /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */

@@ -286,6 +286,17 @@ static smg_status count_maps(planner *p) {
     return SMG_OK;
 }
 
+static smg_status make_lists(planner *p, smg_plan *plan) {
+    SMG_TRY(plan_mark_prepared(p));
+    SMG_TRY(plan_mark_inlined(p));
+    if (!p->options->run_only) {
+        partition prepared;
+        SMG_TRY(plan_choose_list(p, true, &prepared));
+        SMG_TRY(add_steps(p, &prepared, plan));
+    }
+    return choose_run(p, plan);
+}
+
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan) {
     static const smg_plan_options defaults = {.objective = SMG_OBJECTIVE_TIME};
@@ -311,14 +322,9 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
     SMG_TRY(count_maps(&p));
     plan->planned = plan->graph = g;
     plan->arena = arena;
-    SMG_TRY(plan_mark_prepared(&p));
-    SMG_TRY(plan_mark_inlined(&p));
-    if (!p.options->run_only) {
-        partition prepared;
-        SMG_TRY(plan_choose_list(&p, true, &prepared));
-        SMG_TRY(add_steps(&p, &prepared, plan));
-    }
-    SMG_TRY(choose_run(&p, plan));
-    *out_plan = plan;
-    return SMG_OK;
+    SMG_TRY(smg_arena_create(p.ctx, &p.scratch));
+    smg_status status = make_lists(&p, plan);
+    smg_arena_destroy(p.scratch);
+    if (status == SMG_OK) *out_plan = plan;
+    return status;
 }

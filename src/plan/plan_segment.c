@@ -188,23 +188,10 @@ static bool waits_in_turn(const trial *t, const smg_schedule *s) {
     return loops > 1 && few && plain && smg_target_switches_lanes(target) && smg_target_hides_loads(target);
 }
 
-static uint64_t choice_of(uint64_t structure, const smg_schedule *s) {
-    const smg_matrix_shape *m = s->matrix;
-    const int64_t numbers[] = {s->row_axis,   s->col_axis,  s->temporal,    s->one_by_one,  s->lane_rows,  s->lane_cols,
-                               s->lane_depth, s->subgroup,  s->vec,         s->row_run,     s->depth_near, s->ahead,
-                               s->slots,      s->guarded,   s->direct,      s->across,      s->groups,     m ? m->m : 0,
-                               m ? m->n : 0,  m ? m->k : 0, s->matrix_rows, s->matrix_cols, s->reuse,      s->rings,
-                               s->alone,      s->streams,   s->rows_next};
-    const smg_axis_set sets[] = {s->grid, s->anew, s->inner, s->columns, s->held};
-    uint64_t hash = smg_hash_bytes(structure, numbers, sizeof(numbers));
-    hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));
-    return smg_hash_bytes(smg_hash_bytes(hash, s->tile, sizeof(s->tile)), s->left, sizeof(s->left));
-}
-
 /* With nothing else to be had, what was rejected is better than nothing. */
 static bool is_rejected(trial *t, const smg_schedule *s) {
     const smg_plan_options *o = t->p->options;
-    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? choice_of(t->best->key, s) : 0;
+    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->key, s) : 0;
     for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
         if (o->rejected[i].schedule == choice) return true;
     return false;
@@ -291,7 +278,7 @@ static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, do
     }
     if (t->p->record == NULL) return SMG_OK;
     if (!isinf(*out_seconds)) refused = NULL;
-    return plan_record_tried(t->p, choice_of(t->best->key, s), s, guess, refused, &price);
+    return plan_record_tried(t->p, smg_schedule_hash(t->best->key, s), s, guess, refused, &price);
 }
 
 static int by_price(const void *a, const void *b) {
@@ -335,6 +322,8 @@ static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], 
     return plan_guess(outline, s);
 }
 
+#define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
+
 /* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
  * some that are to be measured, it takes so many more. */
 static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outline *outline) {
@@ -346,6 +335,7 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
     smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
     SMG_TRY(find_loops(t, schedules, loops));
     for (int i = 0; i < count; i++) guess[i] = guess_of(t, loops, &schedules->items.items[i], outline);
+    double first = HUGE_VAL; /* guess of one that fits */
     while (left > 0) {
         int best = -1;
         double seconds;
@@ -353,9 +343,12 @@ static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outlin
             if (!isinf(guess[i]) && (best < 0 || guess[i] < guess[best])) best = i;
         if (best < 0) break;
         double guessed = guess[best];
+        if (!t->ranks && o->lowered == 0 && guessed > FAR_GUESS * first) break;
         guess[best] = HUGE_VAL;
         SMG_TRY(try_schedule(t, &schedules->items.items[best], guessed, &seconds));
-        if (!isinf(seconds)) left--;
+        if (isinf(seconds)) continue;
+        if (isinf(first)) first = guessed;
+        left--;
     }
     plan_record_left(t->p, count, guess, count);
     return SMG_OK;
@@ -391,7 +384,7 @@ static smg_status take_measured(trial *t, const smg_schedules *schedules) {
     segment *best = t->best, other = {.key = best->key};
     const smg_measured *m = best->possible ? find_measured(t->p->options, best->at) : NULL;
     double seconds = HUGE_VAL;
-    if (m == NULL || m->schedule == choice_of(best->key, &best->schedule)) {
+    if (m == NULL || m->schedule == smg_schedule_hash(best->key, &best->schedule)) {
         best->measured = m;
         best->measured_price = best->price;
         return SMG_OK;
@@ -401,7 +394,7 @@ static smg_status take_measured(trial *t, const smg_schedules *schedules) {
     smg_status status = SMG_OK;
     for (int i = 0; i < schedules->items.count && isinf(seconds) && status == SMG_OK; i++) {
         const smg_schedule *s = &schedules->items.items[i];
-        if (choice_of(best->key, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
+        if (smg_schedule_hash(best->key, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
     }
     t->best = best;
     if (status != SMG_OK || !other.possible) return status;
@@ -459,11 +452,13 @@ static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *no
     return key;
 }
 
-/* alone: these nodes are no smaller segment's. out_trial (may be NULL): where all schedules are wanted that fit. */
-static smg_status try_all(planner *p, smg_arena *scratch, const smg_node_id *nodes, int count, bool alone, segment *out,
+/* What it makes beside *out lasts until it is called again. alone: these nodes are no smaller segment's. out_trial (may be NULL): where all schedules are wanted that fit. */
+static smg_status try_all(planner *p, const smg_node_id *nodes, int count, bool alone, segment *out,
                           trial **out_trial) {
+    smg_arena *scratch = p->scratch;
     smg_space *space;
     smg_schedules schedules;
+    smg_arena_reset(scratch);
     int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
     if (nominal == NULL) return SMG_MEMORY;
     SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
@@ -530,12 +525,9 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
         return SMG_OK;
     }
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
-    smg_arena *scratch = NULL;
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
-    SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, s, NULL);
-    smg_arena_destroy(scratch);
+    smg_status status = try_all(p, nodes, count, to - from == 1, s, NULL);
     if (status == SMG_OK && to - from > 1) status = apply_cut(p, s);
     SMG_TRY(status);
     *out_segment = s;
@@ -623,7 +615,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                                     .at = s->at,
                                     .first = nodes[0],
                                     .last = nodes[to - from - 1],
-                                    .schedule = choice_of(s->key, &s->schedule),
+                                    .schedule = smg_schedule_hash(s->key, &s->schedule),
                                     .registers = out_step->price.registers};
     return SMG_OK;
 }
@@ -640,14 +632,11 @@ smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_p
         return SMG_OK;
     }
     int count = plan_members(p, from, to, nodes);
-    smg_arena *scratch = NULL;
     smg_search *made = SMG_ARENA_NEW(p->kept_in, smg_search);
     if (made == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_arena_create(p->ctx, &scratch));
     p->record = made;
-    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, &again, NULL);
+    smg_status status = try_all(p, nodes, count, to - from == 1, &again, NULL);
     p->record = NULL;
-    smg_arena_destroy(scratch);
     SMG_TRY(status);
     step->search = made;
     return smg_map_set(p->searches, &s->key, sizeof(s->key), made);
@@ -667,7 +656,7 @@ typedef struct rivals {
 
 /* Of the schedules that fit, the next by price behind the one that was taken. */
 static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
-    uint64_t taken = choice_of(s->key, &s->schedule);
+    uint64_t taken = smg_schedule_hash(s->key, &s->schedule);
     int most = t->p->options->rivals;
     *out = (rivals){.items = SMG_ARENA_ARRAY(t->p->kept_in, ranked, (size_t)most + 1)};
     if (out->items == NULL) return SMG_MEMORY;
@@ -675,7 +664,7 @@ static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
     for (int i = 0; i < t->fitted.count && out->count < most; i++) {
         const ranked *r = &t->fitted.items[i];
         if (r->price.seconds > FAR_RIVAL * s->price.seconds) break;
-        if (choice_of(s->key, &r->schedule) != taken) out->items[out->count++] = *r;
+        if (smg_schedule_hash(s->key, &r->schedule) != taken) out->items[out->count++] = *r;
     }
     return SMG_OK;
 }
@@ -690,13 +679,10 @@ static smg_status find_rivals(planner *p, int from, int to, const segment *s, ri
     }
     int count = plan_members(p, from, to, nodes);
     trial *t = NULL;
-    smg_arena *scratch = NULL;
     rivals *made = SMG_ARENA_NEW(p->kept_in, rivals);
     if (made == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = try_all(p, scratch, nodes, count, to - from == 1, &again, &t);
+    smg_status status = try_all(p, nodes, count, to - from == 1, &again, &t);
     if (status == SMG_OK && t != NULL) status = pick_rivals(t, s, made);
-    smg_arena_destroy(scratch);
     SMG_TRY(status);
     *out_rivals = made;
     return smg_map_set(p->rivals, &s->key, sizeof(s->key), made);

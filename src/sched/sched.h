@@ -3,7 +3,7 @@
  * Takes:    a space, a target, nominal sizes (for preferences only, never for legality).
  * Gives:    schedules: which axis goes to the grid, which is tiled over row lanes and column lanes, which
  *           is cut temporally, which contraction axes are staged, and all tile sizes.
- * Promises: deterministic order; every schedule is legal by the slicers; those that the caller knows to break the
+ * Promises: deterministic order, none twice; every schedule is legal by the slicers; those that the caller knows to break the
  *           target's limits are left out, of the others that is decided after lowering, when registers and shared bytes
  *           are known.
  * Does not: emit code or price it.
@@ -75,6 +75,8 @@ bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors that read a constant one best where it lies along what is contracted: of at most so many
  * results; 0: none. */
 int64_t smg_sched_along(const smg_target *target, int64_t *out_products);
+/* Tells schedules of one space apart; equal ones have equal hashes, in every run and on every machine. */
+uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *schedule);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);
 
 #endif

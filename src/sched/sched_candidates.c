@@ -114,7 +114,11 @@ static bool loads_fours(const enumerator *e, const smg_schedule *s) {
     return s->temporal >= 0 || s->tile[e->run_axis] % (STREAM_VEC * (int64_t)s->lane_cols) == 0;
 }
 
+/* Short extents make one slice of several lengths. */
 static smg_status push(enumerator *e, const smg_schedule *s) {
+    bool is_new;
+    SMG_TRY(sched_is_new(&e->seen, s, e->arena, &is_new));
+    if (!is_new) return SMG_OK;
     smg_schedule *slot = SMG_ARRAY_PUSH(e->arena, &e->out->items);
     if (slot == NULL) return SMG_MEMORY;
     *slot = *s;

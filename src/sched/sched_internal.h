@@ -28,6 +28,15 @@ int smg_sched_run_axis(const smg_space *space, const smg_roles *roles, const int
 /* By nominal extents; ties go to the lower number. */
 int smg_sched_largest(smg_axis_set among, const int64_t *nominal);
 
+/* Hashes of schedules. */
+typedef struct sched_seen {
+    uint64_t *hash; /* by place; 0: free */
+    int room, count;
+} sched_seen;
+
+/* sched_hash.c: is it none that was asked about before? */
+smg_status sched_is_new(sched_seen *seen, const smg_schedule *s, smg_arena *arena, bool *out_is);
+
 typedef struct enumerator {
     const smg_space *space;
     const smg_target *target;
@@ -35,6 +44,7 @@ typedef struct enumerator {
     smg_sched_room room;
     smg_arena *arena;
     smg_schedules *out;
+    sched_seen seen; /* what is listed */
     smg_roles roles;
     smg_axis_set anew;
     smg_axis_set sums[SMG_SPACE_NODES]; /* of each product what it contracts */
