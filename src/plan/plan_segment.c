@@ -452,7 +452,8 @@ static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *no
     return key;
 }
 
-/* What it makes beside *out lasts until it is called again. alone: these nodes are no smaller segment's. out_trial (may be NULL): where all schedules are wanted that fit. */
+/* What it makes beside *out lasts until it is called again. alone: these nodes are no smaller segment's. out_trial (may
+ * be NULL): where all schedules are wanted that fit. */
 static smg_status try_all(planner *p, const smg_node_id *nodes, int count, bool alone, segment *out,
                           trial **out_trial) {
     smg_arena *scratch = p->scratch;

@@ -3,9 +3,9 @@
  * Takes:    a space, a target, nominal sizes (for preferences only, never for legality).
  * Gives:    schedules: which axis goes to the grid, which is tiled over row lanes and column lanes, which
  *           is cut temporally, which contraction axes are staged, and all tile sizes.
- * Promises: deterministic order, none twice; every schedule is legal by the slicers; those that the caller knows to break the
- *           target's limits are left out, of the others that is decided after lowering, when registers and shared bytes
- *           are known.
+ * Promises: deterministic order, none twice; every schedule is legal by the slicers; those that the caller knows to
+ *           break the target's limits are left out, of the others that is decided after lowering, when registers and
+ *           shared bytes are known.
  * Does not: emit code or price it.
  */
 #ifndef SMG_SCHED_H

@@ -1,4 +1,5 @@
 /* Loading and comparing of stored cases; see the header. */
+#include "support/all_cases.h"
 #include "support/model_case.h"
 
 #include <setjmp.h>
@@ -198,7 +199,7 @@ static void in_16_bits_on_a_device(void **state) {
                                       {.precision = "bf16", .tolerance = 2e-2}};
     for (size_t i = 0; i < SMG_COUNT_OF(runs); i++) {
         device_run run = runs[i];
-        run.first = getenv("SMG_ALL_CASES") == NULL;
+        run.first = !all_cases();
         run.turn = (int)i;
         model_each(*(const model_rows *)*state, run_row, &run);
         if (run.without) skip();

@@ -26,7 +26,7 @@
 /* With sanitizers one in so many sizes and random graphs, and programs by lane. */
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
 /* Schedules of a graph that are tried at least; of more than twice as many, one in so many. */
-enum { FEWEST = 256 };
+enum { FEWEST = 128 };
 
 typedef struct tally {
     int schedules, lowered, programs, failed;
@@ -357,6 +357,8 @@ static void random_graphs(void **state) {
 
 static int setup(void **state) {
     static fixture f;
+    char path[1024];
+    test_output(path, sizeof path, "every_schedule"); /* before anything takes its time */
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.programs.arena), SMG_OK);
     assert_int_equal(smg_map_create(f.programs.arena, &f.programs.met), SMG_OK);
