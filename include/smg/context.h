@@ -45,6 +45,13 @@ typedef struct smg_context_desc {
 SMG_API smg_status smg_context_create(const smg_context_desc *desc, smg_context **out_context);
 SMG_API void smg_context_destroy(smg_context *context);
 
+/* Where text goes that a call writes: zero or more pieces, without a NUL at their ends, for the time of a call of `write`
+ * only. It calls nothing of smg's. */
+typedef struct smg_sink {
+    void (*write)(void *user, const char *text, size_t bytes);
+    void *user;
+} smg_sink;
+
 /* The sentence of the last call that failed; "" if there was none, or the last call that opened or ran
  * something was all right. Valid until the next call that uses the context. */
 SMG_API const char *smg_context_error(const smg_context *context);

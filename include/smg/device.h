@@ -28,9 +28,10 @@ typedef struct smg_vk_device smg_device;
 /* What there is, before one is opened. */
 typedef struct smg_device_info {
     char name[256];
-    char driver[256];     /* its name and version, as it says them */
-    const char *type;     /* "discrete", "integrated", "virtual", "cpu" or "other" */
-    int64_t memory_bytes; /* of its own, the largest heap */
+    char driver[256];                    /* its name and version, as it says them */
+    const char *type;                    /* "discrete", "integrated", "virtual", "cpu" or "other" */
+    int64_t memory_bytes;                /* of its own, the largest heap */
+    int api_major, api_minor, api_patch; /* of Vulkan */
 } smg_device_info;
 /* In the order of the indices that smg_device_open takes. *out_count: how many there are, of which at most `capacity` are
  * given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */

@@ -93,6 +93,10 @@ SMG_API void smg_graph_name(smg_graph *g, smg_value value, const char *name);
 /* The largest value a symbolic size may take; bounds feasibility only. */
 SMG_API smg_status smg_graph_set_max(smg_graph *g, const char *symbol, int64_t max);
 
+/* The operations that there are, by index: the word of each and one line of what it computes, which live as long as the
+ * library does. false: index out of range. */
+SMG_API bool smg_graph_operation(int index, const char **out_word, const char **out_doc);
+
 /* Text form; what is printed parses back to an equal graph. */
 SMG_API smg_status smg_graph_parse(smg_context *ctx, const char *text, size_t length, const char *where,
                                    smg_graph **out_graph);

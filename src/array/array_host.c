@@ -4,6 +4,7 @@
 
 int64_t smg_tensor_elements(const smg_tensor *tensor) {
     int64_t count = 1;
+    if (tensor == NULL) return 0;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->dims[d];
     return count;
 }
@@ -117,12 +118,29 @@ static smg_status save_wide(smg_context *ctx, const char *path, const smg_tensor
     return status;
 }
 
-smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor) {
+static bool can_be_saved(const char *path, const smg_tensor *tensor) {
+    smg_type type;
+    if (path == NULL || tensor == NULL || tensor->data == NULL) return false;
+    if (tensor->rank < 0 || tensor->rank > SMG_TENSOR_RANK) return false;
+    for (int d = 0; d < tensor->rank; d++)
+        if (tensor->dims[d] < 0) return false;
+    return tensor->type == NULL || smg_type_find(tensor->type, &type);
+}
+
+static smg_status save(smg_context *ctx, const char *path, const smg_tensor *tensor) {
     static const smg_import_dtype dtypes[] = {[SMG_TYPE_F32] = SMG_IMPORT_F32,
                                               [SMG_TYPE_F16] = SMG_IMPORT_F16,
                                               [SMG_TYPE_I32] = SMG_IMPORT_I32,
                                               [SMG_TYPE_I64] = SMG_IMPORT_I64,
                                               [SMG_TYPE_BOOL] = SMG_IMPORT_BOOL};
+    if (!can_be_saved(path, tensor))
+        return smg_fail(ctx, SMG_INVALID, "smg_tensor_save: no path, or a tensor without data, of no type or shape");
     if (type_of(tensor) == SMG_TYPE_BF16) return save_wide(ctx, path, tensor);
     return smg_npy_write(ctx, path, dtypes[type_of(tensor)], tensor->rank, tensor->dims, tensor->data);
+}
+
+smg_status smg_tensor_save(smg_context *ctx, const char *path, const smg_tensor *tensor) {
+    if (ctx == NULL) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, save(ctx, path, tensor));
 }

@@ -243,12 +243,4 @@ int64_t smg_cpu_cache_bytes(void); /* of the last level; 0: the system does not 
 /* Linked without a dynamic loader: no library can be loaded into it (base_dynamic.c). */
 bool smg_program_is_static(void);
 
-/* ---- the command ---------------------------------------------------------------------------- */
-
-/* Makes stdin, stdout and stderr what the rest may rely on: no other file can take their place; false: it cannot be. */
-bool smg_command_hold_streams(void);
-bool smg_command_errors_on_terminal(void); /* stderr is one */
-/* The words of main in UTF-8; NULL: memory is out. */
-char **smg_command_words(int *io_count, char **words);
-
 #endif

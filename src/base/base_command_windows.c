@@ -1,5 +1,5 @@
-/* What the command asks of the operating system, Windows. See base.h. */
-#include "base/base.h"
+/* What a command asks of the operating system, Windows. See smg/command.h. */
+#include "smg/command.h"
 
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -46,4 +46,17 @@ char **smg_command_words(int *io_count, char **words) {
     LocalFree(wide);
     *io_count = count;
     return all ? texts : NULL;
+}
+
+/* An interrupt comes as a thread of its own here, which could tell nobody without state of the process. */
+bool smg_command_hold_interrupt(void) {
+    return false;
+}
+
+bool smg_command_is_interrupted(void) {
+    return false;
+}
+
+void smg_command_release_interrupt(bool taken) {
+    (void)taken;
 }

@@ -108,7 +108,8 @@ void smg_context_clear_error(smg_context *ctx) {
 
 smg_status smg_context_told(smg_context *ctx, smg_status status) {
     if (ctx == NULL || status == SMG_OK) return status;
-    if (ctx->status == SMG_OK) smg_fail(ctx, status, "%s", smg_status_word(status));
+    /* A call inside of this one (smg_graph_parse) may have told it already. */
+    if (ctx->status == SMG_OK && ctx->error[0] == '\0') smg_fail(ctx, status, "%s", smg_status_word(status));
     ctx->status = SMG_OK;
     ctx->keeper = NULL;
     return status;

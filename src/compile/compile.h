@@ -13,6 +13,7 @@
 #include "bundle/bundle.h"
 #include "bundle/file.h"
 #include "bundle/interface.h"
+#include "facts/facts.h"
 #include "graph/graph.h"
 #include "import/import.h"
 #include "model/model.h"
@@ -22,6 +23,8 @@
 #include "program/program.h"
 #include "rewrite/rewrite.h"
 #include "runtime/runtime.h"
+#include "smg/compile.h"
+#include "smg/embed.h"
 #include "smg/model.h"
 #include "smg/smg.h"
 #include "space/space.h"
@@ -31,14 +34,14 @@
 
 /* ---- source: a graph and the files its constants lie in (compile_load.c) -------------------------- */
 
-typedef struct smg_source {
+struct smg_source {
     smg_context *ctx;
     smg_graph *graph;
     bool owns_graph;
     smg_import_dir *dir; /* of a directory, else NULL */
     smg_onnx *onnx;      /* of an ONNX file, also a directory's, else NULL */
     smg_arena *arena;    /* converted weights */
-} smg_source;
+};
 
 /* A directory, an ONNX file, or a file of graph text. embedding_only: of a sentence encoder, nothing but the pooled
  * embedding; UNSUPPORTED when the directory has no pooling that smg knows. */
@@ -55,8 +58,8 @@ void smg_source_uploaded(void *user, const void *data, size_t bytes);
 
 /* ---- sizes (compile_sizes.c) ---------------------------------------------------------------------- */
 
-/* Do the names and numbers of a caller's description make sense? */
-smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc);
+/* smg_model_desc_check inside of a call. */
+smg_status smg_desc_check(smg_context *ctx, const smg_model_desc *desc);
 /* Lowers symbols' maxima; INVALID when a name is unknown or the value above what the model allows. */
 smg_status smg_sizes_limit(smg_context *ctx, smg_sizes *sizes, const smg_dim *dims, int count);
 /* One value per symbol: given, else smg_plan_nominal's. */
@@ -120,7 +123,7 @@ typedef struct smg_compile_options {
     int sample_count;
     bool no_plan_cache; /* smg_compile_open makes everything anew and keeps nothing of it */
 } smg_compile_options;
-/* The description is one that smg_model_desc_check accepts. */
+/* The description is one that smg_desc_check accepts. */
 smg_compile_options smg_compile_options_of(const smg_model_desc *desc);
 
 typedef struct smg_phase_times {
@@ -136,7 +139,7 @@ typedef struct smg_variant {
     smg_plan *plan;    /* NULL: not planned yet */
 } smg_variant;
 
-typedef struct smg_compilation {
+struct smg_compilation {
     smg_context *ctx;
     smg_arena *arena;
     const smg_graph *source;     /* as given */
@@ -165,7 +168,7 @@ typedef struct smg_compilation {
     uint64_t key[2];
     int *origins; /* from_cache: per buffer of the bundle read its node of the graph, -1 */
     int origin_count;
-} smg_compilation;
+};
 
 /* Analysis: rewrite, plan. Needs no device and no shader compiler. */
 smg_status smg_compile_plan(smg_context *ctx, const smg_graph *g, const smg_target *target,
@@ -181,7 +184,6 @@ int smg_compile_choose(const smg_compilation *c, const int64_t *symbols);
 smg_status smg_compile_variant(smg_compilation *c, int variant);
 /* c->graph is there afterwards, or stays NULL where a kept plan does not fit what rewriting gives now. */
 smg_status smg_compile_need_graph(smg_compilation *c);
-void smg_compilation_destroy(smg_compilation *c); /* NULL is fine */
 /* Nodes that compute something (no leaves, no views): "graph ops" in all reports. */
 int smg_compile_op_count(const smg_graph *g);
 /* What was chosen for a step of the first run list; in its passes. Of a compilation with a plan. */
@@ -259,27 +261,8 @@ smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tens
 
 /* ---- reference, check, interpreter ----------------------------------------------------------------- */
 
-typedef struct smg_check_row {
-    const char *output;
-    int64_t elements;
-    double max_abs, max_rel; /* relative to |reference| + the output's root mean square */
-    double tolerance;
-    int64_t worst; /* where max_rel is */
-    double worst_got, worst_want;
-    bool pass;
-} smg_check_row;
-
-typedef struct smg_check {
-    smg_check_row *rows; /* one per output */
-    int count;
-    bool pass;
-    int64_t sampled, total; /* batch rows compared of all; equal when everything was */
-    double seconds;         /* of the reference */
-} smg_check;
-
-/* The outputs in double by graph/'s evaluation; above this many flops rows of the batch are sampled,
+/* The outputs in double by graph/'s evaluation; above SMG_CHECK_FLOPS rows of the batch are sampled,
  * where the graph treats them one by one. */
-#define SMG_CHECK_FLOPS 20e9
 typedef struct smg_rows {
     int symbol;           /* of the batch; -1: everything is evaluated */
     int64_t count, total; /* rows that are evaluated, of how many; 1 of 1: everything */
@@ -360,7 +343,6 @@ smg_status smg_compile_know_device(smg_vk_device *device, const smg_model_desc *
 /* source and device are borrowed; device NULL opens desc->device, and the model owns it. */
 smg_status smg_model_open_source(smg_context *ctx, smg_source *source, smg_vk_device *device,
                                  const smg_model_desc *desc, smg_model **out_model);
-smg_compilation *smg_model_compilation(smg_model *model); /* of a model that was compiled */
 /* What tuning asks of an open beside the description; borrowed until it returns. */
 typedef struct smg_open_parts {
     const smg_tuning *measured;
@@ -397,11 +379,9 @@ smg_status smg_model_tune_source(smg_context *ctx, smg_source *source, const smg
 
 /* ---- embed (compile_embed.c) ---------------------------------------------------------------------------- */
 
-typedef struct smg_embedder smg_embedder;
 /* The model must have come from a directory with tokenizer files and give one row per text. */
 smg_status smg_embedder_create(smg_model *model, const smg_source *source, smg_embedder **out_embedder);
 void smg_embedder_destroy(smg_embedder *embedder); /* NULL is fine */
-int smg_embedder_width(const smg_embedder *embedder);
 /* Embeds texts in batches by length; out_rows has count * width floats, in the order of the texts. */
 smg_status smg_embedder_run(smg_embedder *embedder, const char *const *texts, const size_t *lengths, int count,
                             float *out_rows);

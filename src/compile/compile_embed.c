@@ -12,6 +12,7 @@ enum { BATCH = 32, TOKENS = 4096 }; /* rows, and rows x length, of one batch at 
 
 struct smg_embedder {
     smg_model *model;
+    smg_source own; /* and the model is its own, too; zero where both are borrowed */
     smg_context *ctx;
     smg_arena *arena;
     smg_tokenizer *tokenizer;
@@ -131,7 +132,7 @@ void smg_embedder_destroy(smg_embedder *e) {
 }
 
 int smg_embedder_width(const smg_embedder *e) {
-    return e->width;
+    return e != NULL ? e->width : 0;
 }
 
 typedef struct encoded {
@@ -239,4 +240,64 @@ smg_status smg_embedder_run(smg_embedder *e, const char *const *texts, const siz
     smg_arena_destroy(arena);
     if (status == SMG_OK) e->done += count;
     return status;
+}
+
+/* ---- include/smg/embed.h ------------------------------------------------------------------------------- */
+
+static smg_status open_embedder(smg_context *ctx, const char *dir, const smg_model_desc *desc,
+                                smg_embedder **out_embedder) {
+    static const smg_model_desc nothing = {0};
+    smg_source source = {0};
+    smg_model *model = NULL;
+    if (dir == NULL) return smg_fail(ctx, SMG_INVALID, "smg_embedder_open: the path is NULL");
+    SMG_TRY(smg_source_open(ctx, dir, true, &source));
+    smg_status status = smg_model_open_source(ctx, &source, NULL, desc != NULL ? desc : &nothing, &model);
+    if (status == SMG_OK) status = smg_embedder_create(model, &source, out_embedder);
+    if (status != SMG_OK) {
+        smg_model_close(model);
+        smg_source_close(&source);
+        return status;
+    }
+    (*out_embedder)->own = source;
+    return SMG_OK;
+}
+
+smg_status smg_embedder_open(smg_context *ctx, const char *dir, const smg_model_desc *desc,
+                             smg_embedder **out_embedder) {
+    if (out_embedder == NULL) return SMG_INVALID;
+    *out_embedder = NULL;
+    if (ctx == NULL) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, open_embedder(ctx, dir, desc, out_embedder));
+}
+
+void smg_embedder_close(smg_embedder *e) {
+    if (e == NULL) return;
+    smg_source source = e->own;
+    smg_model *model = e->model;
+    smg_embedder_destroy(e);
+    smg_model_close(model);
+    smg_source_close(&source);
+}
+
+static smg_status embed(smg_embedder *e, const char *const *texts, const size_t *lengths, int count, float *rows) {
+    smg_arena *arena = NULL;
+    if (count < 0 || (count > 0 && (texts == NULL || rows == NULL)))
+        return smg_fail(e->ctx, SMG_INVALID, "smg_embedder_embed: %d texts%s", count, count < 0 ? "" : ", at NULL");
+    for (int i = 0; i < count; i++)
+        if (texts[i] == NULL) return smg_fail(e->ctx, SMG_INVALID, "smg_embedder_embed: text %d is NULL", i + 1);
+    if (lengths != NULL) return smg_embedder_run(e, texts, lengths, count, rows);
+    SMG_TRY(smg_arena_create(e->ctx, &arena));
+    size_t *own = SMG_ARENA_ARRAY(arena, size_t, (size_t)count + 1);
+    for (int i = 0; own != NULL && i < count; i++) own[i] = strlen(texts[i]);
+    smg_status status = own != NULL ? smg_embedder_run(e, texts, own, count, rows) : SMG_MEMORY;
+    smg_arena_destroy(arena);
+    return status;
+}
+
+smg_status smg_embedder_embed(smg_embedder *e, const char *const *texts, const size_t *lengths, int count,
+                              float *out_rows) {
+    if (e == NULL) return SMG_INVALID;
+    smg_context_clear_error(e->ctx);
+    return smg_context_told(e->ctx, embed(e, texts, lengths, count, out_rows));
 }

@@ -33,6 +33,7 @@ static void drop_compiled(void *owner) {
 }
 
 smg_compilation *smg_model_compilation(smg_model *m) {
+    if (m == NULL || smg_model_parts_of(m)->drop != drop_compiled) return NULL; /* who borrows from something else */
     const compiled *o = smg_model_owner(m);
     return o->c;
 }
@@ -254,7 +255,7 @@ smg_status smg_model_hint(smg_model *m, const smg_hint *hint) {
 /* ---- opening ----------------------------------------------------------------------------------------- */
 
 static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_parts *parts) {
-    SMG_TRY(smg_model_desc_check(o->ctx, desc));
+    SMG_TRY(smg_desc_check(o->ctx, desc));
     SMG_TRY(smg_compile_interface(o->arena, o->source->graph, o->source, &o->interface));
     SMG_TRY(open_device(o, desc, parts));
     parts->interface = o->interface;
@@ -512,7 +513,7 @@ bool smg_model_output(const smg_model *m, int index, smg_tensor *out_tensor) {
     return false;
 }
 
-smg_program *smg_model_program(smg_model *m) {
+smg_program *smg_model_program(const smg_model *m) {
     (void)m;
     return NULL;
 }

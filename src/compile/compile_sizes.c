@@ -46,7 +46,7 @@ static smg_status check_goal(smg_context *ctx, const smg_model_desc *desc) {
     return smg_fail(ctx, SMG_INVALID, "smg_model_desc: %d is no goal", (int)desc->goal);
 }
 
-smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
+smg_status smg_desc_check(smg_context *ctx, const smg_model_desc *desc) {
     SMG_TRY(check_names(ctx, "dims", desc->dims, desc->dim_count));
     SMG_TRY(check_names(ctx, "max_dims", desc->max_dims, desc->max_dim_count));
     smg_type precision;
@@ -64,6 +64,12 @@ smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
         return smg_fail(ctx, SMG_INVALID, "smg_model_desc: memory of %lld bytes", (long long)desc->memory_bytes);
     if (desc->rank < 0) return smg_fail(ctx, SMG_INVALID, "smg_model_desc: rank is %d, less than 0", desc->rank);
     return check_goal(ctx, desc);
+}
+
+smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *desc) {
+    if (ctx == NULL) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, desc != NULL ? smg_desc_check(ctx, desc) : SMG_OK);
 }
 
 smg_status smg_tensor_sizes(smg_context *ctx, const smg_graph *g, const smg_tensor *inputs, int count,

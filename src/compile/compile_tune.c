@@ -641,7 +641,7 @@ smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_mode
     tuner t = {
         .ctx = ctx, .source = source, .desc = desc, .options = options, .arena = arena, .start = smg_clock_seconds()};
     *out_tuned = (smg_tuned){0};
-    smg_status status = smg_model_desc_check(ctx, desc);
+    smg_status status = smg_desc_check(ctx, desc);
     if (status == SMG_OK) status = smg_model_check_device(ctx, desc->on);
     if (status == SMG_OK) status = tune(&t, out_tuned);
     close_device(&t);

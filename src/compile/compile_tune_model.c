@@ -14,7 +14,7 @@ typedef struct kept {
 #if SMG_VULKAN
 
 static smg_status check(smg_context *ctx, const smg_model_desc *model, const smg_tune_desc *tune) {
-    SMG_TRY(smg_model_desc_check(ctx, model));
+    SMG_TRY(smg_desc_check(ctx, model));
     if (tune->input_count < 0 || (tune->inputs == NULL && tune->input_count > 0))
         return smg_fail(ctx, SMG_INVALID, "smg_tune_desc: %d inputs, %s", tune->input_count,
                         tune->input_count < 0 ? "less than none" : "whose array is NULL");

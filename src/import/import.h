@@ -15,6 +15,7 @@
 
 #include "array/npy.h"
 #include "base/base.h"
+#include "smg/embed.h"
 
 /* ---- safetensors -------------------------------------------------------------------------- */
 
@@ -140,8 +141,6 @@ smg_status smg_import_dir_weights(smg_import_dir *dir, smg_safetensors **out_tab
 
 /* ---- tokenizer ---------------------------------------------------------------------------- */
 
-typedef struct smg_tokenizer smg_tokenizer;
-
 /* WordPiece as BERT uses it, from tokenizer.json, else vocab.txt + tokenizer_config.json. Another
  * model than WordPiece is UNSUPPORTED, no tokenizer file NOT_FOUND. The dir may be closed after. */
 smg_status smg_tokenizer_open(smg_context *ctx, const smg_import_dir *dir, smg_tokenizer **out_tokenizer);
@@ -155,8 +154,5 @@ void smg_tokenizer_close(smg_tokenizer *tokenizer); /* NULL is fine */
  * allocation; linear time. */
 smg_status smg_tokenizer_encode(smg_tokenizer *tokenizer, const char *text, size_t length, int32_t *out_ids,
                                 int capacity, int *out_count);
-int smg_tokenizer_max_length(const smg_tokenizer *tokenizer); /* of ids, specials included */
-int smg_tokenizer_vocab_size(const smg_tokenizer *tokenizer); /* largest id + 1 */
-int32_t smg_tokenizer_pad_id(const smg_tokenizer *tokenizer); /* 0 when there is no [PAD] */
 
 #endif

@@ -378,3 +378,40 @@ smg_status smg_tokenizer_open_bytes(smg_context *ctx, const char *vocab, size_t 
 void smg_tokenizer_close(smg_tokenizer *tokenizer) {
     if (tokenizer != NULL) smg_arena_destroy(tokenizer->arena);
 }
+
+/* ---- include/smg/embed.h ------------------------------------------------------------------------------- */
+
+static smg_status load(smg_context *ctx, const char *path, smg_tokenizer **out_tokenizer) {
+    smg_import_dir *dir = NULL;
+    if (path == NULL) return smg_fail(ctx, SMG_INVALID, "smg_tokenizer_load: the path is NULL");
+    SMG_TRY(smg_import_open_dir(ctx, path, &dir));
+    smg_status status = smg_tokenizer_open(ctx, dir, out_tokenizer);
+    smg_import_close_dir(dir);
+    return status;
+}
+
+smg_status smg_tokenizer_load(smg_context *ctx, const char *dir, smg_tokenizer **out_tokenizer) {
+    if (out_tokenizer == NULL) return SMG_INVALID;
+    *out_tokenizer = NULL;
+    if (ctx == NULL) return SMG_INVALID;
+    smg_context_clear_error(ctx);
+    return smg_context_told(ctx, load(ctx, dir, out_tokenizer));
+}
+
+void smg_tokenizer_unload(smg_tokenizer *tokenizer) {
+    smg_tokenizer_close(tokenizer);
+}
+
+static smg_status tokens(smg_tokenizer *t, const char *text, size_t length, int32_t *out_ids, int capacity,
+                         int *out_count) {
+    if (text == NULL || out_ids == NULL || out_count == NULL)
+        return smg_fail(t->ctx, SMG_INVALID, "smg_tokenizer_tokens: the text, the ids or their count is NULL");
+    return smg_tokenizer_encode(t, text, length, out_ids, capacity, out_count);
+}
+
+smg_status smg_tokenizer_tokens(smg_tokenizer *t, const char *text, size_t length, int32_t *out_ids, int capacity,
+                                int *out_count) {
+    if (t == NULL) return SMG_INVALID;
+    smg_context_clear_error(t->ctx);
+    return smg_context_told(t->ctx, tokens(t, text, length, out_ids, capacity, out_count));
+}

@@ -1,6 +1,7 @@
 /* The rows of op.def as a table, and what follows from a row's expression alone: the element type of
  * a map's result is inferred by walking its prefix text, never from a list of operations. */
 #include "op/op_private.h"
+#include "smg/graph.h"
 
 static const smg_op_row op_rows[SMG_OP_COUNT] = {
 #define OP(id, word, class_, arity, expr, doc) [SMG_OP_##id] = {word, SMG_CLASS_##class_, arity, expr, doc},
@@ -10,6 +11,13 @@ static const smg_op_row op_rows[SMG_OP_COUNT] = {
 
 const smg_op_row *smg_op_get(smg_op op) {
     return op < SMG_OP_COUNT ? &op_rows[op] : NULL;
+}
+
+bool smg_graph_operation(int index, const char **out_word, const char **out_doc) {
+    if (index < 0 || index >= SMG_OP_COUNT || out_word == NULL || out_doc == NULL) return false;
+    *out_word = op_rows[index].word;
+    *out_doc = op_rows[index].doc;
+    return true;
 }
 
 bool smg_op_find(const char *word, smg_op *out_op) {

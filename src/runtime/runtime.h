@@ -75,11 +75,21 @@ typedef struct smg_model_parts {
 smg_status smg_model_make(smg_context *ctx, const smg_model_parts *parts, smg_model **out_model);
 void *smg_model_owner(const smg_model *model);
 smg_context *smg_model_context(const smg_model *model);
-smg_program *smg_model_program(smg_model *model);
+smg_program *smg_model_program(const smg_model *model); /* NULL: the model could not be recovered */
+const smg_model_parts *smg_model_parts_of(const smg_model *model);
 const smg_interface *smg_model_interface(const smg_model *model);
 /* One value per symbol: are they possible, and do they fit the device? A run binds by itself. */
 smg_status smg_model_bind(smg_model *model, const int64_t *values);
+/* The same by name, others nominal. */
+smg_status smg_model_bind_named(smg_model *model, const smg_dim *dims, int count);
 void smg_model_memory(const smg_model *model, smg_program_memory *out_memory); /* nothing without Vulkan */
+/* DEVICE: the model has none since it could not be recovered; INVALID: a run is in flight. `call` names who asks. */
+smg_status smg_model_check_idle(smg_model *model, const char *call);
+/* Takes the other plan where it was outdated; where that fails it goes on with the one there is. No run
+ * is in flight. */
+smg_status smg_model_update(smg_model *model);
+/* The last run once more, on the device alone (smg/measure.h). */
+smg_status smg_model_again(smg_model *model);
 /* The next run begins with another plan. UNSUPPORTED: the model has no other, or is shared. */
 smg_status smg_model_outdate(smg_model *model);
 /* Seconds: opening the device, and making pipelines with the upload. */

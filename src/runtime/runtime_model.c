@@ -40,8 +40,12 @@ void *smg_model_owner(const smg_model *m) {
     return m->parts.owner;
 }
 
-smg_program *smg_model_program(smg_model *m) {
+smg_program *smg_model_program(const smg_model *m) {
     return m->program;
+}
+
+const smg_model_parts *smg_model_parts_of(const smg_model *m) {
+    return &m->parts;
 }
 
 const smg_interface *smg_model_interface(const smg_model *m) {
@@ -65,9 +69,22 @@ smg_status smg_model_bind(smg_model *m, const int64_t *values) {
     return smg_program_bind_sizes(m->program, values);
 }
 
+smg_status smg_model_bind_named(smg_model *m, const smg_dim *dims, int count) {
+    const smg_interface *n = m->parts.interface;
+    int64_t *values = m->inputs.values;
+    memcpy(values, n->nominal, (size_t)smg_size_symbol_count(n->sizes) * sizeof(*values));
+    SMG_TRY(smg_sizes_give(m->ctx, n->sizes, dims, count, values));
+    return smg_model_bind(m, values);
+}
+
 smg_status smg_model_check_alive(smg_model *m) {
     if (m->program != NULL) return SMG_OK;
     return smg_fail(m->ctx, SMG_DEVICE, "the model has no device since it could not be recovered");
+}
+
+smg_status smg_model_check_idle(smg_model *m, const char *call) {
+    SMG_TRY(smg_model_check_alive(m));
+    return m->flight.up ? smg_fail(m->ctx, SMG_INVALID, "%s: a run is in flight", call) : SMG_OK;
 }
 
 static smg_status set_range(smg_model *m, const char *dim, int64_t low, int64_t high) {

@@ -20,6 +20,8 @@ struct smg_device_tensor {
 typedef struct smg_flight {
     uint64_t number; /* of the last run; 0: there was none */
     bool up;
+    bool on_device;      /* it uses tensors */
+    bool repeats;        /* it is over, all right, and needs nothing that may be gone */
     smg_status status;   /* of the last run, once it is down */
     smg_tensor *outputs; /* capacity: those of the interface */
     int *wanted;         /* their buffers, of arrays of the host */
@@ -51,9 +53,6 @@ struct smg_model {
 
 /* DEVICE: the model has none since it could not be recovered. */
 smg_status smg_model_check_alive(smg_model *model);
-/* Takes the other plan where it was outdated; where that fails it goes on with the one there is. No run
- * is in flight. */
-smg_status smg_model_update(smg_model *model);
 
 /* runtime_tensor.c: tensors of a run (those of inputs are collected) are given to the program, which has the others in
  * its arena. */

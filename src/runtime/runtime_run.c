@@ -198,6 +198,7 @@ static void take_off(smg_model *m, const smg_tensor *outputs, int output_count) 
         flight->outputs[i] = outputs[i];
         use_tensor(flight, outputs[i].on);
     }
+    flight->on_device = flight->tensor_count > 0;
 }
 
 static smg_status check_arrays(smg_model *m, const smg_tensor *inputs, int input_count, const smg_tensor *outputs,
@@ -220,6 +221,7 @@ static smg_status make_ready(smg_model *m, const smg_tensor *inputs, int input_c
                              int output_count) {
     smg_flight *flight = &m->flight;
     SMG_TRY(check_arrays(m, inputs, input_count, outputs, output_count));
+    flight->repeats = false;
     SMG_TRY(smg_model_update(m));
     SMG_TRY(smg_model_check_alive(m));
     SMG_TRY(smg_inputs_collect(&m->inputs, inputs, input_count));
@@ -262,6 +264,14 @@ void smg_flight_keep(smg_model *m) {
     int symbols = smg_size_symbol_count(m->parts.interface->sizes);
     memcpy(m->last_sizes, m->inputs.values, (size_t)symbols * sizeof(*m->last_sizes));
     smg_program_keep_states(m->program);
+    m->flight.repeats = !m->flight.on_device;
+}
+
+smg_status smg_model_again(smg_model *m) {
+    if (!m->flight.repeats)
+        return smg_fail(m->ctx, SMG_INVALID,
+                        "smg_model_repeat: there was no run, it failed, or it used tensors, which may be gone");
+    return smg_program_run(m->program);
 }
 
 static smg_status run(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs, int output_count) {

@@ -145,7 +145,11 @@ static smg_status list_devices(smg_context *ctx, smg_arena *arena, smg_device_in
     SMG_TRY(smg_vk_devices(ctx, arena, &found, out_count));
     for (int i = 0; i < *out_count && i < capacity; i++) {
         smg_device_info *info = &out_list[i];
-        *info = (smg_device_info){.type = smg_device_type_word(found[i].type), .memory_bytes = found[i].local_bytes};
+        *info = (smg_device_info){.type = smg_device_type_word(found[i].type),
+                                  .memory_bytes = found[i].local_bytes,
+                                  .api_major = found[i].api_major,
+                                  .api_minor = found[i].api_minor,
+                                  .api_patch = found[i].api_patch};
         memcpy(info->name, found[i].name, sizeof info->name);
         memcpy(info->driver, found[i].driver, sizeof info->driver);
     }

@@ -149,12 +149,12 @@ static void nonsense(void **state) {
         {{.goal = (smg_goal)3}, "3 is no goal"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
-        assert_int_equal(smg_model_desc_check(f->ctx, &rows[i].desc), SMG_INVALID);
+        assert_int_equal(smg_desc_check(f->ctx, &rows[i].desc), SMG_INVALID);
         assert_non_null(strstr(smg_context_error(f->ctx), rows[i].told));
         smg_context_clear_error(f->ctx);
     }
     const smg_model_desc good = {.goal = SMG_GOAL_MEMORY, .max_memory = 1, .max_fused_ops = 1, .min_gain = 99.5};
-    assert_int_equal(smg_model_desc_check(f->ctx, &good), SMG_OK);
+    assert_int_equal(smg_desc_check(f->ctx, &good), SMG_OK);
     const smg_compile_options o = smg_compile_options_of(&good);
     assert_true(o.objective == SMG_OBJECTIVE_MEMORY && o.max_live == 1 && o.max_nodes == 1 && o.min_gain == 0.995);
 }

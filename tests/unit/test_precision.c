@@ -490,7 +490,7 @@ static void samples_are_checked(void **state) {
     assert_non_null(strstr(smg_context_error(f->ctx), "input 'x' is missing"));
     smg_context_clear_error(f->ctx);
     static const smg_model_desc desc = {.sample_count = 2};
-    assert_int_equal(smg_model_desc_check(f->ctx, &desc), SMG_INVALID);
+    assert_int_equal(smg_desc_check(f->ctx, &desc), SMG_INVALID);
     assert_non_null(strstr(smg_context_error(f->ctx), "2 samples, whose array is NULL"));
     smg_context_clear_error(f->ctx);
 }
@@ -503,7 +503,7 @@ static void requests_are_refused(void **state) {
     assert_int_equal(smg_precision_find(f->ctx, "half", &type), SMG_INVALID);
     assert_non_null(strstr(smg_context_error(f->ctx), "no precision 'half'; there are f32, f16 and bf16"));
     smg_context_clear_error(f->ctx);
-    assert_int_equal(smg_model_desc_check(f->ctx, &desc), SMG_INVALID);
+    assert_int_equal(smg_desc_check(f->ctx, &desc), SMG_INVALID);
     smg_context_clear_error(f->ctx);
     read_graph(f, layer);
     assert_int_equal(compile(f, "tests/targets/nofp16.target", SMG_TYPE_F16, false, &c), SMG_UNSUPPORTED);
