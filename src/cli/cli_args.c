@@ -2,6 +2,7 @@
  * with -- is an error, so is an option that would do nothing beside another, and `--` ends the options. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -93,22 +94,22 @@ static bool takes(const cli_command *command, const char *name) {
     return false;
 }
 
-static smg_status parse_number(smg_context *ctx, const char *name, const char *text, int64_t *out) {
+static smg_status parse_number(const cli_options *o, const char *name, const char *text, int64_t *out) {
     char *end = NULL;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || value < 0) {
-        return smg_fail(ctx, SMG_INVALID, "--%s: '%s' is no number", name, text);
+        return cli_error(o, SMG_INVALID, "--%s: '%s' is no number", name, text);
     }
     *out = value;
     return SMG_OK;
 }
 
 /* Cuts "name=value" in two. */
-static smg_status split(smg_context *ctx, const char *option, char *text, char **out_value) {
+static smg_status split(const cli_options *o, const char *option, char *text, char **out_value) {
     char *equals = strchr(text, '=');
     if (equals == NULL || equals == text || equals[1] == '\0') {
-        return smg_fail(ctx, SMG_INVALID, "--%s takes name=value, '%s' was given", option, text);
+        return cli_error(o, SMG_INVALID, "--%s takes name=value, '%s' was given", option, text);
     }
     *equals = '\0';
     *out_value = equals + 1;
@@ -116,52 +117,52 @@ static smg_status split(smg_context *ctx, const char *option, char *text, char *
 }
 
 /* "128", or of a --dim "1..512": the range ends at the value. */
-static smg_status parse_size(smg_context *ctx, const option_row *row, char *text, int64_t *out_from, int64_t *out) {
+static smg_status parse_size(const cli_options *o, const option_row *row, char *text, int64_t *out_from, int64_t *out) {
     char *dots = row->offset == FIELD(dims) ? strstr(text, "..") : NULL;
     *out_from = 0;
-    if (dots == NULL) return parse_number(ctx, row->name, text, out);
+    if (dots == NULL) return parse_number(o, row->name, text, out);
     *dots = '\0';
-    SMG_TRY(parse_number(ctx, row->name, text, out_from));
-    SMG_TRY(parse_number(ctx, row->name, dots + 2, out));
+    CLI_TRY(parse_number(o, row->name, text, out_from));
+    CLI_TRY(parse_number(o, row->name, dots + 2, out));
     if (*out_from >= 1 && *out_from <= *out) return SMG_OK;
-    return smg_fail(ctx, SMG_INVALID, "--%s: %lld..%lld is no range of sizes", row->name, (long long)*out_from,
-                    (long long)*out);
+    return cli_error(o, SMG_INVALID, "--%s: %lld..%lld is no range of sizes", row->name, (long long)*out_from,
+                     (long long)*out);
 }
 
-static smg_status add_dim(smg_context *ctx, const option_row *row, char *text, cli_options *o) {
+static smg_status add_dim(const option_row *row, char *text, cli_options *o) {
     char *value = NULL;
     bool is_max = row->offset == FIELD(max_dims);
     int *count = is_max ? &o->max_dim_count : &o->dim_count;
     smg_dim *dims = is_max ? o->max_dims : o->dims;
-    if (*count == CLI_MAX_DIMS) return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_DIMS, row->name);
-    SMG_TRY(split(ctx, row->name, text, &value));
+    if (*count == CLI_MAX_DIMS) return cli_error(o, SMG_INVALID, "more than %d --%s", CLI_MAX_DIMS, row->name);
+    CLI_TRY(split(o, row->name, text, &value));
     for (int i = 0; i < *count; i++) {
-        if (strcmp(dims[i].name, text) == 0) return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+        if (strcmp(dims[i].name, text) == 0) return cli_error(o, SMG_INVALID, "--%s gives %s twice", row->name, text);
     }
     int64_t from = 0;
-    SMG_TRY(parse_size(ctx, row, value, &from, &dims[*count].value));
+    CLI_TRY(parse_size(o, row, value, &from, &dims[*count].value));
     if (!is_max) o->dims_from[*count] = from;
     dims[(*count)++].name = text;
     return SMG_OK;
 }
 
-static smg_status add_file(smg_context *ctx, const option_row *row, char *text, cli_options *o) {
+static smg_status add_file(const option_row *row, char *text, cli_options *o) {
     char *value = NULL;
     bool is_output = row->offset == FIELD(outputs);
     int *count = is_output ? &o->output_count : &o->input_count;
     cli_file *files = is_output ? o->outputs : o->inputs;
     if (*count == CLI_MAX_FILES) {
-        return smg_fail(ctx, SMG_INVALID, "more than %d --%s", CLI_MAX_FILES, row->name);
+        return cli_error(o, SMG_INVALID, "more than %d --%s", CLI_MAX_FILES, row->name);
     }
-    SMG_TRY(split(ctx, row->name, text, &value));
+    CLI_TRY(split(o, row->name, text, &value));
     for (int i = 0; i < *count; i++) {
-        if (strcmp(files[i].name, text) == 0) return smg_fail(ctx, SMG_INVALID, "--%s gives %s twice", row->name, text);
+        if (strcmp(files[i].name, text) == 0) return cli_error(o, SMG_INVALID, "--%s gives %s twice", row->name, text);
     }
     files[(*count)++] = (cli_file){text, value};
     return SMG_OK;
 }
 
-static smg_status set_option(smg_context *ctx, const option_row *row, char *value, cli_options *o) {
+static smg_status set_option(const option_row *row, char *value, cli_options *o) {
     char *field = (char *)o + row->offset;
     o->given |= UINT64_C(1) << (row - rows);
     const char *text = value;
@@ -172,25 +173,24 @@ static smg_status set_option(smg_context *ctx, const option_row *row, char *valu
     case TEXT: memcpy(field, &text, sizeof(text)); return SMG_OK;
     case NUMBER:
     case COUNT:
-        SMG_TRY(parse_number(ctx, row->name, value, &number));
+        CLI_TRY(parse_number(o, row->name, value, &number));
         if (number > row->most)
-            return smg_fail(ctx, SMG_INVALID, "--%s is at most %lld, '%s' was given", row->name, (long long)row->most,
-                            value);
+            return cli_error(o, SMG_INVALID, "--%s is at most %lld, '%s' was given", row->name, (long long)row->most,
+                             value);
         if (row->kind == COUNT && number == 0)
-            return smg_fail(ctx, SMG_INVALID, "--%s is at least 1, '%s' was given", row->name, value);
+            return cli_error(o, SMG_INVALID, "--%s is at least 1, '%s' was given", row->name, value);
         memcpy(field, &number, sizeof(number));
         return SMG_OK;
-    case DIM: return add_dim(ctx, row, value, o);
-    case FILE_PAIR: return add_file(ctx, row, value, o);
+    case DIM: return add_dim(row, value, o);
+    case FILE_PAIR: return add_file(row, value, o);
     }
     return SMG_OK;
 }
 
-static smg_status parse_option(smg_context *ctx, const cli_command *command, int argc, char **argv, int *at,
-                               cli_options *o) {
+static smg_status parse_option(const cli_command *command, int argc, char **argv, int *at, cli_options *o) {
     const char *dashes = argv[*at][1] == '-' ? "--" : "-";
     const char *name = argv[*at] + strlen(dashes);
-    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++) {
         const option_row *row = &rows[i];
         size_t length = strlen(row->name);
         if (strncmp(name, row->name, length) != 0 || (name[length] != '\0' && name[length] != '=')) continue;
@@ -202,22 +202,22 @@ static smg_status parse_option(smg_context *ctx, const cli_command *command, int
             value = argv[++*at];
         }
         if (row->kind == FLAG && value != NULL) {
-            return smg_fail(ctx, SMG_INVALID, "%s%s takes no value", dashes, row->name);
+            return cli_error(o, SMG_INVALID, "%s%s takes no value", dashes, row->name);
         }
         if (row->kind != FLAG && value == NULL) {
-            return smg_fail(ctx, SMG_INVALID, "%s%s needs a value", dashes, row->name);
+            return cli_error(o, SMG_INVALID, "%s%s needs a value", dashes, row->name);
         }
-        return set_option(ctx, row, value, o);
+        return set_option(row, value, o);
     }
-    return smg_fail(ctx, SMG_INVALID, "smg %s takes no option '%s%s'; smg help %s lists them", command->name, dashes,
-                    name, command->name);
+    return cli_error(o, SMG_INVALID, "smg %s takes no option '%s%s'; smg help %s lists them", command->name, dashes,
+                     name, command->name);
 }
 
 bool cli_goal(const char *objective, smg_goal *out_goal) {
     static const char *const words[] = {
         [SMG_GOAL_TIME] = "time", [SMG_GOAL_DISPATCHES] = "dispatches", [SMG_GOAL_MEMORY] = "memory"};
     *out_goal = SMG_GOAL_TIME;
-    for (size_t i = 0; objective != NULL && i < SMG_COUNT_OF(words); i++) {
+    for (size_t i = 0; objective != NULL && i < CLI_COUNT_OF(words); i++) {
         if (strcmp(objective, words[i]) != 0) continue;
         *out_goal = (smg_goal)i;
         return true;
@@ -225,56 +225,55 @@ bool cli_goal(const char *objective, smg_goal *out_goal) {
     return objective == NULL;
 }
 
-static smg_status check_objective(smg_context *ctx, const cli_options *o) {
+static smg_status check_objective(const cli_options *o) {
     smg_goal goal;
     if (cli_goal(o->objective, &goal)) return SMG_OK;
-    return smg_fail(ctx, SMG_INVALID, "--objective is time, dispatches or memory, not '%s'", o->objective);
+    return cli_error(o, SMG_INVALID, "--objective is time, dispatches or memory, not '%s'", o->objective);
 }
 
 static bool was_given(const cli_options *o, const char *name) {
-    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
+    for (size_t i = 0; i < CLI_COUNT_OF(rows); i++)
         if (strcmp(rows[i].name, name) == 0) return (o->given >> i & 1) != 0;
     return false;
 }
 
 /* A range is for runs on a device. */
-static smg_status check_ranges(smg_context *ctx, const cli_command *command, const cli_options *o) {
+static smg_status check_ranges(const cli_command *command, const cli_options *o) {
     for (int i = 0; i < o->dim_count; i++) {
         if (o->dims_from[i] == 0 || (takes(command, "repeat") && !o->interpret)) continue;
-        return smg_fail(ctx, SMG_INVALID, "--dim %s=%lld..%lld: a range does nothing %s", o->dims[i].name,
-                        (long long)o->dims_from[i], (long long)o->dims[i].value,
-                        o->interpret ? "beside --interpret" : "for a command that runs nothing");
+        return cli_error(o, SMG_INVALID, "--dim %s=%lld..%lld: a range does nothing %s", o->dims[i].name,
+                         (long long)o->dims_from[i], (long long)o->dims[i].value,
+                         o->interpret ? "beside --interpret" : "for a command that runs nothing");
     }
     return SMG_OK;
 }
 
-static smg_status check_relations(smg_context *ctx, const cli_command *command, const cli_options *o) {
-    for (size_t i = 0; i < SMG_COUNT_OF(relations); i++) {
+static smg_status check_relations(const cli_command *command, const cli_options *o) {
+    for (size_t i = 0; i < CLI_COUNT_OF(relations); i++) {
         const char *option = relations[i].option, *other = relations[i].other;
         if (!was_given(o, option) || !takes(command, other) || was_given(o, other) == relations[i].needs) continue;
-        return smg_fail(ctx, SMG_INVALID, "--%s does nothing %s --%s", option,
-                        relations[i].needs ? "without" : "beside", other);
+        return cli_error(o, SMG_INVALID, "--%s does nothing %s --%s", option, relations[i].needs ? "without" : "beside",
+                         other);
     }
     return SMG_OK;
 }
 
-smg_status cli_parse(smg_context *ctx, const cli_command *command, int argc, char **argv, cli_options *out) {
+smg_status cli_parse(const cli_command *command, int argc, char **argv, cli_options *out) {
     bool options = true;
     int words = 0;
-    *out = (cli_options){.ctx = ctx};
     for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
         } else if (options && (strncmp(argv[i], "--", 2) == 0 || strcmp(argv[i], "-o") == 0)) {
-            SMG_TRY(parse_option(ctx, command, argc, argv, &i, out));
+            CLI_TRY(parse_option(command, argc, argv, &i, out));
         } else {
             argv[words++] = argv[i]; /* words come before any place not yet read */
         }
     }
     out->words = (const char *const *)argv;
     out->word_count = words;
-    SMG_TRY(check_relations(ctx, command, out));
-    SMG_TRY(check_ranges(ctx, command, out));
-    SMG_TRY(cli_check_precision(out));
-    return check_objective(ctx, out);
+    CLI_TRY(check_relations(command, out));
+    CLI_TRY(check_ranges(command, out));
+    CLI_TRY(cli_check_precision(out));
+    return check_objective(out);
 }

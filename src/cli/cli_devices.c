@@ -1,107 +1,83 @@
 /* cli_devices.c: smg devices. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/cli.h"
 
-#if SMG_VULKAN
-
-static void print_table(const smg_vk_device_info *list, int count) {
-    for (int i = 0; i < count; i++) {
-        const smg_vk_device_info *d = &list[i];
-        printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", d->index, smg_device_type_word(d->type), d->name,
-               d->driver, d->api_major, d->api_minor, d->api_patch, (double)d->local_bytes / 1073741824.0);
-    }
+static void print_row(int index, const smg_device_info *d) {
+    printf("%d  %-10s  %s  (%s, Vulkan %d.%d.%d, %.1f GiB)\n", index, d->type, d->name, d->driver, d->api_major,
+           d->api_minor, d->api_patch, (double)d->memory_bytes / 1073741824.0);
 }
 
-static void print_verdicts(const smg_vk_device *device) {
-    const smg_vk_verdict *verdicts = NULL;
-    int count = smg_vk_verdicts(device, &verdicts);
-    for (int i = 0; i < count; i++) {
-        const smg_vk_verdict *v = &verdicts[i];
-        printf("# %s: %s%s\n", v->what, v->why[0] ? "failed: " : "passed", v->why);
-    }
+static void print_verdicts(const smg_device *device) {
+    smg_device_verdict v;
+    for (int i = 0; smg_device_get_verdict(device, i, &v); i++)
+        printf("# %s: %s%s\n", v.what, v.why[0] ? "failed: " : "passed", v.why);
 }
 
 /* As a target: what `smg explain --target` takes, with what the list says in a comment above. */
-static smg_status print_facts(const cli_options *o, const smg_vk_device_info *d) {
-    smg_vk_device *device = NULL;
-    smg_text text;
+static smg_status print_facts(const cli_options *o, int number) {
+    smg_device *device = NULL;
+    cli_text text = {0};
     char index[16];
-    snprintf(index, sizeof(index), "%d", d->index);
-    SMG_TRY(smg_vk_open(o->ctx, index, 0, &device));
-    smg_text_init(&text, o->ctx);
-    smg_status status = o->no_calibrate ? SMG_OK : smg_vk_prove(device, true);
-    if (status == SMG_OK && !o->no_calibrate) status = smg_vk_calibrate(device);
+    snprintf(index, sizeof(index), "%d", number);
+    CLI_TRY(smg_device_open(o->ctx, index, &device));
+    smg_status status = o->no_calibrate ? SMG_OK : smg_device_calibrate(device, true);
     if (status == SMG_OK) {
         print_verdicts(device);
-        smg_target_print(smg_vk_target(device), &text);
-        status = smg_text_status(&text);
+        status = smg_device_write_target(device, cli_text_sink(&text));
     }
-    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
-    smg_text_free(&text);
-    smg_vk_close(device);
+    status = cli_text_print(&text, status);
+    smg_device_close(device);
     return status;
 }
 
-static smg_status print_all_facts(const cli_options *o, const smg_vk_device_info *list, int count) {
+static smg_status print_all_facts(const cli_options *o, const smg_device_info *list, int count) {
     for (int i = 0; i < count; i++) {
         printf(i > 0 ? "\n# " : "# ");
-        print_table(&list[i], 1);
-        SMG_TRY(print_facts(o, &list[i]));
+        print_row(i, &list[i]);
+        CLI_TRY(print_facts(o, i));
     }
     return SMG_OK;
 }
 
-static smg_status print_json(smg_context *ctx, const smg_vk_device_info *list, int count) {
-    smg_text text;
-    smg_text_init(&text, ctx);
-    smg_text_add(&text, "[");
+static smg_status print_json(const smg_device_info *list, int count) {
+    cli_text text = {0};
+    cli_text_add(&text, "[");
     for (int i = 0; i < count; i++) {
-        const smg_vk_device_info *d = &list[i];
-        smg_text_addf(&text, "%s\n  {\"index\": %d, \"name\": ", i > 0 ? "," : "", d->index);
-        smg_text_add_json(&text, d->name);
-        smg_text_add(&text, ", \"driver\": ");
-        smg_text_add_json(&text, d->driver);
-        smg_text_addf(&text, ", \"type\": \"%s\", \"api\": \"%d.%d.%d\", \"local_bytes\": %lld}",
-                      smg_device_type_word(d->type), d->api_major, d->api_minor, d->api_patch,
-                      (long long)d->local_bytes);
+        const smg_device_info *d = &list[i];
+        cli_text_addf(&text, "%s\n  {\"index\": %d, \"name\": ", i > 0 ? "," : "", i);
+        cli_text_add_json(&text, d->name);
+        cli_text_add(&text, ", \"driver\": ");
+        cli_text_add_json(&text, d->driver);
+        cli_text_addf(&text, ", \"type\": \"%s\", \"api\": \"%d.%d.%d\", \"local_bytes\": %lld}", d->type, d->api_major,
+                      d->api_minor, d->api_patch, (long long)d->memory_bytes);
     }
-    smg_text_add(&text, "\n]\n");
-    smg_status status = smg_text_status(&text);
-    if (status == SMG_OK) fputs(smg_text_cstr(&text), stdout);
-    smg_text_free(&text);
-    return status;
+    cli_text_add(&text, "\n]\n");
+    return cli_text_print(&text, SMG_OK);
+}
+
+static smg_status print_list(const cli_options *o, const smg_device_info *list, int count) {
+    if (o->json) return print_json(list, count);
+    if (o->verbose) return print_all_facts(o, list, count);
+    for (int i = 0; i < count; i++) print_row(i, &list[i]);
+    return SMG_OK;
 }
 
 static smg_status print_devices(const cli_options *o) {
-    smg_arena *arena = NULL;
-    smg_vk_device_info *list = NULL;
-    int count = 0;
-    SMG_TRY(smg_arena_create(o->ctx, &arena));
-    smg_status status = smg_vk_devices(o->ctx, arena, &list, &count);
-    if (status == SMG_OK && o->json) {
-        status = print_json(o->ctx, list, count);
-    } else if (status == SMG_OK && o->verbose) {
-        status = print_all_facts(o, list, count);
-    } else if (status == SMG_OK) {
-        print_table(list, count);
-    }
-    smg_arena_destroy(arena);
+    int there = 0, count = 0;
+    CLI_TRY(smg_device_list(o->ctx, NULL, 0, &there));
+    smg_device_info *list = calloc((size_t)there + 1, sizeof(*list));
+    if (list == NULL) return SMG_MEMORY;
+    smg_status status = smg_device_list(o->ctx, list, there, &count);
+    if (status == SMG_OK) status = print_list(o, list, count < there ? count : there);
+    free(list);
     return status;
 }
-
-#else
-
-static smg_status print_devices(const cli_options *o) {
-    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan");
-}
-
-#endif
 
 int cli_devices(cli_options *o) {
     smg_status status = SMG_OK;
-    if (o->word_count > 0)
-        status = smg_fail(o->ctx, SMG_INVALID, "smg devices takes no word, '%s' was given", o->words[0]);
+    if (o->word_count > 0) status = cli_error(o, SMG_INVALID, "smg devices takes no word, '%s' was given", o->words[0]);
     if (status == SMG_OK) status = print_devices(o);
-    return status == SMG_OK ? CLI_OK : cli_fail(o->ctx);
+    return status == SMG_OK ? CLI_OK : cli_fail(o);
 }

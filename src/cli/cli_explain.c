@@ -1,25 +1,31 @@
 /* cli_explain.c: smg explain: the texts of all phases, for a target or a device. */
+#include <string.h>
+
 #include "cli/cli.h"
 
-static smg_status tell(const cli_options *o, smg_compilation *c, const smg_explain_options *show, smg_text *text) {
-    if (o->dot) return smg_compile_dot(c, o->kernel, text);
-    if (o->report) return (o->json ? smg_compile_report_json : smg_compile_report)(c, text);
-    return o->json ? smg_compile_explain_json(c, text) : smg_compile_explain(c, show, text);
+static bool is_phase(const cli_options *o, const char *phase) {
+    return o->phase != NULL && strcmp(o->phase, phase) == 0;
+}
+
+static smg_explain_form form_of(const cli_options *o) {
+    if (o->dot) return SMG_EXPLAIN_DOT;
+    if (o->report) return o->json ? SMG_EXPLAIN_REPORT_JSON : SMG_EXPLAIN_REPORT;
+    return o->json ? SMG_EXPLAIN_JSON : SMG_EXPLAIN_TEXT;
 }
 
 static smg_status explain(cli_job *job) {
     const cli_options *o = job->o;
-    smg_target target;
     smg_compilation *c = NULL;
-    SMG_TRY(cli_target(o, NULL, &target));
-    const smg_model_desc desc = o->measure ? cli_job_desc(job) : cli_model_desc(o);
-    smg_compile_options options = smg_compile_options_of(&desc);
-    const smg_explain_options show = {.phase = o->phase, .kernel = o->kernel, .after = o->after, .prices = o->prices};
-    options.keep_passes = o->phase != NULL && strcmp(o->phase, "lower") == 0;
-    options.search = o->phase != NULL && strcmp(o->phase, "search") == 0;
-    options.report = o->report;
-    SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
-    smg_status status = tell(o, c, &show, &job->text);
+    const smg_model_desc model = o->measure ? cli_job_desc(job) : cli_model_desc(o);
+    const smg_compile_desc desc = {.model = &model,
+                                   .target = cli_target(o, NULL),
+                                   .passes = is_phase(o, "lower"),
+                                   .search = is_phase(o, "search"),
+                                   .report = o->report};
+    const smg_explain_desc show = {
+        .form = form_of(o), .phase = o->phase, .kernel = o->kernel, .after = o->after, .prices = o->prices};
+    CLI_TRY(smg_source_compile(job->source, &desc, &c));
+    smg_status status = smg_compilation_explain(c, &show, cli_text_sink(&job->text));
     smg_compilation_destroy(c);
     return status;
 }

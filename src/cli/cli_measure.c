@@ -22,32 +22,32 @@ cli_spread cli_spread_of(double *seconds, int count) {
     };
 }
 
-void cli_print_spread(const cli_spread *spread, smg_text *text) {
-    smg_text_addf(text, "n %d, min %.3f ms, median %.3f ms, p95 %.3f ms", spread->n, spread->min * 1e3,
+void cli_print_spread(const cli_spread *spread, cli_text *text) {
+    cli_text_addf(text, "n %d, min %.3f ms, median %.3f ms, p95 %.3f ms", spread->n, spread->min * 1e3,
                   spread->median * 1e3, spread->p95 * 1e3);
 }
 
-void cli_print_spread_json(const cli_spread *spread, smg_text *text) {
-    smg_text_addf(text, "\"n\": %d, \"min_us\": %.6g, \"median_us\": %.6g, \"p95_us\": %.6g", spread->n,
+void cli_print_spread_json(const cli_spread *spread, cli_text *text) {
+    cli_text_addf(text, "\"n\": %d, \"min_us\": %.6g, \"median_us\": %.6g, \"p95_us\": %.6g", spread->n,
                   spread->min * 1e6, spread->median * 1e6, spread->p95 * 1e6);
 }
 
-void cli_print_device(const smg_target *target, smg_text *text) {
-    smg_text_addf(text, "device   %s", target->name);
-    if (target->driver[0] != '\0') smg_text_addf(text, ", driver %s", target->driver);
-    smg_text_addf(text, ", smg %s\n", smg_version());
+void cli_print_device(const char *device, const char *driver, cli_text *text) {
+    cli_text_addf(text, "device   %s", device);
+    if (driver[0] != '\0') cli_text_addf(text, ", driver %s", driver);
+    cli_text_addf(text, ", smg %s\n", smg_version());
 }
 
-void cli_print_device_json(const smg_target *target, smg_text *text) {
-    smg_text_add(text, "\"device\": ");
-    smg_text_add_json(text, target->name);
-    smg_text_add(text, ",\n  \"driver\": ");
-    smg_text_add_json(text, target->driver);
-    smg_text_add(text, ",\n  \"version\": ");
-    smg_text_add_json(text, smg_version());
+void cli_print_device_json(const char *device, const char *driver, cli_text *text) {
+    cli_text_add(text, "\"device\": ");
+    cli_text_add_json(text, device);
+    cli_text_add(text, ",\n  \"driver\": ");
+    cli_text_add_json(text, driver);
+    cli_text_add(text, ",\n  \"version\": ");
+    cli_text_add_json(text, smg_version());
 }
 
-void cli_print_output(const smg_tensor *out, smg_text *text) {
+void cli_print_output(const smg_tensor *out, cli_text *text) {
     int64_t count = smg_tensor_elements(out);
     double low = INFINITY;
     double high = -INFINITY;
@@ -61,36 +61,42 @@ void cli_print_output(const smg_tensor *out, smg_text *text) {
         if (value > high) high = value;
         sum += value;
     }
-    smg_text_addf(text, "output   %s %s[", out->name, out->type);
+    cli_text_addf(text, "output   %s %s[", out->name, out->type);
     for (int d = 0; d < out->rank; d++) {
-        smg_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
+        cli_text_addf(text, "%s%lld", d > 0 ? ", " : "", (long long)out->dims[d]);
     }
     if (nans < count) {
-        smg_text_addf(text, "] min %.6g max %.6g", low, high);
-        if (isfinite(sum)) smg_text_addf(text, " mean %.6g", sum / (double)(count - nans));
+        cli_text_addf(text, "] min %.6g max %.6g", low, high);
+        if (isfinite(sum)) cli_text_addf(text, " mean %.6g", sum / (double)(count - nans));
     } else {
-        smg_text_add(text, "]");
+        cli_text_add(text, "]");
     }
-    if (nans > 0) smg_text_addf(text, ", %lld of %lld are NaN", (long long)nans, (long long)count);
-    smg_text_add(text, "\n");
+    if (nans > 0) cli_text_addf(text, ", %lld of %lld are NaN", (long long)nans, (long long)count);
+    cli_text_add(text, "\n");
+}
+
+static smg_status measure_runs(const cli_options *o, cli_arrays *arrays, smg_model *model, double *seconds, int repeats,
+                               cli_result *out) {
+    static const double long_run = 0.5;
+    if (o->repeat == 0 && out->first > long_run) repeats = 1;
+    for (int i = 0; i < repeats; i++) {
+        CLI_TRY(cli_run_arrays(model, arrays));
+        seconds[i] = smg_model_seconds(model);
+    }
+    out->spread = cli_spread_of(seconds, repeats);
+    return smg_model_get_memory(model, &out->memory);
 }
 
 /* The first run pays for what drivers put off; it is measured only when it is long. */
 smg_status cli_measure(const cli_options *o, cli_arrays *arrays, smg_model *model, double start, cli_result *out) {
-    static const double long_run = 0.5;
-    int64_t repeats = o->repeat > 0 ? o->repeat : 3;
-    double *seconds = SMG_ARENA_ARRAY(arrays->arena, double, (size_t)repeats);
-    if (seconds == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-    out->ready = smg_clock_seconds() - start;
-    smg_model_times(model, &out->device, &out->program);
+    int repeats = o->repeat > 0 ? (int)o->repeat : 3;
+    CLI_TRY(cli_run_arrays(model, arrays));
+    out->ready = smg_command_seconds() - start;
+    smg_model_open_seconds(model, &out->device, &out->program);
     out->first = smg_model_seconds(model);
-    if (o->repeat == 0 && out->first > long_run) repeats = 1;
-    for (int64_t i = 0; i < repeats; i++) {
-        SMG_TRY(smg_model_run(model, arrays->inputs, arrays->count, arrays->outputs, arrays->output_count));
-        seconds[i] = smg_model_seconds(model);
-    }
-    out->spread = cli_spread_of(seconds, (int)repeats);
-    smg_model_memory(model, &out->memory);
-    return SMG_OK;
+    double *seconds = calloc((size_t)repeats, sizeof(*seconds));
+    if (seconds == NULL) return SMG_MEMORY;
+    smg_status status = measure_runs(o, arrays, model, seconds, repeats, out);
+    free(seconds);
+    return status;
 }

@@ -1,52 +1,43 @@
 /* cli_model.c: what the commands over a MODEL have in common: it is opened, arrays are made at the sizes that options
  * and files give, something is done, everything is closed and the text printed, whatever happened in between. */
-#include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
 static smg_status model_path(const cli_options *o, const char **out_path) {
-    if (o->word_count == 0) return smg_fail(o->ctx, SMG_INVALID, "a MODEL is needed");
-    if (o->word_count > 1) {
-        return smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, '%s' is one word too many", o->words[1]);
-    }
+    if (o->word_count == 0) return cli_error(o, SMG_INVALID, "a MODEL is needed");
+    if (o->word_count > 1)
+        return cli_error(o, SMG_INVALID, "one MODEL is needed, '%s' is one word too many", o->words[1]);
     *out_path = o->words[0];
     return SMG_OK;
 }
 
 static smg_status with_arrays(cli_job *job, cli_work work) {
-    smg_arena *arena = NULL;
-    smg_interface *interface = NULL;
-    SMG_TRY(smg_arena_create(job->o->ctx, &arena));
-    smg_status status = smg_compile_interface(arena, job->source.graph, &job->source, &interface);
-    job->interface = interface;
-    if (status == SMG_OK) status = cli_make_arrays(job->o, interface, arena, &job->arrays);
-    if (status == SMG_OK && job->o->measure) status = cli_fill_arrays(job->o, job->interface, &job->arrays);
+    smg_status status = cli_make_arrays(job->o, job->facts->signature, &job->arrays);
+    if (status == SMG_OK && job->o->measure) status = cli_fill_arrays(job->o, &job->arrays);
     if (status == SMG_OK) status = work(job);
-    smg_arena_destroy(arena);
+    cli_free_arrays(&job->arrays);
     return status;
 }
 
 int cli_on_model(cli_options *o, cli_need need, cli_work work) {
-    cli_job job = {.o = o, .pass = true, .start = smg_clock_seconds()};
+    cli_job job = {.o = o, .pass = true, .start = smg_command_seconds()};
+    const smg_source_desc desc = {.partial = need == CLI_LOOK};
     const char *path = NULL;
-    if (model_path(o, &path) != SMG_OK) return cli_fail(o->ctx);
-    smg_status status = need == CLI_LOOK ? smg_source_look(o->ctx, path, false, &job.source)
-                                         : smg_source_open(o->ctx, path, false, &job.source);
-    if (status != SMG_OK) return cli_fail(o->ctx);
-    job.load = smg_clock_seconds() - job.start;
-    smg_text_init(&job.text, o->ctx);
-    status = need == CLI_ARRAYS ? with_arrays(&job, work) : work(&job);
-    if (status == SMG_OK) status = smg_text_status(&job.text);
-    if (status == SMG_OK) fputs(smg_text_cstr(&job.text), stdout);
-    smg_text_free(&job.text);
-    smg_source_close(&job.source);
-    if (status != SMG_OK) return cli_fail(o->ctx);
+    if (model_path(o, &path) != SMG_OK) return cli_fail(o);
+    if (smg_source_load(o->ctx, path, &desc, &job.source) != SMG_OK) return cli_fail(o);
+    job.facts = smg_source_get_facts(job.source);
+    job.load = smg_command_seconds() - job.start;
+    smg_status status = need == CLI_ARRAYS ? with_arrays(&job, work) : work(&job);
+    status = cli_text_print(&job.text, status);
+    smg_source_unload(job.source);
+    if (status != SMG_OK) return cli_fail(o);
     return job.pass ? CLI_OK : CLI_CHECK_FAILED;
 }
 
 smg_status cli_check_precision(const cli_options *o) {
-    smg_type type;
-    return smg_precision_find(o->ctx, o->precision, &type);
+    const smg_model_desc desc = {.precision = o->precision};
+    return smg_model_desc_check(o->ctx, &desc);
 }
 
 smg_model_desc cli_model_desc(const cli_options *o) {
@@ -83,37 +74,17 @@ smg_model_desc cli_job_desc(const cli_job *job) {
     return desc;
 }
 
-/* ---- targets ------------------------------------------------------------------------------------- */
-
-#if SMG_VULKAN
-static smg_status device_target(const cli_options *o, smg_target *out_target) {
-    smg_vk_device *device = NULL;
-    SMG_TRY(smg_vk_open(o->ctx, o->device, 0, &device));
-    const smg_model_desc desc = cli_model_desc(o);
-    smg_status status = smg_compile_know_device(device, &desc);
-    if (status == SMG_OK) *out_target = *smg_vk_target(device);
-    smg_vk_close(device);
-    return status;
-}
-#else
-static smg_status device_target(const cli_options *o, smg_target *out_target) {
-    (void)out_target;
-    return smg_fail(o->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: give a --target");
-}
-#endif
-
-smg_status cli_target(const cli_options *o, const char *fallback, smg_target *out_target) {
-    const char *name = o->target;
-    if (name == NULL && (o->device != NULL || fallback == NULL)) return device_target(o, out_target);
-    return cli_named_target(o, name != NULL ? name : fallback, out_target);
+const char *cli_target(const cli_options *o, const char *fallback) {
+    return o->target != NULL || o->device != NULL ? o->target : fallback;
 }
 
-smg_status cli_named_target(const cli_options *o, const char *name, smg_target *out_target) {
-    if (!smg_file_exists(name)) return smg_target_named(o->ctx, name, out_target);
-    char *text = NULL;
-    size_t size = 0;
-    SMG_TRY(smg_file_read(o->ctx, name, &text, &size));
-    smg_status status = smg_target_parse(o->ctx, text, name, out_target);
-    smg_free(o->ctx, text, size + 1);
+smg_status cli_open_device(const cli_options *o, smg_device **out_device) {
+    bool narrow = o->precision != NULL && strcmp(o->precision, "f32") != 0;
+    CLI_TRY(smg_device_open(o->ctx, o->device, out_device));
+    if (o->no_calibrate) return SMG_OK;
+    smg_status status = smg_device_calibrate(*out_device, narrow && !o->no_matrices);
+    if (status == SMG_OK) return SMG_OK;
+    smg_device_close(*out_device);
+    *out_device = NULL;
     return status;
 }

@@ -3,153 +3,157 @@
 
 #include "cli/cli.h"
 
-static void print_compilation(const smg_compilation *c, const cli_arrays *arrays, smg_text *text) {
-    cli_print_device(&c->target, text);
-    smg_text_addf(text, "graph    %s: %d ops -> %d -> %d kernels", c->source->name, smg_compile_op_count(c->source),
-                  c->run_ops, smg_compile_kernel_count(c));
-    if (c->bundle != NULL) {
-        smg_text_addf(text, " (%d modules, %d from the cache)", c->bundle->modules.count, c->modules_cached);
-    }
-    smg_text_add(text, "\nsizes    ");
+/* What came of a run. */
+typedef struct outcome {
+    smg_compilation_facts facts;
+    cli_result result;
+    smg_check *check; /* NULL: it was not asked for */
+    smg_overflow_info overflow;
+    cli_text profile;
+} outcome;
+
+static void print_compilation(const smg_compilation_facts *f, const cli_arrays *arrays, cli_text *text) {
+    cli_print_device(f->target, f->driver, text);
+    cli_text_addf(text, "graph    %s: %d ops -> %d -> %d kernels", f->graph, f->operations, f->operations_rewritten,
+                  f->kernels);
+    if (f->modules >= 0) cli_text_addf(text, " (%d modules, %d from the cache)", f->modules, f->modules_cached);
+    cli_text_add(text, "\nsizes    ");
     cli_print_dims(text, arrays);
-    if (c->from_cache) {
-        smg_text_addf(text, "\ncompile  plan and SPIR-V from the cache %.3f s", c->seconds.cache);
+    if (f->from_cache) {
+        cli_text_addf(text, "\ncompile  plan and SPIR-V from the cache %.3f s", f->cache_seconds);
     } else {
-        smg_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s",
-                      c->seconds.rewrite + c->seconds.plan, c->seconds.glsl, c->seconds.spirv);
-        if (c->options.rejected_count > 0)
-            smg_text_addf(text, " (planned again without %d schedules that the driver made nothing good of)",
-                          c->options.rejected_count);
+        cli_text_addf(text, "\ncompile  analysis %.3f s, GLSL %.3f s, SPIR-V %.3f s", f->plan_seconds, f->glsl_seconds,
+                      f->spirv_seconds);
+        if (f->rejected > 0)
+            cli_text_addf(text, " (planned again without %d schedules that the driver made nothing good of)",
+                          f->rejected);
     }
 }
 
-static void add_overflow(const smg_overflow *found, smg_text *text) {
+static void add_overflow(const smg_overflow_info *found, cli_text *text) {
     if (found->value == NULL) return;
-    smg_text_add(text, ",\n  \"overflow\": {\"value\": ");
-    smg_text_add_json(text, found->value);
-    smg_text_addf(text, ", \"size\": %.9g, \"count\": %d}", found->size, found->count);
+    cli_text_add(text, ",\n  \"overflow\": {\"value\": ");
+    cli_text_add_json(text, found->value);
+    cli_text_addf(text, ", \"size\": %.9g, \"count\": %d}", found->size, found->count);
 }
 
-static void add_json(const cli_job *job, const smg_compilation *c, const cli_result *result, const smg_check *check,
-                     const smg_overflow *overflow, const char *profile, smg_text *text) {
-    double bytes = 0;
-    double flops = 0;
-    double estimate = 0;
-    smg_compile_work(c, &bytes, &flops, &estimate);
-    smg_text_add(text, "{\n  ");
-    cli_print_device_json(&c->target, text);
-    smg_text_add(text, ",\n  \"graph\": ");
-    smg_text_add_json(text, c->source->name);
-    smg_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
-                  smg_compile_op_count(c->source), c->run_ops, smg_compile_kernel_count(c),
-                  c->bundle != NULL ? c->bundle->modules.count : 0);
-    smg_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n", bytes, flops,
-                  estimate);
-    smg_text_addf(text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
-                  c->seconds.rewrite + c->seconds.plan, c->seconds.glsl + c->seconds.spirv, result->spread.median);
-    smg_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", c->from_cache ? "true" : "false",
-                  c->seconds.cache);
-    smg_text_addf(text, "  \"schedules_rejected\": %d,\n", c->options.rejected_count);
-    smg_text_addf(text, "  \"load_seconds\": %.6g,\n  \"device_seconds\": %.6g,\n", job->load, result->device);
-    smg_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n  \"ready_seconds\": %.6g,\n",
-                  result->program, result->first, result->ready);
-    smg_text_add(text, "  \"time\": {");
-    cli_print_spread_json(&result->spread, text);
-    smg_text_add(text, "},\n  ");
-    cli_print_dims_json(text, &job->arrays);
-    smg_text_addf(text, ",\n  \"peak_bytes\": %lld", (long long)result->memory.peak_bytes);
-    for (int i = 0; check != NULL && i < check->count; i++) {
+static void add_check(const smg_check *check, cli_text *text) {
+    for (int i = 0; i < check->count; i++) {
         const smg_check_row *row = &check->rows[i];
-        smg_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
-        smg_text_add(text, "    {\"output\": ");
-        smg_text_add_json(text, row->output);
+        cli_text_add(text, i == 0 ? ",\n  \"check\": [\n" : ",\n");
+        cli_text_add(text, "    {\"output\": ");
+        cli_text_add_json(text, row->output);
         /* JSON has no infinity */
-        smg_text_addf(text, ", \"max_abs\": %.9g, \"max_rel\": %.9g, \"tolerance\": %.9g, \"pass\": %s}",
+        cli_text_addf(text, ", \"max_abs\": %.9g, \"max_rel\": %.9g, \"tolerance\": %.9g, \"pass\": %s}",
                       isfinite(row->max_abs) ? row->max_abs : 1e308, isfinite(row->max_rel) ? row->max_rel : 1e308,
                       row->tolerance, row->pass ? "true" : "false");
     }
-    if (check != NULL && check->count > 0) smg_text_add(text, "\n  ]");
-    add_overflow(overflow, text);
-    smg_text_add(text, profile);
-    smg_text_add(text, "\n}\n");
+    if (check->count > 0) cli_text_add(text, "\n  ]");
+}
+
+static void add_json(const cli_job *job, const outcome *out, cli_text *text) {
+    const smg_compilation_facts *f = &out->facts;
+    const cli_result *result = &out->result;
+    cli_text_add(text, "{\n  ");
+    cli_print_device_json(f->target, f->driver, text);
+    cli_text_add(text, ",\n  \"graph\": ");
+    cli_text_add_json(text, f->graph);
+    cli_text_addf(text, ",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"kernels\": %d,\n  \"modules\": %d,\n",
+                  f->operations, f->operations_rewritten, f->kernels, f->modules >= 0 ? f->modules : 0);
+    cli_text_addf(text, "  \"bytes\": %.0f,\n  \"flops\": %.0f,\n  \"estimate_seconds\": %.9g,\n", f->bytes, f->flops,
+                  f->estimate);
+    cli_text_addf(text, "  \"analysis_seconds\": %.6g,\n  \"code_seconds\": %.6g,\n  \"seconds\": %.9g,\n",
+                  f->plan_seconds, f->glsl_seconds + f->spirv_seconds, result->spread.median);
+    cli_text_addf(text, "  \"plan_cached\": %s,\n  \"cache_seconds\": %.6g,\n", f->from_cache ? "true" : "false",
+                  f->cache_seconds);
+    cli_text_addf(text, "  \"schedules_rejected\": %d,\n", f->rejected);
+    cli_text_addf(text, "  \"load_seconds\": %.6g,\n  \"device_seconds\": %.6g,\n", job->load, result->device);
+    cli_text_addf(text, "  \"program_seconds\": %.6g,\n  \"first_seconds\": %.9g,\n  \"ready_seconds\": %.6g,\n",
+                  result->program, result->first, result->ready);
+    cli_text_add(text, "  \"time\": {");
+    cli_print_spread_json(&result->spread, text);
+    cli_text_add(text, "},\n  ");
+    cli_print_dims_json(text, &job->arrays);
+    cli_text_addf(text, ",\n  \"peak_bytes\": %lld", (long long)result->memory.peak);
+    if (out->check != NULL) add_check(out->check, text);
+    add_overflow(&out->overflow, text);
+    cli_text_add(text, cli_text_cstr(&out->profile));
+    cli_text_add(text, "\n}\n");
+}
+
+static void add_table(const cli_job *job, const outcome *out, cli_text *text) {
+    const cli_result *result = &out->result;
+    const smg_memory_info *memory = &result->memory;
+    print_compilation(&out->facts, &job->arrays, text);
+    if (result->program > 0)
+        cli_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s, first result after %.3f s",
+                      result->program, result->first, result->ready);
+    cli_text_add(text, "\n");
+    for (int i = 0; i < job->arrays.output_count; i++) cli_print_output(&job->arrays.outputs[i], text);
+    if (result->spread.n > 0) {
+        cli_text_add(text, "time     on the device: ");
+        cli_print_spread(&result->spread, text);
+        cli_text_add(text, "\n");
+    }
+    if (memory->peak > 0)
+        cli_text_addf(text, "memory   of the device: at most %.1f MB, %.1f MB of it weights\n",
+                      (double)memory->peak / 1e6, (double)(memory->weights + memory->derived) / 1e6);
+    if (out->check != NULL) cli_print_check(out->check, text);
+    if (out->overflow.value != NULL)
+        cli_text_addf(text, "overflow '%s' becomes %g, and %s ends at %g (%d such values, this is the first)\n",
+                      out->overflow.value, out->overflow.size, out->overflow.type, out->overflow.limit,
+                      out->overflow.count);
+    cli_text_add(text, cli_text_cstr(&out->profile));
 }
 
 /* Writes files, compares, prints. */
-static smg_status report(cli_job *job, smg_compilation *c, const cli_result *result, const char *profile) {
-    cli_options *o = job->o;
-    const cli_arrays *arrays = &job->arrays;
-    smg_text *text = &job->text;
-    smg_check check = {0};
-    smg_overflow overflow = {0};
-    SMG_TRY(cli_save_outputs(o, arrays));
+static smg_status report(cli_job *job, smg_compilation *c, outcome *out) {
+    const cli_options *o = job->o;
+    CLI_TRY(cli_text_status(&out->profile));
+    CLI_TRY(cli_save_outputs(o, &job->arrays));
+    CLI_TRY(smg_compilation_get_facts(c, &out->facts));
     if (o->check) {
-        SMG_TRY(smg_compile_check(o->ctx, c->source, smg_compile_roundings(c), arrays->symbols, arrays->inputs,
-                                  arrays->count, arrays->outputs, arrays->arena, &check));
-        SMG_TRY(smg_compile_find_overflow(c, arrays->symbols, arrays->inputs, arrays->count, arrays->arena, &overflow));
-        job->pass = check.pass;
+        CLI_TRY(smg_compilation_check(c, job->arrays.all, &out->check));
+        CLI_TRY(smg_compilation_find_overflow(c, job->arrays.all, &out->overflow));
+        job->pass = out->check->pass;
     }
-    if (o->json) {
-        add_json(job, c, result, o->check ? &check : NULL, &overflow, profile, text);
-        return SMG_OK;
-    }
-    print_compilation(c, arrays, text);
-    if (result->program > 0) {
-        smg_text_addf(text, ", pipelines and upload %.3f s, first run %.3f s, first result after %.3f s",
-                      result->program, result->first, result->ready);
-    }
-    smg_text_add(text, "\n");
-    for (int i = 0; i < arrays->output_count; i++) cli_print_output(&arrays->outputs[i], text);
-    if (result->spread.n > 0) {
-        smg_text_add(text, "time     on the device: ");
-        cli_print_spread(&result->spread, text);
-        smg_text_add(text, "\n");
-    }
-    if (result->memory.peak_bytes > 0)
-        smg_text_addf(text, "memory   of the device: at most %.1f MB, %.1f MB of it weights\n",
-                      (double)result->memory.peak_bytes / 1e6,
-                      (double)(result->memory.constant_bytes + result->memory.derived_bytes) / 1e6);
-    if (o->check) cli_print_check(&check, text);
-    if (overflow.value != NULL)
-        smg_text_addf(text, "overflow '%s' becomes %g, and %s ends at %g (%d such values, this is the first)\n",
-                      overflow.value, overflow.size, smg_type_word(overflow.type), smg_type_limit(overflow.type),
-                      overflow.count);
-    smg_text_add(text, profile);
+    (o->json ? add_json : add_table)(job, out, &job->text);
     return SMG_OK;
 }
 
+static void free_outcome(outcome *out) {
+    smg_check_destroy(out->check);
+    cli_text_free(&out->profile);
+}
+
 static smg_status interpret(cli_job *job) {
-    cli_options *o = job->o;
-    cli_arrays *arrays = &job->arrays;
-    smg_target target;
+    const cli_options *o = job->o;
+    outcome out = {0};
     smg_compilation *c = NULL;
-    const cli_result result = {0};
-    SMG_TRY(cli_fill_arrays(o, job->interface, arrays));
-    SMG_TRY(cli_target(o, "careful", &target));
-    const smg_model_desc desc = cli_job_desc(job);
-    const smg_compile_options options = smg_compile_options_of(&desc);
-    SMG_TRY(smg_compile_plan(o->ctx, job->source.graph, &target, &options, &c));
-    smg_status status =
-        smg_compile_interpret(c, arrays->symbols, arrays->inputs, arrays->count, arrays->arena, arrays->outputs);
-    if (status == SMG_OK) status = report(job, c, &result, "");
+    CLI_TRY(cli_fill_arrays(o, &job->arrays));
+    const smg_model_desc model = cli_job_desc(job);
+    const smg_compile_desc desc = {.model = &model, .target = cli_target(o, "careful")};
+    CLI_TRY(smg_source_compile(job->source, &desc, &c));
+    smg_status status = smg_compilation_interpret(c, job->arrays.all);
+    if (status == SMG_OK) status = report(job, c, &out);
+    free_outcome(&out);
     smg_compilation_destroy(c);
     return status;
 }
 
 static smg_status run_on_device(cli_job *job) {
-    cli_options *o = job->o;
+    const cli_options *o = job->o;
     cli_arrays *arrays = &job->arrays;
     smg_model *model = NULL;
-    cli_result result = {0};
-    smg_text profile;
+    outcome out = {0};
     const smg_model_desc desc = cli_job_desc(job);
-    SMG_TRY(smg_model_open_source(o->ctx, &job->source, NULL, &desc, &model));
-    smg_text_init(&profile, o->ctx);
-    smg_status status = smg_model_bind(model, arrays->symbols);
-    if (status == SMG_OK) status = cli_fill_arrays(o, job->interface, arrays);
-    if (status == SMG_OK) status = cli_measure(o, arrays, model, job->start, &result);
-    if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &profile);
-    if (status == SMG_OK) status = report(job, smg_model_compilation(model), &result, smg_text_cstr(&profile));
-    smg_text_free(&profile);
+    CLI_TRY(smg_source_open_model(job->source, &desc, &model));
+    smg_status status = smg_model_prepare(model, arrays->dims, arrays->dim_count);
+    if (status == SMG_OK) status = cli_fill_arrays(o, arrays);
+    if (status == SMG_OK) status = cli_measure(o, arrays, model, job->start, &out.result);
+    if (status == SMG_OK && o->profile) status = cli_profile(o, model, arrays, &out.profile);
+    if (status == SMG_OK) status = report(job, smg_model_compilation(model), &out);
+    free_outcome(&out);
     smg_model_close(model);
     return status;
 }

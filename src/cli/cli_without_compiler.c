@@ -3,18 +3,16 @@
 #include "cli/cli.h"
 
 static int refuse(const cli_options *o, const char *what) {
-    smg_fail(o->ctx, SMG_UNSUPPORTED, "%s needs the compiler, and this smg was built without it: it runs bundles",
-             what);
-    return cli_fail(o->ctx);
+    cli_error(o, SMG_UNSUPPORTED, "%s needs the compiler, and this smg was built without it: it runs bundles", what);
+    return cli_fail(o);
 }
 
 static int on_model(cli_options *o, int (*work)(cli_options *)) {
     if (o->word_count != 1) {
-        smg_fail(o->ctx, SMG_INVALID, "one MODEL is needed, %d were given", o->word_count);
-        return cli_fail(o->ctx);
+        cli_error(o, SMG_INVALID, "one MODEL is needed, %d were given", o->word_count);
+        return cli_fail(o);
     }
-    bool exists = smg_file_exists(o->words[0]) || smg_path_is_dir(o->words[0]);
-    return exists && !cli_is_bundle(o) ? refuse(o, "a MODEL that is no bundle") : work(o);
+    return smg_command_path_exists(o->words[0]) && !cli_is_bundle(o) ? refuse(o, "a MODEL that is no bundle") : work(o);
 }
 
 int cli_info(cli_options *o) {

@@ -1,6 +1,8 @@
 /* main.c: which command, and what it says when something is wrong. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -109,9 +111,24 @@ static const char *fresh_line(void) {
     return smg_command_errors_on_terminal() ? "\r\033[K" : "";
 }
 
-int cli_fail(smg_context *ctx) {
+static void add_sentence(cli_text *problem, const char *format, va_list args) CLI_PRINTF(2, 0);
+static void add_sentence(cli_text *problem, const char *format, va_list args) {
+    char sentence[4096];
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    cli_text_add(problem, sentence);
+}
+
+smg_status cli_error(const cli_options *o, smg_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (o->problem->length == 0) add_sentence(o->problem, format, args);
+    va_end(args);
+    return status;
+}
+
+int cli_fail(const cli_options *o) {
     fflush(stdout);
-    const char *sentence = smg_context_error(ctx);
+    const char *sentence = o->problem->length > 0 ? cli_text_cstr(o->problem) : smg_context_error(o->ctx);
     fprintf(stderr, "%ssmg: %s\n", fresh_line(), sentence[0] != '\0' ? sentence : "out of memory");
     return CLI_ERROR;
 }
@@ -126,6 +143,10 @@ static void on_progress(void *user, const char *phase, size_t done, size_t total
     fflush(stderr);
 }
 
+void cli_progress(const char *phase, size_t done, size_t total) {
+    if (smg_command_errors_on_terminal()) on_progress(NULL, phase, done, total, "");
+}
+
 static void on_log(void *user, smg_log_level level, const char *line) {
     (void)user;
     if (level == SMG_LOG_WARNING) fprintf(stderr, "%ssmg: warning: %s\n", fresh_line(), line);
@@ -133,7 +154,7 @@ static void on_log(void *user, smg_log_level level, const char *line) {
 
 static void print_usage(FILE *out) {
     fprintf(out, "smg %s: Transformers as fused kernels on any Vulkan device\n\n", smg_version());
-    for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
+    for (size_t i = 0; i < CLI_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
     fprintf(out, "smg help [COMMAND | ops]\nsmg --version\n\n"
                  "MODEL is a Hugging Face directory, an ONNX file or a graph text file (.smg); for run and info\n"
                  "also a bundle, which smg compile wrote.\n"
@@ -150,17 +171,15 @@ static void print_usage(FILE *out) {
 }
 
 static const cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < SMG_COUNT_OF(commands); i++) {
+    for (size_t i = 0; i < CLI_COUNT_OF(commands); i++) {
         if (strcmp(commands[i].name, name) == 0) return &commands[i];
     }
     return NULL;
 }
 
 static void print_ops(void) {
-    for (int op = 0; op < SMG_OP_COUNT; op++) {
-        const smg_op_row *row = smg_op_get((smg_op)op);
-        printf("%-12s %s\n", row->word, row->doc);
-    }
+    const char *word, *doc;
+    for (int i = 0; smg_graph_operation(i, &word, &doc); i++) printf("%-12s %s\n", word, doc);
 }
 
 static int help(const char *topic) {
@@ -195,8 +214,10 @@ static int run_command(const cli_command *command, int argc, char **argv) {
         fprintf(stderr, "smg: out of memory\n");
         return CLI_ERROR;
     }
-    cli_options options;
-    int result = cli_parse(ctx, command, argc, argv, &options) == SMG_OK ? command->run(&options) : cli_fail(ctx);
+    cli_text problem = {0};
+    cli_options options = {.ctx = ctx, .problem = &problem};
+    int result = cli_parse(command, argc, argv, &options) == SMG_OK ? command->run(&options) : cli_fail(&options);
+    cli_text_free(&problem);
     smg_context_destroy(ctx);
     return finish(result);
 }

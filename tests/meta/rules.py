@@ -74,6 +74,18 @@ for path in files_of("src", ends=C):
     if path.endswith((".c", ".h")) and not re.match(r"(?:#define _\w+.*\n|#if.*\n|#endif.*\n)*\s*/\*", text):
         breach(path, 1, "opens without the paragraph a reader needs first")
 
+# The command is a program like those of others: what it can they can.
+STANDARD = "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg " \
+    "stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype".split()
+OF_THE_COMMAND = re.compile(r"\"(?:cli/\w+\.h|smg/\w+\.h)\"|<(?:smg/\w+|" + "|".join(STANDARD) + r")\.h>")
+for path in files_of("src/cli", ends=C):
+    for match in re.finditer(r"(?m)^\s*#\s*include\s*(.*)$", text_of(path)):
+        if OF_THE_COMMAND.match(match.group(1)) is None:
+            breach(path, text_of(path).count("\n", 0, match.start(1)) + 1,
+                   f"the command is written on public headers and the C library alone ({match.group(1).strip()})")
+    look(path, code_of(path), r"\bextern\b|\b_POSIX_C_SOURCE\b",
+         "the command is written on public headers and the C library alone")
+
 # Statics that change. Constant tables are fine; function-local statics are as bad as file-scope ones. The one lock is
 # for other libraries' globals.
 for path in files_of("src", ends=(".c", ".h")):
