@@ -394,6 +394,8 @@ static void page_is_up_to_date(void **state) {
 
 static int setup(void **state) {
     static fixture f;
+    char path[1024];
+    test_output(path, sizeof path, "fusion.md"); /* before anything takes its time */
     assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
     assert_int_equal(smg_map_create(f.arena, &f.met), SMG_OK);

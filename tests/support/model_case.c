@@ -1,6 +1,6 @@
 /* Loading and comparing of stored cases; see the header. */
-#include "support/all_cases.h"
 #include "support/model_case.h"
+#include "support/all_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
