@@ -30,12 +30,12 @@ SMG_API char **smg_command_words(int *io_count, char **words);
 SMG_API double smg_command_seconds(void);
 /* A file, a folder or anything else; the path is UTF-8. */
 SMG_API bool smg_command_path_exists(const char *path);
-/* Writes a file whole or not at all: beside `path`, then in its place. Links are followed; what is no file (/dev/null, a
- * pipe) is written to as it is. IO: the system's reason. */
+/* Writes a file whole or not at all: beside `path`, then in its place. Links are followed; what is no file (/dev/null,
+ * a pipe) is written to as it is. IO: the system's reason. */
 SMG_API smg_status smg_command_write_file(smg_context *ctx, const char *path, const void *data, size_t bytes);
 
-/* Ctrl-C as a question instead of an end: from `hold` to `release` an interrupt waits. false: the system does not do that
- * (Windows), and an interrupt ends the program as ever. */
+/* Ctrl-C as a question instead of an end: from `hold` to `release` an interrupt waits. false: the system does not do
+ * that (Windows), and an interrupt ends the program as ever. */
 SMG_API bool smg_command_hold_interrupt(void);
 SMG_API bool smg_command_is_interrupted(void); /* one waits; false where none is held */
 /* `taken`: the one that waits has been seen to; else it ends the program now. */

@@ -1,5 +1,5 @@
-/* smg/compile.h: what smg_model_open does, by parts: look at a model, compile it for a device that need not be there, say
- * what became of it, write a bundle, check results against the reference.
+/* smg/compile.h: what smg_model_open does, by parts: look at a model, compile it for a device that need not be there,
+ * say what became of it, write a bundle, check results against the reference.
  *
  *     smg_source *source;
  *     smg_source_load(ctx, "all-MiniLM-L6-v2", NULL, &source);
@@ -10,8 +10,8 @@
  *     smg_compilation_destroy(c);
  *     smg_source_unload(source);
  *
- * Ownership: what is made from a source or a model is destroyed before it, all of it before the context. Threads, errors:
- * as smg/rt.h. The library without a compiler has nothing of this.
+ * Ownership: what is made from a source or a model is destroyed before it, all of it before the context. Threads,
+ * errors: as smg/rt.h. The library without a compiler has nothing of this.
  */
 #ifndef SMG_COMPILE_PUBLIC_H
 #define SMG_COMPILE_PUBLIC_H
@@ -39,8 +39,8 @@ typedef struct smg_source_desc {
     bool partial;  /* an ONNX file with operators that smg does not know is no failure: facts list them */
 } smg_source_desc;
 
-/* A Hugging Face directory, an ONNX file or a graph text file: everything but the weights is read. desc may be NULL. Fails
- * as smg_model_open. */
+/* A Hugging Face directory, an ONNX file or a graph text file: everything but the weights is read. desc may be NULL.
+ * Fails as smg_model_open. */
 SMG_API smg_status smg_source_load(smg_context *ctx, const char *path, const smg_source_desc *desc,
                                    smg_source **out_source);
 /* The graph is borrowed: it and its constants outlive the source. */
@@ -86,15 +86,15 @@ SMG_API smg_status smg_model_desc_check(smg_context *ctx, const smg_model_desc *
 /* All fields may be zero. */
 typedef struct smg_bundle_writing {
     const smg_model_desc *model; /* its device, or `on`, is the target where no others are named; NULL: all zero */
-    /* Each a built-in name ("h200"; a name that there is not is told all of them) or a target file (smg_device_write_target).
-     * One class of the bundle for each, in this order. */
+    /* Each a built-in name ("h200"; a name that there is not is told all of them) or a target file
+     * (smg_device_write_target). One class of the bundle for each, in this order. */
     const char *const *targets;
     int target_count;
     /* Weights of the first target are stored as its kernels want them, made on the device of the description. */
     bool prepared;
 } smg_bundle_writing;
-/* Compiles for each target and writes the file, whole or not at all. desc may be NULL. What is wrong with one target names
- * it. */
+/* Compiles for each target and writes the file, whole or not at all. desc may be NULL. What is wrong with one target
+ * names it. */
 SMG_API smg_status smg_source_write_bundle(smg_source *source, const smg_bundle_writing *desc, const char *path);
 
 /* ---- compilations ------------------------------------------------------------------------------------- */
@@ -115,8 +115,8 @@ typedef struct smg_compile_desc {
 SMG_API smg_status smg_source_compile(smg_source *source, const smg_compile_desc *desc,
                                       smg_compilation **out_compilation);
 SMG_API void smg_compilation_destroy(smg_compilation *compilation); /* NULL is fine */
-/* What a model was made by: the model's, not to be destroyed, until a hint changes it. NULL: it came from a bundle, or was
- * shared. */
+/* What a model was made by: the model's, not to be destroyed, until a hint changes it. NULL: it came from a bundle, or
+ * was shared. */
 SMG_API smg_compilation *smg_model_compilation(smg_model *model);
 
 typedef struct smg_compilation_facts {
@@ -155,8 +155,8 @@ SMG_API smg_status smg_compilation_explain(smg_compilation *compilation, const s
 
 /* ---- results without a device, and results that are checked -------------------------------------------- */
 
-/* Runs the kernels on the host, in the interpreter (slow). Inputs and sizes are those of the arrays, made for the source
- * that was compiled; their outputs are filled in, with memory of the arrays. */
+/* Runs the kernels on the host, in the interpreter (slow). Inputs and sizes are those of the arrays, made for the
+ * source that was compiled; their outputs are filled in, with memory of the arrays. */
 SMG_API smg_status smg_compilation_interpret(smg_compilation *compilation, smg_arrays *arrays);
 
 /* Above so many floating-point operations rows of the batch are sampled. */
@@ -181,8 +181,8 @@ typedef struct smg_check {
 } smg_check;
 
 /* Compares the outputs of the arrays, as a run of this compilation left them, with the graph evaluated in double on the
- * host (which takes its time). INVALID: an input or output has no data, or the arrays are for another model. The result is
- * the caller's (smg_check_destroy), before its context goes. */
+ * host (which takes its time). INVALID: an input or output has no data, or the arrays are for another model. The result
+ * is the caller's (smg_check_destroy), before its context goes. */
 SMG_API smg_status smg_compilation_check(smg_compilation *compilation, smg_arrays *arrays, smg_check **out_check);
 SMG_API void smg_check_destroy(smg_check *check); /* NULL is fine */
 

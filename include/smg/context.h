@@ -45,8 +45,8 @@ typedef struct smg_context_desc {
 SMG_API smg_status smg_context_create(const smg_context_desc *desc, smg_context **out_context);
 SMG_API void smg_context_destroy(smg_context *context);
 
-/* Where text goes that a call writes: zero or more pieces, without a NUL at their ends, for the time of a call of `write`
- * only. It calls nothing of smg's. */
+/* Where text goes that a call writes: zero or more pieces, without a NUL at their ends, for the time of a call of
+ * `write` only. It calls nothing of smg's. */
 typedef struct smg_sink {
     void (*write)(void *user, const char *text, size_t bytes);
     void *user;

@@ -8,8 +8,8 @@
  *     ...
  *     smg_device_close(device);                                after both models
  *
- * A model that is opened without one opens a device of its own. Ownership: the device outlives the models on it, and its
- * context outlives the device. Threads: as the context, one at a time.
+ * A model that is opened without one opens a device of its own. Ownership: the device outlives the models on it, and
+ * its context outlives the device. Threads: as the context, one at a time.
  */
 #ifndef SMG_DEVICE_H
 #define SMG_DEVICE_H
@@ -33,8 +33,8 @@ typedef struct smg_device_info {
     int64_t memory_bytes;                /* of its own, the largest heap */
     int api_major, api_minor, api_patch; /* of Vulkan */
 } smg_device_info;
-/* In the order of the indices that smg_device_open takes. *out_count: how many there are, of which at most `capacity` are
- * given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */
+/* In the order of the indices that smg_device_open takes. *out_count: how many there are, of which at most `capacity`
+ * are given; out_list may be NULL where that is 0. NOT_FOUND: no Vulkan loader, no driver, no device. */
 SMG_API smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, int capacity, int *out_count);
 
 /* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: the best.
@@ -65,9 +65,9 @@ typedef struct smg_device_tensor_desc {
 SMG_API smg_status smg_tensor_create(smg_device *device, const smg_device_tensor_desc *desc,
                                      smg_device_tensor **out_tensor);
 SMG_API void smg_tensor_destroy(smg_device_tensor *tensor); /* NULL is fine */
-/* `count` elements from the element `first` on, converted on the way where the types differ. Both return when it is done,
- * behind the runs before. INVALID: not inside the tensor, or an element that the device's type does not hold, with its
- * position. */
+/* `count` elements from the element `first` on, converted on the way where the types differ. Both return when it is
+ * done, behind the runs before. INVALID: not inside the tensor, or an element that the device's type does not hold,
+ * with its position. */
 SMG_API smg_status smg_tensor_upload(smg_device_tensor *tensor, int64_t first, const void *data, int64_t count);
 SMG_API smg_status smg_tensor_download(smg_device_tensor *tensor, int64_t first, void *data, int64_t count);
 /* The elements as they lie on the device, for the host to read and write between runs; NULL: the host cannot see that

@@ -25,8 +25,8 @@ extern "C" {
 
 typedef struct smg_embedder smg_embedder;
 
-/* A Hugging Face directory with tokenizer files and a model whose embeddings are one row a text, or rows of tokens with a
- * pooling that the directory names. A text with more tokens than the directory's maximum, or than max_dims has for
+/* A Hugging Face directory with tokenizer files and a model whose embeddings are one row a text, or rows of tokens with
+ * a pooling that the directory names. A text with more tokens than the directory's maximum, or than max_dims has for
  * "sequence", is cut. desc may be NULL.
  * NOT_FOUND, FORMAT: as smg_model_open; UNSUPPORTED: no such embedding, another tokenizer than WordPiece. */
 SMG_API smg_status smg_embedder_open(smg_context *ctx, const char *dir, const smg_model_desc *desc,
@@ -44,12 +44,12 @@ SMG_API smg_status smg_embedder_embed(smg_embedder *embedder, const char *const 
 
 typedef struct smg_tokenizer smg_tokenizer;
 
-/* WordPiece as BERT uses it, of the directory's tokenizer.json, else vocab.txt and tokenizer_config.json. NOT_FOUND: there
- * is none; UNSUPPORTED: another one. */
+/* WordPiece as BERT uses it, of the directory's tokenizer.json, else vocab.txt and tokenizer_config.json. NOT_FOUND:
+ * there is none; UNSUPPORTED: another one. */
 SMG_API smg_status smg_tokenizer_load(smg_context *ctx, const char *dir, smg_tokenizer **out_tokenizer);
 SMG_API void smg_tokenizer_unload(smg_tokenizer *tokenizer); /* NULL is fine */
-/* Ids of [CLS] text [SEP], at most `capacity` (2 or more) and the maximum below: the text is cut, [SEP] stays. `length` in
- * bytes. FORMAT, with the byte: not UTF-8. Takes no memory, and time by the length. */
+/* Ids of [CLS] text [SEP], at most `capacity` (2 or more) and the maximum below: the text is cut, [SEP] stays. `length`
+ * in bytes. FORMAT, with the byte: not UTF-8. Takes no memory, and time by the length. */
 SMG_API smg_status smg_tokenizer_tokens(smg_tokenizer *tokenizer, const char *text, size_t length, int32_t *out_ids,
                                         int capacity, int *out_count);
 SMG_API int smg_tokenizer_max_length(const smg_tokenizer *tokenizer); /* of ids, specials included */

@@ -85,8 +85,9 @@ SMG_API smg_value smg_graph_cumsum(smg_graph *g, smg_value a, int axis, bool exc
 /* Index (i32) of the extreme along `axis`; op: reduce_max reduce_min. Of equal ones the first, or the last. */
 SMG_API smg_value smg_graph_argreduce(smg_graph *g, const char *op, smg_value a, int axis, bool keep, bool last);
 SMG_API smg_status smg_graph_output(smg_graph *g, const char *name, smg_value value);
-/* Makes an input a state: what the output is in one run the input is in the next, and zeros in the first. Both are there
- * already, of one type and the same dims; neither is of another state. Who runs the model keeps it (smg/rt.h, states). */
+/* Makes an input a state: what the output is in one run the input is in the next, and zeros in the first. Both are
+ * there already, of one type and the same dims; neither is of another state. Who runs the model keeps it (smg/rt.h,
+ * states). */
 SMG_API smg_status smg_graph_state(smg_graph *g, const char *input, const char *output);
 /* Gives a value a name for explain and errors. */
 SMG_API void smg_graph_name(smg_graph *g, smg_value value, const char *name);

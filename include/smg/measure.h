@@ -53,13 +53,13 @@ SMG_API bool smg_device_get_verdict(const smg_device *device, int index, smg_dev
 /* The device that the model runs on, also where it opened one itself; lives as long as the model does. */
 SMG_API smg_device *smg_model_device(const smg_model *model);
 
-/* What the first run of these sizes would build and place, before it: pipelines, memory, a recording. Sizes that are not
- * named are what the model was compiled for.
+/* What the first run of these sizes would build and place, before it: pipelines, memory, a recording. Sizes that are
+ * not named are what the model was compiled for.
  * NOT_FOUND, INVALID: as the run; DEVICE_MEMORY, NO_FIT: they do not fit the device. */
 SMG_API smg_status smg_model_prepare(smg_model *model, const smg_dim *dims, int dim_count);
-/* The last run once more, on the device alone: the same inputs, states from what they were, outputs stay there. Its time
- * (smg_model_seconds) has no copies in it. INVALID: there was no run, it failed, it used tensors on the device, sizes were
- * prepared since, or one is in flight. */
+/* The last run once more, on the device alone: the same inputs, states from what they were, outputs stay there. Its
+ * time (smg_model_seconds) has no copies in it. INVALID: there was no run, it failed, it used tensors on the device,
+ * sizes were prepared since, or one is in flight. */
 SMG_API smg_status smg_model_repeat(smg_model *model);
 
 typedef struct smg_memory_info {

@@ -40,8 +40,8 @@ typedef struct smg_model_desc {
     smg_device *on;     /* open already, of this context; it outlives the model. NULL: `device` is opened */
     smg_goal goal;
     /* Values between kernels (not weights, inputs and outputs) take so many bytes at a time, at most, at the sizes of
-     * `dims`: the best plan that keeps to it. NO_FIT with the least that would do where none does. Plans for other sizes
-     * keep to it at theirs where one does, else take the least. 0: any. */
+     * `dims`: the best plan that keeps to it. NO_FIT with the least that would do where none does. Plans for other
+     * sizes keep to it at theirs where one does, else take the least. 0: any. */
     int64_t max_memory;
     int max_fused_ops; /* operations of a kernel, at most; 0: as many as there may be */
     double min_gain; /* percent of the time that its operations take alone, by price, that a kernel of several saves */
@@ -53,28 +53,30 @@ typedef struct smg_model_desc {
     int max_dim_count;
     const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the model is opened */
     int range_count;
-    /* In which type f32 values lie in device memory: "f32" (NULL too), "f16" or "bf16". Arrays of a run stay f32 and are
-     * converted on the way; an input whose element is too large for the type is INVALID. Arithmetic is f32 in any case,
-     * and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by devices
-     * without 16-bit storage. */
+    /* In which type f32 values lie in device memory: "f32" (NULL too), "f16" or "bf16". Arrays of a run stay f32 and
+     * are converted on the way; an input whose element is too large for the type is INVALID. Arithmetic is f32 in any
+     * case, and values that are known not to fit stay f32 in memory too (smg explain says which). UNSUPPORTED by
+     * devices without 16-bit storage. */
     const char *precision;
     int64_t memory_bytes; /* as in smg_bundle_desc */
-    /* With precision f16 or bf16: inputs of a run that stands for others. The graph is computed for them on the host when
-     * the model is opened for the first time (as long as a check takes), and values that come nearer to the end of the
-     * type than by half stay f32. Inputs may be left out as in smg_model_run. The arrays are read by the open only. */
+    /* With precision f16 or bf16: inputs of a run that stands for others. The graph is computed for them on the host
+     * when the model is opened for the first time (as long as a check takes), and values that come nearer to the end of
+     * the type than by half stay f32. Inputs may be left out as in smg_model_run. The arrays are read by the open
+     * only. */
     const smg_tensor *samples;
     int sample_count;
-    /* With precision f16 or bf16: where an output of a run has an infinity or a NaN, the graph is computed on the host (as
-     * long as a check takes); if a value is too large for the type there, the run is UNSUPPORTED and the sentence names
-     * the first. Outputs are written all the same. */
+    /* With precision f16 or bf16: where an output of a run has an infinity or a NaN, the graph is computed on the host
+     * (as long as a check takes); if a value is too large for the type there, the run is UNSUPPORTED and the sentence
+     * names the first. Outputs are written all the same. */
     bool name_overflow;
-    /* Rows of tokens that a mask of the run leaves out behind the last one that it keeps, or before the first (padding),
-     * are not read by the caller: their values in the outputs may be any. Attention then computes neither their keys nor their rows: a batch
-     * of different lengths takes the steps of its rows by themselves. Outputs of all other rows are what they are. */
+    /* Rows of tokens that a mask of the run leaves out behind the last one that it keeps, or before the first
+     * (padding), are not read by the caller: their values in the outputs may be any. Attention then computes neither
+     * their keys nor their rows: a batch of different lengths takes the steps of its rows by themselves. Outputs of all
+     * other rows are what they are. */
     bool padding_unread;
-    /* What `smg tune` measured on the device decides between schedules in the place of prices. A file of it; "": nothing;
-     * NULL: what the cache folder has of the device. A file of another device, driver or version of smg is left alone
-     * with a log line. NOT_FOUND, FORMAT: a file that is named is not there, or broken. */
+    /* What `smg tune` measured on the device decides between schedules in the place of prices. A file of it; "":
+     * nothing; NULL: what the cache folder has of the device. A file of another device, driver or version of smg is
+     * left alone with a log line. NOT_FOUND, FORMAT: a file that is named is not there, or broken. */
     const char *tuning;
     int rank;           /* the schedule of this rank by price for every kernel (0: the best); for tuning */
     bool no_matrices;   /* plan as if the device had no products of matrices; for measuring */
@@ -95,8 +97,8 @@ SMG_API smg_status smg_model_open_graph(smg_context *ctx, smg_graph *graph, cons
 
 /* What has changed around a model since it was opened. All fields may be zero: nothing has. */
 typedef struct smg_hint {
-    /* In [0, 1]: memory is short. Values between kernels take less at a time, from the plan that would be taken (0) to that
-     * which needs the least (1). */
+    /* In [0, 1]: memory is short. Values between kernels take less at a time, from the plan that would be taken (0) to
+     * that which needs the least (1). */
     double memory_pressure;
     /* In [0, 1]: others keep the device's arithmetic busy, up to all of it. Kernels are chosen for what is left. */
     double compute_pressure;
@@ -104,10 +106,10 @@ typedef struct smg_hint {
     int usual_count;
 } smg_hint;
 
-/* The model is planned again by the next call that runs it, which waits for that: kernels are built, weights uploaded once
- * more, results agree within the roundings of either plan. Plans that were made before come from the cache folder. Ranges,
- * budgets, inputs and lengths that were set ahead stay. Only the last hint counts; NULL: as the model was opened. Where no
- * such plan can be made the model stays as it is, with a log line.
+/* The model is planned again by the next call that runs it, which waits for that: kernels are built, weights uploaded
+ * once more, results agree within the roundings of either plan. Plans that were made before come from the cache folder.
+ * Ranges, budgets, inputs and lengths that were set ahead stay. Only the last hint counts; NULL: as the model was
+ * opened. Where no such plan can be made the model stays as it is, with a log line.
  * INVALID: no such size, or a pressure outside of [0, 1]; UNSUPPORTED: the model came from a bundle, or was shared. */
 SMG_API smg_status smg_model_hint(smg_model *model, const smg_hint *hint);
 

@@ -50,10 +50,11 @@ typedef struct smg_bundle_desc {
     const smg_dim_range *ranges; /* as smg_model_set_range does, with pipelines for them when the bundle is opened */
     int range_count;
     /* The most memory of the device for weights, values between kernels and states; 0: any. What does not fit is
-     * DEVICE_MEMORY with the numbers: weights when the bundle is opened, values by the run whose sizes want more. A model
-     * that is shared from this one may take as much again. */
+     * DEVICE_MEMORY with the numbers: weights when the bundle is opened, values by the run whose sizes want more. A
+     * model that is shared from this one may take as much again. */
     int64_t memory_bytes;
-    /* smg_model_recover is to work: the file stays mapped, memory or reader stay the model's to use until it is closed. */
+    /* smg_model_recover is to work: the file stays mapped, memory or reader stay the model's to use until it is
+     * closed. */
     bool recoverable;
 } smg_bundle_desc;
 
@@ -66,11 +67,11 @@ typedef struct smg_bundle_reader {
     void *user;
 } smg_bundle_reader;
 
-/* Opens a device and, of the bundle's classes, the best whose needs it meets; uploads the weights; runs the prepare list.
- * Nothing of the file, the memory or the reader is used after the call, but of a model that is recoverable. desc may be
- * NULL.
- * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version or
- * byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks). */
+/* Opens a device and, of the bundle's classes, the best whose needs it meets; uploads the weights; runs the prepare
+ * list. Nothing of the file, the memory or the reader is used after the call, but of a model that is recoverable. desc
+ * may be NULL.
+ * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version
+ * or byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks). */
 SMG_API smg_status smg_model_open_bundle(smg_context *ctx, const char *path, const smg_bundle_desc *desc,
                                          smg_model **out_model);
 SMG_API smg_status smg_model_open_bundle_memory(smg_context *ctx, const void *bytes, size_t size,
@@ -95,12 +96,12 @@ SMG_API bool smg_model_output(const smg_model *model, int index, smg_tensor *out
 SMG_API smg_status smg_model_create_tensor(smg_model *model, const char *name, int64_t elements,
                                            smg_device_tensor **out_tensor);
 
-/* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and
- * token_type_ids may be left out: nothing is padding, all types are 0), each named, with dims that agree
- * on the symbolic sizes. `outputs` may name any of the model's: rank, dims and type are filled in, and
- * data as above (the caller's memory when data is set: `bytes` must be enough).
- * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device, its
- * elements lie there in another type than the model's, it is too small, or an output's shares memory with another.
+/* Runs once. Every input that the model uses must be among `inputs` (a directory's attention_mask and token_type_ids
+ * may be left out: nothing is padding, all types are 0), each named, with dims that agree on the symbolic sizes.
+ * `outputs` may name any of the model's: rank, dims and type are filled in, and data as above (the caller's memory when
+ * data is set: `bytes` must be enough).
+ * Arrays of the host and tensors on the device (`on`) may be mixed. INVALID, of a tensor: it lies on another device,
+ * its elements lie there in another type than the model's, it is too small, or an output's shares memory with another.
  * Sizes of an input come from its dims in any case. */
 SMG_API smg_status smg_model_run(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                  int output_count);
@@ -129,54 +130,54 @@ SMG_API smg_status smg_model_submit(smg_model *model, const smg_tensor *inputs, 
 SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_done);
 
 /* Takes back a run in flight. What of it has not begun is left out, as far as smg still has it in hand: the parts of a
- * run with a budget of submissions that are not on the queue, and in a range (smg_model_set_range) every kernel that the
- * device has not come to. *out_cancelled (NULL is fine): something is left out; smg_ticket_wait then ends with CANCELLED,
- * no output is written on the host, and tensors that the run writes have anything in them. false: the run goes through as
- * if nothing was asked, or it is over. */
+ * run with a budget of submissions that are not on the queue, and in a range (smg_model_set_range) every kernel that
+ * the device has not come to. *out_cancelled (NULL is fine): something is left out; smg_ticket_wait then ends with
+ * CANCELLED, no output is written on the host, and tensors that the run writes have anything in them. false: the run
+ * goes through as if nothing was asked, or it is over. */
 SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
 
 /* Bounds on what the device is given at a time, where others use it, too; 0: none. From the next run on
  * - no dispatch takes longer than dispatch_seconds: a kernel that would is several dispatches, each of a range of its
  *   workgroups;
- * - no submission takes longer than submission_seconds: a run that would is submitted part by part. smg_model_submit puts
- *   the first one on the queue, each smg_ticket_wait that finds a part over the next one. Called once a frame with 0
- *   seconds, a run takes at most one part of a frame; with more time it goes on by itself, as smg_model_run does. What
- *   others submit meanwhile comes between the parts.
- * Results are the same bits. How long kernels take is measured by the first run of new sizes, which is cut by estimates,
- * and one workgroup is the least there is. Ranges of sizes keep their bounds, but each tuple of sizes has its first run;
- * runs that are recorded in an application's command buffer are not cut, those in several parts signal no timelines.
- * INVALID: less than 0 or not a number, or a run is in flight. */
+ * - no submission takes longer than submission_seconds: a run that would is submitted part by part. smg_model_submit
+ *   puts the first one on the queue, each smg_ticket_wait that finds a part over the next one. Called once a frame with
+ *   0 seconds, a run takes at most one part of a frame; with more time it goes on by itself, as smg_model_run does.
+ *   What others submit meanwhile comes between the parts.
+ * Results are the same bits. How long kernels take is measured by the first run of new sizes, which is cut by
+ * estimates, and one workgroup is the least there is. Ranges of sizes keep their bounds, but each tuple of sizes has
+ * its first run; runs that are recorded in an application's command buffer are not cut, those in several parts signal
+ * no timelines. INVALID: less than 0 or not a number, or a run is in flight. */
 SMG_API smg_status smg_model_set_budget(smg_model *model, double dispatch_seconds, double submission_seconds);
 
-/* Another model on the weights and the pipelines of this one, with sizes, inputs and runs of its own: for several runs in
- * flight at a time, or, with another context, for another thread. It takes memory for values between kernels only.
- * To be called where `model` may be used; from then on each of the two is used as its context allows. It is closed before
- * `model`, and may be shared again. Ranges and budgets are taken over; inputs and lengths that were set ahead are not. A model that
- * compiles makes all of its plans first.
+/* Another model on the weights and the pipelines of this one, with sizes, inputs and runs of its own: for several runs
+ * in flight at a time, or, with another context, for another thread. It takes memory for values between kernels only.
+ * To be called where `model` may be used; from then on each of the two is used as its context allows. It is closed
+ * before `model`, and may be shared again. Ranges and budgets are taken over; inputs and lengths that were set ahead
+ * are not. A model that compiles makes all of its plans first.
  * Failures are told by ctx. INVALID: a run of the model is in flight. */
 SMG_API smg_status smg_model_share(smg_model *model, smg_context *ctx, smg_model **out_model);
 
 /* After the device was lost (every call answers DEVICE then): the model goes on with what its bundle has, on the device
  * `on`, or, where that is NULL, on a new one in the place of the one that the model opened itself. Sizes that were set,
- * inputs and lengths that were set ahead stay. The best class of the bundle for that device is taken again. It works on a
- * device that was not lost, too.
+ * inputs and lengths that were set ahead stay. The best class of the bundle for that device is taken again. It works on
+ * a device that was not lost, too.
  * Before it: wait for the run in flight, close models that were shared from this one, destroy tensors on a device that
- * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed afterwards.
- * After a failure the model answers DEVICE until another call succeeds.
+ * the model opened itself. Tensors on a lost device are of no use any more. A device that was given is closed
+ * afterwards. After a failure the model answers DEVICE until another call succeeds.
  * INVALID: a run is in flight, `on` is of another context or is missing; UNSUPPORTED: the model was not opened as
  * recoverable, or no class for this device; else as opening a bundle. */
 SMG_API smg_status smg_model_recover(smg_model *model, smg_device *on);
 
 /* ---- states ----------------------------------------------------------------------------------------- */
 
-/* A model may keep something from run to run (a recurrent layer, keys and values of earlier tokens): an input that is in
- * the next run what an output is in this one. Such a state stays on the device. A run that does not name the input begins
- * with what the last run left, the first one with zeros; a run that names it, as an array or a tensor, begins with that.
- * The output may be asked for as an array of the host, like others.
- * Each model has states of its own: one that is shared begins with zeros. A run that fails or is taken back leaves
- * them as they were. A run in an application's command buffer goes on from what its execution before left, and is over
- * with what the last one left, whether it failed or not. After smg_model_recover they are lost: runs that would read one
- * are INVALID until it is reset or given.
+/* A model may keep something from run to run (a recurrent layer, keys and values of earlier tokens): an input that is
+ * in the next run what an output is in this one. Such a state stays on the device. A run that does not name the input
+ * begins with what the last run left, the first one with zeros; a run that names it, as an array or a tensor, begins
+ * with that. The output may be asked for as an array of the host, like others.
+ * Each model has states of its own: one that is shared begins with zeros. A run that fails or is taken back leaves them
+ * as they were. A run in an application's command buffer goes on from what its execution before left, and is over with
+ * what the last one left, whether it failed or not. After smg_model_recover they are lost: runs that would read one are
+ * INVALID until it is reset or given.
  * INVALID, of a run: the sizes make the state another shape than the run before left. */
 SMG_API int smg_model_state_count(const smg_model *model);
 /* The names of its input and its output. false: index out of range. */
@@ -199,10 +200,10 @@ SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_
 /* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
  * mask). It is copied, and kept while sizes stay the same. */
 SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
-/* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to the
- * row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves. Runs need
- * not name it then; a run that does gives a mask which must be just that: INVALID with the row, the element and the
- * length. Lengths are copied; count 0 takes them away. One recording serves all lengths.
+/* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to
+ * the row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves.
+ * Runs need not name it then; a run that does gives a mask which must be just that: INVALID with the row, the element
+ * and the length. Lengths are copied; count 0 takes them away. One recording serves all lengths.
  * INVALID, with the row and the numbers: a length below 0, more than a row has (here, where the size has a maximum;
  * else by the run); not one for each row (by the run). NOT_FOUND: no such input; UNSUPPORTED: an input of floats. */
 SMG_API smg_status smg_model_set_lengths(smg_model *model, const char *input, const int64_t *lengths, int count);

@@ -13,9 +13,9 @@
  *     smg_vk_adopt(ctx, &desc, &adopted);                      for smg_bundle_desc.on and smg_model_desc.on
  *     smg_vk_wishes_free(wishes);
  *
- * The only public header with Vulkan types, and the only one that needs the Vulkan headers. The application keeps owning
- * everything it passes. Without lock_queue smg uses the queue only inside its own calls, and the application must not use
- * it on another thread meanwhile. docs/examples/own_device.c is a whole program.
+ * The only public header with Vulkan types, and the only one that needs the Vulkan headers. The application keeps
+ * owning everything it passes. Without lock_queue smg uses the queue only inside its own calls, and the application
+ * must not use it on another thread meanwhile. docs/examples/own_device.c is a whole program.
  */
 #ifndef SMG_VULKAN_H
 #define SMG_VULKAN_H
@@ -46,8 +46,8 @@ typedef struct smg_vulkan_desc {
     const void *enabled;
     const char *const *extensions;
     uint32_t extension_count;
-    /* Called around each use of the queue, on the thread that calls smg: for queues that other threads use, too. Both or
-     * neither; they call nothing of smg's. */
+    /* Called around each use of the queue, on the thread that calls smg: for queues that other threads use, too. Both
+     * or neither; they call nothing of smg's. */
     void (*lock_queue)(void *user);
     void (*unlock_queue)(void *user);
     void *lock_user;
@@ -61,10 +61,10 @@ typedef struct smg_vulkan_wishes {
 } smg_vulkan_wishes;
 
 /* Before the VkDevice is made: instance, physical_device, get_instance_proc_addr, api_version and the application's own
- * extensions are read from the description. `chain` is the chain that the application would give to vkCreateDevice, NULL:
- * none. In structures of features that are in it, members are set to VK_TRUE; the result is structures that are not,
- * followed by that chain. So it is used up by one call, and what is in it must live as long as the wishes. A device on
- * which less is enabled runs, too: the models that it can run are slower ones.
+ * extensions are read from the description. `chain` is the chain that the application would give to vkCreateDevice,
+ * NULL: none. In structures of features that are in it, members are set to VK_TRUE; the result is structures that are
+ * not, followed by that chain. So it is used up by one call, and what is in it must live as long as the wishes. A
+ * device on which less is enabled runs, too: the models that it can run are slower ones.
  * INVALID: a handle is null; UNSUPPORTED: a device of Vulkan 1.0. */
 SMG_API smg_status smg_vk_wish(smg_context *context, const smg_vulkan_desc *desc, void *chain,
                                smg_vulkan_wishes **out_wishes);
@@ -92,25 +92,25 @@ typedef struct smg_vulkan_sync {
     uint32_t signal_count;
 } smg_vulkan_sync;
 
-/* smg_model_submit between points of the application's timelines. A point that is waited for is signalled by work that was
- * submitted before or by the host; until then nothing else of the queue goes on, as with any submission.
- * INVALID: too many points, or one without a semaphore. */
+/* smg_model_submit between points of the application's timelines. A point that is waited for is signalled by work that
+ * was submitted before or by the host; until then nothing else of the queue goes on, as with any submission. INVALID:
+ * too many points, or one without a semaphore. */
 SMG_API smg_status smg_vk_model_submit(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                        int output_count, const smg_vulkan_sync *sync, smg_ticket *out_ticket);
 
 /* ---- runs in the application's own command buffers ---------------------------------------------------- */
 
-/* As smg_model_submit, but the run is recorded into `commands`, which are being recorded outside of a render pass, for a
- * queue of the device's family. The application submits them, as often as it likes, on that queue. Arrays of the host are
- * read during the call; tensors are read and written by each execution. In front of the run and behind it are barriers to
- * compute shaders and copies; other stages, and reads of the host's, need the application's.
+/* As smg_model_submit, but the run is recorded into `commands`, which are being recorded outside of a render pass, for
+ * a queue of the device's family. The application submits them, as often as it likes, on that queue. Arrays of the host
+ * are read during the call; tensors are read and written by each execution. In front of the run and behind it are
+ * barriers to compute shaders and copies; other stages, and reads of the host's, need the application's.
  * From then on the run is in flight, until smg_vk_ticket_over; the command buffer runs no more, or is reset, by then.
  * On a failure the command buffer is to be reset.
  * INVALID: as smg_model_submit, or `commands` is null. */
 SMG_API smg_status smg_vk_model_record(smg_model *model, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                                        int output_count, VkCommandBuffer commands, smg_ticket *out_ticket);
-/* All executions of the ticket's commands are over, and there are no further ones. `ran`: there was one; outputs that go
- * to the host are those of the last, and the status is what smg_model_run would have returned.
+/* All executions of the ticket's commands are over, and there are no further ones. `ran`: there was one; outputs that
+ * go to the host are those of the last, and the status is what smg_model_run would have returned.
  * INVALID: the ticket is of no such run, or it is over. */
 SMG_API smg_status smg_vk_ticket_over(smg_ticket ticket, bool ran);
 
@@ -131,7 +131,8 @@ SMG_API smg_status smg_vk_tensor_import(smg_device *device, const smg_device_ten
                                         const smg_vulkan_buffer *buffer, smg_device_tensor **out_tensor);
 /* Memory by a file descriptor: of another VkDevice of the same physical device, of another process or API. */
 typedef enum smg_vulkan_fd_kind {
-    SMG_VULKAN_FD_OPAQUE, /* of vkGetMemoryFdKHR, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, not dedicated to anything */
+    /* Of vkGetMemoryFdKHR, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, not dedicated to anything. */
+    SMG_VULKAN_FD_OPAQUE,
     SMG_VULKAN_FD_DMA_BUF /* VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, also of others than Vulkan */
 } smg_vulkan_fd_kind;
 typedef struct smg_vulkan_fd {
@@ -146,7 +147,8 @@ typedef struct smg_vulkan_fd {
  * smg_tensor_map is NULL. What is written on one side is seen on the other when the run that writes is over (a ticket,
  * a semaphore); smg waits for nothing of the other side by itself.
  * UNSUPPORTED: VK_KHR_external_memory_fd, or for DMA_BUF VK_EXT_external_memory_dma_buf, is not enabled (the sentence
- * says which), or the driver imports no such memory; INVALID: no descriptor, of another kind, or its numbers do not suit. */
+ * says which), or the driver imports no such memory; INVALID: no descriptor, of another kind, or its numbers do not
+ * suit. */
 SMG_API smg_status smg_vk_tensor_import_fd(smg_device *device, const smg_device_tensor_desc *desc,
                                            const smg_vulkan_fd *from, smg_device_tensor **out_tensor);
 /* Where a tensor's elements lie, for the application's own commands on the same queue. */

@@ -52,6 +52,10 @@ C = (".c", ".h", ".def")
 ENDS_THE_HOST = r"(?<![\w.>])(?:f|v|vf|d)?(?:printf|puts|putchar|putc|fputs|perror)\s*\(|(?<![\w.>])(?:exit|_exit|_Exit|quick_exit|abort|assert|raise|signal|sigaction|atexit)\s*\("
 MACHINE_PATH = r"(?<![\w./$}])/(?:home|root|work|Users|mnt|workspace)/[\w.-]+"
 
+for path in files_of("include", ends=C):
+    for number, line in enumerate(text_of(path).split("\n"), 1):
+        if len(line) > 120:
+            breach(path, number, f"{len(line)} columns; 120 at most")
 for path in files_of("src", ends=C):
     code, text = code_of(path), text_of(path)
     folder = path.split(os.sep)[1]
