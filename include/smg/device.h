@@ -40,6 +40,18 @@ SMG_API smg_status smg_device_list(smg_context *ctx, smg_device_info *out_list, 
 /* `which`: an index ("0"), a type word ("cpu", "discrete") or a part of the name, in any case; NULL: the best.
  * NOT_FOUND: no Vulkan loader, no driver, no such device; the sentence lists those that there are. */
 SMG_API smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device);
+typedef enum smg_priority { SMG_PRIORITY_NORMAL = 0, SMG_PRIORITY_LOW, SMG_PRIORITY_HIGH } smg_priority;
+
+/* All fields may be zero. */
+typedef struct smg_device_desc {
+    const char *which; /* as smg_device_open takes it */
+    /* Of smg's queue: among those of all programs on the system where the driver has VK_KHR_global_priority, which may
+     * ask for a right to a high one; else it is what the driver makes of priorities within one device, mostly nothing.
+     * A log line tells of what is not to be had. */
+    smg_priority priority;
+} smg_device_desc;
+/* desc may be NULL. Fails as smg_device_open; INVALID: no such priority. */
+SMG_API smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, smg_device **out_device);
 /* Destroys all that smg made on the device and frees its memory. What an application passed to smg_vk_adopt stays. NULL
  * is fine. */
 SMG_API void smg_device_close(smg_device *device);

@@ -136,7 +136,8 @@ SMG_API smg_status smg_ticket_wait(smg_ticket ticket, double seconds, bool *out_
  * goes through as if nothing was asked, or it is over. */
 SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
 
-/* Bounds on what the device is given at a time, where others use it, too; 0: none. From the next run on
+/* Bounds on what the device is given at a time, where others use it, too; 0: none but that of the watchdog. From the
+ * next run on
  * - no dispatch takes longer than dispatch_seconds: a kernel that would is several dispatches, each of a range of its
  *   workgroups;
  * - no submission takes longer than submission_seconds: a run that would is submitted part by part. smg_model_submit
@@ -146,7 +147,11 @@ SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
  * Results are the same bits. How long kernels take is measured by the first run of new sizes, which is cut by
  * estimates, and one workgroup is the least there is. Ranges of sizes keep their bounds, but each tuple of sizes has
  * its first run; runs that are recorded in an application's command buffer are not cut, those in several parts signal
- * no timelines. INVALID: less than 0 or not a number, or a run is in flight. */
+ * no timelines.
+ * The watchdog: systems take a GPU away from a program whose dispatch lasts for seconds. With dispatch_seconds 0, as
+ * models are opened, kernels that seem to last more than half a second by estimates are cut, on all but cpus; runs whose
+ * sizes are in a range are not. Infinite: none is cut.
+ * INVALID: less than 0 or not a number, or a run is in flight. */
 SMG_API smg_status smg_model_set_budget(smg_model *model, double dispatch_seconds, double submission_seconds);
 
 /* Another model on the weights and the pipelines of this one, with sizes, inputs and runs of its own: for several runs

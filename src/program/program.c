@@ -105,6 +105,7 @@ static smg_status new_program(smg_context *ctx, const smg_bundle *bundle, smg_vk
     p->bundle = bundle;
     p->device = device;
     p->target = smg_vk_target(device);
+    p->watchdog = p->target->type == SMG_DEVICE_CPU ? 0 : p->target->max_dispatch_time;
     p->refused = -1;
     p->passage.ctx = ctx;
     if (options != NULL) p->options = *options;
@@ -153,6 +154,7 @@ static smg_status borrow(smg_program *p, const smg_program *from) {
     p->options.memory_bytes = from->options.memory_bytes;
     p->dispatch_seconds = from->dispatch_seconds;
     p->submission_seconds = from->submission_seconds;
+    p->watchdog = from->watchdog;
     p->pace = from->pace;
     int slots = smg_program_pipeline_slots(p->known_modules);
     for (int i = 0; i < slots; i++) {

@@ -126,7 +126,8 @@ struct smg_program {
     int range_capacity;
     smg_passage passage;
     smg_crossing up, down;
-    double dispatch_seconds, submission_seconds; /* 0: any */
+    double dispatch_seconds, submission_seconds; /* 0: any but for the watchdog; any dispatch: infinite */
+    double watchdog;                             /* seconds of a dispatch where no budget is set; 0: any */
     double pace;                                 /* what a run took, of what was estimated; 0: unknown */
     bool in_flight;
     int at_part; /* in flight */

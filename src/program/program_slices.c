@@ -3,7 +3,10 @@
  * With a budget a step whose time is estimated above it is several dispatches, each of a range of its workgroups, and
  * the dispatches of a run are shared out over several submissions. Workgroups know nothing of each other, so that the
  * results are the same bits. The cost model's times may be of another device, and none is right: the first run of a
- * recording measures every step, and the run is recorded again by that, a few times at most. */
+ * recording measures every step, and the run is recorded again by that, a few times at most. Without a budget no step
+ * is measured: steps that seem to outlast a watchdog are cut by estimates, which runs of before have put right. */
+#include <math.h>
+
 #include "program/program_private.h"
 
 enum {
@@ -17,13 +20,18 @@ static const double careful_pace = 4, known_pace = 1.5;
 static const double filled = 0.8;
 
 bool smg_program_is_limited(const smg_program *p) {
-    return p->dispatch_seconds > 0 || p->submission_seconds > 0;
+    return (p->dispatch_seconds > 0 && !isinf(p->dispatch_seconds)) || p->submission_seconds > 0;
 }
 
 void smg_program_set_budget(smg_program *p, double dispatch_seconds, double submission_seconds) {
     if (p->dispatch_seconds == dispatch_seconds && p->submission_seconds == submission_seconds) return;
     p->dispatch_seconds = dispatch_seconds;
     p->submission_seconds = submission_seconds;
+    for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
+}
+
+void smg_program_set_watchdog(smg_program *p, double seconds) {
+    p->watchdog = seconds;
     for (int i = 0; i < SMG_PROGRAM_CACHED; i++) smg_bound_drop(p, &p->cache[i]);
 }
 
@@ -74,8 +82,10 @@ static smg_status add_slice(smg_program *p, smg_bound *bound, const smg_slice *s
     return SMG_OK;
 }
 
+/* Of a dispatch; 0: any. */
 static double limit_of(const smg_program *p) {
     double a = p->dispatch_seconds, b = p->submission_seconds;
+    if (!smg_program_is_limited(p)) return a > 0 ? 0 : filled * p->watchdog;
     return filled * (a > 0 && (b <= 0 || a < b) ? a : b);
 }
 
@@ -92,7 +102,7 @@ static smg_status slice_step(smg_program *p, smg_bound *bound, int position, dou
     int64_t rows = 0, count = 1;
     SMG_TRY(smg_program_spread_grid(p, step, bound->low, &slice.columns, &rows));
     double seconds = expected(p, bound, position);
-    if (smg_program_is_limited(p)) count = count_slices(p, seconds, slice.columns * rows);
+    if (limit_of(p) > 0) count = count_slices(p, seconds, slice.columns * rows);
     bound->sliced[position] = slice.sliced = count > 1;
     if (count > 1) {
         int64_t total = slice.columns * rows;
@@ -151,11 +161,25 @@ static void find_pace(smg_program *p, smg_bound *bound) {
     bound->paced = true;
 }
 
+/* Does a step that is one dispatch seem to outlast the limit, now that there was a run? */
+static bool is_cut_otherwise(const smg_program *p, const smg_bound *bound) {
+    double limit = limit_of(p);
+    for (int i = 0; limit > 0 && i < p->bundle->variants.items[bound->variant].run.count; i++)
+        if (!bound->sliced[i] && expected(p, bound, i) > limit) return true;
+    return false;
+}
+
 void smg_program_learn(smg_program *p, smg_bound *bound) {
     const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
     bool first = !bound->measured;
     if (!bound->paced) find_pace(p, bound);
-    if (!smg_program_is_limited(p) || !p->timestamps || bound->tries >= MOST_TRIES) return;
+    if (bound->tries >= MOST_TRIES) return;
+    if (!smg_program_is_limited(p)) {
+        bound->again = bound->parameters == NULL && bound->tries == 0 && is_cut_otherwise(p, bound);
+        bound->tries++;
+        return;
+    }
+    if (!p->timestamps) return;
     if (!first && kept_within(p, bound)) return;
     for (int i = 0; i < list->run.count; i++) {
         if (first || p->step_seconds[i] > bound->seconds[i]) bound->seconds[i] = p->step_seconds[i];

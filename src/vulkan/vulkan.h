@@ -35,7 +35,9 @@ smg_status smg_vk_devices(smg_context *ctx, smg_arena *arena, smg_vk_device_info
 enum {
     SMG_VK_NO_OPTIONAL = 1,       /* enable no optional feature: what the poorest driver offers */
     SMG_VK_NO_PIPELINE_CACHE = 2, /* neither read nor write the pipeline cache on disk */
-    SMG_VK_UNSEEN_MEMORY = 4      /* SMG_VK_DEVICE is not mapped, as on discrete devices; for tests */
+    SMG_VK_UNSEEN_MEMORY = 4,     /* SMG_VK_DEVICE is not mapped, as on discrete devices; for tests */
+    SMG_VK_LOW_PRIORITY = 8,      /* of the queue, among all on the system where the driver knows that */
+    SMG_VK_HIGH_PRIORITY = 16
 };
 
 /* `which`: an index ("0"), a type word ("cpu"), a part of the name (any case), or NULL for the best:

@@ -148,24 +148,54 @@ smg_status smg_vk_device_describe(smg_vk_device *dev, smg_vk_extensions *extensi
     return smg_vk_list_extensions(instance, dev->arena, dev->physical, extensions);
 }
 
-static smg_status create_handle(smg_vk_device *dev) {
-    const float priority = 1.0f;
-    const VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = dev->family,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
-    };
+#define PRIORITIES (SMG_VK_LOW_PRIORITY | SMG_VK_HIGH_PRIORITY)
+
+static VkResult create_with_queue(smg_vk_device *dev, const VkDeviceQueueCreateInfo *queue) {
     const VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &dev->features.core,
         .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
+        .pQueueCreateInfos = queue,
         .enabledExtensionCount = dev->features.extension_count,
         .ppEnabledExtensionNames = dev->features.extensions,
     };
     VkResult result = dev->instance->fn.CreateDevice(dev->physical, &info, NULL, &dev->handle);
     if (result != VK_SUCCESS) dev->handle = VK_NULL_HANDLE;
+    return result;
+}
+
+/* May the queue have a priority among those of other programs, too? */
+static bool takes_priority(smg_vk_device *dev, const smg_vk_extensions *extensions) {
+    static const char *const names[] = {"VK_KHR_global_priority", "VK_EXT_global_priority"};
+    if (!(dev->flags & PRIORITIES)) return false;
+    for (size_t i = 0; i < SMG_COUNT_OF(names); i++)
+        if (smg_vk_has_extension(extensions, names[i])) return smg_vk_features_add(&dev->features, names[i]);
+    smg_log(dev->ctx, SMG_LOG_INFO, "'%s' knows no priorities between programs: the queue has one of the device's own",
+            dev->target.name);
+    return false;
+}
+
+static smg_status create_handle(smg_vk_device *dev, const smg_vk_extensions *extensions) {
+    bool low = dev->flags & SMG_VK_LOW_PRIORITY, among_all = takes_priority(dev, extensions);
+    const float priority = low ? 0.0f : 1.0f;
+    const VkDeviceQueueGlobalPriorityCreateInfoKHR global = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR,
+        .globalPriority = low ? VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR : VK_QUEUE_GLOBAL_PRIORITY_HIGH_KHR,
+    };
+    VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .pNext = among_all ? &global : NULL,
+        .queueFamilyIndex = dev->family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    VkResult result = create_with_queue(dev, &queue);
+    if (among_all && (result == VK_ERROR_NOT_PERMITTED_KHR || result == VK_ERROR_INITIALIZATION_FAILED)) {
+        smg_log(dev->ctx, SMG_LOG_WARNING, "'%s' gives this program no queue of %s priority: it has an ordinary one",
+                dev->target.name, low ? "low" : "high");
+        queue.pNext = NULL;
+        result = create_with_queue(dev, &queue);
+    }
     SMG_TRY(smg_vk_result(dev, result, "vkCreateDevice", "smg"));
     dev->owned = true;
     return SMG_OK;
@@ -244,7 +274,7 @@ static smg_status open_physical(smg_vk_device *dev, const char *which) {
     if (!smg_vk_compute_family(dev->instance, dev->arena, dev->physical, &dev->family, &dev->timestamp_bits))
         return smg_fail(dev->ctx, SMG_UNSUPPORTED, "device '%s' has no compute queue", dev->target.name);
     smg_vk_features_choose(dev->instance, dev->physical, dev->api_version, &extensions, dev->flags, &dev->features);
-    SMG_TRY(create_handle(dev));
+    SMG_TRY(create_handle(dev, &extensions));
     SMG_TRY(smg_vk_device_load(dev));
     dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
     return smg_vk_device_finish(dev, &extensions);
@@ -270,11 +300,20 @@ smg_status smg_vk_open(smg_context *ctx, const char *which, unsigned flags, smg_
 }
 
 smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device) {
+    const smg_device_desc desc = {.which = which};
+    return smg_device_open_desc(ctx, &desc, out_device);
+}
+
+smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, smg_device **out_device) {
+    static const unsigned flags[] = {0, SMG_VK_LOW_PRIORITY, SMG_VK_HIGH_PRIORITY};
     if (!out_device) return SMG_INVALID;
     *out_device = NULL;
     if (!ctx) return SMG_INVALID;
     smg_context_clear_error(ctx);
-    return smg_context_told(ctx, smg_vk_open(ctx, which, 0, out_device));
+    unsigned priority = desc ? (unsigned)desc->priority : 0;
+    if (priority >= SMG_COUNT_OF(flags))
+        return smg_fail(ctx, SMG_INVALID, "smg_device_open_desc: there is no priority %u", priority);
+    return smg_context_told(ctx, smg_vk_open(ctx, desc ? desc->which : NULL, flags[priority], out_device));
 }
 
 void smg_device_close(smg_device *device) {

@@ -3,8 +3,10 @@
  * enabled. For an adopted device the application's own chain says what is on. */
 #include "vulkan/vulkan_private.h"
 
-static void add_extension(smg_vk_features *features, const char *name) {
-    if (features->extension_count < SMG_VK_MAX_EXTENSIONS) features->extensions[features->extension_count++] = name;
+bool smg_vk_features_add(smg_vk_features *features, const char *name) {
+    if (features->extension_count >= SMG_VK_MAX_EXTENSIONS) return false;
+    features->extensions[features->extension_count++] = name;
+    return true;
 }
 
 /* Extensions without a feature bit that are used where present. */
@@ -22,7 +24,7 @@ static void add_plain_extensions(uint32_t api_version, const smg_vk_extensions *
     for (size_t i = 0; i < SMG_COUNT_OF(plain_extensions); i++)
         if (api_version < plain_extensions[i].core_version &&
             smg_vk_has_extension(extensions, plain_extensions[i].name))
-            add_extension(features, plain_extensions[i].name);
+            smg_vk_features_add(features, plain_extensions[i].name);
 }
 
 static bool offered(uint32_t api_version, const smg_vk_extensions *extensions, const char *name,
@@ -64,7 +66,7 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
         chosen->field.sType = stype;                                                                                   \
         chosen->field.pNext = chosen->core.pNext;                                                                      \
         chosen->core.pNext = &chosen->field;                                                                           \
-        if (api_version < (version)) add_extension(chosen, extension);                                                 \
+        if (api_version < (version)) smg_vk_features_add(chosen, extension);                                           \
     }
     SMG_VK_FEATURE_STRUCTS(CHAIN)
 #undef CHAIN
@@ -123,7 +125,7 @@ void smg_vk_features_from_chain(const void *chain, const char *const *extensions
                                 smg_vk_features *out_features) {
     memset(out_features, 0, sizeof *out_features);
     out_features->core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    for (uint32_t i = 0; i < count; i++) add_extension(out_features, extensions[i]);
+    for (uint32_t i = 0; i < count; i++) smg_vk_features_add(out_features, extensions[i]);
     for (const VkBaseInStructure *link = chain; link; link = link->pNext) {
         if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
             memcpy(&out_features->core.features, &((const VkPhysicalDeviceFeatures2 *)(const void *)link)->features,

@@ -173,6 +173,8 @@ typedef struct smg_vk_features {
     uint32_t extension_count;
 } smg_vk_features;
 
+/* False: there is no room for one more. */
+bool smg_vk_features_add(smg_vk_features *features, const char *extension);
 /* What the device offers of the wanted features, ready to be passed to vkCreateDevice. */
 void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical, uint32_t api_version,
                             const smg_vk_extensions *extensions, unsigned flags, smg_vk_features *out_features);

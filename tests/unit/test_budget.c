@@ -62,6 +62,35 @@ static void the_same_bits(void **state) {
     assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
 }
 
+/* Without a budget kernels are cut that seem to outlast a watchdog, and are whole in a range. */
+static void watched(void **state) {
+    runs *f = *state;
+    if (f->missing) skip();
+    expect_same_run(f, f->a, ROWS);
+    const smg_program_pieces whole = pieces(f->a);
+    smg_program_set_watchdog(smg_model_program(f->a), tiny);
+    for (int i = 0; i < 6; i++) expect_same_run(f, f->a, i % 2 ? ROWS : 7);
+    assert_true(pieces(f->a).dispatches > whole.dispatches);
+    assert_int_equal(pieces(f->a).submissions, 1);
+    expect_ok(f, smg_model_set_range(f->a, "n", 1, ROWS));
+    expect_same_run(f, f->a, ROWS);
+    assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
+    expect_ok(f, smg_model_set_range(f->a, "n", 0, 0));
+    expect_ok(f, smg_model_set_budget(f->a, INFINITY, 0));
+    expect_same_run(f, f->a, ROWS);
+    assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
+    expect_ok(f, smg_model_set_budget(f->a, 0, 0));
+    smg_program_set_watchdog(smg_model_program(f->a), 1e6);
+    expect_same_run(f, f->a, ROWS);
+    assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
+    /* What was estimated much too short is cut behind the first run. */
+    smg_program_set_watchdog(smg_model_program(f->a), 1e-6);
+    expect_same_run(f, f->a, ROWS);
+    expect_same_run(f, f->a, ROWS);
+    assert_true(pieces(f->a).dispatches > whole.dispatches);
+    smg_program_set_watchdog(smg_model_program(f->a), 0);
+}
+
 /* One look at the ticket is one part at most. */
 static void part_by_part(void **state) {
     runs *f = *state;
@@ -228,6 +257,7 @@ static void attention_within_a_budget(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_bits),
+        cmocka_unit_test(watched),
         cmocka_unit_test(part_by_part),
         cmocka_unit_test(shared),
         cmocka_unit_test(nothing_grows),

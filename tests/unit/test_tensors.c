@@ -373,6 +373,16 @@ static void devices_that_there_are(void **state) {
         assert_non_null(strstr(list[i].name, smg_device_name(device)));
         smg_device_close(device);
     }
+    for (int p = SMG_PRIORITY_NORMAL; p <= SMG_PRIORITY_HIGH; p++) {
+        const smg_device_desc desc = {.which = "0", .priority = (smg_priority)p};
+        smg_device *device = NULL;
+        expect_ok(f, smg_device_open_desc(f->ctx, &desc, &device));
+        smg_device_close(device);
+    }
+    const smg_device_desc wrong = {.priority = (smg_priority)3};
+    smg_device *none = NULL;
+    expect_refused(f, smg_device_open_desc(f->ctx, &wrong, &none), SMG_INVALID, "there is no priority 3");
+    assert_null(none);
     expect_refused(f, smg_device_list(f->ctx, NULL, 3, &count), SMG_INVALID, "room for 3 devices, at NULL");
     assert_int_equal(smg_device_list(NULL, list, 8, &count), SMG_INVALID);
 }
