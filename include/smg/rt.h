@@ -149,8 +149,8 @@ SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
  * its first run; runs that are recorded in an application's command buffer are not cut, those in several parts signal
  * no timelines.
  * The watchdog: systems take a GPU away from a program whose dispatch lasts for seconds. With dispatch_seconds 0, as
- * models are opened, kernels that seem to last more than half a second by estimates are cut, on all but cpus; runs whose
- * sizes are in a range are not. Infinite: none is cut.
+ * models are opened, kernels that seem to last more than half a second by estimates are cut, on all but cpus; runs
+ * whose sizes are in a range are not. Infinite: none is cut.
  * INVALID: less than 0 or not a number, or a run is in flight. */
 SMG_API smg_status smg_model_set_budget(smg_model *model, double dispatch_seconds, double submission_seconds);
 

@@ -65,9 +65,10 @@ void smg_program_destroy(smg_program *program); /* NULL is fine */
 /* Index of an input or output in bundle->buffers; NOT_FOUND lists the names there are. */
 smg_status smg_program_find(smg_program *program, smg_buffer_kind kind, const char *name, int *out_buffer);
 
-/* From the next bind on no dispatch, and no submission, takes longer on the device (0: any may, a dispatch as long as the
- * target's max_dispatch_time; infinite: any dispatch), as far as can be told ahead; the first runs of new sizes find out. Every tuple of sizes has a recording of its own then, ranges or not.
- * With a limit of submissions a run is submitted part by part (smg_program_wait). No run is in flight. */
+/* From the next bind on no dispatch, and no submission, takes longer on the device (0: any may, a dispatch as long as
+ * the target's max_dispatch_time; infinite: any dispatch), as far as can be told ahead; the first runs of new sizes
+ * find out. Every tuple of sizes has a recording of its own then, ranges or not. With a limit of submissions a run is
+ * submitted part by part (smg_program_wait). No run is in flight. */
 void smg_program_set_budget(smg_program *program, double dispatch_seconds, double submission_seconds);
 /* For tests: what no dispatch outlasts without a budget, in the place of what the target says; 0: any may. */
 void smg_program_set_watchdog(smg_program *program, double seconds);
