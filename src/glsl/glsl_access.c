@@ -150,12 +150,14 @@ int glsl_slot_number(const glsl_writer *w, const smg_tile *tile) {
 }
 
 const char *glsl_slice(glsl_writer *w, int t) {
+    t = smg_tile_home(w->k, t);
     const smg_tile *tile = &w->k->tiles.items[t];
     int slot = smg_tile_slots(tile) > 1 ? glsl_slot_number(w, tile) : -1;
     return slot < 0 ? GLSL_STRING(w, "t_%s", w->tile_name[t]) : GLSL_STRING(w, "t_%s[%d]", w->tile_name[t], slot);
 }
 
 const char *glsl_slot(glsl_writer *w, const smg_tile *tile) {
+    if (tile->sliced) return glsl_times_literal(w, glsl_base(w, tile->ring), smg_tile_slice_stride(w->k, tile));
     int64_t slots = smg_tile_slots(tile), by = slots > 1 ? w->k->axes.items[tile->ring].tile : 1;
     if (glsl_slot_number(w, tile) >= 0) return "0"; /* glsl_slice names it */
     const char *step = slots > 1 ? glsl_base(w, tile->ring) : "0";

@@ -184,7 +184,9 @@ static void multiply_held(glsl_writer *w, const matrix_product *p, const char *f
     for (int64_t m = 0; m < matrices_of(w, tile); m++) {
         if (!beside(w, tile, p->instr->axes[0], 0, m)) continue;
         int64_t step = begin_of(w, tile, p->instr->axes[0], m);
+        if (!p->left_held) glsl_open(w, "");
         multiply(w, p, glsl_plus(w, first, GLSL_STRING(w, "%lld", (long long)step)), step);
+        if (!p->left_held) glsl_close(w);
     }
 }
 

@@ -57,16 +57,18 @@ static void open_block(glsl_writer *w, glsl_iter *it, const smg_instr *instr, in
 
 void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole) {
     int a = smg_kernel_plain_load(w->k, instr->expr), buffer = w->k->accesses.items[a].buffer;
-    int64_t elements = smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_LEFT);
+    int64_t elements = smg_matrix_elements(&w->k->matrix, w->k->tiles.items[instr->dst].fragments);
     const char *stride = rows_apart(w, instr, a);
     glsl_iter it;
     open_block(w, &it, instr, a, whole);
     if (w->status != SMG_OK) return;
     w->buffer_read[buffer] = w->buffer_words[buffer] = true;
+    int row = -1, col = -1;
+    bool turned = smg_matrix_sides(w->k, &w->k->tiles.items[instr->dst], &row, &col) && instr->wide[0].axis == row;
     for (int64_t n = 0; n < smg_layout_registers(&it.layout) / elements; n++)
-        GLSL_LINE(w, "coopMatLoad(t_%s[%lld], g_%s, %s, %s, gl_CooperativeMatrixLayoutRowMajor);",
+        GLSL_LINE(w, "coopMatLoad(t_%s[%lld], g_%s, %s, %s, gl_CooperativeMatrixLayout%sMajor);",
                   w->tile_name[instr->dst], (long long)n, w->buffer_name[buffer], begin_of(w, &it, a, n, elements),
-                  stride);
+                  stride, turned ? "Column" : "Row");
     glsl_close(w);
 }
 

@@ -13,11 +13,11 @@
  * that works on it: the layouts must be readable beside each other. A SHARED tile is row-major in its axes' order, the
  * last axis padded by `pad` elements, seen by the whole workgroup; writing it ends the others of its `memory`. It may
  * have `slots`, one behind the other: step s of the loop over its `ring` uses slot s mod slots, and what fills it may
- * work for a later step (`ahead`). A STAGING tile is in registers too, but on its way from global to shared memory: its
- * elements, flattened in its axes' order, are dealt out over all invocations, and only PUT reads it. A VIEW is no
- * memory of the workgroup at all: its elements stay where an access says (0 where invalid), and only MMA reads it. An
- * EXCHANGE tile is words of shared memory that lanes leave for each other: register by register one for each unit
- * (smg_exchange).
+ * work for a later step (`ahead`). Or it is a slice of another shared tile, and no memory of its own. A STAGING tile is
+ * in registers too, but on its way from global to shared memory: its elements, flattened in its axes' order, are dealt
+ * out over all invocations, and only PUT reads it. A VIEW is no memory of the workgroup at all: its elements stay where
+ * an access says (0 where invalid), and only MMA reads it. An EXCHANGE tile is words of shared memory that lanes leave
+ * for each other: register by register one for each unit (smg_exchange).
  *
  * A kernel may multiply by matrices: a subgroup makes one product of the shape of `matrix` as a whole. A register tile
  * of `fragments` holds their sums, or a factor of one: its layout is that of whole matrices, side by side, so that
@@ -78,8 +78,12 @@ typedef struct smg_tile {
     /* REGISTER: of kernel->matrix. All products into SUMS are made by matrices; LEFT and RIGHT are factors of such, and
      * nothing else reads them: written values are rounded to their type. */
     smg_fragments fragments;
-    int slots, ring;  /* SHARED, STAGING, LEFT, RIGHT: more than one, and then the axis of the loop whose steps take
+    int slots, ring; /* SHARED, STAGING, LEFT, RIGHT: more than one, and then the axis of the loop whose steps take
                          turns; 0: one */
+    /* SHARED: what tile `of`, which has the whole of `along`, has where the loop over `ring` is: its elements are those
+     * of the same index along the two, base included. Products read it, and nothing writes it. */
+    bool sliced;
+    int of, along;
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
     uint64_t clamped; /* SHARED, STAGING: a bit for each axis along which what is behind the axis's end is its last
                          element once more, where it would be 0. Such a tile is read by an MMA only that does not
@@ -124,6 +128,11 @@ typedef struct smg_kbuffer {
     smg_size elements;
     bool written;
     int value; /* the graph's node id behind it (plan binds it) */
+    /* Several values, one behind the other, each `stride` elements on: their ids, the first of which is `value`. NULL:
+     * it is one. */
+    const int *each;
+    int each_count;
+    int64_t stride;
 } smg_kbuffer;
 
 /* One host array per buffer, in double; elements is checked against the kernel's size expression. */
@@ -131,6 +140,9 @@ typedef struct smg_karray {
     double *data;
     int64_t elements;
 } smg_karray;
+
+/* Those of several values, as a buffer has them one behind the other; what lies between is NaN. */
+smg_status smg_karray_stack(const smg_kbuffer *buffer, const smg_karray *each, smg_arena *arena, smg_karray *out);
 
 typedef enum smg_instr_kind {
     SMG_I_SET,    /* dst (register) = expr, for every element owned; a factor with slots may be set `ahead` */
@@ -238,7 +250,7 @@ typedef struct smg_instr {
      * loads. MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where sizes decide whether the
      * groups are aligned, they do so when the kernel runs. */
     smg_wide wide[2];
-    /* SET of a left factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
+    /* SET of a factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
      * elsewhere element by element. */
     bool matrices;
     /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's element once for
@@ -329,7 +341,10 @@ int smg_kernel_add_layout(smg_kernel *k, const smg_layout *layout);
 /* A lane's, of 32 bits; 0 for shared. */
 int64_t smg_tile_registers(const smg_kernel *k, const smg_tile *tile);
 int64_t smg_tile_elements(const smg_kernel *k, const smg_tile *tile); /* of one slot */
-int smg_tile_slots(const smg_tile *tile);                             /* 1 where it has none */
+int smg_tile_home(const smg_kernel *k, int tile);                     /* whose memory it is on: of a slice its whole */
+/* Elements from the whole's first one to the slice's, for a base of 1; 0 for what is no slice. */
+int64_t smg_tile_slice_stride(const smg_kernel *k, const smg_tile *tile);
+int smg_tile_slots(const smg_tile *tile); /* 1 where it has none */
 /* Are the steps of all loops over the axis written out by a multiple of n, so that a step's number mod n is known? */
 bool smg_kernel_steps_known(const smg_kernel *k, int axis, int n);
 /* May the two lie on one memory, slot on slot? Without slots always. */
@@ -432,7 +447,7 @@ int smg_kernel_run_width(const smg_kernel *k, const smg_instr *instr);
 /* The same of a product's rows along the axis. */
 bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axis);
 /* Is what a SET loads or a STORE writes whole matrices of memory? By how many neighbours they lie, along the axis of
- * their columns; their rows' axis. */
+ * their columns, or of a right factor's rows; the other axis. */
 bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide, int *out_row);
 /* Does a SET load a factor of matrices, of which a lane has runs of SMG_WIDEST in registers, wherever these are? A run
  * is one access of memory. */

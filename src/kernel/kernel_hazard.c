@@ -13,6 +13,7 @@ typedef struct use {
     bool writes;
     int slots, first;         /* its bits in a set of uses: one for each slot of the tile */
     const smg_layout *layout; /* says which subgroup touches an element; NULL: any may */
+    int sliced;               /* the axis of the tile that the layout does not speak of: a slice is read; -1 */
     uint64_t *near, *far;     /* uses of slot 0 from which a barrier must part it, of some scope; of the workgroup */
 } use;
 
@@ -40,13 +41,21 @@ typedef struct collecting {
 static void add_use(collecting *c, int tile, bool writes, const smg_layout *layout) {
     smg_hazards *h = c->h;
     if (tile < 0 || !smg_tile_in_shared(&h->k->tiles.items[tile])) return;
+    int sliced = h->k->tiles.items[tile].sliced ? h->k->tiles.items[tile].along : -1;
+    tile = smg_tile_home(h->k, tile);
     for (int i = h->first[c->at]; i < h->uses.count; i++)
         if (h->uses.items[i].tile == tile && h->uses.items[i].writes == writes) return;
     use *slot = SMG_ARRAY_PUSH(h->arena, &h->uses);
     c->failed = c->failed || slot == NULL;
     if (slot == NULL) return;
     int slots = smg_tile_slots(&h->k->tiles.items[tile]);
-    *slot = (use){.at = c->at, .tile = tile, .writes = writes, .slots = slots, .first = h->bits, .layout = layout};
+    *slot = (use){.at = c->at,
+                  .tile = tile,
+                  .writes = writes,
+                  .slots = slots,
+                  .first = h->bits,
+                  .layout = layout,
+                  .sliced = sliced};
     h->bits += slots;
 }
 
@@ -78,12 +87,15 @@ static bool collect(smg_hazards *h, int at) {
 
 /* Every bit of a subgroup's number steps along an axis of the tile, the same in both: then each element is one
  * subgroup's. A layout that spans more than the tile has lanes that go to its end instead. */
-static bool one_subgroup_each(const smg_kernel *k, const smg_tile *tile, const smg_layout *a, const smg_layout *b) {
+static bool one_subgroup_each(const smg_kernel *k, const use *u, const use *v) {
+    const smg_tile *tile = &k->tiles.items[u->tile];
+    const smg_layout *a = u->layout, *b = v->layout;
     int bits = a == NULL || b == NULL ? 0 : a->bits[SMG_LAYOUT_SUBGROUP];
     bool proved = bits > 0 && b->bits[SMG_LAYOUT_SUBGROUP] == bits;
     for (int i = 0; proved && i < bits; i++) {
         smg_basis x = a->basis[SMG_LAYOUT_SUBGROUP][i], y = b->basis[SMG_LAYOUT_SUBGROUP][i];
         proved = x.axis >= 0 && x.axis == y.axis && x.bit == y.bit && smg_tile_has(tile, x.axis) &&
+                 x.axis != u->sliced && x.axis != v->sliced &&
                  smg_layout_span(a, x.axis) == k->axes.items[x.axis].tile &&
                  smg_layout_span(b, x.axis) == k->axes.items[x.axis].tile;
     }
@@ -100,7 +112,7 @@ static bool meet(const smg_kernel *k, const use *a, const use *b) {
 static smg_scope scope_of(const smg_kernel *k, const use *a, const use *b) {
     if (k->subgroup == 1) return SMG_SCOPE_WORKGROUP;
     if (k->lanes == k->subgroup) return SMG_SCOPE_SUBGROUP;
-    bool each = a->tile == b->tile && one_subgroup_each(k, &k->tiles.items[a->tile], a->layout, b->layout);
+    bool each = a->tile == b->tile && one_subgroup_each(k, a, b);
     return each ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
 }
 

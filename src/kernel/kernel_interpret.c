@@ -5,6 +5,8 @@
  * so that the same input fails with the same sentence on every machine. */
 #include "kernel/kernel_interpret.h"
 
+#include <math.h>
+
 #define MOST_WORKERS 16
 
 smg_status kernel_machine_size(kernel_machine *m, smg_size size, const char *what, int64_t *out_value) {
@@ -253,4 +255,15 @@ smg_status smg_kernel_interpret(smg_context *ctx, const smg_kernel *k, const int
                                 bool single) {
     SMG_TRY(smg_kernel_verify(ctx, k));
     return kernel_interpret_as(ctx, k, symbols, buffers, single, &kernel_once);
+}
+
+smg_status smg_karray_stack(const smg_kbuffer *buffer, const smg_karray *each, smg_arena *arena, smg_karray *out) {
+    int last = buffer->each_count - 1;
+    out->elements = last * buffer->stride + each[last].elements;
+    out->data = SMG_ARENA_ARRAY(arena, double, (size_t)out->elements + 1);
+    if (out->data == NULL) return SMG_MEMORY;
+    for (int64_t i = 0; i < out->elements; i++) out->data[i] = (double)NAN;
+    for (int n = 0; n < buffer->each_count; n++)
+        memcpy(out->data + n * buffer->stride, each[n].data, (size_t)each[n].elements * sizeof(double));
+    return SMG_OK;
 }

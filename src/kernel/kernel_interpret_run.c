@@ -13,9 +13,12 @@ static int64_t whole_of(const smg_kernel *k, const smg_tile *tile) {
     return smg_tile_elements(k, tile) * smg_tile_slots(tile);
 }
 
-/* The elements at hand: of one slot. */
+static int64_t stride_of(const smg_kernel *k, const smg_tile *tile, int axis);
+
+/* The elements at hand: of one slot, or slice. */
 static double *slot_at(const kernel_machine *m, const kernel_worker *w, int tile) {
     const smg_tile *t = &m->k->tiles.items[tile];
+    if (t->sliced) return w->tile[t->of] + w->base[t->ring] * stride_of(m->k, t, t->ring);
     int slot = kernel_slot(m, w, t);
     return w->tile[tile] + (slot > 0 ? slot * smg_tile_elements(m->k, t) : 0);
 }
@@ -75,11 +78,17 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
     for (int64_t i = 0; i < results; i++) old[i] = kernel_rounded(m, dst->type, w->fold[i]);
 }
 
-/* The stride of each axis of the space in what is kept of `tile`, which has no padding. */
-static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s, int64_t *out_stride) {
-    smg_tile kept = *tile;
+/* The stride of the axis in what is kept of `tile`, which has no padding. */
+static int64_t stride_of(const smg_kernel *k, const smg_tile *tile, int axis) {
+    smg_tile kept = tile->sliced ? k->tiles.items[tile->of] : *tile;
+    if (!smg_tile_has(tile, axis)) return 0;
+    if (tile->sliced && axis == tile->ring) axis = tile->along;
     kept.pad = 0;
-    for (int slot = 0; slot < s->axis_count; slot++) out_stride[slot] = smg_tile_stride(k, &kept, s->axis[slot]);
+    return smg_tile_stride(k, &kept, axis);
+}
+
+static void tile_strides(const smg_kernel *k, const smg_tile *tile, const kernel_space *s, int64_t *out_stride) {
+    for (int slot = 0; slot < s->axis_count; slot++) out_stride[slot] = stride_of(k, tile, s->axis[slot]);
 }
 
 static int64_t element_of(const kernel_worker *w, const kernel_space *s, const int64_t *stride, int i) {

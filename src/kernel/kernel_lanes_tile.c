@@ -202,8 +202,9 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
 
 static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
     const smg_tile *t = &m->k->tiles.items[tile];
-    int64_t first = kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t);
-    if (t->residence == SMG_SHARED) first += m->lanes->first_word[tile];
+    int64_t first = t->sliced ? w->base[t->ring] * smg_tile_slice_stride(m->k, t)
+                              : kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t);
+    if (t->residence == SMG_SHARED) first += m->lanes->first_word[smg_tile_home(m->k, tile)];
     for (int i = 0; i < n; i++) w->address[i] = first;
     for (int slot = 0; slot < s->axis_count; slot++) {
         int64_t stride = smg_tile_stride(m->k, t, s->axis[slot]);
@@ -286,7 +287,7 @@ static bool race(const kernel_machine *m, kernel_worker *w, int lane, const char
 static bool read_word(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int i, double *out) {
     lanes_word *word = &w->lanes->word[w->address[i]];
     int lane = w->lanes->lane[i];
-    if (word->tile != tile)
+    if (word->tile != smg_tile_home(m->k, tile))
         return kernel_lanes_fault(w, "lane %d reads %s, which nobody has written", lane,
                                   name_of(m, w, tile, s, i).text);
     if (!after(m, w->lanes, &word->writer, lane))

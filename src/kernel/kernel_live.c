@@ -92,8 +92,8 @@ static void pass_instruction(live_walk *w, int at) {
     note(w, at);
     if (in->dst >= 0 && !keeps) drop(&w->now, in->dst);
     if (in->expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, in->expr, read_leaf, w);
-    if (in->kind == SMG_I_MMA) add(&w->now, in->b);
-    if (smg_instr_reads_a(in)) add(&w->now, in->a);
+    if (in->kind == SMG_I_MMA) add(&w->now, smg_tile_home(w->k, in->b));
+    if (smg_instr_reads_a(in)) add(&w->now, smg_tile_home(w->k, in->a));
     note(w, at);
 }
 

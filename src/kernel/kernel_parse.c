@@ -57,6 +57,20 @@ static smg_status read_grid(kernel_reader *r) {
     return SMG_OK;
 }
 
+/* Those that lie one behind the other. */
+static smg_status read_values(kernel_reader *r, smg_kbuffer *buffer) {
+    SMG_ARRAY(int) each = {0};
+    do {
+        int *slot = SMG_ARRAY_PUSH(r->arena, &each);
+        if (!slot) return SMG_MEMORY;
+        SMG_TRY(kernel_read_int(r, 0, INT32_MAX, slot));
+    } while (!kernel_read_keyword(r, "every"));
+    buffer->value = each.items[0];
+    buffer->each = each.items;
+    buffer->each_count = each.count;
+    return kernel_read_integer(r, 1, SMG_SIZE_UNBOUNDED, &buffer->stride);
+}
+
 static smg_status read_buffer(kernel_reader *r) {
     smg_kbuffer buffer = {0};
     const char *word = NULL;
@@ -64,8 +78,12 @@ static smg_status read_buffer(kernel_reader *r) {
     SMG_TRY(kernel_read_name(r, &word));
     if (!smg_type_find(word, &buffer.type)) return kernel_read_fail(r, "the type of a buffer");
     SMG_TRY(kernel_read_bracket(r, &buffer.elements));
-    SMG_TRY(kernel_read_word(r, "value"));
-    SMG_TRY(kernel_read_int(r, -1, INT32_MAX, &buffer.value));
+    if (kernel_read_keyword(r, "values")) {
+        SMG_TRY(read_values(r, &buffer));
+    } else {
+        SMG_TRY(kernel_read_word(r, "value"));
+        SMG_TRY(kernel_read_int(r, -1, INT32_MAX, &buffer.value));
+    }
     buffer.written = kernel_read_keyword(r, "written");
     smg_kbuffer *slot = SMG_ARRAY_PUSH(r->arena, &r->k->buffers);
     if (!slot) return SMG_MEMORY;
@@ -141,6 +159,17 @@ static smg_status read_clamped(kernel_reader *r, uint64_t *out_clamped) {
     return SMG_OK;
 }
 
+/* Of a tile that stands before. */
+static smg_status read_slice(kernel_reader *r, smg_tile *tile) {
+    tile->sliced = true;
+    SMG_TRY(kernel_read_word(r, "along"));
+    SMG_TRY(kernel_read_axis(r, &tile->ring));
+    SMG_TRY(kernel_read_word(r, "of"));
+    SMG_TRY(kernel_read_tile(r, &tile->of));
+    SMG_TRY(kernel_read_word(r, "along"));
+    return kernel_read_axis(r, &tile->along);
+}
+
 static smg_status read_tile_line(kernel_reader *r) {
     smg_tile tile = {.layout = -1};
     SMG_TRY(kernel_read_name(r, &tile.name));
@@ -176,6 +205,7 @@ static smg_status read_tile_line(kernel_reader *r) {
         SMG_TRY(kernel_read_word(r, "along"));
         SMG_TRY(kernel_read_axis(r, &tile.ring));
     }
+    if (kernel_read_keyword(r, "slice")) SMG_TRY(read_slice(r, &tile));
     if (tile.residence == SMG_VIEW) {
         SMG_TRY(kernel_read_word(r, "of"));
         SMG_TRY(kernel_read_int(r, 0, INT32_MAX, &tile.access));

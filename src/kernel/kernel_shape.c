@@ -225,6 +225,10 @@ bool smg_tiles_slot_alike(const smg_kernel *k, const smg_tile *a, const smg_tile
     return slots == 1 || (smg_kernel_steps_known(k, a->ring, slots) && smg_kernel_steps_known(k, b->ring, slots));
 }
 
+int smg_tile_home(const smg_kernel *k, int tile) {
+    return tile >= 0 && k->tiles.items[tile].sliced ? k->tiles.items[tile].of : tile;
+}
+
 /* Row-major in the order of the tile's axes: what its axes from number `first` on span. */
 static int64_t span_from(const smg_kernel *k, const smg_tile *tile, int first) {
     int64_t span = 1;
@@ -234,12 +238,19 @@ static int64_t span_from(const smg_kernel *k, const smg_tile *tile, int first) {
 }
 
 int64_t smg_tile_stride(const smg_kernel *k, const smg_tile *tile, int axis) {
+    if (tile->sliced && smg_tile_has(tile, axis))
+        return smg_tile_stride(k, &k->tiles.items[tile->of], axis == tile->ring ? tile->along : axis);
     for (int i = 0; i < tile->axis_count; i++)
         if (tile->axis[i] == axis) return span_from(k, tile, i + 1);
     return 0;
 }
 
+int64_t smg_tile_slice_stride(const smg_kernel *k, const smg_tile *tile) {
+    return tile->sliced ? smg_tile_stride(k, tile, tile->ring) : 0;
+}
+
 int64_t smg_tile_run(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->sliced) return smg_tile_run(k, &k->tiles.items[tile->of]);
     return span_from(k, tile, tile->axis_count - 1);
 }
 
@@ -249,7 +260,7 @@ int64_t smg_tile_slot_elements(const smg_kernel *k, const smg_tile *tile) {
 
 int64_t smg_tile_shared_bytes(const smg_kernel *k, const smg_tile *tile) {
     if (tile->residence == SMG_EXCHANGE) return (int64_t)WORD_BYTES * tile->words;
-    if (tile->residence != SMG_SHARED) return 0;
+    if (tile->residence != SMG_SHARED || tile->sliced) return 0;
     if (tile->axis_count == 0) return (int64_t)WORD_BYTES * smg_tile_slots(tile);
     int64_t elements = smg_tile_slot_elements(k, tile);
     return saturating_mul(saturating_mul(elements, smg_tile_slots(tile)), smg_type_device_bytes(tile->type));

@@ -271,7 +271,11 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         add_buffer(k, text, i);
         smg_text_addf(text, " %s ", smg_type_word(buffer->type));
         add_size(k, text, buffer->elements);
-        smg_text_addf(text, " value %d%s\n", buffer->value, buffer->written ? " written" : "");
+        smg_text_addf(text, buffer->each != NULL ? " values" : " value %d", buffer->value);
+        for (int n = 0; buffer->each != NULL && n < buffer->each_count; n++)
+            smg_text_addf(text, " %d", buffer->each[n]);
+        if (buffer->each != NULL) smg_text_addf(text, " every %lld", (long long)buffer->stride);
+        smg_text_add(text, buffer->written ? " written\n" : "\n");
     }
     for (int i = 0; i < k->tiles.count; i++) {
         const smg_tile *tile = &k->tiles.items[i];
@@ -294,6 +298,14 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         if (tile->slots > 0) {
             smg_text_addf(text, " slots %d along ", tile->slots);
             add_axis(k, text, tile->ring);
+        }
+        if (tile->sliced) {
+            smg_text_add(text, " slice along ");
+            add_axis(k, text, tile->ring);
+            smg_text_add(text, " of ");
+            add_tile(k, text, tile->of);
+            smg_text_add(text, " along ");
+            add_axis(k, text, tile->along);
         }
         if (tile->residence == SMG_VIEW) smg_text_addf(text, " of %d", tile->access);
         if (tile->memory != 0) smg_text_addf(text, " memory %d", tile->memory);

@@ -176,6 +176,30 @@ static smg_status verify_slots(const kernel_verifier *v, const smg_tile *tile) {
                         tile->name, tile->slots, v->k->axes.items[tile->ring].name);
 }
 
+/* The whole has every element that a step of the loop asks for, zeros behind the end included. */
+static smg_status verify_slice(const kernel_verifier *v, const smg_tile *tile) {
+    const smg_kernel *k = v->k;
+    if (!tile->sliced) return SMG_OK;
+    if (tile->of < 0 || tile->of >= k->tiles.count || tile->along < 0 || tile->along >= k->axes.count)
+        return KERNEL_WRONG(v, "tile '%s' is a slice of tile %d of %d along axis %d of %d", tile->name, tile->of,
+                            k->tiles.count, tile->along, k->axes.count);
+    const smg_tile *of = &k->tiles.items[tile->of];
+    bool same = tile->residence == SMG_SHARED && of->residence == SMG_SHARED && !of->sliced && of->type == tile->type &&
+                smg_tile_slots(tile) == 1 && smg_tile_slots(of) == 1 && tile->pad == 0 && tile->memory == 0 &&
+                tile->clamped == 0 && of->axis_count == tile->axis_count && smg_tile_has(tile, tile->ring);
+    for (int i = 0; same && i < tile->axis_count; i++)
+        same = of->axis[i] == (tile->axis[i] == tile->ring ? tile->along : tile->axis[i]);
+    if (!same)
+        return KERNEL_WRONG(v, "tile '%s' and '%s', of which it is a slice, differ in more than one axis", tile->name,
+                            of->name);
+    const smg_kaxis *ring = &k->axes.items[tile->ring], *along = &k->axes.items[tile->along];
+    int64_t elements = (v->most[tile->ring] + ring->tile - 1) / ring->tile * ring->tile;
+    if (along->grid || along->extent != ring->extent || along->tile < elements)
+        return KERNEL_WRONG(v, "'%s' has %lld elements along axis '%s', of which slices along '%s' ask for %lld",
+                            of->name, (long long)along->tile, along->name, ring->name, (long long)elements);
+    return SMG_OK;
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
@@ -199,6 +223,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         SMG_TRY(verify_type(v, tile));
         SMG_TRY(verify_clamped(v, tile));
         SMG_TRY(verify_slots(v, tile));
+        SMG_TRY(verify_slice(v, tile));
         if (smg_tile_elements(v->k, tile) > INT32_MAX)
             return KERNEL_WRONG(v, "tile '%s' has more than %d elements", tile->name, INT32_MAX);
     }

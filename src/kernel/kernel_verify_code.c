@@ -53,6 +53,7 @@ smg_status kernel_verify_read_tile(kernel_verifier *v, int tile) {
     kernel_tile_state *state = &v->tiles[tile];
     if (t->residence == SMG_VIEW)
         return KERNEL_WRONG(v, "view '%s' is read by another instruction than a product", t->name);
+    if (t->sliced) return kernel_verify_read_tile(v, t->of);
     if (smg_tile_slots(t) > 1) return check_slot(v, tile);
     if (!state->set) return KERNEL_WRONG(v, "tile '%s' is read before it is written", t->name);
     if ((state->partial & ~v->apart) != 0)
@@ -85,6 +86,8 @@ smg_status kernel_verify_tile(const kernel_verifier *v, const char *role, int ti
     const smg_tile *t = &v->k->tiles.items[tile];
     static const char *const words[] = {"register", "shared", "staging", "view", "exchange"};
     if (t->residence != residence) return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
+    if (t->sliced && v->k->code.items[v->at].kind != SMG_I_MMA)
+        return KERNEL_WRONG(v, "%s '%s' is a slice, which products read and nothing writes", role, t->name);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;
 }

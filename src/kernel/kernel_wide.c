@@ -57,6 +57,7 @@ static bool whole_groups(const smg_kernel *k, const smg_tile *tile) {
 }
 
 bool smg_tile_wide(const smg_kernel *k, const smg_tile *tile) {
+    if (tile->sliced) tile = &k->tiles.items[tile->of];
     bool wide = whole_groups(k, tile);
     for (int t = 0; tile->memory > 0 && t < k->tiles.count; t++)
         if (k->tiles.items[t].memory == tile->memory) wide = wide && whole_groups(k, &k->tiles.items[t]);
@@ -86,6 +87,7 @@ static bool is_widest(const smg_kernel *k, int tile) {
 }
 
 bool smg_tile_widest(const smg_kernel *k, int tile) {
+    tile = smg_tile_home(k, tile);
     int memory = k->tiles.items[tile].memory;
     for (int t = 0; memory > 0 && t < k->tiles.count; t++)
         if (k->tiles.items[t].memory == memory && !is_widest(k, t)) return false;
@@ -181,20 +183,22 @@ static bool covers(const smg_kernel *k, const smg_layout *layout, int row, int c
 bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide, int *out_row) {
     int number;
     const smg_access *access = access_of(k, in, &number);
-    bool left = in->kind == SMG_I_SET && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_LEFT;
-    if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || (in->kind != SMG_I_STORE && !left)) return false;
+    smg_fragments use = in->kind == SMG_I_SET ? k->tiles.items[in->dst].fragments : SMG_FRAGMENTS_SUMS;
+    bool factor = use == SMG_FRAGMENTS_LEFT || use == SMG_FRAGMENTS_RIGHT;
+    if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || (in->kind != SMG_I_STORE && !factor))
+        return false;
     const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
     const smg_layout *layout = smg_kernel_layout(k, in);
     if (!takes_type(k, in, buffer) || layout->axis_count != 2) return false;
-    for (int i = 0; i < 2; i++) {
-        int row = layout->axes[i].axis, col = layout->axes[1 - i].axis;
-        smg_wide wide = {.width = GROUP_BYTES / (int)smg_type_device_bytes(buffer->type), .axis = col};
-        smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_SUMS;
-        if (!smg_matrix_lays(&k->matrix, use, layout, row, col) || !moves(access, row)) continue;
-        if ((!left && !covers(k, layout, row, col)) || smg_access_aligned(k, number, wide) == SMG_ALIGNED_NEVER)
-            continue;
+    for (int i = 0; i < 4; i++) {
+        int row = layout->axes[i % 2].axis, col = layout->axes[1 - i % 2].axis, turned = i / 2;
+        int apart = turned ? col : row;
+        smg_wide wide = {.width = GROUP_BYTES / (int)smg_type_device_bytes(buffer->type), .axis = turned ? row : col};
+        if (!smg_matrix_lays(&k->matrix, use, layout, row, col) || !moves(access, apart)) continue;
+        if ((turned && use != SMG_FRAGMENTS_RIGHT) || (!factor && !covers(k, layout, row, col))) continue;
+        if (smg_access_aligned(k, number, wide) == SMG_ALIGNED_NEVER) continue;
         *out_wide = wide;
-        *out_row = row;
+        *out_row = apart;
         return true;
     }
     return false;
