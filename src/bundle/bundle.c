@@ -80,6 +80,33 @@ static smg_status verify_temporary(smg_context *ctx, const smg_bundle *bundle, c
     return SMG_OK;
 }
 
+static smg_status verify_stack(smg_context *ctx, const smg_bundle *bundle, int index) {
+    const smg_bbuffer *s = &bundle->buffers.items[index];
+    int64_t all = 0, most = SMG_SIZE_UNBOUNDED;
+    smg_size_is_const(bundle->sizes, s->elements, &all);
+    bool good = s->member_count > 0 && s->stride > 0 && s->stride <= most / s->member_count;
+    for (int i = 0; good && i < s->member_count; i++) {
+        int64_t elements = 0;
+        int id = s->members[i];
+        if (id < 0 || id >= bundle->buffers.count)
+            return smg_fail(ctx, SMG_INTERNAL, "bundle: stack '%s' has buffer %d of %d", s->name, id,
+                            bundle->buffers.count);
+        const smg_bbuffer *m = &bundle->buffers.items[id];
+        good = (m->kind == SMG_BUFFER_CONSTANT || m->kind == SMG_BUFFER_DERIVED) &&
+               smg_storage_device_bytes(m->storage) == smg_storage_device_bytes(s->storage) &&
+               smg_size_is_const(bundle->sizes, m->elements, &elements) && elements >= 0 && elements <= s->stride &&
+               i * s->stride + elements <= all;
+        for (int other = 0; good && other <= index; other++) {
+            const smg_bbuffer *o = &bundle->buffers.items[other];
+            for (int n = 0; good && n < (other < index ? o->member_count : i); n++) good = o->members[n] != id;
+        }
+    }
+    if (good) return SMG_OK;
+    return smg_fail(ctx, SMG_INTERNAL,
+                    "bundle: the %d buffers of stack '%s' do not lie one behind the other, %lld elements each",
+                    s->member_count, s->name, (long long)s->stride);
+}
+
 static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int index) {
     const smg_bbuffer *b = &bundle->buffers.items[index];
     if (b->name == NULL) return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer %d has no name", index);
@@ -91,13 +118,15 @@ static smg_status verify_buffer(smg_context *ctx, const smg_bundle *bundle, int 
             return smg_fail(ctx, SMG_INTERNAL, "bundle: buffer '%s' has no size in axis %d", b->name, d);
         }
     }
-    bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
+    bool stack = b->kind == SMG_BUFFER_STACK;
+    bool fixed = b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED || stack;
     if (fixed && !smg_size_is_const(bundle->sizes, b->elements, NULL)) {
         return smg_fail(ctx, SMG_INTERNAL, "bundle: constant '%s' has a symbolic size", b->name);
     }
     if (b->kind == SMG_BUFFER_CONSTANT && b->data == NULL && b->source < 0) {
         return smg_fail(ctx, SMG_INVALID, "constant '%s' has no data: the graph gives its shape only", b->name);
     }
+    if (stack) SMG_TRY(verify_stack(ctx, bundle, index));
     if (b->kind == SMG_BUFFER_TEMPORARY) SMG_TRY(verify_temporary(ctx, bundle, b));
     bool input = b->kind == SMG_BUFFER_INPUT || b->kind == SMG_BUFFER_STATE;
     for (int other = 0; other < index && (input || b->kind == SMG_BUFFER_OUTPUT); other++) {

@@ -16,7 +16,7 @@
 #include "target/target.h"
 
 #define SMG_BUNDLE_RANK 8
-#define SMG_BUNDLE_VERSION 4 /* of its bytes */
+#define SMG_BUNDLE_VERSION 5 /* of its bytes */
 
 typedef enum smg_buffer_kind {
     SMG_BUFFER_INPUT,     /* the caller writes it before a run */
@@ -24,7 +24,8 @@ typedef enum smg_buffer_kind {
     SMG_BUFFER_CONSTANT,  /* uploaded once from `data` */
     SMG_BUFFER_DERIVED,   /* written once by the prepare list, read by later steps of it or ever after */
     SMG_BUFFER_TEMPORARY, /* lives from step `first` to step `last` of a run list; may share memory */
-    SMG_BUFFER_STATE      /* lives across runs: what a run leaves in the output `next` the next run reads here */
+    SMG_BUFFER_STATE,     /* lives across runs: what a run leaves in the output `next` the next run reads here */
+    SMG_BUFFER_STACK      /* constants and derived buffers that lie one behind the other, as run steps read them */
 } smg_buffer_kind;
 
 /* How elements lie in host memory and on the device: i64 and bool are 4-byte words there, and f32 may be 16 bits. */
@@ -71,6 +72,9 @@ typedef struct smg_bbuffer {
     int next;         /* STATE: an output that every run list writes, of as many elements that lie alike */
     int variant;      /* TEMPORARY: whose run list it belongs to */
     int first, last;  /* TEMPORARY: steps of that list that write and last read it */
+    int member_count; /* STACK: which, each in one stack alone; the first lies at its begin */
+    int *members;
+    int64_t stride; /* STACK: elements from one to the next */
 } smg_bbuffer;
 
 typedef struct smg_bbinding {

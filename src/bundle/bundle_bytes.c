@@ -45,6 +45,11 @@ static void write_buffer(const smg_bundle *bundle, const smg_bbuffer *b, smg_tex
     add_int(out, b->last);
     add_int(out, constant ? b->source : -1);
     if (b->kind == SMG_BUFFER_STATE) add_int(out, b->next);
+    if (b->kind == SMG_BUFFER_STACK) {
+        add_int(out, b->member_count);
+        for (int i = 0; i < b->member_count; i++) add_int(out, b->members[i]);
+        add_long(out, b->stride);
+    }
     if (constant && b->source < 0) smg_text_add_n(out, b->data, (size_t)constant_bytes(bundle, b));
 }
 
@@ -197,12 +202,22 @@ static smg_status read_data(reading *in, smg_bbuffer *b) {
     return SMG_OK;
 }
 
+static smg_status read_members(reading *in, smg_bbuffer *b) {
+    b->member_count = smg_reader_count(&in->r, sizeof(uint32_t));
+    if (in->r.failed) return SMG_OK; /* told by the caller */
+    b->members = SMG_ARENA_ARRAY(in->arena, int, (size_t)b->member_count + 1);
+    if (b->members == NULL) return SMG_MEMORY;
+    for (int i = 0; i < b->member_count; i++) b->members[i] = smg_reader_int(&in->r, 0, INT32_MAX);
+    b->stride = (int64_t)smg_reader_u64(&in->r);
+    return SMG_OK;
+}
+
 static smg_status read_buffer(reading *in) {
     smg_reader *r = &in->r;
     smg_bbuffer *b = SMG_ARRAY_PUSH(in->arena, &in->bundle->buffers);
     if (b == NULL) return SMG_MEMORY;
     b->name = smg_reader_string(r, in->arena);
-    b->kind = (smg_buffer_kind)smg_reader_int(r, 0, SMG_BUFFER_STATE);
+    b->kind = (smg_buffer_kind)smg_reader_int(r, 0, SMG_BUFFER_STACK);
     b->storage = (smg_storage)smg_reader_int(r, 0, SMG_STORE_COUNT - 1);
     b->rank = smg_reader_int(r, 0, SMG_BUNDLE_RANK);
     for (int d = 0; d < b->rank; d++) b->dims[d] = read_size(in);
@@ -214,6 +229,7 @@ static smg_status read_buffer(reading *in) {
     if (b->kind == SMG_BUFFER_STATE) b->next = smg_reader_int(r, 0, INT32_MAX);
     SMG_TRY(checked(in, "buffer", in->bundle->buffers.count - 1));
     if (b->kind == SMG_BUFFER_CONSTANT) SMG_TRY(read_data(in, b));
+    if (b->kind == SMG_BUFFER_STACK) SMG_TRY(read_members(in, b));
     return checked(in, "buffer", in->bundle->buffers.count - 1);
 }
 

@@ -53,7 +53,7 @@ void smg_program_free_memory(smg_program *p, smg_vk_buffer **io_memory) {
 }
 
 static bool is_fixed(const smg_bbuffer *b) {
-    return b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED;
+    return b->kind == SMG_BUFFER_CONSTANT || b->kind == SMG_BUFFER_DERIVED || b->kind == SMG_BUFFER_STACK;
 }
 
 smg_status smg_program_fixed_bytes(smg_program *p, int buffer, int64_t *out_bytes) {
@@ -81,17 +81,35 @@ void smg_program_pack(smg_program *p, smg_place *place, int *io_chunks) {
     p->chunk_bytes[chunk] = offset + place->bytes;
 }
 
-/* Constants in order; fixed_places and the chunks' sizes. */
+/* A stack, and its members where it has them. */
+static smg_status place_stack(smg_program *p, int stack, int *io_chunks) {
+    const smg_bbuffer *b = &p->bundle->buffers.items[stack];
+    smg_place *place = &p->fixed_places[stack];
+    SMG_TRY(smg_program_fixed_bytes(p, stack, &place->bytes));
+    smg_program_pack(p, place, io_chunks);
+    for (int i = 0; i < b->member_count; i++) {
+        int64_t begin = i * b->stride * smg_storage_device_bytes(b->storage);
+        smg_place *member = &p->fixed_places[b->members[i]];
+        *member = (smg_place){.chunk = place->chunk, .offset = place->offset + begin};
+        SMG_TRY(smg_program_fixed_bytes(p, b->members[i], &member->bytes));
+    }
+    return SMG_OK;
+}
+
+/* Stacks, then constants in order; fixed_places and the chunks' sizes. */
 static smg_status lay_out_constants(smg_program *p, int *out_chunks) {
     *out_chunks = 0;
+    for (int i = 0; i < p->bundle->buffers.count; i++)
+        if (p->bundle->buffers.items[i].kind == SMG_BUFFER_STACK) SMG_TRY(place_stack(p, i, out_chunks));
     for (int i = 0; i < p->bundle->buffers.count; i++) {
         const smg_bbuffer *b = &p->bundle->buffers.items[i];
-        if (!is_fixed(b) || p->scratch[i]) continue;
+        if (!is_fixed(b) || p->scratch[i] || b->kind == SMG_BUFFER_STACK) continue;
         smg_place *place = &p->fixed_places[i];
+        bool placed = place->bytes > 0;
         SMG_TRY(smg_program_fixed_bytes(p, i, &place->bytes));
         int64_t *total = b->kind == SMG_BUFFER_CONSTANT ? &p->constant_bytes : &p->derived_bytes;
         *total += place->bytes;
-        smg_program_pack(p, place, out_chunks);
+        if (!placed) smg_program_pack(p, place, out_chunks);
     }
     return SMG_OK;
 }

@@ -22,6 +22,9 @@ void smg_program_mark_scratch(smg_program *p) {
         const smg_bstep *step = &run->run.items[s];
         for (int i = 0; i < step->binding_count; i++) p->scratch[step->bindings[i].buffer] = false;
     }
+    for (int b = 0; b < bundle->buffers.count; b++) /* a stack is read by a run */
+        for (int i = 0; i < bundle->buffers.items[b].member_count; i++)
+            p->scratch[bundle->buffers.items[b].members[i]] = false;
 }
 
 /* Scratch that this binding needs and no earlier binding of the batch (from step `from`) has. */

@@ -17,6 +17,8 @@ enum { HEADER_BYTES = 32, WEIGHT_SOURCE = 3 };
 static const float own_data[] = {0.5f, -2.0f}, weight_data[] = {1, 2, 3, 4, 5, 6, 7, 8};
 static const uint32_t words[] = {0x07230203u, 0x00010300u, 0, 8, 0};
 
+enum { STACK = 6 /* its number */ };
+
 typedef struct fixture {
     smg_context *ctx;
     smg_arena *arena;
@@ -74,6 +76,11 @@ static int setup(void **state) {
     kept->first = 0;
     kept->last = 1;
     add_buffer(&f, "y", SMG_BUFFER_OUTPUT, "min(n,s)", "4*min(n,s)");
+    smg_bbuffer *stack = add_buffer(&f, "w and d", SMG_BUFFER_STACK, "2", "72");
+    static int members[] = {1, 3};
+    stack->members = members;
+    stack->member_count = 2;
+    stack->stride = 64;
     for (int i = 0; i < 2; i++) {
         smg_bmodule *m = SMG_ARRAY_PUSH(f.arena, &f.bundle.modules);
         *m = (smg_bmodule){.name = "k",
@@ -230,6 +237,20 @@ static void wrong_bundles_are_refused(void **state) {
     assert_int_equal(try_read(f, text.data, text.length), SMG_FORMAT);
     smg_text_free(&text);
     f->bundle.variants.items[0].run.items[0].bindings[0].buffer = 0;
+    static const int wrong[] = {99, 4, 3}; /* no buffer, a temporary, a buffer that is in the stack already */
+    int *members = f->bundle.buffers.items[STACK].members;
+    for (size_t i = 0; i < SMG_COUNT_OF(wrong); i++) {
+        members[0] = wrong[i];
+        assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_INTERNAL);
+        assert_non_null(strstr(smg_context_error(f->ctx), "stack 'w and d'"));
+        smg_context_clear_error(f->ctx);
+    }
+    members[0] = 1;
+    f->bundle.buffers.items[STACK].stride = 4; /* less than its members have */
+    assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_INTERNAL);
+    smg_context_clear_error(f->ctx);
+    f->bundle.buffers.items[STACK].stride = 64;
+    assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_OK);
 }
 
 static void expect_wrong(fixture *f, const char *sentence) {
