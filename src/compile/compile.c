@@ -305,6 +305,7 @@ smg_status smg_compile_variant(smg_compilation *c, int variant) {
         options.nominal = v->nominal;
         options.run_only = true;
         options.or_least = true; /* its sizes are not those that the limit is for */
+        SMG_TRY(smg_compile_stacks(c, &options));
         SMG_TRY(smg_plan_make(c->graph, &c->target, &options, c->arena, &v->plan));
         c->seconds.plan += smg_clock_seconds() - start;
     }

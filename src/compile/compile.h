@@ -238,6 +238,8 @@ smg_status smg_compile_add_variant(smg_compilation *c, int variant);
 smg_status smg_compile_resume(smg_compilation *c, bool *out_fits);
 /* Per buffer of the bundle the node that it stands for, -1: a temporary. */
 smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int **out_origins);
+/* Further run lists read the stacks of the bundle, and no others; without a bundle any. */
+smg_status smg_compile_stacks(const smg_compilation *c, smg_plan_options *io_options);
 /* Host elements of `type` that lie on the device as `stored`; false: there is no such storage. */
 bool smg_compile_storage(smg_type type, smg_type stored, smg_storage *out_storage);
 /* compile_cache.c: the kept bundle, when there is one that fits; keeping it. Neither is ever a failure. */
@@ -332,8 +334,6 @@ smg_status smg_compile_dot(smg_compilation *c, const char *kernel, smg_text *tex
 /* Of the steps from the first of the prepare list (-its count) on: is this one asked for? */
 bool smg_compile_is_step(const char *kernel, const smg_pstep *step, int index);
 smg_status smg_compile_no_step(smg_compilation *c, const char *kernel);
-/* The space of a step, which is of the graph that its nodes are of. */
-smg_status smg_compile_space(const smg_compilation *c, const smg_pstep *step, smg_arena *arena, smg_space **out_space);
 
 /* ---- model on a device (compile_model.c; UNSUPPORTED in a build without Vulkan) ------------------------ */
 

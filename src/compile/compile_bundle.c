@@ -112,15 +112,55 @@ static smg_status add_buffer(smg_bundler *b, const smg_graph *g, smg_node_id id,
     return SMG_OK;
 }
 
+/* The buffer of one value of the list at hand. */
+static smg_status buffer_for(smg_bundler *b, smg_node_id id, int *out_buffer) {
+    int *slot = slot_of(b, id);
+    if (*slot < 0) SMG_TRY(add_buffer(b, list_graph(b), id, slot));
+    *out_buffer = *slot;
+    return SMG_OK;
+}
+
+static bool has_members(const smg_bbuffer *stack, const int *members, int count, int64_t stride) {
+    return stack->kind == SMG_BUFFER_STACK && stack->member_count == count && stack->stride == stride &&
+           memcmp(stack->members, members, (size_t)count * sizeof *members) == 0;
+}
+
+/* The buffer that has these values one behind the other; the first run list decides which there are. */
+static smg_status stack_for(smg_bundler *b, const smg_kbuffer *kb, int *out_buffer) {
+    smg_bundle *bundle = b->bundle;
+    int *members = SMG_ARENA_ARRAY(bundle->arena, int, (size_t)kb->each_count);
+    if (members == NULL) return SMG_MEMORY;
+    for (int i = 0; i < kb->each_count; i++) SMG_TRY(buffer_for(b, kb->each[i], &members[i]));
+    for (*out_buffer = 0; *out_buffer < bundle->buffers.count; ++*out_buffer)
+        if (has_members(&bundle->buffers.items[*out_buffer], members, kb->each_count, kb->stride)) return SMG_OK;
+    if (b->variant > 0)
+        return smg_fail(b->c->ctx, SMG_INTERNAL, "run list %d binds a stack of %d values, which the first does not",
+                        b->variant, kb->each_count);
+    smg_bbuffer *stack = SMG_ARRAY_PUSH(bundle->arena, &bundle->buffers);
+    if (stack == NULL) return SMG_MEMORY;
+    const smg_bbuffer *first = &bundle->buffers.items[members[0]];
+    *stack = (smg_bbuffer){.kind = SMG_BUFFER_STACK,
+                           .storage = smg_storage_stored(first->storage),
+                           .elements = import_size(b, kb->elements),
+                           .first = -1,
+                           .last = -1,
+                           .source = -1,
+                           .member_count = kb->each_count,
+                           .members = members,
+                           .stride = kb->stride};
+    stack->name = smg_arena_format(bundle->arena, "%s and %d more", first->name, kb->each_count - 1);
+    return stack->name != NULL && stack->elements != SMG_SIZE_NONE ? SMG_OK : SMG_MEMORY;
+}
+
 static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *step, int position) {
     step->binding_count = k->buffers.count;
     step->bindings = SMG_ARENA_ARRAY(b->bundle->arena, smg_bbinding, (size_t)k->buffers.count + 1);
     if (step->bindings == NULL) return SMG_MEMORY;
     for (int i = 0; i < k->buffers.count; i++) {
         const smg_kbuffer *kb = &k->buffers.items[i];
-        int *slot = slot_of(b, kb->value);
-        if (*slot < 0) SMG_TRY(add_buffer(b, list_graph(b), kb->value, slot));
-        smg_bbuffer *buffer = &b->bundle->buffers.items[*slot];
+        int number = -1;
+        SMG_TRY(kb->each != NULL ? stack_for(b, kb, &number) : buffer_for(b, kb->value, &number));
+        smg_bbuffer *buffer = &b->bundle->buffers.items[number];
         if (buffer->kind == SMG_BUFFER_TEMPORARY) {
             if (buffer->first < 0 && !kb->written) {
                 return smg_fail(b->c->ctx, SMG_INTERNAL, "step '%s' reads '%s' before any writes it", step->name,
@@ -129,7 +169,7 @@ static smg_status bind_buffers(smg_bundler *b, const smg_kernel *k, smg_bstep *s
             if (buffer->first < 0) buffer->first = position;
             buffer->last = position;
         }
-        step->bindings[i] = (smg_bbinding){.buffer = *slot, .written = kb->written};
+        step->bindings[i] = (smg_bbinding){.buffer = number, .written = kb->written};
     }
     return SMG_OK;
 }
@@ -477,7 +517,7 @@ smg_status smg_compile_resume(smg_compilation *c, bool *out_fits) {
     for (smg_node_id id = 0; id < c->graph->nodes.count; id++) b->buffer_of[id] = -1;
     for (int i = 0; i < c->origin_count; i++) {
         const smg_bbuffer *buffer = &c->bundle->buffers.items[i];
-        if (buffer->kind == SMG_BUFFER_TEMPORARY) continue;
+        if (buffer->kind == SMG_BUFFER_TEMPORARY || buffer->kind == SMG_BUFFER_STACK) continue;
         if (!stands_for(b, buffer, c->origins[i])) return smg_context_status(c->ctx);
         b->buffer_of[c->origins[i]] = i;
     }
@@ -499,6 +539,24 @@ smg_status smg_compile_origins(const smg_compilation *c, smg_arena *arena, int *
         if (c->bundler->buffer_of[id] >= 0) origins[c->bundler->buffer_of[id]] = id;
     }
     *out_origins = origins;
+    return SMG_OK;
+}
+
+smg_status smg_compile_stacks(const smg_compilation *c, smg_plan_options *io_options) {
+    int *origins, count = c->bundle != NULL ? c->bundle->buffers.count : 0;
+    if (c->bundle == NULL) return SMG_OK;
+    smg_stack *stacks = SMG_ARENA_ARRAY(c->arena, smg_stack, (size_t)count + 1);
+    if (stacks == NULL) return SMG_MEMORY;
+    SMG_TRY(smg_compile_origins(c, c->arena, &origins));
+    io_options->stacks = stacks;
+    for (int i = 0; i < count; i++) {
+        const smg_bbuffer *b = &c->bundle->buffers.items[i];
+        if (b->kind != SMG_BUFFER_STACK) continue;
+        smg_node_id *each = SMG_ARENA_ARRAY(c->arena, smg_node_id, (size_t)b->member_count);
+        if (each == NULL) return SMG_MEMORY;
+        for (int n = 0; n < b->member_count; n++) each[n] = origins[b->members[n]];
+        stacks[io_options->stack_count++] = (smg_stack){.each = each, .count = b->member_count, .stride = b->stride};
+    }
     return SMG_OK;
 }
 

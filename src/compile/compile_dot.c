@@ -10,7 +10,6 @@ static void add_label(const smg_pstep *step, const smg_space *space, smg_text *l
         smg_text_addf(label, " %s = ", space->axes.items[a].name);
         smg_size_print(space->graph->sizes, space->axes.items[a].extent, label);
     }
-    if (space->refused != NULL) smg_text_addf(label, " no common space: %s", space->refused);
     for (const char *line = step->because; line != NULL && *line != '\0'; line += line[0] == '\n') {
         size_t length = strcspn(line, "\n");
         if (strncmp(line, cut, sizeof(cut) - 1) == 0) {
@@ -31,16 +30,15 @@ static bool *mark_stored(const smg_plan *plan, smg_arena *arena) {
 
 static smg_status add_step(smg_compilation *c, const smg_pstep *step, smg_text *text) {
     smg_arena *arena = NULL;
-    smg_space *space = NULL;
     smg_text label;
     SMG_TRY(smg_arena_create(c->ctx, &arena));
     smg_text_init(&label, c->ctx);
     const bool *stored = mark_stored(c->plan, arena);
-    smg_status status = stored != NULL ? smg_compile_space(c, step, arena, &space) : SMG_MEMORY;
-    if (status == SMG_OK) {
-        add_label(step, space, &label);
+    smg_status status = SMG_MEMORY;
+    if (stored != NULL) {
+        add_label(step, step->space, &label);
         status = smg_text_status(&label);
-        smg_space_print_dot(space, step->name, smg_text_cstr(&label), stored, text);
+        smg_space_print_dot(step->space, step->name, smg_text_cstr(&label), stored, text);
     }
     smg_text_free(&label);
     smg_arena_destroy(arena);

@@ -117,51 +117,13 @@ static smg_status print_glsl(smg_compilation *c, const smg_pstep *step, const sm
     return smg_glsl_write(c->ctx, step->kernel, &c->target, text);
 }
 
-/* needed[id]: is the value read outside the step, or an output? */
-static void mark_needed(const smg_graph *g, const smg_pstep *step, const bool *live, bool *inside, bool *needed) {
-    memset(inside, 0, (size_t)g->nodes.count * sizeof(*inside));
-    memset(needed, 0, (size_t)g->nodes.count * sizeof(*needed));
-    for (int n = 0; n < step->member_count; n++) inside[step->members[n]] = true;
-    for (smg_node_id id = 0; id < g->nodes.count; id++) {
-        const smg_node *node = smg_graph_node(g, id);
-        smg_op_class class_ = smg_node_class(node);
-        if (!live[id] || inside[id] || class_ == SMG_CLASS_VIEW || class_ == SMG_CLASS_LEAF) continue;
-        for (int k = 0; k < node->operand_count; k++) needed[smg_space_source(g, node->operand[k])] = true;
-    }
-    for (int i = 0; i < g->outputs.count; i++) {
-        needed[smg_space_source(g, g->outputs.items[i].node)] = true;
-    }
-    /* What is computed anew is so by each reader. */
-    memset(inside, 0, (size_t)g->nodes.count * sizeof(*inside));
-    for (int n = 0; n < step->node_count; n++) inside[step->nodes[n]] = true;
-    for (int n = 0; n < step->member_count; n++) needed[step->members[n]] &= inside[step->members[n]];
-}
-
-smg_status smg_compile_space(const smg_compilation *c, const smg_pstep *step, smg_arena *arena, smg_space **out_space) {
-    const smg_graph *g = graph_of(c, step);
-    size_t count = (size_t)g->nodes.count + 1;
-    bool *inside = SMG_ARENA_ARRAY(arena, bool, count);
-    bool *needed = SMG_ARENA_ARRAY(arena, bool, count);
-    bool *live = SMG_ARENA_ARRAY(arena, bool, count);
-    if (inside == NULL || needed == NULL || live == NULL) return SMG_MEMORY;
-    smg_graph_mark_live(g, live);
-    mark_needed(g, step, live, inside, needed);
-    return smg_space_build(g, arena, step->members, step->member_count, needed, out_space);
-}
-
 static smg_status print_space(smg_compilation *c, const smg_pstep *step, const smg_explain_options *options,
                               smg_text *text) {
+    (void)c;
     (void)options;
-    smg_arena *arena = NULL;
-    smg_space *space = NULL;
-    SMG_TRY(smg_arena_create(c->ctx, &arena));
-    smg_status status = smg_compile_space(c, step, arena, &space);
-    if (status == SMG_OK) {
-        smg_text_addf(text, "space %s\n", step->name);
-        smg_space_print(space, text);
-    }
-    smg_arena_destroy(arena);
-    return status;
+    smg_text_addf(text, "space %s\n", step->name);
+    smg_space_print(step->space, text);
+    return SMG_OK;
 }
 
 bool smg_compile_is_step(const char *kernel, const smg_pstep *step, int index) {
@@ -236,7 +198,11 @@ static smg_status mark_bound(const smg_compilation *c, bool **out_bound) {
     if (bound == NULL) return SMG_MEMORY;
     for (int i = 0; i < prepare + c->plan->steps.count; i++) {
         const smg_pstep *step = i < prepare ? &c->plan->prepare.items[i] : &c->plan->steps.items[i - prepare];
-        for (int b = 0; b < step->kernel->buffers.count; b++) bound[step->kernel->buffers.items[b].value] = true;
+        for (int b = 0; b < step->kernel->buffers.count; b++) {
+            const smg_kbuffer *buffer = &step->kernel->buffers.items[b];
+            bound[buffer->value] = true;
+            for (int n = 0; n < buffer->each_count; n++) bound[buffer->each[n]] = true;
+        }
     }
     *out_bound = bound;
     return SMG_OK;

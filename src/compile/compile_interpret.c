@@ -55,20 +55,36 @@ static smg_status load_leaf(interpreter *in, smg_node_id id, const smg_tensor *i
     return SMG_OK;
 }
 
+static smg_status value_of(interpreter *in, const smg_plan *plan, smg_node_id id, const smg_tensor *inputs, int count,
+                           smg_karray *out) {
+    smg_node_id home = plan != NULL ? smg_plan_origin(plan, id) : id;
+    const smg_graph *g = plan != NULL ? plan->graph : in->c->graph;
+    smg_karray *value = home >= 0 ? &in->values[home] : &in->own[id];
+    if (value->data == NULL) {
+        bool leaf = smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_LEAF;
+        SMG_TRY(leaf ? load_leaf(in, home, inputs, count) : reserve(in, g, id, value));
+    }
+    *out = *value;
+    return SMG_OK;
+}
+
+static smg_status stack_of(interpreter *in, const smg_plan *plan, const smg_kbuffer *buffer, smg_karray *out) {
+    smg_karray *each = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)buffer->each_count);
+    if (each == NULL) return SMG_MEMORY;
+    for (int i = 0; i < buffer->each_count; i++)
+        SMG_TRY(value_of(in, plan, buffer->each[i], NULL, 0, &each[i])); /* constants, no inputs */
+    return smg_karray_stack(buffer, each, in->arena, out);
+}
+
 static smg_status run_step(interpreter *in, const smg_plan *plan, const smg_pstep *step, const smg_tensor *inputs,
                            int count) {
     const smg_kernel *k = step->kernel;
     smg_karray *buffers = SMG_ARENA_ARRAY(in->arena, smg_karray, (size_t)k->buffers.count + 1);
     if (buffers == NULL) return SMG_MEMORY;
     for (int b = 0; b < k->buffers.count; b++) {
-        smg_node_id id = k->buffers.items[b].value, home = plan != NULL ? smg_plan_origin(plan, id) : id;
-        const smg_graph *g = plan != NULL ? plan->graph : in->c->graph;
-        smg_karray *value = home >= 0 ? &in->values[home] : &in->own[id];
-        if (value->data == NULL) {
-            bool leaf = smg_node_class(smg_graph_node(g, id)) == SMG_CLASS_LEAF;
-            SMG_TRY(leaf ? load_leaf(in, home, inputs, count) : reserve(in, g, id, value));
-        }
-        buffers[b] = *value;
+        const smg_kbuffer *buffer = &k->buffers.items[b];
+        SMG_TRY(buffer->each != NULL ? stack_of(in, plan, buffer, &buffers[b])
+                                     : value_of(in, plan, buffer->value, inputs, count, &buffers[b]));
     }
     smg_status status = smg_kernel_interpret(in->c->ctx, k, in->symbols, buffers, true);
     return status != SMG_OK ? smg_fail_within(in->c->ctx, status, "step %s", step->name) : SMG_OK;

@@ -47,7 +47,7 @@ static smg_status mark_stored(const smg_compilation *c, smg_arena *arena, bool *
             const smg_kernel *k = plan->steps.items[i].kernel;
             for (int b = 0; b < k->buffers.count; b++) {
                 smg_node_id id = smg_plan_origin(plan, k->buffers.items[b].value);
-                if (id >= 0) stored[id] = true;
+                if (id >= 0) stored[id] = true; /* of a stack any: its values are constants */
             }
         }
     }

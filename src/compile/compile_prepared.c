@@ -31,11 +31,17 @@ static smg_status check_device(const prepared *p, const smg_target *made_for, co
     return status;
 }
 
+static void mark_members(const prepared *p, int stack) {
+    const smg_bbuffer *b = &p->from->buffers.items[stack];
+    for (int i = 0; i < b->member_count; i++) p->buffers[b->members[i]] = 0;
+}
+
 static void mark_used(const prepared *p) {
     for (int i = 0; i < p->from->buffers.count; i++) {
         smg_buffer_kind kind = p->from->buffers.items[i].kind;
         p->buffers[i] = kind == SMG_BUFFER_CONSTANT || kind == SMG_BUFFER_DERIVED ? -1 : 0;
     }
+    for (int i = 0; i < p->from->buffers.count; i++) mark_members(p, i);
     for (int i = 0; i < p->from->modules.count; i++) p->modules[i] = -1;
     for (int v = 0; v < p->from->variants.count; v++) {
         const smg_bvariant *list = &p->from->variants.items[v];
@@ -62,6 +68,17 @@ static smg_status fetch(prepared *p, int buffer, smg_bbuffer *io) {
     return SMG_OK;
 }
 
+/* Buffers that a buffer names, by their new numbers. */
+static smg_status renumber(const prepared *p, smg_bbuffer *io) {
+    const int *old = io->members;
+    if (io->kind == SMG_BUFFER_STATE) io->next = p->buffers[io->next];
+    if (io->member_count == 0) return SMG_OK;
+    io->members = SMG_ARENA_ARRAY(p->arena, int, (size_t)io->member_count);
+    if (io->members == NULL) return SMG_MEMORY;
+    for (int i = 0; i < io->member_count; i++) io->members[i] = p->buffers[old[i]];
+    return SMG_OK;
+}
+
 static smg_status copy_buffers(prepared *p) {
     for (int i = 0; i < p->from->buffers.count; i++) {
         if (p->buffers[i] < 0) continue;
@@ -71,10 +88,7 @@ static smg_status copy_buffers(prepared *p) {
         p->buffers[i] = p->to->buffers.count - 1;
         if (b->kind == SMG_BUFFER_DERIVED) SMG_TRY(fetch(p, i, b));
     }
-    for (int i = 0; i < p->to->buffers.count; i++) {
-        smg_bbuffer *b = &p->to->buffers.items[i];
-        if (b->kind == SMG_BUFFER_STATE) b->next = p->buffers[b->next];
-    }
+    for (int i = 0; i < p->to->buffers.count; i++) SMG_TRY(renumber(p, &p->to->buffers.items[i]));
     return SMG_OK;
 }
 

@@ -118,6 +118,7 @@ static smg_status start(lowering *l, const char *name) {
                              .pivot = -1,
                              .pivot_of = SMG_EXPR_NONE};
     }
+    l->carried = l->carried_whole = -1;
     l->view_value = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->views.count + 1);
     l->space_leaf = SMG_ARENA_ARRAY(l->arena, smg_expr, (size_t)l->space->leaves.count + 1);
     if (l->view_value == NULL || l->space_leaf == NULL) return SMG_MEMORY;

@@ -10,6 +10,7 @@ smg_status lower_drop_tiles(smg_kernel *k) {
         if (in->dst >= 0) renumber[in->dst] = 1;
         if (in->kind == SMG_I_MMA && k->tiles.items[in->a].residence == SMG_VIEW) renumber[in->a] = 1;
         if (in->kind == SMG_I_MMA && k->tiles.items[in->b].residence == SMG_VIEW) renumber[in->b] = 1;
+        if (in->kind == SMG_I_MMA && k->tiles.items[in->a].sliced) renumber[in->a] = 1;
     }
     int kept = 0;
     for (int t = 0; t < k->tiles.count; t++) {
@@ -18,6 +19,8 @@ smg_status lower_drop_tiles(smg_kernel *k) {
         if (used) k->tiles.items[kept++] = k->tiles.items[t];
     }
     k->tiles.count = kept;
+    for (int t = 0; t < kept; t++)
+        if (k->tiles.items[t].sliced) k->tiles.items[t].of = renumber[k->tiles.items[t].of];
     for (int i = 0; i < k->code.count; i++) {
         smg_instr *in = &k->code.items[i];
         if (in->dst >= 0) in->dst = renumber[in->dst];

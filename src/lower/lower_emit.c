@@ -140,10 +140,10 @@ smg_status lower_emit_store(lowering *l, int node) {
     const smg_snode *n = &l->space->nodes.items[node];
     const smg_sview *view = &l->space->views.items[n->store];
     smg_expr value;
-    SMG_TRY(lower_value(l, node, &value));
+    SMG_TRY(l->carried >= 0 ? lower_carried(l, view, &value) : lower_value(l, node, &value));
     if (l->refused != NULL) return SMG_OK;
     if (view->axis_count > SMG_ACCESS_AXES) return lower_refuse(l, "a result has too many axes");
-    int buffer = lower_buffer(l, n->node, true);
+    int buffer = lower_buffer(l, l->carried >= 0 ? l->space->repeat.last : n->node, true);
     smg_access *access = SMG_ARRAY_PUSH(l->arena, &l->k->accesses);
     smg_instr *store = lower_emit(l, SMG_I_STORE);
     if (buffer < 0 || access == NULL || store == NULL) return SMG_MEMORY;
@@ -211,6 +211,7 @@ typedef struct product {
     smg_expr factor[2]; /* left, right */
     bool held[2];       /* computed in the block */
     int tile[2];        /* shared tiles, or views */
+    bool sliced;        /* the left one is a slice of what is carried from body to body */
 } product;
 
 static bool tile_covers(const lowering *l, int axis) {
@@ -246,7 +247,10 @@ static smg_status plan_one(lowering *l, int node, product *p) {
     p->k = folded(p->n);
     p->factor[0] = p->ln->core;
     p->factor[1] = p->ln->right;
-    for (int side = 0; side < 2; side++) p->held[side] = lower_reads_tiles(l->k, p->factor[side]);
+    int slice = lower_carried_slice(l, p->n, l->s->left[node]);
+    p->sliced = slice >= 0;
+    p->tile[0] = slice;
+    for (int side = p->sliced; side < 2; side++) p->held[side] = lower_reads_tiles(l->k, p->factor[side]);
     for (int a = 0; a < l->space->axes.count; a++) {
         if (!(p->k & SMG_AXIS_BIT(a))) continue;
         if (l->s->tile[a] > 1 && p->mma >= 0 && l->s->tile[p->mma] > 1) {
@@ -297,7 +301,7 @@ static smg_status make_shared(lowering *l, product *p) {
         return lower_refuse(l, "both factors of a product go over one axis of it");
     if (!lower_tile_axes(l, left, SMG_TILE_AXES - 1, axes, &count)) return lower_refuse_axes(l);
     axes[count++] = p->mma;
-    p->tile[0] = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, SMG_OPERAND_PAD);
+    if (!p->sliced) p->tile[0] = lower_new_tile(l, "sa", SMG_KIND_FLOAT, SMG_SHARED, axes, count, SMG_OPERAND_PAD);
     axes[0] = p->mma;
     if (!lower_tile_axes(l, right, SMG_TILE_AXES - 1, axes + 1, &count)) return lower_refuse_axes(l);
     p->tile[1] = lower_new_tile(l, "sb", SMG_KIND_FLOAT, SMG_SHARED, axes, count + 1, SMG_OPERAND_PAD);
@@ -362,7 +366,7 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate) {
         if (p.held[side]) SMG_TRY(spill_operand(l, &p, side));
     if (l->refused != NULL) return SMG_OK;
     for (int i = 0; i < p.loop_count; i++) SMG_TRY(emit_simple(l, SMG_I_LOOP, p.loops[i]));
-    if (!p.held[0] && !l->s->direct) SMG_TRY(stage_left(l, &p));
+    if (!p.held[0] && !p.sliced && !l->s->direct) SMG_TRY(stage_left(l, &p));
     if (!p.held[1] && !l->s->direct) SMG_TRY(emit_stage(l, p.tile[1], p.factor[1], operand_note[1]));
     if (!l->s->direct) SMG_TRY(emit_simple(l, SMG_I_BARRIER, -1));
     smg_instr *mma = lower_emit(l, SMG_I_MMA);

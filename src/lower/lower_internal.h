@@ -60,12 +60,15 @@ typedef struct lowering {
     int passes;
     bool reduces; /* nothing but reductions: what one reads of another is apart as well */
     int head;     /* instructions at the program's begin that stage once, before everything */
+    /* Of a repetition (lower_repeat.c): what is carried, in registers, all of it in shared memory, slices of that. */
+    int carried, carried_whole, carried_slice[SMG_SPACE_SLICES];
 } lowering;
 
 /* lower_value.c */
 smg_status lower_value(lowering *l, int node, smg_expr *out_value);
 smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_value);
-int lower_new_leaf(lowering *l, smg_kleaf leaf, int node); /* -1 when memory is out */
+smg_status lower_load(lowering *l, const smg_sview *view, smg_expr *out_value); /* of memory, without layers */
+int lower_new_leaf(lowering *l, smg_kleaf leaf, int node);                      /* -1 when memory is out */
 /* The leaf of the access made last, or of an older one that reads the same; -1 when memory is out. */
 int lower_leaf_of_last(lowering *l, smg_kleaf leaf);
 /* What stands outside, around the value. Zeros around a load need no choice: what is absent reads as 0. */
@@ -81,6 +84,16 @@ smg_status lower_refuse_axes(lowering *l);
 smg_axis_set lower_columns(const lowering *l, smg_axis_set set);
 int lower_buffer(lowering *l, smg_node_id source, bool written); /* -1 when memory is out */
 smg_status lower_refuse(lowering *l, const char *why);
+
+/* lower_repeat.c: bodies one behind the other as a loop. */
+smg_status lower_make_carried(lowering *l);
+/* What a view of the value that is carried reads, at the elements that were made. */
+smg_status lower_carried(lowering *l, const smg_sview *view, smg_expr *out_value);
+/* The tile of the left factor where a product reads it along another axis; -1 where it does not. */
+int lower_carried_slice(const lowering *l, const smg_snode *product, int side);
+smg_status lower_slice_value(lowering *l, int slice, smg_expr *out_value);
+smg_status lower_emit_bodies(lowering *l);
+bool lower_is_repeat(const lowering *l, const smg_instr *instr); /* the loop over the bodies */
 
 /* lower_read.c */
 /* *io_value, of the reader's elements, becomes the value of those that are read. */

@@ -14,7 +14,8 @@ static bool apart(const memories *m, int a, int b) {
 }
 
 static bool can_reuse(const smg_kernel *k, int t) {
-    return k->tiles.items[t].residence == SMG_SHARED && smg_tile_kind(&k->tiles.items[t]) == SMG_KIND_FLOAT;
+    return k->tiles.items[t].residence == SMG_SHARED && !k->tiles.items[t].sliced &&
+           smg_tile_kind(&k->tiles.items[t]) == SMG_KIND_FLOAT;
 }
 
 /* The first earlier tile whose memory nobody needs together with `t`; -1. The first, not the one that fits best: sizes

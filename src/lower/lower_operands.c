@@ -99,6 +99,7 @@ smg_status lower_layouts(lower_sized *l) {
                           .held = s->held};
     for (int a = 0; a < l->k->axes.count; a++) l->k->axes.items[a].tile = s->tile[a];
     lower_take_matrices(l);
-    if (s->streams && l->k->matrix.right.axis_count > 0) grid.depth_run = 1 << smg_matrix_in_runs(&l->k->matrix).run;
+    bool runs = s->streams && s->space->repeat.slice_count == 0; /* of both factors */
+    if (runs && l->k->matrix.right.axis_count > 0) grid.depth_run = 1 << smg_matrix_in_runs(&l->k->matrix).run;
     return smg_kernel_distribute(l->k, &grid);
 }

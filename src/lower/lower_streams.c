@@ -70,17 +70,10 @@ smg_layout lower_stream_layout(const smg_kernel *k, const smg_instr *product, bo
     return l;
 }
 
-static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool left, int own, bool *out_done) {
-    int tile = left ? product->a : product->b, stage = stage_of(k, tile);
+/* What was staged is loaded into the registers of the lanes that multiply it. */
+static void hold_factor(smg_kernel *k, int tile, int stage, smg_fragments use, int layout) {
     smg_tile *t = &k->tiles.items[tile];
     const smg_tile staged = *t;
-    const smg_layout layout = lower_stream_layout(k, product, left, own);
-    smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
-    int number = smg_kernel_add_layout(k, &layout);
-    if (number < 0) return SMG_MEMORY;
-    *out_done = t->fragments == use && t->layout == number; /* by an earlier product */
-    if (*out_done || t->residence != SMG_SHARED || stage < 0) return SMG_OK;
-    if (!lower_lies_along(k, &k->code.items[stage], product->axes[0])) return SMG_OK;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = tile;
     set.expr = k->code.items[stage].expr;
@@ -90,16 +83,49 @@ static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool le
                     .type = k->matrix.type,
                     .residence = SMG_REGISTER,
                     .axis_count = staged.axis_count,
-                    .layout = number,
+                    .layout = layout,
                     .fragments = use};
     memcpy(t->axis, staged.axis, sizeof t->axis);
+}
+
+static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool left, int own, bool *out_done) {
+    int tile = left ? product->a : product->b, stage = stage_of(k, tile);
+    const smg_tile *t = &k->tiles.items[tile];
+    const smg_layout layout = lower_stream_layout(k, product, left, own);
+    smg_fragments use = left ? SMG_FRAGMENTS_LEFT : SMG_FRAGMENTS_RIGHT;
+    int number = smg_kernel_add_layout(k, &layout);
+    if (number < 0) return SMG_MEMORY;
+    *out_done = t->fragments == use && t->layout == number; /* by an earlier product */
+    if (*out_done || t->residence != SMG_SHARED || stage < 0) return SMG_OK;
+    if (!lower_lies_along(k, &k->code.items[stage], product->axes[0])) return SMG_OK;
+    hold_factor(k, tile, stage, use, number);
     *out_done = true;
+    return SMG_OK;
+}
+
+/* Where the left factor is a slice of what lies in shared memory, the right one comes by whole matrices, in the order
+ * in which that has what is contracted. */
+static smg_status stream_right(lower_sized *l, const smg_instr *product) {
+    smg_kernel *k = l->k;
+    int row, col, stage = stage_of(k, product->b), depth = product->axes[0];
+    const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
+    bool done = smg_kernel_product_sides(k, product, &row, &col) && stage >= 0;
+    smg_wide wide;
+    if (done) {
+        smg_layout layout = lower_fragments(k, &grid, SMG_FRAGMENTS_RIGHT, depth, col, 0);
+        int number = smg_kernel_add_layout(k, &layout);
+        if (number < 0) return SMG_MEMORY;
+        hold_factor(k, product->b, stage, SMG_FRAGMENTS_RIGHT, number);
+        done = smg_kernel_whole_matrices(k, &k->code.items[stage], &wide, &row);
+    }
+    if (!done) l->refused = "a factor does not lie in memory as whole matrices";
     return SMG_OK;
 }
 
 /* Both, or none. */
 static smg_status stream(lower_sized *l, const smg_instr *product) {
     smg_kernel *k = l->k;
+    if (k->tiles.items[product->a].sliced) return stream_right(l, product);
     int row, col, run = 1 << smg_matrix_in_runs(&k->matrix).run;
     bool done = smg_kernel_product_sides(k, product, &row, &col) &&
                 k->axes.items[product->axes[0]].tile % (run * smg_kernel_product_lanes(k, product)) == 0;

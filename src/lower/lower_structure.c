@@ -130,6 +130,7 @@ static smg_status emit_between(lowering *l, int pass) {
 
 static smg_status emit_program(lowering *l) {
     int count = l->space->nodes.count;
+    if (l->space->repeat.count > 0) return lower_emit_bodies(l);
     int *store_in = SMG_ARENA_ARRAY(l->arena, int, (size_t)count + 1);
     if (store_in == NULL) return SMG_MEMORY;
     for (int i = 0; i < count && l->refused == NULL; i++) {
@@ -209,7 +210,7 @@ static smg_status mark_apart(lowering *l) {
 /* Does a loop over the temporal axis begin or end here? `depth`: loops inside of it that are open. */
 static bool parts_stretches(const lowering *l, int at, int *depth) {
     const smg_instr *in = &l->k->code.items[at];
-    if (in->kind == SMG_I_LOOP && in->axes[0] == l->s->temporal) return true;
+    if (in->kind == SMG_I_LOOP && (in->axes[0] == l->s->temporal || lower_is_repeat(l, in))) return true;
     if (in->kind == SMG_I_END && *depth == 0) return true;
     *depth += (in->kind == SMG_I_LOOP) - (in->kind == SMG_I_END);
     return false;
@@ -226,7 +227,8 @@ bool lower_next_stretch(const lowering *l, lower_stretch *s) {
 
 smg_status lower_structure(lowering *l) {
     SMG_TRY(make_axes(l));
-    SMG_TRY(lower_plan_passes(l));
+    if (l->space->repeat.count > 0) SMG_TRY(lower_make_carried(l));
+    if (l->refused == NULL) SMG_TRY(lower_plan_passes(l));
     if (l->refused == NULL) SMG_TRY(mark_apart(l));
     return l->refused == NULL ? emit_program(l) : SMG_OK;
 }

@@ -283,7 +283,11 @@ static smg_status plan_product(lowering *l, int i) {
         return lower_refuse(l, "products stage floats, this one is of integers");
     lnode *ln = &l->node[i];
     int left = l->s->left[i];
-    SMG_TRY(lower_operand(l, n, left, &ln->core));
+    int slice = lower_carried_slice(l, n, left);
+    if (slice < 0)
+        SMG_TRY(lower_operand(l, n, left, &ln->core));
+    else
+        SMG_TRY(lower_slice_value(l, slice, &ln->core));
     SMG_TRY(lower_operand(l, n, 1 - left, &ln->right));
     if (l->refused != NULL) return SMG_OK;
     if (folded(n) == 0) { /* an outer product is a map */

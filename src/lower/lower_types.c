@@ -55,8 +55,9 @@ void lower_type_factors(smg_kernel *k, const smg_instr *product) {
     bool matrices = k->tiles.items[product->dst].fragments != SMG_FRAGMENTS_NONE, halves = product->terms != 0;
     smg_tile *a = &k->tiles.items[product->a], *b = &k->tiles.items[product->b];
     if (a->residence != SMG_SHARED) return;
-    a->type = b->type = matrices ? k->matrix.type : halves ? SMG_TYPE_F16 : SMG_TYPE_F32;
-    a->pad = matrices ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
+    smg_tile *whole = &k->tiles.items[smg_tile_home(k, product->a)];
+    whole->type = a->type = b->type = matrices ? k->matrix.type : halves ? SMG_TYPE_F16 : SMG_TYPE_F32;
+    whole->pad = matrices ? SMG_MATRIX_PAD : SMG_OPERAND_PAD;
     b->pad = matrices || halves ? SMG_MATRIX_PAD : SMG_OPERAND_PAD; /* rows of 16 bits begin with a group of eight */
 }
 

@@ -116,6 +116,14 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
                        .elements = smg_node_elements(l->g, source),
                        .written = written,
                        .value = source};
+    int stack = smg_space_stack(l->space, source);
+    if (stack >= 0) {
+        b->each = l->space->repeat.stack[stack].each;
+        b->each_count = l->space->repeat.count;
+        b->stride = l->space->repeat.stack[stack].stride;
+        smg_size before = smg_size_const(l->g->sizes, b->stride * (b->each_count - 1));
+        b->elements = smg_size_add(l->g->sizes, b->elements, before);
+    }
     b->name = smg_arena_string(l->arena, smg_graph_describe(l->g, source));
     return b->name != NULL ? l->k->buffers.count - 1 : -1;
 }
@@ -316,7 +324,7 @@ static smg_status add_index_axes(lowering *l, smg_access *access) {
     return SMG_OK;
 }
 
-static smg_status load_value(lowering *l, const smg_sview *view, smg_expr *out_value) {
+smg_status lower_load(lowering *l, const smg_sview *view, smg_expr *out_value) {
     const smg_node *source = smg_graph_node(l->g, view->source);
     smg_kleaf leaf = {.what = SMG_KLEAF_LOAD, .kind = smg_type_kind(source->type)};
     reach r;
@@ -375,7 +383,7 @@ static smg_status view_value(lowering *l, const smg_sview *view, smg_expr *out_v
     } else if (kind == SMG_LEAF_INDEX) {
         SMG_TRY(iota_value(l, view, out_value));
     } else {
-        SMG_TRY(load_value(l, view, out_value));
+        SMG_TRY(lower_load(l, view, out_value));
     }
     if (l->refused != NULL) return SMG_OK;
     if (*out_value == SMG_EXPR_NONE) return SMG_MEMORY;
@@ -392,6 +400,8 @@ smg_status lower_operand(lowering *l, const smg_snode *n, int k, smg_expr *out_v
         *out_value = smg_expr_const(l->k->exprs, SMG_KIND_FLOAT, 1.0);
         return *out_value != SMG_EXPR_NONE ? SMG_OK : SMG_MEMORY;
     }
+    if (smg_space_reads_carried(l->space, &l->space->views.items[o->view]))
+        return lower_carried(l, &l->space->views.items[o->view], out_value);
     if (l->view_value[o->view] == SMG_EXPR_NONE) {
         SMG_TRY(view_value(l, &l->space->views.items[o->view], &l->view_value[o->view]));
     }

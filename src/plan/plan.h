@@ -12,6 +12,7 @@
 
 #include "graph/graph.h"
 #include "kernel/kernel.h"
+#include "space/space.h"
 #include "target/target.h"
 
 /* Of the search: what is tried, and what prices say. Raise it when the same sources plan otherwise than before, because
@@ -49,6 +50,13 @@ typedef struct smg_cut {
     double seconds, apart;
 } smg_cut;
 
+/* Constants that lie one behind the other, each `stride` elements on. */
+typedef struct smg_stack {
+    const smg_node_id *each;
+    int count;
+    int64_t stride;
+} smg_stack;
+
 typedef struct smg_plan_options {
     smg_objective objective;
     int rank;     /* the schedule of this rank by price for every kernel; 0: the best */
@@ -64,8 +72,10 @@ typedef struct smg_plan_options {
     bool or_least;
     /* In [0, 1]: how much of what may be saved of them is, from the plan that is taken otherwise to the least. */
     double memory_pressure;
-    int parts;              /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
-    bool run_only;          /* the prepare list is another plan's of the same graph and target: leave it out */
+    int parts;               /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
+    bool run_only;           /* the prepare list is another plan's of the same graph and target: leave it out */
+    const smg_stack *stacks; /* kernels read no others; NULL: as they like */
+    int stack_count;
     bool keep_passes;       /* keep the program after each pass of lowering as text */
     const int64_t *nominal; /* symbol values that prices are computed for; NULL: smg_plan_nominal */
     /* Schedules that are not taken where another one is to be had, as smg_pstep.choice tells them: the driver made
@@ -166,8 +176,7 @@ typedef struct smg_pstep {
     smg_kernel *kernel;
     int node_count;
     const smg_node_id *nodes;
-    int member_count;           /* with what they compute anew */
-    const smg_node_id *members; /* by ascending id */
+    const smg_space *space; /* of these, or of the first of the equal bodies that they are */
     smg_price price;
     smg_choice choice;
     const char *because; /* text lines of decisions: cuts, roles, updates, rejected neighbours */

@@ -164,10 +164,22 @@ static void count_map(walk *w, const smg_instr *in) {
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
 }
 
-/* A factor that lanes read by runs: along which axis; -1. */
+/* A factor that lanes read by runs, or a right one by whole matrices: along which axis; -1. */
 static int stream_axis(const smg_kernel *k, const smg_instr *in) {
     smg_wide run;
-    return smg_kernel_loads_runs(k, in, &run) ? run.axis : -1;
+    int row;
+    if (smg_kernel_loads_runs(k, in, &run)) return run.axis;
+    bool right = k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_RIGHT;
+    return right && smg_kernel_whole_matrices(k, in, &run, &row) ? run.axis : -1;
+}
+
+/* Does a product read the factor beside a left one that is in shared memory? */
+static bool is_alone(const smg_kernel *k, int tile) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_MMA && in->b == tile) return k->tiles.items[in->a].residence == SMG_SHARED;
+    }
+    return false;
 }
 
 /* Elements side by side that lanes of a subgroup have together, whichever registers and lanes these are. */
@@ -195,7 +207,8 @@ static void count_stream(walk *w, const smg_instr *in) {
     w->out->near = near + asked + w->cost->stream * (w->out->traffic - before) / w->out->workgroups;
     w->out->slots += w->trips * registers / SMG_WIDEST * w->out->lanes * w->cost->group_read;
     double together = w->written ? w->trips / w->outside[w->depth - 1] : 1;
-    if (dst->fragments == SMG_FRAGMENTS_LEFT) wait_for_loads(w, w->cost->step_wait / together);
+    if (dst->fragments == SMG_FRAGMENTS_LEFT || is_alone(w->k, in->dst))
+        wait_for_loads(w, w->cost->step_wait / together);
 }
 
 static void count_store(walk *w, const smg_instr *in) {

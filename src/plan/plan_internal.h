@@ -24,6 +24,7 @@ typedef struct segment {
     int rejected;                 /* schedules that were left out because the options reject them */
     const smg_measured *measured; /* the schedule is the one that was fastest, not the one of the price; NULL: it is */
     smg_price measured_price;     /* then of that schedule */
+    int body;                     /* nodes of one of its equal bodies (plan_repeat.c); 0: it is no repetition */
 } segment;
 
 /* Of the value of one place, which others read. */
@@ -131,6 +132,10 @@ int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
  * PLAN_MAX_MEMBERS; the result is their number, or -1 when there are too many. */
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
+/* plan_repeat.c: equal bodies from there on, of so many nodes each; count 0: there are none. */
+smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *out_length, smg_srepeat *out_repeat);
+/* The segment of these, up to *out_to; NULL: there are none. */
+smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment);
 /* Of the structure of these nodes, p->needed included. */
 uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count);
 /* Lowers the chosen schedule of a segment into the plan's arena. */

@@ -84,6 +84,29 @@ static double lost_before(const planner *p, int from, const plan_choice *before)
     return cut && before->segment != NULL ? (1 - p->kept) * before->segment->price.seconds : 0;
 }
 
+static void take_if_cheaper(plan_choice *best, int from, int to, const segment *s, double cost) {
+    if (!(cost < best[to].cost)) return; /* nor where it is no number */
+    best[to].cost = cost;
+    best[to].from = from;
+    best[to].segment = s;
+}
+
+/* Equal bodies are one segment, however many there are. */
+static smg_status extend_repeated(planner *p, int from, partition *out) {
+    const segment *s;
+    int to, most = p->options->max_nodes;
+    if (p->preparing || p->options->unfused) return SMG_OK;
+    SMG_TRY(plan_repeated_segment(p, from, &to, &s));
+    if (s == NULL) return SMG_OK;
+    out->breadth.segments++;
+    out->breadth.possible += s->possible;
+    if (!s->possible || (most > 0 && to - from > most)) return SMG_OK;
+    if (to > out->best[from].reach) out->best[from].reach = to;
+    if (!plan_is_allowed(p, out, from, to, s)) return SMG_OK;
+    take_if_cheaper(out->best, from, to, s, out->best[from].cost + plan_cost_of(p, s));
+    return SMG_OK;
+}
+
 /* Extends segments from `from` as far as limits allow, improving best[]. */
 static smg_status extend(planner *p, int from, partition *out) {
     int products = 0;
@@ -114,12 +137,9 @@ static smg_status extend(planner *p, int from, partition *out) {
         if (to > from + 1) best[from].reach = to;
         if (!plan_is_allowed(p, out, from, to, s)) continue;
         double cost = best[from].cost + plan_cost_of(p, s) + lost_before(p, from, &best[from]);
-        if (!(cost < best[to].cost)) continue; /* nor where it is no number */
-        best[to].cost = cost;
-        best[to].from = from;
-        best[to].segment = s;
+        take_if_cheaper(best, from, to, s, cost);
     }
-    return SMG_OK;
+    return extend_repeated(p, from, out);
 }
 
 static smg_status tell_cut(planner *p, const partition *of, int from, int to, int next, smg_pstep *step,

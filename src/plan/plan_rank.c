@@ -484,7 +484,7 @@ static void guess_beside(guess *g, const block *b, bool shares) {
 
 static void guess_streams(guess *g, const block *b) {
     double steps = b->trips <= SMG_STREAM_STEPS ? 1 : b->trips;
-    stream(g, b, b->left, b->left_rows * g->s->matrix_cols);
+    if (g->s->space->repeat.slice_count == 0) stream(g, b, b->left, b->left_rows * g->s->matrix_cols);
     stream(g, b, b->right, b->right_columns * g->s->matrix_rows);
     g->c.wait += steps * g->o->target->load_latency * g->o->cost->step_wait;
 }

@@ -452,17 +452,37 @@ static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *no
     return key;
 }
 
-/* What it makes beside *out lasts until it is called again. alone: these nodes are no smaller segment's. out_trial (may
- * be NULL): where all schedules are wanted that fit. */
-static smg_status try_all(planner *p, const smg_node_id *nodes, int count, bool alone, segment *out,
-                          trial **out_trial) {
+/* Of a segment: of a repetition those of its first body. */
+typedef struct members {
+    smg_node_id nodes[PLAN_MAX_MEMBERS];
+    int count;
+    bool alone; /* they are no smaller segment's */
+    int body;   /* so many of the order are one body; 0: it is no repetition */
+    smg_srepeat repeat;
+} members;
+
+static smg_status find_members(planner *p, int from, int to, int body, smg_arena *arena, members *out) {
+    out->repeat.count = 0;
+    out->body = body;
+    if (body > 0) SMG_TRY(plan_find_repeat(p, from, arena, &out->body, &out->repeat));
+    out->count = plan_members(p, from, body > 0 ? from + body : to, out->nodes);
+    out->alone = to - from == 1;
+    return SMG_OK;
+}
+
+/* What it makes beside *out lasts until it is called again. out_trial (may be NULL): where all schedules are wanted
+ * that fit. */
+static smg_status try_all(planner *p, const members *of, segment *out, trial **out_trial) {
     smg_arena *scratch = p->scratch;
+    const smg_node_id *nodes = of->nodes;
+    int count = of->count;
+    bool alone = of->alone;
     smg_space *space;
     smg_schedules schedules;
     smg_arena_reset(scratch);
     int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
     if (nominal == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_space_build(p->g, scratch, nodes, count, p->needed, &space));
+    SMG_TRY(smg_space_build_repeated(p->g, scratch, nodes, count, p->needed, &of->repeat, &space));
     out->hopeless = space->refused != NULL;
     if (space->refused != NULL) {
         out->refused = smg_arena_string(p->kept_in, space->refused);
@@ -513,14 +533,32 @@ static smg_status apply_cut(planner *p, segment *s) {
     return s->refused != NULL ? SMG_OK : SMG_MEMORY;
 }
 
-smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
+/* What bodies have in common is a part of their structure. */
+static uint64_t hash_members(const planner *p, const members *of) {
+    const smg_srepeat *r = &of->repeat;
+    uint64_t h = plan_hash_nodes(p, of->nodes, of->count);
+    if (r->count == 0) return h;
+    h = smg_hash_u64(h, (uint64_t)r->count);
+    for (int i = 0; i < of->count; i++) {
+        const smg_node *n = smg_graph_node(p->g, of->nodes[i]);
+        h = smg_hash_u64(h, of->nodes[i] == r->made);
+        for (int k = 0; k < n->operand_count; k++) {
+            smg_node_id source = smg_space_source(p->g, n->operand[k]);
+            uint64_t what = source == r->carried;
+            for (int s = 0; s < r->stack_count; s++)
+                if (r->stack[s].each[0] == source) what = 2;
+            h = smg_hash_u64(h, what);
+        }
+    }
+    return h;
+}
+
+static smg_status segment_of(planner *p, const members *of, const segment **out_segment) {
     static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
-    smg_node_id nodes[PLAN_MAX_MEMBERS];
     void *found;
-    int count = plan_members(p, from, to, nodes);
     *out_segment = &crowded;
-    if (count < 0) return SMG_OK;
-    uint64_t key = plan_hash_nodes(p, nodes, count);
+    if (of->count < 0) return SMG_OK;
+    uint64_t key = hash_members(p, of);
     if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
         *out_segment = found;
         return SMG_OK;
@@ -528,11 +566,38 @@ smg_status plan_segment(planner *p, int from, int to, const segment **out_segmen
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
-    smg_status status = try_all(p, nodes, count, to - from == 1, s, NULL);
-    if (status == SMG_OK && to - from > 1) status = apply_cut(p, s);
+    smg_status status = try_all(p, of, s, NULL);
+    if (status == SMG_OK && !of->alone) status = apply_cut(p, s);
     SMG_TRY(status);
+    if (of->repeat.count > 0) s->body = of->body;
     *out_segment = s;
     return smg_map_set(p->cache, &key, sizeof(key), s);
+}
+
+smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
+    members of;
+    SMG_TRY(find_members(p, from, to, 0, NULL, &of));
+    return segment_of(p, &of, out_segment);
+}
+
+smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment) {
+    members of = {.alone = false};
+    smg_arena *scratch = NULL;
+    *out_segment = NULL;
+    SMG_TRY(smg_arena_create(p->ctx, &scratch));
+    smg_status status = plan_find_repeat(p, from, scratch, &of.body, &of.repeat);
+    if (status == SMG_OK && of.repeat.count > 0) {
+        *out_to = from + of.repeat.count * of.body;
+        of.count = plan_members(p, from, from + of.body, of.nodes);
+        status = segment_of(p, &of, out_segment);
+    }
+    smg_arena_destroy(scratch);
+    return status;
+}
+
+static int by_id(const void *a, const void *b) {
+    smg_node_id x = *(const smg_node_id *)a, y = *(const smg_node_id *)b;
+    return x < y ? -1 : x > y;
 }
 
 typedef struct pass_keeper {
@@ -571,16 +636,15 @@ static void tell_measured(const segment *s, smg_text *why) {
 
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
     smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
-    smg_node_id *members = SMG_ARENA_ARRAY(p->arena, smg_node_id, PLAN_MAX_MEMBERS);
+    members of;
     const char *refused;
     smg_space *space;
     smg_schedule schedule = s->schedule;
-    if (nodes == NULL || members == NULL) return SMG_MEMORY;
-    int count = plan_members(p, from, to, members), own = 0;
-    for (int i = 0; i < count; i++) {
-        if (!p->inlined[members[i]]) nodes[own++] = members[i];
-    }
-    SMG_TRY(smg_space_build(p->g, p->arena, members, count, p->needed, &space));
+    if (nodes == NULL) return SMG_MEMORY;
+    SMG_TRY(find_members(p, from, to, s->body, p->arena, &of));
+    memcpy(nodes, p->order + from, (size_t)(to - from) * sizeof *nodes);
+    qsort(nodes, (size_t)(to - from), sizeof *nodes, by_id);
+    SMG_TRY(smg_space_build_repeated(p->g, p->arena, of.nodes, of.count, p->needed, &of.repeat, &space));
     if (s->multiplies_sums) {
         smg_space_multiply_sums(space);
         smg_text_add(why, "sums along what products contract are products with 1: they go by in the same slices\n");
@@ -607,9 +671,8 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
                         refused);
     }
     out_step->nodes = nodes;
+    out_step->space = space;
     out_step->node_count = to - from;
-    out_step->members = members;
-    out_step->member_count = count;
     out_step->price = s->measured != NULL ? s->measured_price : s->price;
     out_step->measured = s->measured;
     out_step->choice = (smg_choice){.nodes = s->key,
@@ -624,7 +687,7 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
 /* ---- how it was found ----------------------------------------------------------------------------- */
 
 smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step) {
-    smg_node_id nodes[PLAN_MAX_MEMBERS];
+    members of;
     segment again = {.key = s->key};
     void *found;
     if (!p->options->search) return SMG_OK;
@@ -632,11 +695,11 @@ smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_p
         step->search = found;
         return SMG_OK;
     }
-    int count = plan_members(p, from, to, nodes);
     smg_search *made = SMG_ARENA_NEW(p->kept_in, smg_search);
     if (made == NULL) return SMG_MEMORY;
     p->record = made;
-    smg_status status = try_all(p, nodes, count, to - from == 1, &again, NULL);
+    smg_status status = find_members(p, from, to, s->body, p->arena, &of);
+    if (status == SMG_OK) status = try_all(p, &of, &again, NULL);
     p->record = NULL;
     SMG_TRY(status);
     step->search = made;
@@ -671,18 +734,18 @@ static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
 }
 
 static smg_status find_rivals(planner *p, int from, int to, const segment *s, rivals **out_rivals) {
-    smg_node_id nodes[PLAN_MAX_MEMBERS];
+    members of;
     segment again = {.key = s->key};
     void *found;
     if (smg_map_get(p->rivals, &s->key, sizeof(s->key), &found)) {
         *out_rivals = found;
         return SMG_OK;
     }
-    int count = plan_members(p, from, to, nodes);
     trial *t = NULL;
     rivals *made = SMG_ARENA_NEW(p->kept_in, rivals);
     if (made == NULL) return SMG_MEMORY;
-    smg_status status = try_all(p, nodes, count, to - from == 1, &again, &t);
+    smg_status status = find_members(p, from, to, s->body, p->arena, &of);
+    if (status == SMG_OK) status = try_all(p, &of, &again, &t);
     if (status == SMG_OK && t != NULL) status = pick_rivals(t, s, made);
     SMG_TRY(status);
     *out_rivals = made;

@@ -75,6 +75,15 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
             s->tile[a] = extent;
     }
     for (int i = 0; i < e->products; i++) stage_slices(e, e->sums[i], shape, whole, s);
+    sched_fill_slices(s);
+}
+
+void sched_fill_slices(smg_schedule *s) {
+    const smg_srepeat *r = &s->space->repeat;
+    for (int i = 0; i < r->slice_count; i++) {
+        int64_t by = s->tile[r->slice[i].by], *whole = &s->tile[r->slice[i].whole];
+        *whole = (*whole + by - 1) / by * by;
+    }
 }
 
 bool sched_has_room(const enumerator *e, const smg_schedule *s) {
@@ -151,8 +160,9 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
     const smg_target *t = e->target;
     int64_t invocations = (int64_t)shape->rows * shape->cols * shape->depth;
     if (invocations > t->max_invocations || invocations > t->max_size_x) return SMG_OK;
-    /* A running sum is corrected in between: its parts would have to be joined in every slice. */
-    if (shape->depth > 1 && (base.temporal >= 0 || !smg_target_hides_loads(t))) return SMG_OK;
+    /* A running sum is corrected in between: its parts would have to be joined in every slice, or body. */
+    bool corrected = base.temporal >= 0 || e->space->repeat.count > 0;
+    if (shape->depth > 1 && (corrected || !smg_target_hides_loads(t))) return SMG_OK;
     if (base.row_axis < 0 && shape->rows > 1) return SMG_OK;
     base.lane_rows = shape->rows;
     base.lane_cols = shape->cols;
@@ -192,6 +202,7 @@ static smg_status add(enumerator *e, const lane_shape *shape, bool whole, smg_sc
 static smg_status add_direct(enumerator *e, smg_schedule base) {
     const smg_target *t = e->target;
     if (e->roles.contractions == 0 || base.temporal >= 0 || smg_target_switches_lanes(t)) return SMG_OK;
+    if (e->space->repeat.count > 0) return SMG_OK; /* what a body leaves lies in no memory */
     if (!t->buffer_addresses || !t->subgroup_selectable || t->subgroup_size < 2) return SMG_OK;
     base.direct = true;
     for (size_t i = 0; i < SMG_COUNT_OF(direct_shapes); i++) {
@@ -577,6 +588,7 @@ static bool held_are_static(const enumerator *e, const smg_schedule *base) {
 /* With the grid fixed: nothing temporal when every held axis is static, else each held axis in turn. */
 static smg_status add_temporal(enumerator *e, smg_schedule base) {
     for (int a = -1; a < e->space->axes.count; a++) {
+        if (a >= 0 && e->space->repeat.count > 0) break; /* bodies are steps of a loop themselves */
         if (a >= 0 && (!(base.columns & SMG_AXIS_BIT(a)) || a == base.row_axis)) continue;
         base.temporal = a;
         base.one_by_one = smg_sched_one_by_one(&base);

@@ -66,6 +66,8 @@ typedef struct lane_shape {
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
 void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s);
+/* What a repetition carries has room for whole slices of it. */
+void sched_fill_slices(smg_schedule *s);
 /* The schedule; and with the target's slots, where a slice that is fetched ahead may go into one of its own and tiles
  * take no turns on their memory. */
 smg_status sched_push(enumerator *e, smg_schedule s);

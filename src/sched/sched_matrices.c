@@ -98,6 +98,7 @@ static void fill_matrices(const enumerator *e, const smg_matrix_shape *shape, sm
         for (int a = 0; a < e->space->axes.count; a++)
             if ((n->iterates & ~s->held & SMG_AXIS_BIT(a)) && s->tile[a] > 1) s->tile[a] = round_up(s->tile[a], by);
     }
+    sched_fill_slices(s);
 }
 
 /* Elements of held axes: so many sets of matrices has a lane. */
@@ -127,10 +128,20 @@ static smg_schedule with_rings(smg_schedule s) {
     return s;
 }
 
+/* Bodies whose left factors stay in shared memory: right ones may come straight from memory. */
+static smg_status push_right(enumerator *e, smg_schedule s) {
+    if (s.matrix_left == NULL || s.matrix_right == NULL) return SMG_OK;
+    s.streams = true;
+    s.reuse = false;
+    s.ahead = 0;
+    return sched_has_room(e, &s) ? sched_push(e, s) : SMG_OK;
+}
+
 static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_schedule s) {
     sched_set_tiles(e, shape, whole, &s);
     fill_matrices(e, s.matrix, &s);
     bool turns = s.columns == 0 && sched_takes_turns(e, &s);
+    if (e->space->repeat.slice_count > 0) SMG_TRY(push_right(e, s));
     s.reuse = turns;
     if (!sched_has_room(e, &s)) return SMG_OK;
     int most = !smg_target_hides_loads(e->target) ? 0 : s.temporal >= 0 && e->roles.contractions > 1 ? 2 : 1;
@@ -236,6 +247,7 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
     for (int64_t down = 1; down * sums <= most; down *= 2) {
         for (int64_t across = 1; down * across * sums <= most; across *= 2) {
+            if (across > 1 && e->space->repeat.count > 0) break; /* a block has all columns */
             int64_t height = down * s.matrix->m * s.matrix_rows;
             int64_t width = across * s.matrix->n * s.matrix_cols;
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;

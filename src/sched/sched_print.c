@@ -1,22 +1,24 @@
 /* A schedule as text, for explain. */
 #include "sched/sched.h"
 
+static const char *role_of(const smg_schedule *s, int a) {
+    const smg_axis_set bit = SMG_AXIS_BIT(a);
+    if (a == s->row_axis) return s->grid & bit ? "spatial, rows" : a == s->temporal ? "temporal, rows" : "whole, rows";
+    if (a == s->col_axis) return "spatial, columns";
+    if (a == s->temporal) return "temporal";
+    if (s->space->repeat.count > 0 && a == s->space->repeat.axis) return "bodies";
+    return s->grid & bit      ? "spatial"
+           : s->columns & bit ? "whole"
+           : s->held & bit    ? "whole, in each lane"
+           : s->inner & bit   ? "contraction, staged"
+                              : "unused";
+}
+
 void smg_sched_print(const smg_schedule *s, smg_text *text) {
     for (int a = 0; a < s->space->axes.count; a++) {
-        smg_axis_set bit = SMG_AXIS_BIT(a);
-        const char *role = a == s->row_axis   ? (s->grid & bit      ? "spatial, rows"
-                                                 : a == s->temporal ? "temporal, rows"
-                                                                    : "whole, rows")
-                           : a == s->col_axis ? "spatial, columns"
-                           : a == s->temporal ? "temporal"
-                           : s->grid & bit    ? "spatial"
-                           : s->columns & bit ? "whole"
-                           : s->held & bit    ? "whole, in each lane"
-                           : s->inner & bit   ? "contraction, staged"
-                                              : "unused";
         smg_text_addf(text, "  %s = ", s->space->axes.items[a].name);
         smg_size_print(s->space->graph->sizes, s->space->axes.items[a].extent, text);
-        smg_text_addf(text, ": %s, tile %lld\n", role, (long long)s->tile[a]);
+        smg_text_addf(text, ": %s, tile %lld\n", role_of(s, a), (long long)s->tile[a]);
     }
     for (int a = 0; a < s->space->axes.count; a++) {
         if (!(s->anew & SMG_AXIS_BIT(a))) continue;

@@ -14,6 +14,13 @@ static void explain(const smg_space *space, const smg_snode *n, smg_axis_set los
     }
 }
 
+/* Axes along which a body of a repetition reads the whole of what the one before it has made. */
+static smg_axis_set carried_whole(const smg_space *space) {
+    smg_axis_set whole = 0;
+    for (int i = 0; i < space->repeat.slice_count; i++) whole |= SMG_AXIS_BIT(space->repeat.slice[i].whole);
+    return whole;
+}
+
 smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
     smg_axis_set spatial = space->axes.count >= 32 ? ~(smg_axis_set)0 : SMG_AXIS_BIT(space->axes.count) - 1u;
     for (int a = 0; a < space->axes.count; a++) {
@@ -22,6 +29,14 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
         if (why == NULL) continue;
         smg_text_addf(why, "%s is not cut: what is computed is read at other elements along it\n",
                       space->axes.items[a].name);
+    }
+    for (int a = 0; a < space->axes.count && space->repeat.count > 0; a++) {
+        bool whole = carried_whole(space) & SMG_AXIS_BIT(a);
+        if (!whole && a != space->repeat.axis) continue;
+        spatial &= ~SMG_AXIS_BIT(a);
+        if (why != NULL)
+            smg_text_addf(why, "%s is not cut: %s\n", space->axes.items[a].name,
+                          whole ? "the next body needs the whole of it" : "each body needs the one before it");
     }
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
@@ -33,7 +48,7 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why) {
 }
 
 smg_axis_set smg_slice_anew(const smg_space *space) {
-    smg_axis_set lacked = 0, fixed = 0;
+    smg_axis_set lacked = 0, fixed = carried_whole(space);
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
         if (n->output || n->class_ == SMG_CLASS_CONTRACT) fixed |= ~n->result;

@@ -109,6 +109,35 @@ typedef struct smg_snode {
     smg_slayer layer[SMG_VIEW_LAYERS];
 } smg_snode;
 
+/* Values of one shape and type, of which body b of a repetition reads the b-th. In memory they lie one behind the
+ * other. */
+typedef struct smg_sstack {
+    const smg_node_id *each; /* [0]: what the space's own nodes read */
+    int64_t stride;          /* elements from one to the next */
+} smg_sstack;
+#define SMG_SPACE_STACKS 8
+#define SMG_SPACE_SLICES 4
+
+/* Equal bodies, one behind the other: the space has the nodes of the first. Each of the others reads what the one
+ * before it has made where the first reads `carried`, and constants of its own. */
+typedef struct smg_srepeat {
+    int count;           /* of bodies; 0: the space has no repetition */
+    smg_node_id carried; /* what the first body begins with */
+    smg_node_id made;    /* by the first body, for the second */
+    smg_node_id last;    /* the same of the last body: it alone is read outside */
+    int stack_count;
+    smg_sstack stack[SMG_SPACE_STACKS];
+    /* Filled in by smg_space_build: */
+    int axis; /* the number of the body */
+    int next; /* node that has made it */
+    /* What is carried is read along axis `by` where it was made along axis `whole`: a body needs all of that of the one
+     * before. */
+    int slice_count;
+    struct {
+        int by, whole;
+    } slice[SMG_SPACE_SLICES];
+} smg_srepeat;
+
 typedef struct smg_space {
     const smg_graph *graph;
     smg_arena *arena;
@@ -117,6 +146,7 @@ typedef struct smg_space {
     SMG_ARRAY(smg_sview) views;
     smg_exprs *exprs; /* of guards and indices; NULL when there are none */
     SMG_ARRAY(smg_sleaf) leaves;
+    smg_srepeat repeat;
     const char *refused; /* why no common space exists; NULL when it does */
 } smg_space;
 
@@ -124,6 +154,16 @@ typedef struct smg_space {
  * outside. A set that has no common space is not an error: out_space->refused says why. */
 smg_status smg_space_build(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
                            const bool *needed, smg_space **out_space);
+/* The same of equal bodies, of which the nodes are the first. needed: of the value that it makes for the next one. */
+smg_status smg_space_build_repeated(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
+                                    const bool *needed, const smg_srepeat *repeat, smg_space **out_space);
+/* Does the view read what is carried from body to body? */
+bool smg_space_reads_carried(const smg_space *space, const smg_sview *view);
+/* The axis along which that was made, where the view reads it along another one, *out_by; -1: it reads all elements
+ * where they were made. */
+int smg_space_carried_whole(const smg_space *space, const smg_sview *view, int *out_by);
+/* The number of the stack that has the node; -1. */
+int smg_space_stack(const smg_space *space, smg_node_id first);
 
 /* Axes of an operand: of the producer's result, or of the view with its indices and guards. */
 smg_axis_set smg_space_operand_axes(const smg_space *space, const smg_soperand *operand);

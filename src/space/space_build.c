@@ -97,3 +97,10 @@ smg_status smg_space_build(const smg_graph *g, smg_arena *arena, const smg_node_
     *out_space = b.space;
     return smg_context_status(g->ctx);
 }
+
+smg_status smg_space_build_repeated(const smg_graph *g, smg_arena *arena, const smg_node_id *nodes, int count,
+                                    const bool *needed, const smg_srepeat *repeat, smg_space **out_space) {
+    SMG_TRY(smg_space_build(g, arena, nodes, count, needed, out_space));
+    if ((*out_space)->refused != NULL || repeat->count == 0) return SMG_OK;
+    return smg_space_repeat(*out_space, repeat);
+}

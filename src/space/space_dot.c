@@ -12,12 +12,17 @@ static void add_axes(const smg_space *space, smg_axis_set set, smg_text *text) {
     }
 }
 
+/* What equal bodies leave is what the last one has made. */
+static smg_node_id value_of(const smg_space *space, const smg_snode *n) {
+    return space->repeat.count > 0 && n->node == space->repeat.made ? space->repeat.last : n->node;
+}
+
 static void add_data(const smg_space *space, const char *name, int node, smg_text *text) {
     const smg_snode *n = &space->nodes.items[node];
     if (n->copy)
         smg_text_addf(text, "\"%s.copy%d\"", name, node);
     else
-        smg_text_addf(text, "v%d", n->node);
+        smg_text_addf(text, "v%d", value_of(space, n));
 }
 
 static void declare(const smg_graph *g, smg_node_id id, smg_text *text) {
@@ -34,7 +39,7 @@ static void add_nodes(const smg_space *space, const char *name, smg_text *text) 
         add_axes(space, n->iterates, text);
         smg_text_add(text, ")\"]\n    ");
         add_data(space, name, i, text);
-        declare(space->graph, n->node, text);
+        declare(space->graph, value_of(space, n), text);
     }
 }
 

@@ -141,6 +141,9 @@ smg_status smg_space_align(smg_space_builder *b);
 /* space_number.c: axes, views, stores. */
 smg_status smg_space_number(smg_space_builder *b);
 
+/* space_repeat.c: the space, whose axes are final, is one of equal bodies. */
+smg_status smg_space_repeat(smg_space *space, const smg_srepeat *repeat);
+
 /* Merges neighbouring axes that are one run in every view (space_coalesce.c). */
 void smg_space_coalesce(smg_space *space);
 

@@ -66,6 +66,9 @@ void smg_space_print(const smg_space *space, smg_text *text) {
         smg_size_print(space->graph->sizes, space->axes.items[a].extent, text);
         smg_text_add(text, "\n");
     }
+    if (space->repeat.count > 0)
+        smg_text_addf(text, "%d equal bodies along %s, each begins with what the one before it has made\n",
+                      space->repeat.count, space->axes.items[space->repeat.axis].name);
     smg_text_add(text, "nodes\n");
     for (int i = 0; i < space->nodes.count; i++) {
         if (!space->nodes.items[i].idle) print_node(space, &space->nodes.items[i], text);

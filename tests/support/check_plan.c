@@ -87,14 +87,30 @@ static void store_leaves(const smg_graph *g, check_arrays *a) {
     }
 }
 
+enum { CHECK_STACKED = 64 }; /* constants one behind the other */
+
+static smg_karray array_of(const check_arrays *a, int value) {
+    return (smg_karray){.data = a->data[value], .elements = a->count[value]};
+}
+
+static smg_status bind(const smg_kbuffer *b, const check_arrays *a, smg_arena *arena, smg_karray *out) {
+    smg_karray each[CHECK_STACKED];
+    *out = array_of(a, b->value);
+    for (int i = 0; i < b->each_count; i++) each[i] = array_of(a, b->each[i]);
+    return b->each != NULL ? smg_karray_stack(b, each, arena, out) : SMG_OK;
+}
+
 smg_status check_kernel(smg_context *ctx, const smg_kernel *k, const check_options *o, check_arrays *a) {
     smg_karray buffers[64];
-    for (int b = 0; b < k->buffers.count; b++) {
-        int value = k->buffers.items[b].value;
-        buffers[b] = (smg_karray){.data = a->data[value], .elements = a->count[value]};
-    }
-    if (o->by_lane) return smg_kernel_interpret_lanes(ctx, k, o->symbols, buffers, true);
-    return smg_kernel_interpret(ctx, k, o->symbols, buffers, true);
+    smg_arena *arena;
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    smg_status status = SMG_OK;
+    for (int b = 0; b < k->buffers.count && status == SMG_OK; b++)
+        status = bind(&k->buffers.items[b], a, arena, &buffers[b]);
+    if (status == SMG_OK)
+        status = (o->by_lane ? smg_kernel_interpret_lanes : smg_kernel_interpret)(ctx, k, o->symbols, buffers, true);
+    smg_arena_destroy(arena);
+    return status;
 }
 
 void check_compare(const smg_graph *g, const check_options *o, const check_arrays *a, check_result *out) {

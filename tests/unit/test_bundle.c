@@ -273,7 +273,7 @@ static void states_have_outputs_of_their_own(void **state) {
     expect_wrong(f, "in the next run state 'x' is no output of its elements");
     y->elements = x->elements;
     x->next = 99;
-    expect_wrong(f, "is no output of its elements (99 of 6)");
+    expect_wrong(f, "is no output of its elements (99 of 7)");
     x->next = Y;
     assert_int_equal(smg_bundle_verify(f->ctx, &f->bundle), SMG_OK);
     write(f, &f->bundle, &text);
