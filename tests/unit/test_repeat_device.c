@@ -132,6 +132,7 @@ static void by_lanes(void **state) {
     (void)state;
     check("ri,io->ro", SMG_TYPE_F32, false);
     check("ri,oi->ro", SMG_TYPE_F32, true);
+    check("ri,oi->ro", SMG_TYPE_BF16, false);
 }
 
 static void by_matrices(void **state) {
@@ -140,8 +141,59 @@ static void by_matrices(void **state) {
     check("ri,io->ro", SMG_TYPE_F16, true);
 }
 
+/* ---- models that are planned again ------------------------------------------------------------------ */
+
+enum { FEW = 2, NOMINAL = 40, MANY = 2000, STACK_WIDTH = 64 };
+
+typedef struct ran {
+    smg_model *model;
+    float x[MANY * STACK_WIDTH], y[MANY * STACK_WIDTH], want[MANY * STACK_WIDTH];
+} ran;
+
+static void run_model(smg_context *ctx, ran *r, int64_t rows, float *y) {
+    const smg_tensor in = {.name = "x0", .rank = 2, .dims = {rows, STACK_WIDTH}, .data = r->x};
+    smg_tensor out = {.name = "y", .data = y, .bytes = (size_t)(rows * STACK_WIDTH) * sizeof *y};
+    if (smg_model_run(r->model, &in, 1, &out, 1) != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+}
+
+static int stacks_of(const ran *r) {
+    return count_stacks(smg_model_compilation(r->model)->bundle);
+}
+
+/* A model without stacks gets them where memory is short, for all of its run lists, and loses them again. */
+static void by_hint(void **state) {
+    static const int64_t rows[] = {NOMINAL, FEW, MANY};
+    static ran r;
+    const smg_dim dim = {"rows", NOMINAL};
+    const smg_hint hint = {.memory_pressure = 1};
+    const smg_model_desc desc = {.dims = &dim, .dim_count = 1, .no_calibrate = true, .no_plan_cache = true};
+    smg_context *ctx;
+    (void)state;
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    smg_status status = smg_model_open(ctx, "tests/subgraphs/mlp_stack64.smg", &desc, &r.model);
+    if (device_missing(ctx, status)) {
+        smg_context_destroy(ctx);
+        skip();
+    }
+    if (status != SMG_OK) fail_msg("%s", smg_context_error(ctx));
+    for (int i = 0; i < MANY * STACK_WIDTH; i++) r.x[i] = (float)(i * 37 % 101) / 101.0f - 0.5f;
+    run_model(ctx, &r, MANY, r.want);
+    assert_int_equal(smg_model_hint(r.model, &hint), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        run_model(ctx, &r, rows[i], r.y);
+        assert_int_equal(stacks_of(&r), 2);
+        for (int k = 0; k < rows[i] * STACK_WIDTH; k++) assert_float_equal(r.y[k], r.want[k], 1e-5);
+    }
+    assert_int_equal(smg_model_hint(r.model, NULL), SMG_OK);
+    run_model(ctx, &r, MANY, r.y);
+    assert_memory_equal(r.y, r.want, sizeof r.y);
+    smg_model_close(r.model);
+    smg_context_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_lanes), cmocka_unit_test(by_matrices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_lanes), cmocka_unit_test(by_matrices),
+                                       cmocka_unit_test(by_hint)};
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
 #else
