@@ -412,6 +412,11 @@ smg_status smg_model_hint(smg_model *m, const smg_hint *hint) {
 
 smg_status smg_device_open(smg_context *ctx, const char *which, smg_device **out_device) {
     (void)which;
+    return smg_device_open_desc(ctx, NULL, out_device);
+}
+
+smg_status smg_device_open_desc(smg_context *ctx, const smg_device_desc *desc, smg_device **out_device) {
+    (void)desc;
     *out_device = NULL;
     return without_vulkan(ctx);
 }
