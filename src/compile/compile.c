@@ -19,10 +19,18 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
 static smg_status store_weights(smg_compilation *c) {
-    int across = 0, along = 0;
+    int across = 0, along = 0, joined = 0;
     smg_store_options o = {
         .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
-    if (c->options.precision == SMG_TYPE_F16) o.few = smg_sched_along(&c->target, &o.few_products);
+    if (c->options.precision == SMG_TYPE_F16) {
+        smg_along best = smg_sched_along(&c->target);
+        o.few = best.results;
+        o.few_products = best.products;
+        o.few_joined = best.streamed;
+        o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
+    }
+    if (c->options.objective == SMG_OBJECTIVE_TIME) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
+    SMG_TRY(add_count(c, "product joined with others of its left operand", joined));
     SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));
     c->report.nodes_after = c->graph->nodes.count;
     SMG_TRY(add_count(c, "weight stored along the result's axis", across));

@@ -129,11 +129,17 @@ static void load_run(glsl_writer *w, const glsl_iter *it, int a, int64_t first, 
         int axis = it->layout.axes[i].axis;
         const char *part =
             GLSL_STRING(w, "%lld", (long long)smg_layout_part(&it->layout, axis, SMG_LAYOUT_REGISTER, first));
-        const char *at = glsl_plus(w, glsl_lane_part(w, &it->layout, axis), part);
+        const char *lane = glsl_lane_part(w, &it->layout, axis), *at = glsl_plus(w, lane, part);
         if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
-        address = glsl_plus(w, address, glsl_times(w, at, stride_along(access, axis)));
+        if (smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer])) { /* bits of their own add up */
+            address = glsl_plus(w, address, glsl_address_part(w, access, axis, lane));
+            address = glsl_plus(w, address, glsl_address_part(w, access, axis, part));
+        } else {
+            address = glsl_plus(w, address, glsl_address_part(w, access, axis, at));
+        }
         if (!glsl_always_valid(w, axis)) valid = glsl_both(w, valid, glsl_valid_text(w, axis, at));
     }
+    address = glsl_place(w, access, address);
     w->buffer_eight[access->buffer] = true;
     valid = glsl_named_condition(w, valid, w->serial++);
     if (valid == NULL) {
@@ -244,19 +250,20 @@ void glsl_set_ahead(glsl_writer *w, const smg_instr *instr, int at) {
 
 /* A run of shared memory, in one group or in two. */
 static void take_shared(glsl_writer *w, const smg_instr *instr, int64_t first, const char *place) {
-    const smg_tile *from = &w->k->tiles.items[instr->a];
     const smg_layout *layout = smg_kernel_layout(w->k, instr);
-    const char *name = GLSL_STRING(w, "taken%d", w->serial++), *memory = glsl_slice(w, instr->a);
+    const char *name = GLSL_STRING(w, "taken%d", w->serial++), *memory = glsl_slice(w, instr->a), *value;
+    bool wide = smg_tile_wide(w->k, &w->k->tiles.items[instr->a]);
     if (smg_tile_widest(w->k, instr->a)) {
         GLSL_LINE(w, "uvec4 %s = %s[(%s) >> 3];", name, memory, place);
         take_run(w, instr, first, name);
         return;
     }
-    bool wide = smg_tile_wide(w->k, from);
+    for (int half = 0; wide && half < SMG_WIDEST / SMG_WIDE; half++)
+        GLSL_LINE(w, "f16vec4 %s_%d = %s[((%s) >> 2) + %d];", name, half, memory, place, half);
     for (int n = 0; n < SMG_WIDEST; n++) {
-        const char *at = GLSL_STRING(w, "%s + %d", place, n), *value;
         int64_t to = register_on(layout, instr->wide[0].axis, first, n);
-        value = wide ? GLSL_STRING(w, "%s[(%s) >> 2][(%s) & 3]", memory, at, at) : GLSL_STRING(w, "%s[%s]", memory, at);
+        value = wide ? GLSL_STRING(w, "%s_%d[%d]", name, n / SMG_WIDE, n % SMG_WIDE)
+                     : GLSL_STRING(w, "%s[%s + %d]", memory, place, n);
         GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)to)), value);
     }
 }

@@ -31,6 +31,9 @@ typedef struct smg_node {
     int axis;               /* IOTA, SLICE, WINDOW; reduced axis of a REDUCE */
     bool keep;              /* REDUCE: the reduced axis stays with extent 1 */
     int perm[SMG_MAX_RANK]; /* TRANSPOSE */
+    /* COPY: in memory it is blocks of so many elements of its last two axes, each behind the other, row by row within
+     * them and among them; both 0: one row behind the other. What its elements are does not depend on that. */
+    int block[2];
     smg_size begin;         /* SLICE, WINDOW (may be negative) */
     int64_t step;           /* SLICE, WINDOW, not 0 */
     int64_t dilation;       /* WINDOW, not 0 */
@@ -93,6 +96,7 @@ smg_op_class smg_node_class(const smg_node *node);
 smg_type smg_graph_storage(const smg_graph *g, smg_node_id id);
 bool smg_node_computes(const smg_node *node); /* neither a leaf nor a view: takes a kernel */
 bool smg_node_is_input(const smg_node *node);
+bool smg_node_is_blocked(const smg_node *node);
 /* The INPUT nodes in node order; their number, of which at most `capacity` are given. */
 int smg_graph_input_nodes(const smg_graph *g, smg_node_id *out_nodes, int capacity);
 /* The output that this input is in the next run, by its row; -1: it is no state (graph_state.c). */

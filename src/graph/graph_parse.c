@@ -108,6 +108,17 @@ static smg_status read_perm(graph_parser *p, statement *s) {
     return SMG_OK;
 }
 
+static smg_status read_blocks(graph_parser *p, statement *s) {
+    if (!smg_lex_char(&p->at, '[')) return malformed(p, "'['");
+    for (int i = 0; i < 2; i++) {
+        int64_t value;
+        if (i > 0 && !smg_lex_char(&p->at, ',')) return malformed(p, "','");
+        SMG_TRY(read_int(p, &value));
+        s->node.block[i] = value < 0 || value > INT32_MAX ? -1 : (int)value;
+    }
+    return smg_lex_char(&p->at, ']') ? SMG_OK : malformed(p, "']'");
+}
+
 static smg_status read_begin(graph_parser *p, statement *s) {
     return at_line(p, smg_size_parse(p->g->sizes, &p->at, &s->node.begin));
 }
@@ -172,6 +183,9 @@ static bool is_reduce(smg_op op) {
 static bool is_transpose(smg_op op) {
     return smg_op_view(op) == SMG_VIEW_TRANSPOSE;
 }
+static bool is_copy(smg_op op) {
+    return op == SMG_OP_COPY;
+}
 static bool is_slice(smg_op op) {
     return smg_op_view(op) == SMG_VIEW_SLICE;
 }
@@ -197,7 +211,7 @@ static const struct attribute {
     {"fill", true, is_window, read_fill},          {"dilation", true, is_window, read_dilation},
     {"data", true, smg_op_is_constant, read_data}, {"random", false, smg_op_is_constant, read_random},
     {"seed", true, smg_op_is_constant, read_seed}, {"scale", true, smg_op_is_constant, read_scale},
-    {"name", true, is_any, read_given_name},
+    {"name", true, is_any, read_given_name},       {"blocks", true, is_copy, read_blocks},
 };
 
 static smg_status read_attribute(graph_parser *p, statement *s) {

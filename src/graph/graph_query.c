@@ -35,6 +35,10 @@ bool smg_node_computes(const smg_node *node) {
     return class_ != SMG_CLASS_LEAF && class_ != SMG_CLASS_VIEW;
 }
 
+bool smg_node_is_blocked(const smg_node *node) {
+    return node->block[0] != 0 || node->block[1] != 0;
+}
+
 bool smg_node_is_input(const smg_node *node) {
     return smg_op_is_input(node->op);
 }
@@ -104,6 +108,8 @@ uint64_t smg_node_hash(const smg_graph *g, uint64_t seed, const smg_node *node) 
     for (int i = 0; i < node->rank; i++) hash = hash_size(g, hash, node->dims[i]);
     hash = smg_hash_u64(hash, (uint64_t)node->axis);
     hash = smg_hash_u64(hash, node->keep ? 1u : 0u);
+    if (smg_node_is_blocked(node))
+        for (int i = 0; i < 2; i++) hash = smg_hash_u64(hash, (uint64_t)node->block[i]);
     if (smg_op_view(node->op) == SMG_VIEW_TRANSPOSE)
         for (int i = 0; i < node->rank; i++) hash = smg_hash_u64(hash, (uint64_t)node->perm[i]);
     smg_view_kind view = smg_op_view(node->op);

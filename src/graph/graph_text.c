@@ -96,6 +96,7 @@ static void print_node(const graph_printer *p, smg_node_id id) {
         }
         smg_text_add(p->text, ")");
         if (class_ == SMG_CLASS_REDUCE) smg_text_addf(p->text, " axis=%d%s", node->axis, node->keep ? " keep" : "");
+        if (smg_node_is_blocked(node)) smg_text_addf(p->text, " blocks=[%d, %d]", node->block[0], node->block[1]);
         if (class_ == SMG_CLASS_CONTRACT)
             smg_text_addf(p->text, " \"%s,%s->%s\"", node->label[0], node->label[1], node->label[2]);
         print_view(p, node);

@@ -333,6 +333,19 @@ static smg_status check_result(smg_graph *g, const smg_node *node) {
     return smg_product(g, node->dims, node->rank, &product);
 }
 
+/* Blocks are whole, of copies that have two axes or more. */
+static smg_status check_blocks(smg_graph *g, const smg_node *node) {
+    bool good = node->op == SMG_OP_COPY && node->rank >= 2;
+    for (int i = 0; good && i < 2; i++) {
+        int64_t extent;
+        good = node->block[i] > 0 && smg_size_is_const(g->sizes, node->dims[node->rank - 2 + i], &extent) &&
+               extent % node->block[i] == 0;
+    }
+    if (good) return SMG_OK;
+    return smg_fail(g->ctx, SMG_INVALID, "%s: %s has no whole blocks of %d x %d", word_of(node), type_text(g, node),
+                    node->block[0], node->block[1]);
+}
+
 smg_status smg_node_infer(smg_graph *g, smg_node *node) {
     const smg_op_row *row = smg_op_get(node->op);
     if (!row) return smg_fail(g->ctx, SMG_INTERNAL, "operation %d does not exist", (int)node->op);
@@ -351,6 +364,7 @@ smg_status smg_node_infer(smg_graph *g, smg_node *node) {
     case SMG_CLASS_GATHER: status = infer_gather(g, node); break;
     case SMG_CLASS_VIEW: status = infer_view(g, node); break;
     }
+    if (status == SMG_OK && smg_node_is_blocked(node)) status = check_blocks(g, node);
     return status == SMG_OK ? check_result(g, node) : status;
 }
 

@@ -81,7 +81,7 @@ typedef struct smg_tile {
     int slots, ring; /* SHARED, STAGING, LEFT, RIGHT: more than one, and then the axis of the loop whose steps take
                          turns; 0: one */
     /* SHARED: what tile `of`, which has the whole of `along`, has where the loop over `ring` is: its elements are those
-     * of the same index along the two, base included. Products read it, and nothing writes it. */
+     * of the same index along the two, base included. Products read it or take it, and nothing writes it. */
     bool sliced;
     int of, along;
     int memory;       /* SHARED: tiles of one number > 0 lie on the same memory, at different times; 0: its own */
@@ -133,6 +133,11 @@ typedef struct smg_kbuffer {
     const int *each;
     int each_count;
     int64_t stride;
+    /* In memory it is blocks of so many rows and columns, one behind the other, of rows of `row` elements (a multiple
+     * of block[1]); within and among them row by row. Both 0: it lies as it is. Addresses of accesses, and all who
+     * compute, count elements as if it did: only where they are in memory is another matter. */
+    int block[2];
+    int64_t row;
 } smg_kbuffer;
 
 /* One host array per buffer, in double; elements is checked against the kernel's size expression. */
@@ -426,6 +431,10 @@ int64_t smg_walk_steps(const smg_kernel *k, const smg_instr *walk); /* how often
 
 /* ---- neighbours at once (kernel_wide.c) -------------------------------------------------------------- */
 
+bool smg_kbuffer_is_blocked(const smg_kbuffer *buffer);
+/* Of an access of a buffer in blocks: the terms that go from row to row (-1: none) and along a row, where each term
+ * adds to the place in memory what it does whatever the others are. Bases of both are those of blocks then. */
+bool smg_access_by_blocks(const smg_kernel *k, const smg_access *access, int *out_down, int *out_along);
 /* Are the access's neighbours along the axis aligned groups of that width? */
 typedef enum smg_aligned { SMG_ALIGNED_NEVER, SMG_ALIGNED_BY_SIZES, SMG_ALIGNED_ALWAYS } smg_aligned;
 smg_aligned smg_access_aligned(const smg_kernel *k, int access, smg_wide wide);

@@ -71,6 +71,16 @@ static smg_status read_values(kernel_reader *r, smg_kbuffer *buffer) {
     return kernel_read_integer(r, 1, SMG_SIZE_UNBOUNDED, &buffer->stride);
 }
 
+static smg_status read_blocks(kernel_reader *r, smg_kbuffer *buffer) {
+    SMG_TRY(kernel_read_int(r, 1, INT32_MAX, &buffer->block[0]));
+    SMG_TRY(kernel_read_word(r, "x"));
+    SMG_TRY(kernel_read_int(r, 1, INT32_MAX, &buffer->block[1]));
+    SMG_TRY(kernel_read_word(r, "of"));
+    SMG_TRY(kernel_read_word(r, "rows"));
+    SMG_TRY(kernel_read_word(r, "of"));
+    return kernel_read_integer(r, 1, INT32_MAX, &buffer->row);
+}
+
 static smg_status read_buffer(kernel_reader *r) {
     smg_kbuffer buffer = {0};
     const char *word = NULL;
@@ -84,6 +94,7 @@ static smg_status read_buffer(kernel_reader *r) {
         SMG_TRY(kernel_read_word(r, "value"));
         SMG_TRY(kernel_read_int(r, -1, INT32_MAX, &buffer.value));
     }
+    if (kernel_read_keyword(r, "blocks")) SMG_TRY(read_blocks(r, &buffer));
     buffer.written = kernel_read_keyword(r, "written");
     smg_kbuffer *slot = SMG_ARRAY_PUSH(r->arena, &r->k->buffers);
     if (!slot) return SMG_MEMORY;

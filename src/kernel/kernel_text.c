@@ -275,6 +275,9 @@ static void add_buffers_and_tiles(const smg_kernel *k, smg_text *text) {
         for (int n = 0; buffer->each != NULL && n < buffer->each_count; n++)
             smg_text_addf(text, " %d", buffer->each[n]);
         if (buffer->each != NULL) smg_text_addf(text, " every %lld", (long long)buffer->stride);
+        if (smg_kbuffer_is_blocked(buffer))
+            smg_text_addf(text, " blocks %d x %d of rows of %lld", buffer->block[0], buffer->block[1],
+                          (long long)buffer->row);
         smg_text_add(text, buffer->written ? " written\n" : "\n");
     }
     for (int i = 0; i < k->tiles.count; i++) {

@@ -94,9 +94,10 @@ static smg_status verify_view(const kernel_verifier *v, const smg_tile *tile) {
     if (access->buffer < 0 || access->buffer >= v->k->buffers.count || access->index != SMG_EXPR_NONE)
         return KERNEL_WRONG(v, "tile '%s' is a view of an access without buffer, or with an index", tile->name);
     const smg_kbuffer *buffer = &v->k->buffers.items[access->buffer];
-    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->type != SMG_TYPE_F32)
-        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, or written", tile->name,
-                            buffer->name);
+    if (smg_type_kind(buffer->type) != SMG_KIND_FLOAT || buffer->written || tile->type != SMG_TYPE_F32 ||
+        smg_kbuffer_is_blocked(buffer))
+        return KERNEL_WRONG(v, "tile '%s' is a view of buffer '%s', which is not of floats, written or in blocks",
+                            tile->name, buffer->name);
     for (int a = 0; a < access->axis_count && a < SMG_ACCESS_AXES; a++) {
         int axis = access->axis[a];
         bool has = axis < 0 || axis >= v->k->axes.count || v->k->axes.items[axis].tile == 1;
@@ -200,6 +201,19 @@ static smg_status verify_slice(const kernel_verifier *v, const smg_tile *tile) {
     return SMG_OK;
 }
 
+/* Whole blocks of whole rows: then no element is behind the buffer's end. */
+static smg_status verify_blocks(const kernel_verifier *v, const smg_kbuffer *buffer) {
+    int64_t elements, rows = buffer->block[0], cols = buffer->block[1], by;
+    if (rows == 0 && cols == 0) return SMG_OK;
+    bool good = rows > 0 && cols > 0 && buffer->row > 0 && buffer->row % cols == 0 &&
+                smg_type_kind(buffer->type) == SMG_KIND_FLOAT && smg_mul_i64(rows, buffer->row, &by) &&
+                smg_size_is_const(v->k->sizes, buffer->elements, &elements) && elements % by == 0;
+    if (good && buffer->each != NULL) good = buffer->stride % by == 0;
+    if (good) return SMG_OK;
+    return KERNEL_WRONG(v, "buffer '%s' is no floats in whole blocks of %lld x %lld, of rows of %lld", buffer->name,
+                        (long long)rows, (long long)cols, (long long)buffer->row);
+}
+
 static smg_status verify_tiles(const kernel_verifier *v) {
     for (int i = 0; i < v->k->tiles.count; i++) {
         const smg_tile *tile = &v->k->tiles.items[i];
@@ -232,6 +246,7 @@ static smg_status verify_tiles(const kernel_verifier *v) {
         if (!buffer->name || (unsigned)buffer->type >= SMG_TYPE_COUNT || buffer->elements < 0)
             return KERNEL_WRONG(v, "buffer %d ('%s') lacks a name, a type or a size", i,
                                 buffer->name ? buffer->name : "");
+        SMG_TRY(verify_blocks(v, buffer));
     }
     return SMG_OK;
 }

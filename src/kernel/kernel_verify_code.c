@@ -86,7 +86,8 @@ smg_status kernel_verify_tile(const kernel_verifier *v, const char *role, int ti
     const smg_tile *t = &v->k->tiles.items[tile];
     static const char *const words[] = {"register", "shared", "staging", "view", "exchange"};
     if (t->residence != residence) return KERNEL_WRONG(v, "%s '%s' must be a %s tile", role, t->name, words[residence]);
-    if (t->sliced && v->k->code.items[v->at].kind != SMG_I_MMA)
+    smg_instr_kind kind = v->k->code.items[v->at].kind;
+    if (t->sliced && kind != SMG_I_MMA && kind != SMG_I_TAKE)
         return KERNEL_WRONG(v, "%s '%s' is a slice, which products read and nothing writes", role, t->name);
     for (int i = 0; i < t->axis_count; i++) SMG_TRY(kernel_verify_bound(v, t->axis[i]));
     return SMG_OK;

@@ -21,6 +21,7 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     int64_t bytes = wide.width * smg_type_device_bytes(type);
     if (smg_type_kind(type) != SMG_KIND_FLOAT || bytes > GROUP_BYTES || (wide.width == SMG_PAIR && bytes != PAIR_BYTES))
         return SMG_ALIGNED_NEVER;
+    if (k->buffers.items[access->buffer].block[1] % wide.width != 0) return SMG_ALIGNED_NEVER;
     smg_aligned least = multiple_of(k, access->offset, wide.width);
     smg_aligned extent = multiple_of(k, along->extent, wide.width);
     if (extent < least) least = extent;
@@ -32,6 +33,37 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
             least = stride;
     }
     return unit ? least : SMG_ALIGNED_NEVER;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------ */
+
+bool smg_kbuffer_is_blocked(const smg_kbuffer *buffer) {
+    return buffer->block[0] > 0;
+}
+
+static bool in_blocks(const smg_kernel *k, int axis, int block) {
+    int64_t extent, tile = k->axes.items[axis].tile;
+    return tile % block == 0 || (smg_size_is_const(k->sizes, k->axes.items[axis].extent, &extent) && extent <= tile);
+}
+
+bool smg_access_by_blocks(const smg_kernel *k, const smg_access *access, int *out_down, int *out_along) {
+    const smg_kbuffer *b = &k->buffers.items[access->buffer];
+    smg_size quotient, rows = smg_size_const(k->sizes, b->block[0] * b->row), row = smg_size_const(k->sizes, b->row);
+    *out_down = *out_along = -1;
+    if (access->index != SMG_EXPR_NONE || !smg_size_divide_exact(k->sizes, access->offset, rows, &quotient))
+        return false;
+    for (int i = 0; i < access->axis_count; i++) {
+        int axis = access->axis[i];
+        if (smg_size_is_one(k->sizes, access->stride[i]) && k->axes.items[axis].extent == row) {
+            *out_along = i;
+        } else if (access->stride[i] == row) {
+            *out_down = i;
+        } else if (!smg_size_divide_exact(k->sizes, access->stride[i], rows, &quotient)) {
+            return false;
+        }
+    }
+    return *out_along >= 0 && in_blocks(k, access->axis[*out_along], b->block[1]) &&
+           (*out_down < 0 || in_blocks(k, access->axis[*out_down], b->block[0]));
 }
 
 static void add_asked(const smg_kernel *k, smg_size size, int width, smg_size *sizes, int *io_count) {
@@ -189,7 +221,7 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
         return false;
     const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
     const smg_layout *layout = smg_kernel_layout(k, in);
-    if (!takes_type(k, in, buffer) || layout->axis_count != 2) return false;
+    if (!takes_type(k, in, buffer) || layout->axis_count != 2 || smg_kbuffer_is_blocked(buffer)) return false;
     for (int i = 0; i < 4; i++) {
         int row = layout->axes[i % 2].axis, col = layout->axes[1 - i % 2].axis, turned = i / 2;
         int apart = turned ? col : row;

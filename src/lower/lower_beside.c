@@ -65,43 +65,6 @@ static bool has_whole_runs(const smg_kernel *k, const smg_instr *product) {
     return tile % (INT64_C(1) << smg_matrix_in_runs(&k->matrix).run) == 0 && smg_kernel_product_lanes(k, product) == 1;
 }
 
-/* The shared tile gets slots, and rows so far apart that the lanes' runs are in different banks. */
-static void lay_shared(smg_kernel *k, int tile, const smg_layout *taken, int depth) {
-    smg_tile *t = &k->tiles.items[tile];
-    int64_t best = INT64_MAX;
-    int pad = 0;
-    t->slots = SLOTS;
-    t->ring = depth;
-    for (t->pad = 0; t->pad <= 4 * SMG_WIDEST; t->pad += SMG_WIDEST) {
-        int64_t strides[SMG_LAYOUT_AXES];
-        for (int i = 0; i < taken->axis_count; i++) strides[i] = smg_tile_stride(k, t, taken->axes[i].axis);
-        smg_layout_access access = {.strides = strides, .run = SMG_WIDEST, .element_bytes = 2};
-        int64_t turns = smg_layout_bank_turns(taken, &access);
-        if (turns >= best) continue;
-        best = turns;
-        pad = t->pad;
-    }
-    t->pad = pad;
-}
-
-/* A tile of the left factor's matrices; -1 when memory is out. */
-static int add_left(smg_kernel *k, const smg_instr *product, int row) {
-    const smg_tile shared = k->tiles.items[product->a];
-    const smg_layout layout = lower_stream_layout(k, product, true, row);
-    int number = smg_kernel_add_layout(k, &layout);
-    smg_tile *slot = SMG_ARRAY_PUSH(k->arena, &k->tiles);
-    if (slot == NULL || number < 0) return -1;
-    *slot = (smg_tile){.name = smg_arena_format(k->arena, "left%d", k->tiles.count - 1),
-                       .type = k->matrix.type,
-                       .residence = SMG_REGISTER,
-                       .axis_count = shared.axis_count,
-                       .layout = number,
-                       .fragments = SMG_FRAGMENTS_LEFT};
-    memcpy(slot->axis, shared.axis, sizeof slot->axis);
-    lay_shared(k, product->a, &layout, product->axes[0]);
-    return slot->name != NULL ? k->tiles.count - 1 : -1;
-}
-
 static smg_status turn_right(smg_kernel *k, const smg_instr *product, int col) {
     const smg_layout layout = lower_stream_layout(k, product, false, col);
     smg_tile *t = &k->tiles.items[product->b];
@@ -155,16 +118,13 @@ static smg_status append_front(smg_kernel *k, const smg_instr *old, const beside
 }
 
 static smg_status append_body(smg_kernel *k, const smg_instr *old, const beside_loop *b, int left) {
-    smg_instr loop = old[b->begin], take = lower_blank(SMG_I_TAKE);
+    smg_instr loop = old[b->begin];
     loop.unroll = SLOTS;
     SMG_TRY(append(k, loop, 0));
     SMG_TRY(append(k, old[b->left.put], 1));
     SMG_TRY(append_fetch(k, &old[b->left.fetch], 2, true));
     SMG_TRY(append_rights(k, old, b, 1));
-    take.dst = left;
-    take.a = old[b->product[0]].a;
-    take.wide[0] = (smg_wide){.width = SMG_WIDEST, .axis = old[b->product[0]].axes[0]};
-    SMG_TRY(append(k, take, 0));
+    SMG_TRY(append(k, lower_take_runs(&old[b->product[0]], left), 0));
     for (int n = 0; n < b->products; n++) {
         smg_instr product = old[b->product[n]];
         product.a = left;
@@ -214,8 +174,10 @@ smg_status lower_beside(lower_sized *l) {
         b.end = smg_kernel_loop_end(k, i);
         if (!fits(k, &b, &row, col)) continue;
         const smg_instr first = k->code.items[b.product[0]];
-        int left = add_left(k, &first, row);
+        int left = lower_add_taken(k, &first, row);
         if (left < 0) return SMG_MEMORY;
+        k->tiles.items[first.a].slots = SLOTS;
+        k->tiles.items[first.a].ring = first.axes[0];
         for (int n = 0; n < b.products; n++) SMG_TRY(turn_right(k, &k->code.items[b.product[n]], col[n]));
         SMG_TRY(rewrite(k, &b, left));
         any = true;

@@ -134,7 +134,7 @@ smg_status lower_emit_product(lowering *l, int node, bool accumulate);
 bool lower_view_operands(lowering *l, smg_expr left, smg_expr right, int unit_axis, int k, int *out_left,
                          int *out_right);
 
-/* The access of an operand that is a load of floats and nothing else; -1. */
+/* The access of an operand that is a load of floats, which lie as they are, and nothing else; -1. */
 int lower_plain_load(const lowering *l, smg_expr operand);
 
 /* Straight stretches: what lies between loops over the temporal axis, and what lies in one. A pass that inserts or
@@ -203,6 +203,11 @@ smg_status lower_streams(lower_sized *l);
 bool lower_lies_along(const smg_kernel *k, const smg_instr *stage, int axis);
 /* Where a streamed factor lies whose own axis is `own`: subgroups have the part of it that the product's sums have. */
 smg_layout lower_stream_layout(const smg_kernel *k, const smg_instr *product, bool left, int own);
+/* A tile for the left factor's matrices, to be taken from where the product has it in shared memory, whose rows lie so
+ * that lanes find their runs in different banks; -1 when memory is out. */
+int lower_add_taken(smg_kernel *k, const smg_instr *product, int row);
+/* The TAKE that fills it. */
+smg_instr lower_take_runs(const smg_instr *product, int left);
 smg_status lower_beside(lower_sized *l);
 
 /* lower_exchange.c: what lanes tell each other becomes instructions. */

@@ -103,29 +103,96 @@ static smg_status stream_factor(smg_kernel *k, const smg_instr *product, bool le
     return SMG_OK;
 }
 
-/* Where the left factor is a slice of what lies in shared memory, the right one comes by whole matrices, in the order
- * in which that has what is contracted. */
-static smg_status stream_right(lower_sized *l, const smg_instr *product) {
-    smg_kernel *k = l->k;
-    int row, col, stage = stage_of(k, product->b), depth = product->axes[0];
-    const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
-    bool done = smg_kernel_product_sides(k, product, &row, &col) && stage >= 0;
-    smg_wide wide;
-    if (done) {
-        smg_layout layout = lower_fragments(k, &grid, SMG_FRAGMENTS_RIGHT, depth, col, 0);
-        int number = smg_kernel_add_layout(k, &layout);
-        if (number < 0) return SMG_MEMORY;
-        hold_factor(k, product->b, stage, SMG_FRAGMENTS_RIGHT, number);
-        done = smg_kernel_whole_matrices(k, &k->code.items[stage], &wide, &row);
+/* ---- left factors in shared memory ------------------------------------------------------------------ */
+
+/* Rows of the shared tile so far apart that the lanes' runs are in different banks. */
+static void spread_rows(smg_kernel *k, int tile, const smg_layout *taken) {
+    smg_tile *home = &k->tiles.items[smg_tile_home(k, tile)];
+    int64_t best = INT64_MAX;
+    int pad = 0;
+    for (home->pad = 0; home->pad <= 4 * SMG_WIDEST; home->pad += SMG_WIDEST) {
+        int64_t strides[SMG_LAYOUT_AXES];
+        for (int i = 0; i < taken->axis_count; i++)
+            strides[i] = smg_tile_stride(k, &k->tiles.items[tile], taken->axes[i].axis);
+        smg_layout_access access = {.strides = strides, .run = SMG_WIDEST, .element_bytes = 2};
+        int64_t turns = smg_layout_bank_turns(taken, &access);
+        if (turns >= best) continue;
+        best = turns;
+        pad = home->pad;
     }
-    if (!done) l->refused = "a factor does not lie in memory as whole matrices";
+    home->pad = pad;
+}
+
+int lower_add_taken(smg_kernel *k, const smg_instr *product, int row) {
+    const smg_tile shared = k->tiles.items[product->a];
+    const smg_layout layout = lower_stream_layout(k, product, true, row);
+    int number = smg_kernel_add_layout(k, &layout);
+    smg_tile *slot = SMG_ARRAY_PUSH(k->arena, &k->tiles);
+    if (slot == NULL || number < 0) return -1;
+    *slot = (smg_tile){.name = smg_arena_format(k->arena, "left%d", k->tiles.count - 1),
+                       .type = k->matrix.type,
+                       .residence = SMG_REGISTER,
+                       .axis_count = shared.axis_count,
+                       .layout = number,
+                       .fragments = SMG_FRAGMENTS_LEFT};
+    memcpy(slot->axis, shared.axis, sizeof slot->axis);
+    spread_rows(k, product->a, &layout);
+    return slot->name != NULL ? k->tiles.count - 1 : -1;
+}
+
+smg_instr lower_take_runs(const smg_instr *product, int left) {
+    smg_instr take = lower_blank(SMG_I_TAKE);
+    take.dst = left;
+    take.a = product->a;
+    take.wide[0] = (smg_wide){.width = SMG_WIDEST, .axis = product->axes[0]};
+    return take;
+}
+
+/* The right factor comes by runs of memory; the left one is taken from shared memory in their order. */
+static smg_status take_left(smg_kernel *k, int at, int row) {
+    const smg_instr product = k->code.items[at];
+    int left = lower_add_taken(k, &product, row);
+    if (left < 0 || SMG_ARRAY_PUSH(k->arena, &k->code) == NULL) return SMG_MEMORY;
+    memmove(k->code.items + at + 1, k->code.items + at, (size_t)(k->code.count - 1 - at) * sizeof(smg_instr));
+    k->code.items[at] = lower_take_runs(&product, left);
+    k->code.items[at + 1].a = left;
     return SMG_OK;
 }
 
-/* Both, or none. */
-static smg_status stream(lower_sized *l, const smg_instr *product) {
+/* The right factor comes by whole matrices; the left one is read as it lies in shared memory. */
+static smg_status load_matrices(lower_sized *l, const smg_instr *product, int col) {
     smg_kernel *k = l->k;
-    if (k->tiles.items[product->a].sliced) return stream_right(l, product);
+    int row, stage = stage_of(k, product->b), depth = product->axes[0];
+    const smg_lane_grid grid = {.matrix_rows = l->s->matrix_rows, .matrix_cols = l->s->matrix_cols};
+    smg_layout layout = lower_fragments(k, &grid, SMG_FRAGMENTS_RIGHT, depth, col, 0);
+    int number = smg_kernel_add_layout(k, &layout);
+    smg_wide wide;
+    if (number < 0) return SMG_MEMORY;
+    hold_factor(k, product->b, stage, SMG_FRAGMENTS_RIGHT, number);
+    if (!smg_kernel_whole_matrices(k, &k->code.items[stage], &wide, &row))
+        l->refused = "a factor does not lie in memory as whole matrices";
+    return SMG_OK;
+}
+
+/* Where the left factor is a slice of what lies in shared memory, the right one is read by lanes that multiply it. */
+static smg_status stream_right(lower_sized *l, int at) {
+    smg_kernel *k = l->k;
+    const smg_instr product = k->code.items[at];
+    int row, col, run = 1 << smg_matrix_in_runs(&k->matrix).run;
+    if (!smg_kernel_product_sides(k, &product, &row, &col) || stage_of(k, product.b) < 0) {
+        l->refused = "a factor does not lie in memory as lanes have it";
+        return SMG_OK;
+    }
+    bool runs = k->axes.items[product.axes[0]].tile % run == 0 && smg_kernel_product_lanes(k, &product) == 1;
+    if (runs) SMG_TRY(stream_factor(k, &product, false, col, &runs));
+    return runs ? take_left(k, at, row) : load_matrices(l, &product, col);
+}
+
+/* Both, or none. */
+static smg_status stream(lower_sized *l, int at) {
+    smg_kernel *k = l->k;
+    const smg_instr *product = &k->code.items[at];
+    if (k->tiles.items[product->a].sliced) return stream_right(l, at);
     int row, col, run = 1 << smg_matrix_in_runs(&k->matrix).run;
     bool done = smg_kernel_product_sides(k, product, &row, &col) &&
                 k->axes.items[product->axes[0]].tile % (run * smg_kernel_product_lanes(k, product)) == 0;
@@ -143,6 +210,6 @@ smg_status lower_streams(lower_sized *l) {
         return SMG_OK;
     }
     for (int i = 0; i < k->code.count && l->refused == NULL; i++)
-        if (k->code.items[i].kind == SMG_I_MMA) SMG_TRY(stream(l, &k->code.items[i]));
+        if (k->code.items[i].kind == SMG_I_MMA) SMG_TRY(stream(l, i));
     return SMG_OK;
 }

@@ -106,6 +106,12 @@ smg_axis_set lower_expr_axes(const lowering *l, smg_expr expr) {
     return a.set;
 }
 
+static void take_blocks(const lowering *l, smg_node_id source, smg_kbuffer *io) {
+    const smg_node *n = smg_graph_node(l->g, source);
+    if (!smg_node_is_blocked(n) || !smg_size_is_const(l->g->sizes, n->dims[n->rank - 1], &io->row)) return;
+    memcpy(io->block, n->block, sizeof io->block);
+}
+
 int lower_buffer(lowering *l, smg_node_id source, bool written) {
     for (int i = 0; i < l->k->buffers.count; i++) {
         if (l->k->buffers.items[i].value == source) return i;
@@ -116,6 +122,7 @@ int lower_buffer(lowering *l, smg_node_id source, bool written) {
                        .elements = smg_node_elements(l->g, source),
                        .written = written,
                        .value = source};
+    take_blocks(l, source, b);
     int stack = smg_space_stack(l->space, source);
     if (stack >= 0) {
         b->each = l->space->repeat.stack[stack].each;

@@ -9,11 +9,15 @@ static bool is_float(const lowering *l, const smg_access *access) {
     return smg_type_kind(l->k->buffers.items[access->buffer].type) == SMG_KIND_FLOAT;
 }
 
+static bool in_blocks(const lowering *l, const smg_access *access) {
+    return smg_kbuffer_is_blocked(&l->k->buffers.items[access->buffer]);
+}
+
 int lower_plain_load(const lowering *l, smg_expr operand) {
     int number = smg_kernel_plain_load(l->k, operand);
     if (number < 0 || smg_expr_get(l->k->exprs, operand)->kind != SMG_KIND_FLOAT) return -1;
     const smg_access *access = &l->k->accesses.items[number];
-    return access->index == SMG_EXPR_NONE && is_float(l, access) ? number : -1;
+    return access->index == SMG_EXPR_NONE && is_float(l, access) && !in_blocks(l, access) ? number : -1;
 }
 
 static bool comes_out_even(const lowering *l, int axis) {

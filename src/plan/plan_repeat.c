@@ -42,7 +42,8 @@ static bool is_constant(const planner *p, smg_node_id id) {
 static bool are_alike(const planner *p, smg_node_id a, smg_node_id b) {
     const smg_node *x = smg_graph_node(p->g, a), *y = smg_graph_node(p->g, b);
     return x->type == y->type && smg_graph_storage(p->g, a) == smg_graph_storage(p->g, b) && x->rank == y->rank &&
-           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(smg_size)) == 0;
+           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(smg_size)) == 0 &&
+           memcmp(x->block, y->block, sizeof x->block) == 0;
 }
 
 /* Elements from one constant to the next where they lie one behind the other; 0: its size is not known. */

@@ -38,14 +38,26 @@ smg_status smg_rewrite_split_constants(const smg_graph *g, int64_t limit, smg_gr
  * that keys have, those outside of the ends may have any value. */
 smg_status smg_rewrite_end_masks(smg_graph *g, bool unread, int *out_ends, int *out_weak);
 
+/* In which blocks such an operand lies in memory (node.block), of products that have so many rows for it: what the
+ * lanes of a subgroup load together is one block. rows 0: in none. */
+typedef struct smg_weight_blocks {
+    int rows, cols;
+    int64_t least;
+} smg_weight_blocks;
+
 typedef struct smg_store_options {
     int64_t limit; /* bytes of one copy */
     int64_t twice; /* of all copies whose original stays because something else reads it */
     /* Products of at most `few` results, or multiply-adds, at these values of symbols read their operand along what
      * they contract. */
     int64_t few, few_products;
+    smg_weight_blocks blocks;
+    int64_t few_joined; /* results of a product that others of its left operand make */
     const int64_t *nominal;
 } smg_store_options;
+/* Edits a finished graph: products of one left operand, each with a constant, become one with all columns, where
+ * nothing elementwise follows (rewrite_join.c); only such whose constants may lie in blocks. How many there were. */
+smg_status smg_rewrite_join_products(smg_graph *g, const smg_store_options *options, int *out_joined);
 /* Edits a finished graph: products read fixed operands that lie in memory along a contracted axis through a copy with
  * the result's axis innermost, those of few results the other way round (rewrite_store.c). Copies of either kind. */
 smg_status smg_rewrite_store_weights(smg_graph *g, const smg_store_options *options, int *out_across, int *out_along);

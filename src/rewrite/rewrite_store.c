@@ -10,6 +10,7 @@
 typedef struct stored_view {
     smg_node_id view; /* old id */
     int perm[SMG_MAX_RANK];
+    bool blocked;
     smg_node_id copy; /* new id */
 } stored_view;
 
@@ -142,17 +143,49 @@ static void order_axes(const store *s, const smg_node *product, int k, int *perm
     add_axes(product, k, along, perm, &count);
 }
 
+/* Elements of operand k that rows of the other one are multiplied with; -1: not known. */
+static int64_t own_elements(const store *s, const smg_node *product, int k) {
+    const smg_node *operand = &s->old[product->operand[k]];
+    int64_t own = 1, extent;
+    for (int d = 0; d < operand->rank; d++) {
+        if (!has(product->label[2], product->label[k][d])) continue;
+        if (!smg_size_is_const(s->g->sizes, operand->dims[d], &extent)) return -1;
+        own *= extent;
+    }
+    return own;
+}
+
+static bool is_whole(const store *s, const smg_node *operand, int axis, int block) {
+    int64_t extent;
+    return smg_size_is_const(s->g->sizes, operand->dims[axis], &extent) && extent % block == 0;
+}
+
+/* Does a copy of operand k come in blocks? Then each of its rows is multiplied often enough for matrices, and neither
+ * axis ends within a block. */
+static bool goes_by_blocks(const store *s, const smg_node *product, int k) {
+    const smg_weight_blocks *b = &s->options->blocks;
+    const smg_node *operand = &s->old[product->operand[k]];
+    int perm[SMG_MAX_RANK] = {0}, last = operand->rank - 1;
+    int64_t own = own_elements(s, product, k);
+    if (b->rows == 0 || last < 1 || own <= 0 || !goes_along(s, product)) return false;
+    order_axes(s, product, k, perm);
+    return !has(product->label[2], product->label[k][perm[last]]) &&
+           has(product->label[2], product->label[k][perm[last - 1]]) && is_whole(s, operand, perm[last - 1], b->rows) &&
+           is_whole(s, operand, perm[last], b->cols) && elements_at(s, product) / own >= b->least;
+}
+
 /* A map that only widens its operand (f16 to f32): the narrow one is copied, its reader widens as before. */
 static bool widens(const store *s, smg_node_id id) {
     const smg_node *n = &s->old[id];
     return smg_op_converts(n->op) && smg_type_device_bytes(s->old[n->operand[0]].type) < smg_type_device_bytes(n->type);
 }
 
-/* The result's last axis is operand k's own, and the operand lies in memory along another axis than it is read by. */
+/* The result's last axis is operand k's own, and the operand lies in memory along another axis than it is read by, or
+ * not in blocks. */
 static bool wants_copy(const store *s, const smg_node *product, int k) {
     smg_node_id id = product->operand[k];
     int64_t bytes, source_bytes;
-    if (!s->fixed[id] || !s->stored[id]) return false;
+    if (!s->fixed[id] || !s->stored[id] || smg_node_is_blocked(&s->old[source_of(s, id)])) return false;
     if (widens(s, id))
         id = s->old[id].operand[0];
     else if (widens(s, source_of(s, id)))
@@ -161,7 +194,8 @@ static bool wants_copy(const store *s, const smg_node *product, int k) {
     if (column < 0 || inner < 0) return false;
     char letter = product->label[2][column];
     if (!has(product->label[k], letter) || has(product->label[1 - k], letter)) return false;
-    if (has(product->label[2], product->label[k][inner]) != goes_along(s, product)) return false;
+    bool lies = has(product->label[2], product->label[k][inner]) != goes_along(s, product);
+    if (lies && !goes_by_blocks(s, product, k)) return false;
     return bytes_of(s, id, &bytes) && bytes_of(s, source_of(s, id), &source_bytes) && bytes <= source_bytes &&
            bytes <= s->options->limit;
 }
@@ -209,46 +243,51 @@ static const char *name_copy(store *s, smg_node_id id) {
     return name;
 }
 
-static smg_status make_copy(store *s, smg_node_id id, const int *perm, bool along, smg_node_id *out_copy) {
+static smg_status make_copy(store *s, smg_node_id id, const stored_view *how, bool along, smg_node_id *out_copy) {
     const smg_node *from = &s->old[id];
     for (int i = 0; i < s->made.count; i++) {
         const stored_view *made = &s->made.items[i];
         *out_copy = made->copy;
-        if (made->view == id && memcmp(made->perm, perm, (size_t)from->rank * sizeof *perm) == 0) return SMG_OK;
+        if (made->view == id && made->blocked == how->blocked &&
+            memcmp(made->perm, how->perm, (size_t)from->rank * sizeof *how->perm) == 0)
+            return SMG_OK;
     }
     smg_node view = {.op = SMG_OP_TRANSPOSE, .type = from->type, .rank = from->rank, .name = "", .operand_count = 1};
     view.operand[0] = s->now[id];
     for (int i = 0; i < from->rank; i++) {
-        view.perm[i] = perm[i];
-        view.dims[i] = from->dims[perm[i]];
+        view.perm[i] = how->perm[i];
+        view.dims[i] = from->dims[how->perm[i]];
     }
     smg_node copy = view;
     copy.op = SMG_OP_COPY;
     copy.name = name_copy(s, id);
     memset(copy.perm, 0, sizeof copy.perm);
+    if (how->blocked) copy.block[0] = s->options->blocks.rows, copy.block[1] = s->options->blocks.cols;
     copy.operand[0] = push(s, &view);
     stored_view *made = SMG_ARRAY_PUSH(s->g->arena, &s->made);
     *out_copy = copy.operand[0] >= 0 ? push(s, &copy) : -1;
     s->along += along;
     if (*out_copy < 0 || made == NULL || copy.name == NULL) return SMG_MEMORY;
-    *made = (stored_view){.view = id, .copy = *out_copy};
-    memcpy(made->perm, perm, (size_t)from->rank * sizeof *perm);
+    *made = *how;
+    made->view = id;
+    made->copy = *out_copy;
     return SMG_OK;
 }
 
 static smg_status reorder(store *s, smg_node *product, int old_id, int k) {
-    int perm[SMG_MAX_RANK] = {0};
+    stored_view how = {.view = -1};
     const smg_node *old = &s->old[old_id];
     smg_node_id id = old->operand[k];
     bool wide = widens(s, id);
     if (!wants_copy(s, old, k) || !may_copy(s, wide ? s->old[id].operand[0] : id)) return SMG_OK;
-    order_axes(s, old, k, perm);
-    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, perm, goes_along(s, old), &product->operand[k]));
-    for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][perm[i]];
+    order_axes(s, old, k, how.perm);
+    how.blocked = goes_by_blocks(s, old, k);
+    SMG_TRY(make_copy(s, wide ? s->old[id].operand[0] : id, &how, goes_along(s, old), &product->operand[k]));
+    for (int i = 0; i < s->old[id].rank; i++) product->label[k][i] = old->label[k][how.perm[i]];
     if (!wide) return SMG_OK;
     smg_node cast = s->old[id];
     cast.name = "";
-    for (int i = 0; i < cast.rank; i++) cast.dims[i] = s->old[id].dims[perm[i]];
+    for (int i = 0; i < cast.rank; i++) cast.dims[i] = s->old[id].dims[how.perm[i]];
     cast.operand[0] = product->operand[k];
     product->operand[k] = push(s, &cast);
     return product->operand[k] >= 0 ? SMG_OK : SMG_MEMORY;

@@ -72,9 +72,16 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules);
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
-/* Products of 16-bit factors that read a constant one best where it lies along what is contracted: of at most so many
- * results; 0: none. */
-int64_t smg_sched_along(const smg_target *target, int64_t *out_products);
+/* Products of 16-bit factors that read a constant one best where it lies along what is contracted. */
+typedef struct smg_along {
+    int64_t results, products; /* those of at most so many results, or multiply-adds; 0: none */
+    /* Where they have so many rows, in blocks of so many of its rows and so much of what is contracted: a subgroup's
+     * lanes load one block together. 0: as it is. */
+    int64_t rows;
+    int block_rows, block_cols;
+    int64_t streamed; /* results of a product that is one block for each core at most, read straight from memory */
+} smg_along;
+smg_along smg_sched_along(const smg_target *target);
 /* Tells schedules of one space apart; equal ones have equal hashes, in every run and on every machine. */
 uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *schedule);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);

@@ -45,6 +45,10 @@ static bool is_of(const smg_matrix_shape *shape, smg_type factor) {
            strcmp(shape->result, "f32") == 0 && strcmp(shape->c, "f32") == 0;
 }
 
+static bool is_larger(const smg_matrix_shape *a, const smg_matrix_shape *b) {
+    return a->m * a->n * a->k > b->m * b->n * b->k;
+}
+
 static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
     /* GLSL of today's compilers has no others. */
     return is_of(shape, SMG_TYPE_F16) && factors_are(e, SMG_TYPE_F16) &&
@@ -57,32 +61,43 @@ static const smg_matrix_shape *matrix_of(const enumerator *e) {
     for (int i = 0; i < e->target->matrix_count; i++) {
         const smg_matrix_shape *shape = &e->target->matrix[i];
         if (!serves(e, shape)) continue;
-        if (best == NULL || shape->m * shape->n * shape->k > best->m * best->n * best->k) best = shape;
+        if (best == NULL || is_larger(shape, best)) best = shape;
     }
     return best;
 }
 
+/* Lanes of a subgroup that lie along one side of the matrix. */
+static int lanes_along(const smg_layout *of, int side) {
+    int lanes = 1;
+    for (uint32_t mask = smg_layout_mask(of, SMG_LAYOUT_LANE, side); mask != 0; mask &= mask - 1) lanes *= 2;
+    return lanes;
+}
+
 /* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
  * deeper than they are wide, and so are runs of memory. Of fewer rows than a matrix has, subgroups stream along it. */
-int64_t smg_sched_along(const smg_target *t, int64_t *out_products) {
-    *out_products = 0;
+smg_along smg_sched_along(const smg_target *t) {
+    const smg_matrix_shape *shape = NULL;
+    smg_along along = {0};
     for (int i = 0; i < t->matrix_count && smg_target_hides_loads(t); i++) {
-        const smg_matrix_shape *shape = &t->matrix[i];
-        if (!is_of(shape, SMG_TYPE_F16) || smg_target_fragment(t, shape, SMG_MATRIX_ACCUMULATOR) == NULL) continue;
-        if (smg_target_fragment(t, shape, SMG_MATRIX_B) != NULL) *out_products = t->cores * FEW_PRODUCTS;
-        return t->cores * FEW_RESULTS;
+        const smg_matrix_shape *s = &t->matrix[i];
+        bool known = is_of(s, SMG_TYPE_F16) && smg_target_fragment(t, s, SMG_MATRIX_ACCUMULATOR) != NULL;
+        if (known && (shape == NULL || is_larger(s, shape))) shape = s;
     }
-    return 0;
+    if (shape == NULL) return along;
+    along.results = t->cores * FEW_RESULTS;
+    const smg_layout *left = smg_target_fragment(t, shape, SMG_MATRIX_A);
+    const smg_layout *right = smg_target_fragment(t, shape, SMG_MATRIX_B);
+    if (left == NULL || right == NULL) return along;
+    along.products = t->cores * FEW_PRODUCTS;
+    along.rows = shape->m;
+    along.streamed = t->cores * STREAM_SUMS * t->subgroup_size;
+    if (lanes_along(right, SMG_FRAGMENT_COLUMN) == 1) return along; /* its blocks are rows */
+    along.block_rows = lanes_along(right, SMG_FRAGMENT_COLUMN);
+    along.block_cols = 1 << smg_layout_in_runs(left, SMG_FRAGMENT_COLUMN, right, SMG_FRAGMENT_ROW, STREAM_RUN).run;
+    return along;
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------------- */
-
-/* Lanes of a subgroup that lie along one side of the matrix's sums. */
-static int lanes_along(const smg_layout *sums, int side) {
-    int lanes = 1;
-    for (uint32_t mask = smg_layout_mask(sums, SMG_LAYOUT_LANE, side); mask != 0; mask &= mask - 1) lanes *= 2;
-    return lanes;
-}
 
 static int64_t round_up(int64_t size, int64_t by) {
     return (size + by - 1) / by * by;

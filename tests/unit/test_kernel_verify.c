@@ -159,10 +159,17 @@ static const spoilt rows[] = {
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 9\n", "a view of access 9 of 7"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k] of 1\n", "lacks axis 'j'"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i, j] of 2\n",
-     "is not of floats, or written"},
+     "is not of floats, written or in blocks"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 3\n",
-     "is not of floats, or written"},
+     "is not of floats, written or in blocks"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [i] of 4\n", "or with an index"},
+    /* blocks */
+    {"b f32 [21*m] value 1\n", "b f32 [420] value 1 blocks 5 x 7 of rows of 21\n", ""},
+    {"b f32 [21*m] value 1\n", "b f32 [21*m] value 1 blocks 5 x 7 of rows of 21\n", "in whole blocks of 5 x 7"},
+    {"b f32 [21*m] value 1\n", "b f32 [420] value 1 blocks 5 x 6 of rows of 21\n", "in whole blocks of 5 x 6"},
+    {"b f32 [21*m] value 1\n", "b f32 [420] value 1 blocks 8 x 7 of rows of 21\n", "in whole blocks of 8 x 7"},
+    {"b f32 [21*m] value 1\n", "b i32 [420] value 1 blocks 5 x 7 of rows of 21\n", "is no floats in whole blocks"},
+    {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v float view [k, j] of 7\n", "a view of access 7 of 7"},
     /* types */
     {"sb float shared [k, j]\n", "sb f16 shared [k, j]\n", ""},
     {"sb float shared [k, j]\n", "sb bf16 shared [k, j]\n", ""},
@@ -170,7 +177,7 @@ static const spoilt rows[] = {
     {"acc float register", "acc f16 register",
      "tile 'acc' is of f16; only shared and staging tiles and factors of matrices hold floats of 16 bits"},
     {"sb float shared [k, j]\n", "sb float shared [k, j]\ntile v bf16 view [k, j] of 1\n",
-     "is not of floats, or written"},
+     "is not of floats, written or in blocks"},
     /* stores */
     {"store 2 over [i, j] layout 0 = mul(acc, r)", "store 2 over [i] layout 1 = r",
      "access 2 runs over axis 'j', which the store does not"},

@@ -212,12 +212,150 @@ static void few_results_go_along(void **state) {
     drop(&s);
 }
 
+/* ---- blocks ------------------------------------------------------------------------------------------------ */
+
+/* Blocks of 8 rows and 6 columns, of products with that many rows or more. */
+static stored store_in_blocks(const char *text, int64_t rows) {
+    stored s = {0};
+    const smg_store_options options = {
+        .limit = PLENTY, .few = PLENTY, .blocks = {.rows = 8, .cols = 6, .least = rows}, .nominal = symbols};
+    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
+    assert_int_equal(smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g), SMG_OK);
+    assert_int_equal(smg_rewrite_store_weights(s.g, &options, &s.copies, &s.along), SMG_OK);
+    return s;
+}
+
+static void expect_text(const stored *s) {
+    smg_text text, again;
+    smg_graph *read;
+    smg_text_init(&text, s->ctx);
+    smg_text_init(&again, s->ctx);
+    smg_graph_print(s->g, &text);
+    assert_int_equal(smg_graph_parse(s->ctx, smg_text_cstr(&text), strlen(smg_text_cstr(&text)), "text", &read),
+                     SMG_OK);
+    smg_graph_print(read, &again);
+    assert_string_equal(smg_text_cstr(&text), smg_text_cstr(&again));
+    smg_graph_destroy(read);
+    smg_text_free(&text);
+    smg_text_free(&again);
+}
+
+static void many_rows_go_by_blocks(void **state) {
+    (void)state;
+    static const char lies[] = HEAD "w = constant f32[40, 24] random seed=1\n"
+                                    "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const char lies_across[] = HEAD "w = constant f32[24, 40] random seed=1\n"
+                                           "y = contract(x, w) \"ni,io->no\"\noutput y = y\n";
+    static const char ends_within[] = HEAD "w = constant f32[44, 24] random seed=1\n"
+                                           "y = contract(x, w) \"ni,oi->no\"\noutput y = y\n";
+    static const char *const texts[] = {lies, lies_across};
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = store_in_blocks(texts[i], 5);
+        assert_int_equal(s.along, 1);
+        assert_string_equal(find(&s, "y")->label[1], "oi");
+        assert_int_equal(find(&s, "w/stored")->block[0], 8);
+        assert_int_equal(find(&s, "w/stored")->block[1], 6);
+        expect_text(&s);
+        expect_same_value(texts[i], &s, 1);
+        drop(&s);
+    }
+    stored s = store_in_blocks(lies, 6);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+    s = store_in_blocks(ends_within, 5);
+    assert_int_equal(s.copies + s.along, 0);
+    drop(&s);
+}
+
+static void blocks_are_whole(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"copy(w) blocks=[7, 6]", "copy(w) blocks=[8, 5]", "copy(w) blocks=[8, 0]",
+                                        "copy(w) blocks=[-8, 6]", "copy(b) blocks=[8, 6]"};
+    for (size_t i = 0; i < SMG_COUNT_OF(wrong); i++) {
+        char text[256];
+        smg_context *ctx;
+        smg_graph *g;
+        assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+        int length = snprintf(text, sizeof text,
+                              HEAD "w = constant f32[40, 24] random seed=1\nb = constant f32[24] random seed=1\n"
+                                   "y = %s\noutput y = y\n",
+                              wrong[i]);
+        assert_int_not_equal(smg_graph_parse(ctx, text, (size_t)length, "text", &g), SMG_OK);
+        assert_non_null(strstr(smg_context_error(ctx), "whole blocks"));
+        smg_context_destroy(ctx);
+    }
+}
+
+/* ---- products of one operand ------------------------------------------------------------------------------- */
+
+static stored join(const char *text, int64_t few) {
+    stored s = {0};
+    const smg_store_options options = {
+        .blocks = {.rows = 8, .cols = 6, .least = 5}, .few_joined = few, .nominal = symbols};
+    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
+    if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
+    assert_int_equal(smg_rewrite_join_products(s.g, &options, &s.copies), SMG_OK);
+    return s;
+}
+
+#define THREE                                                                                                          \
+    HEAD "u = constant f32[8, 24] random seed=1\nv = constant f32[8, 24] random seed=2\n"                              \
+         "bu = constant f32[8] random seed=4\nbv = constant f32[1, 8] random seed=5\n"                                 \
+         "p = contract(x, u) \"ni,oi->no\"\npu = add(p, bu)\nq = contract(x, v) \"ni,oi->no\"\n"
+
+static void products_of_one_operand_are_joined(void **state) {
+    (void)state;
+    static const char three[] = THREE "qv = add(bv, q)\ns = contract(pu, qv) \"ni,mi->nm\"\n"
+                                      "w = constant f32[16, 24] random seed=3\nbw = constant f32[16] random seed=6\n"
+                                      "t = contract(x, w) \"ni,oi->no\"\ntw = add(t, bw)\n"
+                                      "y = contract(s, tw) \"nm,mo->no\"\noutput y = y\n";
+    static const char bare[] = HEAD "u = constant f32[24, 8] random seed=1\nv = constant f32[24, 16] random seed=2\n"
+                                    "p = contract(x, u) \"ni,io->no\"\nq = contract(x, v) \"ni,io->no\"\n"
+                                    "y = contract(p, q) \"no,nj->oj\"\noutput y = y\n";
+    stored s = join(three, 5 * 32);
+    assert_int_equal(s.copies, 3);
+    expect_same_value(three, &s, 4);
+    drop(&s);
+    s = join(three, 5 * 32 - 1);
+    assert_int_equal(s.copies, 0);
+    drop(&s);
+    s = join(bare, PLENTY);
+    assert_int_equal(s.copies, 2);
+    expect_same_value(bare, &s, 1);
+    drop(&s);
+}
+
+static void what_goes_on_is_left_alone(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        /* something elementwise follows one of them, or both */
+        THREE "qv = add(bv, q)\nr = relu(pu)\ny = contract(r, qv) \"ni,mi->nm\"\noutput y = y\n",
+        THREE "qv = add(bv, q)\ny = mul(pu, qv)\noutput y = y\n",
+        /* one of them has no constant added */
+        THREE "y = contract(pu, q) \"ni,mi->nm\"\noutput y = y\n",
+        /* one of them is a result */
+        THREE "qv = add(bv, q)\ny = contract(pu, qv) \"ni,mi->nm\"\noutput y = y\noutput z = pu\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = join(texts[i], PLENTY);
+        assert_int_equal(s.copies, 0);
+        drop(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_linear_layer),       cmocka_unit_test(what_lies_right_is_left_alone),
-        cmocka_unit_test(views_and_slices),     cmocka_unit_test(one_copy_for_two_readers),
-        cmocka_unit_test(a_tied_table),         cmocka_unit_test(half_precision_stays_narrow),
+        cmocka_unit_test(a_linear_layer),
+        cmocka_unit_test(what_lies_right_is_left_alone),
+        cmocka_unit_test(views_and_slices),
+        cmocka_unit_test(one_copy_for_two_readers),
+        cmocka_unit_test(a_tied_table),
+        cmocka_unit_test(half_precision_stays_narrow),
         cmocka_unit_test(few_results_go_along),
+        cmocka_unit_test(many_rows_go_by_blocks),
+        cmocka_unit_test(blocks_are_whole),
+        cmocka_unit_test(products_of_one_operand_are_joined),
+        cmocka_unit_test(what_goes_on_is_left_alone),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
