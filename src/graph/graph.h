@@ -34,12 +34,12 @@ typedef struct smg_node {
     /* COPY: in memory it is blocks of so many elements of its last two axes, each behind the other, row by row within
      * them and among them; both 0: one row behind the other. What its elements are does not depend on that. */
     int block[2];
-    smg_size begin;         /* SLICE, WINDOW (may be negative) */
-    int64_t step;           /* SLICE, WINDOW, not 0 */
-    int64_t dilation;       /* WINDOW, not 0 */
-    smg_size size;          /* SIZE */
-    double value;           /* FILL; WINDOW: what stands outside */
-    bool spare;             /* SELECT: readers come to the same with its operand 1 (rewrite_ends.c) */
+    smg_size begin;   /* SLICE, WINDOW (may be negative) */
+    int64_t step;     /* SLICE, WINDOW, not 0 */
+    int64_t dilation; /* WINDOW, not 0 */
+    smg_size size;    /* SIZE */
+    double value;     /* FILL; WINDOW: what stands outside */
+    bool spare;       /* SELECT: readers come to the same with its operand 1 (rewrite_ends.c) */
     /* CONTRACT: a letter per axis of a, of b and of the result. A letter of the result is in a, in b
      * or in both (batch); a letter of a and b that the result lacks is contracted. */
     char label[3][SMG_MAX_RANK + 1];

@@ -64,7 +64,7 @@ static bool foldable(const rewriter *r, const smg_node *node) {
     bool begins = view == SMG_VIEW_SLICE || view == SMG_VIEW_WINDOW; /* others have no size there */
     if (begins && !smg_size_is_const(r->g->sizes, node->begin, NULL)) return false;
     if (class_ == SMG_CLASS_MAP && (node->type == SMG_TYPE_F16 || node->type == SMG_TYPE_BF16))
-        return false; /* would round once more */
+        return false;                                               /* would round once more */
     if (widens(r, node) || smg_node_is_blocked(node)) return false; /* its place in memory is what it is for */
     for (int k = 0; k < node->operand_count; k++) {
         const smg_node *operand = smg_rewriter_operand(r, node, k);
