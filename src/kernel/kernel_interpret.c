@@ -1,8 +1,8 @@
 /* The CPU interpreter of the kernel IR: the meaning of a tile program, against which emitted code is
  * checked. It binds the kernel to symbol values, checks the arrays, flattens the expressions, and runs
- * the workgroups over the machine's cores. Workers are fixed in number, each with its own memory and
- * its own fault, and take every workers-th group in order; the fault of the lowest group is reported,
- * so that the same input fails with the same sentence on every machine. */
+ * the workgroups over the machine's cores. Each worker has its own memory and its own fault, and takes every
+ * workers-th group in order, until one faults; the fault of the lowest group is reported, which its worker has
+ * met however many there are: the same input fails with the same sentence on every machine. */
 #include "kernel/kernel_interpret.h"
 
 #include <math.h>
@@ -190,7 +190,8 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
 }
 
 static smg_status make_workers(kernel_machine *m) {
-    m->workers = m->groups < MOST_WORKERS ? (int)m->groups : MOST_WORKERS;
+    int cores = smg_cpu_cores(), most = cores < MOST_WORKERS ? cores : MOST_WORKERS;
+    m->workers = m->groups < most ? (int)m->groups : most;
     m->worker = SMG_ARENA_ARRAY(m->arena, kernel_worker, (size_t)m->workers + 1);
     if (!m->worker) return SMG_MEMORY;
     for (int i = 0; i < m->workers; i++) SMG_TRY(make_worker(m, &m->worker[i]));

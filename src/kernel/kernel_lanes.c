@@ -111,43 +111,49 @@ static smg_status make_factor(kernel_machine *m, const smg_instr *product, int t
     return SMG_OK;
 }
 
-/* The element's number in the tile, by where the layout has it; -1 outside. */
-static int64_t element_at(const kernel_machine *m, const smg_tile *t, const lanes_places *p, int lane, int reg) {
-    int64_t element = 0;
-    for (int i = 0; i < t->axis_count; i++) {
-        int64_t tile = m->k->axes.items[t->axis[i]].tile, at = 0;
-        int a = place_axis(p, t->axis[i]);
-        if (a >= 0) at = p->by_register[a][reg] + p->by_lane[a][lane];
-        if (at >= tile) return -1;
-        element = element * tile + at;
+/* Where the layout has elements of the tile, by lane * registers + register: how far behind its first, or
+ * LANES_OUTSIDE. */
+static void find_elements(const kernel_machine *m, const smg_tile *t, const lanes_places *p, int *out_at) {
+    int count = m->k->lanes * p->registers;
+    for (int i = 0; i < count; i++) out_at[i] = 0;
+    for (int axis = 0; axis < t->axis_count; axis++) {
+        int a = place_axis(p, t->axis[axis]);
+        int stride = (int)smg_tile_stride(m->k, t, t->axis[axis]);
+        for (int i = 0; a >= 0 && i < count; i++) {
+            int at = p->by_register[a][i % p->registers] + p->by_lane[a][i / p->registers];
+            out_at[i] = out_at[i] < 0 || at >= p->tile[a] ? LANES_OUTSIDE : out_at[i] + at * stride;
+        }
     }
-    return element;
 }
 
-/* A subgroup multiplies matrices that its lanes hold together, else a lane what it holds itself: where they have the
- * elements that `of` says. */
-static smg_status find_held(kernel_machine *m, int tile, const lanes_places *of, int **out_from) {
+/* A subgroup multiplies matrices that its lanes hold together, else a lane what it holds itself: `io_from` has
+ * elements, and then where they are held. */
+static smg_status find_held(kernel_machine *m, int tile, const lanes_places *of, int *io_from) {
     const smg_tile *t = &m->k->tiles.items[tile];
     const lanes_places *held = &m->lanes->places[t->layout];
     int lanes = m->k->lanes, subgroup = t->fragments != SMG_FRAGMENTS_NONE ? m->k->subgroup : 1;
     int64_t elements = smg_tile_elements(m->k, t);
     int *holder = SMG_ARENA_ARRAY(m->arena, int, (size_t)elements + 1);
-    int *from = *out_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)of->registers + 1);
-    if (!holder || !from) return SMG_MEMORY;
+    int *at = SMG_ARENA_ARRAY(m->arena, int, (size_t)lanes *(size_t)held->registers + 1);
+    if (!holder || !at) return SMG_MEMORY;
+    find_elements(m, t, held, at);
     for (int first = 0; first < lanes; first += subgroup) {
         for (int64_t e = 0; e < elements; e++) holder[e] = LANES_NOBODY;
-        for (int lane = first; lane < first + subgroup; lane++)
-            for (int r = 0; r < held->registers; r++) {
-                int64_t e = element_at(m, t, held, lane, r);
-                if (e >= 0) holder[e] = lane * held->registers + r;
-            }
-        for (int lane = first; lane < first + subgroup; lane++)
-            for (int r = 0; r < of->registers; r++) {
-                int64_t e = element_at(m, t, of, lane, r);
-                from[lane * of->registers + r] = e < 0 ? LANES_OUTSIDE : holder[e];
-            }
+        for (int i = first * held->registers; i < (first + subgroup) * held->registers; i++)
+            if (at[i] >= 0) holder[at[i]] = i;
+        for (int i = first * of->registers; i < (first + subgroup) * of->registers; i++)
+            if (io_from[i] >= 0) io_from[i] = holder[io_from[i]];
     }
     return SMG_OK;
+}
+
+static smg_status find_factor(kernel_machine *m, int tile, const lanes_places *of, int **out_from) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (t->residence == SMG_VIEW) return SMG_OK;
+    int *from = *out_from = SMG_ARENA_ARRAY(m->arena, int, (size_t)m->k->lanes *(size_t)of->registers + 1);
+    if (!from) return SMG_MEMORY;
+    find_elements(m, t, of, from);
+    return t->residence == SMG_REGISTER ? find_held(m, tile, of, from) : SMG_OK;
 }
 
 static smg_status make_product(kernel_machine *m, int at) {
@@ -157,8 +163,8 @@ static smg_status make_product(kernel_machine *m, int at) {
     if (registers > m->lanes->most_places) m->lanes->most_places = registers;
     SMG_TRY(make_factor(m, instr, instr->a, &p->left, &p->left_of));
     SMG_TRY(make_factor(m, instr, instr->b, &p->right, &p->right_of));
-    if (in_registers(m->k, instr->a)) SMG_TRY(find_held(m, instr->a, &p->left, &p->left_from));
-    return in_registers(m->k, instr->b) ? find_held(m, instr->b, &p->right, &p->right_from) : SMG_OK;
+    SMG_TRY(find_factor(m, instr->a, &p->left, &p->left_from));
+    return find_factor(m, instr->b, &p->right, &p->right_from);
 }
 
 static smg_status make_walk(kernel_machine *m, int at) {
@@ -175,6 +181,7 @@ static void place_words(kernel_machine *m) {
         int memory = k->tiles.items[t].memory;
         int64_t words = smg_kernel_memory_bytes(k, t) / smg_type_device_bytes(k->tiles.items[t].type);
         plan->first_word[t] = plan->words;
+        plan->home[t] = smg_tile_home(k, t);
         plan->words += words; /* none for the others of a memory */
         for (int i = 0; memory > 0 && i < t; i++)
             if (k->tiles.items[i].memory == memory) plan->first_word[t] = plan->first_word[i];
@@ -191,7 +198,9 @@ static smg_status prepare(kernel_machine *m) {
     plan->products = SMG_ARENA_ARRAY(m->arena, lanes_product, (size_t)k->code.count + 1);
     plan->walks = SMG_ARENA_ARRAY(m->arena, lanes_places, (size_t)k->code.count + 1);
     plan->first_word = SMG_ARENA_ARRAY(m->arena, int64_t, (size_t)k->tiles.count + 1);
-    if (!plan->places || !plan->beside || !plan->products || !plan->walks || !plan->first_word) return SMG_MEMORY;
+    plan->home = SMG_ARENA_ARRAY(m->arena, int, (size_t)k->tiles.count + 1);
+    if (!plan->places || !plan->beside || !plan->products || !plan->walks || !plan->first_word || !plan->home)
+        return SMG_MEMORY;
     place_words(m);
     for (int i = 0; i < k->layouts.count; i++) SMG_TRY(make_places(m, &k->layouts.items[i], 0, &plan->places[i]));
     for (int t = 0; t < k->tiles.count; t++) {
@@ -233,8 +242,8 @@ static smg_status make_worker(kernel_machine *m, kernel_worker *w) {
     l->tile = SMG_ARENA_ARRAY(m->arena, lanes_tile, (size_t)k->tiles.count + 1);
     l->word = SMG_ARENA_ARRAY(m->arena, lanes_word, (size_t)plan->words + 1);
     l->fold = SMG_ARENA_ARRAY(m->arena, double, registers *(size_t)k->lanes);
-    l->left = SMG_ARENA_ARRAY(m->arena, double, registers);
-    l->right = SMG_ARENA_ARRAY(m->arena, double, registers);
+    l->left = SMG_ARENA_ARRAY(m->arena, double, registers *(size_t)k->lanes);
+    l->right = SMG_ARENA_ARRAY(m->arena, double, registers *(size_t)k->lanes);
     l->sums = SMG_ARENA_ARRAY(m->arena, double, registers);
     l->summed = SMG_ARENA_ARRAY(m->arena, bool, registers);
     l->parts_of = SMG_ARENA_ARRAY(m->arena, lanes_partial, registers);

@@ -34,8 +34,9 @@ enum {
 typedef struct lanes_product {
     lanes_places left, right;
     int *left_of, *right_of; /* by register of the instruction's layout */
-    /* By lane and register of `left` and `right`: where its subgroup (without matrices the lane itself) has the element
-     * of a register tile, lane * registers + register, or LANES_*. NULL: the factor is in shared memory. */
+    /* By lane * registers + register of `left` and `right`: of a register tile, where its subgroup (without matrices
+     * the lane itself) has the element, lane * registers + register again; of a shared one, how far the element is
+     * behind the first; or LANES_*. NULL: the factor is a view. */
     int *left_from, *right_from;
 } lanes_product;
 
@@ -45,6 +46,7 @@ typedef struct kernel_lanes_plan {
     lanes_product *products; /* by instruction */
     lanes_places *walks;     /* by instruction: STAGE, FETCH, PUT */
     int64_t *first_word;     /* by tile: SHARED */
+    int *home;               /* by tile: whose memory it is on */
     int64_t words;           /* of shared memory: its elements */
     int64_t most_registers;  /* of a tile or a factor */
     int64_t most_places;     /* registers of an MMA's layout */
@@ -93,8 +95,9 @@ typedef struct kernel_lanes {
     const lanes_places *walk; /* dealt out over all lanes by this; NULL */
     uint32_t apart, parts;    /* bits of lanes' numbers: whose parts may be read, and whose have been */
     int lane[KERNEL_BLOCK], reg[KERNEL_BLOCK];
-    double *fold; /* REDUCE: by lane and register of the result */
-    double *left, *right, *sums;
+    double *fold;         /* REDUCE: by lane and register of the result */
+    double *left, *right; /* MMA: factors, lane * registers + register */
+    double *sums;
     bool *summed;
     lanes_partial *parts_of; /* by sum */
     int *live;               /* MMA: the lane's places inside the tiles */
@@ -123,6 +126,10 @@ bool kernel_lanes_find(const kernel_machine *m, kernel_worker *w, int tile, cons
 bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out);
 bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n,
                         const double *value);
+/* All lanes' elements of a shared tile, by lane * registers + register of the places: `from` says how far they are
+ * behind its first, or LANES_OUTSIDE; false after a fault. */
+bool kernel_lanes_load(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, const int *from,
+                       double *out);
 /* A word of an exchange, by its place in shared memory; false after a fault. */
 bool kernel_lanes_read_word(const kernel_machine *m, kernel_worker *w, int tile, int64_t address, int lane,
                             double *out);

@@ -103,80 +103,79 @@ static void run_reduce(const kernel_machine *m, kernel_worker *w, const smg_inst
 
 /* ---- products --------------------------------------------------------------------------------------- */
 
-/* A lane's registers of one factor. Elements of a view that do not exist are 0. */
-static bool load_factor(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, int lane,
-                        double *out) {
-    const smg_tile *t = &m->k->tiles.items[tile];
-    const double *data = t->residence == SMG_VIEW ? m->buffers[m->views[t->access].buffer].data : NULL;
+/* The registers of a factor that is a view, of all lanes. Elements that do not exist are 0. */
+static bool load_view(const kernel_machine *m, kernel_worker *w, const smg_tile *t, const lanes_places *p,
+                      double *out) {
+    const double *data = m->buffers[m->views[t->access].buffer].data;
     kernel_space s = {.elements = 1};
-    double value[KERNEL_BLOCK];
     kernel_space_add(m->k, &s, t->axis_count, t->axis);
-    lanes_walk walk = {.places = p, .next = (int64_t)lane * p->registers, .end = (int64_t)(lane + 1) * p->registers};
-    w->lanes->layout = -1;
-    w->lanes->walk = NULL;
+    lanes_walk walk = {.places = p, .end = (int64_t)p->registers * m->k->lanes};
     for (int n; (n = kernel_lanes_next(m, w, &s, &walk)) > 0;) {
-        if (t->residence == SMG_VIEW) {
-            if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
-            for (int i = 0; i < n; i++) value[i] = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
-        } else if (!kernel_lanes_read(m, w, tile, &s, n, value)) {
-            return false;
+        if (!kernel_block_address(m, w, t->access, &s, NULL, n)) return false;
+        for (int i = 0; i < n; i++) {
+            double value = w->valid[i] && w->inside[i] ? data[w->address[i]] : 0.0;
+            out[w->lanes->lane[i] * p->registers + w->lanes->reg[i]] = value;
         }
-        for (int i = 0; i < n; i++) out[w->lanes->reg[i]] = value[i];
     }
     return true;
 }
 
-/* To the sum, or to a partial one of f16, which is added to it when it has all its terms. */
-static void add_product(const smg_instr *instr, lanes_partial *part, double one, double *io_sum) {
-    if (instr->terms == 0) {
-        *io_sum += one;
-        return;
-    }
-    part->sum = smg_type_stored(SMG_TYPE_F16, part->sum + one);
-    if (++part->terms < instr->terms) return;
-    *io_sum += part->sum;
-    *part = (lanes_partial){0};
-}
-
-/* The same of a factor that the subgroup's lanes hold together; NULL: it is not held. */
-static bool gather_factor(const kernel_machine *m, kernel_worker *w, int tile, const int *from, const lanes_places *p,
-                          int lane, double *out) {
-    if (from == NULL) return load_factor(m, w, tile, p, lane, out);
+/* The same of one that the subgroup's lanes hold together. */
+static bool load_held(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, const int *from,
+                      double *out) {
     const lanes_tile *held = &w->lanes->tile[tile];
     const smg_tile *t = &m->k->tiles.items[tile];
     int64_t first = kernel_slot(m, w, t) * held->one;
-    for (int r = 0; r < p->registers; r++) {
-        int at = from[lane * p->registers + r];
+    for (int i = 0; i < p->registers * m->k->lanes; i++) {
+        int at = from[i], lane = i / p->registers;
         if (at == LANES_NOBODY)
             return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that it does not hold", lane, t->name);
         if (at >= 0 && !held->set[first + at])
             return kernel_lanes_fault(w, "lane %d multiplies an element of '%s' that nobody has set", lane, t->name);
-        out[r] = at >= 0 ? held->value[first + at] : 0.0;
+        out[i] = at >= 0 ? held->value[first + at] : 0.0;
     }
     return true;
 }
 
-/* Multiplies what the lane's layout says, and adds it to the lane's sums. */
+static bool load_factor(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, const int *from,
+                        double *out) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    if (t->residence == SMG_VIEW) return load_view(m, w, t, p, out);
+    if (t->residence == SMG_REGISTER) return load_held(m, w, tile, p, from, out);
+    return kernel_lanes_load(m, w, tile, p, from, out);
+}
+
+/* To partial sums of f16, which are added to the lane's when they have all their terms. */
+static void add_products(const smg_instr *instr, const lanes_product *product, const int *sum_of, int count,
+                         const double *left, const double *right, kernel_lanes *l) {
+    for (int i = 0; i < count; i++) {
+        int r = l->live[i], to = sum_of[r];
+        lanes_partial *part = &l->parts_of[to];
+        part->sum = smg_type_stored(SMG_TYPE_F16, part->sum + left[product->left_of[r]] * right[product->right_of[r]]);
+        if (++part->terms < instr->terms) continue;
+        l->sums[to] += part->sum;
+        *part = (lanes_partial){0};
+    }
+}
+
+/* Multiplies `count` of the lane's places, and adds that to the lane's sums. */
 static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product,
-                     int lane) {
+                     int lane, int count) {
     kernel_lanes *l = w->lanes;
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     const int *sum_of = kernel_lanes_beside(m, dst->layout, instr->layout)->reg;
-    const lanes_places *p = &m->lanes->places[instr->layout];
+    const double *left = l->left + (int64_t)lane * product->left.registers;
+    const double *right = l->right + (int64_t)lane * product->right.registers;
     int registers = m->lanes->places[dst->layout].registers;
     double *value = l->tile[instr->dst].value + (int64_t)lane * registers;
-    int count = kernel_lanes_live(p, lane, l->live);
-    if (!gather_factor(m, w, instr->a, product->left_from, &product->left, lane, l->left) ||
-        !gather_factor(m, w, instr->b, product->right_from, &product->right, lane, l->right))
-        return false;
     memset(l->sums, 0, (size_t)registers * sizeof *l->sums);
     memset(l->summed, 0, (size_t)registers * sizeof *l->summed);
     memset(l->parts_of, 0, (size_t)registers * sizeof *l->parts_of);
-    for (int i = 0; i < count; i++) {
-        int r = l->live[i], to = sum_of[r];
-        double one = l->left[product->left_of[r]] * l->right[product->right_of[r]];
-        add_product(instr, &l->parts_of[to], one, &l->sums[to]);
-        l->summed[to] = true;
+    for (int i = 0; i < count; i++) l->summed[sum_of[l->live[i]]] = true;
+    if (instr->terms > 0) add_products(instr, product, sum_of, count, left, right, l);
+    for (int i = 0; instr->terms == 0 && i < count; i++) {
+        int r = l->live[i];
+        l->sums[sum_of[r]] += left[product->left_of[r]] * right[product->right_of[r]];
     }
     for (int r = 0; r < registers; r++) {
         if (!l->summed[r]) continue;
@@ -190,13 +189,19 @@ static bool multiply(const kernel_machine *m, kernel_worker *w, const smg_instr 
 static void run_mma(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, const lanes_product *product) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     const smg_layout *layout = &m->k->layouts.items[instr->layout];
+    const lanes_places *p = &m->lanes->places[instr->layout];
     if (!kernel_lanes_beside(m, dst->layout, instr->layout)->held) {
         (void)kernel_lanes_fault(w, "the sums of '%s' lie in other lanes than layout %d multiplies them in", dst->name,
                                  instr->layout);
         return;
     }
-    for (int lane = 0; lane < m->k->lanes; lane++)
-        if (!multiply(m, w, instr, product, lane)) return;
+    if (!load_factor(m, w, instr->a, &product->left, product->left_from, w->lanes->left) ||
+        !load_factor(m, w, instr->b, &product->right, product->right_from, w->lanes->right))
+        return;
+    for (int lane = 0, count = 0; lane < m->k->lanes; lane++) {
+        if (lane == 0 || p->ragged) count = kernel_lanes_live(p, lane, w->lanes->live);
+        if (!multiply(m, w, instr, product, lane, count)) return;
+    }
     w->lanes->tile[instr->dst].partial |= smg_layout_local_mask(layout, instr->axes, instr->axis_count);
 }
 

@@ -66,18 +66,20 @@ int kernel_lanes_live(const lanes_places *p, int lane, int *out_live) {
  * are dealt register by register. */
 static int next_places(const kernel_machine *m, kernel_lanes *l, lanes_walk *walk) {
     const lanes_places *p = walk->places;
-    int lane, reg, n = 0, *fast = walk->dealt ? &lane : &reg, *slow = walk->dealt ? &reg : &lane;
-    int count = walk->dealt ? m->k->lanes : p->registers;
-    *fast = (int)(walk->next % count);
-    *slow = (int)(walk->next / count);
-    for (; walk->next < walk->end && n < KERNEL_BLOCK; walk->next++) {
-        if (((uint32_t)lane & walk->skip) == 0 && inside_tile(p, reg, lane)) {
+    int count = walk->dealt ? m->k->lanes : p->registers, n = 0;
+    int slow = (int)(walk->next / count), fast = (int)(walk->next % count);
+    while (walk->next < walk->end && n < KERNEL_BLOCK) {
+        int end = count - fast < KERNEL_BLOCK - n ? count : fast + KERNEL_BLOCK - n;
+        walk->next += end - fast;
+        for (; fast < end; fast++) {
+            int lane = walk->dealt ? fast : slow, reg = walk->dealt ? slow : fast;
             l->lane[n] = lane;
-            l->reg[n++] = reg;
+            l->reg[n] = reg;
+            n += ((uint32_t)lane & walk->skip) == 0 && inside_tile(p, reg, lane);
         }
-        if (++*fast < count) continue;
-        *fast = 0;
-        ++*slow;
+        if (fast < count) continue;
+        fast = 0;
+        slow++;
     }
     return n;
 }
@@ -200,11 +202,17 @@ static bool find_registers(const kernel_machine *m, kernel_worker *w, int tile, 
     return true;
 }
 
-static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
+/* Where the slot or slice at hand begins. */
+static int64_t first_of(const kernel_machine *m, const kernel_worker *w, int tile) {
     const smg_tile *t = &m->k->tiles.items[tile];
     int64_t first = t->sliced ? w->base[t->ring] * smg_tile_slice_stride(m->k, t)
                               : kernel_slot(m, w, t) * smg_tile_slot_elements(m->k, t);
-    if (t->residence == SMG_SHARED) first += m->lanes->first_word[smg_tile_home(m->k, tile)];
+    return t->residence == SMG_SHARED ? first + m->lanes->first_word[m->lanes->home[tile]] : first;
+}
+
+static void find_elements(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n) {
+    const smg_tile *t = &m->k->tiles.items[tile];
+    int64_t first = first_of(m, w, tile);
     for (int i = 0; i < n; i++) w->address[i] = first;
     for (int slot = 0; slot < s->axis_count; slot++) {
         int64_t stride = smg_tile_stride(m->k, t, s->axis[slot]);
@@ -234,9 +242,9 @@ void kernel_lanes_barrier(kernel_worker *w, smg_scope scope) {
     if (scope == SMG_SCOPE_WORKGROUP) w->lanes->epoch[SMG_SCOPE_WORKGROUP]++;
 }
 
-/* Whose barrier puts the two lanes in order. */
+/* Whose barrier puts the two lanes in order: a subgroup has a power of two of them. */
 static smg_scope scope_of(const smg_kernel *k, int a, int b) {
-    return a / k->subgroup == b / k->subgroup ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
+    return (a ^ b) < k->subgroup ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
 }
 
 /* Is what the lane does now after what the mark tells of? */
@@ -266,12 +274,15 @@ static lanes_mark *readers_of(const kernel_machine *m, const kernel_lanes *l, la
     return free;
 }
 
-/* What follows a barrier of the subgroup is after all of its readers before it. */
+/* What follows a barrier of the subgroup is after all of its readers before it. Of more than two since, any writer
+ * meets one of the first two. */
 static void note_reader(const kernel_machine *m, const kernel_worker *w, lanes_word *word, int lane) {
     const kernel_lanes *l = w->lanes;
+    uint32_t now = l->epoch[SMG_SCOPE_SUBGROUP];
     lanes_mark *pair = readers_of(m, l, word, lane);
     if (pair == NULL) return;
-    bool first = pair->lane < 0 || pair->lane == lane || pair->epoch[SMG_SCOPE_SUBGROUP] < l->epoch[SMG_SCOPE_SUBGROUP];
+    bool first = pair[0].lane < 0 || pair[0].epoch[SMG_SCOPE_SUBGROUP] < now;
+    if (!first && (pair[0].lane == lane || (pair[1].lane >= 0 && pair[1].epoch[SMG_SCOPE_SUBGROUP] == now))) return;
     pair[first ? 0 : 1] = mark_now(w, lane);
 }
 
@@ -282,15 +293,20 @@ static bool race(const kernel_machine *m, kernel_worker *w, int lane, const char
                               smg_scope_word(scope_of(m->k, mark->lane, lane)));
 }
 
-/* Tiles of one memory begin at the same word, and every use of a tile goes over its first element: what has been
- * written over by another tile is found there. */
+/* Has the word been written as the tile's, and before what the lane does now? Tiles of one memory begin at the same
+ * word, and every use of a tile goes over its first element: what has been written over by another tile is found
+ * there. */
+static bool readable(const kernel_machine *m, const kernel_lanes *l, const lanes_word *word, int tile, int lane) {
+    return word->tile == m->lanes->home[tile] && after(m, l, &word->writer, lane);
+}
+
 static bool read_word(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int i, double *out) {
     lanes_word *word = &w->lanes->word[w->address[i]];
     int lane = w->lanes->lane[i];
-    if (word->tile != smg_tile_home(m->k, tile))
+    if (word->tile != m->lanes->home[tile])
         return kernel_lanes_fault(w, "lane %d reads %s, which nobody has written", lane,
                                   name_of(m, w, tile, s, i).text);
-    if (!after(m, w->lanes, &word->writer, lane))
+    if (!readable(m, w->lanes, word, tile, lane))
         return race(m, w, lane, "reads", name_of(m, w, tile, s, i).text, &word->writer, "wrote");
     note_reader(m, w, word, lane);
     *out = word->value;
@@ -363,6 +379,29 @@ bool kernel_lanes_write(const kernel_machine *m, kernel_worker *w, int tile, con
             own->set[w->address[i]] = true;
         }
     }
+    return true;
+}
+
+bool kernel_lanes_load(const kernel_machine *m, kernel_worker *w, int tile, const lanes_places *p, const int *from,
+                       double *out) {
+    kernel_lanes *l = w->lanes;
+    int64_t first = first_of(m, w, tile);
+    for (int lane = 0, i = 0; lane < m->k->lanes; lane++)
+        for (int r = 0; r < p->registers; r++, i++) {
+            if (from[i] == LANES_OUTSIDE) continue;
+            lanes_word *word = &l->word[first + from[i]];
+            if (!readable(m, l, word, tile, lane)) {
+                kernel_space s = {.elements = 1};
+                kernel_space_add(m->k, &s, m->k->tiles.items[tile].axis_count, m->k->tiles.items[tile].axis);
+                l->lane[0] = lane;
+                l->reg[0] = r;
+                place_coordinates(w, &s, p, 1);
+                w->address[0] = first + from[i];
+                return read_word(m, w, tile, &s, 0, &out[i]);
+            }
+            note_reader(m, w, word, lane);
+            out[i] = word->value;
+        }
     return true;
 }
 
