@@ -479,6 +479,7 @@ int main(void) {
         cmocka_unit_test(recovering_fails),         cmocka_unit_test(recovered_by_itself),
         cmocka_unit_test(not_recoverable),
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests_name("device calls", tests, setup, teardown));
 }
 

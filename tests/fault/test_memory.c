@@ -277,6 +277,7 @@ int main(void) {
     int failed = cmocka_run_group_tests_name("analysis", analysis, NULL, NULL);
 #if SMG_VULKAN
     setenv("SMG_VALIDATION", "0", 1); /* devices are opened a thousand times */
+    device_compiles_plainly();
     const struct CMUnitTest device[] = {
         cmocka_unit_test_prestate(test_life, &cases[0]),    cmocka_unit_test_prestate(test_life, &cases[1]),
         cmocka_unit_test_prestate(test_life, &cases[2]),    cmocka_unit_test_prestate(test_program, &cases[0]),

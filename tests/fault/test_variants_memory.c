@@ -92,6 +92,7 @@ int main(void) {
 #if SMG_VULKAN
     static scene s;
     setenv("SMG_VALIDATION", "0", 1); /* devices are opened again and again */
+    device_compiles_plainly();
     smg_context *ctx = NULL;
     smg_vk_device *device = NULL;
     if (smg_context_create(NULL, &ctx) != SMG_OK) return 1;

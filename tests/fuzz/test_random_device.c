@@ -126,5 +126,6 @@ static void device_is_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(device_is_reference)};
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

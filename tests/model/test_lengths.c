@@ -615,5 +615,6 @@ int main(void) {
         cmocka_unit_test(lengths_are_masks),
         cmocka_unit_test(wrong_lengths_are_refused),
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }

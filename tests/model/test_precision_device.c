@@ -323,5 +323,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(kept_plans_are_of_one_precision, setup, teardown),
 #endif
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests_name("precision on a device", tests, NULL, NULL));
 }

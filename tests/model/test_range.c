@@ -637,6 +637,7 @@ int main(void) {
         cmocka_unit_test(forms),
         cmocka_unit_test(refuses),
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests_name("range", tests, NULL, NULL));
 }
 #else

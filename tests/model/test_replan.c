@@ -175,6 +175,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(plans_are_not_made_for_ever, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_is_not_built_is_planned_otherwise, setup, teardown),
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
 

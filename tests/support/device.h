@@ -13,5 +13,9 @@ bool device_missing(const smg_context *ctx, smg_status status);
 /* What main returns after cmocka's count of failures: 77, which ctest shows as skipped, where any test missed its
  * device. */
 int device_result(int failed);
+/* Before a device is opened, by tests of whole models and of what surrounds kernels: the CPU driver, most of whose time
+ * is its compiler's, does not optimise. Forms of kernels are for tests that let it, unit.glsl* and unit.subgraphs; with
+ * SMG_ALL_CASES all of them do. */
+void device_compiles_plainly(void);
 
 #endif

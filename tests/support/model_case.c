@@ -209,5 +209,6 @@ static void in_16_bits_on_a_device(void **state) {
 int model_device_main(model_rows rows, bool narrow) {
     const struct CMUnitTest wide[] = {cmocka_unit_test_prestate(in_f32_on_a_device, &rows)};
     const struct CMUnitTest half[] = {cmocka_unit_test_prestate(in_16_bits_on_a_device, &rows)};
+    device_compiles_plainly();
     return device_result(narrow ? cmocka_run_group_tests(half, NULL, NULL) : cmocka_run_group_tests(wide, NULL, NULL));
 }

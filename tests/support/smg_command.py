@@ -31,8 +31,11 @@ def read(path):
 
 def smg(*words, env=None, stdin=b"", timeout=120):
     """Runs the command; env: what differs from this process, None unsets. Output as text. Without
-    validation, which other tests have: the layer takes longer than these runs, and speaks up."""
+    validation, which other tests have: the layer takes longer than these runs, and speaks up. The CPU driver does
+    not optimise (device_compiles_plainly)."""
     environment = {**os.environ, "SMG_VALIDATION": "0"}
+    if "SMG_ALL_CASES" not in environment:
+        environment.setdefault("GALLIVM_PERF", "nopt")
     for name, value in (env or {}).items():
         environment.pop(name, None)
         if value is not None:

@@ -216,6 +216,7 @@ int main(void) {
         cmocka_unit_test(a_run_that_fails),     cmocka_unit_test(what_goes_early),
         cmocka_unit_test(ten_thousand_runs),
     };
+    device_compiles_plainly();
     int failed = cmocka_run_group_tests_name("flight, seen memory", tests, runs_setup, runs_teardown);
     runs_flags = SMG_VK_UNSEEN_MEMORY;
     failed += cmocka_run_group_tests_name("flight, unseen memory", tests, runs_setup, runs_teardown);

@@ -194,6 +194,7 @@ static void by_hint(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(by_lanes), cmocka_unit_test(by_matrices),
                                        cmocka_unit_test(by_hint)};
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
 #else

@@ -241,5 +241,6 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_split_is_told),
 #endif
     };
+    device_compiles_plainly();
     return device_result(cmocka_run_group_tests_name("split", tests, setup, teardown));
 }
