@@ -16,7 +16,7 @@
 #include "target/target.h"
 
 #define SMG_BUNDLE_RANK 8
-#define SMG_BUNDLE_VERSION 5 /* of its bytes */
+#define SMG_BUNDLE_VERSION 6 /* of its bytes */
 
 typedef enum smg_buffer_kind {
     SMG_BUFFER_INPUT,     /* the caller writes it before a run */
@@ -155,6 +155,11 @@ typedef struct smg_bundle_constants {
  * what it was. */
 smg_status smg_bundle_read(smg_arena *arena, const void *bytes, size_t size, const smg_bundle_constants *from,
                            smg_bundle **out_bundle);
+
+/* A module's words among them (bundle_words.c). Any words are read as they were written; fewer bytes, or others that
+ * are none of these, fail the reader. */
+void smg_words_write(const uint32_t *words, size_t count, smg_text *out);
+void smg_words_read(smg_reader *r, uint32_t *out_words, size_t count);
 
 /* Does the step's even form serve at all sizes from low to high (one each per symbol)? A size that it relies on and
  * that changes between them says no. */

@@ -3,7 +3,7 @@
  *     magic, version, bytes behind the header, their hash
  *     sizes       symbols, atoms, polynomials (base/size.h)
  *     buffers     with the data of constants that have no source
- *     modules     with their words
+ *     modules     with their words (bundle_words.c)
  *     prepare     steps
  *     variants    guards and steps
  *
@@ -12,7 +12,7 @@
  * damage early; it keeps nobody from writing other bytes. */
 #include "bundle/bundle.h"
 
-enum { SPIRV_HEADER = 5, HEADER_BYTES = 32, MAX_LOCAL_SIZE = 65536, MAX_SHARED_BYTES = 1 << 28 };
+enum { MAX_LOCAL_SIZE = 65536, MAX_SHARED_BYTES = 1 << 28 };
 
 static const char bundle_magic[8] = {'S', 'M', 'G', 'B', 'N', 'D', 'L', 0};
 
@@ -53,27 +53,6 @@ static void write_buffer(const smg_bundle *bundle, const smg_bbuffer *b, smg_tex
     if (constant && b->source < 0) smg_text_add_n(out, b->data, (size_t)constant_bytes(bundle, b));
 }
 
-/* A number in 7 bits a byte, the lowest first; the last byte has no high bit. */
-static void add_short(smg_text *out, uint32_t value) {
-    char bytes[5];
-    size_t count = 0;
-    for (; value >= 0x80; value >>= 7) bytes[count++] = (char)(uint8_t)(value | 0x80);
-    bytes[count++] = (char)(uint8_t)value;
-    smg_text_add_n(out, bytes, count);
-}
-
-/* Words are small numbers mostly: a third of their bytes this way. The two halves of a word that begins an instruction
- * are apart. */
-static void write_words(const uint32_t *words, size_t count, smg_text *out) {
-    size_t next = SPIRV_HEADER;
-    for (size_t i = 0; i < count; i++) {
-        bool begins = i == next;
-        if (begins) next += words[i] >> 16 > 0 ? words[i] >> 16 : 1;
-        add_short(out, begins ? words[i] & 0xffffu : words[i]);
-        if (begins) add_short(out, words[i] >> 16);
-    }
-}
-
 static void write_module(const smg_bmodule *m, smg_text *out) {
     smg_text_add_string(out, m->name);
     add_int(out, m->local_size);
@@ -82,7 +61,7 @@ static void write_module(const smg_bmodule *m, smg_text *out) {
     smg_text_add_u64(out, m->hash);
     for (int i = 0; i < 2; i++) smg_text_add_u64(out, m->text[i]);
     add_int(out, (int)m->word_count);
-    write_words(m->words, m->word_count, out);
+    smg_words_write(m->words, m->word_count, out);
 }
 
 static void write_step(const smg_bstep *s, smg_text *out) {
@@ -233,30 +212,6 @@ static smg_status read_buffer(reading *in) {
     return checked(in, "buffer", in->bundle->buffers.count - 1);
 }
 
-static uint32_t read_short(smg_reader *r) {
-    uint32_t value = 0;
-    for (unsigned shift = 0; shift < 35; shift += 7) {
-        const uint8_t *at = smg_reader_raw(r, 1);
-        if (at == NULL) return 0;
-        value |= (uint32_t)(*at & 0x7f) << shift;
-        if (*at < 0x80) return value;
-    }
-    r->failed = true;
-    return 0;
-}
-
-static void read_words(smg_reader *r, uint32_t *words, size_t count) {
-    size_t next = SPIRV_HEADER;
-    for (size_t i = 0; i < count && !r->failed; i++) {
-        words[i] = read_short(r);
-        if (i != next) continue;
-        uint32_t length = read_short(r);
-        if (words[i] > 0xffffu || length > 0xffffu) r->failed = true;
-        words[i] |= length << 16;
-        next += length > 0 ? length : 1;
-    }
-}
-
 static smg_status read_module(reading *in) {
     static const uint32_t spirv_magic = 0x07230203u;
     smg_reader *r = &in->r;
@@ -272,7 +227,7 @@ static smg_status read_module(reading *in) {
     SMG_TRY(checked(in, "module", in->bundle->modules.count - 1));
     uint32_t *words = SMG_ARENA_ARRAY(in->arena, uint32_t, m->word_count + 1);
     if (words == NULL) return SMG_MEMORY;
-    read_words(r, words, m->word_count);
+    smg_words_read(r, words, m->word_count);
     if (words[0] != spirv_magic) r->failed = true;
     m->words = words;
     return checked(in, "module", in->bundle->modules.count - 1);

@@ -298,6 +298,51 @@ static void states_have_outputs_of_their_own(void **state) {
     f->bundle.buffers.items[Y] = had;
 }
 
+/* Any words, instructions or not, are read as they were written; fewer bytes fail. */
+static void words_return(void **state) {
+    fixture *f = *state;
+    enum { WORDS = 400, SEEDS = 200 };
+    uint32_t want[WORDS], got[WORDS], random = 1;
+    for (int seed = 0; seed < SEEDS; seed++) {
+        size_t count = (size_t)(seed * 7 % WORDS) + 1;
+        for (size_t i = 0; i < count; i++) {
+            random = random * 1664525u + 1013904223u;
+            want[i] = seed % 4 == 0 ? random : (random >> 12 & 7) << 16 | (random >> 20 & 1023);
+            if (seed % 4 == 1) want[i] = random >> 30 == 0 ? 0 : 0xffffffffu;
+        }
+        smg_text text;
+        smg_text_init(&text, f->ctx);
+        smg_words_write(want, count, &text);
+        assert_int_equal(smg_text_status(&text), SMG_OK);
+        smg_reader r = {.at = (const uint8_t *)text.data, .left = text.length};
+        smg_words_read(&r, got, count);
+        assert_false(r.failed);
+        assert_int_equal(r.left, 0);
+        assert_memory_equal(got, want, count * sizeof(*want));
+        for (size_t length = 0; length < text.length; length++) {
+            r = (smg_reader){.at = (const uint8_t *)text.data, .left = length};
+            smg_words_read(&r, got, count);
+            assert_true(r.failed);
+        }
+        smg_text_free(&text);
+    }
+    /* The second of two alike takes a byte for each of its words. */
+    const uint32_t alike[] = {0, 0, 0, 0, 0, 4u << 16 | 300, 70000, 80000, 90000, 4u << 16 | 300, 70000, 80003, 90001};
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    smg_words_write(alike, SMG_COUNT_OF(alike), &text);
+    assert_int_equal(text.length, 5 + 2 + 1 + 3 * 3 + 2 + 3);
+    smg_text_free(&text);
+    /* No opcode, no length and no number is that large. */
+    static const uint8_t wrong[][12] = {
+        {0, 0, 0, 0, 0, 0x80, 0x80, 0x10}, {0, 0, 0, 0, 0, 1, 0x80, 0x80, 4}, {0x80, 0x80, 0x80, 0x80, 0x80, 0}};
+    for (size_t i = 0; i < SMG_COUNT_OF(wrong); i++) {
+        smg_reader r = {.at = wrong[i], .left = sizeof(wrong[i])};
+        smg_words_read(&r, got, 6);
+        assert_true(r.failed);
+    }
+}
+
 /* When the format changes, the seed below the test output takes the place of tests/fuzz/corpus/bundle/steps. */
 static void seeds_are_of_this_version(void **state) {
     fixture *f = *state;
@@ -318,9 +363,13 @@ static void seeds_are_of_this_version(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_is_what_was_written),       cmocka_unit_test(damage_is_noticed),
-        cmocka_unit_test(bytes_that_look_right_are_not_believed), cmocka_unit_test(wrong_bundles_are_refused),
-        cmocka_unit_test(states_have_outputs_of_their_own),       cmocka_unit_test(seeds_are_of_this_version),
+        cmocka_unit_test(what_is_read_is_what_was_written),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(bytes_that_look_right_are_not_believed),
+        cmocka_unit_test(wrong_bundles_are_refused),
+        cmocka_unit_test(states_have_outputs_of_their_own),
+        cmocka_unit_test(seeds_are_of_this_version),
+        cmocka_unit_test(words_return),
     };
     return cmocka_run_group_tests_name("bundle", tests, setup, teardown);
 }
