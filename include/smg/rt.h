@@ -146,11 +146,11 @@ SMG_API smg_status smg_ticket_cancel(smg_ticket ticket, bool *out_cancelled);
  *   What others submit meanwhile comes between the parts.
  * Results are the same bits. How long kernels take is measured by the first run of new sizes, which is cut by
  * estimates, and one workgroup is the least there is. Ranges of sizes keep their bounds, but each tuple of sizes has
- * its first run; runs that are recorded in an application's command buffer are not cut, those in several parts signal
- * no timelines.
+ * its first run. Runs that are recorded in an application's command buffer are cut into dispatches, too, but are not
+ * shared out; those in several parts signal no timelines.
  * The watchdog: systems take a GPU away from a program whose dispatch lasts for seconds. With dispatch_seconds 0, as
- * models are opened, kernels that seem to last more than half a second by estimates are cut, on all but cpus; runs
- * whose sizes are in a range are not. Infinite: none is cut.
+ * models are opened, kernels that seem to last more than half a second by estimates are cut, on all but cpus. Sizes of
+ * a range where one does have a first run of their own. Infinite: none is cut.
  * INVALID: less than 0 or not a number, or a run is in flight. */
 SMG_API smg_status smg_model_set_budget(smg_model *model, double dispatch_seconds, double submission_seconds);
 
@@ -195,7 +195,8 @@ SMG_API smg_status smg_model_reset_state(smg_model *model, const char *input);
 
 /* From now on runs take any value of a symbolic size from low to high (inclusive, in [1, its maximum]), and no others:
  * INVALID with the numbers. The first run places all memory for the largest sizes and makes what any of them needs;
- * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes.
+ * later runs of the range allocate nothing, on the host or the device, and compile nothing, whatever their sizes (but
+ * for sizes whose kernels the watchdog cuts, smg_model_set_budget).
  * Sizes without a range may change too: each tuple of theirs has such a first run, the last few are remembered. Every
  * size with a range of its own may be set; 0, 0 takes the range away. Results are the same bits as without.
  * NOT_FOUND: the model has no such size, the sentence lists those it has; INVALID: low > high, or outside the size's

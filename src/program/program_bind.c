@@ -83,6 +83,19 @@ static void find_ends(smg_program *p, const int64_t *values) {
     }
 }
 
+static void leave_range(smg_program *p, const int64_t *values) {
+    memcpy(p->low, values, (size_t)p->symbol_count * sizeof(*values));
+    memcpy(p->high, values, (size_t)p->symbol_count * sizeof(*values));
+}
+
+/* Is a step to be cut at these sizes, which a recording of the range does not do? Mostly its largest sizes tell. */
+static bool is_cut(const smg_program *p, smg_bound *range, const int64_t *values) {
+    if (range->parameters == NULL) return false;
+    if (range->whole_pace != p->pace) range->whole = !smg_program_cuts(p, range->variant, range->high);
+    range->whole_pace = p->pace;
+    return !range->whole && smg_program_cuts(p, range->variant, values);
+}
+
 /* The run list for these sizes; 0 instead of one that nobody can make. */
 static int choose_variant(const smg_program *p, const int64_t *values) {
     int variant = smg_bundle_choose(p->bundle, values);
@@ -153,6 +166,7 @@ static smg_bound *begin_bound(smg_program *p, int variant) {
     memcpy(bound->given, p->given, (size_t)p->known_buffers * sizeof(*p->given));
     bound->settled = bound->paced = bound->measured = bound->again = false;
     bound->tries = 0;
+    bound->whole_pace = -1;
     bound->profile = p->profile;
     bound->variant = variant;
     bound->last_use = ++p->clock;
@@ -165,6 +179,11 @@ static smg_status make_bounds(smg_program *p, const int64_t *values) {
     smg_bound *bounds[SMG_PROGRAM_CACHED];
     int count = 0;
     SMG_TRY(make_lists(p, values, variants, &count));
+    if (smg_program_moves(p, p->low, p->high) && smg_program_cuts(p, variants[0], values)) {
+        leave_range(p, values);
+        count = 1;
+        if (find_bound(p, values) != NULL) return SMG_OK;
+    }
     for (int i = 0; i < count; i++) bounds[i] = begin_bound(p, variants[i]);
     smg_status status = smg_program_place_bounds(p, bounds, count);
     for (int i = 0; i < count && status == SMG_OK; i++) status = smg_program_record_run(p, bounds[i]);
@@ -183,6 +202,10 @@ smg_status smg_program_bind_sizes(smg_program *p, const int64_t *values) {
     SMG_TRY(check_given(p, values));
     find_ends(p, values);
     smg_bound *bound = find_bound(p, values);
+    if (bound != NULL && is_cut(p, bound, values)) {
+        leave_range(p, values);
+        bound = find_bound(p, values);
+    }
     if (bound == NULL) {
         p->bound = NULL;
         SMG_TRY(make_bounds(p, values));

@@ -63,6 +63,8 @@ typedef struct smg_bound {
     double *seconds;             /* per step, once measured */
     bool paced, measured, again; /* again: it is to be recorded once more */
     int tries;
+    bool whole;        /* of a range: no step is to be cut at its largest sizes, */
+    double whole_pace; /* by this pace; below 0: not known yet */
 } smg_bound;
 
 /* program_state.c: contents that live across runs. */
@@ -192,12 +194,14 @@ smg_status smg_program_put_values(smg_program *p, smg_bound *bound, const int64_
 /* program_slices.c */
 bool smg_program_is_limited(const smg_program *p);
 smg_status smg_program_plan_slices(smg_program *p, smg_bound *bound);
+/* Does a step of the run list seem to take longer than a dispatch may at these sizes? */
+bool smg_program_cuts(const smg_program *p, int variant, const int64_t *values);
 /* From the times of a run that is over. */
 void smg_program_learn(smg_program *p, smg_bound *bound);
 /* program_record.c */
 smg_status smg_program_record_run(smg_program *p, smg_bound *bound);
 void smg_program_drop_parts(smg_bound *bound);
-/* All of it, whatever the budget is. */
+/* All of it, in one. */
 smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording);
 smg_status smg_program_record_prepare(smg_program *p, smg_vk_recording *recording, int from, int end);
 /* program_cross.c */

@@ -98,11 +98,14 @@ static smg_status record_list(smg_program *p, smg_bound *bound, smg_vk_recording
 }
 
 smg_status smg_program_record_steps(smg_program *p, smg_bound *bound, smg_vk_recording *recording) {
-    const smg_bvariant *list = &p->bundle->variants.items[bound->variant];
-    const smg_program_steps needed = {list->run.items, list->run.count, bound->low, bound->high, NULL};
-    SMG_TRY(smg_program_make_pipelines(p, &needed, 1));
+    const smg_bstep *steps = p->bundle->variants.items[bound->variant].run.items;
+    hazards h = {.ranges = p->ranges, .count = 0, .capacity = p->range_capacity};
     bound->barriers = 0;
-    return record_list(p, bound, recording, list->run.items, list->run.count);
+    for (int i = 0; i < bound->slice_count; i++) {
+        const smg_slice *slice = &bound->slices[i];
+        SMG_TRY(record_step(p, recording, bound, &steps[slice->step], slice->step, slice, &h));
+    }
+    return SMG_OK;
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------ */

@@ -4,7 +4,8 @@
  * the dispatches of a run are shared out over several submissions. Workgroups know nothing of each other, so that the
  * results are the same bits. The cost model's times may be of another device, and none is right: the first run of a
  * recording measures every step, and the run is recorded again by that, a few times at most. Without a budget no step
- * is measured: steps that seem to outlast a watchdog are cut by estimates, which runs of before have put right. */
+ * is measured: steps that seem to outlast a watchdog are cut by estimates, which runs of before have put right. Sizes
+ * of a range at which one does have a recording of their own. */
 #include <math.h>
 
 #include "program/program_private.h"
@@ -52,10 +53,13 @@ static double estimate(const smg_program *p, const smg_bstep *step, const int64_
     return most > 0 ? step->estimate * most : step->estimate;
 }
 
+static double guess(const smg_program *p, const smg_bstep *step, const int64_t *values) {
+    return estimate(p, step, values) * (p->pace > 0 ? known_pace * p->pace : careful_pace);
+}
+
 static double expected(const smg_program *p, const smg_bound *bound, int step) {
     if (bound->measured) return bound->seconds[step];
-    double guess = estimate(p, &p->bundle->variants.items[bound->variant].run.items[step], bound->low);
-    return guess * (p->pace > 0 ? known_pace * p->pace : careful_pace);
+    return guess(p, &p->bundle->variants.items[bound->variant].run.items[step], bound->low);
 }
 
 /* ---- slices ----------------------------------------------------------------------------------------- */
@@ -87,6 +91,14 @@ static double limit_of(const smg_program *p) {
     double a = p->dispatch_seconds, b = p->submission_seconds;
     if (!smg_program_is_limited(p)) return a > 0 ? 0 : filled * p->watchdog;
     return filled * (a > 0 && (b <= 0 || a < b) ? a : b);
+}
+
+bool smg_program_cuts(const smg_program *p, int variant, const int64_t *values) {
+    const smg_bvariant *list = &p->bundle->variants.items[variant];
+    double limit = limit_of(p);
+    for (int i = 0; limit > 0 && i < list->run.count; i++)
+        if (guess(p, &list->run.items[i], values) > limit) return true;
+    return false;
 }
 
 static int64_t count_slices(const smg_program *p, double seconds, int64_t workgroups) {

@@ -62,7 +62,7 @@ static void the_same_bits(void **state) {
     assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
 }
 
-/* Without a budget kernels are cut that seem to outlast a watchdog, and are whole in a range. */
+/* Without a budget kernels are cut that seem to outlast a watchdog, also at sizes of a range. */
 static void watched(void **state) {
     runs *f = *state;
     if (f->missing) skip();
@@ -73,10 +73,18 @@ static void watched(void **state) {
     assert_true(pieces(f->a).dispatches > whole.dispatches);
     assert_int_equal(pieces(f->a).submissions, 1);
     expect_ok(f, smg_model_set_range(f->a, "n", 1, ROWS));
+    for (int i = 0, before = 0; i < 12; i++) {
+        if (i == 6) before = f->allocations;
+        arrays a = arrays_of(f, i % 2 ? ROWS : 7, NULL, NULL);
+        expect_ok(f, smg_model_run(f->a, a.in, 2, a.out, 2));
+        assert_true(pieces(f->a).dispatches > whole.dispatches);
+        if (i == 11) assert_int_equal(f->allocations, before);
+    }
+    expect_same_run(f, f->a, ROWS);
+    expect_ok(f, smg_model_set_budget(f->a, INFINITY, 0));
     expect_same_run(f, f->a, ROWS);
     assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
     expect_ok(f, smg_model_set_range(f->a, "n", 0, 0));
-    expect_ok(f, smg_model_set_budget(f->a, INFINITY, 0));
     expect_same_run(f, f->a, ROWS);
     assert_int_equal(pieces(f->a).dispatches, whole.dispatches);
     expect_ok(f, smg_model_set_budget(f->a, 0, 0));
@@ -89,6 +97,34 @@ static void watched(void **state) {
     expect_same_run(f, f->a, ROWS);
     assert_true(pieces(f->a).dispatches > whole.dispatches);
     smg_program_set_watchdog(smg_model_program(f->a), 0);
+}
+
+/* One recording serves what of a range need not be cut, and what need is cut, once a run has told how long kernels take. */
+static void a_range_is_cut_where_it_is_long(void **state) {
+    runs *f = *state;
+    if (f->missing) skip();
+    smg_program *p = smg_model_program(f->a);
+    expect_ok(f, smg_model_set_range(f->a, "n", 1, ROWS));
+    smg_program_set_watchdog(p, 1e6);
+    expect_same_run(f, f->a, ROWS);
+    expect_same_run(f, f->a, 1);
+    const smg_program_pieces whole = pieces(f->a);
+    double low = 0, high = 1e6;
+    for (int i = 0; i < 60; i++) { /* what is cut at all rows and not at one */
+        const double limit = sqrt(low > 0 ? low * high : 1e-12 * high);
+        smg_program_set_watchdog(p, limit);
+        expect_same_run(f, f->a, ROWS);
+        expect_same_run(f, f->a, ROWS);
+        const bool many = pieces(f->a).dispatches > whole.dispatches;
+        expect_same_run(f, f->a, 1);
+        const bool one = pieces(f->a).dispatches > whole.dispatches;
+        if (many && !one) break;
+        *(many ? &low : &high) = limit;
+        assert_true(i < 59);
+    }
+    expect_same_run(f, f->a, ROWS);
+    smg_program_set_watchdog(p, 0);
+    expect_ok(f, smg_model_set_range(f->a, "n", 0, 0));
 }
 
 /* One look at the ticket is one part at most. */
@@ -258,6 +294,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_bits),
         cmocka_unit_test(watched),
+        cmocka_unit_test(a_range_is_cut_where_it_is_long),
         cmocka_unit_test(part_by_part),
         cmocka_unit_test(shared),
         cmocka_unit_test(nothing_grows),

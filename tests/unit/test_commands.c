@@ -136,6 +136,45 @@ static void ranges(void **state) {
     expect_ok(f, smg_model_set_range(f->a, "n", 0, 0));
 }
 
+static PFN_vkCmdDispatchBase dispatch_base;
+static int slices;
+static VKAPI_ATTR void VKAPI_CALL count_slice(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z, uint32_t w,
+                                              uint32_t h, uint32_t d) {
+    slices++;
+    dispatch_base(commands, x, y, z, w, h, d);
+}
+
+/* Dispatches keep to their budget there, too, at sizes of a range and others. */
+static void budgets(void **state) {
+    runs *f = *state;
+    smg_ticket ticket;
+    if (f->missing) skip();
+    dispatch_base = f->device->fn.CmdDispatchBase;
+    f->device->fn.CmdDispatchBase = count_slice;
+    expect_ok(f, smg_model_set_budget(f->a, 1e-9, 0));
+    for (int i = 0; i < 4; i++) {
+        int64_t rows = i % 2 ? ROWS : 7;
+        if (i == 2) expect_ok(f, smg_model_set_range(f->a, "n", 1, 32));
+        find_wanted(f, rows);
+        arrays a = arrays_of(f, rows, NULL, NULL);
+        expect_ok(f, smg_model_run(f->a, a.in, 2, a.out, 2));
+        VkCommandBuffer commands = begin(f);
+        slices = 0;
+        expect_ok(f, record(f->a, &a, commands, &ticket));
+        assert_true(slices > 2);
+        end(f, commands);
+        memset(f->got, 0, sizeof(f->got));
+        execute(f, commands);
+        execute(f, commands);
+        expect_ok(f, smg_vk_ticket_over(ticket, true));
+        expect_wanted(f, rows);
+        drop(f, commands);
+    }
+    f->device->fn.CmdDispatchBase = dispatch_base;
+    expect_ok(f, smg_model_set_range(f->a, "n", 0, 0));
+    expect_ok(f, smg_model_set_budget(f->a, 0, 0));
+}
+
 static void one_at_a_time(void **state) {
     runs *f = *state;
     smg_ticket ticket, other;
@@ -203,8 +242,13 @@ static void what_goes_early(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_of_the_host), cmocka_unit_test(a_chain_of_tensors), cmocka_unit_test(ranges),
-        cmocka_unit_test(one_at_a_time),      cmocka_unit_test(a_run_that_fails),   cmocka_unit_test(what_goes_early),
+        cmocka_unit_test(arrays_of_the_host),
+        cmocka_unit_test(a_chain_of_tensors),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(budgets),
+        cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(a_run_that_fails),
+        cmocka_unit_test(what_goes_early),
     };
     int failed = cmocka_run_group_tests_name("commands, seen memory", tests, runs_setup, runs_teardown);
     runs_flags = SMG_VK_UNSEEN_MEMORY;
