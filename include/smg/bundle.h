@@ -1,4 +1,4 @@
-/* smg/bundle.h: a look into the file of a bundle. Needs no device.
+/* smg/bundle.h: a look into the file of a bundle, which needs no device.
  *
  *     smg_bundle_file *file;
  *     smg_bundle_file_open(ctx, "minilm.smgb", &file);
@@ -16,6 +16,7 @@
 
 #include "smg/arrays.h"
 #include "smg/context.h"
+#include "smg/rt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +54,9 @@ SMG_API smg_status smg_bundle_file_class(smg_bundle_file *file, int index, smg_b
 SMG_API smg_status smg_bundle_file_check(smg_bundle_file *file);
 /* What is in it, as JSON. */
 SMG_API smg_status smg_bundle_file_write_json(smg_bundle_file *file, smg_sink sink);
+/* smg_model_open_bundle of a file that is open already, and is closed behind the model. */
+SMG_API smg_status smg_bundle_file_open_model(smg_bundle_file *file, const smg_bundle_desc *desc,
+                                              smg_model **out_model);
 
 #ifdef __cplusplus
 }

@@ -132,7 +132,7 @@ static smg_status run_model(const cli_options *o, const smg_bundle_facts *f, dou
     return SMG_OK;
 }
 
-static smg_status open_and_run(const cli_options *o, const smg_bundle_facts *f, double start, cli_arrays *arrays,
+static smg_status open_and_run(const cli_options *o, smg_bundle_file *file, double start, cli_arrays *arrays,
                                cli_text *text) {
     smg_model *model = NULL;
     const smg_bundle_desc desc = {.device = o->device,
@@ -140,18 +140,17 @@ static smg_status open_and_run(const cli_options *o, const smg_bundle_facts *f, 
                                   .dim_count = arrays->dim_count,
                                   .ranges = arrays->ranges,
                                   .range_count = arrays->range_count};
-    CLI_TRY(smg_model_open_bundle(o->ctx, o->words[0], &desc, &model));
-    smg_status status = run_model(o, f, start, arrays, model, text);
+    CLI_TRY(smg_bundle_file_open_model(file, &desc, &model));
+    smg_status status = run_model(o, smg_bundle_file_facts(file), start, arrays, model, text);
     smg_model_close(model);
     return status;
 }
 
 static smg_status run(const cli_options *o, smg_bundle_file *file, double start, cli_text *text) {
-    const smg_bundle_facts *f = smg_bundle_file_facts(file);
     cli_arrays arrays;
     CLI_TRY(check_options(o));
-    smg_status status = cli_make_arrays(o, f->signature, &arrays);
-    if (status == SMG_OK) status = open_and_run(o, f, start, &arrays, text);
+    smg_status status = cli_make_arrays(o, smg_bundle_file_facts(file)->signature, &arrays);
+    if (status == SMG_OK) status = open_and_run(o, file, start, &arrays, text);
     cli_free_arrays(&arrays);
     return status;
 }

@@ -1,7 +1,8 @@
-/* facts_bundle.c: include/smg/bundle.h: a bundle's file, mapped, with what is told of it. */
+/* facts_bundle.c: include/smg/bundle.h: a bundle's file, mapped, with what is told of it, and models of it. */
 #include "array/array.h"
 #include "bundle/file.h"
 #include "facts/facts.h"
+#include "runtime/runtime.h"
 #include "smg/bundle.h"
 
 struct smg_bundle_file {
@@ -147,4 +148,22 @@ smg_status smg_bundle_file_write_json(smg_bundle_file *b, smg_sink sink) {
     if (b == NULL) return SMG_INVALID;
     smg_context_clear_error(b->ctx);
     return smg_context_told(b->ctx, write_json(b, sink));
+}
+
+static smg_status open_model(smg_bundle_file *b, const smg_bundle_desc *desc, smg_model **out_model) {
+#if SMG_VULKAN
+    return smg_model_open_file(b->ctx, b->file, desc, &b->mapping, out_model);
+#else
+    (void)desc;
+    (void)out_model;
+    return smg_fail(b->ctx, SMG_UNSUPPORTED, "this smg was built without Vulkan: it compiles, it does not run");
+#endif
+}
+
+smg_status smg_bundle_file_open_model(smg_bundle_file *b, const smg_bundle_desc *desc, smg_model **out_model) {
+    if (out_model == NULL) return SMG_INVALID;
+    *out_model = NULL;
+    if (b == NULL) return SMG_INVALID;
+    smg_context_clear_error(b->ctx);
+    return smg_context_told(b->ctx, open_model(b, desc, out_model));
 }

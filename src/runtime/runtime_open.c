@@ -118,33 +118,47 @@ static void let_go(void *user, const void *data, size_t bytes) {
     smg_file_drop_pages(mapping, (size_t)((const uint8_t *)data - mapping->data), bytes);
 }
 
-smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
-                                const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model) {
+/* The arena goes with the model, or on failure. */
+static smg_status open_read(smg_context *ctx, smg_arena *arena, const smg_bfile *file, const smg_bundle_desc *desc,
+                            smg_mapped_file *mapping, bool keeps, smg_model **out_model) {
     static const smg_bundle_desc nothing = {0};
-    smg_arena *arena = NULL;
-    smg_bfile *file = NULL;
     smg_model_parts parts = {0};
-    if (desc == NULL) desc = &nothing;
-    SMG_TRY(smg_arena_create(ctx, &arena));
-    smg_status status = smg_bfile_read(arena, source, label, &file);
-    opened *o = status == SMG_OK ? SMG_ARENA_NEW(arena, opened) : NULL;
+    opened *o = SMG_ARENA_NEW(arena, opened);
     if (o == NULL) {
         smg_arena_destroy(arena);
-        return status != SMG_OK ? status : SMG_MEMORY;
+        return SMG_MEMORY;
     }
     *o = (opened){.arena = arena, .file = file};
     if (mapping != NULL) {
-        bool keeps = desc->recoverable;
         if (keeps) o->mapping = *mapping;
         if (keeps) *mapping = (smg_mapped_file){0};
         parts.program.uploaded = let_go;
         parts.program.user = keeps ? &o->mapping : mapping;
     }
-    status = make_model(ctx, o, desc, &parts, out_model);
+    smg_status status = make_model(ctx, o, desc != NULL ? desc : &nothing, &parts, out_model);
     if (status == SMG_OK) return SMG_OK;
     drop_opened(o);
     if (parts.owns_device) smg_vk_close(parts.device);
     return status;
+}
+
+smg_status smg_model_open_bytes(smg_context *ctx, const smg_bfile_source *source, const char *label,
+                                const smg_bundle_desc *desc, smg_mapped_file *mapping, smg_model **out_model) {
+    smg_arena *arena = NULL;
+    smg_bfile *file = NULL;
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    smg_status status = smg_bfile_read(arena, source, label, &file);
+    if (status == SMG_OK)
+        return open_read(ctx, arena, file, desc, mapping, desc != NULL && desc->recoverable, out_model);
+    smg_arena_destroy(arena);
+    return status;
+}
+
+smg_status smg_model_open_file(smg_context *ctx, const smg_bfile *file, const smg_bundle_desc *desc,
+                               smg_mapped_file *mapping, smg_model **out_model) {
+    smg_arena *arena = NULL;
+    SMG_TRY(smg_arena_create(ctx, &arena));
+    return open_read(ctx, arena, file, desc, mapping, false, out_model);
 }
 
 /* ---- the three ways --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
+#include "smg/bundle.h"
 #include "support/device.h"
 #include "support/fault.h"
 #include "support/output.h"
@@ -76,6 +77,21 @@ static void reading(void **state) {
 
 #if SMG_VULKAN
 
+static smg_status open_file_and_run(smg_context *ctx, void *user) {
+    (void)user;
+    smg_bundle_file *file = NULL;
+    smg_model *model = NULL;
+    int32_t ids[3] = {1, 5, 0};
+    const smg_tensor in = {"ids", "i32", 1, {3}, ids, 0, NULL};
+    smg_tensor out = {.name = "y"};
+    SMG_TRY(smg_bundle_file_open(ctx, path, &file));
+    smg_status status = smg_bundle_file_open_model(file, NULL, &model);
+    if (status == SMG_OK) status = smg_model_run(model, &in, 1, &out, 1);
+    smg_model_close(model);
+    smg_bundle_file_close(file);
+    return status;
+}
+
 static smg_status open_and_run(smg_context *ctx, void *user) {
     (void)user;
     const smg_bundle_reader reader = {.bytes = (int64_t)size, .read = read_some};
@@ -110,6 +126,8 @@ static void opening(void **state) {
     const char *cache = getenv("SMG_CACHE_DIR");
     const fault_sweep sweep = {.body = open_and_run, .stride = 23, .cache_dir = cache, .may_recover = true};
     print_message("%d allocations refused, one at a time\n", fault_every_allocation(&sweep));
+    const fault_sweep file = {.body = open_file_and_run, .stride = 89, .cache_dir = cache, .may_recover = true};
+    print_message("%d allocations refused, one at a time\n", fault_every_allocation(&file));
 }
 
 #endif

@@ -451,6 +451,41 @@ static void test_measure(void **state) {
 }
 
 /* A run that failed is none to repeat; what is repeated is what ran. */
+/* A model of a file that is open gives what one of its path does. */
+static void test_bundle_model(void **state) {
+    fixture *f = *state;
+    char room[512];
+    const char *path = test_output(room, sizeof(room), "public-model.smgb");
+    static const char *const careful[] = {"careful"};
+    smg_device *device = NULL;
+    smg_bundle_file *file = NULL;
+    smg_model *m = NULL;
+    float want[12 * 16]; /* of any output */
+    if (device_missing(f->ctx, smg_device_open(f->ctx, NULL, &device))) skip();
+    const smg_bundle_desc desc = {.on = device};
+    expect_ok(f,
+              smg_source_write_bundle(f->source, &(smg_bundle_writing){.targets = careful, .target_count = 1}, path));
+    fill_all(f, 12, 1);
+    for (int open = 0; open < 2; open++) {
+        int count = 0;
+        if (open) expect_ok(f, smg_bundle_file_open(f->ctx, path, &file));
+        if (open) assert_int_equal(smg_bundle_file_open_model(file, NULL, NULL), SMG_INVALID);
+        expect_ok(f,
+                  open ? smg_bundle_file_open_model(file, &desc, &m) : smg_model_open_bundle(f->ctx, path, &desc, &m));
+        assert_string_equal(smg_model_class(m), "careful");
+        expect_ok(f, run(f, m));
+        smg_tensor *out = smg_arrays_outputs(f->arrays, &count);
+        size_t bytes = (size_t)smg_tensor_elements(&out[0]) * sizeof(*want);
+        assert_true(out[0].data != NULL && bytes >= 12 * sizeof(*want) && bytes <= sizeof(want));
+        if (!open) memcpy(want, out[0].data, bytes);
+        assert_memory_equal(out[0].data, want, bytes);
+        for (int i = 0; i < count; i++) out[i].data = NULL;
+        smg_model_close(m);
+    }
+    smg_bundle_file_close(file);
+    smg_device_close(device);
+}
+
 static void test_repeat(void **state) {
     fixture *f = *state;
     smg_model *m = NULL;
@@ -612,6 +647,7 @@ static void test_nulls(void **state) {
         smg_bundle_file_class(NULL, 0, NULL),
         smg_bundle_file_check(NULL),
         smg_bundle_file_write_json(NULL, (smg_sink){0}),
+        smg_bundle_file_open_model(NULL, NULL, &m),
         smg_embedder_open(NULL, "x", NULL, &e),
         smg_embedder_open(f->ctx, "x", NULL, NULL),
         smg_embedder_embed(NULL, NULL, NULL, 0, NULL),
@@ -706,6 +742,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_samples, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bundle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_measure, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bundle_model, setup, teardown),
         cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tokenizer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_embedder, setup, teardown),
