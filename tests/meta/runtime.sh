@@ -106,6 +106,26 @@ said=$(run "$work/build/steps" "$work/count.smgb" x 4)
 [ "$said" = "h is sum of the step before
 1 2 3 4
 1 2 3 4" ] || fail "steps says: $said"
+# What the full library has besides: a bundle made, the model checked and profiled; texts to vectors.
+if [ -x "$work/build/make_bundle" ]; then
+    said=$(SMG_VALIDATION=0 "$work/build/make_bundle" tests/models/hf-bert-tiny "$work/made.smgb" careful)
+    echo "$said"
+    echo "$said" | grep -q '^class careful: [0-9]* bytes' || fail "make_bundle tells no class"
+    echo "$said" | grep -q '^last_hidden_state: .*passed$' || fail "make_bundle checked nothing"
+    echo "$said" | grep -q '^k0: [0-9.]* us, [0-9.]* by its price$' || fail "make_bundle profiled nothing"
+    [ "$(run "$work/build/run_bundle" "$work/made.smgb" input_ids 2 7 9 3 | cut -d' ' -f1-4)" = \
+        "last_hidden_state by class careful:" ] || fail "what make_bundle wrote does not run"
+    mkdir -p "$work/encoder/1_Pooling"
+    cp tests/models/hf-bert-tiny/config.json tests/models/hf-bert-tiny/model.safetensors "$work/encoder"
+    cp tests/models/minilm/modules.json tests/models/minilm/tokenizer_config.json "$work/encoder"
+    cp tests/models/minilm/1_Pooling/config.json "$work/encoder/1_Pooling"
+    printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' hello world >"$work/encoder/vocab.txt"
+    seq -f '[unused%g]' 8 320 >>"$work/encoder/vocab.txt"
+    said=$(SMG_VALIDATION=0 "$work/build/embed_texts" "$work/encoder" hello 'hello world' hello)
+    echo "$said" | sed -n 1p | grep -q '^2 5 3: 1.000$' || fail "embed_texts says: $said"
+    echo "$said" | sed -n 2p | grep -q '^2 5 6 3: -*0\.[0-9]*$' || fail "embed_texts says: $said"
+    echo "$said" | sed -n 3p | grep -q '^2 5 3: 1.000$' || fail "embed_texts says: $said"
+fi
 # From Python, where it has numpy; SMG_PYTHON names another than python3.
 python=${SMG_PYTHON:-python3}
 if [ -n "$shared" ] && "$python" -c 'import numpy' 2>/dev/null; then
