@@ -1,7 +1,8 @@
 /* Four threads on one model and its shares, on an application's device whose queue they take in turns: whole runs, runs
- * that are cut by a budget, runs that are taken back, runs in command buffers. Then the model goes on with the device anew
- * while other threads run another model on it. All give the bits of the model by itself. The thread sanitizer watches this,
- * too (preset tsan, scripts/test.sh). */
+ * that are cut by a budget or by the watchdog within a range, runs that are taken back, runs in command buffers, runs whose
+ * steps are timed and that are repeated, runs on arrays made by the signature of the bundle's file. Then the model goes on
+ * with the device anew while other threads run another model on it. All give the bits of the model by itself. The thread
+ * sanitizer watches this, too (preset tsan, scripts/test.sh). */
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
+#include "smg/smg.h"
 
 #if SMG_VULKAN
 #include "support/app.h"
@@ -27,7 +29,7 @@ static const char text[] =
     "rows = gather(table, ids) : f32[n, 96]\nsum = add(rows, x)\np = contract(sum, w) \"ni,io->no\"\ny = relu(p)\n"
     "q = contract(y, w) \"ni,io->no\"\nz = add(q, x)\noutput z = z\n";
 
-enum { MOST = 20, WIDTH = 96, ALL = MOST * WIDTH, THREADS = 4, ROUNDS = 8, RECOVERIES = 3 };
+enum { MOST = 20, WIDTH = 96, ALL = MOST * WIDTH, THREADS = 4, WAYS = 6, ROUNDS = 8, RECOVERIES = 3 };
 
 typedef struct fixture {
     smg_context *ctx;
@@ -147,13 +149,67 @@ static smg_status run_recorded(worker *w, int64_t rows) {
     return SMG_OK;
 }
 
+/* Sizes of a range, where kernels seem to outlast a watchdog and where they do not. */
+static smg_status run_in_range(worker *w, int64_t rows) {
+    smg_program_set_watchdog(smg_model_program(w->model), rows % 2 ? tiny : 0);
+    SMG_TRY(smg_model_set_range(w->model, "n", 1, MOST));
+    SMG_TRY(run_whole(w, MOST + 1 - rows));
+    SMG_TRY(run_whole(w, rows));
+    smg_program_set_watchdog(smg_model_program(w->model), 0);
+    return smg_model_set_range(w->model, "n", 0, 0);
+}
+
+static smg_status run_timed(worker *w, int64_t rows) {
+    smg_memory_info memory;
+    smg_step_info step;
+    const smg_dim dims[] = {{"n", rows}};
+    SMG_TRY(smg_model_prepare(w->model, dims, 1));
+    SMG_TRY(smg_model_set_profile(w->model, true));
+    SMG_TRY(run_whole(w, rows));
+    for (int i = 0; i < smg_model_step_count(w->model); i++)
+        if (!smg_model_step(w->model, i, &step) || step.seconds <= 0)
+            snprintf(w->wrong, sizeof(w->wrong), "step %d has no time", i);
+    SMG_TRY(smg_model_repeat(w->model));
+    SMG_TRY(smg_model_get_memory(w->model, &memory));
+    return smg_model_set_profile(w->model, false);
+}
+
+static smg_status run_arrays(worker *w, smg_arrays *made, int64_t rows) {
+    const fixture *f = w->f;
+    arrays_of(w, rows);
+    const smg_tensor ids = {.name = "ids", .rank = 1, .dims = {rows}, .data = (void *)(uintptr_t)f->ids};
+    const smg_tensor x = {.name = "x", .rank = 2, .dims = {rows, WIDTH}, .data = (void *)(uintptr_t)f->x};
+    int in = 0, out = 0;
+    SMG_TRY(smg_arrays_give(made, &ids));
+    SMG_TRY(smg_arrays_give(made, &x));
+    SMG_TRY(smg_arrays_settle(made, NULL));
+    const smg_tensor *inputs = smg_arrays_inputs(made, &in);
+    smg_tensor *outputs = smg_arrays_outputs(made, &out);
+    SMG_TRY(smg_model_run(w->model, inputs, in, outputs, out));
+    memcpy(w->got, outputs[0].data, sizeof(float) * WIDTH * (size_t)rows);
+    return SMG_OK;
+}
+
+static smg_status run_by_file(worker *w, int64_t rows) {
+    smg_bundle_file *file = NULL;
+    smg_arrays *made = NULL;
+    SMG_TRY(smg_bundle_file_open(w->ctx, w->f->path, &file));
+    smg_status status = smg_bundle_file_check(file);
+    if (status == SMG_OK) status = smg_arrays_create(w->ctx, smg_bundle_file_facts(file)->signature, &made);
+    if (status == SMG_OK) status = run_arrays(w, made, rows);
+    smg_arrays_destroy(made);
+    smg_bundle_file_close(file);
+    return status;
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------- */
 
 static void *work(void *user) {
-    static smg_status (*const ways[])(worker *w, int64_t rows) = {run_whole, run_cut, run_taken_back, run_recorded};
+    static smg_status (*const ways[])(worker *w, int64_t rows) = {run_cut,      run_taken_back, run_recorded,
+                                                                  run_in_range, run_timed,      run_by_file};
     worker *w = user;
     for (int i = 0; i < ROUNDS && w->wrong[0] == '\0'; i++) {
-        int64_t rows = 1 + (i * 7 + w->number * 5) % MOST, way = (i + w->number) % 4;
+        int64_t rows = 1 + (i * 7 + w->number * 5) % MOST, way = (i + w->number) % WAYS;
         smg_status status = ways[way](w, rows);
         if (status != SMG_OK)
             snprintf(w->wrong, sizeof(w->wrong), "round %d, way %d: %s", i, (int)way, smg_context_error(w->ctx));

@@ -12,7 +12,8 @@
 /* clang-format off */
 #define APP_FUNCTIONS(X)                                                                           \
     X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceQueueFamilyProperties)       \
-    X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue)        \
+    X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceProperties)                            \
+    X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue)                                             \
     X(CreateDebugUtilsMessengerEXT) X(DestroyDebugUtilsMessengerEXT)                               \
     X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)                                \
     X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory)                               \
