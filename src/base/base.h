@@ -104,6 +104,11 @@ uint16_t smg_half_of(double value);
 double smg_half_value(uint16_t half);
 uint16_t smg_bf16_of(double value);
 double smg_bf16_value(uint16_t bf16);
+/* The same of arrays of f32, which lie at any address (in the usual rounding mode). */
+void smg_halves_of(const void *floats, size_t count, uint16_t *out);
+void smg_half_values(const uint16_t *halves, size_t count, void *out_floats);
+void smg_bf16s_of(const void *floats, size_t count, uint16_t *out);
+void smg_bf16_values(const uint16_t *bf16s, size_t count, void *out_floats);
 bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
 int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most); /* `most` where the product is larger */
 bool smg_is_power_of_two(int64_t value);

@@ -31,10 +31,12 @@ static smg_status narrow_floats(smg_context *ctx, const char *name, smg_storage 
                                 int64_t position, int64_t count, uint16_t *out) {
     bool half = storage == SMG_STORE_F32_AS_F16;
     const uint16_t infinite = half ? smg_half_of((double)INFINITY) : smg_bf16_of((double)INFINITY);
-    for (int64_t i = 0; i < count; i++) {
+    bool any = false;
+    (half ? smg_halves_of : smg_bf16s_of)(data + position * 4, (size_t)count, out);
+    for (int64_t i = 0; i < count; i++) any |= (out[i] & 0x7fff) == infinite;
+    for (int64_t i = 0; any && i < count; i++) {
         float value = 0;
         memcpy(&value, data + (position + i) * 4, sizeof(value));
-        out[i] = half ? smg_half_of((double)value) : smg_bf16_of((double)value);
         if ((out[i] & 0x7fff) != infinite || isinf(value)) continue;
         return smg_fail(ctx, SMG_INVALID, "'%s': element %lld is %g, more than %s holds", name,
                         (long long)(position + i), (double)value, half ? "f16" : "bf16");
@@ -50,14 +52,13 @@ smg_status smg_storage_narrow(smg_context *ctx, const char *name, smg_storage st
 
 void smg_storage_widen(smg_storage storage, const void *words, int64_t count, void *out) {
     const int32_t *integers = words;
-    const uint16_t *halves = words;
     uint8_t *bytes = out;
+    if (as_floats(storage)) {
+        (storage == SMG_STORE_F32_AS_F16 ? smg_half_values : smg_bf16_values)(words, (size_t)count, out);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
-        if (as_floats(storage)) {
-            bool half = storage == SMG_STORE_F32_AS_F16;
-            float value = (float)(half ? smg_half_value(halves[i]) : smg_bf16_value(halves[i]));
-            memcpy(bytes + i * 4, &value, sizeof(value));
-        } else if (storage == SMG_STORE_BOOL_AS_U32) {
+        if (storage == SMG_STORE_BOOL_AS_U32) {
             bytes[i] = integers[i] != 0;
         } else {
             int64_t value = integers[i];

@@ -16,12 +16,15 @@ typedef struct form {
     const char *name;
     uint16_t (*narrow)(double value);
     double (*widen)(uint16_t bits);
+    void (*narrow_all)(const void *floats, size_t count, uint16_t *out);
+    void (*widen_all)(const uint16_t *words, size_t count, void *out_floats);
     uint16_t infinite;
     smg_type type;
 } form;
 
-static const form forms[] = {{"f16", smg_half_of, smg_half_value, 0x7c00, SMG_TYPE_F16},
-                             {"bf16", smg_bf16_of, smg_bf16_value, 0x7f80, SMG_TYPE_BF16}};
+static const form forms[] = {
+    {"f16", smg_half_of, smg_half_value, smg_halves_of, smg_half_values, 0x7c00, SMG_TYPE_F16},
+    {"bf16", smg_bf16_of, smg_bf16_value, smg_bf16s_of, smg_bf16_values, 0x7f80, SMG_TYPE_BF16}};
 
 static void expect_bits(const form *f, double value, int bits) {
     int got = f->narrow(value);
@@ -59,6 +62,43 @@ static void test_all_values(void **unused) {
         assert_true(isnan(f->widen((uint16_t)(f->infinite + 1))));
     }
     assert_true(smg_half_value(0x3555) == 0.333251953125 && smg_bf16_value(0x3eab) == 0.333984375);
+}
+
+/* Arrays, at any address, have the bits of elements: all words, and of f32 what lies about each of them, and others. */
+static void test_arrays(void **unused) {
+    enum { WORDS = 65536, NEAR = 3, ALL = WORDS * (2 * NEAR + 2) };
+    static uint16_t words[WORDS], narrow[ALL];
+    static uint8_t room[4 * ALL + 1];
+    uint32_t random = 1;
+    (void)unused;
+    for (int i = 0; i < WORDS; i++) words[i] = (uint16_t)i;
+    for (size_t k = 0; k < SMG_COUNT_OF(forms); k++) {
+        const form *f = &forms[k];
+        uint32_t middle = f->type == SMG_TYPE_F16 ? 0x1000 : 0x8000; /* between two words, in bits of f32 */
+        f->widen_all(words, WORDS, room + 1);
+        static float values[WORDS];
+        memcpy(values, room + 1, sizeof(values));
+        for (int i = 0; i < WORDS; i++) {
+            float want = (float)f->widen(words[i]);
+            if (isnan(want) ? !isnan(values[i]) : memcmp(&want, &values[i], sizeof(want)) != 0)
+                fail_msg("%s: 0x%04x is %.9g, must be %.9g", f->name, (unsigned)i, (double)values[i], (double)want);
+        }
+        for (int i = 0; i < ALL; i++) {
+            uint32_t bits;
+            memcpy(&bits, &values[i % WORDS], sizeof(bits));
+            int about = i / WORDS - NEAR; /* itself, what is just beside it and beside a middle */
+            bits += about < 0 ? middle + (uint32_t)(about + 2) : (uint32_t)about;
+            random = random * 1664525u + 1013904223u;
+            if (i / WORDS == 2 * NEAR + 1) bits = random;
+            memcpy(room + 1 + 4 * (size_t)i, &bits, sizeof(bits));
+        }
+        f->narrow_all(room + 1, ALL, narrow);
+        for (int i = 0; i < ALL; i++) {
+            float value;
+            memcpy(&value, room + 1 + 4 * (size_t)i, sizeof(value));
+            if (narrow[i] != f->narrow((double)value)) expect_bits(f, (double)value, narrow[i]);
+        }
+    }
 }
 
 /* What a type says of its limits is what it stores. */
@@ -122,6 +162,7 @@ static void test_stores(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_values),
+        cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_stores),
     };
