@@ -1,17 +1,20 @@
 """Measures the GPU table: smg fused and unfused, in f32 and f16, beside PyTorch, on one GPU in one run.
 
-    gpu_bench.py SMG OUT [--seconds N] [--part subgraphs|models|compiled] [--only WORDS] [--commit HASH] [--ggml PROGRAM]
-                 [--tune]
+    gpu_bench.py SMG OUT [--table gpu_rows|gpu_paper] [--seconds N] [--part NAME] [--only WORDS] [--commit HASH]
+                 [--ggml PROGRAM] [--tune] [--trial]
 
-Run by scripts/gpu-bench.sh. Every smg figure is the median of fused and unfused replays in turns, each behind a run of its
+Run by scripts/gpu-bench.sh and scripts/paper.sh. A table is a module with ROWS, PARTS and RESULTS, as gpu_rows.py is. Every smg figure is the median of fused and unfused replays in turns, each behind a run of its
 own, by GPU timestamps after a warm-up by time (`smg bench`), every PyTorch figure the median of CUDA events after a warm-up
 by time. The result of each measured run is compared with double on sampled rows and scanned for what is not finite. While
 something is measured, nvidia-smi tells the clock and the power ten times a second. OUT/results.json is written after each
 row; a row that stands there already is measured again when it is reached, so the parts of several calls come together in
 one file. --seconds: no row is begun that would end later. --tune: `smg tune` at the row's sizes first; what the plan of
-prices took, and how long tuning took, stand beside the row's figures.
+prices took, and how long tuning took, stand beside the row's figures. --trial: every row at sizes of at most 16, into
+OUT/trial.json, which no report takes: does everything run here? Without a CUDA device PyTorch is not measured, which the
+rows say.
 """
 import argparse
+import importlib
 import json
 import os
 import re
@@ -28,7 +31,7 @@ import gpu_rows
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPHS = os.path.join(HERE, "graphs")
 WARM, SPAN, SMG_TIMEOUT, COMPILE_TIMEOUT = 0.3, 0.3, 150, 60  # seconds
-BATCH_US, MOST_CALLS = 3000, 50
+BATCH_US, MOST_CALLS, TRIAL_SIZE = 3000, 50, 16
 
 
 class Watch:
@@ -88,18 +91,24 @@ class Bench:
         import torch
 
         torch.backends.cuda.matmul.allow_tf32 = False
-        self.torch, self.options = torch, options
+        self.torch, self.options, self.table = torch, options, importlib.import_module(options.table)
+        self.rows = [self.tried_small(row) for row in self.table.ROWS]
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.begin = time.time()
-        self.path = os.path.join(options.out, "results.json")
+        self.path = os.path.join(options.out, "trial.json" if options.trial else self.table.RESULTS)
         self.work = tempfile.mkdtemp()
         self.watch = Watch()
         self.results = {"rows": []}
-        if os.path.exists(self.path):
+        if os.path.exists(self.path) and not options.trial:
             with open(self.path, encoding="utf-8") as file:
                 self.results = json.load(file)
         for row in self.results["rows"]:
             row.setdefault("commit", self.results.get("commit"))
+
+    def tried_small(self, row):
+        if not self.options.trial:
+            return row
+        return {**row, "repeat": 2, "dims": {name: min(size, TRIAL_SIZE) for name, size in row["dims"].items()}}
 
     def left(self):
         return self.options.seconds - (time.time() - self.begin)
@@ -112,11 +121,11 @@ class Bench:
 
     def result_of(self, name):
         """The entry of a row in the file, in the order of the table."""
-        order = [r["name"] for r in gpu_rows.ROWS]
+        order = [r["name"] for r in self.rows]
         for known in self.results["rows"]:
             if known["name"] == name:
                 return known
-        known = {"name": name, "part": gpu_rows.ROWS[order.index(name)]["part"], "smg": {}, "peers": {}}
+        known = {"name": name, "part": self.rows[order.index(name)]["part"], "smg": {}, "peers": {}}
         self.results["rows"].append(known)
         self.results["rows"].sort(key=lambda r: order.index(r["name"]))
         return known
@@ -140,6 +149,8 @@ class Bench:
         self.results.setdefault("device", target.get("name", "?"))
         self.results.setdefault("driver", target.get("driver", "?"))
         self.results.update(target=target, commit=self.options.commit, pytorch=self.torch.__version__)
+        if self.options.trial:
+            self.results["trial"] = True
 
     # ---- one row ----
 
@@ -194,10 +205,13 @@ class Bench:
 
     def measure_peers(self, case, precision, known):
         with self.torch.no_grad():
-            for name, (work, context) in case.peers(precision).items():
+            for name, (make, context) in case.peers(precision).items():
                 start = time.time()
+                if self.device != "cuda":
+                    known["peers"][name] = {"failed": "no CUDA device"}
+                    continue
                 with context():
-                    us = self.tried(name, lambda: microseconds_of(self.torch, work))
+                    us = self.tried(name, lambda: microseconds_of(self.torch, make()))
                 clock, power = self.watch.since(start)
                 known["peers"][name] = us if isinstance(us, dict) else {"us": us, "mhz": clock, "watts": power}
 
@@ -207,7 +221,9 @@ class Bench:
             known.update(smg={}, peers={}, commit=self.options.commit)
         for precision in row["precisions"]:
             known["smg"][precision] = self.tried(row["name"], lambda: self.measure_smg(row, case, precision))
-        for precision in ("f32", "f16"):
+        if hasattr(case, "attention"):
+            known["attention"] = case.attention
+        for precision in row["precisions"]:
             self.tried(row["name"], lambda: self.measure_peers(case, precision, known))
         known["wall_s"] = round(time.time() - start, 1)
         self.write()
@@ -220,45 +236,62 @@ class Bench:
 
     def due(self, part):
         pattern = re.compile(self.options.only, re.I)
-        for row in gpu_rows.ROWS:
+        for row in self.rows:
             if row["part"] == part and pattern.search(row["name"]):
-                last = self.result_of(row["name"]).get("wall_s", 8)
+                last = self.result_of(row["name"]).get("wall_s", row["seconds"])
                 if self.left() > last:
                     yield row
+                else:
+                    print(f"{time.time() - self.begin:5.0f} s  {row['name']}: not run, {self.left():.0f} s left of about "
+                          f"{last:.0f}", flush=True)
 
-    def subgraphs(self):
+    def failed(self, row, told):
+        """A row that was reached, and could not be made."""
+        known = self.result_of(row["name"])
+        known.update(smg={p: dict(told) for p in row["precisions"]}, peers={}, commit=self.options.commit)
+        self.write()
+
+    def subgraphs(self, part="subgraphs"):
         import gpu_peers
 
-        for row in self.due("subgraphs"):
+        for row in self.due(part):
             case = self.tried(row["name"], lambda: gpu_peers.Subgraph(row, GRAPHS, self.work, self.device))
             if isinstance(case, dict):
+                self.failed(row, case)
                 continue
             self.measure(row, case)
             case.close()
 
-    def models(self):
+    def models(self, part="models"):
         import gpu_models
 
         made = None
-        for row in self.due("models"):
+        for row in self.due(part):
             if made is None or made.name != row["graph"]:
                 if made:
                     made.close()
-                made = self.tried(row["name"], lambda: gpu_models.Made(row["graph"], self.work, self.device))
+                saved = self.torch.float32 if "f32" in row["precisions"] else self.torch.float16
+                made = self.tried(row["name"], lambda: gpu_models.Made(row["graph"], self.work, self.device, saved))
                 if isinstance(made, dict):
+                    self.failed(row, made)
                     made = None
                     continue
             case = self.tried(row["name"], lambda: gpu_models.Model(row, made, self.work, self.device))
-            if not isinstance(case, dict):
-                self.measure(row, case)
-                case.close()
+            if isinstance(case, dict):
+                self.failed(row, case)
+                continue
+            self.measure(row, case)
+            case.close()
         if made:
             made.close()
+
+    def large(self):
+        self.models("large")
 
     def compiled(self):
         """torch.compile in a process of its own, which is ended when one row takes it longer than a minute."""
         pattern = re.compile(self.options.only, re.I)
-        names = [r["name"] for r in gpu_rows.ROWS if r["compiled"] and pattern.search(r["name"])]
+        names = [r["name"] for r in self.rows if r["compiled"] and pattern.search(r["name"])]
         while names and self.left() > 15:
             child = subprocess.Popen([sys.executable, os.path.join(HERE, "gpu_compiled.py"), self.work, *names],
                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -301,7 +334,7 @@ class Bench:
         self.write()
 
     def run(self):
-        parts = [self.options.part] if self.options.part else ["subgraphs", "models", "ggml", "compiled"]
+        parts = [self.options.part] if self.options.part else self.table.PARTS
         try:
             self.describe()
             for part in parts:
@@ -318,11 +351,13 @@ def main():
     parser.add_argument("smg")
     parser.add_argument("out")
     parser.add_argument("--seconds", type=float, default=480)
-    parser.add_argument("--part", choices=("subgraphs", "models", "compiled", "ggml"))
+    parser.add_argument("--table", choices=("gpu_rows", "gpu_paper"), default="gpu_rows")
+    parser.add_argument("--part", choices=("subgraphs", "models", "large", "compiled", "ggml"))
     parser.add_argument("--only", default="", help="a regular expression; rows whose name it finds")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--ggml", default="")
     parser.add_argument("--tune", action="store_true", help="measure schedules of each row first, and take the fastest")
+    parser.add_argument("--trial", action="store_true", help="small sizes, nothing for a report")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     Bench(options).run()

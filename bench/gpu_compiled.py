@@ -16,7 +16,7 @@ import gpu_rows
 def case_of(row, work):
     if row["part"] == "subgraphs":
         return gpu_peers.Subgraph(row, gpu_bench.GRAPHS, work, "cuda")
-    return gpu_models.Model(row, gpu_models.Made(row["graph"], work, "cuda", saved=False), work, "cuda")
+    return gpu_models.Model(row, gpu_models.Made(row["graph"], work, "cuda", saved=None), work, "cuda")
 
 
 def main():

@@ -41,21 +41,26 @@ def t5():
     return T5EncoderModel(T5Config())
 
 
-def llama():
+def llama(layers=4):
     from transformers import LlamaConfig, LlamaForCausalLM
-    return LlamaForCausalLM(LlamaConfig(hidden_size=4096, intermediate_size=11008, num_hidden_layers=4,
+    return LlamaForCausalLM(LlamaConfig(hidden_size=4096, intermediate_size=11008, num_hidden_layers=layers,
                                         num_attention_heads=32, vocab_size=32000))
 
 
-MAKE = {"bert": bert, "minilm": minilm, "albert": albert, "gpt2": gpt2, "vit": vit, "t5": t5, "llama": llama}
-LOGITS = ("gpt2", "llama")
+def llama_7b():
+    return llama(32)
+
+
+MAKE = {make.__name__: make for make in (bert, minilm, albert, gpt2, vit, t5, llama, llama_7b)}
+LOGITS = ("gpt2", "llama", "llama_7b")
 MASKED = ("bert", "minilm", "albert", "t5")
 
 
 class Made:
-    """One model: its directory, and its weights on the device. Made once for all of its rows."""
+    """One model: its directory, and its weights on the device. Made once for all of its rows. `saved`: the type in the
+    directory, None for no directory."""
 
-    def __init__(self, name, work, device, saved=True):
+    def __init__(self, name, work, device, saved=torch.float32):
         torch.manual_seed(1)
         with torch.device(device):
             self.f32 = MAKE[name]().eval()
@@ -63,10 +68,20 @@ class Made:
         self.name, self.device = name, device
         self.folder = os.path.join(work, name)
         if saved:
-            self.f32.save_pretrained(self.folder, safe_serialization=True)
+            self.typed(saved).save_pretrained(self.folder, safe_serialization=True)
 
-    def typed(self, dtype):
-        return self.f32 if dtype == torch.float32 else copy.deepcopy(self.f32).to(dtype)
+    def typed(self, dtype, attention=None):
+        """The model in a type, with HuggingFace's default attention or another one by its name."""
+        if dtype == torch.float32 and not attention:
+            return self.f32
+        model = copy.deepcopy(self.f32).to(dtype)
+        if attention:
+            model.set_attn_implementation(attention)
+        return model
+
+    def attention(self):
+        """The name of the default attention."""
+        return self.f32.config._attn_implementation
 
     def close(self):
         self.f32 = None
@@ -78,7 +93,7 @@ class Model:
 
     def __init__(self, row, made, work, device):
         self.row, self.made, self.work, self.device = row, made, work, device
-        self.path = made.folder
+        self.path, self.attention = made.folder, made.attention()
         self.outputs = ["logits" if row["graph"] in LOGITS else "last_hidden_state"]
         batch = row["dims"]["batch"]
         generator = torch.Generator().manual_seed(2)
@@ -113,7 +128,9 @@ class Model:
 
     def peers(self, precision):
         dtype = torch.float16 if precision == "f16" else torch.float32
-        return {f"eager {precision}": (self.call(self.made.typed(dtype), dtype), contextlib.nullcontext)}
+        return {f"{name} {precision}": (lambda attention=attention: self.call(self.made.typed(dtype, attention), dtype),
+                                        contextlib.nullcontext)
+                for name, attention in self.row["peers"].items()}
 
     def compiled(self):
         """(function, arguments) for torch.compile, in f16"""

@@ -19,10 +19,10 @@ def number(us):
     return f"{us:.1f}" if us < 1000 else f"{us:.0f}"
 
 
-def peer_times(row, precision):
+def peer_times(row, precision, columns=COLUMNS):
     """{column: microseconds}, the best where several ways were tried; attention has its best under SDPA."""
     found = {}
-    for column, pattern in COLUMNS:
+    for column, pattern in columns:
         start = pattern.format(precision)
         times = [p["us"] for name, p in row["peers"].items() if "us" in p and (name == start or
                                                                              name.startswith(start + " "))]
@@ -44,8 +44,26 @@ def verdict(told):
     return f"{told['error']:.1e}" if right else f"WRONG {told['error']:.1e}" + ("" if told["finite"] else ", not finite")
 
 
+def kernels_of(told):
+    return f"{told['kernels']} / {told['unfused_kernels']}" if "unfused_kernels" in told else str(told["kernels"])
+
+
+def clock_of(told):
+    return f"{told['mhz']:.0f} MHz, {told['watts']:.0f} W" if told.get("mhz") else ""
+
+
+def markdown(head, lines):
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
+
+
 def is_right(told):
     return "us" in told and (not told.get("error") or told["finite"] and told["error"] <= told["limit"])
+
+
+def named(results, row):
+    """The row's name, with its commit where that is another one's."""
+    other = row.get("commit", results["commit"]) != results["commit"]
+    return row["name"] + (f" [{row['commit']}]" if other else "")
 
 
 def line_of(results, row, wanted, precision):
@@ -53,18 +71,16 @@ def line_of(results, row, wanted, precision):
     if told is None and not peers:
         return None
     told = told or {"failed": "not measured"}
-    other = row.get("commit", results["commit"]) != results["commit"]
-    cells = [row["name"] + (f" [{row['commit']}]" if other else "")]
+    cells = [named(results, row)]
     if "failed" in told:
         cells += [f"failed: {told['failed']}", "", ""]
     else:
-        kernels = f"{told['kernels']} / {told['unfused_kernels']}" if "unfused_kernels" in told else str(told["kernels"])
-        cells += [kernels, number(told["us"]), number(told["unfused_us"])]
+        cells += [kernels_of(told), number(told["us"]), number(told["unfused_us"])]
     goal = wanted["goal"] if precision == "f16" and wanted["goal"] else ""
     cells += [number(peers[name]) + rough(row, wanted, pattern.format(precision)) if name in peers else ""
               for name, pattern in COLUMNS] + [str(goal)]
     cells.append(verdict(told) if "us" in told else "")
-    cells.append(f"{told['mhz']:.0f} MHz, {told['watts']:.0f} W" if told.get("mhz") else "")
+    cells.append(clock_of(told))
     return "| " + " | ".join(cells) + " |"
 
 
@@ -73,14 +89,14 @@ def table(results, precision):
     lines = [line_of(results, known[w["name"]], w, precision) for w in gpu_rows.ROWS if w["name"] in known]
     head = ["work", "kernels fused / unfused", "smg", "smg unfused", *(name for name, _ in COLUMNS), "wanted", "error",
             "clock, power"]
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for line in lines if line)]
+    return markdown(head, [line for line in lines if line])
 
 
-def missing(results):
+def missing(results, rows=gpu_rows.ROWS):
     """Rows, and precisions of rows, without a figure."""
     known = by_name(results)
     found = []
-    for row in gpu_rows.ROWS:
+    for row in rows:
         have = known.get(row["name"], {"smg": {}})["smg"]
         lack = [p for p in row["precisions"] if p not in have]
         if lack:
@@ -95,14 +111,18 @@ def failures(results):
                 yield f"{row['name']}, {name}: {told['failed']}"
 
 
-HEAD = """Made by `scripts/gpu-bench.sh`; do not edit. Medians in microseconds. smg: `smg bench`, fused and unfused plans in turns, GPU
-timestamps. PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
-compiled: `torch.compile` with CUDA graphs, where that takes less than a minute. ggml-vulkan: Debian's package, by the host's
-clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. Error:
+# How smg is timed, and what a result is held to.
+TIMED = """Medians in microseconds. smg: `smg bench`, fused and unfused plans in turns, GPU
+timestamps. """
+JUDGED = """Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
-WRONG where it is above the row's limit; in brackets where a peer's is. Random weights and inputs. Clock and power: medians while smg ran.
+WRONG where it is above the row's limit"""
+ROWS_SAID = """Random weights and inputs. Clock and power: medians while smg ran.
 Rows with a commit in brackets are a run of that commit, peers and all.
 """
+HEAD = f"""Made by `scripts/gpu-bench.sh`; do not edit. {TIMED}PyTorch: CUDA events; f32 without TF32; SDPA: the fastest backend of `scaled_dot_product_attention`;
+compiled: `torch.compile` with CUDA graphs, where that takes less than a minute. ggml-vulkan: Debian's package, by the host's
+clock over many operations in one graph; f32 norms and softmax, f16 factors and f32 results elsewhere. {JUDGED}; in brackets where a peer's is. {ROWS_SAID}"""
 
 
 def page(results):
@@ -171,18 +191,29 @@ def plots(results):
     return found
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
+def read(path):
+    """Results that were measured."""
+    with open(path, encoding="utf-8") as file:
         results = json.load(file)
-    folder = os.path.join(sys.argv[2], "plots")
-    os.makedirs(folder, exist_ok=True)
-    for name in os.listdir(folder):
-        os.remove(os.path.join(folder, name))
-    for name, text in plots(results).items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    with open(os.path.join(sys.argv[2], "RESULTS.md"), "w", encoding="utf-8") as file:
-        file.write(page(results))
+    if results.get("trial"):
+        sys.exit(f"{path}: a trial at small sizes is no measurement")
+    return results
+
+
+def write(folder, name, text, plot_folder, plots_of):
+    """The page, and a folder with these plots and no others."""
+    at = os.path.join(folder, plot_folder)
+    os.makedirs(at, exist_ok=True)
+    for old in os.listdir(at):
+        os.remove(os.path.join(at, old))
+    for place, words in [(os.path.join(at, n), t) for n, t in plots_of.items()] + [(os.path.join(folder, name), text)]:
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(words)
+
+
+def main():
+    results = read(sys.argv[1])
+    write(sys.argv[2], "RESULTS.md", page(results), "plots", plots(results))
 
 
 if __name__ == "__main__":

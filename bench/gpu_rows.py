@@ -4,20 +4,32 @@ in PyTorch stands in gpu_peers.py and gpu_models.py.
     name      of the row, as the table shows it
     part      subgraphs or models
     graph     file of bench/graphs, or the name of a model of gpu_models.py
+    changes   (regular expression, what takes its place) for the text of the graph: other widths, fewer layers
     dims      sizes of the run
     repeat    rounds of smg bench in f32; f16 takes three times as many
     f16       the largest ||out - reference|| / ||reference|| over the sampled rows; None: not measured in f16
     goal      microseconds that are wanted in f16
     compiled  torch.compile is tried too, where time is left
+    words     options of smg bench
+    peers     of a model: {name: attention of HuggingFace, None for the default}
+    seconds   that the row is given before it was ever measured
+    family    rows whose speed-ups the paper tells as one mean
+
+PARTS are measured in that order; RESULTS is the file.
 """
+
+PARTS, RESULTS = ("subgraphs", "models", "ggml", "compiled"), "results.json"
 
 F32_LIMIT = 1e-4
 PRODUCTS, ATTENTION, FUSED, MODELS = 3e-4, 4e-4, 1e-3, 1e-2
 
 
-def row(part, name, graph, dims, repeat, f16, goal=None, compiled=False, precisions=("f32", "f16"), words=()):
-    return {"part": part, "name": name, "graph": graph, "dims": dims, "repeat": repeat, "f16": f16, "goal": goal,
-            "compiled": compiled, "precisions": precisions if f16 else ("f32",), "words": list(words)}
+def row(part, name, graph, dims, repeat, f16, goal=None, compiled=False, precisions=("f32", "f16"), words=(),
+        changes=(), peers=None, seconds=8, family=None):
+    return {"part": part, "name": name, "graph": graph, "changes": changes, "dims": dims, "repeat": repeat, "f16": f16,
+            "goal": goal, "compiled": compiled, "precisions": precisions if f16 else ("f32",),
+            "words": list(words), "peers": peers or {"eager": None},
+            "seconds": seconds, "family": family}
 
 
 def subgraph(*arguments, **more):

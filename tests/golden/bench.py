@@ -1,8 +1,9 @@
-"""The GPU table: bench/RESULTS.md and bench/plots are what bench/results.json says, results that are wrong, failed or not
-reached are named, and the numbers that smg makes up can be made again.
+"""The GPU table and the paper's tables: bench/RESULTS.md and bench/plots are what bench/results.json says, bench/PAPER.md and
+bench/paper what bench/paper.json says, results that are wrong, failed or not reached are named, and the numbers that smg makes
+up can be made again.
 
     tests/golden/bench.py            compares
-    tests/golden/bench.py --write    makes page and plots anew
+    tests/golden/bench.py --write    makes pages and plots anew
 """
 import glob
 import json
@@ -16,23 +17,25 @@ from smg_command import SOURCE, Report, folder, read, smg, write
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
 import gpu_made
+import gpu_paper
+import gpu_paper_report
 import gpu_report
 
 BENCH = os.path.join(SOURCE, "bench")
 report = Report()
 
 
-def test_stored():
-    results = json.loads(read(f"{BENCH}/results.json"))
-    want = {f"{BENCH}/plots/{name}": text for name, text in gpu_report.plots(results).items()}
-    want[f"{BENCH}/RESULTS.md"] = gpu_report.page(results)
+def test_stored(stored, page, plots, maker):
+    results = json.loads(read(f"{BENCH}/{stored}"))
+    want = {f"{BENCH}/{plots}/{name}": text for name, text in maker.plots(results).items()}
+    want[f"{BENCH}/{page}"] = maker.page(results)
     if "--write" in sys.argv[1:]:
         for path, text in want.items():
             write(path, text)
     for path, text in want.items():
         good = os.path.exists(path) and read(path).decode() == text
-        report.check(good, f"{path} is not what results.json says: tests/golden/bench.py --write")
-    stray = set(glob.glob(f"{BENCH}/plots/*")) - set(want)
+        report.check(good, f"{path} is not what {stored} says: tests/golden/bench.py --write")
+    stray = set(glob.glob(f"{BENCH}/{plots}/*")) - set(want)
     report.check(not stray, f"plots of nothing: {stray}")
 
 
@@ -64,6 +67,36 @@ def test_made_up():
     for name, text in plots.items():
         xml.dom.minidom.parseString(text)
         report.check("GEMM 4096^3" in text or name == "models-f16.svg", f"{name} lacks its row")
+
+
+def test_made_up_paper():
+    names = [row["name"] for row in gpu_paper.ROWS]
+    report.check(len(set(names)) == len(names), f"rows of one name: {names}")
+    pair = {"default attention f16": {"us": 300.0}, "eager attention f16": {"us": 900.0}}
+    rows = [
+        {"name": "BERT-base b1 s128", "part": "models", "smg": {"f16": told(100.0)}, "peers": pair, "attention": "sdpa"},
+        {"name": "BERT-base b32 s128", "part": "models", "smg": {"f16": told(400.0)}, "peers": pair, "attention": "sdpa"},
+        {"name": "ViT-base b1", "part": "models", "smg": {"f16": told(10.0, error=0.5)}, "peers": pair},
+        {"name": "T5-small encoder b1 s128", "part": "models", "smg": {"f16": {"failed": "the device is lost"}},
+         "peers": {"default attention f16": {"failed": "no CUDA device"}}},
+        {"name": "attention b32 h12 s512 d64", "part": "subgraphs", "smg": {"f16": told(50.0)},
+         "peers": {"eager f16": {"us": 400.0}, "SDPA f16": {"us": 80.0}, "SDPA f16 flash": {"us": 40.0}}},
+    ]
+    results = {"device": "a GPU", "driver": "1", "pytorch": "2", "commit": "abc", "rows": rows}
+    page, plots = gpu_paper_report.page(results), gpu_paper_report.plots(results)
+    models = [row["name"] for row in gpu_paper.ROWS if row["part"] != "subgraphs"]
+    count = f"(2 of {len(models)} rows)"
+    for part in ("| BERT-base b1 s128 | 1 / 5 | 100.0 | 300.0 | 900.0 | 300.0 | 3.00x | 9.00x | 3.00x | 1.0e-04 |",
+                 f"| models | {len(models)} | 3.00x {count} | 4.50x {count} (wanted 4x: reached) | 1.50x {count} (wanted 2x: missed) |",
+                 "| 3.54x over HuggingFace |", "| attention b32 h12 s512 d64 | 1 / 5 | 50.0 | 150.0 | 400.0 | 40.0 |",
+                 "- BERT-base b32 s128: default attention by 1.33x\n", "- attention b32 h12 s512 d64: PyTorch SDPA by 1.25x\n",
+                 "- ViT-base b1: WRONG 5.0e-01\n", "- T5-small encoder b1 s128: the device is lost\n", "- LSTM cell b1024 h1024\n",
+                 "default attention f16: no CUDA device", "nothing tuned", "here: `sdpa` in bert."):
+        report.check(part in page, f"the page lacks '{part}':\n{page}")
+    report.check(sorted(plots) == ["models.svg", "subgraphs.svg"], f"plots: {sorted(plots)}")
+    for name, text in plots.items():
+        xml.dom.minidom.parseString(text)
+        report.check("ViT-base b1" not in text, f"{name} shows a wrong result")
 
 
 class Word(int):
@@ -102,7 +135,9 @@ def test_numbers():
     report.check(off < 1e-7, f"w by t is off by {off}")
 
 
-test_stored()
+test_stored("results.json", "RESULTS.md", "plots", gpu_report)
+test_stored("paper.json", "PAPER.md", "paper", gpu_paper_report)
 test_made_up()
+test_made_up_paper()
 test_numbers()
 sys.exit(report.finish())
