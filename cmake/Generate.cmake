@@ -22,6 +22,10 @@ endfunction()
 
 # src/** and shaders/** -> generated/smg_fingerprint.h (see Fingerprint.cmake).
 function(smg_add_fingerprint target)
+    if(TARGET smg_fingerprint)
+        add_dependencies(${target} smg_fingerprint)
+        return()
+    endif()
     file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*" "${PROJECT_SOURCE_DIR}/shaders/*")
     set(header "${PROJECT_BINARY_DIR}/generated/smg_fingerprint.h")
     add_custom_command(OUTPUT "${header}.stamp" BYPRODUCTS "${header}"

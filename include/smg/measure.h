@@ -33,6 +33,7 @@ SMG_API smg_status smg_device_calibrate(smg_device *device, bool matrices);
 typedef struct smg_device_facts {
     const char *name, *driver;    /* live as long as the device */
     double bandwidth, arithmetic; /* bytes and floating-point operations a second: measured, or assumed */
+    int revision; /* of the rates that plans are made with (smg_tune_desc.fit_rates); 0: those that were measured */
 } smg_device_facts;
 /* INVALID: a NULL. */
 SMG_API smg_status smg_device_get_facts(const smg_device *device, smg_device_facts *out_facts);

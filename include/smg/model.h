@@ -82,6 +82,7 @@ typedef struct smg_model_desc {
     bool no_matrices;   /* plan as if the device had no products of matrices; for measuring */
     bool unfused;       /* every operation its own kernel: the yardstick of `smg bench` */
     bool no_calibrate;  /* neither measure the device nor try its features (two seconds, once): rates are assumed */
+    bool nominal_rates; /* as they were measured or assumed, whatever smg_tune_desc.fit_rates made of them */
     bool no_plan_cache; /* plan and compile anew whatever earlier opens left in the cache folder; keep nothing */
 } smg_model_desc;
 

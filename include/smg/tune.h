@@ -37,6 +37,11 @@ typedef struct smg_tune_desc {
     uint64_t seed;
     double seconds; /* that all of it takes, about; 0: as long as there is something to try */
     int schedules;  /* of each kernel, the best by price; 0: 16 */
+    /* Fit the device's rates to what was measured, so that plans of models that were not are better, too: as a new
+     * revision beside the cached facts, which every later plan of the device is made with
+     * (smg_model_desc.nominal_rates: without). Takes some seconds more. INVALID without a cache folder, or with a model
+     * that asks for no_calibrate or nominal_rates. */
+    bool fit_rates;
     /* Where the result goes: added to what the file has. NULL: the cache folder, where opens look by themselves;
      * another file is named by smg_model_desc.tuning. */
     const char *path;
@@ -52,6 +57,23 @@ typedef struct smg_tuned_kernel {
     double cheapest, fastest; /* seconds: the one of the lowest price, the fastest */
 } smg_tuned_kernel;
 
+typedef struct smg_fitted_rate {
+    const char *name; /* a key of target files; "matrix": the fastest product of matrices, others by the same factor */
+    double nominal, before, after; /* measured alone or assumed; that plans were made with; that they are made with */
+} smg_fitted_rate;
+
+typedef struct smg_fitted_rates {
+    int revision;           /* that plans are made with; 0: nominal rates */
+    const char *refused;    /* why the revision is no new one; NULL: it is */
+    int kernels, schedules; /* that were measured; of all kernels */
+    /* Geometric mean of price to time, or of time to price, whichever is above 1; of kernels by rates that are fitted
+     * to the others; share of pairs of schedules that prices order as times do. */
+    double error_before, error_after, error_left_out;
+    double agreed_before, agreed_after;
+    int rate_count;
+    const smg_fitted_rate *rates;
+} smg_fitted_rates;
+
 typedef struct smg_tuned {
     const char *device, *driver;
     int kernel_count; /* distinct ones, as they come */
@@ -62,6 +84,7 @@ typedef struct smg_tuned {
     int failed;            /* schedules that the driver does not build, or that lose the device */
     bool stopped;          /* by the caller, before its end */
     const char *path; /* where it was written; NULL: it was not, because it is no faster or nothing was found out */
+    const smg_fitted_rates *rates; /* NULL: nobody asked for them */
 } smg_tuned;
 
 /* Opens the device that the description names (or uses the one that is open) and measures at its dims. Fails as

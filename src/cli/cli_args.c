@@ -52,6 +52,8 @@ static const option_row rows[] = {
     {"trace", TEXT, FIELD(trace), 0},
     {"report", FLAG, FIELD(report), 0},
     {"dot", FLAG, FIELD(dot), 0},
+    {"rates", FLAG, FIELD(rates), 0},
+    {"nominal", FLAG, FIELD(nominal), 0},
 };
 
 /* What one option makes of another; only among options that the command takes. */
@@ -68,6 +70,8 @@ static const struct {
     {"verbose", "json", false},
     {"no-calibrate", "verbose", true},
     {"after", "phase", true},
+    {"rates", "no-calibrate", false},
+    {"nominal", "no-calibrate", false},
     {"ranks", "rank", false},
     {"ranks", "output", false},
     {"measure", "precision", true},

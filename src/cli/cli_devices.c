@@ -15,6 +15,12 @@ static void print_verdicts(const smg_device *device) {
         printf("# %s: %s%s\n", v.what, v.why[0] ? "failed: " : "passed", v.why);
 }
 
+static void print_revision(const smg_device *device) {
+    smg_device_facts facts;
+    if (smg_device_get_facts(device, &facts) == SMG_OK && facts.revision > 0)
+        printf("# rates are fitted to measured kernels, revision %d\n", facts.revision);
+}
+
 /* As a target: what `smg explain --target` takes, with what the list says in a comment above. */
 static smg_status print_facts(const cli_options *o, int number) {
     smg_device *device = NULL;
@@ -25,6 +31,7 @@ static smg_status print_facts(const cli_options *o, int number) {
     smg_status status = o->no_calibrate ? SMG_OK : smg_device_calibrate(device, true);
     if (status == SMG_OK) {
         print_verdicts(device);
+        print_revision(device);
         status = smg_device_write_target(device, cli_text_sink(&text));
     }
     status = cli_text_print(&text, status);

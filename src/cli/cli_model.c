@@ -58,6 +58,7 @@ smg_model_desc cli_model_desc(const cli_options *o) {
         .rank = (int)o->rank,
         .tuning = o->tuning != NULL && strcmp(o->tuning, "none") == 0 ? "" : o->tuning,
         .no_calibrate = o->no_calibrate,
+        .nominal_rates = o->nominal,
         .no_matrices = o->no_matrices,
         .padding_unread = o->padding_unread,
     };

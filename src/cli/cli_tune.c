@@ -7,6 +7,25 @@
 
 /* ---- what came out -------------------------------------------------------------------------------- */
 
+static void add_rates(const smg_fitted_rates *f, cli_text *text) {
+    cli_text_addf(text, "\nrates    of %d schedules of %d kernels; prices are off by %.3f times", f->schedules,
+                  f->kernels, f->error_before);
+    if (f->error_left_out > 0)
+        cli_text_addf(text, ", %.3f fitted (%.3f where fitted to the other kernels)", f->error_after,
+                      f->error_left_out);
+    cli_text_addf(text, ",\n         and order %.1f %% of the schedules right, %.1f %% fitted\n",
+                  100 * f->agreed_before, 100 * f->agreed_after);
+    if (f->refused != NULL) {
+        cli_text_addf(text, "rates stay as they are: %s\n", f->refused);
+        return;
+    }
+    cli_text_addf(text, "revision %d is what plans of this device are made with from now on\n\n%-16s %12s %12s %12s\n",
+                  f->revision, "rate", "nominal", "before", "now");
+    for (int i = 0; i < f->rate_count; i++)
+        cli_text_addf(text, "%-16s %12.4g %12.4g %12.4g\n", f->rates[i].name, f->rates[i].nominal, f->rates[i].before,
+                      f->rates[i].after);
+}
+
 static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text) {
     cli_text_addf(text, "device   %s%s%s, smg %s\n", tuned->device, tuned->driver[0] != '\0' ? ", driver " : "",
                   tuned->driver, smg_version());
@@ -32,6 +51,23 @@ static void add_table(const cli_job *job, const smg_tuned *tuned, cli_text *text
     else
         cli_text_addf(text, "nothing is kept: %s\n",
                       tuned->tuned > 0 ? "the plan of prices is faster" : "there was no time to find anything out");
+    if (tuned->rates != NULL) add_rates(tuned->rates, text);
+}
+
+static void add_rates_json(const smg_fitted_rates *f, cli_text *text) {
+    cli_text_addf(text, "  \"rates\": {\n    \"revision\": %d,\n    \"refused\": ", f->revision);
+    if (f->refused != NULL)
+        cli_text_add_json(text, f->refused);
+    else
+        cli_text_add(text, "null");
+    cli_text_addf(text, ",\n    \"kernels\": %d,\n    \"schedules\": %d,\n", f->kernels, f->schedules);
+    cli_text_addf(text, "    \"error\": [%.9g, %.9g],\n    \"error_left_out\": %.9g,\n", f->error_before,
+                  f->error_after, f->error_left_out);
+    cli_text_addf(text, "    \"agreed\": [%.9g, %.9g],\n    \"values\": {", f->agreed_before, f->agreed_after);
+    for (int i = 0; i < f->rate_count; i++)
+        cli_text_addf(text, "%s\n      \"%s\": [%.9g, %.9g, %.9g]", i > 0 ? "," : "", f->rates[i].name,
+                      f->rates[i].nominal, f->rates[i].before, f->rates[i].after);
+    cli_text_add(text, "\n    }\n  },\n");
 }
 
 static void add_json(const cli_job *job, const smg_tuned *tuned, cli_text *text) {
@@ -56,6 +92,7 @@ static void add_json(const cli_job *job, const smg_tuned *tuned, cli_text *text)
                   tuned->untuned * 1e6, tuned->tuned * 1e6, tuned->seconds);
     cli_text_addf(text, "  \"cuts\": %d,\n  \"cuts_tried\": %d,\n  \"stopped\": %s,\n", tuned->cuts, tuned->cuts_tried,
                   tuned->stopped ? "true" : "false");
+    if (tuned->rates != NULL) add_rates_json(tuned->rates, text);
     cli_text_addf(text, "  \"failed\": %d,\n  \"kept\": %s\n}\n", tuned->failed,
                   tuned->path != NULL ? "true" : "false");
 }
@@ -106,7 +143,8 @@ static smg_status tune(cli_job *job) {
     smg_tuned *tuned = NULL;
     watch w = {.shows = smg_command_errors_on_terminal()};
     const smg_model_desc desc = cli_job_desc(job);
-    smg_tune_desc options = {.schedules = (int)o->ranks, .path = o->out, .progress = on_progress, .user = &w};
+    smg_tune_desc options = {
+        .schedules = (int)o->ranks, .path = o->out, .fit_rates = o->rates, .progress = on_progress, .user = &w};
     CLI_TRY(parse_time(o, &options.seconds));
     CLI_TRY(cli_fill_arrays(o, a));
     options.inputs = a->inputs;

@@ -21,12 +21,13 @@ static const cli_command commands[] = {
     {"run", cli_run,
      "device dim max-dim input output check profile trace repeat json seed objective " LIMITS
      "precision unfused interpret rank "
-     "target no-calibrate no-matrices measure padding-unread tuning",
+     "target no-calibrate nominal no-matrices measure padding-unread tuning",
      "smg run MODEL [--device D] [--dim sequence=128|1..512] [--max-dim sequence=512]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check]\n"
      "        [--profile [--trace FILE.json]]\n"
-     "        [--repeat N] [--seed N] [--objective time|dispatches|memory] [--unfused] [--no-calibrate]\n" LIMITS_USAGE
-     "        [--precision f32|f16|bf16 [--measure]] [--interpret [--target NAME|FILE]] [--rank N]\n"
+     "        [--repeat N] [--seed N] [--objective time|dispatches|memory] [--unfused]\n" LIMITS_USAGE
+     "        [--no-calibrate | --nominal] [--precision f32|f16|bf16 [--measure]] [--interpret [--target NAME|FILE]] "
+     "[--rank N]\n"
      "        [--no-matrices] [--padding-unread] [--tuning FILE|none] [--json]",
      "Compiles a model and runs it. Inputs that are not given are random; beside files, a directory's\n"
      "attention_mask is 1 and its token_type_ids are 0. lengths:37,128 is a mask of rows that long, or the\n"
@@ -40,17 +41,18 @@ static const cli_command commands[] = {
      "--measure computes the reference for the inputs first, and what comes near the end of the type stays f32.\n"
      "--no-matrices plans as if the device had no products of matrices (for measuring). --padding-unread\n"
      "leaves rows out that a mask leaves out at its ends, which nobody reads: their values may be any.\n"
-     "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none.\n"
+     "What smg tune kept of the device decides between schedules; --tuning names a file of it, or none. Rates that it\n"
+     "fitted decide the rest of the plan; --nominal takes those that were measured alone.\n"
      "--profile times every kernel, --trace writes those runs for Perfetto (ui.perfetto.dev).\n"
      "--objective memory takes the plan that needs the least memory for values between kernels, --max-memory the\n"
      "fastest that keeps to so many bytes. --max-fused-ops and --min-gain bound what a kernel of several operations\n"
      "is: how many it has, and what it saves of the time that they take alone."},
     {"compile", cli_compile,
-     "o target device dim max-dim objective " LIMITS "precision no-calibrate padding-unread tuning prepared",
+     "o target device dim max-dim objective " LIMITS "precision no-calibrate nominal padding-unread tuning prepared",
      "smg compile MODEL -o FILE [--target NAME|FILE,NAME|FILE,.. | --device D]\n"
      "        [--precision f32|f16|bf16] [--dim sequence=128] [--max-dim sequence=512]\n" LIMITS_USAGE
-     "        [--objective time|dispatches|memory] [--padding-unread] [--tuning FILE|none] [--no-calibrate]\n"
-     "        [--prepared]",
+     "        [--objective time|dispatches|memory] [--padding-unread] [--tuning FILE|none]\n"
+     "        [--no-calibrate | --nominal] [--prepared]",
      "Compiles a model ahead, for one target or several, into a bundle: one file with weights once and, for\n"
      "each target, all kernels. smg run FILE and smg info FILE take it, and so does libsmg-rt (smg/rt.h), a\n"
      "library without a compiler, which runs on a device what was compiled for the target that suits it best.\n"
@@ -58,10 +60,11 @@ static const cli_command commands[] = {
      "when the bundle is opened. A device that can do that is needed: --device, or else $SMG_DEVICE or the best."},
     {"explain", cli_explain,
      "target device phase after kernel prices json dim max-dim objective " LIMITS "precision unfused rank no-calibrate "
-     "no-matrices measure padding-unread input seed tuning report dot",
+     "nominal no-matrices measure padding-unread input seed tuning report dot",
      "smg explain MODEL [--target NAME|FILE | --device D] [--phase P] [--after PASS] [--kernel K] [--prices]\n"
      "        [--objective time|dispatches|memory] [--unfused] [--dim s=128] [--max-dim s=512]\n" LIMITS_USAGE
-     "        [--precision f32|f16|bf16 [--measure [--input name=file.npy] [--seed N]]] [--no-calibrate]\n"
+     "        [--precision f32|f16|bf16 [--measure [--input name=file.npy] [--seed N]]]\n"
+     "        [--no-calibrate | --nominal]\n"
      "        [--no-matrices] [--padding-unread] [--rank N] [--tuning FILE|none] [--json]\n"
      "        [--report | --dot]",
      "Shows every phase: graph, rewrite, precision, target, space, search, plan, lower, kernel, glsl. Needs no\n"
@@ -73,12 +76,12 @@ static const cli_command commands[] = {
      "Space-Mapping Graphs of the kernels for Graphviz."},
     {"bench", cli_bench,
      "device dim max-dim input output repeat json seed objective " LIMITS
-     "precision rank ranks no-calibrate no-matrices check "
+     "precision rank ranks no-calibrate nominal no-matrices check "
      "measure padding-unread tuning",
      "smg bench MODEL [--device D] [--dim batch=1|1..8] [--max-dim batch=8]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--output name=file.npy] [--check] [--repeat N]\n"
      "        [--seed N] [--objective time|dispatches|memory] [--precision f32|f16|bf16 [--measure]] "
-     "[--no-calibrate]\n" LIMITS_USAGE
+     "[--no-calibrate | --nominal]\n" LIMITS_USAGE
      "        [--no-matrices] [--padding-unread] [--rank N | --ranks N | --tuning FILE|none] [--json]",
      "Times the fused plan against the unfused one (every operation its own kernel), in turns in\n"
      "one run on one device, for some seconds or N rounds. --check compares both with the reference\n"
@@ -87,20 +90,24 @@ static const cli_command commands[] = {
      "fused plan alone, with the first N schedules by price, for a tenth of a second each."},
     {"tune", cli_tune,
      "device dim max-dim input o json seed objective " LIMITS
-     "precision ranks no-calibrate no-matrices measure padding-unread time",
+     "precision ranks no-calibrate no-matrices measure padding-unread time rates",
      "smg tune MODEL [--time 30s] [--device D] [--dim sequence=128] [--max-dim sequence=512] [-o FILE] [--ranks N]\n"
      "        [--input name=file.npy|random|zeros|lengths:37,128] [--seed N] [--objective "
      "time|dispatches|memory]\n" LIMITS_USAGE
-     "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate] [--no-matrices] [--padding-unread] [--json]",
+     "        [--precision f32|f16|bf16 [--measure]] [--no-calibrate | --rates] [--no-matrices] [--padding-unread] "
+     "[--json]",
      "Measures other cuts into kernels, and the best N schedules by price (16) of every kernel where it runs, and "
      "keeps\n"
      "what is fastest in the cache folder, or FILE: later runs of this model on this device, and others with kernels "
      "of\n"
      "the same structure and sizes, take it. Nothing is kept where the whole is slower than by prices. --time bounds\n"
-     "what all of it takes, about; after Ctrl-C what was found out by then is kept."},
-    {"embed", cli_embed, "device json max-dim objective precision no-calibrate tuning",
+     "what all of it takes, about; after Ctrl-C what was found out by then is kept. --rates fits the device's rates "
+     "to\n"
+     "what was measured, so that prices come nearer to it, for every later plan of the device; what it tells is how\n"
+     "far prices are off before and after, also of kernels that rates were not fitted to."},
+    {"embed", cli_embed, "device json max-dim objective precision no-calibrate nominal tuning",
      "smg embed MODEL_DIR [--device D] [--max-dim sequence=512] [--objective time|dispatches|memory]\n"
-     "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate] [--json] TEXT...\n"
+     "        [--precision f32|f16|bf16] [--tuning FILE|none] [--no-calibrate | --nominal] [--json] TEXT...\n"
      "smg embed MODEL_DIR < lines",
      "Embeddings of texts by a sentence encoder's directory, one line each. A text with more tokens than\n"
      "the directory's maximum, or that of --max-dim sequence, is cut."},

@@ -363,6 +363,7 @@ typedef struct smg_tune_options {
     int input_count;
     const int64_t *symbols;                                    /* its sizes */
     const char *path;                                          /* where the result goes; NULL: the cache folder */
+    bool fit_rates;                                            /* as in smg_tune_desc */
     bool (*progress)(void *user, const smg_tune_progress *at); /* as in smg_tune_desc */
     void *progress_user;
     /* For tests: told of each device when it is open. NULL: nobody is. */
@@ -373,6 +374,16 @@ typedef struct smg_tune_options {
  * to lives in the arena. */
 smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,
                             const smg_tune_options *options, smg_arena *arena, smg_tuned *out_tuned);
+/* compile_tune_rates.c: what a schedule of some nodes took, as in smg_choice. */
+typedef struct smg_timing {
+    uint64_t at, schedule;
+    double seconds;
+} smg_timing;
+/* Fits the rates of the device to the schedules of the plan that were measured, and keeps them. The options are those
+ * of the passes. */
+smg_status smg_compile_fit_rates(smg_context *ctx, const smg_graph *g, smg_vk_device *device,
+                                 const smg_compile_options *options, const smg_timing *timings, int count,
+                                 smg_arena *arena, const smg_fitted_rates **out_rates);
 /* compile_tune_model.c: smg_model_tune of a source that is open. */
 smg_status smg_model_tune_source(smg_context *ctx, smg_source *source, const smg_model_desc *model,
                                  const smg_tune_desc *tune, smg_tuned **out_tuned);

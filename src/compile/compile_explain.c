@@ -254,6 +254,9 @@ static void print_summary(const smg_compilation *c, bool prices, smg_text *text)
     smg_compile_work(c, &bytes, &flops, &seconds);
     smg_text_addf(text, "graph %s: %d ops -> %d ops after rewrites -> %d kernels on %s\n", c->graph->name,
                   smg_compile_op_count(c->source), c->run_ops, c->plan->steps.count, c->target.name);
+    if (c->target.revision > 0)
+        smg_text_addf(text, "rates: revision %lld, fitted to kernels that were measured\n",
+                      (long long)c->target.revision);
     if (c->plan->prepare.count > 0) {
         smg_text_addf(text, "prepare: %d kernels, once, of constants\n", c->plan->prepare.count);
     }
@@ -404,6 +407,7 @@ smg_status smg_compile_explain_json(smg_compilation *c, smg_text *text) {
     smg_text_add_json(text, c->graph->name);
     smg_text_add(text, ",\n  \"target\": ");
     smg_text_add_json(text, c->target.name);
+    if (c->target.revision > 0) smg_text_addf(text, ",\n  \"rates_revision\": %lld", (long long)c->target.revision);
     smg_text_addf(text, ",\n  \"precision\": \"%s\",\n  \"ops\": %d,\n  \"ops_rewritten\": %d,\n  \"rewrites\": {",
                   smg_type_word(c->options.precision), smg_compile_op_count(c->source), c->run_ops);
     bool first = true;

@@ -20,6 +20,7 @@ typedef struct compiled {
     smg_compilation *first; /* the one that it was opened with */
     smg_compilation *next;  /* that may take the place of c */
     bool hinted;
+    bool nominal_rates; /* as the description says */
     double memory_pressure, compute_pressure;
     smg_dim *usual; /* one a symbol; value 0: nobody said */
 } compiled;
@@ -154,7 +155,7 @@ static void take_rates(double busy, smg_target *target) {
 /* As it was opened, but for what the hint says. */
 static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_compilation **out) {
     smg_compile_options options = o->first->options;
-    smg_target target = *smg_vk_target(device);
+    smg_target target;
     int symbols = smg_size_symbol_count(o->interface->sizes), count = 0;
     smg_arena *arena = NULL;
     SMG_TRY(smg_arena_create(o->ctx, &arena));
@@ -165,6 +166,7 @@ static smg_status open_hinted(compiled *o, const smg_vk_device *device, smg_comp
             if (strcmp(options.dims[d].name, dims[count].name) == 0) dims[count].value = options.dims[d].value;
         count += dims[count].value > 0;
     }
+    smg_vk_plan_target(device, o->nominal_rates, &target);
     take_rates(o->compute_pressure, &target);
     options.dims = dims;
     options.dim_count = count;
@@ -258,6 +260,7 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
     SMG_TRY(smg_desc_check(o->ctx, desc));
     SMG_TRY(smg_compile_interface(o->arena, o->source->graph, o->source, &o->interface));
     SMG_TRY(open_device(o, desc, parts));
+    o->nominal_rates = desc->nominal_rates;
     parts->interface = o->interface;
     parts->program.uploaded = smg_source_uploaded;
     parts->program.user = o->source;
@@ -274,6 +277,7 @@ static smg_status make_parts(compiled *o, const smg_model_desc *desc, smg_model_
 
 static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts *parts, smg_model **out_model) {
     compiled *o = p->o;
+    smg_target target;
     smg_compile_options options = smg_compile_options_of(desc);
     SMG_TRY(take_samples(o, &options));
     options.rejected = p->rejected.items;
@@ -281,7 +285,8 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     options.measured = p->more->measured;
     options.passes = p->more->passes;
     options.last_plan = p->made == SMG_MOST_PLANS - 1;
-    SMG_TRY(smg_compile_open(o->ctx, o->source->graph, smg_vk_target(parts->device), &options, &o->c));
+    smg_vk_plan_target(parts->device, desc->nominal_rates, &target);
+    SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;
     parts->program.variant_user = o->c;

@@ -209,7 +209,7 @@ static void drop_device(const smg_model_desc *desc, smg_vk_device *device) {
 static smg_status device_target(smg_context *ctx, const smg_model_desc *desc, smg_target *out_target) {
     smg_vk_device *device = NULL;
     smg_status status = take_device(ctx, desc, &device);
-    if (status == SMG_OK) *out_target = *smg_vk_target(device);
+    if (status == SMG_OK) smg_vk_plan_target(device, desc->nominal_rates, out_target);
     drop_device(desc, device);
     return status;
 }

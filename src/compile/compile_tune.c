@@ -604,6 +604,34 @@ static smg_status find_plan(tuner *t) {
     return open_device(t);
 }
 
+/* ---- rates ----------------------------------------------------------------------------------------- */
+
+/* Of what the passes say of all schedules, or turns of some. */
+static smg_status fit_rates(tuner *t, smg_tuned *out) {
+    smg_compile_options options = smg_compile_options_of(t->desc);
+    int count = 0, room = 0;
+    for (int i = 0; i < t->kernels.count; i++) room += t->kernels.items[i].rows.count;
+    smg_timing *timings = SMG_ARENA_ARRAY(t->arena, smg_timing, (size_t)room + 1);
+    if (timings == NULL) return SMG_MEMORY;
+    for (int i = 0; i < t->kernels.count; i++) {
+        const kernel *k = &t->kernels.items[i];
+        for (int r = 0; r < k->rows.count; r++) {
+            const row *of = &k->rows.items[r];
+            if (of->median > 0 && !isinf(of->median))
+                timings[count++] = (smg_timing){of->choice.at, of->choice.schedule, of->median};
+        }
+    }
+    options.measured = &t->cuts;
+    options.rejected = t->parts.rejected;
+    options.rejected_count = t->parts.rejected_count;
+    options.passes = (smg_passes){.rivals = t->options->rivals, .to = t->options->rivals + 1};
+    smg_progress(t->ctx, "rates", 0, 1, "");
+    SMG_TRY(
+        smg_compile_fit_rates(t->ctx, t->source->graph, t->device, &options, timings, count, t->arena, &out->rates));
+    smg_progress(t->ctx, "rates", 1, 1, "");
+    return SMG_OK;
+}
+
 /* Who the result is of. */
 static smg_status tell_device(tuner *t, smg_tuned *out) {
     const smg_target *target = smg_vk_target(t->device);
@@ -632,6 +660,7 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
     out->stopped = t->stopped;
+    if (t->options->fit_rates) SMG_TRY(fit_rates(t, out));
     if (slower || !found) return SMG_OK;
     return smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path);
 }

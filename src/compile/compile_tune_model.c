@@ -24,6 +24,11 @@ static smg_status check(smg_context *ctx, const smg_model_desc *model, const smg
         return smg_fail(ctx, SMG_INVALID, "smg_tune_desc: schedules is %d, less than none", tune->schedules);
     if (tune->path == NULL && smg_context_cache_dir(ctx)[0] == '\0')
         return smg_fail(ctx, SMG_INVALID, "there is no cache folder for what is measured: name a file");
+    if (tune->fit_rates && (model->no_calibrate || model->nominal_rates))
+        return smg_fail(ctx, SMG_INVALID, "rates are fitted from those that plans are made with: not with %s",
+                        model->no_calibrate ? "no_calibrate" : "nominal_rates");
+    if (tune->fit_rates && smg_context_cache_dir(ctx)[0] == '\0')
+        return smg_fail(ctx, SMG_INVALID, "there is no cache folder for fitted rates");
     return SMG_OK;
 }
 
@@ -81,6 +86,7 @@ static smg_status tune_in(smg_arena *arena, smg_source *source, const smg_model_
                                 .seconds = SECONDS,
                                 .limit = tune->seconds,
                                 .path = tune->path,
+                                .fit_rates = tune->fit_rates,
                                 .progress = tune->progress,
                                 .progress_user = tune->user};
     if (options.limit > 0 && options.seconds > options.limit / FEWEST_PARTS)

@@ -17,18 +17,25 @@ smg_status smg_device_calibrate(smg_device *device, bool matrices) {
 smg_status smg_device_get_facts(const smg_device *device, smg_device_facts *out) {
     if (device == NULL || out == NULL) return SMG_INVALID;
     const smg_target *target = smg_vk_target(device);
-    *out = (smg_device_facts){
-        .name = target->name, .driver = target->driver, .bandwidth = target->bandwidth, .arithmetic = target->fma_rate};
+    smg_target planned;
+    smg_vk_plan_target(device, false, &planned);
+    *out = (smg_device_facts){.name = target->name,
+                              .driver = target->driver,
+                              .bandwidth = target->bandwidth,
+                              .arithmetic = target->fma_rate,
+                              .revision = (int)planned.revision};
     return SMG_OK;
 }
 
 smg_status smg_device_write_target(const smg_device *device, smg_sink sink) {
     smg_text text;
+    smg_target target;
     if (device == NULL) return SMG_INVALID;
     smg_context *ctx = smg_vk_context(device);
     smg_context_clear_error(ctx);
     smg_text_init(&text, ctx);
-    smg_target_print(smg_vk_target(device), &text);
+    smg_vk_plan_target(device, false, &target);
+    smg_target_print(&target, &text);
     return smg_context_told(ctx, smg_text_give(&text, sink));
 }
 

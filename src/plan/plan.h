@@ -217,6 +217,30 @@ smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an
  * extent of the graph would be below 1. */
 void smg_plan_nominal(const smg_graph *g, int64_t *out_values);
+/* A kernel that was measured. */
+typedef struct smg_timed {
+    const smg_kernel *kernel;
+    smg_price needs;        /* its price: shared memory and registers */
+    const int64_t *symbols; /* the sizes of the runs */
+    uint64_t at;            /* as in smg_choice: of its schedules one is compared with another */
+    double seconds;
+} smg_timed;
+/* How near prices come to what was measured. */
+typedef struct smg_nearness {
+    double
+        error; /* geometric mean of price to time, or of time to price, whichever is above 1; each `at` counts once */
+    double agreed; /* share of two schedules of one `at` that prices order as times do, where these differ by 5 % */
+} smg_nearness;
+typedef struct smg_fit {
+    int kernels, schedules; /* distinct `at`; all */
+    smg_nearness before, after;
+    double left_out;     /* error of kernels by rates that were fitted to the others */
+    const char *refused; /* why the rates are left as they are; NULL: they are fitted */
+} smg_fit;
+/* Rates of *io_target, from those that it has, so that prices come near these times; `nominal` is the same target with
+ * rates that were not fitted, and bounds them. Deterministic. The refusal is in the arena. */
+smg_status smg_plan_fit_rates(const smg_timed *timed, int count, const smg_target *nominal, smg_arena *arena,
+                              smg_target *io_target, smg_fit *out_fit);
 /* The node of plan->planned that has the value of a node of plan->graph; -1: none has. */
 smg_node_id smg_plan_origin(const smg_plan *plan, smg_node_id id);
 void smg_plan_print(const smg_plan *plan, smg_text *text);

@@ -70,6 +70,7 @@ const char *smg_target_origin_word(smg_fact_origin origin) {
     case SMG_FACT_TABLE: return "table";
     case SMG_FACT_QUERIED: return "queried";
     case SMG_FACT_MEASURED: return "measured";
+    case SMG_FACT_FITTED: return "fitted";
     case SMG_FACT_ASSUMED: break;
     }
     return "assumed";
@@ -179,6 +180,7 @@ uint64_t smg_target_hash(const smg_target *target) {
         memcpy(&bits, (const char *)target + row->value_offset, sizeof bits);
         hash = smg_hash_u64(hash, bits);
     }
+    if (target->revision > 0) hash = smg_hash_u64(hash, (uint64_t)target->revision);
     return smg_matrices_hash(target, hash);
 }
 

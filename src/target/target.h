@@ -16,7 +16,8 @@ typedef enum smg_fact_origin {
     SMG_FACT_ASSUMED = 0,
     SMG_FACT_TABLE,
     SMG_FACT_QUERIED,
-    SMG_FACT_MEASURED
+    SMG_FACT_MEASURED,
+    SMG_FACT_FITTED /* a rate that prices of measured kernels come out best with */
 } smg_fact_origin;
 
 typedef enum smg_device_type {
@@ -119,15 +120,29 @@ typedef struct smg_target {
     smg_matrix_shape matrix[SMG_MAX_MATRIX_SHAPES];
     int fragment_count;
     smg_fragment fragments[SMG_MAX_FRAGMENTS];
+    int64_t revision; /* of rates that were fitted; 0: none were */
 } smg_target;
+
+/* Rates and costs that are fitted to what kernels take (target_rates.c). */
+typedef enum smg_rate {
+    SMG_RATE_ARITHMETIC, /* fma_rate */
+    SMG_RATE_MATRICES,   /* of all shapes, by one factor */
+    SMG_RATE_MEMORY,     /* bandwidth */
+    SMG_RATE_CACHE,      /* cache_bandwidth */
+    SMG_RATE_LATENCY,    /* load_latency */
+    SMG_RATE_DISPATCH,   /* dispatch_cost */
+    SMG_RATE_BARRIER,    /* barrier_cost, and a subgroup's by the same factor */
+    SMG_RATES
+} smg_rate;
 
 /* Every fact at its careful value, origin ASSUMED. */
 void smg_target_init(smg_target *target);
 /* Text form: one `key = value  # origin` line a fact, `name`, `type`, and lines like
  *     matrix = 16x16x16 f16 f16 f32 f32 6.25e14     (the rate may be missing)
  *     fragment = a 16x16 f16 registers column*2 column*2:8 row*2:8 lanes column*4:2 row*8  # table
- * (uses are a, b, accumulator; the layout as smg_layout_print writes it). Unknown keys, nonsense limits (zero,
- * negative, subgroup_size > max...) and layouts that are not of their matrix are FORMAT. */
+ * (uses are a, b, accumulator; the layout as smg_layout_print writes it), and `revision` of fitted rates. Unknown
+ * keys, nonsense limits (zero, negative, subgroup_size > max...) and layouts that are not of their matrix are FORMAT.
+ */
 smg_status smg_target_parse(smg_context *ctx, const char *text, const char *where, smg_target *out_target);
 void smg_target_print(const smg_target *target, smg_text *text);
 /* The type, the facts that are not assumed, and the matrices, in the same form. */
@@ -162,7 +177,15 @@ void smg_target_keep_operands(smg_target *target);
 void smg_matrix_print(const smg_matrix_shape *shape, smg_text *text);
 /* "a", "b", "accumulator". */
 const char *smg_matrix_use_word(smg_matrix_use use);
-/* "assumed", "table", "queried", "measured". */
+/* The fact's key; "matrix" for all shapes. */
+const char *smg_rate_word(smg_rate rate);
+/* Of matrices the highest; 0: the target has none that is known. */
+double smg_target_rate(const smg_target *target, smg_rate rate);
+/* Makes it a fitted one. */
+void smg_target_scale_rate(smg_target *target, smg_rate rate, double factor);
+/* Fitted facts, rates of matrices and the revision are those of `from`. */
+void smg_target_take_fitted(smg_target *target, const smg_target *from);
+/* "assumed", "table", "queried", "measured", "fitted". */
 const char *smg_target_origin_word(smg_fact_origin origin);
 /* Refuses impossible limits with the numbers. */
 smg_status smg_target_verify(smg_context *ctx, const smg_target *target);

@@ -1,6 +1,6 @@
 /* The text form of a target: one `key = value  # origin` line a fact, in the order of the table, and
  * the `matrix` and `fragment` lines of target_matrix.c. A line's comment is its origin when it
- * is one of the four words; otherwise the fact was written by a person and counts as "table". Facts
+ * is one of the five words; otherwise the fact was written by a person and counts as "table". Facts
  * that a text leaves out keep their careful value. Parsing what was printed gives the same target. */
 #include "target/target_private.h"
 
@@ -53,7 +53,7 @@ static bool read_integer(span value, int64_t *out_value) {
 }
 
 static smg_fact_origin read_origin(span comment) {
-    for (int i = SMG_FACT_ASSUMED; i <= SMG_FACT_MEASURED; i++)
+    for (int i = SMG_FACT_ASSUMED; i <= SMG_FACT_FITTED; i++)
         if (span_is(comment, smg_target_origin_word((smg_fact_origin)i))) return (smg_fact_origin)i;
     return SMG_FACT_TABLE;
 }
@@ -116,6 +116,12 @@ static smg_status parse_uuid(line_reader *reader, span value) {
     return SMG_OK;
 }
 
+static smg_status parse_revision(line_reader *reader, span value) {
+    if (read_integer(value, &reader->target->revision) && reader->target->revision > 0) return SMG_OK;
+    return smg_fail(reader->ctx, SMG_FORMAT, "%s:%d: revision '%.*s' is not a positive integer", reader->where,
+                    reader->number, (int)value.length, value.text);
+}
+
 static smg_status parse_fact(line_reader *reader, span key, span value, span comment) {
     const smg_fact_row *row = smg_fact_find(key.text, key.length);
     if (!row)
@@ -151,6 +157,7 @@ static smg_status parse_line(line_reader *reader, const char *begin, const char 
         return copy_text(reader, value, "driver", reader->target->driver, sizeof reader->target->driver);
     if (span_is(key, "type")) return parse_type(reader, value);
     if (span_is(key, "uuid")) return parse_uuid(reader, value);
+    if (span_is(key, "revision")) return parse_revision(reader, value);
     if (span_is(key, "matrix")) return parse_matrix(reader, value);
     if (span_is(key, "fragment")) return parse_fragment(reader, value, comment);
     return parse_fact(reader, key, value, comment);
@@ -189,8 +196,13 @@ static void print_fact(const smg_target *target, const smg_fact_row *row, smg_te
     smg_text_addf(text, "  # %s\n", smg_target_origin_word(smg_fact_from(target, row)));
 }
 
+static void print_revision(const smg_target *target, smg_text *text) {
+    if (target->revision > 0) smg_text_addf(text, "revision = %lld\n", (long long)target->revision);
+}
+
 void smg_target_print_given(const smg_target *target, smg_text *text) {
     smg_text_addf(text, "type = %s\n", smg_device_type_word(target->type));
+    print_revision(target, text);
     for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++)
         if (smg_fact_from(target, &smg_fact_rows[i]) != SMG_FACT_ASSUMED) print_fact(target, &smg_fact_rows[i], text);
     smg_matrices_print(target, text);
@@ -206,6 +218,7 @@ void smg_target_print(const smg_target *target, smg_text *text) {
         for (int i = 0; i < 16; i++) smg_text_addf(text, "%02x", (unsigned)target->uuid[i]);
         smg_text_add(text, "\n");
     }
+    print_revision(target, text);
     for (int i = 0; i < SMG_TARGET_FACT_COUNT; i++) print_fact(target, &smg_fact_rows[i], text);
     smg_matrices_print(target, text);
 }

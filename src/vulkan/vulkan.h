@@ -57,6 +57,12 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *dev, smg_vk_device **ou
 const smg_target *smg_vk_target(const smg_vk_device *dev);
 /* Measures rates and costs (about two seconds, a cache file afterwards) and puts them into the target. */
 smg_status smg_vk_calibrate(smg_vk_device *dev);
+/* The target that plans are made for: once calibrated, with the rates that smg_vk_keep_rates kept, unless `nominal`. */
+void smg_vk_plan_target(const smg_vk_device *dev, bool nominal, smg_target *out_target);
+/* Fitted rates of `from` and its revision are for all plans of the device from now on; a cache file has them for later
+ * opens by this version of smg, as other versions have other prices. INVALID: the device is not calibrated, or there is
+ * no cache folder. */
+smg_status smg_vk_keep_rates(smg_vk_device *dev, const smg_target *from);
 /* Tries the optional features that the target has: 16-bit floats, subgroups of the size that kernels are built for, and
  * with `matrices` each matrix shape and where its operands keep their elements (a tenth of a second without, one or two
  * with them; a cache file afterwards). What fails is taken off the target with a log line. Matrices are on it only once

@@ -226,6 +226,7 @@ smg_status smg_vk_calibrate(smg_vk_device *dev) {
     const char *path = NULL;
     SMG_TRY(smg_vk_kept_path(dev, &calibration, &path));
     ask(&dev->target);
+    SMG_TRY(smg_vk_read_rates(dev));
     dev->calibrated = read_cache(dev, path);
     if (dev->calibrated) return SMG_OK;
     smg_progress(dev->ctx, "calibrate", 0, 1, "device");

@@ -251,6 +251,7 @@ smg_status smg_vk_share(smg_context *ctx, smg_vk_device *from, smg_vk_device **o
         .proved_matrices = from->proved_matrices,
         .offered = from->offered,
         .target = from->target,
+        .fitted = from->fitted,
     };
     atomic_fetch_add(&dev->instance->silent, 1);
     smg_status status = smg_arena_create(ctx, &dev->arena);

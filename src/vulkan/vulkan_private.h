@@ -240,6 +240,7 @@ struct smg_vk_device {
     smg_vk_buffer *staging;
     smg_vk_transfer transfer[2];
     smg_target target;
+    smg_target fitted; /* once calibrated: its revision and fitted rates count; revision 0: there are none */
 };
 
 /* In the order in which a device is made: one without a VkDevice (takes over the instance, also on failure), its
@@ -330,6 +331,8 @@ smg_status smg_vk_kept_path(smg_vk_device *dev, const smg_vk_kept *kind, const c
 bool smg_vk_kept_read(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, smg_target *out_kept,
                       const char **out_body);
 void smg_vk_kept_write(smg_vk_device *dev, const smg_vk_kept *kind, const char *path, const smg_text *body);
+/* vulkan_rates.c: those that were kept, if there are any. */
+smg_status smg_vk_read_rates(smg_vk_device *dev);
 
 /* vulkan_modules.c: what is known of modules on this driver. */
 uint64_t smg_vk_module_key(const smg_vk_pipeline_desc *desc);

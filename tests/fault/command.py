@@ -266,6 +266,12 @@ def tune():
     refused(["bench", *words, "--ranks", "2", "--tuning", kept], "--tuning does nothing beside --ranks")
     refused(["run", *words, "--rank", "2", "--tuning", kept], "--tuning does nothing beside --rank")
     refused(["tune", *words, "-o", f"{work}/nowhere/x.tuning", "--ranks", "1"], "nowhere/x.tuning")
+    refused(["tune", *words, "--rates"], "--rates does nothing beside --no-calibrate")
+    refused(["run", *words, "--nominal"], "--nominal does nothing beside --no-calibrate")
+    refused(["run", two, "--rates"], "smg run takes no option '--rates'")
+    done = smg("tune", two, "--dim", "n=16", "--ranks", "1", "--rates", "-o", kept)
+    report.check(done.returncode == 0 and "rates stay as they are: " in done.stdout and "are needed" in done.stdout,
+                 f"rates of two kernels: {done.stdout} {done.stderr}")
     done = smg("tune", two, "--no-calibrate", "--ranks", "2")
     report.check(done.returncode == 0 and "a run takes" in done.stdout, f"tune: {done.stdout} {done.stderr}")
 

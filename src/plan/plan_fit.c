@@ -1,0 +1,228 @@
+/* plan_fit.c: rates of a target, from times of kernels on it.
+ *
+ * Prices are no linear function of rates (a core waits or computes, memory is beside that), so the price itself is what
+ * is fitted: one rate after the other goes up or down by a step while prices come nearer, then steps get smaller. A
+ * time that is far from its price counts by its distance, not by its square: a kernel that spills says nothing of
+ * rates. Each rate is drawn to what it was, so that one that no kernel depends on stays, and is bounded by the one that
+ * was measured alone. What was found has to hold for kernels that it was not fitted to: rates are fitted
+ * again and again with some of the kernels left out, which judge them. */
+#include <math.h>
+
+#include "plan/plan_internal.h"
+
+#define FEWEST_KERNELS 4
+#define FEWEST_SCHEDULES 24
+#define MOST_FOLDS 8
+#define FURTHEST 2.0     /* octaves from the nominal rate */
+#define FIRST_STEP 0.5   /* octaves */
+#define STEPS 3          /* each half of the one before */
+#define MOST_SWEEPS 16   /* of one size of steps */
+#define FAR 0.25         /* of the logarithm of price to time: from there on distance counts, not its square */
+#define PULL 0.0005      /* of the squared octaves that a rate is from what it was */
+#define SAME 0.05        /* two times are as good as equal */
+#define BETTER 0.98      /* of the error there was is what is worth another revision */
+#define LESS_AGREED 0.01 /* of pairs may be ordered worse */
+
+typedef struct fit {
+    const smg_timed *timed;
+    int count;
+    const smg_target *nominal, *before;
+    smg_target *target; /* with the rates that are tried */
+    int *kernel;        /* per timed: its number */
+    int *schedules;     /* per kernel */
+    int kernels;
+    double *price;   /* per timed, at the rates that are tried */
+    int folds, fold; /* kernels whose number leaves this one are left out; -1: none are */
+    bool judged;     /* by those that are left out, and them alone */
+    double octaves[SMG_RATES];
+} fit;
+
+static bool counts(const fit *f, int i) {
+    return f->fold < 0 || (f->kernel[i] % f->folds == f->fold) == f->judged;
+}
+
+/* ---- how near ---------------------------------------------------------------------------------------- */
+
+static void price_all(fit *f) {
+    for (int i = 0; i < f->count; i++) {
+        smg_price price = f->timed[i].needs;
+        if (!counts(f, i)) continue;
+        plan_price(f->timed[i].kernel, f->target, f->timed[i].symbols, &price);
+        f->price[i] = price.seconds;
+    }
+}
+
+static double distance(const fit *f, int i) {
+    return fabs(log(f->price[i] / f->timed[i].seconds));
+}
+
+/* Mean over the kernels that count of what `of` says of their schedules. */
+static double mean(const fit *f, double (*of)(double distance)) {
+    double sum = 0, weight = 0;
+    for (int i = 0; i < f->count; i++) {
+        if (!counts(f, i)) continue;
+        double each = 1.0 / f->schedules[f->kernel[i]];
+        sum += each * of(distance(f, i));
+        weight += each;
+    }
+    return weight > 0 ? sum / weight : 0;
+}
+
+static double plain(double distance) {
+    return distance;
+}
+
+static double robust(double distance) {
+    return distance < FAR ? 0.5 * distance * distance : FAR * (distance - 0.5 * FAR);
+}
+
+static double agreed(const fit *f) {
+    double same = 0, pairs = 0;
+    for (int i = 0; i < f->count; i++) {
+        for (int j = i + 1; j < f->count; j++) {
+            double order = log(f->timed[i].seconds / f->timed[j].seconds);
+            if (f->kernel[i] != f->kernel[j] || fabs(order) < SAME) continue;
+            same += order * log(f->price[i] / f->price[j]) > 0;
+            pairs++;
+        }
+    }
+    return pairs > 0 ? same / pairs : 1;
+}
+
+static smg_nearness nearness(fit *f) {
+    price_all(f);
+    return (smg_nearness){exp(mean(f, plain)), agreed(f)};
+}
+
+/* ---- the search -------------------------------------------------------------------------------------- */
+
+static void set_rates(fit *f) {
+    *f->target = *f->before;
+    for (int r = 0; r < SMG_RATES; r++)
+        if (f->octaves[r] != 0) smg_target_scale_rate(f->target, (smg_rate)r, exp2(f->octaves[r]));
+}
+
+/* Bounds, and what makes plans other ones in kind. */
+static bool is_allowed(const fit *f) {
+    for (int r = 0; r < SMG_RATES; r++) {
+        double nominal = smg_target_rate(f->nominal, (smg_rate)r), rate = smg_target_rate(f->target, (smg_rate)r);
+        if (nominal > 0 && fabs(log2(rate / nominal)) > FURTHEST + 1e-9) return false;
+    }
+    return f->target->cache_bandwidth >= f->target->bandwidth &&
+           smg_target_hides_loads(f->target) == smg_target_hides_loads(f->nominal);
+}
+
+static double cost(fit *f) {
+    double pull = 0;
+    set_rates(f);
+    if (!is_allowed(f)) return HUGE_VAL;
+    price_all(f);
+    for (int r = 0; r < SMG_RATES; r++) pull += PULL * f->octaves[r] * f->octaves[r];
+    return mean(f, robust) + pull;
+}
+
+/* true: the rate goes there. */
+static bool try_step(fit *f, int rate, double step, double *io_least) {
+    f->octaves[rate] += step;
+    double now = cost(f);
+    if (now < *io_least - 1e-9) {
+        *io_least = now;
+        return true;
+    }
+    f->octaves[rate] -= step;
+    return false;
+}
+
+static bool sweep(fit *f, double step, double *io_least) {
+    bool moved = false;
+    for (int r = 0; r < SMG_RATES; r++) {
+        if (smg_target_rate(f->before, (smg_rate)r) <= 0) continue;
+        moved = try_step(f, r, step, io_least) || try_step(f, r, -step, io_least) || moved;
+    }
+    return moved;
+}
+
+static void search(fit *f, int fold) {
+    f->fold = fold;
+    f->judged = false;
+    for (int r = 0; r < SMG_RATES; r++) f->octaves[r] = 0;
+    double least = cost(f);
+    for (int finer = 0; finer < STEPS; finer++)
+        for (int i = 0; i < MOST_SWEEPS && sweep(f, ldexp(FIRST_STEP, -finer), &least); i++) continue;
+    set_rates(f);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------- */
+
+static smg_status number_kernels(fit *f, smg_arena *arena) {
+    f->kernel = SMG_ARENA_ARRAY(arena, int, (size_t)f->count + 1);
+    f->schedules = SMG_ARENA_ARRAY(arena, int, (size_t)f->count + 1);
+    f->price = SMG_ARENA_ARRAY(arena, double, (size_t)f->count + 1);
+    if (f->kernel == NULL || f->schedules == NULL || f->price == NULL) return SMG_MEMORY;
+    for (int i = 0; i < f->count; i++) {
+        int first = 0;
+        while (f->timed[first].at != f->timed[i].at) first++;
+        f->kernel[i] = first < i ? f->kernel[first] : f->kernels++;
+        f->schedules[f->kernel[i]]++;
+    }
+    return SMG_OK;
+}
+
+/* Error of kernels by the rates of the others. */
+static double left_out(fit *f) {
+    double sum = 0;
+    f->folds = f->kernels < MOST_FOLDS ? f->kernels : MOST_FOLDS;
+    for (int fold = 0; fold < f->folds; fold++) {
+        search(f, fold);
+        f->judged = true;
+        price_all(f);
+        int members = (f->kernels - fold + f->folds - 1) / f->folds;
+        sum += members * mean(f, plain);
+    }
+    return exp(sum / f->kernels);
+}
+
+static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refused) {
+    const smg_nearness *before = &told->before, *after = &told->after;
+    *out_refused = true;
+    if (told->kernels < FEWEST_KERNELS || told->schedules < FEWEST_SCHEDULES)
+        return smg_arena_format(arena,
+                                "%d kernels with %d schedules were measured, at least %d with %d are needed to fit "
+                                "rates",
+                                told->kernels, told->schedules, FEWEST_KERNELS, FEWEST_SCHEDULES);
+    if (after->error > BETTER * before->error)
+        return smg_arena_format(arena, "prices would be off by %.3f times instead of %.3f, which is no better",
+                                after->error, before->error);
+    if (told->left_out >= before->error)
+        return smg_arena_format(arena,
+                                "prices of kernels that rates are not fitted to would be off by %.3f times instead of "
+                                "%.3f",
+                                told->left_out, before->error);
+    if (after->agreed < before->agreed - LESS_AGREED)
+        return smg_arena_format(arena, "prices would order %.1f %% of the schedules right instead of %.1f %%",
+                                100 * after->agreed, 100 * before->agreed);
+    *out_refused = false;
+    return NULL;
+}
+
+smg_status smg_plan_fit_rates(const smg_timed *timed, int count, const smg_target *nominal, smg_arena *arena,
+                              smg_target *io_target, smg_fit *out_fit) {
+    const smg_target before = *io_target;
+    smg_target tried = before;
+    bool refused;
+    fit f = {.timed = timed, .count = count, .nominal = nominal, .before = &before, .target = &tried, .fold = -1};
+    *out_fit = (smg_fit){.schedules = count};
+    SMG_TRY(number_kernels(&f, arena));
+    out_fit->kernels = f.kernels;
+    out_fit->before = out_fit->after = nearness(&f);
+    if (f.kernels >= FEWEST_KERNELS && count >= FEWEST_SCHEDULES) {
+        out_fit->left_out = left_out(&f);
+        search(&f, -1);
+        out_fit->after = nearness(&f);
+    }
+    out_fit->refused = refusal(out_fit, arena, &refused);
+    if (refused) return out_fit->refused != NULL ? SMG_OK : SMG_MEMORY;
+    *io_target = tried;
+    io_target->revision++;
+    return SMG_OK;
+}
