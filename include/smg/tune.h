@@ -84,7 +84,7 @@ typedef struct smg_tuned {
     int failed;            /* schedules that the driver does not build, or that lose the device */
     bool stopped;          /* by the caller, before its end */
     const char *path; /* where it was written; NULL: it was not, because it is no faster or nothing was found out */
-    const smg_fitted_rates *rates; /* NULL: nobody asked for them */
+    const smg_fitted_rates *rates; /* NULL: nobody asked for them, or it was stopped */
 } smg_tuned;
 
 /* Opens the device that the description names (or uses the one that is open) and measures at its dims. Fails as

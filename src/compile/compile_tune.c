@@ -660,7 +660,7 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
     out->stopped = t->stopped;
-    if (t->options->fit_rates) SMG_TRY(fit_rates(t, out));
+    if (t->options->fit_rates && !t->stopped) SMG_TRY(fit_rates(t, out));
     if (slower || !found) return SMG_OK;
     return smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path);
 }

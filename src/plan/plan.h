@@ -230,6 +230,7 @@ typedef struct smg_nearness {
     double
         error; /* geometric mean of price to time, or of time to price, whichever is above 1; each `at` counts once */
     double agreed; /* share of two schedules of one `at` that prices order as times do, where these differ by 5 % */
+    int pairs;     /* of such schedules */
 } smg_nearness;
 typedef struct smg_fit {
     int kernels, schedules; /* distinct `at`; all */

@@ -13,15 +13,14 @@
 #define FEWEST_KERNELS 4
 #define FEWEST_SCHEDULES 24
 #define MOST_FOLDS 8
-#define FURTHEST 2.0     /* octaves from the nominal rate */
-#define FIRST_STEP 0.5   /* octaves */
-#define STEPS 3          /* each half of the one before */
-#define MOST_SWEEPS 16   /* of one size of steps */
-#define FAR 0.25         /* of the logarithm of price to time: from there on distance counts, not its square */
-#define PULL 0.0005      /* of the squared octaves that a rate is from what it was */
-#define SAME 0.05        /* two times are as good as equal */
-#define BETTER 0.98      /* of the error there was is what is worth another revision */
-#define LESS_AGREED 0.01 /* of pairs may be ordered worse */
+#define FURTHEST 2.0   /* octaves from the nominal rate */
+#define FIRST_STEP 0.5 /* octaves */
+#define STEPS 3        /* each half of the one before */
+#define MOST_SWEEPS 16 /* of one size of steps */
+#define FAR 0.25       /* of the logarithm of price to time: from there on distance counts, not its square */
+#define PULL 0.0005    /* of the squared octaves that a rate is from what it was */
+#define SAME 0.05      /* two times are as good as equal */
+#define BETTER 0.98    /* of the error there was is what is worth another revision */
 
 typedef struct fit {
     const smg_timed *timed;
@@ -76,8 +75,9 @@ static double robust(double distance) {
     return distance < FAR ? 0.5 * distance * distance : FAR * (distance - 0.5 * FAR);
 }
 
-static double agreed(const fit *f) {
-    double same = 0, pairs = 0;
+static double agreed(const fit *f, int *out_pairs) {
+    double same = 0;
+    int pairs = 0;
     for (int i = 0; i < f->count; i++) {
         for (int j = i + 1; j < f->count; j++) {
             double order = log(f->timed[i].seconds / f->timed[j].seconds);
@@ -86,12 +86,16 @@ static double agreed(const fit *f) {
             pairs++;
         }
     }
+    *out_pairs = pairs;
     return pairs > 0 ? same / pairs : 1;
 }
 
 static smg_nearness nearness(fit *f) {
+    smg_nearness told = {0};
     price_all(f);
-    return (smg_nearness){exp(mean(f, plain)), agreed(f)};
+    told.error = exp(mean(f, plain));
+    told.agreed = agreed(f, &told.pairs);
+    return told;
 }
 
 /* ---- the search -------------------------------------------------------------------------------------- */
@@ -182,6 +186,11 @@ static double left_out(fit *f) {
     return exp(sum / f->kernels);
 }
 
+/* By which a share of so many pairs is off by chance: its standard error. */
+static double chance(const smg_nearness *of) {
+    return of->pairs > 0 ? sqrt(of->agreed * (1 - of->agreed) / of->pairs) : 0;
+}
+
 static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refused) {
     const smg_nearness *before = &told->before, *after = &told->after;
     *out_refused = true;
@@ -198,7 +207,7 @@ static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refu
                                 "prices of kernels that rates are not fitted to would be off by %.3f times instead of "
                                 "%.3f",
                                 told->left_out, before->error);
-    if (after->agreed < before->agreed - LESS_AGREED)
+    if (after->agreed < before->agreed - chance(before))
         return smg_arena_format(arena, "prices would order %.1f %% of the schedules right instead of %.1f %%",
                                 100 * after->agreed, 100 * before->agreed);
     *out_refused = false;

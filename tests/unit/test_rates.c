@@ -215,10 +215,16 @@ static smg_vk_device *open_device(fixture *f, bool calibrated) {
 }
 
 static void assert_planned(fixture *f, smg_vk_device *device, bool nominal_rates, int revision) {
-    const smg_model_desc desc = {.on = device, .nominal_rates = nominal_rates};
+    const smg_model_desc desc = {.on = device, .nominal_rates = nominal_rates, .no_plan_cache = true};
     smg_model *m = NULL;
     if (smg_model_open_graph(f->ctx, f->graph, &desc, &m) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-    assert_int_equal(smg_model_compilation(m)->target.revision, revision);
+    smg_compilation *c = smg_model_compilation(m);
+    smg_text text;
+    smg_text_init(&text, f->ctx);
+    assert_int_equal(c->target.revision, revision);
+    assert_int_equal(smg_compile_explain(c, &(smg_explain_options){0}, &text), SMG_OK);
+    assert_true((strstr(smg_text_cstr(&text), "rates: revision 3, fitted") != NULL) == (revision == 3));
+    smg_text_free(&text);
     smg_model_close(m);
 }
 
