@@ -59,17 +59,18 @@ typedef struct smg_tuned_kernel {
 
 typedef struct smg_fitted_rate {
     const char *name; /* a key of target files; "matrix": the fastest product of matrices, others by the same factor */
-    double nominal, before, after; /* measured alone or assumed; that plans were made with; that they are made with */
+    double nominal, before, after; /* measured alone or assumed; that plans were made with; that were fitted */
 } smg_fitted_rate;
 
 typedef struct smg_fitted_rates {
-    int revision;           /* that plans are made with; 0: nominal rates */
-    const char *refused;    /* why the revision is no new one; NULL: it is */
+    int revision;           /* of these rates, if they are taken */
+    const char *refused;    /* why plans are made with the rates that there were; NULL: they are made with these */
     int kernels, schedules; /* that were measured; of all kernels */
     /* Geometric mean of price to time, or of time to price, whichever is above 1; of kernels by rates that are fitted
      * to the others; share of pairs of schedules that prices order as times do. */
     double error_before, error_after, error_left_out;
     double agreed_before, agreed_after;
+    double untuned_before, untuned_after; /* seconds of a run planned by prices, medians in turns; 0: it was not run */
     int rate_count;
     const smg_fitted_rate *rates;
 } smg_fitted_rates;

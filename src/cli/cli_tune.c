@@ -15,6 +15,9 @@ static void add_rates(const smg_fitted_rates *f, cli_text *text) {
                       f->error_left_out);
     cli_text_addf(text, ",\n         and order %.1f %% of the schedules right, %.1f %% fitted\n",
                   100 * f->agreed_before, 100 * f->agreed_after);
+    if (f->untuned_before > 0)
+        cli_text_addf(text, "         a run planned by prices takes %.2f us, %.2f us fitted (medians in turns)\n",
+                      f->untuned_before * 1e6, f->untuned_after * 1e6);
     if (f->refused != NULL) {
         cli_text_addf(text, "rates stay as they are: %s\n", f->refused);
         return;
@@ -63,7 +66,8 @@ static void add_rates_json(const smg_fitted_rates *f, cli_text *text) {
     cli_text_addf(text, ",\n    \"kernels\": %d,\n    \"schedules\": %d,\n", f->kernels, f->schedules);
     cli_text_addf(text, "    \"error\": [%.9g, %.9g],\n    \"error_left_out\": %.9g,\n", f->error_before,
                   f->error_after, f->error_left_out);
-    cli_text_addf(text, "    \"agreed\": [%.9g, %.9g],\n    \"values\": {", f->agreed_before, f->agreed_after);
+    cli_text_addf(text, "    \"agreed\": [%.9g, %.9g],\n    \"untuned_us\": [%.9g, %.9g],\n    \"values\": {",
+                  f->agreed_before, f->agreed_after, f->untuned_before * 1e6, f->untuned_after * 1e6);
     for (int i = 0; i < f->rate_count; i++)
         cli_text_addf(text, "%s\n      \"%s\": [%.9g, %.9g, %.9g]", i > 0 ? "," : "", f->rates[i].name,
                       f->rates[i].nominal, f->rates[i].before, f->rates[i].after);

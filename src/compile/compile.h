@@ -349,6 +349,7 @@ typedef struct smg_open_parts {
     smg_passes passes;
     const smg_choice *rejected; /* to begin with */
     int rejected_count;
+    const smg_target *target; /* to plan for; NULL: the device's */
 } smg_open_parts;
 smg_status smg_model_open_parts(smg_context *ctx, smg_source *source, smg_vk_device *device, const smg_model_desc *desc,
                                 const smg_open_parts *parts, smg_model **out_model);
@@ -379,11 +380,11 @@ typedef struct smg_timing {
     uint64_t at, schedule;
     double seconds;
 } smg_timing;
-/* Fits the rates of the device to the schedules of the plan that were measured, and keeps them. The options are those
- * of the passes. */
+/* Fits the rates of the device to the schedules of the plan that were measured; nothing is kept. The options are those
+ * of the passes. Where that is not refused, *out_target is the device's with these rates. */
 smg_status smg_compile_fit_rates(smg_context *ctx, const smg_graph *g, smg_vk_device *device,
                                  const smg_compile_options *options, const smg_timing *timings, int count,
-                                 smg_arena *arena, const smg_fitted_rates **out_rates);
+                                 smg_arena *arena, smg_target *out_target, smg_fitted_rates *out_rates);
 /* compile_tune_model.c: smg_model_tune of a source that is open. */
 smg_status smg_model_tune_source(smg_context *ctx, smg_source *source, const smg_model_desc *model,
                                  const smg_tune_desc *tune, smg_tuned **out_tuned);

@@ -286,6 +286,7 @@ static smg_status try_plan(plans *p, const smg_model_desc *desc, smg_model_parts
     options.passes = p->more->passes;
     options.last_plan = p->made == SMG_MOST_PLANS - 1;
     smg_vk_plan_target(parts->device, desc->nominal_rates, &target);
+    if (p->more->target != NULL) target = *p->more->target;
     SMG_TRY(smg_compile_open(o->ctx, o->source->graph, &target, &options, &o->c));
     o->interface->nominal = o->c->nominal;
     parts->bundle = o->c->bundle;

@@ -606,13 +606,44 @@ static smg_status find_plan(tuner *t) {
 
 /* ---- rates ----------------------------------------------------------------------------------------- */
 
+static bool same_plan(const smg_plan *a, const smg_plan *b) {
+    bool same = a->steps.count == b->steps.count;
+    for (int i = 0; same && i < a->steps.count; i++)
+        same = a->steps.items[i].choice.at == b->steps.items[i].choice.at &&
+               a->steps.items[i].choice.schedule == b->steps.items[i].choice.schedule;
+    return same;
+}
+
+/* Prices that are nearer may still choose worse: the plan of prices by the new rates, in turns with that by the old. */
+static smg_status compare_rates(tuner *t, const smg_target *fitted, smg_fitted_rates *told) {
+    smg_open_parts parts = {.rejected = t->parts.rejected, .rejected_count = t->parts.rejected_count};
+    turns both = {.models = {NULL, NULL}};
+    bool same = true;
+    smg_status status = open_with(t, &parts, &both.models[0]);
+    parts.target = fitted;
+    if (status == SMG_OK) status = open_with(t, &parts, &both.models[1]);
+    if (status == SMG_OK)
+        same = same_plan(smg_model_compilation(both.models[0])->plan, smg_model_compilation(both.models[1])->plan);
+    if (!same) status = time_runs(t, &both, "whole", t->options->seconds);
+    for (int i = 0; i < 2; i++) smg_model_close(both.models[i]);
+    told->untuned_before = both.median[0];
+    told->untuned_after = both.median[1];
+    if (t->stopped && !same) told->refused = "they were not tried, because tuning was stopped";
+    if (status != SMG_OK || both.median[1] <= NOISE * both.median[0] || both.least[1] <= both.least[0]) return status;
+    told->refused = smg_arena_format(t->arena, "a run planned by them would take %.2f us instead of %.2f",
+                                     both.median[1] * 1e6, both.median[0] * 1e6);
+    return told->refused != NULL ? SMG_OK : SMG_MEMORY;
+}
+
 /* Of what the passes say of all schedules, or turns of some. */
 static smg_status fit_rates(tuner *t, smg_tuned *out) {
     smg_compile_options options = smg_compile_options_of(t->desc);
     int count = 0, room = 0;
+    smg_target fitted;
+    smg_fitted_rates *told = SMG_ARENA_NEW(t->arena, smg_fitted_rates);
     for (int i = 0; i < t->kernels.count; i++) room += t->kernels.items[i].rows.count;
     smg_timing *timings = SMG_ARENA_ARRAY(t->arena, smg_timing, (size_t)room + 1);
-    if (timings == NULL) return SMG_MEMORY;
+    if (timings == NULL || told == NULL) return SMG_MEMORY;
     for (int i = 0; i < t->kernels.count; i++) {
         const kernel *k = &t->kernels.items[i];
         for (int r = 0; r < k->rows.count; r++) {
@@ -627,8 +658,11 @@ static smg_status fit_rates(tuner *t, smg_tuned *out) {
     options.passes = (smg_passes){.rivals = t->options->rivals, .to = t->options->rivals + 1};
     smg_progress(t->ctx, "rates", 0, 1, "");
     SMG_TRY(
-        smg_compile_fit_rates(t->ctx, t->source->graph, t->device, &options, timings, count, t->arena, &out->rates));
+        smg_compile_fit_rates(t->ctx, t->source->graph, t->device, &options, timings, count, t->arena, &fitted, told));
+    if (told->refused == NULL) SMG_TRY(compare_rates(t, &fitted, told));
+    if (told->refused == NULL) SMG_TRY(smg_vk_keep_rates(t->device, &fitted));
     smg_progress(t->ctx, "rates", 1, 1, "");
+    out->rates = told;
     return SMG_OK;
 }
 
@@ -660,9 +694,8 @@ static smg_status tune(tuner *t, smg_tuned *out) {
     SMG_TRY(tell(t, out));
     out->failed = t->failed;
     out->stopped = t->stopped;
-    if (t->options->fit_rates && !t->stopped) SMG_TRY(fit_rates(t, out));
-    if (slower || !found) return SMG_OK;
-    return smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path);
+    if (!slower && found) SMG_TRY(smg_tuning_write(t->ctx, &target, t->options->path, &tuning, t->arena, &out->path));
+    return t->options->fit_rates && !t->stopped ? fit_rates(t, out) : SMG_OK;
 }
 
 smg_status smg_compile_tune(smg_context *ctx, smg_source *source, const smg_model_desc *desc,

@@ -51,10 +51,9 @@ static smg_status collect(const smg_compilation *c, const smg_timing *measured, 
 }
 
 static smg_status tell(const smg_fit *fit, const smg_target *nominal, const smg_target *before, const smg_target *after,
-                       smg_arena *arena, const smg_fitted_rates **out_rates) {
-    smg_fitted_rates *told = SMG_ARENA_NEW(arena, smg_fitted_rates);
+                       smg_arena *arena, smg_fitted_rates *told) {
     smg_fitted_rate *rates = SMG_ARENA_ARRAY(arena, smg_fitted_rate, SMG_RATES);
-    if (told == NULL || rates == NULL) return SMG_MEMORY;
+    if (rates == NULL) return SMG_MEMORY;
     *told = (smg_fitted_rates){.revision = (int)after->revision,
                                .refused = fit->refused,
                                .kernels = fit->kernels,
@@ -73,26 +72,24 @@ static smg_status tell(const smg_fit *fit, const smg_target *nominal, const smg_
                                                       .before = smg_target_rate(before, rate),
                                                       .after = smg_target_rate(after, rate)};
     }
-    *out_rates = told;
     return SMG_OK;
 }
 
 smg_status smg_compile_fit_rates(smg_context *ctx, const smg_graph *g, smg_vk_device *device,
                                  const smg_compile_options *options, const smg_timing *measured, int count,
-                                 smg_arena *arena, const smg_fitted_rates **out_rates) {
+                                 smg_arena *arena, smg_target *out_target, smg_fitted_rates *out_rates) {
     smg_compilation *c = NULL;
-    smg_target nominal, before, after;
+    smg_target nominal, before;
     timings all;
     smg_fit fit;
     smg_vk_plan_target(device, true, &nominal);
     smg_vk_plan_target(device, false, &before);
-    after = before;
+    *out_target = before;
     SMG_TRY(smg_compile_plan(ctx, g, &before, options, &c));
     smg_status status = collect(c, measured, count, arena, &all);
-    if (status == SMG_OK) status = smg_plan_fit_rates(all.timed, all.timed_count, &nominal, arena, &after, &fit);
+    if (status == SMG_OK) status = smg_plan_fit_rates(all.timed, all.timed_count, &nominal, arena, out_target, &fit);
     smg_compilation_destroy(c);
-    if (status == SMG_OK && fit.refused == NULL) status = smg_vk_keep_rates(device, &after);
-    return status == SMG_OK ? tell(&fit, &nominal, &before, &after, arena, out_rates) : status;
+    return status == SMG_OK ? tell(&fit, &nominal, &before, out_target, arena, out_rates) : status;
 }
 
 #endif

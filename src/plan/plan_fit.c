@@ -216,12 +216,15 @@ static const char *refusal(const smg_fit *told, smg_arena *arena, bool *out_refu
 
 smg_status smg_plan_fit_rates(const smg_timed *timed, int count, const smg_target *nominal, smg_arena *arena,
                               smg_target *io_target, smg_fit *out_fit) {
-    const smg_target before = *io_target;
-    smg_target tried = before;
+    smg_target before = *io_target, tried = before;
     bool refused;
     fit f = {.timed = timed, .count = count, .nominal = nominal, .before = &before, .target = &tried, .fold = -1};
     *out_fit = (smg_fit){.schedules = count};
     SMG_TRY(number_kernels(&f, arena));
+    if (!is_allowed(&f)) { /* fitted to other nominal rates */
+        before = tried = *nominal;
+        before.revision = tried.revision = io_target->revision;
+    }
     out_fit->kernels = f.kernels;
     out_fit->before = out_fit->after = nearness(&f);
     if (f.kernels >= FEWEST_KERNELS && count >= FEWEST_SCHEDULES) {
