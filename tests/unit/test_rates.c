@@ -205,6 +205,7 @@ static void test_refused(void **state) {
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
+#if SMG_VULKAN
 static smg_vk_device *open_device(fixture *f, bool calibrated) {
     smg_vk_device *device = NULL;
     smg_status status = smg_vk_open(f->ctx, NULL, 0, &device);
@@ -288,14 +289,17 @@ static void test_tuned(void **state) {
     assert_int_equal(smg_model_tune_graph(f->ctx, f->graph, &desc, &tune, NULL), SMG_INVALID);
     smg_vk_close(device);
 }
+#endif
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+#if SMG_VULKAN
         cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tuned, setup, teardown),
+#endif
     };
     return device_result(cmocka_run_group_tests(tests, NULL, NULL));
 }
