@@ -629,7 +629,7 @@ static smg_status compare_rates(tuner *t, const smg_target *fitted, smg_fitted_r
     told->untuned_before = both.median[0];
     told->untuned_after = both.median[1];
     if (t->stopped && !same) told->refused = "they were not tried, because tuning was stopped";
-    if (status != SMG_OK || both.median[1] <= NOISE * both.median[0] || both.least[1] <= both.least[0]) return status;
+    if (status != SMG_OK || both.median[1] <= NOISE * both.median[0]) return status;
     told->refused = smg_arena_format(t->arena, "a run planned by them would take %.2f us instead of %.2f",
                                      both.median[1] * 1e6, both.median[0] * 1e6);
     return told->refused != NULL ? SMG_OK : SMG_MEMORY;
