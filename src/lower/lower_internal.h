@@ -108,6 +108,9 @@ smg_status lower_plan_passes(lowering *l);
  * terms. */
 smg_status lower_take_terms(lowering *l, int node, const smg_slice_roles *roles, bool *out_taken);
 
+/* The axes that are cut into serial slices. */
+smg_axis_set lower_cut(const lowering *l);
+
 /* lower_structure.c: the program in order, over tiles without layouts. */
 smg_status lower_structure(lowering *l);
 

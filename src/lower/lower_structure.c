@@ -84,7 +84,29 @@ static smg_status store_pass(lowering *l, int i, int *out_pass) {
 
 static bool stores_varying(const lowering *l, int i) {
     const smg_snode *n = &l->space->nodes.items[i];
-    return n->output && l->s->temporal >= 0 && (n->result & SMG_AXIS_BIT(l->s->temporal));
+    return n->output && (n->result & lower_cut(l)) != 0;
+}
+
+static smg_status emit_loop(lowering *l, int axis, int pass) {
+    smg_instr *loop = lower_emit(l, SMG_I_LOOP);
+    if (loop == NULL) return SMG_MEMORY;
+    loop->axis_count = 1;
+    loop->axes[0] = axis;
+    loop->note = smg_arena_format(l->arena, "pass %d", pass);
+    return loop->note != NULL ? SMG_OK : SMG_MEMORY;
+}
+
+/* Of a pass, the innermost over slices of the temporal axis. */
+static smg_status begin_loops(lowering *l, int pass) {
+    for (int a = 0; a < l->space->axes.count; a++)
+        if (l->s->serial & SMG_AXIS_BIT(a)) SMG_TRY(emit_loop(l, a, pass));
+    return emit_loop(l, l->s->temporal, pass);
+}
+
+static smg_status end_loops(lowering *l) {
+    for (int a = 0; a < l->space->axes.count; a++)
+        if ((lower_cut(l) & SMG_AXIS_BIT(a)) && lower_emit(l, SMG_I_END) == NULL) return SMG_MEMORY;
+    return SMG_OK;
 }
 
 /* One loop over the temporal axis: products that the pass needs, running folds, results that vary. */
@@ -103,17 +125,13 @@ static smg_status emit_pass(lowering *l, int pass, const int *store_in) {
             smg_kernel_leaves(l->k, value, want_leaf, &n);
         }
     }
-    smg_instr *loop = lower_emit(l, SMG_I_LOOP);
-    if (loop == NULL) return SMG_MEMORY;
-    loop->axis_count = 1;
-    loop->axes[0] = l->s->temporal;
-    loop->note = smg_arena_format(l->arena, "pass %d", pass);
+    SMG_TRY(begin_loops(l, pass));
     for (int i = 0; i < count && l->refused == NULL; i++) {
         if (material(l, i) && l->node[i].running && l->node[i].pass == pass) SMG_TRY(lower_emit_fold(l, i, true));
         if (material(l, i) && l->node[i].varies && n.wanted[i]) SMG_TRY(lower_emit_fold(l, i, false));
         if (stores_varying(l, i) && store_in[i] == pass) SMG_TRY(lower_emit_store(l, i));
     }
-    if (lower_emit(l, SMG_I_END) == NULL) return SMG_MEMORY;
+    SMG_TRY(end_loops(l));
     for (int i = 0; i < count && l->refused == NULL; i++)
         if (l->node[i].apart && l->node[i].pass == pass) SMG_TRY(lower_emit_join(l, i));
     return SMG_OK;
@@ -207,10 +225,10 @@ static smg_status mark_apart(lowering *l) {
     return SMG_OK;
 }
 
-/* Does a loop over the temporal axis begin or end here? `depth`: loops inside of it that are open. */
+/* Does a loop over slices begin or end here? `depth`: loops inside of it that are open. */
 static bool parts_stretches(const lowering *l, int at, int *depth) {
     const smg_instr *in = &l->k->code.items[at];
-    if (in->kind == SMG_I_LOOP && (in->axes[0] == l->s->temporal || lower_is_repeat(l, in))) return true;
+    if (in->kind == SMG_I_LOOP && ((lower_cut(l) & SMG_AXIS_BIT(in->axes[0])) || lower_is_repeat(l, in))) return true;
     if (in->kind == SMG_I_END && *depth == 0) return true;
     *depth += (in->kind == SMG_I_LOOP) - (in->kind == SMG_I_END);
     return false;

@@ -9,6 +9,10 @@ static smg_axis_set folded(const smg_snode *n) {
     return n->iterates & ~n->result;
 }
 
+smg_axis_set lower_cut(const lowering *l) {
+    return l->s->temporal >= 0 ? l->s->serial | SMG_AXIS_BIT(l->s->temporal) : 0;
+}
+
 typedef struct dependence {
     const lowering *l;
     int final_pass;   /* latest pass after which a needed value is final */
@@ -195,7 +199,7 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
     smg_slice_roles roles;
     const char *why = "";
     SMG_TRY(keep_old(l, ln->pass));
-    SMG_TRY(make_roles(l, SMG_AXIS_BIT(l->s->temporal), ln->pass, &roles));
+    SMG_TRY(make_roles(l, lower_cut(l), ln->pass, &roles));
     ln->pass = LOWER_NEVER;
     smg_update update = {.t = smg_expr_leaf(l->k->exprs, SMG_KIND_FLOAT, ln->leaf)};
     SMG_TRY(make_count(l, i, combine, &update.n));
@@ -230,9 +234,8 @@ static smg_status place_running(lowering *l, int i, smg_combine combine) {
 static smg_status place(lowering *l, int i, smg_combine combine) {
     const smg_snode *n = &l->space->nodes.items[i];
     lnode *ln = &l->node[i];
-    int t = l->s->temporal;
-    ln->running = t >= 0 && (folded(n) & SMG_AXIS_BIT(t));
-    ln->varies = t >= 0 && (n->result & SMG_AXIS_BIT(t));
+    ln->running = (folded(n) & lower_cut(l)) != 0;
+    ln->varies = (n->result & lower_cut(l)) != 0;
     if (ln->running) return place_running(l, i, combine);
     dependence d = depends(l, ln->core), r = depends(l, ln->right);
     int final_pass = later(later(d.final_pass, d.running_pass), later(r.final_pass, r.running_pass));

@@ -40,6 +40,7 @@ typedef struct guess {
     bool counts; /* else what is needed alone */
     int64_t lanes;
     int64_t trips[SMG_SPACE_AXES]; /* of a loop over the axis; 1 on the grid */
+    double around;                 /* trips of loops around that over the temporal axis */
     int64_t held[OUTLINE_FOLDS];   /* registers of each fold */
     int64_t registers;
     int64_t registers_alone; /* of left factors that a lane holds for all slices */
@@ -98,7 +99,7 @@ static int64_t registers_of(const guess *g, smg_axis_set set) {
 /* How often something over these axes runs. */
 static double slices_of(const guess *g, smg_axis_set set) {
     int t = g->s->temporal;
-    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? fmax(1, (double)g->trips[t] * g->o->share[t]) : 1;
+    return t >= 0 && (set & SMG_AXIS_BIT(t)) ? fmax(1, (double)g->trips[t] * g->o->share[t] * g->around) : 1;
 }
 
 /* The axis along which a factor lies side by side where it is staged from. */
@@ -591,6 +592,8 @@ static void guess_all(guess *g) {
         g->c.workgroups *= (double)g->trips[a];
         g->trips[a] = 1;
     }
+    g->around = 1;
+    for (smg_axis_set serial = s->serial; serial != 0;) g->around *= (double)g->trips[next_axis(&serial)];
     const outline_passes *passes = s->temporal >= 0 ? &g->o->along[s->temporal] : &g->o->straight;
     for (g->pass = 0; g->pass < passes->count; g->pass++) {
         g->running = passes->running & passes->folds[g->pass];
@@ -604,16 +607,21 @@ static bool has_room(const guess *g, smg_price *needs, const char **out_refused)
     return plan_has_room(g->o->target, &least, out_refused);
 }
 
+/* The rest is large, and made before it is read. */
+static void begin(guess *g, const plan_outline *o, const smg_schedule *s, bool counts) {
+    g->o = o;
+    g->s = s;
+    g->counts = counts;
+    g->registers = g->registers_alone = g->tile_count = g->loops = 0;
+    g->join_bytes = 0;
+    g->ahead = false;
+}
+
 bool plan_may_fit(const plan_outline *o, const smg_schedule *s, const char **out_refused) {
     guess g;
     *out_refused = "needs more storage buffers than a stage has";
     if (o->buffers > o->target->max_bindings) return false;
-    g.o = o;
-    g.s = s;
-    g.counts = false;
-    g.registers = g.registers_alone = g.tile_count = g.loops = 0;
-    g.join_bytes = 0;
-    g.ahead = false;
+    begin(&g, o, s, false);
     guess_all(&g);
     if (s->reuse) take_turns(&g);
     smg_price needs = {.shared_bytes = (int64_t)shared_of(&g), .registers = g.registers};
@@ -622,7 +630,8 @@ bool plan_may_fit(const plan_outline *o, const smg_schedule *s, const char **out
 
 double plan_guess(const plan_outline *o, const smg_schedule *s) {
     const char *refused;
-    guess g = {.o = o, .s = s, .counts = true};
+    guess g;
+    begin(&g, o, s, true);
     guess_all(&g);
     if ((s->reuse && !take_turns(&g)) || (s->ahead > 0 && !g.ahead)) return HUGE_VAL;
     smg_price needs = {.shared_bytes = (int64_t)shared_of(&g), .registers = g.registers};

@@ -53,7 +53,7 @@ typedef struct signature {
     int row_axis, col_axis, temporal, ahead, slots;
     int64_t slice; /* for alone: what is behind the last slice's end */
     bool joins, near, direct, alone, rows_next, groups, across;
-    smg_axis_set grid, covered, wide;
+    smg_axis_set grid, covered, wide, serial;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
 
@@ -93,6 +93,7 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .col_axis = s->col_axis,
                       .temporal = s->temporal,
                       .grid = s->grid,
+                      .serial = s->serial,
                       .ahead = s->ahead,
                       .slots = s->slots,
                       .joins = s->lane_depth > 1,

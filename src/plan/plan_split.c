@@ -104,10 +104,26 @@ static int summed_dim(const splitter *s, const smg_node *n) {
     return best;
 }
 
+/* Of these nodes those that some sum among them is made of, sums themselves: what only reads sums has no parts. NULL
+ * when memory is out. */
+static const bool *behind_sums(const planner *p, smg_arena *arena, const bool *nodes) {
+    size_t count = (size_t)p->g->nodes.count + 1;
+    bool *summed = SMG_ARENA_ARRAY(arena, bool, count), *out = SMG_ARENA_ARRAY(arena, bool, count);
+    if (summed == NULL || out == NULL) return NULL;
+    for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
+        const smg_node *n = smg_graph_node(p->g, id);
+        smg_op_class class_ = smg_node_class(n);
+        bool sums = nodes[id] && (class_ == SMG_CLASS_REDUCE || class_ == SMG_CLASS_CONTRACT);
+        out[id] = nodes[id] && (sums || summed[id]);
+        for (int k = 0; k < n->operand_count; k++) summed[n->operand[k]] = summed[n->operand[k]] || sums || summed[id];
+    }
+    return out;
+}
+
 /* ---- what it would cost -------------------------------------------------------------------------- */
 
-static smg_status cost_in_parts(const splitter *s, const run *r, const plan_split *split, smg_arena *arena,
-                                bool *io_covered, double *out_cost) {
+static smg_status cost_in_parts(const splitter *s, const run *r, const plan_split *split, const bool *own,
+                                smg_arena *arena, bool *io_covered, double *out_cost) {
     planner *p;
     parts *made;
     partition list;
@@ -118,10 +134,11 @@ static smg_status cost_in_parts(const splitter *s, const run *r, const plan_spli
     if (only == NULL) return SMG_MEMORY;
     for (smg_node_id id = 0; id < p->g->nodes.count; id++) {
         smg_node_id from = made->from.items[id];
-        only[id] = from < 0 || split->own[from];
+        only[id] = from < 0 || own[from];
     }
     for (int i = 0; i < r->count; i++) io_covered[i] = io_covered[i] || parts_folds(made, r->member[i]);
     p->only = only;
+
     smg_status status = plan_choose_list(p, false, &list);
     if (status == SMG_NO_FIT) smg_context_clear_error(p->ctx);
     if (status == SMG_OK && !list.over) *out_cost = cost_of(s, &list, r->last - r->first + 1);
@@ -149,8 +166,8 @@ static int64_t chunk_of(const splitter *s, const plan_split *split, int64_t numb
 }
 
 /* The axis of a member's sum, in several numbers of parts. */
-static smg_status try_axis(const splitter *s, const run *r, int member, plan_split *split, bool *io_covered,
-                           verdict *io_best) {
+static smg_status try_axis(const splitter *s, const run *r, int member, const bool *own, plan_split *split,
+                           bool *io_covered, verdict *io_best) {
     int64_t extent = extent_at(s, split->node, split->axis), last = 0;
     int64_t asked = s->p->options->parts, number = asked > 0 ? asked : most_parts(s, r, extent);
     for (int tries = 0; tries < SPLIT_TRIES && number > 1; tries++, number /= 2) {
@@ -160,7 +177,7 @@ static smg_status try_axis(const splitter *s, const run *r, int member, plan_spl
         if (split->chunk == last) continue;
         last = split->chunk;
         SMG_TRY(smg_arena_create(s->p->ctx, &arena));
-        smg_status status = cost_in_parts(s, r, split, arena, io_covered, &cost);
+        smg_status status = cost_in_parts(s, r, split, own, arena, io_covered, &cost);
         smg_arena_destroy(arena);
         SMG_TRY(status);
         if (cost > r->cost || asked > 0) tries = SPLIT_TRIES; /* fewer parts do not change that */
@@ -178,13 +195,15 @@ static smg_status try_run(const splitter *s, const run *r, verdict *out) {
     bool *own = SMG_ARENA_ARRAY(s->arena, bool, (size_t)s->p->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
     for (int i = r->from; i < r->to; i++) own[s->p->order[i]] = true;
+    const bool *summed = behind_sums(s->p, s->arena, own);
+    if (summed == NULL) return SMG_MEMORY;
     *out = (verdict){.before = r->cost, .after = HUGE_VAL};
     for (int i = 0; i < r->count; i++) {
         const smg_node *n = smg_graph_node(s->p->g, r->member[i]);
         int axis = own[r->member[i]] && !covered[i] ? summed_dim(s, n) : -1;
         if (axis < 0) continue;
-        plan_split split = {.own = own, .node = n->operand[0], .axis = axis};
-        SMG_TRY(try_axis(s, r, i, &split, covered, out));
+        plan_split split = {.own = summed, .node = n->operand[0], .axis = axis};
+        SMG_TRY(try_axis(s, r, i, own, &split, covered, out));
     }
     out->pays = out->after < SPLIT_GAIN * out->before || (s->p->options->parts > 0 && !isinf(out->after));
     return SMG_OK;
@@ -275,8 +294,10 @@ static smg_status apply(const splitter *s, const run *r, const verdict *v, smg_n
     bool *own = SMG_ARENA_ARRAY(before->arena, bool, (size_t)before->g->nodes.count + 1);
     if (own == NULL) return SMG_MEMORY;
     for (int i = r->from; i < r->to; i++) own[at[s->p->order[i]]] = true;
+    const bool *summed = behind_sums(before, before->arena, own);
+    if (summed == NULL) return SMG_MEMORY;
     smg_node_id node = smg_graph_node(s->p->g, r->member[v->member])->operand[0];
-    const plan_split split = {.own = own, .node = at[node], .axis = v->axis, .chunk = v->chunk};
+    const plan_split split = {.own = summed, .node = at[node], .axis = v->axis, .chunk = v->chunk};
     SMG_TRY(parts_plan(before, &split, before->arena, io_p, &made));
     if (*io_p == NULL) {
         *io_p = before;

@@ -61,7 +61,8 @@ static int64_t slice_of(const enumerator *e, int axis, const lane_shape *shape) 
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
 void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s) {
-    for (int a = 0; a < e->space->axes.count; a++) {
+    smg_axis_set whole_axes = (s->columns | s->held) & ~s->serial;
+    for (int a = 0, count = e->space->axes.count; a < count; a++) {
         smg_axis_set bit = SMG_AXIS_BIT(a);
         int64_t extent;
         s->tile[a] = 1;
@@ -71,7 +72,7 @@ void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, s
             s->tile[a] = (int64_t)shape->cols * shape->col_registers;
         else if (a == s->temporal)
             s->tile[a] = s->one_by_one ? 1 : s->col_axis >= 0 ? shape->inner : slice_of(e, a, shape);
-        else if (((s->columns | s->held) & bit) && constant(e, a, &extent))
+        else if ((whole_axes & bit) && constant(e, a, &extent))
             s->tile[a] = extent;
     }
     for (int i = 0; i < e->products; i++) stage_slices(e, e->sums[i], shape, whole, s);
@@ -579,10 +580,22 @@ static smg_status add_shapes(enumerator *e, const smg_schedule *base) {
 static bool held_are_static(const enumerator *e, const smg_schedule *base) {
     for (int a = 0; a < e->space->axes.count; a++) {
         int64_t extent;
-        if (a == base->temporal || !((base->columns | base->held) & SMG_AXIS_BIT(a))) continue;
+        if (a == base->temporal || !((base->columns | base->held) & ~base->serial & SMG_AXIS_BIT(a))) continue;
         if (!constant(e, a, &extent) || extent > MOST_HELD) return false;
     }
     return true;
+}
+
+/* What is reduced over several axes need not hold the others: they are cut as well, around the slices of the one that
+ * lies side by side. */
+static smg_status add_serial(enumerator *e, smg_schedule base) {
+    smg_axis_set cut = base.columns, run = e->run_axis >= 0 ? SMG_AXIS_BIT(e->run_axis) : 0;
+    bool reduces = e->roles.contractions == 0 && e->roles.reductions > 0 && base.held == 0;
+    if (!reduces || (cut & (cut - 1)) == 0 || e->space->repeat.count > 0) return SMG_OK;
+    if (base.temporal != smg_sched_largest(cut & run ? run : cut, e->nominal)) return SMG_OK;
+    if (!smg_sched_serial(e->space, cut)) return SMG_OK;
+    base.serial = cut & ~SMG_AXIS_BIT(base.temporal);
+    return add_shapes(e, &base);
 }
 
 /* With the grid fixed: nothing temporal when every held axis is static, else each held axis in turn. */
@@ -593,6 +606,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
         base.temporal = a;
         base.one_by_one = smg_sched_one_by_one(&base);
         if (held_are_static(e, &base) && smg_sched_sides(&base)) SMG_TRY(add_shapes(e, &base));
+        if (a >= 0) SMG_TRY(add_serial(e, base));
     }
     return SMG_OK;
 }

@@ -21,6 +21,9 @@ bool smg_sched_sides(smg_schedule *schedule);
 /* Must slices of the temporal axis be of one element? Where a product contracts it beside another held axis, or has it
  * in both factors: of two contracted axes it walks one, and the columns of its factors are apart. */
 bool smg_sched_one_by_one(const smg_schedule *schedule);
+/* May all of these axes be cut temporally together? Each reduction goes over all of them or has none of them, and so
+ * does each result; products hold what they contract. */
+bool smg_sched_serial(const smg_space *space, smg_axis_set axes);
 /* The axis of `among` along which the last result that is stored lies next to each other in memory. */
 int smg_sched_unit_axis(const smg_space *space, smg_axis_set among);
 /* The axis along which the largest tensor that something here reduces lies next to each other in memory. */

@@ -6,6 +6,7 @@ static const char *role_of(const smg_schedule *s, int a) {
     if (a == s->row_axis) return s->grid & bit ? "spatial, rows" : a == s->temporal ? "temporal, rows" : "whole, rows";
     if (a == s->col_axis) return "spatial, columns";
     if (a == s->temporal) return "temporal";
+    if (s->serial & bit) return "temporal, one by one";
     if (s->space->repeat.count > 0 && a == s->space->repeat.axis) return "bodies";
     return s->grid & bit      ? "spatial"
            : s->columns & bit ? "whole"

@@ -67,6 +67,18 @@ bool smg_sched_one_by_one(const smg_schedule *s) {
     return false;
 }
 
+bool smg_sched_serial(const smg_space *space, smg_axis_set axes) {
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        smg_axis_set kept = n->result & axes, gone = contracted(n) & axes;
+        if (n->output && kept != 0 && kept != axes) return false;
+        if (n->streamed) continue;
+        if (n->class_ == SMG_CLASS_CONTRACT) return false;
+        if (n->class_ == SMG_CLASS_REDUCE && (kept != 0 || (gone != 0 && gone != axes))) return false;
+    }
+    return true;
+}
+
 bool smg_sched_sides(smg_schedule *s) {
     smg_axis_set rows = bit_of(s->row_axis);
     int more = 0;

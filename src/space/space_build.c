@@ -76,7 +76,9 @@ static smg_status build(smg_space_builder *b, const bool *needed) {
     }
     SMG_TRY(smg_space_align(b));
     SMG_TRY(smg_space_number(b)); /* only now: a later edge may still have split atoms */
-    if (space->refused == NULL) smg_space_coalesce(space);
+    if (space->refused != NULL) return SMG_OK;
+    smg_space_join_reductions(space);
+    smg_space_coalesce(space);
     return SMG_OK;
 }
 

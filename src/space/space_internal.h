@@ -144,6 +144,8 @@ smg_status smg_space_number(smg_space_builder *b);
 /* space_repeat.c: the space, whose axes are final, is one of equal bodies. */
 smg_status smg_space_repeat(smg_space *space, const smg_srepeat *repeat);
 
+/* space_join.c: a reduction of a reduction becomes one over the axes of both. */
+void smg_space_join_reductions(smg_space *space);
 /* Merges neighbouring axes that are one run in every view (space_coalesce.c). */
 void smg_space_coalesce(smg_space *space);
 

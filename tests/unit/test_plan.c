@@ -518,6 +518,38 @@ static void variance_in_one_pass(void **state) {
     assert_int_equal(failed, 0);
 }
 
+/* What is reduced over two axes that no workgroup holds, and that do not lie behind each other, is cut into slices of
+ * both: one kernel, and each lane's reads agree. */
+static void several_axes_in_slices(void **state) {
+    static const char text[] = "graph two\ndim b max 100000\ndim n max 100000\nx = input f32[b, 3, n]\n"
+                               "most = reduce_max(x) axis=2 keep\nm = reduce_max(most) axis=0 keep\nd = sub(x, m)\n"
+                               "e = exp(d)\npart = sum(e) axis=2 keep\ns = sum(part) axis=0 keep\ny = div(e, s)\n"
+                               "output s = s\noutput y = y\n";
+    static const char *const target[] = {"h200", "lavapipe", "careful"};
+    static const int64_t sizes[][4] = {{5, 1100}, {1, 1}};
+    fixture *f = *state;
+    smg_graph *g;
+    smg_plan *plan;
+    smg_target h200;
+    int failed = 0;
+    assert_int_equal(smg_graph_parse(f->ctx, text, sizeof(text) - 1, "two", &g), SMG_OK);
+    assert_int_equal(check_target(f->ctx, "h200", &h200), SMG_OK);
+    const smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES};
+    assert_int_equal(smg_plan_make(g, &h200, &fewest, f->arena, &plan), SMG_OK);
+    assert_int_equal(plan->steps.count, 1);
+    assert_non_null(strstr(plan->steps.items[0].because, "i0 = b: temporal, one by one, tile 1"));
+    assert_non_null(strstr(plan->steps.items[0].because, "s: update-then-aggregate"));
+    for (size_t t = 0; t < SMG_COUNT_OF(target); t++) {
+        for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
+            check_options o = {
+                .target = target[t], .symbols = sizes[i], .tolerance = TOLERANCE, .by_lane = true, .plan = fewest};
+            failed += wrong(f, text, g, &o);
+        }
+    }
+    smg_graph_destroy(g);
+    assert_int_equal(failed, 0);
+}
+
 /* The divisor of linear attention is a sum along what another product contracts: one kernel, whatever the length. */
 static void sums_beside_products(void **state) {
     fixture *f = *state;
@@ -614,6 +646,7 @@ int main(void) {
         cmocka_unit_test(same_input_same_plan),
         cmocka_unit_test(masks),
         cmocka_unit_test(variance_in_one_pass),
+        cmocka_unit_test(several_axes_in_slices),
         cmocka_unit_test(patterns_are_structure),
         cmocka_unit_test(sums_beside_products),
         cmocka_unit_test(results_of_inputs_are_stored_beside),

@@ -315,6 +315,30 @@ static void uneven_reshapes_have_quotients(void **state) {
     assert_true(view_of(f, 0, 0)->index_count > 0);
 }
 
+/* A reduction of a reduction goes over the axes of both, which are one where they are one run of memory; not where
+ * another reads the first, or where the two combine in other ways. */
+static void reductions_of_reductions_join(void **state) {
+    static const struct {
+        const char *second, *reduced;
+    } cases[] = {{"b = sum(a) axis=0\noutput b = b\n", "60"},
+                 {"b = sum(a) axis=0\noutput b = b\noutput a = a\n", "4"},
+                 {"b = reduce_max(a) axis=0\noutput b = b\n", "4"}};
+    fixture *f = *state;
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        smg_text text;
+        smg_text_init(&text, f->ctx);
+        smg_text_addf(&text, "graph r\nx = input f32[4, 15, 7]\na = sum(x) axis=1\n%s", cases[i].second);
+        parse(f, smg_text_cstr(&text));
+        smg_text_free(&text);
+        assert_null(f->space->refused);
+        const smg_snode *b = &f->space->nodes.items[1];
+        assert_string_equal(extents(f, b->iterates & ~b->result), cases[i].reduced);
+        assert_int_equal(f->space->nodes.items[0].idle, i == 0);
+        smg_graph_destroy(f->g);
+        f->g = NULL;
+    }
+}
+
 /* ---- schedules ------------------------------------------------------------------------------------ */
 
 static void candidates(fixture *f, const char *path, const char *device, smg_schedules *out, smg_target *target) {
@@ -381,6 +405,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(windows_are_affine, setup, teardown),
         cmocka_unit_test_setup_teardown(affine_indices_are_shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(uneven_reshapes_have_quotients, setup, teardown),
+        cmocka_unit_test_setup_teardown(reductions_of_reductions_join, setup, teardown),
         cmocka_unit_test_setup_teardown(schedules_are_legal, setup, teardown),
         cmocka_unit_test_setup_teardown(unbounded_rows_are_cut_temporally, setup, teardown),
     };
