@@ -279,4 +279,17 @@ bool plan_may_fit(const plan_outline *outline, const smg_schedule *schedule, con
 /* Seconds, roughly; infinite where it has none. */
 double plan_guess(const plan_outline *outline, const smg_schedule *schedule);
 
+/* plan_schedules.c: the schedules of a space that have room, and what guesses about them ask. */
+typedef struct plan_found {
+    smg_schedules schedules;
+    plan_outline *outline;
+    plan_outline *linear; /* of those of the space that smg_slice_linear makes; NULL: there are none */
+    const char *refused;  /* why some have no room; NULL: all have */
+} plan_found;
+smg_status plan_find_schedules(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                               plan_found *io_found);
+/* Adds those of the space that linearity leaves, where they may pay. */
+smg_status plan_find_linear(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                            plan_found *io_found);
+
 #endif

@@ -8,6 +8,7 @@ typedef struct tracer {
     smg_arena *arena;
     smg_exprs *exprs; /* for questions about an operation */
     outline_value *value;
+    bool leaves;                /* what this value has of folds: it is a factor that leaves its product */
     bool seen[SMG_SPACE_NODES]; /* by node: in this value */
     bool kept[SMG_SPACE_NODES]; /* in an earlier one of registers */
 } tracer;
@@ -57,7 +58,7 @@ static smg_status trace(tracer *t, const smg_soperand *operand) {
     if (t->seen[at]) return SMG_OK;
     t->seen[at] = true;
     if (t->o->fold_of[at] >= 0) {
-        t->value->folds |= bit_of(t->o->fold_of[at]);
+        if (!t->leaves) t->value->folds |= bit_of(t->o->fold_of[at]);
         return SMG_OK;
     }
     add_cost(t, t->p->map_cost[n->node] + layers_cost(t->o->space, n->layer, n->layer_count), t->kept[at]);
@@ -68,6 +69,7 @@ static smg_status trace(tracer *t, const smg_soperand *operand) {
 static smg_status trace_value(tracer *t, const smg_soperand *operand, smg_axis_set axes, outline_value *out) {
     *out = (outline_value){.axes = axes, .first = t->o->accesses.count};
     t->value = out;
+    t->leaves = operand->producer >= 0 && t->o->space->nodes.items[operand->producer].streamed;
     memset(t->seen, 0, sizeof t->seen);
     return trace(t, operand);
 }

@@ -52,7 +52,7 @@ static void nominal_extents(const planner *p, const smg_space *space, int64_t *o
 typedef struct signature {
     int row_axis, col_axis, temporal, ahead, slots;
     int64_t slice; /* for alone: what is behind the last slice's end */
-    bool joins, near, direct, alone, rows_next, groups, across;
+    bool joins, near, direct, alone, rows_next, groups, across, linear;
     smg_axis_set grid, covered, wide, serial;
     smg_axis_set even; /* for direct: tiles that divide their axis */
 } signature;
@@ -75,6 +75,7 @@ typedef struct trial {
     planner *p;
     bool ranks;             /* all that fit are kept, to be ranked */
     const int64_t *nominal; /* by axis of the space */
+    plan_outline *linear;   /* of the space that smg_slice_linear makes; NULL */
     smg_arena *scratch;
     segment *best;
     lowered done[PLAN_MAX_LOWERED];
@@ -102,7 +103,8 @@ static signature sign(const planner *p, const smg_schedule *s) {
                       .alone = s->alone,
                       .rows_next = s->rows_next,
                       .groups = s->groups,
-                      .across = s->across};
+                      .across = s->across,
+                      .linear = s->linear};
     if (s->alone) key.slice = s->tile[s->temporal];
     for (int a = 0; a < s->space->axes.count; a++) {
         int64_t low, high;
@@ -320,7 +322,7 @@ static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], 
     smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
     for (int a = 0; k != NULL && a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
     if (k != NULL) plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
-    return plan_guess(outline, s);
+    return plan_guess(s->linear ? t->linear : outline, s);
 }
 
 #define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
@@ -414,30 +416,6 @@ static void take_smallest(trial *t) {
     t->best->schedule = t->smallest.schedule;
 }
 
-typedef struct filter {
-    planner *p;
-    plan_outline *outline;
-    const char *refused;
-    smg_status status;
-} filter;
-
-static bool may_fit(void *user, const smg_schedule *s) {
-    filter *f = user;
-    const char *why;
-    if (plan_may_fit(f->outline, s, &why)) return true;
-    if (f->refused == NULL) f->refused = why;
-    if (f->status == SMG_OK) f->status = plan_record_crowded(f->p, why);
-    return false;
-}
-
-static smg_status find_schedules(const smg_space *space, const int64_t *nominal, smg_arena *scratch, filter *f,
-                                 smg_schedules *out_schedules) {
-    const smg_sched_room room = {may_fit, f};
-    SMG_TRY(plan_outline_make(f->p, space, nominal, scratch, &f->outline));
-    SMG_TRY(smg_sched_candidates(space, f->p->target, nominal, room, scratch, out_schedules));
-    return f->status;
-}
-
 /* What cannot be cut any more gets a kernel also where the count over the space says that none has room. */
 static smg_status try_alone(trial *t, const smg_space *space, const int64_t *nominal) {
     smg_schedules all;
@@ -479,7 +457,6 @@ static smg_status try_all(planner *p, const members *of, segment *out, trial **o
     int count = of->count;
     bool alone = of->alone;
     smg_space *space;
-    smg_schedules schedules;
     smg_arena_reset(scratch);
     int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
     if (nominal == NULL) return SMG_MEMORY;
@@ -491,15 +468,17 @@ static smg_status try_all(planner *p, const members *of, segment *out, trial **o
     }
     nominal_extents(p, space, nominal);
     out->at = at_sizes(out->key, space, nominal);
-    filter f = {.p = p};
-    SMG_TRY(find_schedules(space, nominal, scratch, &f, &schedules));
-    if (schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {
+    plan_found f = {.refused = NULL};
+    SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
+    if (f.schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {
         out->multiplies_sums = true;
-        SMG_TRY(find_schedules(space, nominal, scratch, &f, &schedules));
+        SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
     }
-    out->refused = f.refused != NULL ? f.refused : schedules.refused;
+    out->refused = f.refused != NULL ? f.refused : f.schedules.refused;
     trial *t = SMG_ARENA_NEW(scratch, trial);
     if (t == NULL) return SMG_MEMORY;
+    if (!out->multiplies_sums) SMG_TRY(plan_find_linear(p, space, nominal, scratch, &f));
+    t->linear = f.linear;
     t->p = p;
     t->nominal = nominal;
     t->scratch = scratch;
@@ -507,13 +486,13 @@ static smg_status try_all(planner *p, const members *of, segment *out, trial **o
     t->ranks = p->options->rank > 0 || out_trial != NULL;
     if (out_trial != NULL) *out_trial = t;
     t->too_many = too_many_registers(p, out->key, nodes, count);
-    SMG_TRY(try_best(t, &schedules, f.outline));
+    SMG_TRY(try_best(t, &f.schedules, f.outline));
     if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
     t->takes_all = true;
-    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &schedules, f.outline));
+    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &f.schedules, f.outline));
     take_rank(t);
     if (alone) take_smallest(t);
-    return take_measured(t, &schedules);
+    return take_measured(t, &f.schedules);
 }
 
 /* Is it one kernel, or not, because that was measured? */
@@ -649,6 +628,10 @@ smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *
     if (s->multiplies_sums) {
         smg_space_multiply_sums(space);
         smg_text_add(why, "sums along what products contract are products with 1: they go by in the same slices\n");
+    }
+    if (schedule.linear) {
+        SMG_TRY(smg_slice_linear(space, p->arena, &space));
+        smg_text_add(why, "factors of sums leave the products: the sums go by in the same slices\n");
     }
     schedule.space = space;
     smg_slice_spatial(space, why);

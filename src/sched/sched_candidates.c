@@ -613,6 +613,7 @@ static smg_status add_temporal(enumerator *e, smg_schedule base) {
 
 static smg_status add_grid(enumerator *e, int row, int col) {
     smg_schedule base = {.space = e->space, .row_axis = row, .col_axis = col, .temporal = -1, .slots = 1};
+    base.linear = e->space->linear;
     base.grid = e->roles.spatial;
     base.anew = e->anew;
     base.inner = e->roles.inner;
@@ -707,14 +708,20 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
         out_schedules->refused = "too many nodes for one kernel";
         return SMG_OK;
     }
+    int products = 0; /* with two factors; sums come behind */
     e.pairs = smg_sched_pairs(space, target);
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->class_ == SMG_CLASS_CONTRACT) e.sums[e.products++] = n->iterates & ~n->result;
+        if (n->class_ == SMG_CLASS_CONTRACT && n->operand_count > 1) e.sums[products++] = n->iterates & ~n->result;
+    }
+    e.products = products;
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->class_ == SMG_CLASS_CONTRACT && n->operand_count == 1) e.sums[e.products++] = n->iterates & ~n->result;
     }
     for (int i = 0; i < e.products; i++) {
         int beside = 0;
-        for (int j = 0; j < e.products; j++) beside += (e.sums[i] & e.sums[j]) != 0;
+        for (int j = 0; j < products; j++) beside += (e.sums[i] & e.sums[j]) != 0;
         if (beside > e.beside) e.beside = beside;
     }
     smg_sched_classify(space, smg_slice_spatial(space, NULL), &e.roles);

@@ -12,6 +12,7 @@ uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *s) {
     uint64_t hash = smg_hash_bytes(seed, numbers, sizeof(numbers));
     hash = smg_hash_bytes(smg_hash_bytes(hash, sets, sizeof(sets)), s->more_rows, sizeof(s->more_rows));
     if (s->serial != 0) hash = smg_hash_u64(hash, s->serial);
+    if (s->linear) hash = smg_hash_u64(hash, s->linear);
     return smg_hash_bytes(smg_hash_bytes(hash, s->tile, sizeof(s->tile)), s->left, sizeof(s->left));
 }
 

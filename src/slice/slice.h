@@ -22,6 +22,11 @@ smg_axis_set smg_slice_spatial(const smg_space *space, smg_text *why);
  * and every product has them, and nothing is reduced along them. Products would cost too much to make again. */
 smg_axis_set smg_slice_anew(const smg_space *space);
 
+/* Statistics in the loop of a product. Where sums over what a product contracts read inputs alone, and reach the
+ * product as a factor that leaves it: the space with the sums as products with 1, and with what lies
+ * between as streamed. NULL where it is none such; it shares all but its nodes with `space`. */
+smg_status smg_slice_linear(const smg_space *space, smg_arena *arena, smg_space **out_space);
+
 /* Role of a leaf while one axis is cut temporally. */
 typedef enum smg_leaf_role {
     SMG_ROLE_FIXED = 0, /* the same in all slices */

@@ -51,7 +51,8 @@ smg_axis_set smg_slice_anew(const smg_space *space) {
     smg_axis_set lacked = 0, fixed = carried_whole(space);
     for (int i = 0; i < space->nodes.count; i++) {
         const smg_snode *n = &space->nodes.items[i];
-        if (n->output || n->class_ == SMG_CLASS_CONTRACT) fixed |= ~n->result;
+        bool sum = n->operand_count == 1; /* as a product with 1 (smg_space_multiply_sums) */
+        if (n->output || (n->class_ == SMG_CLASS_CONTRACT && !sum)) fixed |= ~n->result;
         if (n->streamed || n->idle) continue;
         fixed |= n->iterates & ~n->result;
         lacked |= ~n->result;

@@ -147,6 +147,7 @@ typedef struct smg_space {
     smg_exprs *exprs; /* of guards and indices; NULL when there are none */
     SMG_ARRAY(smg_sleaf) leaves;
     smg_srepeat repeat;
+    bool linear;         /* as smg_slice_linear makes it */
     const char *refused; /* why no common space exists; NULL when it does */
 } smg_space;
 

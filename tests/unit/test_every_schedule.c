@@ -25,8 +25,9 @@
 
 /* With sanitizers one in so many sizes and random graphs, and programs by lane. */
 enum { ONE_IN = CHECK_ONE_IN, LANES_ONE_IN = CHECK_ONE_IN == 1 ? 1 : 16 };
-/* Schedules of a graph that are tried at least; of more than twice as many, one in so many. */
-enum { FEWEST = 128 };
+/* Schedules of a graph that are tried at least; of more than twice as many, one in so many. Those of its space as linearity
+ * leaves it are like those of products alone. */
+enum { FEWEST = 128, FEWEST_LINEAR = 12 };
 
 typedef struct tally {
     int schedules, lowered, programs, failed;
@@ -127,28 +128,37 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     smg_arena_destroy(arena);
 }
 
-static void try_graph(const smg_graph *g, const check_options *o, programs *p, tally *t) {
-    smg_arena *arena;
-    smg_target target;
-    smg_space *space;
+static void try_space(const smg_graph *g, const smg_space *space, const smg_target *target, const check_options *o,
+                      smg_arena *arena, programs *p, tally *t) {
     smg_schedules schedules;
     check_arrays a;
     int64_t nominal[SMG_SPACE_AXES];
+    /* What schedules are preferred for says nothing about where they are right: those for large extents, and for few
+     * results, run at small ones. */
+    for (int i = 0; i < space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
+    assert_int_equal(smg_sched_candidates(space, target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
+    assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
+    int fewest = space->linear ? FEWEST_LINEAR : FEWEST;
+    int one_in = p->every || schedules.items.count < fewest ? 1 : schedules.items.count / fewest;
+    for (int i = 0; i < schedules.items.count && t->failed < 5; i += one_in) {
+        if (p->rings && schedules.items.items[i].slots < 2) continue;
+        try_schedule(g, &schedules.items.items[i], target, o, &a, p, t);
+    }
+}
+
+/* All of a graph as one space; and as the one that linearity leaves of it. */
+static void try_graph(const smg_graph *g, const check_options *o, programs *p, tally *t) {
+    smg_arena *arena;
+    smg_target target;
+    smg_space *space, *linear = NULL;
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
-        /* What schedules are preferred for says nothing about where they are right: those for large extents, and for
-         * few results, run at small ones. */
-        for (int i = 0; i < space->axes.count; i++) nominal[i] = i % 2 == 0 ? 256 : 16;
-        assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
-        assert_int_equal(check_arrays_make(g, o, arena, &a), SMG_OK);
-        int one_in = p->every || schedules.items.count < FEWEST ? 1 : schedules.items.count / FEWEST;
-        for (int i = 0; i < schedules.items.count && t->failed < 5; i += one_in) {
-            if (p->rings && schedules.items.items[i].slots < 2) continue;
-            try_schedule(g, &schedules.items.items[i], &target, o, &a, p, t);
-        }
+        try_space(g, space, &target, o, arena, p, t);
+        assert_int_equal(smg_slice_linear(space, arena, &linear), SMG_OK);
     }
+    if (linear != NULL) try_space(g, linear, &target, o, arena, p, t);
     smg_arena_destroy(arena);
 }
 

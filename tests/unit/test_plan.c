@@ -550,6 +550,43 @@ static void several_axes_in_slices(void **state) {
     assert_int_equal(failed, 0);
 }
 
+/* The sum of squares of a norm is in the loop of the product behind it, which is cut as if it stood alone: of one row
+ * lanes share out the contraction. What is stored as well, or is no factor, keeps it out. */
+static void statistics_in_the_loop(void **state) {
+    static const char norm[] = "graph norm\ndim rows max 512\nx = input f32[rows, 640]\n"
+                               "gamma = constant f32[640] random seed=1\nw = constant f32[640, 256] random seed=2\n"
+                               "squared = square(x)\nenergy = sum(squared) axis=1 keep\nrate = rsqrt(energy)\n"
+                               "normal = mul(x, rate)\ng = mul(normal, gamma)\n";
+    static const struct {
+        const char *rest;
+        bool linear;
+    } cases[] = {{"y = contract(g, w) \"ri,io->ro\"\noutput y = y\n", true},
+                 {"y = contract(g, w) \"ri,io->ro\"\noutput y = y\noutput g = g\n", false},
+                 {"h = tanh(g)\ny = contract(h, w) \"ri,io->ro\"\noutput y = y\n", false}};
+    static const int64_t one[] = {1}, some[4] = {5};
+    fixture *f = *state;
+    smg_target h200;
+    int failed = 0;
+    assert_int_equal(check_target(f->ctx, "h200", &h200), SMG_OK);
+    for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
+        smg_graph *g;
+        smg_plan *plan;
+        const char *text = smg_arena_format(f->arena, "%s%s", norm, cases[i].rest);
+        const smg_plan_options fewest = {.objective = SMG_OBJECTIVE_DISPATCHES, .nominal = one};
+        assert_int_equal(smg_graph_parse(f->ctx, text, strlen(text), "norm", &g), SMG_OK);
+        assert_int_equal(smg_plan_make(g, &h200, &fewest, f->arena, &plan), SMG_OK);
+        assert_int_equal(plan->steps.count, 1);
+        const char *because = plan->steps.items[0].because;
+        assert_int_equal(strstr(because, "factors of sums leave the products") != NULL, cases[i].linear);
+        if (cases[i].linear) assert_non_null(strstr(because, "contraction over"));
+        check_options o = {
+            .target = "h200", .symbols = some, .tolerance = TOLERANCE, .by_lane = cases[i].linear, .plan = fewest};
+        failed += wrong(f, text, g, &o);
+        smg_graph_destroy(g);
+    }
+    assert_int_equal(failed, 0);
+}
+
 /* The divisor of linear attention is a sum along what another product contracts: one kernel, whatever the length. */
 static void sums_beside_products(void **state) {
     fixture *f = *state;
@@ -647,6 +684,7 @@ int main(void) {
         cmocka_unit_test(masks),
         cmocka_unit_test(variance_in_one_pass),
         cmocka_unit_test(several_axes_in_slices),
+        cmocka_unit_test(statistics_in_the_loop),
         cmocka_unit_test(patterns_are_structure),
         cmocka_unit_test(sums_beside_products),
         cmocka_unit_test(results_of_inputs_are_stored_beside),

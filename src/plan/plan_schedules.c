@@ -1,0 +1,75 @@
+/* The schedules of a space that have room, by a count over it. Those with the statistics of a norm in the loop of the
+ * product behind it come on top where they are worth asking for: of few rows lanes have time to share the product's
+ * contraction out, which a reduction has not; of many rows a reduction takes less than a product with 1. */
+#include "plan/plan_internal.h"
+
+#define LINEAR_ROWS 64
+#define LINEAR_LEAST 512 /* elements of a row: shorter ones are held */
+
+typedef struct filter {
+    planner *p;
+    plan_outline *outline;
+    const char *refused;
+    smg_status status;
+} filter;
+
+static bool may_fit(void *user, const smg_schedule *s) {
+    filter *f = user;
+    const char *why;
+    if (plan_may_fit(f->outline, s, &why)) return true;
+    if (f->refused == NULL) f->refused = why;
+    if (f->status == SMG_OK) f->status = plan_record_crowded(f->p, why);
+    return false;
+}
+
+static smg_status find(filter *f, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                       smg_schedules *out_schedules) {
+    const smg_sched_room room = {may_fit, f};
+    SMG_TRY(plan_outline_make(f->p, space, nominal, arena, &f->outline));
+    SMG_TRY(smg_sched_candidates(space, f->p->target, nominal, room, arena, out_schedules));
+    return f->status;
+}
+
+smg_status plan_find_schedules(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                               plan_found *io) {
+    filter f = {.p = p, .refused = io->refused};
+    SMG_TRY(find(&f, space, nominal, arena, &io->schedules));
+    io->outline = f.outline;
+    io->refused = f.refused;
+    return SMG_OK;
+}
+
+static int64_t elements_over(const smg_space *space, smg_axis_set axes, const int64_t *nominal) {
+    int64_t elements = 1;
+    for (int a = 0; a < space->axes.count; a++)
+        if (axes & SMG_AXIS_BIT(a)) elements = smg_mul_at_most(elements, nominal[a], INT32_MAX);
+    return elements;
+}
+
+/* Are all sums that have become products of few rows and long ones? */
+static bool few_long_sums(const smg_space *space, const int64_t *nominal) {
+    for (int i = 0; i < space->nodes.count; i++) {
+        const smg_snode *n = &space->nodes.items[i];
+        if (n->class_ != SMG_CLASS_CONTRACT || n->operand_count > 1) continue;
+        if (elements_over(space, n->result, nominal) > LINEAR_ROWS) return false;
+        if (elements_over(space, n->iterates & ~n->result, nominal) < LINEAR_LEAST) return false;
+    }
+    return true;
+}
+
+smg_status plan_find_linear(planner *p, const smg_space *space, const int64_t *nominal, smg_arena *arena,
+                            plan_found *io) {
+    smg_space *linear;
+    smg_schedules more;
+    filter f = {.p = p};
+    SMG_TRY(smg_slice_linear(space, arena, &linear));
+    if (linear == NULL || !few_long_sums(linear, nominal)) return SMG_OK;
+    SMG_TRY(find(&f, linear, nominal, arena, &more));
+    io->linear = f.outline;
+    for (int i = 0; i < more.items.count; i++) {
+        smg_schedule *slot = SMG_ARRAY_PUSH(arena, &io->schedules.items);
+        if (slot == NULL) return SMG_MEMORY;
+        *slot = more.items.items[i];
+    }
+    return SMG_OK;
+}
