@@ -250,7 +250,8 @@ static void test_kept(void **state) {
     device = open_device(f, true);
     double nominal = smg_vk_target(device)->bandwidth;
     smg_vk_plan_target(device, false, &planned);
-    assert_true(planned.revision == 3 && fabs(planned.bandwidth / nominal - 0.5) < 1e-5);
+    assert_int_equal(planned.revision, 3);
+    assert_true(fabs(planned.bandwidth / fitted.bandwidth - 1) < 1e-5); /* rates may have been measured anew */
     smg_vk_plan_target(device, true, &planned);
     assert_true(planned.revision == 0 && planned.bandwidth == nominal);
     assert_int_equal(smg_device_get_facts(device, &facts), SMG_OK);
