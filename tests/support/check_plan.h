@@ -7,7 +7,7 @@
 /* Sanitizers make the interpreter ten times slower: there tests of many graphs or schedules take one in so many. Odd, so
  * that what takes turns (targets, sizes) is taken in turns, too. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { CHECK_ONE_IN = 3 };
+enum { CHECK_ONE_IN = 5 };
 #else
 enum { CHECK_ONE_IN = 1 };
 #endif
