@@ -29,6 +29,7 @@ static smg_status store_weights(smg_compilation *c) {
         o.few_joined = best.streamed;
         o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
     }
+    /* Others want kernels that reach further, and read what is sliced where it is made. */
     if (c->options.objective == SMG_OBJECTIVE_TIME) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
     SMG_TRY(add_count(c, "product joined with others of its left operand", joined));
     SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));

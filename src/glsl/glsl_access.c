@@ -4,8 +4,6 @@
  * instruction (offset and bases), q in the loop over rows, and the columns' part at the element. An
  * invalid element is loaded from address 0, which always exists, and replaced by 0: no branch, so
  * loads stay together. */
-#include <stdlib.h>
-
 #include "glsl_private.h"
 
 const char *glsl_base(glsl_writer *w, int axis) {
@@ -19,71 +17,12 @@ const char *glsl_base(glsl_writer *w, int axis) {
 /* ---- addresses
  * ------------------------------------------------------------------------------------ */
 
-/* ---- blocks ------------------------------------------------------------------------------------------------ */
-
-typedef struct block_term {
-    int64_t size, within, apart; /* elements of a block along the axis; what they and blocks are apart */
-} block_term;
-
-static block_term block_term_of(const smg_kbuffer *b, bool down) {
-    int64_t rows = b->block[0], cols = b->block[1];
-    return down ? (block_term){rows, cols, rows * b->row} : (block_term){cols, 1, rows * cols};
-}
-
-static const char *in_block(glsl_writer *w, const char *at, block_term t, int64_t end) {
-    char *rest;
-    long long number = strtoll(at, &rest, 10);
-    if (*rest == '\0') return GLSL_STRING(w, "%lld", number / t.size * t.apart + number % t.size * t.within);
-    if (end <= t.size) return glsl_times_literal(w, at, t.within);
-    const char *within = GLSL_STRING(w, "(%s) %% %lld", at, (long long)t.size), *block;
-    if (smg_is_power_of_two(t.size)) within = GLSL_STRING(w, "((%s) & %lld)", at, (long long)t.size - 1);
-    block = smg_is_power_of_two(t.size) ? GLSL_STRING(w, "((%s) >> %d)", at, smg_log2(t.size))
-                                        : GLSL_STRING(w, "(%s) / %lld", at, (long long)t.size);
-    const char *sum = glsl_plus(w, glsl_times_literal(w, block, t.apart), glsl_times_literal(w, within, t.within));
-    return GLSL_STRING(w, "(%s)", sum);
-}
-
-static bool by_blocks(const glsl_writer *w, const smg_access *access, int *out_down, int *out_along) {
-    return access->buffer >= 0 && smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]) &&
-           smg_access_by_blocks(w->k, access, out_down, out_along);
-}
-
-/* What a base adds to the address: whole blocks. */
-static const char *base_part(glsl_writer *w, const smg_access *access, int term) {
-    int down, along;
-    const char *base = glsl_base(w, access->axis[term]);
-    if (!by_blocks(w, access, &down, &along) || term != along) return glsl_times(w, base, access->stride[term]);
-    return glsl_times_literal(w, base, w->k->buffers.items[access->buffer].block[0]);
-}
-
-const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at) {
-    int down, along, term = 0;
-    while (term < access->axis_count && access->axis[term] != axis) term++;
-    if (term == access->axis_count) return "0";
-    if (!by_blocks(w, access, &down, &along) || (term != down && term != along))
-        return glsl_times(w, at, access->stride[term]);
-    return in_block(w, at, block_term_of(&w->k->buffers.items[access->buffer], term == down),
-                    w->k->axes.items[axis].tile);
-}
-
-const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address) {
-    int down, along;
-    const smg_kbuffer *b = access->buffer >= 0 ? &w->k->buffers.items[access->buffer] : NULL;
-    if (b == NULL || !smg_kbuffer_is_blocked(b) || by_blocks(w, access, &down, &along)) return address;
-    int number = w->serial++;
-    GLSL_LINE(w, "int n%d = %s;", number, address);
-    const char *row = GLSL_STRING(w, "(n%d / %lld)", number, (long long)b->row);
-    const char *col = GLSL_STRING(w, "(n%d %% %lld)", number, (long long)b->row);
-    return glsl_plus(w, in_block(w, row, block_term_of(b, true), INT64_MAX),
-                     in_block(w, col, block_term_of(b, false), INT64_MAX));
-}
-
 void glsl_hoist(glsl_writer *w, glsl_iter *it) {
     for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++) {
         if (!it->access_used[a]) continue;
         const smg_access *access = &w->k->accesses.items[a];
         const char *sum = glsl_size(w, access->offset);
-        for (int n = 0; n < access->axis_count; n++) sum = glsl_plus(w, sum, base_part(w, access, n));
+        for (int n = 0; n < access->axis_count; n++) sum = glsl_plus(w, sum, glsl_base_part(w, access, n));
         it->address[a] = sum;
         if (strchr(sum, ' ') != NULL) {
             GLSL_LINE(w, "int p%d = %s;", a, sum);
@@ -111,7 +50,7 @@ void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
     }
 }
 
-/* The address without the index from data, as if there were no blocks that cannot be told apart. */
+/* The address without the index from data, as if its buffer were in no blocks where these want all of it. */
 static const char *direct_address(glsl_writer *w, const glsl_iter *it, int a) {
     const smg_access *access = &w->k->accesses.items[a];
     const char *sum = it->address[a];

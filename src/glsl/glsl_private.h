@@ -201,7 +201,10 @@ void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q: with the outer axes'
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
 /* The address without an index from data. */
 const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
-/* What an element of the tile adds to it along the axis; the place of a sum of these in memory. */
+/* glsl_blocks.c: what the base of a term adds to it, what an element of the tile does along the axis, a literal number
+ * of them, and the place of the sum in memory. */
+const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
+const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number);
 const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at);
 const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address);
 /* The name of a local that holds the condition; NULL stays NULL: always true. */

@@ -127,13 +127,14 @@ static void load_run(glsl_writer *w, const glsl_iter *it, int a, int64_t first, 
     const char *address = it->address[a], *valid = NULL, *name = w->buffer_name[access->buffer];
     for (int i = 0; i < it->layout.axis_count; i++) {
         int axis = it->layout.axes[i].axis;
-        const char *part =
-            GLSL_STRING(w, "%lld", (long long)smg_layout_part(&it->layout, axis, SMG_LAYOUT_REGISTER, first));
-        const char *lane = glsl_lane_part(w, &it->layout, axis), *at = glsl_plus(w, lane, part);
+        int64_t part = smg_layout_part(&it->layout, axis, SMG_LAYOUT_REGISTER, first);
+        const char *lane = glsl_lane_part(w, &it->layout, axis);
+        const char *at = glsl_plus(w, lane, GLSL_STRING(w, "%lld", (long long)part));
         if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+        if (strchr(lane, ' ') != NULL) lane = GLSL_STRING(w, "(%s)", lane);
         if (smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer])) { /* bits of their own add up */
             address = glsl_plus(w, address, glsl_address_part(w, access, axis, lane));
-            address = glsl_plus(w, address, glsl_address_part(w, access, axis, part));
+            address = glsl_plus(w, address, glsl_address_number(w, access, axis, part));
         } else {
             address = glsl_plus(w, address, glsl_address_part(w, access, axis, at));
         }

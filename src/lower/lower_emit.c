@@ -18,10 +18,10 @@ smg_instr *lower_emit(lowering *l, smg_instr_kind kind) {
     return instr;
 }
 
-smg_status lower_insert(lowering *l, int at, smg_instr instr) {
-    if (SMG_ARRAY_PUSH(l->arena, &l->k->code) == NULL) return SMG_MEMORY;
-    memmove(l->k->code.items + at + 1, l->k->code.items + at, (size_t)(l->k->code.count - 1 - at) * sizeof(smg_instr));
-    l->k->code.items[at] = instr;
+smg_status lower_insert(smg_kernel *k, int at, smg_instr instr) {
+    if (SMG_ARRAY_PUSH(k->arena, &k->code) == NULL) return SMG_MEMORY;
+    memmove(k->code.items + at + 1, k->code.items + at, (size_t)(k->code.count - 1 - at) * sizeof(smg_instr));
+    k->code.items[at] = instr;
     return SMG_OK;
 }
 

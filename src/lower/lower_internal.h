@@ -119,8 +119,8 @@ void lower_go_on(lowering *l, int product);
 
 /* lower_emit.c */
 smg_instr lower_blank(smg_instr_kind kind);
-smg_instr *lower_emit(lowering *l, smg_instr_kind kind);       /* NULL when memory is out */
-smg_status lower_insert(lowering *l, int at, smg_instr instr); /* in front of code[at] */
+smg_instr *lower_emit(lowering *l, smg_instr_kind kind);         /* NULL when memory is out */
+smg_status lower_insert(smg_kernel *k, int at, smg_instr instr); /* in front of code[at] */
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note);
 smg_status lower_emit_init(lowering *l, int node);
 smg_status lower_emit_fold(lowering *l, int node, bool accumulate);

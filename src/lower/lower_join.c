@@ -16,7 +16,7 @@ static smg_status insert_join(lowering *l, int at, const smg_instr *product) {
     join.axis_count = product->axis_count;
     memcpy(join.axes, product->axes, sizeof join.axes);
     join.note = "the depth lanes' parts";
-    return lower_insert(l, at, join);
+    return lower_insert(l->k, at, join);
 }
 
 /* One stretch: an outermost loop, or a single product outside of loops. */

@@ -86,11 +86,11 @@ static smg_status split(lowering *l, loop_range loop, int at) {
     fetch.a = l->k->code.items[loop.begin].axes[0];
     fetch.ahead = before >= 0 ? 0 : 1;
     fetch.note = before >= 0 ? "on its way during the product" : "the next slice, on its way during the product";
-    SMG_TRY(lower_insert(l, place, fetch));
+    SMG_TRY(lower_insert(l->k, place, fetch));
     if (before >= 0) return SMG_OK;
     fetch.ahead = 0;
     fetch.note = "the first slice";
-    return lower_insert(l, loop.begin, fetch);
+    return lower_insert(l->k, loop.begin, fetch);
 }
 
 /* One instruction of the loop fills the tile, and all that read it are inside of it. */
@@ -163,10 +163,10 @@ static smg_status insert_first(lowering *l, loop_range *loop, smg_instr fetch, s
     fetch.note = "the first slice";
     if (loop->puts < 0) {
         loop->puts = loop->begin + 1;
-        for (int i = 0; i < 2; i++) SMG_TRY(lower_insert(l, loop->begin++, lower_blank(SMG_I_BARRIER)));
+        for (int i = 0; i < 2; i++) SMG_TRY(lower_insert(l->k, loop->begin++, lower_blank(SMG_I_BARRIER)));
     }
-    SMG_TRY(lower_insert(l, loop->puts - 1, fetch));
-    SMG_TRY(lower_insert(l, ++loop->begin - 1, put));
+    SMG_TRY(lower_insert(l->k, loop->puts - 1, fetch));
+    SMG_TRY(lower_insert(l->k, ++loop->begin - 1, put));
     loop->begin++;
     loop->puts++;
     return SMG_OK;
@@ -191,8 +191,8 @@ static smg_status split_ahead(lowering *l, loop_range *loop, int at, int reader)
     fetch.a = l->k->code.items[loop->begin].axes[0];
     fetch.ahead = put.ahead = 1;
     fetch.note = "the next slice, on its way during the product";
-    SMG_TRY(lower_insert(l, behind, put));
-    SMG_TRY(lower_insert(l, reader, fetch));
+    SMG_TRY(lower_insert(l->k, behind, put));
+    SMG_TRY(lower_insert(l->k, reader, fetch));
     memmove(&l->k->code.items[at], &l->k->code.items[at + 1], (size_t)(--l->k->code.count - at) * sizeof fetch);
     SMG_TRY(insert_first(l, loop, fetch, put));
     loop->end = smg_kernel_loop_end(l->k, loop->begin);
@@ -310,7 +310,7 @@ static smg_status move_load(early *e, int place) {
     set.expr = from;
     set.note = "on its way during the product";
     e->at++;
-    return lower_insert(l, place, set);
+    return lower_insert(l->k, place, set);
 }
 
 /* What follows a product in a loop and loads a slice of its own waits for it there; the load is issued in front of

@@ -173,7 +173,7 @@ static smg_status insert(sharing *s, const candidate *c, int *out_tile) {
     set.expr = c->expr;
     set.note = "shared";
     s->stretch->to++;
-    return lower_insert(l, c->first, set);
+    return lower_insert(l->k, c->first, set);
 }
 
 static smg_status share_one(sharing *s, const candidate *c) {

@@ -152,11 +152,9 @@ smg_instr lower_take_runs(const smg_instr *product, int left) {
 static smg_status take_left(smg_kernel *k, int at, int row) {
     const smg_instr product = k->code.items[at];
     int left = lower_add_taken(k, &product, row);
-    if (left < 0 || SMG_ARRAY_PUSH(k->arena, &k->code) == NULL) return SMG_MEMORY;
-    memmove(k->code.items + at + 1, k->code.items + at, (size_t)(k->code.count - 1 - at) * sizeof(smg_instr));
-    k->code.items[at] = lower_take_runs(&product, left);
-    k->code.items[at + 1].a = left;
-    return SMG_OK;
+    if (left < 0) return SMG_MEMORY;
+    k->code.items[at].a = left;
+    return lower_insert(k, at, lower_take_runs(&product, left));
 }
 
 /* The right factor comes by whole matrices; the left one is read as it lies in shared memory. */

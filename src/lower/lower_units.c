@@ -276,7 +276,7 @@ static smg_status choose_once(lowering *l, int product) {
         in->expr = lower_replace(l->k->exprs, in->expr, c.found, sums);
         if (in->expr == SMG_EXPR_NONE) return SMG_MEMORY;
     }
-    return lower_insert(l, c.first, set);
+    return lower_insert(l->k, c.first, set);
 }
 
 smg_status lower_units(lowering *l) {

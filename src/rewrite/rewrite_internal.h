@@ -41,6 +41,10 @@ smg_node_id smg_rewriter_add(rewriter *r, smg_node *node);
 bool smg_rule_fold_constants(rewriter *r, smg_node *node, smg_node_id *out_same);
 bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 
+/* rewrite_ask.c: the node whose value the views show; elements at these values of symbols, -1: not known. */
+smg_node_id smg_rewrite_source(const smg_node *nodes, smg_node_id id);
+int64_t smg_rewrite_elements_at(smg_sizes *sizes, const smg_node *node, const int64_t *symbols);
+
 /* Questions that many rules ask. */
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
 bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);

@@ -5,7 +5,7 @@
  * else reads it. Where a product has few results, its slices are deeper than they are wide: then its operand is copied
  * to lie along the contracted axis, or stays as it is, so that what is read at once lies side by side. No product, name
  * or model is special: what counts is the axis that is innermost in memory. */
-#include "rewrite/rewrite.h"
+#include "rewrite/rewrite_internal.h"
 
 typedef struct stored_view {
     smg_node_id view; /* old id */
@@ -29,8 +29,7 @@ typedef struct store {
 } store;
 
 static smg_node_id source_of(const store *s, smg_node_id id) {
-    while (smg_node_class(&s->old[id]) == SMG_CLASS_VIEW) id = s->old[id].operand[0];
-    return id;
+    return smg_rewrite_source(s->old, id);
 }
 
 static int last_axis(const smg_graph *g, const smg_node *n) {
@@ -82,15 +81,8 @@ static bool has(const char *label, char letter) {
     return strchr(label, letter) != NULL;
 }
 
-/* Elements of the node at the sizes that prices are for; -1: not known. */
 static int64_t elements_at(const store *s, const smg_node *n) {
-    int64_t product = 1, extent;
-    for (int d = 0; d < n->rank; d++) {
-        if (!smg_size_eval(s->g->sizes, n->dims[d], s->options->nominal, &extent) ||
-            !smg_mul_i64(product, extent, &product))
-            return -1;
-    }
-    return product;
+    return smg_rewrite_elements_at(s->g->sizes, n, s->options->nominal);
 }
 
 /* Multiply-adds for each result, of a product over one axis; -1: not known, or of another one. */

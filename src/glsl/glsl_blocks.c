@@ -1,0 +1,73 @@
+/* glsl_blocks.c: places in buffers that lie in blocks. Where an access goes by blocks (smg_access_by_blocks) each of
+ * its terms adds what it does to the place: a base is whole blocks, an index within a tile a block and a place in it.
+ * Of any other access the address is summed up first, and divided. */
+#include "glsl_private.h"
+
+typedef struct block_term {
+    int64_t size, within, apart; /* elements of a block along the axis; what they and blocks are apart */
+} block_term;
+
+static block_term block_term_of(const smg_kbuffer *b, bool down) {
+    int64_t rows = b->block[0], cols = b->block[1];
+    return down ? (block_term){rows, cols, rows * b->row} : (block_term){cols, 1, rows * cols};
+}
+
+/* What an index within a tile of so many elements adds. */
+static const char *in_block(glsl_writer *w, const char *at, block_term t, int64_t elements) {
+    if (elements <= t.size || strcmp(at, "0") == 0) return glsl_times_literal(w, at, t.within);
+    bool powers = smg_is_power_of_two(t.size);
+    const char *block = powers ? GLSL_STRING(w, "((%s) >> %d)", at, smg_log2(t.size))
+                               : GLSL_STRING(w, "(%s) / %lld", at, (long long)t.size);
+    const char *within = powers ? GLSL_STRING(w, "((%s) & %lld)", at, (long long)t.size - 1)
+                                : GLSL_STRING(w, "(%s) %% %lld", at, (long long)t.size);
+    const char *sum = glsl_plus(w, glsl_times_literal(w, block, t.apart), glsl_times_literal(w, within, t.within));
+    return GLSL_STRING(w, "(%s)", sum);
+}
+
+static bool by_blocks(const glsl_writer *w, const smg_access *access, int *out_down, int *out_along) {
+    return access->buffer >= 0 && smg_kbuffer_is_blocked(&w->k->buffers.items[access->buffer]) &&
+           smg_access_by_blocks(w->k, access, out_down, out_along);
+}
+
+const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term) {
+    int down, along;
+    const char *base = glsl_base(w, access->axis[term]);
+    if (!by_blocks(w, access, &down, &along) || term != along) return glsl_times(w, base, access->stride[term]);
+    return glsl_times_literal(w, base, w->k->buffers.items[access->buffer].block[0]);
+}
+
+/* The term along the axis, and the blocks that it goes by; size 0: by none. */
+static int term_along(const glsl_writer *w, const smg_access *access, int axis, block_term *out) {
+    int down, along, term = 0;
+    *out = (block_term){0};
+    while (term < access->axis_count && access->axis[term] != axis) term++;
+    if (term < access->axis_count && by_blocks(w, access, &down, &along) && (term == down || term == along))
+        *out = block_term_of(&w->k->buffers.items[access->buffer], term == down);
+    return term;
+}
+
+const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at) {
+    block_term t;
+    int term = term_along(w, access, axis, &t);
+    if (term == access->axis_count) return "0";
+    return t.size == 0 ? glsl_times(w, at, access->stride[term]) : in_block(w, at, t, w->k->axes.items[axis].tile);
+}
+
+const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number) {
+    block_term t;
+    (void)term_along(w, access, axis, &t);
+    if (t.size == 0) return glsl_address_part(w, access, axis, GLSL_STRING(w, "%lld", (long long)number));
+    return GLSL_STRING(w, "%lld", (long long)(number / t.size * t.apart + number % t.size * t.within));
+}
+
+const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address) {
+    int down, along;
+    const smg_kbuffer *b = access->buffer >= 0 ? &w->k->buffers.items[access->buffer] : NULL;
+    if (b == NULL || !smg_kbuffer_is_blocked(b) || by_blocks(w, access, &down, &along)) return address;
+    int number = w->serial++;
+    GLSL_LINE(w, "int n%d = %s;", number, address);
+    const char *row = GLSL_STRING(w, "(n%d / %lld)", number, (long long)b->row);
+    const char *col = GLSL_STRING(w, "(n%d %% %lld)", number, (long long)b->row);
+    return glsl_plus(w, in_block(w, row, block_term_of(b, true), INT64_MAX),
+                     in_block(w, col, block_term_of(b, false), INT64_MAX));
+}
