@@ -8,6 +8,7 @@
 #define WORD_BYTES 4
 #define CODE_HUGE (INT64_C(1) << 40)
 #define LOAD_OPERATIONS 3    /* address, check, load */
+#define INDEX_OPERATIONS 12  /* two comparisons, a branch that reports, clamp, stride */
 #define ELEMENT_OPERATIONS 2 /* place, and whether it is inside */
 #define STEPS_WRITTEN 32     /* of a walk by all invocations; more of them are a loop */
 
@@ -33,19 +34,26 @@ bool smg_kernel_steps_written(int64_t steps) {
 
 typedef struct load_count {
     const smg_kernel *k;
-    int64_t loads;
+    int64_t operations;
 } load_count;
 
+/* An index from data is an expression of its own, with loads of its own. */
 static void count_load(void *user, int leaf) {
     load_count *c = user;
-    c->loads += c->k->leaves.items[leaf].what == SMG_KLEAF_LOAD;
+    const smg_kleaf *read = &c->k->leaves.items[leaf];
+    if (read->what != SMG_KLEAF_LOAD) return;
+    smg_expr index = c->k->accesses.items[read->index].index;
+    c->operations += LOAD_OPERATIONS;
+    if (index == SMG_EXPR_NONE) return;
+    c->operations += (int64_t)smg_expr_cost(c->k->exprs, index) + INDEX_OPERATIONS;
+    smg_expr_leaves(c->k->exprs, index, count_load, c);
 }
 
 static int64_t expr_operations(const smg_kernel *k, smg_expr expr) {
     load_count c = {.k = k};
     if (expr == SMG_EXPR_NONE) return 0;
     smg_expr_leaves(k->exprs, expr, count_load, &c);
-    return (int64_t)smg_expr_cost(k->exprs, expr) + c.loads * LOAD_OPERATIONS;
+    return (int64_t)smg_expr_cost(k->exprs, expr) + c.operations;
 }
 
 static int64_t map_operations(const smg_kernel *k, const smg_instr *in) {

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -10,6 +11,28 @@
 #include "lower/lower.h"
 #include "support/kernel_bench.h"
 #include "target/target.h"
+
+/* Four elements a lane of a table, which lie as the text says. */
+static const char *rows_of_table(const char *place) {
+    static char text[640];
+    snprintf(text, sizeof text,
+             "kernel table\n"
+             "lanes 8 subgroup 8\n"
+             "axis i = 8 tile 8 grid\n"
+             "axis k = 4 tile 4\n"
+             "grid i\n"
+             "layout 0 = [i, k] registers k*4 lanes i*8\n"
+             "buffer table f32 [64] value 0\n"
+             "buffer ids i64 [8] value 1\n"
+             "buffer y f32 [32] value 2 written\n"
+             "access 0 = table at [0] %s\n"
+             "access 1 = y at [0] i*[4] k*[1]\n"
+             "access 2 = ids at [0] i*[1]\n"
+             "code\n"
+             "  store 1 over [i, k] layout 0 = load(0)\n",
+             place);
+    return text;
+}
 
 /* A product of 16 rows and 8 columns a lane, over 64 of k in slices of 16. */
 static const char product[] = "kernel product\n"
@@ -80,6 +103,18 @@ static void test_count(void **state) {
     first(f.k, SMG_I_LOOP)->unroll = -1;
     assert_int_equal(smg_kernel_operations(f.k) - before, 7 * k);
     bench_close(&f);
+}
+
+/* A load by an index is that of the index, its sum and what keeps it inside the table, for each element. */
+static void test_index(void **state) {
+    (void)state;
+    bench near, far;
+    bench_open(&near, rows_of_table("i*[4] k*[1]"));
+    bench_open(&far, rows_of_table("k*[1] : index*[4] below [16] of add(load(2), 1i)"));
+    int64_t more = smg_kernel_operations(far.k) - smg_kernel_operations(near.k);
+    assert_true(more >= 4 * (3 + 1 + 2) && more <= 4 * 24); /* four elements a lane */
+    bench_close(&near);
+    bench_close(&far);
 }
 
 static void test_loop_budget(void **state) {
@@ -186,9 +221,9 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),          cmocka_unit_test(test_loop_budget),
-        cmocka_unit_test(test_product_budget), cmocka_unit_test(test_loaded_in_front),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_count),           cmocka_unit_test(test_index),
+        cmocka_unit_test(test_loop_budget),     cmocka_unit_test(test_product_budget),
+        cmocka_unit_test(test_loaded_in_front), cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
