@@ -550,6 +550,7 @@ static void guess_pass(guess *g, uint64_t folds, uint64_t stores) {
         if (!(folds & bit_of(i))) continue;
         if (o->fold[i].product) {
             guess_product(g, &o->fold[i]);
+            if (!g->counts && g->registers > o->target->registers_lane + SPARE_REGISTERS) return; /* never fewer */
         } else {
             end_loop(g);
             if (g->counts) count_reduce(g, &o->fold[i]);

@@ -385,19 +385,19 @@ bool sched_side_fits(int64_t side, int64_t extent, int64_t least) {
 /* Sums of a lane where results are few. Where lanes share out the contraction and no core has two blocks, there are
  * lanes enough for each result: larger tiles of registers read less for each product. */
 static double most_of_few(const block_wants *w, const lane_shape *s, int64_t rows, int64_t cols) {
-    double blocks = w->others * ceil((double)w->rows / (double)rows) * ceil((double)w->cols / (double)cols);
-    return s->depth > 1 && blocks <= w->cores && w->beside == 1 ? SHARED_SUMS : FEW_SUMS;
+    if (s->depth == 1 || w->beside != 1) return FEW_SUMS;
+    double blocks = w->others * (double)((w->rows + rows - 1) / rows) * (double)((w->cols + cols - 1) / cols);
+    return blocks <= w->cores ? SHARED_SUMS : FEW_SUMS;
 }
 
 /* Few results want small tiles of registers and many lanes a result, many results large tiles. */
 static bool suits(const block_wants *w, const lane_shape *s) {
     int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
-    double few = most_of_few(w, s, rows, cols);
     double sums = (double)s->row_registers * s->col_registers * (double)w->held;
     if (!sched_side_fits(rows, w->rows, 1) || !sched_side_fits(cols, w->cols, 16)) return false;
-    cols *= w->held;
-    if (rows < w->rows && (rows > MOST_RATIO * cols || cols > MOST_RATIO * rows)) return false;
-    if (sums > few && sums > 4 * w->results) return false;
+    int64_t all = cols * w->held;
+    if (rows < w->rows && (rows > MOST_RATIO * all || all > MOST_RATIO * rows)) return false;
+    if (sums > 4 * w->results && sums > most_of_few(w, s, rows, cols)) return false;
     if (sums < 16 && sums < w->results / 8 && !w->chain) return false;
     return s->depth == 1 || s->depth * w->results < 4 * sums;
 }
