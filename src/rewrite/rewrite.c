@@ -251,6 +251,7 @@ static smg_status rewrite(rewriter *r, const smg_graph *from, smg_rewrite_report
     add_rules(&set, smg_canonical_rules, smg_canonical_rule_count);
     add_rules(&set, fold_rules, (int)SMG_COUNT_OF(fold_rules));
     add_rules(&set, smg_algebra_rules, smg_algebra_rule_count);
+    add_rules(&set, smg_gate_rules, smg_gate_rule_count);
     add_rules(&set, smg_integer_rules, smg_integer_rule_count);
     add_rules(&set, smg_index_rules, smg_index_rule_count);
     add_rules(&set, smg_range_rules, smg_range_rule_count);

@@ -4,7 +4,8 @@
  * Gives:    a new graph and what was done to it: canonical form, folding, algebra, what is known of integers;
  *           constants in parts that fit one binding; weights in the order in which products read them.
  * Promises: every element keeps its value, infinities and NaN included (the sign of zero may change), except that
- *           scales move into weights where f32 is as exact; passes end.
+ *           scales move into weights where f32 is as exact, and numbers that follow each other are multiplied; passes
+ *           end.
  * Does not: decide which nodes share a kernel.
  */
 #ifndef SMG_REWRITE_H

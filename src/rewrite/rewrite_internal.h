@@ -31,6 +31,8 @@ extern const rewrite_rule smg_integer_rules[];
 extern const int smg_integer_rule_count;
 extern const rewrite_rule smg_scale_rules[];
 extern const int smg_scale_rule_count;
+extern const rewrite_rule smg_gate_rules[];
+extern const int smg_gate_rule_count;
 extern const rewrite_rule smg_range_rules[];
 extern const int smg_range_rule_count;
 extern const rewrite_rule smg_index_rules[];

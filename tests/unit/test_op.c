@@ -163,6 +163,9 @@ static void values_of_primitives(void **state) {
     assert_true(isnan(smg_prim_eval(SMG_PRIM_MAX, SMG_KIND_FLOAT, 1.0, NAN, 0)));
     assert_true(isnan(smg_prim_eval(SMG_PRIM_MIN, SMG_KIND_FLOAT, NAN, 1.0, 0)));
     assert_true(smg_prim_eval(SMG_PRIM_ROUND, SMG_KIND_FLOAT, 2.5, 0, 0) == 2.0);
+    assert_true(smg_prim_eval(SMG_PRIM_NORMCDF, SMG_KIND_FLOAT, 0.0, 0, 0) == 0.5);
+    assert_float_equal(smg_prim_eval(SMG_PRIM_NORMCDF, SMG_KIND_FLOAT, 1.0, 0, 0), 0.8413447460685429, 1e-15);
+    assert_float_equal(smg_prim_eval(SMG_PRIM_NORMCDF, SMG_KIND_FLOAT, -5.0, 0, 0), 2.866515718791939e-07, 1e-21);
 }
 
 static bool alike(double a, double b) {

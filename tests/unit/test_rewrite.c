@@ -100,6 +100,50 @@ static void views_compose(void **state) {
                     "output y = h\n");
 }
 
+static void a_gate_takes_its_numbers(void **state) {
+    (void)state;
+    assert_rewrites(
+        "x = input f32[4]\n"
+        "root = fill 0.70710677 : f32[]\n half = fill 0.5 : f32[]\n one = fill 1 : f32[]\n"
+        "a = mul(x, root)\n b = erf(a)\n c = add(one, b)\n d = mul(x, half)\n y = mul(d, c)\noutput y = y\n",
+        "x = input f32[4]\n"
+        "%1 = normcdf(x) : f32[4]\n"
+        "y = mul(x, %1) : f32[4]\n"
+        "output y = y\n");
+    assert_rewrites(
+        "x = input f32[4]\n"
+        "root = fill 1.4142135 : f32[]\n half = fill 0.5 : f32[]\n one = fill 1 : f32[]\n"
+        "a = div(x, root)\n b = erf(a)\n c = add(b, one)\n d = mul(x, c)\n y = mul(d, half)\noutput y = y\n",
+        "x = input f32[4]\n"
+        "%1 = normcdf(x) : f32[4]\n"
+        "y = mul(x, %1) : f32[4]\n"
+        "output y = y\n");
+    assert_rewrites("x = input f32[4]\n one = fill 1 : f32[]\n"
+                    "a = tanh(x)\n y = add(a, one)\noutput y = y\n",
+                    "x = input f32[4]\n"
+                    "%1 = fill 2 : f32[]\n"
+                    "%2 = mul(x, %1) : f32[4]\n"
+                    "%3 = sigmoid(%2) : f32[4]\n"
+                    "y = mul(%3, %1) : f32[4]\n"
+                    "output y = y\n");
+}
+
+/* Neither where the function is read elsewhere, nor where numbers leave the range or the shape. */
+static void other_sums_and_scales_stay(void **state) {
+    (void)state;
+    static const char *const same[] = {
+        "x = input f32[4]\none = fill 1 : f32[]\na = erf(x) : f32[4]\nb = add(a, one) : f32[4]\n"
+        "y = mul(a, b) : f32[4]\noutput y = y\n",
+        "x = input f32[4]\ntwo = fill 2 : f32[]\na = erf(x) : f32[4]\ny = add(a, two) : f32[4]\noutput y = y\n",
+        "x = input f16[4]\none = fill 1 : f16[]\na = tanh(x) : f16[4]\ny = add(a, one) : f16[4]\noutput y = y\n",
+        "x = input f32[4]\nlarge = fill 1e+30 : f32[]\na = mul(x, large) : f32[4]\ny = mul(a, large) : f32[4]\n"
+        "output y = y\n",
+        "x = input f32[4]\nz = input f32[4]\nthree = fill 3 : f32[]\nhalf = fill 0.5 : f32[]\n"
+        "a = mul(x, three) : f32[4]\nb = mul(z, half) : f32[4]\ny = mul(a, b) : f32[4]\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(same); i++) assert_rewrites(same[i], same[i]);
+}
+
 static void constants_fold(void **state) {
     (void)state;
     assert_rewrites("x = input f32[2, 2]\n"
@@ -402,6 +446,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_neutral_element_that_is_wider_leaves_a_broadcast, setup, teardown),
         cmocka_unit_test_setup_teardown(canonical_forms, setup, teardown),
         cmocka_unit_test_setup_teardown(views_compose, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gate_takes_its_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_sums_and_scales_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(constants_fold, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_nodes_merge_and_dead_ones_go, setup, teardown),
         cmocka_unit_test_setup_teardown(unsafe_rules_are_absent, setup, teardown),
