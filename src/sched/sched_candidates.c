@@ -28,12 +28,40 @@ static int subgroup_of(const smg_target *t) {
 #define MOST_WHOLE 64           /* k of a slice that is staged once for all others */
 #define MOST_WHOLE_MATRICES 128 /* of halves, which a subgroup's registers hold */
 
+/* Do elements of a product's operand that lie side by side in memory run along the axis? bytes: of one; 0: any. */
+static bool runs_along(const enumerator *e, int axis, int64_t bytes) {
+    const smg_graph *g = e->space->graph;
+    for (int i = 0; i < e->space->nodes.count; i++) {
+        const smg_snode *n = &e->space->nodes.items[i];
+        for (int k = 0; n->class_ == SMG_CLASS_CONTRACT && k < n->operand_count; k++) {
+            if (n->operand[k].producer >= 0) continue;
+            const smg_sview *view = &e->space->views.items[n->operand[k].view];
+            if (view->source < 0) continue;
+            if (bytes > 0 && smg_type_device_bytes(smg_graph_storage(g, view->source)) != bytes) continue;
+            for (int a = 0; a < view->axis_count; a++)
+                if (view->axis[a] == axis && smg_size_is_one(g->sizes, view->stride[a])) return true;
+        }
+    }
+    return false;
+}
+
+/* The longest of these axes; of several, one along which an operand lies side by side: a slice along another would
+ * gather it element by element. */
+static int longest_of(const enumerator *e, smg_axis_set among) {
+    int longest = smg_sched_largest(among, e->nominal);
+    for (int a = longest + 1; longest >= 0 && a < e->space->axes.count; a++) {
+        bool as_long = (among & SMG_AXIS_BIT(a)) && e->nominal[a] == e->nominal[longest];
+        if (as_long && runs_along(e, a, 0) && !runs_along(e, longest, 0)) longest = a;
+    }
+    return longest;
+}
+
 /* Of the axes that a product contracts only one has slices of several elements: what it holds, else the longest. */
 static void stage_slices(const enumerator *e, smg_axis_set k, const lane_shape *shape, bool whole, smg_schedule *s) {
     int64_t extent, tile = shape->inner, most = s->matrix != NULL ? MOST_WHOLE_MATRICES : MOST_WHOLE;
     for (int a = 0; a < e->space->axes.count; a++)
         if ((k & SMG_AXIS_BIT(a)) && s->tile[a] > 1) return;
-    int axis = smg_sched_largest(k & s->inner, e->nominal);
+    int axis = longest_of(e, k & s->inner);
     if (axis < 0) return;
     if (constant(e, axis, &extent) && (extent < tile || (whole && extent <= most))) tile = extent;
     s->tile[axis] = tile;
@@ -45,7 +73,7 @@ static smg_axis_set sliced_axes(const enumerator *e, const smg_schedule *s) {
     smg_axis_set sliced = 0;
     for (int i = 0; i < e->products; i++) {
         smg_axis_set summed = e->sums[i] & s->inner;
-        int longest = smg_sched_largest(summed, e->nominal);
+        int longest = longest_of(e, summed);
         if (longest >= 0 && (summed & sliced) == 0) sliced |= SMG_AXIS_BIT(longest);
     }
     return sliced;
@@ -270,27 +298,11 @@ static smg_status push_streamed(enumerator *e, const lane_shape *shape, smg_sche
     return sched_push(e, s);
 }
 
-/* Does a product read 16-bit elements that lie side by side along the axis? */
-static bool streams_halves(const enumerator *e, int axis) {
-    const smg_graph *g = e->space->graph;
-    for (int i = 0; i < e->space->nodes.count; i++) {
-        const smg_snode *n = &e->space->nodes.items[i];
-        for (int k = 0; n->class_ == SMG_CLASS_CONTRACT && k < n->operand_count; k++) {
-            if (n->operand[k].producer >= 0) continue;
-            const smg_sview *view = &e->space->views.items[n->operand[k].view];
-            if (view->source < 0 || smg_type_device_bytes(smg_graph_storage(g, view->source)) != 2) continue;
-            for (int a = 0; a < view->axis_count; a++)
-                if (view->axis[a] == axis && smg_size_is_one(g->sizes, view->stride[a])) return true;
-        }
-    }
-    return false;
-}
-
 /* Neighbouring lanes have neighbouring elements of the contraction, in groups of 16 bytes. */
 static smg_status add_streamed_along(enumerator *e, smg_schedule base, int rows) {
     int along = smg_sched_largest(e->sums[0], e->nominal), depth = base.subgroup;
     if (along < 0) return SMG_OK; /* products that sum nothing up */
-    bool halves = streams_halves(e, along);
+    bool halves = runs_along(e, along, 2);
     int group = halves ? 2 * STREAM_VEC : STREAM_VEC, most = halves ? group * STREAM_LOADS : 2 * STREAM_VEC;
     base.depth_near = true;
     base.vec = 1;
@@ -312,7 +324,7 @@ static smg_status add_streamed(enumerator *e, smg_schedule base) {
     while (row_registers < rows) row_registers *= 2;
     base.direct = base.guarded = true;
     base.lane_rows = 1;
-    base.vec = streams_halves(e, base.col_axis) && t->storage16 ? 2 * STREAM_VEC : STREAM_VEC;
+    base.vec = runs_along(e, base.col_axis, 2) && t->storage16 ? 2 * STREAM_VEC : STREAM_VEC;
     base.subgroup = subgroup_of(t);
     for (int cols = 32 / base.vec; cols <= 128 / base.vec; cols *= 2)
         for (int depth = 4; cols * depth <= 512; depth *= 2) {

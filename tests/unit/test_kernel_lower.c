@@ -587,10 +587,40 @@ static void updates_are_for_whole_sums(void **state) {
     finish(&f);
 }
 
+/* ---- slices ----------------------------------------------------------------------------------------- */
+
+/* An image in patches of 16 by 16 pixels: of the two axes that are as long, slices go along the one in which pixels lie
+ * side by side. Along the other one every element was a read of its own, and no matrix had rows side by side. */
+static void slices_run_along_memory(void **state) {
+    static const char text[] = "graph patches\n"
+                               "dim b\n"
+                               "x = input f32[b, 3, 4, 16, 4, 16]\n"
+                               "w = constant f32[64, 3, 16, 16] random seed=1\n"
+                               "y = contract(x, w) \"bcgphq,ocpq->bgho\"\n"
+                               "output y = y\n";
+    fixture f;
+    int slices = 0;
+    (void)state;
+    start(&f, NULL, text, "h200");
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        const smg_schedule *schedule = &f.schedules.items.items[s];
+        const smg_sview *x = &schedule->space->views.items[schedule->space->nodes.items[0].operand[0].view];
+        for (int i = 0; i < x->axis_count; i++) {
+            int64_t stride = 0;
+            assert_true(smg_size_is_const(f.g->sizes, x->stride[i], &stride) || x->axis[i] == 0);
+            if (stride == 64) assert_int_equal(schedule->tile[x->axis[i]], 1); /* down a patch */
+            slices += stride == 1 && schedule->tile[x->axis[i]] >= 8;
+        }
+    }
+    assert_int_equal(slices, f.schedules.items.count);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_has_two_barriers),
         cmocka_unit_test(a_chain_has_two_barriers),
+        cmocka_unit_test(slices_run_along_memory),
         cmocka_unit_test(slots_save_a_barrier),
         cmocka_unit_test(a_sum_of_products_has_one_tile),
         cmocka_unit_test(a_chain_reuses_memory),
