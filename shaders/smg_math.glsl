@@ -126,6 +126,19 @@ int smg_min(int x, int y)
     return min(x, y);
 }
 
+//@ smg_at_least
+// The larger of x and a literal. No comparison holds of a NaN, so x stays one on devices that preserve it.
+float smg_at_least(float x, float literal)
+{
+    return x < literal ? literal : x;
+}
+
+//@ smg_at_most
+float smg_at_most(float x, float literal)
+{
+    return x > literal ? literal : x;
+}
+
 //@ smg_isnan
 // By bits: drivers may assume that isnan() is false.
 bool smg_isnan(float x)

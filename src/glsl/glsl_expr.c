@@ -136,6 +136,19 @@ static const char *inside_text(glsl_writer *w, const glsl_iter *it, const smg_ex
     return glsl_always_valid(w, axis) ? "true" : GLSL_STRING(w, "(%s)", glsl_valid_text(w, axis, it->coord[axis]));
 }
 
+/* max(x, literal) or min(x, literal) in two operations; where both might be NaN it takes twice as many and more. NULL:
+ * it is neither, or the device does not promise what a comparison with NaN says. */
+static const char *bounded_text(glsl_writer *w, const smg_expr_node *node, const char *const arg[2]) {
+    bool max = node->prim == SMG_PRIM_MAX;
+    if ((!max && node->prim != SMG_PRIM_MIN) || node->kind != SMG_KIND_FLOAT || !w->target->nan_preserve) return NULL;
+    for (int i = 0; i < 2; i++) {
+        const smg_expr_node *n = smg_expr_get(w->k->exprs, node->arg[i]);
+        if (n->prim == SMG_PRIM_CONST && !isnan(n->value))
+            return GLSL_STRING(w, "smg_at_%s(%s, %s)", max ? "least" : "most", arg[1 - i], arg[i]);
+    }
+    return NULL;
+}
+
 static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node *node) {
     if (node->prim == SMG_PRIM_CONST) return glsl_constant(w, node->kind, node->value);
     if (node->prim == SMG_PRIM_LEAF) return leaf_text(w, it, &w->k->leaves.items[node->leaf]);
@@ -148,6 +161,8 @@ static const char *node_text(glsl_writer *w, glsl_iter *it, const smg_expr_node 
     const char *inside = node->prim == SMG_PRIM_LT ? inside_text(w, it, node) : NULL;
     if (inside != NULL) return inside;
     if (node->prim == SMG_PRIM_TO_BOOL) return glsl_convert(w, arg[0], kind, SMG_KIND_BOOL);
+    const char *bounded = bounded_text(w, node, arg);
+    if (bounded != NULL) return bounded;
     return glsl_apply(w, node->prim, arg[0], arg[1], arg[2]);
 }
 
