@@ -122,6 +122,12 @@ void glsl_lanes(glsl_writer *w) {
     for (int i = 0; i < k->layouts.count; i++)
         for (int a = 0; a < k->layouts.items[i].axis_count; a++)
             declare_part(w, &k->layouts.items[i], k->layouts.items[i].axes[a].axis);
+    for (int i = 0; i < k->code.count; i++) {
+        smg_trade trade;
+        if (!k->code.items[i].exchanged || !smg_kernel_trades(k, &k->code.items[i], &trade)) continue;
+        declare_part(w, &trade.stored, trade.row);
+        declare_part(w, &trade.stored, trade.col);
+    }
 }
 
 /* ---- registers -------------------------------------------------------------------------------------- */

@@ -53,6 +53,95 @@ static void store_outer(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
     it->i_step = 1;
 }
 
+/* ---- by neighbours ------------------------------------------------------------------------------------------ */
+
+#define TRADED 4 /* elements of a lane that take part in one exchange: two bits of their register's number */
+
+/* Element m of the four at hand, as the expression has it. */
+static const char *traded_part(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const smg_trade *t, int m) {
+    const char *first = it->coord[t->col], *j = it->j, *valid = it->valid[t->col];
+    int64_t on = (m & 1 ? t->columns[0] : 0) + (m & 2 ? t->columns[1] : 0);
+    if (m > 0) {
+        it->coord[t->col] = GLSL_STRING(w, "(%s + %lld)", first, (long long)on);
+        it->j = GLSL_STRING(w, "(%s + %d)", j, m);
+        if (valid != NULL) it->valid[t->col] = GLSL_STRING(w, "(%s)", glsl_valid_text(w, t->col, it->coord[t->col]));
+    }
+    smg_kind kind = smg_expr_get(w->k->exprs, instr->expr)->kind;
+    const char *part = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, SMG_KIND_FLOAT);
+    glsl_expr_forget(w, it);
+    it->coord[t->col] = first;
+    it->j = j;
+    it->valid[t->col] = valid;
+    return part;
+}
+
+/* Lanes that differ in the bit keep one of two words and give the other away. */
+static void trade_words(glsl_writer *w, uint32_t lane) {
+    GLSL_LINE(w, "upper = (gl_SubgroupInvocationID & %uu) != 0u;", lane);
+    GLSL_LINE(w, "given = subgroupShuffleXor(upper ? x0 : x1, %uu);", lane);
+    GLSL_LINE(w, "x0 = upper ? given : x0;");
+    GLSL_LINE(w, "x1 = upper ? x1 : given;");
+}
+
+static void exchange_four(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const smg_trade *t) {
+    const char *part[TRADED];
+    for (int m = 0; m < TRADED; m++) part[m] = traded_part(w, it, instr, t, m);
+    GLSL_LINE(w, "uint x0 = packFloat2x16(f16vec2(vec2(%s, %s)));", part[0], part[2]);
+    GLSL_LINE(w, "uint x1 = packFloat2x16(f16vec2(vec2(%s, %s))), given;", part[1], part[3]);
+    GLSL_LINE(w, "bool upper;");
+    trade_words(w, t->lane[0]);
+    GLSL_LINE(w, "f16vec2 u0 = unpackFloat2x16(x0), u1 = unpackFloat2x16(x1);");
+    GLSL_LINE(w, "x0 = packFloat2x16(f16vec2(u0.x, u1.x));");
+    GLSL_LINE(w, "x1 = packFloat2x16(f16vec2(u0.y, u1.y));");
+    trade_words(w, t->lane[1]);
+    GLSL_LINE(w, "u0 = unpackFloat2x16(x0);");
+    GLSL_LINE(w, "u1 = unpackFloat2x16(x1);");
+}
+
+/* The four elements that the lane has then are of one column, in rows apart. */
+static void store_four(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const smg_trade *t) {
+    const smg_access *access = &w->k->accesses.items[instr->a];
+    w->buffer_words[access->buffer] = true;
+    GLSL_LINE(w, "int to_row = %s;",
+              glsl_plus(w, glsl_register_part(w, &it->outer, t->row, it->i), glsl_lane_part(w, &t->stored, t->row)));
+    GLSL_LINE(w, "int to_col = %s;",
+              glsl_plus(w, glsl_register_part(w, &it->inner, t->col, it->j), glsl_lane_part(w, &t->stored, t->col)));
+    const char *to = glsl_plus(w, it->address[instr->a], glsl_address_part(w, access, t->col, "to_col"));
+    GLSL_LINE(w, "int to = %s;", glsl_plus(w, to, glsl_address_part(w, access, t->row, "to_row")));
+    const char *in_col = glsl_always_valid(w, t->col) ? NULL : glsl_valid_text(w, t->col, "to_col");
+    for (int m = 0; m < TRADED; m++) {
+        int64_t on = (m & 1 ? t->rows[0] : 0) + (m & 2 ? t->rows[1] : 0);
+        const char *row = on == 0 ? "to_row" : GLSL_STRING(w, "(to_row + %lld)", (long long)on);
+        const char *valid = glsl_always_valid(w, t->row) ? NULL : glsl_valid_text(w, t->row, row);
+        const char *down = glsl_address_part(w, access, t->row, GLSL_STRING(w, "%lld", (long long)on));
+        valid = glsl_both(w, in_col, valid);
+        GLSL_LINE(w, "%sg_%s[%s] = u%d[%d];", valid != NULL ? GLSL_STRING(w, "if (%s) ", valid) : "",
+                  w->buffer_name[access->buffer], on == 0 ? "to" : glsl_plus(w, "to", down), m >> 1, m & 1);
+    }
+}
+
+/* All lanes take part in the exchange, also those whose elements are not valid. */
+static void store_exchanged(glsl_writer *w, glsl_iter *it, const smg_instr *instr) {
+    smg_trade t;
+    if (!smg_kernel_trades(w->k, instr, &t)) {
+        glsl_fail(w, SMG_INTERNAL, "lanes exchange what they store, and hold no columns of rows");
+        return;
+    }
+    w->uses[GLSL_USE_SUBGROUP] = w->uses[GLSL_USE_SHUFFLE] = true;
+    w->uses[GLSL_USE_FLOAT16] = w->uses[GLSL_USE_16BIT] = true;
+    glsl_open(w, "");
+    glsl_hoist(w, it);
+    it->access_used[instr->a] = false; /* its rows are others than those that the lane computes */
+    it->j_step = TRADED;
+    glsl_outer_open(w, it);
+    glsl_inner_open(w, it);
+    exchange_four(w, it, instr, &t);
+    store_four(w, it, instr, &t);
+    glsl_inner_close(w, it);
+    glsl_outer_close(w, it);
+    glsl_close(w);
+}
+
 void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     const smg_access *access = &w->k->accesses.items[instr->a];
     glsl_iter it;
@@ -62,6 +151,10 @@ void glsl_write_store(glsl_writer *w, const smg_instr *instr) {
     glsl_expr_prepare(w, &it, instr->expr);
     if (access->index != SMG_EXPR_NONE) glsl_expr_prepare(w, &it, access->index);
     it.access_used[instr->a] = true;
+    if (instr->exchanged) {
+        store_exchanged(w, &it, instr);
+        return;
+    }
     const char *whole = instr->matrices ? glsl_whole(w, instr, instr->a) : NULL;
     if (instr->matrices) {
         glsl_store_matrices(w, instr, whole);

@@ -258,6 +258,8 @@ typedef struct smg_instr {
     /* SET of a factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
      * elsewhere element by element. */
     bool matrices;
+    /* STORE: lanes of a subgroup first give each other elements, so that neighbouring lanes store neighbours. */
+    bool exchanged;
     /* MMA of views: read by 64-bit addresses that are the same for all lanes of a subgroup: a row's element once for
      * all of them, neighbouring columns by each, which takes its own. */
     bool addressed;
@@ -458,6 +460,17 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
 /* Is what a SET loads or a STORE writes whole matrices of memory? By how many neighbours they lie, along the axis of
  * their columns, or of a right factor's rows; the other axis. */
 bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide, int *out_row);
+/* How elements of 16 bits that lanes hold of several rows get to lie over them as memory has them: two bits of a
+ * register's number, which are columns, trade places with two of a lane's, which are rows. */
+typedef struct smg_trade {
+    int row, col;       /* axes */
+    smg_layout stored;  /* who stores what */
+    uint32_t lane[2];   /* the bits of a lane's number, */
+    int64_t rows[2];    /* what they step along the rows, */
+    int64_t columns[2]; /* and along the columns the two lowest register bits that lie on them */
+} smg_trade;
+/* May the lanes of a subgroup trade what the STORE stores? Then they hold whole runs of columns. */
+bool smg_kernel_trades(const smg_kernel *k, const smg_instr *store, smg_trade *out_trade);
 /* Does a SET load a factor of matrices, of which a lane has runs of SMG_WIDEST in registers, wherever these are? A run
  * is one access of memory. */
 bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide);

@@ -512,6 +512,7 @@ static smg_status read_operands(kernel_reader *r, smg_instr *instr) {
     case SMG_I_STORE:
         SMG_TRY(kernel_read_int(r, 0, r->k->accesses.count - 1, &instr->a));
         SMG_TRY(read_groups(r, instr));
+        instr->exchanged = kernel_read_keyword(r, "exchanged");
         SMG_TRY(read_laid(r, instr));
         return read_equals(r, instr);
     case SMG_I_LOOP: return read_loop(r, instr);

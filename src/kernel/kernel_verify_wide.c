@@ -124,8 +124,15 @@ static smg_status check_matrices(const kernel_verifier *v, const smg_instr *in) 
     return KERNEL_WRONG(v, "whole matrices at once of what does not lie so, in lanes or in memory");
 }
 
+static smg_status check_exchanged(const kernel_verifier *v, const smg_instr *in) {
+    smg_trade trade;
+    if (smg_kernel_laid_out(v->k) && smg_kernel_trades(v->k, in, &trade)) return SMG_OK;
+    return KERNEL_WRONG(v, "lanes exchange what they store, and hold no columns of rows that make runs then");
+}
+
 smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *in) {
     if (in->addressed) SMG_TRY(check_addressed(v, in));
+    if (in->exchanged) SMG_TRY(check_exchanged(v, in));
     if (in->kind == SMG_I_PUT) return check_put(v, in);
     if (in->kind == SMG_I_MMA) {
         if (in->wide[0].width != 0) SMG_TRY(check_factor(v, in, 0));

@@ -236,6 +236,77 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
     return false;
 }
 
+/* ---- stores by neighbours ---------------------------------------------------------------------------------- */
+
+/* Neighbours along the axis lie side by side, 16 bits each, where the access says and in no blocks. */
+static bool stores_halves(const smg_kernel *k, const smg_access *access, int axis) {
+    const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
+    if (access->index != SMG_EXPR_NONE || buffer->type != SMG_TYPE_F16 || smg_kbuffer_is_blocked(buffer)) return false;
+    for (int i = 0; i < access->axis_count; i++)
+        if (access->axis[i] == axis) return smg_size_is_one(k->sizes, access->stride[i]);
+    return false;
+}
+
+/* Each element once, in lanes and in registers of the tile's own. */
+static bool holds_each_once(const smg_kernel *k, const smg_layout *layout) {
+    int64_t elements = 1;
+    for (int i = 0; i < layout->axis_count; i++) {
+        int64_t tile = k->axes.items[layout->axes[i].axis].tile;
+        if (layout->axes[i].repeats != 1 || smg_layout_span(layout, layout->axes[i].axis) != tile) return false;
+        elements *= tile;
+    }
+    return smg_layout_replicas(layout) == 0 && smg_layout_registers(layout) * k->lanes == elements;
+}
+
+/* The two lowest bits of registers along the columns: their numbers; false: there are none. */
+static bool columns_in_registers(const smg_layout *layout, int col, int out_bits[2]) {
+    int found = 0;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_REGISTER] && found < 2; i++)
+        if (layout->basis[SMG_LAYOUT_REGISTER][i].axis == col) out_bits[found++] = i;
+    return found == 2;
+}
+
+/* The two highest bits of lanes along the rows. */
+static bool rows_in_lanes(const smg_layout *layout, int row, int out_bits[2]) {
+    int found = 0;
+    for (int i = layout->bits[SMG_LAYOUT_LANE] - 1; i >= 0 && found < 2; i--)
+        if (layout->basis[SMG_LAYOUT_LANE][i].axis == row) out_bits[found++] = i;
+    return found == 2;
+}
+
+/* Do lanes have a run of columns, with these bits of registers, and none of two without them? */
+static bool fills_a_run(const smg_layout *layout, int col, const int bits[2]) {
+    uint32_t columns = 0, traded = 0;
+    for (int i = 0; i < layout->bits[SMG_LAYOUT_LANE]; i++)
+        if (layout->basis[SMG_LAYOUT_LANE][i].axis == col) columns |= 1u << layout->basis[SMG_LAYOUT_LANE][i].bit;
+    for (int n = 0; n < 2; n++) traded |= 1u << layout->basis[SMG_LAYOUT_REGISTER][bits[n]].bit;
+    uint32_t run = columns | traded;
+    return (traded & 1u) != 0 && (run & (run + 1)) == 0;
+}
+
+bool smg_kernel_trades(const smg_kernel *k, const smg_instr *store, smg_trade *out_trade) {
+    int outer[SMG_LAYOUT_AXES], registers[2], lanes[2];
+    if (store->kind != SMG_I_STORE || store->layout < 0 || store->wide[0].width > 0 || !k->numbered) return false;
+    const smg_layout *layout = &k->layouts.items[store->layout];
+    if (layout->axis_count != 2 || smg_kernel_outer_axes(k, store, outer) != 1) return false;
+    smg_trade t = {.row = outer[0], .stored = *layout};
+    t.col = layout->axes[layout->axes[0].axis == t.row].axis;
+    if (!stores_halves(k, &k->accesses.items[store->a], t.col) || !holds_each_once(k, layout)) return false;
+    if (!columns_in_registers(layout, t.col, registers) || !rows_in_lanes(layout, t.row, lanes)) return false;
+    if (!fills_a_run(layout, t.col, registers)) return false;
+    for (int n = 0; n < 2; n++) {
+        smg_basis *mine = &t.stored.basis[SMG_LAYOUT_REGISTER][registers[n]];
+        smg_basis *given = &t.stored.basis[SMG_LAYOUT_LANE][lanes[n]], before = *mine;
+        t.columns[n] = INT64_C(1) << mine->bit;
+        t.rows[n] = INT64_C(1) << given->bit;
+        t.lane[n] = 1u << lanes[n];
+        *mine = *given;
+        *given = before;
+    }
+    *out_trade = t;
+    return true;
+}
+
 /* ---- factors of matrices, by runs --------------------------------------------------------------------------- */
 
 bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *in, smg_wide *out_wide) {

@@ -65,6 +65,15 @@ static void widen_whole(const smg_kernel *k, const smg_target *target, smg_instr
     if (in->matrices) in->wide[0] = wide;
 }
 
+/* Elements of 16 bits that neither groups nor matrices store: where rows are of odd length, a lane's word of a matrix
+ * begins at an odd element in every second row. One by one, each instruction would write 8 of the 32 bytes of as many
+ * sectors as lanes have rows; exchanged, all bytes of a fourth of them. */
+static void exchange_stored(const smg_kernel *k, const smg_target *target, smg_instr *in) {
+    smg_trade trade;
+    bool can = target->subgroup_shuffle && target->fp16 && target->storage16 && smg_target_switches_lanes(target);
+    in->exchanged = can && smg_kernel_trades(k, in, &trade);
+}
+
 /* What a lane has of a factor in runs comes by them. */
 static bool widen_factor(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     smg_wide run;
@@ -216,6 +225,7 @@ void smg_kernel_widen(smg_kernel *k, const smg_target *target) {
         if (widen_factor(k, target, in)) continue;
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE || in->kind == SMG_I_SPILL) widen_map(k, target, in);
         if (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) widen_whole(k, target, in);
+        if (in->kind == SMG_I_STORE) exchange_stored(k, target, in);
         if (in->kind == SMG_I_STAGE || in->kind == SMG_I_FETCH) widen_walk(k, target, in);
     }
     for (int i = 0; i < k->code.count; i++)

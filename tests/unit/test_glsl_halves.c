@@ -278,10 +278,85 @@ static void test_words(void **state) {
     }
 }
 
+/* ---- stores by neighbours ---------------------------------------------------------------------------------- */
+
+/* A lane has a row's columns 0, 1, 4 and 5, or 2, 3, 6 and 7, of four rows in turn; rows of 27 begin at odd elements. Lanes
+ * give each other what makes runs of eight columns. */
+static const char exchanged[] = "kernel exchanged\n"
+                                "lanes 16 subgroup 8 numbered\n"
+                                "axis i = 13 tile 8 grid\n"
+                                "axis j = 27 tile 16 grid\n"
+                                "grid i, j\n"
+                                "layout 0 = [i, j] registers j*2 j*2:4 i*2:4 lanes j*2:2 i*4 subgroups j*2:8\n"
+                                "buffer x f32 [351] value 0\n"
+                                "buffer c f32 [27] value 1\n"
+                                "buffer y f16 [351] value 2 written\n"
+                                "access 0 = x at [0] i*[27] j*[1]\n"
+                                "access 1 = c at [0] j*[1]\n"
+                                "access 2 = y at [0] i*[27] j*[1]\n"
+                                "code\n"
+                                "  store 2 exchanged over [i, j] layout 0 = add(load(0), load(1))\n";
+
+static smg_kernel *parse_exchanged(glsl_fixture *f, smg_arena *arena, const char *text) {
+    smg_sizes *sizes;
+    smg_kernel *k;
+    assert_int_equal(smg_sizes_create(arena, &sizes), SMG_OK);
+    if (smg_kernel_parse(arena, sizes, text, &k) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    return k;
+}
+
+static void test_exchanged_stores(void **state) {
+    glsl_fixture *f = *state;
+    smg_arena *arena;
+    smg_text text;
+    smg_trade trade;
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_kernel *k = parse_exchanged(f, arena, exchanged);
+    assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_OK);
+    smg_text_init(&text, f->ctx);
+    smg_kernel_print(k, &text);
+    assert_non_null(strstr(smg_text_cstr(&text), "store 2 exchanged over"));
+    smg_text_free(&text);
+    assert_true(smg_kernel_trades(k, &k->code.items[0], &trade));
+    assert_true(trade.lane[0] == 4 && trade.lane[1] == 2 && trade.rows[0] == 2 && trade.rows[1] == 1);
+    assert_true(trade.columns[0] == 1 && trade.columns[1] == 4);
+    k->buffers.items[2].type = SMG_TYPE_F32; /* whole words */
+    assert_int_equal(smg_kernel_verify(f->ctx, k), SMG_INTERNAL);
+    smg_context_clear_error(f->ctx);
+#if SMG_VULKAN
+    if (f->device && f->target.subgroup_size == 8 && f->target.storage16 && f->target.fp16) {
+        smg_spirv_module module;
+        glsl_values v;
+        smg_target target = f->target;
+        uint32_t bad[4];
+        int64_t none = 0;
+        k->buffers.items[2].type = SMG_TYPE_F16;
+        target.core_lanes = 1024; /* of a GPU */
+        glsl_compile(f, arena, k, &target, &module);
+        assert_true(k->code.items[0].exchanged);
+        glsl_built made = glsl_build(f, k, &target, &module);
+        glsl_fill(k, &none, &v);
+        glsl_run_device(f, k, &made, &none, &v, bad);
+        for (int64_t i = 0; i < v.count[2]; i++) {
+            double want = smg_half_value(smg_half_of((double)((float)v.data[0][i] + (float)v.data[1][i % 27])));
+            if (v.data[2][i] != want) fail_msg("element %d is %g, not %g", (int)i, v.data[2][i], want);
+        }
+        smg_vk_pipeline_destroy(made.pipeline);
+        for (int b = 0; b < k->buffers.count; b++) free(v.data[b]);
+    }
+#endif
+    smg_arena_destroy(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow_tiles),  cmocka_unit_test(test_eights),   cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_rounding), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_exchanged_stores),
+        cmocka_unit_test(test_narrow_tiles),
+        cmocka_unit_test(test_eights),
+        cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_narrow_groups),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, glsl_set_up, glsl_tear_down);
 }
