@@ -47,6 +47,9 @@ bool smg_size_is_symbol(const smg_sizes *s, smg_size a, int *out_symbol); /* by 
 /* true and the value of the symbol for which a is 0, when a has the symbol once, in a term of its own with
  * a coefficient that divides all others: 2*t - 2*p - 6 gives t = p+3. */
 bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value);
+/* The least common multiple of the numbers that divide something with the symbol in a (floor, remainder); 1 when there
+ * are none. Numbers that have none below 2^31 are left out. */
+int64_t smg_size_period(const smg_sizes *s, smg_size a, int symbol);
 /* Interval of values given the symbols' bounds (careful: may be wider than the truth). */
 void smg_size_bounds(const smg_sizes *s, smg_size a, int64_t *out_low, int64_t *out_high);
 /* The same where symbol i lies in [low[i], high[i]]; exact where these are one value for every symbol. The ends of 64

@@ -1,7 +1,10 @@
-/* Sizes that are the same up to some value of a symbol. positions[:sequence] has min(sequence, 512)
- * rows; where that must equal sequence, the file says that sequences have at most 512 elements. Such a
- * bound is found by bisection, and the conversion starts again with it: the run then refuses what the file
- * itself could not compute. */
+/* Sizes that are the same up to some value of a symbol, or where it is a multiple. positions[:sequence] has
+ * min(sequence, 512) rows; where that must equal sequence, the file says that sequences have at most 512 elements. Such
+ * a bound is found by bisection, and the conversion starts again with it: the run then refuses what the file itself
+ * could not compute. Parts of 8 of a sequence have 8*floor(sequence/8) elements; where that must equal sequence, the
+ * file says that it is a multiple of 8. */
+#include <stdio.h>
+
 #include "onnx/onnx_build.h"
 
 /* Could every extent that the graph has so far be at least 1 in that pool? */
@@ -62,4 +65,47 @@ bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y) {
     *row = (smg_onnx_bound){name, best};
     b->restart = true;
     return true;
+}
+
+/* ---- multiples ---------------------------------------------------------------------------------- */
+
+#define LARGEST_PERIOD 4096
+
+static const char *multiple_text(smg_onnx_build *b, const char *symbol, int64_t of) {
+    char text[256];
+    int length = snprintf(text, sizeof text, "%lld*%s_over_%lld", (long long)of, symbol, (long long)of);
+    return length < (int)sizeof text ? smg_arena_string(b->arena, text) : NULL;
+}
+
+/* Equal when the symbol is what the text says? */
+static bool equal_at(smg_onnx_build *b, const char *symbol, const char *multiple, smg_size x, smg_size y) {
+    smg_arena *arena = NULL;
+    smg_sizes *pool = NULL;
+    smg_size size = SMG_SIZE_NONE;
+    bool equal = false;
+    if (smg_arena_create(b->ctx, &arena) == SMG_OK && smg_sizes_create(arena, &pool) == SMG_OK &&
+        smg_size_parse(pool, &multiple, &size) == SMG_OK && smg_size_define(pool, symbol, size) == SMG_OK) {
+        smg_size p = smg_size_import(pool, b->sizes, x), q = smg_size_import(pool, b->sizes, y);
+        equal = p >= 0 && p == q;
+    }
+    smg_arena_destroy(arena);
+    return equal;
+}
+
+bool smg_onnx_multiple_until_equal(smg_onnx_build *b, smg_size x, smg_size y, const char **out_symbol,
+                                   const char **out_multiple) {
+    smg_size difference = smg_size_sub(b->sizes, x, y);
+    for (int i = 0; i < smg_size_symbol_count(b->sizes) && difference >= 0; i++) {
+        const char *symbol = smg_size_symbol_name(b->sizes, i);
+        int64_t period = smg_size_period(b->sizes, difference, i);
+        if (period > LARGEST_PERIOD) continue;
+        for (int64_t of = 2; of <= period; of++) {
+            const char *multiple = period % of == 0 ? multiple_text(b, symbol, of) : NULL;
+            if (!multiple || !equal_at(b, symbol, multiple, x, y)) continue;
+            *out_symbol = symbol;
+            *out_multiple = multiple;
+            return true;
+        }
+    }
+    return false;
 }

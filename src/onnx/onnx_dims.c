@@ -77,19 +77,28 @@ smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims) {
 
 /* ---- equalities --------------------------------------------------------------------------------- */
 
-static void learn_alias(smg_onnx_build *b, const char *name, smg_size size) {
+static void learn_alias(smg_onnx_build *b, const char *name, const char *same_as) {
     const char *symbol = smg_arena_string(b->arena, name);
-    const char *same_as = smg_onnx_size_text(b, size);
-    smg_onnx_alias *row = symbol ? SMG_ARRAY_PUSH(b->arena, &b->aliases) : NULL;
+    smg_onnx_alias *row = symbol && same_as ? SMG_ARRAY_PUSH(b->arena, &b->aliases) : NULL;
     if (!row) return;
     *row = (smg_onnx_alias){symbol, same_as};
     b->restart = true;
 }
 
+/* Without the symbols that are factors of all terms: no symbol is 0. */
+static smg_size without_symbols(smg_onnx_build *b, smg_size size) {
+    if (size < 0 || size == SMG_SIZE_ZERO) return size;
+    for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
+        smg_size symbol = smg_size_symbol(b->sizes, smg_size_symbol_name(b->sizes, i));
+        while (symbol >= 0 && smg_size_divide_exact(b->sizes, size, symbol, &size)) continue;
+    }
+    return size;
+}
+
 /* A symbol that the equality of x and y determines, as a size that is possible for every value of the
  * others. Of several, the one that came last: the file named the others before. */
 static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbol, smg_size *out_size) {
-    smg_size difference = smg_size_sub(b->sizes, x, y);
+    smg_size difference = without_symbols(b, smg_size_sub(b->sizes, x, y));
     int64_t low = 0, high = 0;
     for (int i = smg_size_symbol_count(b->sizes) - 1; i >= 0 && difference >= 0; i--) {
         if (!smg_size_solve(b->sizes, difference, i, out_size)) continue;
@@ -105,8 +114,12 @@ static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbo
 static void learn_equal(smg_onnx_build *b, smg_size x, smg_size y) {
     int symbol = 0;
     smg_size size = SMG_SIZE_NONE;
-    if (!smg_onnx_bound_until_equal(b, x, y) && determined(b, x, y, &symbol, &size))
-        learn_alias(b, smg_size_symbol_name(b->sizes, symbol), size);
+    const char *name = NULL, *multiple = NULL;
+    if (smg_onnx_bound_until_equal(b, x, y)) return;
+    if (determined(b, x, y, &symbol, &size))
+        learn_alias(b, smg_size_symbol_name(b->sizes, symbol), smg_onnx_size_text(b, size));
+    else if (smg_onnx_multiple_until_equal(b, x, y, &name, &multiple))
+        learn_alias(b, name, multiple);
 }
 
 /* What earlier starts learned; the newest first, because its size has no symbol that an older one names. */

@@ -553,6 +553,45 @@ static void broadcasts_say_what_symbols_are(void **state) {
     assert_int_equal(smg_size_symbol_find(f->graph->sizes, "total"), -1);
 }
 
+/* Rows of 3 that are all of s, or all of s but its rest: then there is no rest. */
+static void parts_of_a_size_make_it_a_multiple(void **state) {
+    fixture *f = *state;
+    static const int64_t three[] = {3}, all[] = {-1};
+    static const char *const op[] = {"Div", "Mod"};
+    for (int use = 0; use < 2; use++) {
+        onnx_begin(&f->p, 18);
+        onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+        onnx_value(&f->p, 12, "y", ONNX_F32, "?");
+        onnx_tensor_i64(&f->p, 5, "three", "1", three, 1);
+        onnx_tensor_i64(&f->p, 5, "all", "1", all, 1);
+        onnx_plain(&f->p, "Shape", "n1", "x", "s");
+        onnx_plain(&f->p, op[use], "n2", "s three", "parts");
+        if (use == 1) onnx_plain(&f->p, "Sub", "n3", "s parts", "count");
+        if (use == 0) {
+            onnx_node(&f->p, "Concat", "n3", "parts three", "count");
+            onnx_attr_int(&f->p, "axis", 0);
+            pb_end(&f->p);
+        }
+        onnx_plain(&f->p, "Reshape", "n4", "x count", "rows");
+        onnx_plain(&f->p, "Reshape", "n5", "rows all", "y");
+        onnx_end(&f->p);
+        expect_graph(f);
+        expect_dims(f, 0, "3*s_over_3");
+        assert_int_equal(smg_size_symbol_find(f->graph->sizes, "s"), -1);
+        onnx_made_clear(f);
+    }
+    /* What both sides are multiples of says nothing: y has as many rows as x. */
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "b s 4");
+    onnx_value(&f->p, 11, "z", ONNX_F32, "b t 4");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "? ? 4");
+    onnx_plain(&f->p, "Shape", "n1", "x", "shape");
+    onnx_plain(&f->p, "Reshape", "n2", "z shape", "y");
+    onnx_end(&f->p);
+    expect_graph(f);
+    expect_dims(f, 0, "b s 4");
+}
+
 static void equalities_that_say_nothing_are_refused(void **state) {
     fixture *f = *state;
     onnx_begin(&f->p, 18);
@@ -693,6 +732,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(outputs_must_be_what_is_declared, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(equalities_that_a_file_implies_are_kept, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(broadcasts_say_what_symbols_are, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(parts_of_a_size_make_it_a_multiple, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, onnx_made_set_up, onnx_made_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

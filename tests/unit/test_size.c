@@ -352,6 +352,26 @@ static void equations_give_a_symbol_its_size(void **state) {
     assert_int_equal(smg_size_symbol_find(f->s, "total"), -1);
 }
 
+static void periods_are_common_multiples(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *size;
+        int64_t t, p; /* periods of these symbols */
+    } rows[] = {
+        {"t", 1, 1},
+        {"8*floor(t/8)-t", 8, 1},
+        {"floor(t/6)*p+floor((t+p)/4)", 12, 4},
+        {"min(p, floor(t/2)) + floor(floor(t/p)/3)", 6, 3},
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
+        smg_size size = parse(f, rows[i].size);
+        parse(f, "p*t");
+        assert_int_equal(smg_size_period(f->s, size, smg_size_symbol_find(f->s, "t")), rows[i].t);
+        assert_int_equal(smg_size_period(f->s, size, smg_size_symbol_find(f->s, "p")), rows[i].p);
+    }
+    assert_int_equal(smg_size_period(f->s, SMG_SIZE_NONE, 0), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_polynomials_share_an_id, setup, teardown),
@@ -366,6 +386,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(random_expressions_have_the_right_value, setup, teardown),
         cmocka_unit_test_setup_teardown(ends_between_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(equations_give_a_symbol_its_size, setup, teardown),
+        cmocka_unit_test_setup_teardown(periods_are_common_multiples, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
