@@ -186,10 +186,8 @@ smg_status smg_onnx_convert_attention(smg_onnx_build *b, const smg_onnx_node *n)
 /* ---- RotaryEmbedding ------------------------------------------------------------------------ */
 
 typedef struct rotary {
-    bool four, interleaved; /* input [a, h, s, d], else [a, s, h, d] after a reshape */
-    int cache, places;      /* first of the two inputs of cosines and sines; the input of positions */
-    smg_size half, width;
-    smg_value cosine, sine; /* as the input, with one head */
+    bool four;         /* input [a, h, s, d], else [a, s, h, d] after a reshape */
+    int cache, places; /* first of the two inputs of cosines and sines; the input of positions */
 } rotary;
 
 /* Rows of a cache at the positions, or the cache itself: [a, s, half], with the axis of heads put in. A single position
@@ -205,36 +203,11 @@ static smg_value cache_rows(smg_onnx_build *b, const smg_onnx_node *n, const rot
     return smg_onnx_insert(b, cache, r->four ? 1 : 2);
 }
 
-/* Element pairs of the last axis: first or second of each. */
-static smg_value half_of(smg_onnx_build *b, smg_value x, const rotary *r, int which) {
-    smg_size zero = smg_onnx_int(b, 0), begin = which == 0 ? zero : r->half;
-    if (r->interleaved) begin = smg_onnx_int(b, which);
-    return smg_onnx_part(b, x, 3, begin, r->half, r->interleaved ? 2 : 1);
-}
-
-static smg_value rotate(smg_onnx_build *b, smg_value x, const rotary *r) {
-    smg_value first = half_of(b, x, r, 0), second = half_of(b, x, r, 1), pieces[3], y;
-    pieces[0] =
-        smg_onnx_map2(b, "sub", smg_onnx_map2(b, "mul", first, r->cosine), smg_onnx_map2(b, "mul", second, r->sine));
-    pieces[1] =
-        smg_onnx_map2(b, "add", smg_onnx_map2(b, "mul", first, r->sine), smg_onnx_map2(b, "mul", second, r->cosine));
-    if (!pieces[0].id || !pieces[1].id) return (smg_value){0};
-    smg_size turned = smg_size_mul(b->sizes, r->half, smg_onnx_int(b, 2));
-    bool rest = turned != r->width;
-    smg_size left = smg_size_sub(b->sizes, r->width, turned);
-    if (rest) pieces[2] = smg_onnx_part(b, x, 3, turned, left, 1);
-    if (!r->interleaved) return smg_graph_concat(b->graph, rest ? 3 : 2, pieces, 3);
-    for (int i = 0; i < 2; i++) pieces[i] = smg_onnx_insert(b, pieces[i], 4);
-    y = smg_onnx_merge(b, smg_graph_concat(b->graph, 2, pieces, 4), 3, 2);
-    if (!rest || !y.id || !pieces[2].id) return y;
-    return smg_graph_concat(b->graph, 2, (smg_value[]){y, pieces[2]}, 3);
-}
-
 static smg_status convert_rotary(smg_onnx_build *b, const smg_onnx_node *n, rotary r, int64_t count) {
     const smg_onnx_value *in = n->inputs[0];
     int64_t turned = smg_onnx_attr_int(b, n, "rotary_embedding_dim", 0);
+    onnx_angles by = {.interleaved = smg_onnx_attr_int(b, n, "interleaved", 0) != 0};
     r.four = in->rank == 4;
-    r.interleaved = smg_onnx_attr_int(b, n, "interleaved", 0) != 0;
     smg_value x = smg_onnx_in(b, n, 0);
     if (!r.four) {
         smg_size dims[2] = {smg_onnx_int(b, count)};
@@ -243,15 +216,14 @@ static smg_status convert_rotary(smg_onnx_build *b, const smg_onnx_node *n, rota
                                  (long long)count);
         x = smg_onnx_divide(b, x, 2, 2, dims);
     }
-    r.width = smg_onnx_dim(b, x, 3);
-    if (r.width < 0) return smg_onnx_failed(b, n);
-    smg_size whole = turned > 0 ? smg_onnx_int(b, turned) : r.width;
-    if (!smg_size_divide_exact(b->sizes, whole, smg_onnx_int(b, 2), &r.half))
+    smg_size whole = turned > 0 ? smg_onnx_int(b, turned) : smg_onnx_dim(b, x, 3);
+    if (whole < 0) return smg_onnx_failed(b, n);
+    if (!smg_size_divide_exact(b->sizes, whole, smg_onnx_int(b, 2), &by.half))
         return smg_onnx_fail(b, n, SMG_INVALID, "%s elements cannot be rotated in pairs", smg_onnx_size_text(b, whole));
     smg_size rows = in->dims[r.four ? 2 : 1];
-    r.cosine = cache_rows(b, n, &r, 0, rows);
-    r.sine = cache_rows(b, n, &r, 1, rows);
-    smg_value y = rotate(b, x, &r);
+    by.cosine = cache_rows(b, n, &r, 0, rows);
+    by.sine = cache_rows(b, n, &r, 1, rows);
+    smg_value y = smg_onnx_rotate(b, x, &by);
     return smg_onnx_set_like(b, n, 0, 0, smg_onnx_reshape(b, y, in->rank, in->dims));
 }
 

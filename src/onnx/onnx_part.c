@@ -28,14 +28,24 @@ smg_value smg_onnx_map1(smg_onnx_build *b, const char *op, smg_value x) {
     return x.id ? smg_graph_map(b->graph, op, 1, &x) : no_value;
 }
 
+/* A map of values that broadcast. What a file's inputs must be for that is learned here, also where the operator has
+ * no inputs of these shapes. */
+static smg_value map_of(smg_onnx_build *b, const char *op, int count, const smg_value *operands) {
+    smg_size dims[SMG_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < count; i++) {
+        const smg_node *node = smg_graph_node_of(b->graph, operands[i]);
+        if (!node || smg_onnx_broadcast(b, NULL, node->rank, node->dims, &rank, dims) != SMG_OK) return no_value;
+    }
+    return smg_graph_map(b->graph, op, count, operands);
+}
+
 smg_value smg_onnx_map2(smg_onnx_build *b, const char *op, smg_value x, smg_value y) {
-    if (!x.id || !y.id) return no_value;
-    return smg_graph_map(b->graph, op, 2, (smg_value[]){x, y});
+    return map_of(b, op, 2, (smg_value[]){x, y});
 }
 
 smg_value smg_onnx_select(smg_onnx_build *b, smg_value condition, smg_value x, smg_value y) {
-    if (!condition.id || !x.id || !y.id) return no_value;
-    return smg_graph_map(b->graph, "select", 3, (smg_value[]){condition, x, y});
+    return map_of(b, "select", 3, (smg_value[]){condition, x, y});
 }
 
 smg_value smg_onnx_like(smg_onnx_build *b, smg_value x, double number) {

@@ -78,6 +78,18 @@ smg_value smg_onnx_arrange(smg_onnx_build *b, onnx_lettered x, const char *out_l
 smg_status smg_onnx_matrix_product(smg_onnx_build *b, const smg_onnx_node *n, smg_value left, smg_value right,
                                    smg_value *out_product);
 
+/* ---- positions (onnx_part_rotate.c) ---- */
+
+/* Angles by which pairs of elements are turned: i and half + i, or 2 i and 2 i + 1 when interleaved. Cosines and sines
+ * broadcast to the pairs. */
+typedef struct onnx_angles {
+    bool interleaved;
+    smg_size half;
+    smg_value cosine, sine;
+} onnx_angles;
+/* The pairs are at the beginning of the last of four axes; what is behind them stays. */
+smg_value smg_onnx_rotate(smg_onnx_build *b, smg_value x, const onnx_angles *by);
+
 /* e^(x-max) / sum over one axis; log: its logarithm. */
 smg_value smg_onnx_softmax(smg_onnx_build *b, smg_value x, int axis, bool log);
 

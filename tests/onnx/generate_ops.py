@@ -805,6 +805,39 @@ def far_bounds():
     case("Min", ints(-9, 9, 6), fixed(I64(2**63 - 1)), opset=12, label="i64, no end")
 
 
+def grouped():
+    """GroupQueryAttention with what onnxruntime's model builder puts around it: counts of keys from a mask."""
+    ms, f32 = {"domain": "com.microsoft"}, {"one": fixed(I64(1)), "last": fixed(vector(1))}
+    counts = [node("Shape", ["m"], ["shape"]), node("Gather", ["shape", "one"], ["wide"]), node("Cast", ["wide"], ["total"], to=TensorProto.INT32),
+              node("ReduceSum", ["m", "last"], ["sum"], keepdims=0), node("Sub", ["sum", "one"], ["ends"]), node("Cast", ["ends"], ["keys"], to=TensorProto.INT32)]
+    angles = f(9, 8)
+    tables = {"cos": fixed(np.cos(angles)), "sin": fixed(np.sin(angles))}
+
+    def attend(label, inputs, given, count=3, **attributes):
+        chain = counts + [node("GroupQueryAttention", inputs, [f"y{i}" for i in range(count)], num_heads=4, kv_num_heads=2, **attributes, **ms)]
+        add_nodes(f"GroupQueryAttention/17/{label}", chain, {**given, **f32}, 17, count=count)
+
+    def apart(rows):
+        return {"q": named(f(2, rows, 64), "b", "s", None), "k": named(f(2, rows, 32), "b", "s", None), "v": named(f(2, rows, 32), "b", "s", None)}
+
+    whole = named(np.ones((2, 5), I64), "b", "s")
+    attend("window", ["q", "k", "v", "", "", "keys", "total", "cos", "sin"], {**apart(5), "m": whole, **tables}, do_rotary=1, local_window_size=2)
+    attend("packed", ["q", "", "", "", "", "keys", "total", "", "", "", "bias"], {"q": named(f(2, 5, 128), "b", "s", None), "m": whole,
+           "bias": named(f(1, 4, 5, 5), None, None, "s", "s")}, count=1, softcap=1.5, scale=0.4)
+    ragged = named(np.int64([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]), "b", "t")
+    past = {"a": named(f(2, 2, 4, 16), "b", None, "p", None), "c": named(f(2, 2, 4, 16), "b", None, "p", None)}
+    attend("past", ["q", "k", "v", "a", "c", "keys", "total", "cos", "sin"], {**apart(1), "m": ragged, **past, **tables}, do_rotary=1, rotary_interleaved=1)
+    alone = node("GroupQueryAttention", ["q", "k", "v", "a", "c", "n", "t"], ["y0"], num_heads=4, kv_num_heads=2, **ms)
+    given = {**apart(1), **past, "n": Given(vector(4, 2, kind=np.int32)), "t": Given(np.int32(5))}
+    cases.append(("refused/GroupQueryAttention/17/total at run time", model_of([alone], given, [("y0", TensorProto.FLOAT)], 17).SerializeToString(), [], []))
+    # Positions that are a slice of a table bound the sequence, whatever adds them.
+    embed = {"x": named(ints(0, 9, 2, 3, kind=np.int32), "b", "s"), "w": fixed(f(9, 8)), "p": fixed(f(7, 8)), "g": fixed(f(8)), "h": fixed(f(8)),
+             "all": fixed(np.arange(7, dtype=np.int32).reshape(1, 7)), "zero": fixed(vector(0))}
+    chain = [node("Shape", ["x"], ["s"], start=1), node("Slice", ["all", "zero", "s", "last"], ["at"]),
+             node("EmbedLayerNormalization", ["x", "", "w", "p", "", "g", "h", "", "at"], ["y0", "n"], **ms)]
+    add_nodes("EmbedLayerNormalization/17/first positions", chain, {**embed, **f32}, 17)
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -818,7 +851,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))
