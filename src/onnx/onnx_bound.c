@@ -50,8 +50,8 @@ static int64_t largest_bound(smg_onnx_build *b, int symbol, smg_size x, smg_size
     return equal_below(b, symbol, holds, x, y, true) ? holds : 0;
 }
 
-bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y) {
-    int64_t best = 0;
+bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y, int64_t least) {
+    int64_t best = least - 1;
     int symbol = 0;
     for (int i = 0; i < smg_size_symbol_count(b->sizes); i++) {
         int64_t bound = largest_bound(b, i, x, y);
@@ -60,7 +60,7 @@ bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y) {
         symbol = i;
     }
     const char *name = smg_arena_string(b->arena, smg_size_symbol_name(b->sizes, symbol));
-    smg_onnx_bound *row = best > 0 && name ? SMG_ARRAY_PUSH(b->arena, &b->bounds) : NULL;
+    smg_onnx_bound *row = best >= least && name ? SMG_ARRAY_PUSH(b->arena, &b->bounds) : NULL;
     if (!row) return false;
     *row = (smg_onnx_bound){name, best};
     b->restart = true;

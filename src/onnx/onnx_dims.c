@@ -115,11 +115,22 @@ static void learn_equal(smg_onnx_build *b, smg_size x, smg_size y) {
     int symbol = 0;
     smg_size size = SMG_SIZE_NONE;
     const char *name = NULL, *multiple = NULL;
-    if (smg_onnx_bound_until_equal(b, x, y)) return;
+    if (smg_onnx_bound_until_equal(b, x, y, 1)) return;
     if (determined(b, x, y, &symbol, &size))
         learn_alias(b, smg_size_symbol_name(b->sizes, symbol), smg_onnx_size_text(b, size));
     else if (smg_onnx_multiple_until_equal(b, x, y, &name, &multiple))
         learn_alias(b, name, multiple);
+}
+
+bool smg_onnx_learn_multiple(smg_onnx_build *b, smg_size all, smg_size part) {
+    int64_t number = 1;
+    const char *name = NULL, *multiple = NULL;
+    if (smg_size_is_const(b->sizes, part, &number) && number < 1) return false;
+    smg_size whole = smg_size_mul(b->sizes, part, smg_size_div(b->sizes, all, part));
+    if (whole < 0 || !smg_onnx_multiple_until_equal(b, whole, all, &name, &multiple))
+        return whole >= 0 && smg_onnx_bound_until_equal(b, whole, all, 2);
+    learn_alias(b, name, multiple);
+    return b->restart;
 }
 
 /* What earlier starts learned; the newest first, because its size has no symbol that an older one names. */

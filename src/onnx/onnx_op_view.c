@@ -29,14 +29,19 @@ static bool is_symbol(const smg_onnx_build *b, smg_size size) {
     return false;
 }
 
-/* The same number of elements. Where the leading axes are two symbols, only those can be what differs. */
+/* The first axis that is a symbol before and another one after; -1: none. Only those can be what differs. */
+static int other_symbol(const smg_onnx_build *b, const smg_onnx_value *x, int rank, const smg_size *dims) {
+    for (int i = 0; i < rank && i < x->rank; i++)
+        if (x->dims[i] != dims[i] && is_symbol(b, x->dims[i]) && is_symbol(b, dims[i])) return i;
+    return -1;
+}
+
 static smg_status same_elements(smg_onnx_build *b, const smg_onnx_node *n, const smg_onnx_value *x, int rank,
                                 const smg_size *dims) {
     smg_size before = smg_onnx_product(b, x->rank, x->dims);
     smg_size after = smg_onnx_product(b, rank, dims);
-    for (int i = 0; before != after && i < rank && i < x->rank; i++)
-        if (x->dims[i] != dims[i] && is_symbol(b, x->dims[i]) && is_symbol(b, dims[i]))
-            return smg_onnx_equal(b, n, x->dims[i], dims[i], "axes before and after");
+    int at = before != after ? other_symbol(b, x, rank, dims) : -1;
+    if (at >= 0) return smg_onnx_equal(b, n, x->dims[at], dims[at], "axes before and after");
     return smg_onnx_equal(b, n, after, before, "the elements before and after");
 }
 
@@ -58,6 +63,9 @@ static smg_status fill_dim(smg_onnx_build *b, const smg_onnx_node *n, const smg_
     if (all < 0 || rest < 0) return smg_onnx_failed(b, n);
     dims[at] = one;
     if (smg_size_divide_exact(b->sizes, all, rest, &dims[at])) return SMG_OK;
+    if (other_symbol(b, x, rank, dims) < 0 && smg_onnx_learn_multiple(b, all, rest))
+        return smg_onnx_fail(b, n, SMG_UNSUPPORTED, "%s elements are not always a multiple of %s",
+                             smg_onnx_size_text(b, all), smg_onnx_size_text(b, rest));
     return same_elements(b, n, x, rank, dims);
 }
 

@@ -838,6 +838,24 @@ def grouped():
     add_nodes("EmbedLayerNormalization/17/first positions", chain, {**embed, **f32}, 17)
 
 
+def sampled():
+    """Places that are data: of images, and of tables that lie in another order."""
+    image, grid = named(f(2, 3, 5, 4), "n", None, "h", "w"), named(f(2, 3, 6, 2), "n", "i", "j", None)
+    case("GridSample", image, grid, opset=16, label="linear")
+    case("GridSample", image, grid, opset=20, mode="linear", padding_mode="border", align_corners=1, label="corners")
+    case("GridSample", f(2, 3, 5, 4), grid, opset=20, mode="nearest", label="nearest")
+    refused("GridSample", f(2, 3, 5, 4), f(2, 3, 6, 2), opset=20, mode="cubic", label="cubic")
+    chain = [node("Reshape", ["x", "apart"], ["a"]), node("Transpose", ["a"], ["t"], perm=[0, 3, 1, 2]), node("Reshape", ["t", "rows"], ["table"]),
+             node("GatherElements", ["table", "i"], ["y0"], axis=1)]
+    add_nodes("GatherElements/18/turned table", chain, {"x": named(f(2, 3, 32), "b", "s", None), "i": named(ints(0, 8, 24, 5), "r", None),
+              "apart": fixed(vector(0, 0, 8, 4)), "rows": fixed(vector(-1, 8))}, 18)
+    chain = [node("Shape", ["x"], ["s"]), node("Slice", ["all", "zero", "s"], ["r"]), node("Unsqueeze", ["r", "zero"], ["row"]),
+             node("Unsqueeze", ["r", "one"], ["column"]), node("Mul", ["row", "column"], ["square"]), node("Concat", ["s", "minus"], ["target"], axis=0),
+             node("Reshape", ["square", "target"], ["z"]), node("Add", ["z", "x"], ["y0"])]
+    add_nodes("bounds/18/rows of a square", chain, {"x": named(f(5), "s"), "all": fixed(f(9)), "zero": fixed(vector(0)), "one": fixed(vector(1)),
+              "minus": fixed(vector(-1))}, 18)
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<I", len(data)) + data
@@ -851,7 +869,7 @@ def tensor(name, value):
 
 def main():
     for family in (elementwise, activations, reductions, shapes, shape_arithmetic, inferred_equalities, indices, products,
-                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped):
+                   convolutions, resizes, norms, attention, late, quantised, empties, contributed, branches, resizes_of_any_extent, far_bounds, grouped, sampled):
         family()
     with open(sys.argv[1], "wb") as out:
         out.write(b"SMGOPS1\n" + struct.pack("<I", len(cases)))

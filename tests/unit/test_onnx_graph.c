@@ -580,6 +580,17 @@ static void parts_of_a_size_make_it_a_multiple(void **state) {
         assert_int_equal(smg_size_symbol_find(f->graph->sizes, "s"), -1);
         onnx_made_clear(f);
     }
+    /* The extent that is left free is not 1. */
+    static const int64_t rows[] = {0, -1, 32};
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "b s 4");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "? ? 32");
+    onnx_tensor_i64(&f->p, 5, "rows", "3", rows, 3);
+    onnx_plain(&f->p, "Reshape", "n", "x rows", "y");
+    onnx_end(&f->p);
+    expect_graph(f);
+    expect_dims(f, 0, "b s_over_8 32");
+    onnx_made_clear(f);
     /* What both sides are multiples of says nothing: y has as many rows as x. */
     onnx_begin(&f->p, 18);
     onnx_value(&f->p, 11, "x", ONNX_F32, "b s 4");
