@@ -2,7 +2,8 @@
  * min(sequence, 512) rows; where that must equal sequence, the file says that sequences have at most 512 elements. Such
  * a bound is found by bisection, and the conversion starts again with it: the run then refuses what the file itself
  * could not compute. Parts of 8 of a sequence have 8*floor(sequence/8) elements; where that must equal sequence, the
- * file says that it is a multiple of 8. */
+ * file says that it is a multiple of 8. The last rows of a mask are as many as asked for where it has no fewer: it is
+ * taken to have as many. */
 #include <stdio.h>
 
 #include "onnx/onnx_build.h"
@@ -67,7 +68,7 @@ bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y, int64
     return true;
 }
 
-/* ---- multiples ---------------------------------------------------------------------------------- */
+/* ---- multiples, other symbols ------------------------------------------------------------------- */
 
 #define LARGEST_PERIOD 4096
 
@@ -78,18 +79,29 @@ static const char *multiple_text(smg_onnx_build *b, const char *symbol, int64_t 
 }
 
 /* Equal when the symbol is what the text says? */
-static bool equal_at(smg_onnx_build *b, const char *symbol, const char *multiple, smg_size x, smg_size y) {
+static bool equal_at(smg_onnx_build *b, const char *symbol, const char *same_as, smg_size x, smg_size y) {
     smg_arena *arena = NULL;
     smg_sizes *pool = NULL;
     smg_size size = SMG_SIZE_NONE;
     bool equal = false;
     if (smg_arena_create(b->ctx, &arena) == SMG_OK && smg_sizes_create(arena, &pool) == SMG_OK &&
-        smg_size_parse(pool, &multiple, &size) == SMG_OK && smg_size_define(pool, symbol, size) == SMG_OK) {
+        smg_size_parse(pool, &same_as, &size) == SMG_OK && smg_size_define(pool, symbol, size) == SMG_OK) {
         smg_size p = smg_size_import(pool, b->sizes, x), q = smg_size_import(pool, b->sizes, y);
         equal = p >= 0 && p == q;
     }
     smg_arena_destroy(arena);
     return equal;
+}
+
+bool smg_onnx_symbol_until_equal(smg_onnx_build *b, smg_size x, smg_size y, const char **out_symbol,
+                                 const char **out_other) {
+    for (int i = smg_size_symbol_count(b->sizes) - 1; i > 0; i--)
+        for (int k = 0; k < i; k++) {
+            *out_symbol = smg_size_symbol_name(b->sizes, i);
+            *out_other = smg_size_symbol_name(b->sizes, k);
+            if (equal_at(b, *out_symbol, *out_other, x, y)) return true;
+        }
+    return false;
 }
 
 bool smg_onnx_multiple_until_equal(smg_onnx_build *b, smg_size x, smg_size y, const char **out_symbol,

@@ -185,13 +185,16 @@ smg_size smg_onnx_product(smg_onnx_build *b, int rank, const smg_size *dims);
  * symbol, past+sequence, a number), or a bound: the file says so, and the conversion starts again with that;
  * the run then refuses other sizes. Else UNSUPPORTED, naming both and `what`. */
 smg_status smg_onnx_equal(smg_onnx_build *b, const smg_onnx_node *n, smg_size x, smg_size y, const char *what);
-/* true: x and y are equal as long as some symbol is small enough; the conversion starts again with that
- * bound (onnx_bound.c). Called by the two functions around it. */
+/* true: x and y are equal as long as some symbol is small enough, which may be `least`; the conversion starts again
+ * with that bound (onnx_bound.c). Called by the two functions around it. */
 bool smg_onnx_bound_until_equal(smg_onnx_build *b, smg_size x, smg_size y, int64_t least);
 /* true: x and y are equal where a symbol is a multiple of some number, and the text of that multiple: 8*floor(s/8)
  * and s are where s is 8*s_over_8. Both texts are in the arena. */
 bool smg_onnx_multiple_until_equal(smg_onnx_build *b, smg_size x, smg_size y, const char **out_symbol,
                                    const char **out_multiple);
+/* true: x and y are equal where one symbol is another one; both names. */
+bool smg_onnx_symbol_until_equal(smg_onnx_build *b, smg_size x, smg_size y, const char **out_symbol,
+                                 const char **out_other);
 /* true: all is a multiple of part where some symbol is one, or small enough; the conversion starts again with that. */
 bool smg_onnx_learn_multiple(smg_onnx_build *b, smg_size all, smg_size part);
 /* Makes names of symbols stand for what earlier starts learned of them. */

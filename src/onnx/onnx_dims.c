@@ -110,16 +110,21 @@ static bool determined(smg_onnx_build *b, smg_size x, smg_size y, int *out_symbo
     return false;
 }
 
-/* What the equality says about the inputs, for the next start; the caller fails this one. */
+/* What the equality says about the inputs, for the next start; the caller fails this one. That a symbol is 1 is
+ * believed last. */
 static void learn_equal(smg_onnx_build *b, smg_size x, smg_size y) {
     int symbol = 0;
     smg_size size = SMG_SIZE_NONE;
-    const char *name = NULL, *multiple = NULL;
-    if (smg_onnx_bound_until_equal(b, x, y, 1)) return;
+    const char *name = NULL, *same_as = NULL;
+    if (smg_onnx_bound_until_equal(b, x, y, 2)) return;
     if (determined(b, x, y, &symbol, &size))
         learn_alias(b, smg_size_symbol_name(b->sizes, symbol), smg_onnx_size_text(b, size));
-    else if (smg_onnx_multiple_until_equal(b, x, y, &name, &multiple))
-        learn_alias(b, name, multiple);
+    else if (smg_onnx_symbol_until_equal(b, x, y, &name, &same_as))
+        learn_alias(b, name, smg_arena_string(b->arena, same_as));
+    else if (smg_onnx_multiple_until_equal(b, x, y, &name, &same_as))
+        learn_alias(b, name, same_as);
+    else
+        smg_onnx_bound_until_equal(b, x, y, 1);
 }
 
 bool smg_onnx_learn_multiple(smg_onnx_build *b, smg_size all, smg_size part) {

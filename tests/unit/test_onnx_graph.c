@@ -603,6 +603,25 @@ static void parts_of_a_size_make_it_a_multiple(void **state) {
     expect_dims(f, 0, "b s 4");
 }
 
+/* The last s of t elements are s: not 1 of each, as many of both. */
+static void symbols_are_the_same_before_they_are_one(void **state) {
+    fixture *f = *state;
+    static const int64_t end[] = {INT64_MAX};
+    onnx_begin(&f->p, 18);
+    onnx_value(&f->p, 11, "x", ONNX_F32, "s");
+    onnx_value(&f->p, 11, "m", ONNX_F32, "t");
+    onnx_value(&f->p, 12, "y", ONNX_F32, "?");
+    onnx_tensor_i64(&f->p, 5, "end", "1", end, 1);
+    onnx_plain(&f->p, "Shape", "n1", "x", "shape");
+    onnx_plain(&f->p, "Neg", "n2", "shape", "from");
+    onnx_plain(&f->p, "Slice", "n3", "m from end", "last");
+    onnx_plain(&f->p, "Mul", "n4", "last x", "y");
+    onnx_end(&f->p);
+    expect_graph(f);
+    expect_dims(f, 0, "s");
+    assert_int_equal(smg_size_symbol_find(f->graph->sizes, "t"), -1);
+}
+
 static void equalities_that_say_nothing_are_refused(void **state) {
     fixture *f = *state;
     onnx_begin(&f->p, 18);
@@ -744,6 +763,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(equalities_that_a_file_implies_are_kept, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(broadcasts_say_what_symbols_are, onnx_made_set_up, onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(parts_of_a_size_make_it_a_multiple, onnx_made_set_up, onnx_made_tear_down),
+        cmocka_unit_test_setup_teardown(symbols_are_the_same_before_they_are_one, onnx_made_set_up,
+                                        onnx_made_tear_down),
         cmocka_unit_test_setup_teardown(equalities_that_say_nothing_are_refused, onnx_made_set_up, onnx_made_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
