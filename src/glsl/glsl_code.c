@@ -5,6 +5,10 @@
 static void write_set(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *dst = &w->k->tiles.items[instr->dst];
     glsl_iter it;
+    if (smg_matrix_hides(w->k, dst)) {
+        glsl_set_matrices(w, instr);
+        return;
+    }
     glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
     glsl_expr_prepare(w, &it, instr->expr);

@@ -64,6 +64,10 @@ static const char *speaker(glsl_writer *w, const smg_exchange *e) {
 }
 
 void glsl_leave(glsl_writer *w, const smg_instr *instr) {
+    if (instr->matrices) {
+        glsl_leave_matrices(w, instr);
+        return;
+    }
     smg_exchange e = smg_kernel_exchange(w->k, instr);
     glsl_open(w, speaker(w, &e));
     const char *r = open_registers(w, instr->registers);
@@ -130,6 +134,10 @@ void glsl_fold(glsl_writer *w, const smg_instr *instr) {
 }
 
 void glsl_gather(glsl_writer *w, const smg_instr *instr) {
+    if (instr->matrices) {
+        glsl_gather_matrices(w, instr);
+        return;
+    }
     smg_exchange e = smg_kernel_exchange(w->k, instr);
     open_first(w, &e, "");
     const char *r = open_registers(w, instr->registers);

@@ -136,6 +136,10 @@ void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
 void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
 void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+/* Opaque sums: SET to a number, LEAVE and GATHER. */
+void glsl_set_matrices(glsl_writer *w, const smg_instr *instr);
+void glsl_leave_matrices(glsl_writer *w, const smg_instr *instr);
+void glsl_gather_matrices(glsl_writer *w, const smg_instr *instr);
 /* Factors that are loaded by runs from instruction `at` on: the loads of all of them stand in front of what becomes of
  * the first, since drivers do not move them there. Returns the instruction behind them; `at`: there are none. */
 int glsl_load_runs(glsl_writer *w, int at);

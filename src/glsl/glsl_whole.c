@@ -110,6 +110,48 @@ void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *who
     glsl_close(w);
 }
 
+/* ---- opaque sums ------------------------------------------------------------------------------------ */
+
+void glsl_set_matrices(glsl_writer *w, const smg_instr *instr) {
+    const smg_tile *dst = &w->k->tiles.items[instr->dst];
+    int64_t count = smg_tile_registers(w->k, dst) / smg_matrix_elements(&w->k->matrix, dst->fragments);
+    const char *value = glsl_constant(w, SMG_KIND_FLOAT, smg_expr_get(w->k->exprs, instr->expr)->value);
+    GLSL_LINE(w, "[[unroll]]");
+    GLSL_LINE(w, "for (int m = 0; m < %lld; ++m) t_%s[m] = %s(%s);", (long long)count, w->tile_name[instr->dst],
+              glsl_matrix_word(w, dst->fragments, "float"), value);
+}
+
+/* The first of the words that the subgroup has of its own, and so many on. */
+static const char *own_words(glsl_writer *w, int exchange, int64_t on) {
+    int64_t own = smg_matrix_words(w->k, &w->k->tiles.items[exchange]);
+    const char *first = w->k->lanes == w->k->subgroup
+                            ? "0"
+                            : glsl_times_literal(w, GLSL_STRING(w, "(local / %d)", w->k->subgroup), own);
+    return glsl_plus(w, first, GLSL_STRING(w, "%lld", (long long)on));
+}
+
+void glsl_leave_matrices(glsl_writer *w, const smg_instr *instr) {
+    const smg_matrix *m = &w->k->matrix;
+    int64_t elements = smg_matrix_elements(m, SMG_FRAGMENTS_SUMS), size = (int64_t)m->rows * m->cols;
+    for (int64_t n = 0; n < instr->registers / elements; n++)
+        GLSL_LINE(w, "coopMatStore(t_%s[%lld], t_%s, %s, %d, gl_CooperativeMatrixLayoutRowMajor);",
+                  w->tile_name[instr->a], (long long)(instr->first / elements + n), w->tile_name[instr->dst],
+                  own_words(w, instr->dst, n * size), m->cols);
+}
+
+/* The place of a register is that of its lane's first one, and a number. */
+void glsl_gather_matrices(glsl_writer *w, const smg_instr *instr) {
+    const char *row = glsl_local_part(w, &w->k->matrix.sums, 0), *col = glsl_local_part(w, &w->k->matrix.sums, 1);
+    if (strchr(row, ' ') != NULL) row = GLSL_STRING(w, "(%s)", row);
+    glsl_open(w, "");
+    const char *first = glsl_plus(w, glsl_times_literal(w, row, w->k->matrix.cols), col);
+    GLSL_LINE(w, "int first = %s;", glsl_plus(w, own_words(w, instr->a, 0), first));
+    for (int r = 0; r < instr->registers; r++)
+        GLSL_LINE(w, "t_%s[%d] %s t_%s[first + %lld];", w->tile_name[instr->dst], instr->first + r,
+                  instr->accumulate ? "+=" : "=", w->tile_name[instr->a], (long long)smg_matrix_word(w->k, r, 0));
+    glsl_close(w);
+}
+
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
 /* The register that has the neighbour of register `first` so far on along the axis. */

@@ -22,7 +22,9 @@
  * A kernel may multiply by matrices: a subgroup makes one product of the shape of `matrix` as a whole. A register tile
  * of `fragments` holds their sums, or a factor of one: its layout is that of whole matrices, side by side, so that
  * everything else reads and writes its elements as those of any other tile. Other factors are shared tiles of the
- * matrix's type, and TAKE loads a factor's matrices from there before a product needs them.
+ * matrix's type, and TAKE loads a factor's matrices from there before a product needs them. Where nobody knows which
+ * lane has which sum, the matrix is OPAQUE: a tile of its sums is set to a number, multiplied into, and left in shared
+ * memory, matrix by matrix. Its layout says which matrices a subgroup has, and nothing about the elements of one.
  *
  * STAGING tiles and factors in registers may have slots too. A register's number is no variable: the loop over their
  * ring is written out by a multiple of the slots.
@@ -178,13 +180,15 @@ typedef enum smg_instr_kind {
                        result is in parts too, where its elements are in several of those lanes; so does another
                        REDUCE apart */
     SMG_I_LEAVE, /* dst (exchange) = parts of registers [first, first + registers) of register tile `a`: what subgroups
-                       have to tell each other about `axes` in `layout`. After JOIN with a form, if lanes share any */
+                       have to tell each other about `axes` in `layout`. After JOIN with a form, if lanes share any. Of
+                       `matrices`: opaque sums of tile `a`, whole ones, in words that each subgroup has of its own */
     SMG_I_FOLD,  /* dst (exchange): of the words that belong together the first one becomes their combine; who left
                        them share out the registers. Ranges as in the LEAVE before it */
     SMG_I_GATHER, /* dst (register): the same registers = combine of their words in exchange tile `a`, or `folded`, the
                        first of each. With the last registers dst is whole again. With `b`, the tile that was left: dst
                        is another one, and those that hold parts take a share each: of n that were left from f on, of
-                       p parts, part i takes i n / p to (i + 1) n / p as dst's from f / p on */
+                       p parts, part i takes i n / p to (i + 1) n / p as dst's from f / p on. Of `matrices`: dst, which
+                       has the layout of opaque tile `b`, takes what its subgroup has left of that, or adds it */
     SMG_I_STORE,  /* access `a` = expr; iterates over `axes`, distributed as `layout` says; invalid elements are not
                        stored. Elements replicated over lanes are stored once */
     SMG_I_LOOP,   /* for steps of axes[0]: ... up to the matching END. With a `range` for those that meet it: there may
@@ -238,7 +242,7 @@ typedef struct smg_instr {
     bool last; /* FETCH, SET: where the loop has no such step the slice of its last one is fetched, which nobody uses */
     smg_expr expr;
     smg_combine combine;
-    bool accumulate;      /* REDUCE: starts from dst's old value */
+    bool accumulate;      /* REDUCE, GATHER of matrices: starts from dst's old value */
     bool apart;           /* REDUCE: lanes do not exchange what they have folded */
     smg_join form;        /* JOIN */
     smg_scope scope;      /* BARRIER */
@@ -256,7 +260,7 @@ typedef struct smg_instr {
      * groups are aligned, they do so when the kernel runs. */
     smg_wide wide[2];
     /* SET of a factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
-     * elsewhere element by element. */
+     * elsewhere element by element. LEAVE, GATHER: of opaque sums. */
     bool matrices;
     /* STORE: lanes of a subgroup first give each other elements, so that neighbouring lanes store neighbours. */
     bool exchanged;
@@ -273,7 +277,9 @@ typedef struct smg_instr {
 typedef struct smg_matrix {
     int rows, cols, depth; /* powers of two; 0: the kernel multiplies by no matrices */
     smg_type type;         /* of the factors */
-    smg_layout sums;       /* where the lanes have the sums; axis 0 is the row, axis 1 the column */
+    bool opaque;           /* nobody knows where lanes have the sums */
+    smg_layout sums;       /* where they have them, or opaque ones once these have been in shared memory; axis 0 is the
+                              row, axis 1 the column */
     smg_layout left;       /* and a left factor: its rows and k; of no axes: nobody knows */
     smg_layout right;      /* and a right factor: k and its columns */
 } smg_matrix;
@@ -504,6 +510,12 @@ bool smg_matrix_takes_runs(const smg_kernel *k, const smg_instr *take);
 /* A matrix is read from shared memory with its rows or its columns side by side. */
 bool smg_matrix_side_by_side(const smg_kernel *k, const smg_instr *product, int factor);
 int64_t smg_matrix_elements(const smg_matrix *matrix, smg_fragments use); /* of one matrix that a lane has */
+/* Is the tile of sums of an opaque matrix? */
+bool smg_matrix_hides(const smg_kernel *k, const smg_tile *tile);
+/* Words of an exchange that each subgroup has of its own. */
+int64_t smg_matrix_words(const smg_kernel *k, const smg_tile *exchange);
+/* Where among these GATHER finds the reg-th of its registers of a lane. Matrices lie behind each other, row by row. */
+int64_t smg_matrix_word(const smg_kernel *k, int reg, int lane);
 int64_t smg_matrix_rows(const smg_kernel *k, const smg_instr *product); /* matrices behind each other along its rows */
 /* Why the product cannot be made by matrices of that shape, whatever the layouts are; NULL. */
 const char *smg_matrix_objection(const smg_kernel *k, const smg_matrix *matrix, const smg_instr *product);

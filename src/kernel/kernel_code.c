@@ -74,8 +74,14 @@ static int64_t join_operations(const smg_kernel *k, const smg_instr *in) {
     return at_most_huge(smg_tile_registers(k, &k->tiles.items[in->dst]), 2 * hops);
 }
 
+static int64_t leave_operations(const smg_kernel *k, const smg_instr *in) {
+    int64_t each = in->matrices ? smg_matrix_elements(&k->matrix, SMG_FRAGMENTS_SUMS) : 1;
+    return at_most_huge(in->registers / each, ELEMENT_OPERATIONS);
+}
+
 /* The words of one register are read in a loop where they are many. */
 static int64_t gather_operations(const smg_kernel *k, const smg_instr *in) {
+    if (in->matrices) return at_most_huge(in->registers, ELEMENT_OPERATIONS);
     int64_t parts = in->folded ? 1 : smg_kernel_exchange(k, in).part_count;
     return at_most_huge(in->registers, ELEMENT_OPERATIONS + (smg_kernel_steps_written(parts) ? 2 * parts : 2));
 }
@@ -177,7 +183,7 @@ static int64_t instr_operations(const smg_kernel *k, const smg_instr *in) {
     case SMG_I_TAKE: return take_operations(k, in);
     case SMG_I_MMA: return product_operations(k, in);
     case SMG_I_JOIN: return join_operations(k, in);
-    case SMG_I_LEAVE: return at_most_huge(in->registers, ELEMENT_OPERATIONS);
+    case SMG_I_LEAVE: return leave_operations(k, in);
     case SMG_I_FOLD: return ELEMENT_OPERATIONS + 2 * smg_kernel_exchange(k, in).part_count;
     case SMG_I_GATHER: return gather_operations(k, in);
     case SMG_I_LOOP:

@@ -12,6 +12,7 @@ typedef struct use {
     int at, tile;
     bool writes;
     int slots, first;         /* its bits in a set of uses: one for each slot of the tile */
+    bool own;                 /* each subgroup touches words of its own */
     const smg_layout *layout; /* says which subgroup touches an element; NULL: any may */
     int sliced;               /* the axis of the tile that the layout does not speak of: a slice is read; -1 */
     uint64_t *near, *far;     /* uses of slot 0 from which a barrier must part it, of some scope; of the workgroup */
@@ -54,6 +55,7 @@ static void add_use(collecting *c, int tile, bool writes, const smg_layout *layo
                   .writes = writes,
                   .slots = slots,
                   .first = h->bits,
+                  .own = h->k->code.items[c->at].matrices,
                   .layout = layout,
                   .sliced = sliced};
     h->bits += slots;
@@ -112,7 +114,7 @@ static bool meet(const smg_kernel *k, const use *a, const use *b) {
 static smg_scope scope_of(const smg_kernel *k, const use *a, const use *b) {
     if (k->subgroup == 1) return SMG_SCOPE_WORKGROUP;
     if (k->lanes == k->subgroup) return SMG_SCOPE_SUBGROUP;
-    bool each = a->tile == b->tile && one_subgroup_each(k, a, b);
+    bool each = a->tile == b->tile && ((a->own && b->own) || one_subgroup_each(k, a, b));
     return each ? SMG_SCOPE_SUBGROUP : SMG_SCOPE_WORKGROUP;
 }
 

@@ -208,9 +208,32 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     }
 }
 
+/* Sums as they were left: all of them with the first registers. */
+static void run_gather_matrices(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    kernel_space s = {.elements = 1};
+    int64_t stride[KERNEL_SPACE_AXES];
+    double *out = slot_at(m, w, instr->dst);
+    const double *from = slot_at(m, w, instr->b);
+    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
+    tile_strides(m->k, &m->k->tiles.items[instr->b], &s, stride);
+    for (int64_t first = 0; instr->first == 0 && first < s.elements; first += KERNEL_BLOCK) {
+        int n = block_size(&s, first);
+        kernel_block_begin(m, w, &s, first, n);
+        for (int i = 0; i < n; i++) {
+            double value = from[element_of(w, &s, stride, i)], old = instr->accumulate ? out[first + i] : 0;
+            out[first + i] = kernel_rounded(m, dst->type, old + value);
+        }
+    }
+}
+
 /* A tile is kept once, whole; shares of it are another one. */
 static void run_gather(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     if (instr->b < 0) return;
+    if (instr->matrices) {
+        run_gather_matrices(m, w, instr);
+        return;
+    }
     int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[instr->dst]);
     memcpy(slot_at(m, w, instr->dst), slot_at(m, w, instr->b), (size_t)elements * sizeof(double));
 }

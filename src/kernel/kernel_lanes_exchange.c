@@ -40,7 +40,49 @@ static bool speaks(const smg_kernel *k, const smg_exchange *e, int lane) {
     return ((uint32_t)lane & copies) == 0;
 }
 
+/* ---- opaque sums ------------------------------------------------------------------------------------ */
+
+static int64_t matrix_address(const kernel_machine *m, int words, int reg, int lane) {
+    int64_t own = smg_matrix_words(m->k, &m->k->tiles.items[words]) * (lane / m->k->subgroup);
+    return m->lanes->first_word[words] + own + smg_matrix_word(m->k, reg, lane);
+}
+
+/* Which lane stores which element nobody knows: here never the one that will take it. */
+static void leave_matrices(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    const lanes_tile *own = &w->lanes->tile[instr->a];
+    const lanes_places *p = &m->lanes->places[m->k->tiles.items[instr->a].layout];
+    uint32_t copies = p->copies & ((uint32_t)m->k->subgroup - 1);
+    for (int lane = 0; lane < m->k->lanes; lane++)
+        for (int r = 0; ((uint32_t)lane & copies) == 0 && r < instr->registers; r++) {
+            double value = own->value[lane * p->registers + instr->first + r]; /* NaN behind the tile's end */
+            int64_t address = matrix_address(m, instr->dst, r, lane);
+            if (!kernel_lanes_write_word(m, w, instr->dst, address, lane ^ (m->k->subgroup - 1), value)) return;
+        }
+}
+
+static void gather_matrices(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    lanes_tile *own = &w->lanes->tile[instr->dst];
+    const smg_tile *dst = &m->k->tiles.items[instr->dst];
+    int registers = m->lanes->places[dst->layout].registers;
+    for (int lane = 0; lane < m->k->lanes; lane++)
+        for (int r = 0; r < instr->registers; r++) {
+            int to = lane * registers + instr->first + r;
+            double value;
+            int64_t address = matrix_address(m, instr->a, r, lane);
+            if (!kernel_lanes_read_word(m, w, instr->a, address, lane, &value)) return;
+            own->value[to] = kernel_rounded(m, dst->type, instr->accumulate ? own->value[to] + value : value);
+            own->set[to] = true;
+        }
+    own->partial = w->lanes->tile[instr->b].partial;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
 void kernel_lanes_leave(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    if (instr->matrices) {
+        leave_matrices(m, w, instr);
+        return;
+    }
     smg_exchange e = smg_kernel_exchange(m->k, instr);
     const lanes_tile *own = &w->lanes->tile[instr->a];
     int registers = m->lanes->places[m->k->tiles.items[instr->a].layout].registers;
@@ -95,6 +137,10 @@ void kernel_lanes_fold(const kernel_machine *m, kernel_worker *w, const smg_inst
 }
 
 void kernel_lanes_gather(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+    if (instr->matrices) {
+        gather_matrices(m, w, instr);
+        return;
+    }
     smg_exchange e = smg_kernel_exchange(m->k, instr);
     lanes_tile *own = &w->lanes->tile[instr->dst];
     int registers = m->lanes->places[m->k->tiles.items[instr->dst].layout].registers;

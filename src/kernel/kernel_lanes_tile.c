@@ -347,6 +347,8 @@ bool kernel_lanes_write_word(const kernel_machine *m, kernel_worker *w, int tile
 bool kernel_lanes_read(const kernel_machine *m, kernel_worker *w, int tile, const kernel_space *s, int n, double *out) {
     const lanes_tile *own = &w->lanes->tile[tile];
     const smg_tile *t = &m->k->tiles.items[tile];
+    if (smg_matrix_hides(m->k, t))
+        return kernel_lanes_fault(w, "an element of '%s' is read, and nobody knows which lane has it", t->name);
     if (!kernel_lanes_find(m, w, tile, s, n)) return false;
     if ((own->partial & ~w->lanes->apart) != 0)
         return kernel_lanes_fault(w, "'%s' is read before its partial sums are joined", t->name);

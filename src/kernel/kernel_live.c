@@ -86,8 +86,8 @@ static bool other_slots_stay(const live_walk *w, int at) {
 static void pass_instruction(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
     bool keeps = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || in->kind == SMG_I_FOLD ||
-                 (in->kind == SMG_I_GATHER && (in->b < 0 || in->first > 0)) ||
-                 (in->kind == SMG_I_REDUCE && in->accumulate) || other_slots_stay(w, at);
+                 (in->kind == SMG_I_GATHER && (in->b < 0 || in->first > 0)) || in->accumulate ||
+                 other_slots_stay(w, at);
     if (in->dst >= 0) add(&w->now, in->dst); /* written, read or not */
     note(w, at);
     if (in->dst >= 0 && !keeps) drop(&w->now, in->dst);

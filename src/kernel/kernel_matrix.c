@@ -158,6 +158,23 @@ bool smg_matrix_sides(const smg_kernel *k, const smg_tile *tile, int *out_row, i
     return false;
 }
 
+bool smg_matrix_hides(const smg_kernel *k, const smg_tile *tile) {
+    return k->matrix.opaque && tile->fragments == SMG_FRAGMENTS_SUMS;
+}
+
+int64_t smg_matrix_words(const smg_kernel *k, const smg_tile *exchange) {
+    return exchange->words / (k->lanes / k->subgroup);
+}
+
+int64_t smg_matrix_word(const smg_kernel *k, int reg, int lane) {
+    const smg_matrix *m = &k->matrix;
+    int64_t elements = smg_matrix_elements(m, SMG_FRAGMENTS_SUMS), at[2];
+    for (int side = ROW; side <= COL; side++)
+        at[side] = smg_layout_part(&m->sums, side, SMG_LAYOUT_REGISTER, reg % elements) +
+                   smg_layout_part(&m->sums, side, SMG_LAYOUT_LANE, lane % k->subgroup);
+    return reg / elements * m->rows * m->cols + at[ROW] * m->cols + at[COL];
+}
+
 bool smg_matrix_takes(const smg_kernel *k, const smg_instr *take) {
     const smg_tile *dst = &k->tiles.items[take->dst], *a = &k->tiles.items[take->a];
     int row, col, last = a->axis_count > 0 ? a->axis[a->axis_count - 1] : -1;

@@ -135,6 +135,7 @@ static smg_status read_matrix(kernel_reader *r) {
     SMG_TRY(kernel_read_int(r, 1, MOST_WRITTEN, &matrix->depth));
     SMG_TRY(kernel_read_name(r, &type));
     if (!smg_type_find(type, &matrix->type)) return kernel_read_fail(r, "the type of a matrix");
+    matrix->opaque = kernel_read_keyword(r, "opaque");
     return read_sides(r, &matrix->sums);
 }
 
@@ -376,10 +377,9 @@ static smg_status read_join(kernel_reader *r, smg_instr *instr) {
     return kernel_read_fail(r, "whole, clustered or xor");
 }
 
-/* over [axes] layout N registers A to B */
-static smg_status read_range(kernel_reader *r, smg_instr *instr) {
+/* registers A to B */
+static smg_status read_registers(kernel_reader *r, smg_instr *instr) {
     int last = 0;
-    SMG_TRY(read_laid(r, instr));
     SMG_TRY(kernel_read_word(r, "registers"));
     SMG_TRY(kernel_read_int(r, 0, MOST_WORDS, &instr->first));
     SMG_TRY(kernel_read_word(r, "to"));
@@ -388,9 +388,29 @@ static smg_status read_range(kernel_reader *r, smg_instr *instr) {
     return SMG_OK;
 }
 
+/* over [axes] layout N registers A to B */
+static smg_status read_range(kernel_reader *r, smg_instr *instr) {
+    SMG_TRY(read_laid(r, instr));
+    return read_registers(r, instr);
+}
+
+/* = TILE | = TILE of TILE | += TILE of TILE, and the registers */
+static smg_status read_moved_matrices(kernel_reader *r, smg_instr *instr) {
+    instr->accumulate = instr->kind == SMG_I_GATHER && kernel_read_take(r, "+=");
+    if (!instr->accumulate) SMG_TRY(kernel_read_sign(r, "="));
+    SMG_TRY(kernel_read_tile(r, &instr->a));
+    if (instr->kind == SMG_I_GATHER) {
+        SMG_TRY(kernel_read_word(r, "of"));
+        SMG_TRY(kernel_read_tile(r, &instr->b));
+    }
+    return read_registers(r, instr);
+}
+
 /* TILE = TILE | COMBINE | COMBINE of TILE | COMBINE of TILE shares of TILE | first of TILE, and the range */
 static smg_status read_exchange(kernel_reader *r, smg_instr *instr) {
     SMG_TRY(kernel_read_tile(r, &instr->dst));
+    instr->matrices = instr->kind != SMG_I_FOLD && kernel_read_keyword(r, "matrices");
+    if (instr->matrices) return read_moved_matrices(r, instr);
     SMG_TRY(kernel_read_sign(r, "="));
     if (instr->kind == SMG_I_LEAVE) {
         SMG_TRY(kernel_read_tile(r, &instr->a));

@@ -331,7 +331,8 @@ static void add_layout_axis(const void *user, int axis, smg_text *text) {
 
 static void add_matrix(const smg_matrix *matrix, smg_text *text) {
     if (matrix->rows == 0) return;
-    smg_text_addf(text, "matrix %d %d %d %s ", matrix->rows, matrix->cols, matrix->depth, smg_type_word(matrix->type));
+    smg_text_addf(text, "matrix %d %d %d %s %s", matrix->rows, matrix->cols, matrix->depth, smg_type_word(matrix->type),
+                  matrix->opaque ? "opaque " : "");
     smg_layout_print(&matrix->sums, smg_layout_add_side, NULL, text);
     smg_text_add(text, "\n");
     for (int n = 0; n < 2; n++) {
@@ -425,6 +426,17 @@ static void add_wide(const smg_kernel *k, smg_text *text, smg_wide wide) {
     if (wide.width == 0) return;
     smg_text_addf(text, " by %d ", wide.width);
     add_axis(k, text, wide.axis);
+}
+
+/* Opaque sums that are left, or taken from where they were. */
+static void add_moved_matrices(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    smg_text_add(text, instr->accumulate ? " += " : " = ");
+    add_tile(k, text, instr->a);
+    if (instr->kind == SMG_I_GATHER) {
+        smg_text_add(text, " of ");
+        add_tile(k, text, instr->b);
+    }
+    smg_text_addf(text, " registers %d to %d", instr->first, instr->first + instr->registers - 1);
 }
 
 /* What lanes tell each other, behind the tile that it goes to. */
@@ -535,7 +547,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
     case SMG_I_JOIN:
     case SMG_I_LEAVE:
     case SMG_I_FOLD:
-    case SMG_I_GATHER: add_exchange(k, text, instr); break;
+    case SMG_I_GATHER: (instr->matrices ? add_moved_matrices : add_exchange)(k, text, instr); break;
     case SMG_I_BARRIER:
         if (instr->scope != SMG_SCOPE_WORKGROUP) smg_text_addf(text, " %s", smg_scope_word(instr->scope));
         break;

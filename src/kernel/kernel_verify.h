@@ -66,6 +66,8 @@ uint32_t kernel_verify_lanes_along(const kernel_verifier *v, const smg_instr *in
 smg_status kernel_verify_exchange(kernel_verifier *v, const smg_instr *instr);
 /* What the instruction takes at once; everything else about it has been checked (kernel_verify_wide.c). */
 smg_status kernel_verify_wide(const kernel_verifier *v, const smg_instr *instr);
+/* An element of the tile is asked for, or made: a lane's, which of opaque sums nobody knows. */
+smg_status kernel_verify_places(const kernel_verifier *v, int tile);
 /* The matrix, the tiles of its sums, and a product into one (kernel_verify_matrix.c). */
 smg_status kernel_verify_matrix(const kernel_verifier *v);
 smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *tile);

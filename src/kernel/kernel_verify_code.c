@@ -136,6 +136,7 @@ static smg_status check_set(kernel_verifier *v, const smg_instr *instr) {
     if (smg_kernel_laid_out(v->k)) v->layout = &v->k->layouts.items[dst->layout];
     v->apart = ~UINT32_C(0);
     SMG_TRY(kernel_verify_expr(v, instr->expr, smg_tile_kind(dst)));
+    if (smg_expr_get(v->k->exprs, instr->expr)->prim != SMG_PRIM_CONST) SMG_TRY(kernel_verify_places(v, instr->dst));
     SMG_TRY(kernel_verify_reads(v, instr->expr));
     v->tiles[instr->dst].partial = v->parts & copies(v);
     kernel_verify_write_tile(v, instr->dst);
@@ -156,6 +157,7 @@ static smg_status check_parts(kernel_verifier *v, const smg_instr *instr, uint32
 
 static smg_status check_reduce(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
+    SMG_TRY(kernel_verify_places(v, instr->dst));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
     if (smg_tile_kind(dst) == SMG_KIND_BOOL || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
         return KERNEL_WRONG(v, "the result '%s' of a reduction is bool, or combine %d does not exist", dst->name,
@@ -321,6 +323,7 @@ static smg_status check_filled(kernel_verifier *v, const smg_instr *instr) {
 static smg_status check_spill(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_SHARED));
     SMG_TRY(kernel_verify_tile(v, "the operand", instr->a, SMG_REGISTER));
+    SMG_TRY(kernel_verify_places(v, instr->a));
     const smg_tile *dst = &v->k->tiles.items[instr->dst], *a = &v->k->tiles.items[instr->a];
     bool same = a->axis_count == dst->axis_count && smg_tile_kind(a) == smg_tile_kind(dst);
     for (int i = 0; i < a->axis_count; i++) same = same && smg_tile_has(dst, a->axis[i]);

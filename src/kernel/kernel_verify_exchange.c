@@ -3,7 +3,9 @@
 #include "kernel/kernel_verify.h"
 
 /* The axes of an exchange, whose loops may be closed, behind those of the tile; and its layout. */
-static smg_status exchange_axes(kernel_verifier *v, const smg_instr *instr, const smg_tile *tile) {
+static smg_status exchange_axes(kernel_verifier *v, const smg_instr *instr, int number) {
+    const smg_tile *tile = &v->k->tiles.items[number];
+    SMG_TRY(kernel_verify_places(v, number));
     SMG_TRY(kernel_verify_axes(v, tile->axis, tile->axis_count, SMG_TILE_AXES));
     if (instr->axis_count < 1 || instr->axis_count > SMG_TILE_AXES || (unsigned)instr->combine >= SMG_COMBINE_COUNT)
         return KERNEL_WRONG(v, "tile '%s' is joined over %d axes by combine %d", tile->name, instr->axis_count,
@@ -32,7 +34,7 @@ static smg_status check_form(const kernel_verifier *v, const smg_instr *instr, u
 static smg_status check_join(kernel_verifier *v, const smg_instr *instr) {
     SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
     const smg_tile *dst = &v->k->tiles.items[instr->dst];
-    SMG_TRY(exchange_axes(v, instr, dst));
+    SMG_TRY(exchange_axes(v, instr, instr->dst));
     if (!smg_kernel_laid_out(v->k)) return SMG_OK;
     uint32_t shares = kernel_verify_lanes_along(v, instr), near = shares & ((uint32_t)v->k->subgroup - 1);
     if (!v->tiles[instr->dst].set || v->tiles[instr->dst].partial != shares)
@@ -48,7 +50,7 @@ static smg_status check_range(kernel_verifier *v, const smg_instr *instr, int ti
     SMG_TRY(kernel_verify_tile(v, "the exchange", words, SMG_EXCHANGE));
     const smg_tile *t = &v->k->tiles.items[tile], *x = &v->k->tiles.items[words];
     if (!smg_kernel_laid_out(v->k)) return KERNEL_WRONG(v, "'%s' is exchanged before it has a layout", t->name);
-    SMG_TRY(exchange_axes(v, instr, t));
+    SMG_TRY(exchange_axes(v, instr, tile));
     smg_exchange e = smg_kernel_exchange(v->k, instr);
     int64_t registers = smg_tile_registers(v->k, t), last = (int64_t)instr->first + instr->registers;
     if (instr->first < 0 || instr->registers < 1 || last > registers ||
@@ -145,7 +147,76 @@ static smg_status check_gather(kernel_verifier *v, const smg_instr *instr) {
     return SMG_OK;
 }
 
+/* ---- opaque sums ------------------------------------------------------------------------------------ */
+
+/* Whole matrices, and words enough for those of all subgroups. */
+static smg_status check_matrices(const kernel_verifier *v, const smg_instr *instr, int tile, int words) {
+    SMG_TRY(kernel_verify_tile(v, "what is left", tile, SMG_REGISTER));
+    SMG_TRY(kernel_verify_tile(v, "the exchange", words, SMG_EXCHANGE));
+    const smg_tile *t = &v->k->tiles.items[tile], *x = &v->k->tiles.items[words];
+    int row, col;
+    if (!smg_matrix_hides(v->k, t) || !smg_matrix_sides(v->k, t, &row, &col))
+        return KERNEL_WRONG(v, "'%s' is no tile of whole opaque matrices, and is left as such", t->name);
+    int64_t elements = smg_matrix_elements(&v->k->matrix, SMG_FRAGMENTS_SUMS);
+    int64_t registers = smg_tile_registers(v->k, t), last = (int64_t)instr->first + instr->registers;
+    int64_t needed = instr->registers / elements * v->k->matrix.rows * v->k->matrix.cols;
+    if (instr->first < 0 || instr->registers < 1 || instr->first % elements != 0 || instr->registers % elements != 0 ||
+        last > registers || needed > smg_matrix_words(v->k, x) || x->type != t->type)
+        return KERNEL_WRONG(v,
+                            "registers %d to %lld of the %lld of '%s' are no whole matrices, or do not fit the %d "
+                            "words of '%s'",
+                            instr->first, (long long)last - 1, (long long)registers, t->name, x->words, x->name);
+    return SMG_OK;
+}
+
+static smg_status check_leave_matrices(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(check_matrices(v, instr, instr->a, instr->dst));
+    v->apart = ~UINT32_C(0); /* each subgroup leaves its own part */
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
+    v->tiles[instr->dst].left = v->at;
+    kernel_verify_write_tile(v, instr->dst);
+    return SMG_OK;
+}
+
+/* The words are those of the same matrices, and dst has its elements in the subgroup that has left them. */
+static smg_status check_moved(const kernel_verifier *v, const smg_instr *instr) {
+    const smg_instr *leave = &v->k->code.items[v->tiles[instr->a].left];
+    const smg_tile *dst = &v->k->tiles.items[instr->dst], *of = &v->k->tiles.items[instr->b];
+    if (!leave->matrices || leave->a != instr->b || leave->first != instr->first ||
+        leave->registers != instr->registers)
+        return KERNEL_WRONG(v, "'%s' takes registers %d to %d of '%s', which instruction %d has not left", dst->name,
+                            instr->first, instr->first + instr->registers - 1, of->name, v->tiles[instr->a].left);
+    bool same = dst->fragments == SMG_FRAGMENTS_NONE && dst->type == of->type && dst->layout == of->layout &&
+                dst->axis_count == of->axis_count;
+    for (int i = 0; same && i < dst->axis_count; i++) same = smg_tile_has(of, dst->axis[i]);
+    return same ? SMG_OK : KERNEL_WRONG(v, "'%s' and '%s' differ in type, axes or layout", dst->name, of->name);
+}
+
+static smg_status check_gather_matrices(kernel_verifier *v, const smg_instr *instr) {
+    SMG_TRY(kernel_verify_tile(v, "the result", instr->dst, SMG_REGISTER));
+    SMG_TRY(check_matrices(v, instr, instr->b, instr->a));
+    SMG_TRY(kernel_verify_read_tile(v, instr->a));
+    SMG_TRY(check_moved(v, instr));
+    kernel_tile_state *state = &v->tiles[instr->dst];
+    const char *name = v->k->tiles.items[instr->dst].name;
+    uint32_t parts = v->tiles[instr->b].partial;
+    if (instr->first == 0 && instr->accumulate && !state->set)
+        return KERNEL_WRONG(v, "sums are added to '%s', which nothing has written", name);
+    if (instr->first == 0 && instr->accumulate && (state->partial & ~parts) != 0)
+        return KERNEL_WRONG(v, "the partial sums of '%s' lie in other lanes already", name);
+    if (instr->first == 0) kernel_verify_write_tile(v, instr->dst);
+    if (state->gathered != instr->first)
+        return KERNEL_WRONG(v, "register %d of '%s' is gathered, and of those before it only %d", instr->first, name,
+                            state->gathered);
+    state->gathered += instr->registers;
+    state->partial = parts;
+    state->set = state->gathered == smg_tile_registers(v->k, &v->k->tiles.items[instr->dst]);
+    return SMG_OK;
+}
+
 smg_status kernel_verify_exchange(kernel_verifier *v, const smg_instr *instr) {
+    if (instr->matrices)
+        return instr->kind == SMG_I_LEAVE ? check_leave_matrices(v, instr) : check_gather_matrices(v, instr);
     switch (instr->kind) {
     case SMG_I_JOIN: return check_join(v, instr);
     case SMG_I_LEAVE: return check_leave(v, instr);

@@ -167,6 +167,7 @@ static smg_status check_leaf(kernel_verifier *v, int number) {
             return KERNEL_WRONG(v, "an expression reads tile '%s', which is clamped; only products do", tile->name);
         if (tile->residence == SMG_REGISTER && v->staging)
             return KERNEL_WRONG(v, "a stage reads register tile '%s'", tile->name);
+        SMG_TRY(kernel_verify_places(v, leaf->index));
         SMG_TRY(check_picks(v, leaf));
         if (tile->residence == SMG_REGISTER) SMG_TRY(check_owner(v, leaf));
         return kernel_verify_read_tile(v, leaf->index);

@@ -44,6 +44,19 @@ smg_status kernel_verify_fragments(const kernel_verifier *v, const smg_tile *til
     return SMG_OK;
 }
 
+smg_status kernel_verify_places(const kernel_verifier *v, int tile) {
+    const smg_tile *t = &v->k->tiles.items[tile];
+    if (!smg_matrix_hides(v->k, t)) return SMG_OK;
+    for (int i = 0; i < v->k->code.count; i++)
+        if (v->k->code.items[i].kind == SMG_I_MMA && v->k->code.items[i].dst == tile)
+            return KERNEL_WRONG(v,
+                                "it takes elements of '%s', which instruction %d sums up in opaque matrices: nobody "
+                                "knows which lane has which",
+                                t->name, i);
+    return KERNEL_WRONG(v, "it takes elements of '%s', a tile of opaque matrices: nobody knows which lane has which",
+                        t->name);
+}
+
 static smg_status check_held(const kernel_verifier *v, const smg_instr *product, bool left) {
     const smg_tile *factor = &v->k->tiles.items[left ? product->a : product->b];
     const smg_matrix *m = &v->k->matrix;

@@ -217,8 +217,8 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
     const smg_access *access = access_of(k, in, &number);
     smg_fragments use = in->kind == SMG_I_SET ? k->tiles.items[in->dst].fragments : SMG_FRAGMENTS_SUMS;
     bool factor = use == SMG_FRAGMENTS_LEFT || use == SMG_FRAGMENTS_RIGHT;
-    if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || (in->kind != SMG_I_STORE && !factor))
-        return false;
+    bool known = factor || (in->kind == SMG_I_STORE && !k->matrix.opaque);
+    if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || !known) return false;
     const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
     const smg_layout *layout = smg_kernel_layout(k, in);
     if (!takes_type(k, in, buffer) || layout->axis_count != 2 || smg_kbuffer_is_blocked(buffer)) return false;

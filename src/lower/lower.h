@@ -18,6 +18,8 @@
 #define SMG_MATRIX_PAD 8 /* the same of 16-bit elements */
 /* Of shared memory that lanes exchange through at a time; more registers take turns. */
 #define SMG_EXCHANGE_BYTES 16384
+/* The same of opaque sums, unless one matrix of each subgroup is more. */
+#define SMG_OPAQUE_BYTES 8192
 
 /* One pass of lowering: its name, and in a line what it does. */
 typedef struct smg_lower_pass {

@@ -244,7 +244,7 @@ static void count_words(walk *w, double words, double slots) {
 
 /* A word read for each part of a register, by every lane; or by the one that folds it. */
 static void count_gather(walk *w, const smg_instr *in) {
-    smg_exchange e = smg_kernel_exchange(w->k, in);
+    smg_exchange e = in->matrices ? (smg_exchange){.part_count = 1} : smg_kernel_exchange(w->k, in);
     double words = in->registers * w->out->lanes, parts = in->folded ? 1 : (double)e.part_count;
     if (in->kind == SMG_I_FOLD) words /= (double)e.part_count;
     count_words(w, words * parts, words * w->cost->hop * log2(2 * parts));

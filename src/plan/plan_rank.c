@@ -362,11 +362,11 @@ static double factor_slots(guess *g, const block *b, double written) {
 
 static void count_matrices(guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
-    const smg_layout *sums = g->s->matrix_sums;
+    const smg_layout sums = smg_sched_sums(g->s);
     plan_matrices p = {
         .rows = m->m, .cols = m->n, .depth = m->k, .rate = m->rate > 0 ? m->rate : g->o->target->fma_rate};
-    p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
-    p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
+    p.down = (double)b->rows / (double)smg_layout_registers_along(&sums, SMG_FRAGMENT_ROW);
+    p.across = (double)b->columns / (double)smg_layout_registers_along(&sums, SMG_FRAGMENT_COLUMN);
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
@@ -415,6 +415,19 @@ static void join(guess *g, const block *b) {
     g->c.wait += 2 * times * g->o->target->load_latency * cost->near_wait;
 }
 
+/* Opaque sums come by shared memory, in each slice that has new ones. */
+static void take_sums(guess *g, const outline_fold *f, const block *b) {
+    const plan_costs *cost = g->o->cost;
+    double sums = (double)b->rows * (double)b->columns, lanes = (double)g->lanes;
+    double bytes = sums * lanes * PLAN_WORD, turns = ceil(bytes / SMG_OPAQUE_BYTES);
+    double times = slices_of(g, f->result | f->folded);
+    g->join_bytes = fmax(g->join_bytes, fmin(bytes, SMG_OPAQUE_BYTES));
+    g->c.slots += times * (cost->join + cost->hop) * sums * lanes;
+    g->c.near += times * 2 * bytes;
+    g->c.subgroup_barriers += times * 2 * turns;
+    g->c.wait += times * turns * g->o->target->load_latency * cost->near_wait;
+}
+
 /* In front of a product, and behind it where what it reads is written again: in its own loop, by the next round of the
  * slices, or by a tile that takes turns. Of several in one round each orders the others. With slots one does for all
  * of them. */
@@ -430,19 +443,23 @@ static void add_barriers(guess *g, double count) {
     *(one ? &g->c.subgroup_barriers : &g->c.barriers) += count;
 }
 
+/* Matrices of a lane's sums, down and across. */
+static int64_t matrices_along(const guess *g, const block *b, int side) {
+    const smg_layout sums = smg_sched_sums(g->s);
+    return (side == SMG_FRAGMENT_ROW ? b->rows : b->columns) / smg_layout_registers_along(&sums, side);
+}
+
 /* Matrices of both factors, one behind each other along k, two elements a register. */
 static int64_t factor_registers(const guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
-    int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
-    int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
+    int64_t down = matrices_along(g, b, SMG_FRAGMENT_ROW), across = matrices_along(g, b, SMG_FRAGMENT_COLUMN);
     return blocks((down * m->m + across * m->n) * m->k, INT64_C(2) * g->s->subgroup);
 }
 
 /* The left factor of a step, the slice of it that is fetched, and right factors of two steps. */
 static int64_t beside_registers(const guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
-    int64_t down = b->rows / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_ROW);
-    int64_t across = b->columns / smg_layout_registers_along(g->s->matrix_sums, SMG_FRAGMENT_COLUMN);
+    int64_t down = matrices_along(g, b, SMG_FRAGMENT_ROW), across = matrices_along(g, b, SMG_FRAGMENT_COLUMN);
     int64_t rights = (int64_t)g->s->rings * g->products * across * m->n;
     return blocks((down * m->m + rights) * b->k, INT64_C(2) * g->s->subgroup) + (g->loop.ahead + 1) / 2;
 }
@@ -527,6 +544,7 @@ static void guess_product(guess *g, const outline_fold *f) {
     }
     if (g->counts) count_product(g, &b);
     if (g->s->lane_depth > 1) join(g, &b);
+    if (g->s->matrix != NULL && g->s->matrix_sums == NULL) take_sums(g, f, &b);
     int64_t registers = b.rows * (b.left_runs ? GROUP : 1) + b.columns * (b.right_runs ? GROUP : 1);
     if (g->s->matrix != NULL) registers = (b.rows * g->s->matrix->k + GROUP) / GROUP;
     if (b.pairs) registers = (b.rows + b.columns + b.rows * b.columns) / 2;

@@ -47,7 +47,7 @@ typedef struct smg_schedule {
     bool across; /* what is reduced lies apart, and col_axis side by side: that takes runs and column lanes first */
     bool groups; /* what is reduced is loaded in runs of `vec` first, by as many elements at a time */
     const smg_matrix_shape *matrix; /* of the target: products are made by it; NULL: on the scalar tier */
-    const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too */
+    const smg_layout *matrix_sums;  /* then: where a subgroup has what it adds up, of the target too; NULL: opaque */
     const smg_layout *matrix_left;  /* and a left factor; NULL: nobody knows */
     const smg_layout *matrix_right; /* and a right one */
     int rings;                      /* slots of all that is on its way to a product; 0: factors wait where it is */
@@ -72,6 +72,8 @@ typedef struct smg_sched_room {
 /* nominal[axis of space]: the extent to prefer for; at least 1. */
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules);
+/* Of a schedule with a matrix: where a subgroup has its sums, opaque ones once they have been in shared memory. */
+smg_layout smg_sched_sums(const smg_schedule *schedule);
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors that read a constant one best where it lies along what is contracted. */

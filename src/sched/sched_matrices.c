@@ -49,21 +49,37 @@ static bool is_larger(const smg_matrix_shape *a, const smg_matrix_shape *b) {
     return a->m * a->n * a->k > b->m * b->n * b->k;
 }
 
-static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
-    /* GLSL of today's compilers has no others. */
-    return is_of(shape, SMG_TYPE_F16) && factors_are(e, SMG_TYPE_F16) &&
-           smg_target_fragment(e->target, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
+static bool is_known(const enumerator *e, const smg_matrix_shape *shape) {
+    return smg_target_fragment(e->target, shape, SMG_MATRIX_ACCUMULATOR) != NULL;
 }
 
-/* The largest that serves: it reads least for each product. NULL: none. */
+/* Where nobody knows which lane has which sum, they come by shared memory. */
+static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
+    smg_layout dealt;
+    /* GLSL of today's compilers has no others. */
+    if (!is_of(shape, SMG_TYPE_F16) || e->target->subgroup_size < 2) return false;
+    return is_known(e, shape) || smg_matrix_dealt(shape, e->target->subgroup_size, &dealt);
+}
+
+/* The largest that serves: it reads least for each product. Before all that are opaque those that are known. NULL:
+ * none. */
 static const smg_matrix_shape *matrix_of(const enumerator *e) {
     const smg_matrix_shape *best = NULL;
-    for (int i = 0; i < e->target->matrix_count; i++) {
+    for (int i = 0; i < e->target->matrix_count && factors_are(e, SMG_TYPE_F16); i++) {
         const smg_matrix_shape *shape = &e->target->matrix[i];
         if (!serves(e, shape)) continue;
-        if (best == NULL || is_larger(shape, best)) best = shape;
+        bool better =
+            best == NULL || (is_known(e, shape) == is_known(e, best) ? is_larger(shape, best) : is_known(e, shape));
+        if (better) best = shape;
     }
     return best;
+}
+
+smg_layout smg_sched_sums(const smg_schedule *s) {
+    smg_layout dealt = smg_layout_one();
+    if (s->matrix_sums != NULL) return *s->matrix_sums;
+    (void)smg_matrix_dealt(s->matrix, s->subgroup, &dealt);
+    return dealt;
 }
 
 /* Lanes of a subgroup that lie along one side of the matrix. */
@@ -255,8 +271,8 @@ static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t resu
 
 /* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
 static smg_status add_blocks(enumerator *e, smg_schedule s) {
-    int64_t sums = smg_layout_registers(s.matrix_sums) * sets_of(e, &s),
-            most = (e->target->registers_lane + 1) / SUMS_SHARE;
+    const smg_layout of = smg_sched_sums(&s);
+    int64_t sums = smg_layout_registers(&of) * sets_of(e, &s), most = (e->target->registers_lane + 1) / SUMS_SHARE;
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
@@ -300,10 +316,11 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.matrix_sums = smg_target_fragment(t, s.matrix, SMG_MATRIX_ACCUMULATOR);
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
     s.matrix_right = smg_target_fragment(t, s.matrix, SMG_MATRIX_B);
-    int rows = lanes_along(s.matrix_sums, SMG_FRAGMENT_ROW), cols = lanes_along(s.matrix_sums, SMG_FRAGMENT_COLUMN);
+    s.subgroup = (int)t->subgroup_size;
+    const smg_layout sums = smg_sched_sums(&s);
+    int rows = lanes_along(&sums, SMG_FRAGMENT_ROW), cols = lanes_along(&sums, SMG_FRAGMENT_COLUMN);
     if ((int64_t)rows * cols != t->subgroup_size) return SMG_OK;
     if (!t->subgroup_selectable && t->subgroup_min != t->subgroup_max) return SMG_OK;
-    s.subgroup = (int)t->subgroup_size;
     s.lane_depth = s.vec = 1;
     s.row_run = 1;
     s.rows_next = right_overflows(e, &s);

@@ -29,8 +29,8 @@ void smg_sched_print(const smg_schedule *s, smg_text *text) {
     smg_text_addf(text, "  lanes %d x %d", s->lane_rows, s->lane_cols);
     if (s->lane_depth > 1) smg_text_addf(text, ", contraction over %d", s->lane_depth);
     if (s->matrix != NULL)
-        smg_text_addf(text, ", %d x %d subgroups of %dx%dx%d matrices", s->matrix_rows, s->matrix_cols, s->matrix->m,
-                      s->matrix->n, s->matrix->k);
+        smg_text_addf(text, ", %d x %d subgroups of %s%dx%dx%d matrices", s->matrix_rows, s->matrix_cols,
+                      s->matrix_sums == NULL ? "opaque " : "", s->matrix->m, s->matrix->n, s->matrix->k);
     if (s->ahead > 0) smg_text_add(text, s->ahead > 1 ? ", slices fetched ahead together" : ", slices fetched ahead");
     if (s->slots > 1) smg_text_addf(text, " into %d slots", s->slots);
     if (s->direct) smg_text_add(text, ", operands read where they lie");

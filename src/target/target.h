@@ -160,6 +160,9 @@ smg_status smg_target_named(smg_context *ctx, const char *name, smg_target *out_
  * caches, rates and layouts of its matrices: what no driver tells), then the rows of quirks.def that match the name and
  * the driver correct what a driver is known to report or do wrongly. */
 smg_status smg_target_apply_tables(smg_context *ctx, smg_target *target);
+/* Where lanes of a subgroup of so many take the sums of an opaque matrix of the shape from shared memory: short runs of
+ * a row, then columns over lanes, then rows. false: there are fewer sums than lanes, or sides are no powers of two. */
+bool smg_matrix_dealt(const smg_matrix_shape *shape, int64_t lanes, smg_layout *out_layout);
 /* The layout of one operand of the shape in subgroups of the size that kernels are built for; NULL: opaque. */
 const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix_shape *shape, smg_matrix_use use);
 /* Are they the same product? Rates may differ. */

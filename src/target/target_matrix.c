@@ -38,6 +38,27 @@ const smg_layout *smg_target_fragment(const smg_target *target, const smg_matrix
     return NULL;
 }
 
+#define DEALT_RUN 4 /* neighbours of a row that a lane takes */
+
+bool smg_matrix_dealt(const smg_matrix_shape *shape, int64_t lanes, smg_layout *out_layout) {
+    int64_t rows = shape->m, columns = shape->n;
+    smg_layout *l = out_layout;
+    if (lanes < 1 || rows * columns < lanes || !smg_is_power_of_two(lanes) || !smg_is_power_of_two(rows) ||
+        !smg_is_power_of_two(columns) || !smg_is_power_of_two(shape->k))
+        return false;
+    int64_t run = rows * columns / lanes < DEALT_RUN ? rows * columns / lanes : DEALT_RUN;
+    if (run > columns) run = columns;
+    int64_t across = columns / run < lanes ? columns / run : lanes, down = lanes / across;
+    *l = smg_layout_one();
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_ROW, 1);
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_COLUMN, run);
+    smg_layout_add(l, SMG_LAYOUT_LANE, SMG_FRAGMENT_COLUMN, across);
+    smg_layout_add(l, SMG_LAYOUT_LANE, SMG_FRAGMENT_ROW, down);
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_COLUMN, columns / (run * across));
+    smg_layout_add(l, SMG_LAYOUT_REGISTER, SMG_FRAGMENT_ROW, rows / down);
+    return true;
+}
+
 bool smg_matrix_same_shape(const smg_matrix_shape *a, const smg_matrix_shape *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && strcmp(a->a, b->a) == 0 && strcmp(a->b, b->b) == 0 &&
            strcmp(a->c, b->c) == 0 && strcmp(a->result, b->result) == 0;
