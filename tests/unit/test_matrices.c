@@ -23,19 +23,21 @@ enum {
     AT_MOST = 12 /* schedules of a graph and target that are run */,
     RINGS_EACH = 20 /* and of those with rings */,
     STREAMS_EACH = 4, /* and of those that read factors from memory */
-    OPAQUE_EACH = 4   /* graphs that are multiplied by opaque matrices, too */
+    EIGHTH = 8
 };
 
 static const char *const graphs[] = {
     "attention",       "attention_causal", "attention_lengths", "gru",          "linear_gelu",         "lstm", "mlp",
     "prepared_weight", "rmsnorm_gemm",     "rotary_projection", "softmax_gemm", "sum_of_deep_products"};
-/* Their layouts differ: rows over registers and lanes, over registers alone, over the upper lanes; or nobody knows
- * them. */
+typedef enum hidden { NOTHING, SUMS, ALL } hidden;
+/* Their layouts differ: rows over registers and lanes, over registers alone, over the upper lanes. Of some nobody knows
+ * where sums are, or anything: with these every EIGHTH graph from `first` on. */
 static const struct {
     const char *name;
-    bool opaque;
-} targets[] = {{"h200", false}, {"lavapipe", false}, {"navi31", false},
-               {"dg2", false},  {"lavapipe", true},  {"navi31", true}};
+    hidden opaque;
+    size_t first;
+} targets[] = {{"h200", NOTHING, 0}, {"lavapipe", NOTHING, 0}, {"navi31", NOTHING, 0},
+               {"dg2", NOTHING, 0},  {"lavapipe", ALL, 0},     {"navi31", SUMS, 4}};
 
 typedef struct tally {
     int schedules, lowered, run, rings;
@@ -129,7 +131,15 @@ static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_ta
     smg_arena_destroy(arena);
 }
 
-static void try_graph(smg_graph *g, const check_options *o, bool opaque, tally *t) {
+static void forget(smg_target *target, hidden opaque) {
+    int kept = 0;
+    for (int i = 0; i < target->fragment_count; i++)
+        if (opaque == NOTHING || (opaque == SUMS && target->fragments[i].use != SMG_MATRIX_ACCUMULATOR))
+            target->fragments[kept++] = target->fragments[i];
+    target->fragment_count = kept;
+}
+
+static void try_graph(smg_graph *g, const check_options *o, hidden opaque, tally *t) {
     smg_arena *arena;
     smg_target target;
     smg_space *space;
@@ -139,7 +149,7 @@ static void try_graph(smg_graph *g, const check_options *o, bool opaque, tally *
     int64_t nominal[SMG_SPACE_AXES];
     assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
     assert_int_equal(check_target(g->ctx, o->target, &target), SMG_OK);
-    if (opaque) target.fragment_count = 0;
+    forget(&target, opaque);
     assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
     assert_int_equal(space_of(g, arena, &space), SMG_OK);
     if (space->refused == NULL) {
@@ -170,25 +180,29 @@ static void test_schedules(void **state) {
         (void)snprintf(path, sizeof path, "tests/graphs/%s.smg", graphs[i]);
         assert_int_equal(check_load(ctx, path, &g), SMG_OK);
         for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) {
-            if (targets[k].opaque && i % OPAQUE_EACH != 0) continue;
+            if (targets[k].opaque != NOTHING && i % EIGHTH != targets[k].first) continue;
             check_options o = {.target = targets[k].name, .tolerance = 4e-3, .symbols = symbols};
             tally before = all[k];
             try_graph(g, &o, targets[k].opaque, &all[k]);
             printf("%s on %s%s: %d schedules, %d programs, %d of them move whole matrices; %d run, in %d of them k is "
                    "shared out, in %d are rings, in %d streams\n",
-                   graphs[i], targets[k].name, targets[k].opaque ? ", opaque" : "", all[k].schedules - before.schedules,
-                   all[k].lowered - before.lowered, all[k].whole - before.whole, all[k].run - before.run,
-                   all[k].shared - before.shared, all[k].rings - before.rings, all[k].streams - before.streams);
+                   graphs[i], targets[k].name, targets[k].opaque != NOTHING ? ", opaque" : "",
+                   all[k].schedules - before.schedules, all[k].lowered - before.lowered, all[k].whole - before.whole,
+                   all[k].run - before.run, all[k].shared - before.shared, all[k].rings - before.rings,
+                   all[k].streams - before.streams);
         }
         smg_graph_destroy(g);
     }
-    for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) assert_true(all[k].lowered >= 40 && all[k].run >= 20);
-    assert_true(all[0].shared >= 5);
-    for (size_t k = 0; k < SMG_COUNT_OF(targets); k++)
-        assert_true(targets[k].opaque || 2 * all[k].whole > all[k].lowered);
+    for (size_t k = 0; k < SMG_COUNT_OF(targets); k++) {
+        bool known = targets[k].opaque == NOTHING;
+        assert_true(all[k].lowered >= 40 && all[k].run >= (known ? 20 : 12));
+        assert_true(known ? 2 * all[k].whole > all[k].lowered : all[k].whole == 0);
+    }
+    assert_true(all[0].shared >= 5 && all[5].shared >= 4);
     /* These know where lanes have both factors, and wait for loads. */
     assert_true(all[0].rings >= 4 && all[2].rings >= 2);
     assert_true(all[0].streams >= 4 && all[2].streams >= 4);
+    assert_true(all[5].rings >= 1 && all[5].streams >= 2); /* opaque sums alone are no hindrance */
     assert_true(all[0].beside + all[2].beside + all[3].beside >= 8);
 }
 

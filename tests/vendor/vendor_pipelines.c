@@ -1,6 +1,6 @@
 /* vendor_pipelines: what a vendor's shader compiler makes of our kernels.
  *
- *     vendor_pipelines [--precision f16] MODEL ...
+ *     vendor_pipelines [--precision f16 | --opaque] MODEL ...
  *
  * Opens the device that the environment gives, plans each model for its queried limits with both
  * objectives and builds every pipeline of a run; where some spill, it plans again without them, as opening a model
@@ -11,6 +11,8 @@
  *     objective WORD STEPS PLANS
  *     kernel   NAME LOCAL SUBGROUP_ASKED SHARED_PLANNED REGISTERS_PLANNED MATRIX WRITES [NAME=VALUE ...]
  *     failed   SENTENCE
+ *
+ * --opaque: in f16, as if nobody knew where the driver keeps elements of matrices.
  *
  * Exit status: 0, 1 with a sentence where a kernel could not be planned or built, 77: no device. */
 #include <stdio.h>
@@ -23,6 +25,7 @@ typedef struct vendor {
     smg_context *ctx;
     smg_arena *arena;
     smg_vk_device *device;
+    smg_target target; /* that kernels are planned for */
     smg_spirv_compiler *compiler;
     smg_type precision;
     int failures;
@@ -60,7 +63,7 @@ typedef struct made {
 static smg_status build_kernel(vendor *v, const smg_kernel *k, const char *text, made *out) {
     smg_glsl_interface interface = {0};
     smg_spirv_module module = {0};
-    SMG_TRY(smg_glsl_describe(v->ctx, k, smg_vk_target(v->device), &interface));
+    SMG_TRY(smg_glsl_describe(v->ctx, k, &v->target, &interface));
     SMG_TRY(smg_spirv_compile(v->compiler, v->arena, k->name, text, NULL, &module));
     const smg_vk_pipeline_desc desc = {
         .name = k->name,
@@ -127,7 +130,7 @@ static smg_status reject(vendor *v, plans *p, const smg_choice *choice) {
 /* Layers repeat: equal texts are built once, and stand once in the lines of a plan. */
 static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map *shown, smg_text *text) {
     void *found;
-    SMG_TRY(smg_glsl_write(v->ctx, step->kernel, smg_vk_target(v->device), text));
+    SMG_TRY(smg_glsl_write(v->ctx, step->kernel, &v->target, text));
     SMG_TRY(smg_text_status(text));
     const char *words = smg_text_cstr(text);
     made *m = smg_map_get(p->known, words, strlen(words), &found) ? found : NULL;
@@ -137,7 +140,7 @@ static smg_status build_step(vendor *v, plans *p, const smg_pstep *step, smg_map
         SMG_TRY(smg_map_set(p->known, words, strlen(words), m));
         SMG_TRY(build_kernel(v, step->kernel, words, m));
     }
-    if (m->spills >= (double)smg_vk_target(v->device)->spills_lane) SMG_TRY(reject(v, p, &step->choice));
+    if (m->spills >= (double)v->target.spills_lane) SMG_TRY(reject(v, p, &step->choice));
     if (smg_map_get(shown, words, strlen(words), &found)) return SMG_OK;
     add_line(step->kernel, m, &p->lines);
     return smg_map_set(shown, words, strlen(words), m);
@@ -160,7 +163,7 @@ static smg_status build_plan(vendor *v, plans *p, const smg_graph *g, smg_compil
     options->rejected = p->rejected.items;
     options->rejected_count = p->rejected.count;
     options->last_plan = p->count == SMG_MOST_PLANS - 1;
-    SMG_TRY(smg_compile_plan(v->ctx, g, smg_vk_target(v->device), options, &c));
+    SMG_TRY(smg_compile_plan(v->ctx, g, &v->target, options, &c));
     p->count++;
     smg_text_free(&p->lines);
     smg_text_init(&p->lines, v->ctx);
@@ -227,15 +230,18 @@ static smg_status build_all(vendor *v, int count, char **paths) {
 
 int main(int argc, char **argv) {
     vendor v = {0};
-    int first = argc > 2 && strcmp(argv[1], "--precision") == 0 ? 3 : 1;
+    bool opaque = argc > 1 && strcmp(argv[1], "--opaque") == 0;
+    int first = opaque ? 2 : argc > 2 && strcmp(argv[1], "--precision") == 0 ? 3 : 1;
     if (argc <= first) {
-        fprintf(stderr, "usage: vendor_pipelines [--precision f16] MODEL ...\n");
+        fprintf(stderr, "usage: vendor_pipelines [--precision f16 | --opaque] MODEL ...\n");
         return 2;
     }
     if (smg_context_create(NULL, &v.ctx) != SMG_OK) return 1;
-    smg_status status = smg_precision_find(v.ctx, first > 1 ? argv[2] : NULL, &v.precision);
+    smg_status status = smg_precision_find(v.ctx, opaque ? "f16" : first > 1 ? argv[2] : NULL, &v.precision);
     if (status == SMG_OK) status = smg_vk_open(v.ctx, NULL, SMG_VK_NO_PIPELINE_CACHE, &v.device);
     bool none = status == SMG_NOT_FOUND;
+    if (status == SMG_OK) v.target = *smg_vk_target(v.device);
+    if (opaque) v.target.fragment_count = 0;
     if (status == SMG_OK) status = build_all(&v, argc - first, argv + first);
     if (status != SMG_OK) fprintf(stderr, "%s\n", smg_context_error(v.ctx));
     smg_spirv_compiler_destroy(v.compiler);

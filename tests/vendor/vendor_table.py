@@ -35,6 +35,7 @@ DEVICES = {
 }
 
 MATRICES = ("navi31", "gfx1201", "dg2", "bmg", "ampere")  # have such, in layouts that are known
+OPAQUE = ("ampere",)  # and are tried as if these were not; with --write all of them
 
 # What each compiler calls it; the values of one list are added. (NVK's "SLM size" is what a lane
 # spills to, not shared memory.)
@@ -193,12 +194,17 @@ def matrix_kernels(result):
             for path, plans in result["models"].items() for plan in plans for k in plan["kernels"] if k["matrix"] != "-"]
 
 
-def halves_of(results):
-    yield "## Products by matrices"
+KNOWN = ("Every kernel that multiplies by matrices of a layer of MiniLM, of a layer of BERT-base and of hf-llama-tiny, "
+         "`--precision f16`, where a matrix's elements lie is known. Kernels that are the same for several "
+         "objectives stand once.")
+HIDDEN = ("The same, planned as if nobody knew where a matrix's elements lie: sums come by shared memory "
+          "([00xx](decisions/00xx-opaque.md)).")
+
+
+def halves_of(title, what, results):
+    yield f"## {title}"
     yield ""
-    yield ("Every kernel that multiplies by matrices of a layer of MiniLM, of a layer of BERT-base and of hf-llama-tiny, "
-           "`--precision f16`, where a matrix's elements lie is known. Kernels that are the same for several "
-           "objectives stand once.")
+    yield what
     yield ""
     yield ("| device | model | writes | matrix | lanes | registers planned / used | shared planned / used | spills | "
            "instructions |")
@@ -226,17 +232,18 @@ def built(build, device, words):
     return parse(done.stdout), done.returncode, done.stderr.strip()
 
 
-def run_halves(build, device, models):
+def run_halves(build, device, models, opaque):
     """(result or None, exit status) of the same in 16 bits, for a device with matrices"""
-    result, code, why = built(build, device, ["--precision", "f16", *models])
+    result, code, why = built(build, device, [*(["--opaque"] if opaque else ["--precision", "f16"]), *models])
+    what = "f16, opaque" if opaque else "f16"
     if result is None or code == 77:
         return None, 77
     if code == 0 and not matrix_kernels(result):
         code, why = 1, "no kernel multiplies by matrices"
     if code != 0:
-        print(f"{device}: FAILED in f16: {why}")
+        print(f"{device}: FAILED in {what}: {why}")
     for _, _, k in matrix_kernels(result):
-        print(f"{device}, f16, {k['matrix']}: {k['writes']}, {statistic(k, 'registers')} registers, "
+        print(f"{device}, {what}, {k['matrix']}: {k['writes']}, {statistic(k, 'registers')} registers, "
               f"{statistic(k, 'spills')} spills")
     return result, 1 if code != 0 else 0
 
@@ -273,25 +280,27 @@ def main():
     models = [LAYER]
     if write:
         models += sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, SMALL)))
-    results, halves, codes = {}, {}, []
+    results, halves, codes = {}, {False: {}, True: {}}, []
     devices = arguments[1:] or list(DEVICES)
     with concurrent.futures.ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
         runs = [pool.submit(run, build, device, models) for device in devices]
-        matrices = [pool.submit(run_halves, build, device, HALVES if write else HALVES[:1])
-                    for device in devices if device in MATRICES]
+        matrices = [(device, opaque, pool.submit(run_halves, build, device, HALVES if write else HALVES[:1], opaque))
+                    for device in devices if device in MATRICES
+                    for opaque in halves if not opaque or write or device in OPAQUE]
         for device, done in zip(devices, runs):
             result, code = done.result()
             codes.append(code)
             if result and result["models"]:
                 results[device] = result
-        for device, done in zip((d for d in devices if d in MATRICES), matrices):
-            halves[device], code = done.result()
+        for device, opaque, done in matrices:
+            halves[opaque][device], code = done.result()
             codes.append(code)
     if write:
         if any(codes):
             print("docs/vendors.md is not written: a device failed or was skipped")
             return 1
-        parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results)), "\n".join(halves_of(halves))]
+        parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results)), "\n".join(halves_of("Products by matrices", KNOWN, halves[False])),
+                 "\n".join(halves_of("Products by opaque matrices", HIDDEN, halves[True]))]
         parts += ["\n".join(lines_of(d, r)) for d, r in results.items()]
         with open(DOC, "w", encoding="utf-8") as file:
             file.write("\n".join(parts).rstrip() + "\n")
