@@ -83,10 +83,17 @@ static bool other_slots_stay(const live_walk *w, int at) {
     return w->depth > 0;
 }
 
+/* Opaque sums are left as their elements are taken: until the last of these the registers are those of the sums. */
+static bool takes_over(const smg_kernel *k, const smg_instr *in) {
+    return in->kind == SMG_I_GATHER && in->matrices && !in->accumulate &&
+           in->first + in->registers < smg_tile_registers(k, &k->tiles.items[in->dst]);
+}
+
 static void pass_instruction(live_walk *w, int at) {
     const smg_instr *in = &w->k->code.items[at];
+    if (takes_over(w->k, in)) return;
     bool keeps = in->kind == SMG_I_MMA || in->kind == SMG_I_JOIN || in->kind == SMG_I_FOLD ||
-                 (in->kind == SMG_I_GATHER && (in->b < 0 || in->first > 0)) || in->accumulate ||
+                 (in->kind == SMG_I_GATHER && !in->matrices && (in->b < 0 || in->first > 0)) || in->accumulate ||
                  other_slots_stay(w, at);
     if (in->dst >= 0) add(&w->now, in->dst); /* written, read or not */
     note(w, at);
