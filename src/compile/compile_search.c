@@ -2,6 +2,31 @@
  * kernels; then for each kernel what was generated, lowered, measured, what fell away and why, what was left alone. */
 #include "compile/compile.h"
 
+/* What was tried and taken beside the line, and what was not tried. */
+static void print_moves(const smg_plan *plan, smg_text *text) {
+    const smg_moves *m = &plan->moves;
+    if (!m->searched) {
+        smg_text_add(text, "  not tried: operations together that are no neighbours in the line\n");
+        return;
+    }
+    smg_text_addf(text,
+                  "  no neighbours in the line, but a tensor in common: %d pairs of kernels, %d have one between that "
+                  "needs the first and that the second needs, %d got a price as one\n",
+                  m->pairs, m->between, m->priced);
+    smg_text_addf(text, "  computed anew by readers, or a kernel in place of that: %d values got a price\n", m->values);
+    for (int i = 0; i < m->taken.count; i++)
+        smg_text_addf(text, "  taken: %s: %.2f us, apart %.2f us\n", m->taken.items[i].what,
+                      m->taken.items[i].seconds * 1e6, m->taken.items[i].apart * 1e6);
+    if (m->left + m->uncut > 0)
+        smg_text_addf(
+            text, "  not tried: %d more, and %d segments of the line that they make: %d segments have got a price\n",
+            m->left, m->uncut, m->segments);
+    smg_text_add(text, "  not tried: kernels together that have no tensor in common; three that do not pay in twos; a "
+                       "value that some read and others compute anew\n");
+    if (plan->steps.count > SMG_PLAN_FARTHEST)
+        smg_text_addf(text, "  not tried: kernels together that have more than %d between them\n", SMG_PLAN_FARTHEST);
+}
+
 static void print_breadth(const smg_compilation *c, smg_text *text) {
     const smg_breadth *b = &c->plan->breadth;
     smg_text_addf(text,
@@ -16,7 +41,7 @@ static void print_breadth(const smg_compilation *c, smg_text *text) {
     if (b->long_ends > 0)
         smg_text_addf(text, "  from %d operations on none with more operations was tried than a kernel may have\n",
                       b->long_ends);
-    smg_text_add(text, "  not tried: operations together that are no neighbours in the line\n");
+    print_moves(c->plan, text);
 }
 
 /* The first step that was found by the same search. */

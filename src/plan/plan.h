@@ -23,6 +23,10 @@
 /* Of all schedules of a segment those that come out best by a count over its space (plan_rank.c). */
 #define SMG_PLAN_LOWERED 16
 
+/* Segments of a run list that get a price for what is no cut of one line of its operations (plan_moves.c). */
+#define SMG_PLAN_MOVES 256
+#define SMG_PLAN_FARTHEST 64 /* kernels between two that may become one so */
+
 typedef enum smg_objective {
     SMG_OBJECTIVE_TIME,
     SMG_OBJECTIVE_DISPATCHES,
@@ -73,6 +77,8 @@ typedef struct smg_plan_options {
     /* In [0, 1]: how much of what may be saved of them is, from the plan that is taken otherwise to the least. */
     double memory_pressure;
     int parts;               /* for tests: sums are in so many parts wherever they can be; 0: where that is cheaper */
+    int moves;               /* segments that get a price for what is no cut of the line, at most; 0: SMG_PLAN_MOVES,
+                                negative: the line is cut, and nothing else is tried */
     bool run_only;           /* the prepare list is another plan's of the same graph and target: leave it out */
     const smg_stack *stacks; /* kernels read no others; NULL: as they like */
     int stack_count;
@@ -131,6 +137,23 @@ typedef struct smg_breadth {
     int long_ends, product_ends, hopeless_ends; /* starts whose segments end because they have PLAN_MAX_SEGMENT nodes,
                                                    PLAN_MAX_PRODUCTS products, or no common space any more */
 } smg_breadth;
+
+/* What was taken beside the cuts of the line. */
+typedef struct smg_move {
+    const char *what;
+    double seconds, apart; /* of the kernels that it makes, and of those before */
+} smg_move;
+/* What was tried beside them. Where equal layers follow each other, each counts. */
+typedef struct smg_moves {
+    bool searched;
+    int pairs;       /* of kernels that are no neighbours, or not with all that they are, and that a tensor ties */
+    int between;     /* of these, with a kernel between that hangs on the one and that the other hangs on */
+    int priced;      /* of these, with a price as one kernel; the others are dearer by what stays apart alone */
+    int values;      /* with a price as computed anew by their readers, or as a kernel in place of that */
+    int segments;    /* that got a price */
+    int left, uncut; /* moves, and segments of the order that they make, that have none: there were as many as may */
+    SMG_ARRAY(smg_move) taken;
+} smg_moves;
 
 /* A schedule that was lowered. */
 typedef struct smg_tried {
@@ -205,6 +228,7 @@ typedef struct smg_plan {
      * both run lists have a price at that share, in seconds, and the cheaper one was taken; at 1 that without ends. */
     double kept, with_ends, without_ends;
     smg_breadth breadth;
+    smg_moves moves;
     int64_t live; /* bytes of values between kernels of the run list that live at a time, at most */
     /* Where the options ask for a report: */
     SMG_ARRAY(smg_grouping) groupings;

@@ -51,7 +51,7 @@ bool plan_map_cost(const planner *p, smg_exprs *exprs, const smg_node *n, double
     return value != SMG_EXPR_NONE;
 }
 
-static double elements_of(const planner *p, smg_node_id id) {
+double plan_elements(const planner *p, smg_node_id id) {
     const smg_node *n = smg_graph_node(p->g, id);
     double count = 1;
     for (int d = 0; d < n->rank; d++) {
@@ -73,13 +73,13 @@ static bool add_operand(const inliner *in, smg_node_id operand, double elements,
     const weight *w = &in->weights[source];
     if (in_memory(in->p, source)) {
         io->loads++;
-        io->bytes += 4.0 * fmin(elements, elements_of(in->p, source));
+        io->bytes += 4.0 * fmin(elements, plan_elements(in->p, source));
         return true;
     }
     if (smg_node_class(smg_graph_node(in->p->g, source)) == SMG_CLASS_LEAF) return true;
     if (!w->known) { /* a result of a kernel: in memory, too, once that has run */
         io->loads++;
-        io->bytes += 4.0 * fmin(elements, elements_of(in->p, source));
+        io->bytes += 4.0 * fmin(elements, plan_elements(in->p, source));
         io->bound = true;
         return !in->p->options->unfused;
     }
@@ -101,7 +101,7 @@ static bool chooses_anew(const inliner *in, const smg_node *n) {
 static weight weigh(const inliner *in, smg_node_id id) {
     const smg_node *n = smg_graph_node(in->p->g, id);
     weight w = {.known = !in->p->prepared[id] && !in->output[id]};
-    double elements = elements_of(in->p, id);
+    double elements = plan_elements(in->p, id);
     bool gather = smg_node_class(n) == SMG_CLASS_GATHER && !in->p->options->unfused;
     if (gather) {
         w.cost = PLAN_GATHER_COST;
@@ -127,11 +127,11 @@ static void demand_operands(inliner *in, smg_node_id id) {
     const demand *own = &in->demands[id];
     for (int k = 0; k < n->operand_count; k++) {
         demand *d = &in->demands[smg_space_source(in->p->g, n->operand[k])];
-        double elements = elements_of(in->p, n->operand[k]);
-        if (smg_node_class(n) == SMG_CLASS_MAP) elements = elements_of(in->p, id);
+        double elements = plan_elements(in->p, n->operand[k]);
+        if (smg_node_class(n) == SMG_CLASS_MAP) elements = plan_elements(in->p, id);
         if (smg_node_class(n) == SMG_CLASS_CONTRACT) {
             const smg_node_id other = n->operand[1 - k];
-            elements = fmax(elements, elements * elements_of(in->p, other) / PLAN_REUSE / elements_of(in->p, id));
+            elements = fmax(elements, elements * plan_elements(in->p, other) / PLAN_REUSE / plan_elements(in->p, id));
         }
         d->readers += in->p->inlined[id] ? own->readers : 1;
         d->elements += in->p->inlined[id] ? fmax(own->elements, elements) : elements;
@@ -157,7 +157,7 @@ static bool is_cheaper_anew(const inliner *in, smg_node_id id) {
     const demand *d = &in->demands[id];
     if (in->p->options->unfused || d->readers < 2) return false;
     if (in->p->options->objective == SMG_OBJECTIVE_DISPATCHES) return true;
-    double bytes = 4.0 * elements_of(in->p, id);
+    double bytes = 4.0 * plan_elements(in->p, id);
     double stored = t->dispatch_cost + (w->bytes + bytes * (1 + d->readers)) / t->bandwidth;
     double anew = w->bytes * d->readers / t->bandwidth + 2.0 * PLAN_ANEW_PASSES * w->cost * d->elements / t->fma_rate;
     return anew < stored;
@@ -172,9 +172,10 @@ smg_status plan_mark_inlined(planner *p) {
     bool *live = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->inlined = SMG_ARENA_ARRAY(p->arena, bool, count);
     p->bound = SMG_ARENA_ARRAY(p->arena, bool, count);
+    p->weighed = SMG_ARENA_ARRAY(p->arena, bool, count);
     SMG_TRY(smg_exprs_create(p->arena, &in.exprs));
     if (in.weights == NULL || in.demands == NULL || in.output == NULL || live == NULL || p->inlined == NULL ||
-        p->bound == NULL)
+        p->bound == NULL || p->weighed == NULL)
         return SMG_MEMORY;
     smg_graph_mark_live(p->g, live);
     for (int o = 0; o < p->g->outputs.count; o++) {
@@ -186,7 +187,9 @@ smg_status plan_mark_inlined(planner *p) {
     for (smg_node_id id = p->g->nodes.count - 1; id >= 0; id--) {
         if (!live[id] || !smg_node_computes(smg_graph_node(p->g, id))) continue;
         bool possible = in.weights[id].known;
-        p->inlined[id] = possible && (in.demands[id].forced || is_cheap(&in, id) || is_cheaper_anew(&in, id));
+        bool always = in.demands[id].forced || is_cheap(&in, id);
+        p->weighed[id] = possible && !always && is_cheaper_anew(&in, id);
+        p->inlined[id] = p->weighed[id] || (possible && always);
         p->bound[id] = p->inlined[id] && in.weights[id].bound;
         demand_operands(&in, id);
     }
@@ -203,6 +206,12 @@ static void mark_bound(planner *p) {
             p->bound[id] = p->bound[id] || (computed && (!p->inlined[source] || p->bound[source]));
         }
     }
+}
+
+void plan_set_anew(planner *p, const smg_node_id *nodes, int count, bool anew) {
+    for (int i = 0; i < count; i++) p->inlined[nodes[i]] = anew;
+    for (int i = 0; i < count; i++) p->bound[nodes[i]] = false;
+    mark_bound(p);
 }
 
 bool plan_give_kernels(planner *p, smg_node_id id) {

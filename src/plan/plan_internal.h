@@ -33,33 +33,40 @@ typedef struct plan_life {
     int64_t across; /* of all that is made before this place and read from it on */
 } plan_life;
 
+/* Segments that may get a price; what is in the cache has one. */
+typedef struct plan_budget {
+    int most, priced, refused;
+} plan_budget;
+
 typedef struct planner {
     const smg_graph *g;
     const smg_target *target;
     const smg_plan_options *options;
     smg_context *ctx;
     smg_arena *arena;
-    smg_map *cache;     /* structure hash -> segment */
-    smg_map *rivals;    /* structure hash -> schedules to be measured */
-    smg_map *searches;  /* structure hash -> how the schedule was found */
-    smg_search *record; /* of the segment that is tried; NULL: nobody asks */
-    uint64_t *hash;     /* per node: what it does, smg_node_hash */
-    int64_t *nominal;   /* per symbol */
-    double kept;        /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
-    double *map_cost;   /* per node: multiply-adds for one element of a map, else 0 */
-    bool *prepared;     /* per node: computed once, by the prepare list */
-    bool *inlined;      /* per node: computed anew by every reader */
-    bool *bound;        /* per inlined node: it reads the result of a kernel, which has to come before its readers */
-    bool preparing;     /* the order at hand is the prepare list's */
-    bool again;         /* something is not computed anew any more: the order is another one */
-    int count;          /* nodes in the order */
-    smg_node_id *order; /* compute nodes, no views or leaves */
-    int *place;         /* per node: position in its order, -1 */
-    int *last_use;      /* per node: position of its last reader; INT32_MAX for what leaves the list */
-    plan_life *lives;   /* per place */
-    bool *needed;       /* per node: scratch for one segment */
-    smg_arena *kept_in; /* where the cache's segments are */
-    smg_arena *scratch; /* of the segment that is tried */
+    smg_map *cache;      /* structure hash -> segment */
+    smg_map *rivals;     /* structure hash -> schedules to be measured */
+    smg_map *searches;   /* structure hash -> how the schedule was found */
+    smg_search *record;  /* of the segment that is tried; NULL: nobody asks */
+    uint64_t *hash;      /* per node: what it does, smg_node_hash */
+    int64_t *nominal;    /* per symbol */
+    double kept;         /* share of a row's keys that masks may be expected to keep (plan_ends.c) */
+    double *map_cost;    /* per node: multiply-adds for one element of a map, else 0 */
+    bool *prepared;      /* per node: computed once, by the prepare list */
+    bool *inlined;       /* per node: computed anew by every reader */
+    bool *weighed;       /* per inlined node: it could have a kernel, a rough price decided */
+    bool *bound;         /* per inlined node: it reads the result of a kernel, which has to come before its readers */
+    bool preparing;      /* the order at hand is the prepare list's */
+    bool again;          /* something is not computed anew any more: the order is another one */
+    int count;           /* nodes in the order */
+    smg_node_id *order;  /* compute nodes, no views or leaves */
+    int *place;          /* per node: position in its order, -1 */
+    int *last_use;       /* per node: position of its last reader; INT32_MAX for what leaves the list */
+    plan_life *lives;    /* per place */
+    bool *needed;        /* per node: scratch for one segment */
+    plan_budget *budget; /* of segments that get a price; NULL: any */
+    smg_arena *kept_in;  /* where the cache's segments are */
+    smg_arena *scratch;  /* of the segment that is tried */
     /* Where sums of the graph that was given are in parts (plan_split.c), else NULL: */
     const smg_node_id *origin; /* per node: that graph's node of the same value, -1 */
     /* Per node: sums of parts that come together have one number, n, sums of all that they make -n; others 0. */
@@ -88,9 +95,17 @@ typedef struct partition {
     bool over;    /* none keeps to the limit: there are no ends */
     int64_t limit;
     smg_breadth breadth;
+    smg_moves moves;
 } partition;
 /* plan_make.c: the prepare list (p->preparing) or the run list. */
 smg_status plan_choose_list(planner *p, bool preparing, partition *out);
+/* The order at hand as segments; p->again: it is another one now. Where there is a budget, nodes that have no kernel
+ * alone may have one with others. */
+smg_status plan_cut(planner *p, partition *out);
+/* Is the one to be taken rather than the other? */
+bool plan_comes_first(const planner *p, const partition *one, const partition *other);
+/* plan_moves.c: another order and its partition where some that are not contiguous in this one are cheaper. */
+smg_status plan_search_moves(planner *p, partition *io);
 /* What a segment costs, by the objective. */
 double plan_cost_of(const planner *p, const segment *s);
 /* plan_split.c: another planner and its partition where sums in parts are cheaper, else those that are given. */
@@ -109,6 +124,7 @@ smg_status plan_over_limit(const planner *p, int64_t least);
 
 /* plan_lives.c: values between kernels, in bytes at the sizes that prices are for. Outputs and constants do not count.
  * */
+int64_t plan_bytes_of(const planner *p, smg_node_id id);
 smg_status plan_mark_lives(planner *p); /* fills p->lives */
 /* While a kernel of the segment runs: what was made before and is read from here on, and what it makes for others. */
 int64_t plan_live(const planner *p, int from, int to);
@@ -120,8 +136,14 @@ smg_status plan_report(planner *p, const partition *of, smg_plan *plan);
 smg_status plan_mark_prepared(planner *p);
 /* The order of the prepare list (p->preparing) or of the run list. */
 smg_status plan_order(planner *p);
+/* Places and last uses of p->order; live: of smg_graph_mark_live. */
+void plan_mark_places(planner *p, const bool *live);
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
+/* These are computed anew by who reads them, or not any more. */
+void plan_set_anew(planner *p, const smg_node_id *nodes, int count, bool anew);
+/* Of the value, at the sizes that prices are for. */
+double plan_elements(const planner *p, smg_node_id id);
 /* What `id` computes anew gets kernels of its own; false when it computes nothing anew. */
 bool plan_give_kernels(planner *p, smg_node_id id);
 /* Multiply-adds that one element of a map takes; false for what is no map. */

@@ -3,7 +3,7 @@
  * into kernels can therefore be compared segment by segment. */
 #include "plan/plan_internal.h"
 
-static int64_t bytes_of(const planner *p, smg_node_id id) {
+int64_t plan_bytes_of(const planner *p, smg_node_id id) {
     int64_t elements = 0, bytes = smg_type_device_bytes(smg_graph_storage(p->g, id));
     if (!smg_size_eval(p->g->sizes, smg_node_elements(p->g, id), p->nominal, &elements)) return 0;
     return smg_mul_at_most(elements, bytes, INT64_MAX / (p->count + 1));
@@ -20,7 +20,7 @@ smg_status plan_mark_lives(planner *p) {
     if (l == NULL) return SMG_MEMORY;
     for (int i = 0; i < p->count; i++) {
         if (!lives(p, i, i + 1)) continue;
-        l[i].bytes = bytes_of(p, p->order[i]);
+        l[i].bytes = plan_bytes_of(p, p->order[i]);
         l[i + 1].across += l[i].bytes;
         l[p->last_use[p->order[i]] + 1].across -= l[i].bytes;
     }

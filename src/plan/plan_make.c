@@ -124,7 +124,7 @@ static smg_status extend(planner *p, int from, partition *out) {
         breadth->segments++;
         breadth->possible += s->possible;
         if (!s->possible) {
-            if (to == from + 1) {
+            if (to == from + 1 && p->budget == NULL) { /* a move's order has other segments for it */
                 p->again = plan_give_kernels(p, p->order[from]);
                 if (p->again) return SMG_OK;
                 return smg_fail(p->ctx, SMG_NO_FIT, "%s has no kernel that fits: %s",
@@ -206,7 +206,8 @@ static smg_status extend_all(planner *p, partition *out) {
     return SMG_OK;
 }
 
-static smg_status choose(planner *p, partition *out) {
+smg_status plan_cut(planner *p, partition *out) {
+    SMG_TRY(plan_mark_lives(p));
     *out = (partition){.best = SMG_ARENA_ARRAY(p->arena, plan_choice, (size_t)p->count + 1),
                        .ends = SMG_ARENA_ARRAY(p->arena, int, (size_t)p->count + 1)};
     if (out->best == NULL || out->ends == NULL) return SMG_MEMORY;
@@ -237,8 +238,7 @@ smg_status plan_choose_list(planner *p, bool preparing, partition *out) {
     do {
         p->again = false;
         SMG_TRY(plan_order(p));
-        SMG_TRY(plan_mark_lives(p));
-        SMG_TRY(choose(p, out));
+        SMG_TRY(plan_cut(p, out));
     } while (p->again);
     return SMG_OK;
 }
@@ -248,12 +248,14 @@ static smg_status add_steps(planner *p, const partition *of, smg_plan *plan) {
     return SMG_OK;
 }
 
-/* With sums in parts where that is cheaper. */
+/* With sums in parts where that is cheaper, and then in another order. */
 static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     SMG_TRY(plan_split_sums(&p, of));
+    SMG_TRY(plan_search_moves(p, of));
     plan->graph = p->g;
     plan->origin = p->origin;
     plan->breadth = of->breadth;
+    plan->moves = of->moves;
     plan->live = of->live;
     if (of->breadth.long_ends + of->breadth.product_ends > 0 && !p->options->unfused)
         smg_log(p->ctx, SMG_LOG_INFO,
@@ -265,8 +267,7 @@ static smg_status add_run(planner *p, partition *of, smg_plan *plan) {
     return p->options->report ? plan_report(p, of, plan) : SMG_OK;
 }
 
-/* Is the one to be taken rather than the other? */
-static bool comes_first(const planner *p, const partition *one, const partition *other) {
+bool plan_comes_first(const planner *p, const partition *one, const partition *other) {
     if (one->over || other->over) return other->over;
     if (p->options->objective == SMG_OBJECTIVE_MEMORY && one->live != other->live) return one->live < other->live;
     return one->cost < other->cost;
@@ -288,7 +289,7 @@ static smg_status choose_run(planner *p, smg_plan *plan) {
     if (p->kept >= 1) return without.over ? plan_over_limit(p, without.live) : add_run(&other, &without, plan);
     SMG_TRY(plan_choose_list(p, false, &with));
     if (with.over && without.over) return plan_over_limit(p, with.live < without.live ? with.live : without.live);
-    bool ends = comes_first(p, &with, &without);
+    bool ends = plan_comes_first(p, &with, &without);
     plan->with_ends = with.cost;
     plan->without_ends = without.cost;
     if (ends != (with.cost < without.cost)) plan->kept = 0; /* it was memory that decided */

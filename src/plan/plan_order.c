@@ -41,6 +41,12 @@ static void mark_uses(planner *p, const bool *live) {
     }
 }
 
+void plan_mark_places(planner *p, const bool *live) {
+    for (smg_node_id id = 0; id < p->g->nodes.count; id++) p->place[id] = p->last_use[id] = -1;
+    for (int i = 0; i < p->count; i++) p->place[p->order[i]] = i;
+    mark_uses(p, live);
+}
+
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
 static smg_node_id source_of(const ordering *o, smg_node_id id, int k) {
@@ -275,6 +281,7 @@ int plan_members(planner *p, int from, int to, smg_node_id *out_nodes) {
         p->needed[p->order[i]] = p->last_use[p->order[i]] >= to;
     }
     int count = plan_add_inlined(p, out_nodes, to - from);
+    for (int i = to - from; i < count; i++) p->needed[out_nodes[i]] = false; /* nobody else reads this copy */
     if (count > 0) qsort(out_nodes, (size_t)count, sizeof(smg_node_id), by_id);
     return count;
 }

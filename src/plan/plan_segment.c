@@ -533,14 +533,28 @@ static uint64_t hash_members(const planner *p, const members *of) {
     return h;
 }
 
+/* A node alone may always. */
+static bool may_price(const planner *p, const members *of) {
+    plan_budget *b = p->budget;
+    bool may = b == NULL || b->priced < b->most || of->alone;
+    if (b != NULL) b->priced += may;
+    if (b != NULL) b->refused += !may;
+    return may;
+}
+
 static smg_status segment_of(planner *p, const members *of, const segment **out_segment) {
     static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
+    static const segment unpriced = {.refused = "as many segments have a price as may"};
     void *found;
     *out_segment = &crowded;
     if (of->count < 0) return SMG_OK;
     uint64_t key = hash_members(p, of);
     if (smg_map_get(p->cache, &key, sizeof(key), &found)) {
         *out_segment = found;
+        return SMG_OK;
+    }
+    if (!may_price(p, of)) {
+        *out_segment = &unpriced;
         return SMG_OK;
     }
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);

@@ -21,7 +21,7 @@ def without_prices(text):
     text = re.sub(r"\d[\d.e+]*(?= ?(us|ms|KB|MB|B|Mflop|workgroups)\b)", "?", text)
     table = re.compile(r"^(k\d+|as planned|apart|k\d+\.\.k\d+|  +\d+) .*\d\.\d", re.M)
     text = table.sub(lambda row: re.sub(r" +\d+\.\d+", " ?", row[0]), text)
-    text = re.sub(r"\d[\d.]*(?= (times as fast|% of|schedules generated|lowered|not lowered|shapes of))", "?", text)
+    text = re.sub(r"\d[\d.]*(?= (times as fast|% of|schedules generated|lowered|not lowered|shapes of|pairs of kernels|have one|got a price|values got))", "?", text)
     return re.sub(r"(registers|code) \d+", r"\1 ?", text)
 
 
