@@ -198,7 +198,7 @@ KNOWN = ("Every kernel that multiplies by matrices of a layer of MiniLM, of a la
          "`--precision f16`, where a matrix's elements lie is known. Kernels that are the same for several "
          "objectives stand once.")
 HIDDEN = ("The same, planned as if nobody knew where a matrix's elements lie: sums come by shared memory "
-          "([00xx](decisions/00xx-opaque.md)).")
+          "([0047](decisions/0047-opaque-sums.md)).")
 
 
 def halves_of(title, what, results):
