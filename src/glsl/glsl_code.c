@@ -67,7 +67,14 @@ static void write_spill(glsl_writer *w, const smg_instr *instr) {
     glsl_iter_of(w, &it, instr);
     if (w->status != SMG_OK) return;
     glsl_check_axes(&it, from->axis, from->axis_count);
-    if (instr->wide[0].width > 0) it.j_step = instr->wide[0].width;
+    if (instr->matrices) {
+        const char *whole = glsl_whole(w, instr, -1);
+        glsl_spill_matrices(w, instr, whole);
+        if (whole == NULL) return;
+        GLSL_LINE(w, "else");
+    } else if (instr->wide[0].width > 0) {
+        it.j_step = instr->wide[0].width;
+    }
     const char *once = glsl_once(w, &it);
     glsl_open(w, once == NULL ? "" : GLSL_STRING(w, "if (%s)", once));
     glsl_outer_open(w, &it);

@@ -136,6 +136,7 @@ void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
 void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
 void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+void glsl_spill_matrices(glsl_writer *w, const smg_instr *spill, const char *whole);
 /* Opaque sums: SET to a number, LEAVE and GATHER. */
 void glsl_set_matrices(glsl_writer *w, const smg_instr *instr);
 void glsl_leave_matrices(glsl_writer *w, const smg_instr *instr);

@@ -5,7 +5,7 @@
 
 const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int a) {
     const smg_layout *layout = smg_kernel_layout(w->k, instr);
-    const char *condition = glsl_aligned(w, a, instr->wide[0]);
+    const char *condition = instr->kind == SMG_I_SPILL ? NULL : glsl_aligned(w, a, instr->wide[0]);
     for (int i = 0; i < layout->axis_count; i++) {
         int axis = layout->axes[i].axis;
         if (glsl_always_valid(w, axis)) continue;
@@ -106,6 +106,44 @@ void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *who
         if (turn != NULL) GLSL_LINE(w, "if (%s)", turn);
         GLSL_LINE(w, "coopMatStore(%s, g_%s, %s, %s, gl_CooperativeMatrixLayoutRowMajor);", from,
                   w->buffer_name[buffer], begin_of(w, &it, a, n, elements), stride);
+    }
+    glsl_close(w);
+}
+
+/* Where matrix n of the subgroup's begins in a shared tile, and how far its rows are apart there, in groups. */
+static const char *begin_in_tile(glsl_writer *w, const smg_layout *layout, const smg_tile *tile, int64_t first,
+                                 int64_t group) {
+    const char *sum = glsl_slot(w, tile);
+    for (int i = 0; i < layout->axis_count; i++) {
+        int axis = layout->axes[i].axis;
+        int64_t part = smg_layout_part(layout, axis, SMG_LAYOUT_REGISTER, first);
+        const char *at = glsl_plus(w, glsl_subgroup_part(w, layout, axis), GLSL_STRING(w, "%lld", (long long)part));
+        if (strchr(at, ' ') != NULL) at = GLSL_STRING(w, "(%s)", at);
+        sum = glsl_plus(w, sum, glsl_times_literal(w, at, smg_tile_stride(w->k, tile, axis)));
+    }
+    return group > 1 ? GLSL_STRING(w, "(%s) / %lld", sum, (long long)group) : sum;
+}
+
+void glsl_spill_matrices(glsl_writer *w, const smg_instr *spill, const char *whole) {
+    const smg_tile *dst = &w->k->tiles.items[spill->dst], *from = &w->k->tiles.items[spill->a];
+    const smg_layout *layout = &w->k->layouts.items[from->layout];
+    int64_t elements = smg_matrix_elements(&w->k->matrix, SMG_FRAGMENTS_SUMS);
+    int64_t group = smg_tile_widest(w->k, spill->dst) ? SMG_WIDEST : smg_tile_wide(w->k, dst) ? SMG_WIDE : 1;
+    const char *word = glsl_matrix_word(w, SMG_FRAGMENTS_SUMS, glsl_element_word(w, dst->type));
+    const char *name = w->tile_name[spill->a];
+    glsl_open(w, whole == NULL ? "" : GLSL_STRING(w, "if (%s)", whole));
+    for (int64_t n = 0; n < smg_layout_registers(layout) / elements; n++) {
+        const char *matrix = GLSL_STRING(w, "%s(t_%s[%lld])", word, name, (long long)n);
+        if (from->fragments == SMG_FRAGMENTS_NONE) {
+            matrix = GLSL_STRING(w, "half%lld", (long long)n);
+            GLSL_LINE(w, "%s %s;", word, matrix);
+            GLSL_LINE(w, "[[unroll]]");
+            GLSL_LINE(w, "for (int e = 0; e < %lld; ++e) %s[e] = float16_t(t_%s[%lld + e]);", (long long)elements,
+                      matrix, name, (long long)(n * elements));
+        }
+        GLSL_LINE(w, "coopMatStore(%s, %s, %s, %lld, gl_CooperativeMatrixLayoutRowMajor);", matrix,
+                  glsl_slice(w, spill->dst), begin_in_tile(w, layout, dst, n * elements, group),
+                  (long long)(smg_tile_stride(w->k, dst, dst->axis[0]) / group));
     }
     glsl_close(w);
 }

@@ -259,7 +259,7 @@ typedef struct smg_instr {
      * loads. MMA: a's, and [1] b's, along k or along rows and columns of one lane. Where sizes decide whether the
      * groups are aligned, they do so when the kernel runs. */
     smg_wide wide[2];
-    /* SET of a factor, STORE: whole matrices at once, along wide[0], where all of their elements are valid;
+    /* SET of a factor, STORE, SPILL: whole matrices at once, along wide[0], where all of their elements are valid;
      * elsewhere element by element. LEAVE, GATHER: of opaque sums. */
     bool matrices;
     /* STORE: lanes of a subgroup first give each other elements, so that neighbouring lanes store neighbours. */
@@ -477,6 +477,8 @@ typedef struct smg_trade {
 } smg_trade;
 /* May the lanes of a subgroup trade what the STORE stores? Then they hold whole runs of columns. */
 bool smg_kernel_trades(const smg_kernel *k, const smg_instr *store, smg_trade *out_trade);
+/* The same of what a SPILL leaves in shared memory. */
+bool smg_kernel_spills_matrices(const smg_kernel *k, const smg_instr *spill, smg_wide *out_wide);
 /* Does a SET load a factor of matrices, of which a lane has runs of SMG_WIDEST in registers, wherever these are? A run
  * is one access of memory. */
 bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *instr, smg_wide *out_wide);

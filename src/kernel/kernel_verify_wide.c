@@ -118,9 +118,9 @@ static smg_status check_matrices(const kernel_verifier *v, const smg_instr *in) 
     smg_wide wide;
     int row;
     bool kind = (in->kind == SMG_I_SET || in->kind == SMG_I_STORE) && smg_kernel_laid_out(v->k);
-    if (kind && smg_kernel_whole_matrices(v->k, in, &wide, &row) && wide.width == in->wide[0].width &&
-        wide.axis == in->wide[0].axis)
-        return SMG_OK;
+    bool whole = kind && smg_kernel_whole_matrices(v->k, in, &wide, &row);
+    if (in->kind == SMG_I_SPILL) whole = smg_kernel_laid_out(v->k) && smg_kernel_spills_matrices(v->k, in, &wide);
+    if (whole && wide.width == in->wide[0].width && wide.axis == in->wide[0].axis) return SMG_OK;
     return KERNEL_WRONG(v, "whole matrices at once of what does not lie so, in lanes or in memory");
 }
 

@@ -236,6 +236,18 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
     return false;
 }
 
+bool smg_kernel_spills_matrices(const smg_kernel *k, const smg_instr *spill, smg_wide *out_wide) {
+    if (spill->kind != SMG_I_SPILL || k->matrix.rows == 0 || k->matrix.opaque) return false;
+    const smg_tile *dst = &k->tiles.items[spill->dst], *from = &k->tiles.items[spill->a];
+    if (from->layout < 0 || dst->axis_count != 2 || dst->sliced || dst->type != SMG_TYPE_F16) return false;
+    const smg_layout *layout = &k->layouts.items[from->layout];
+    int row = dst->axis[0], col = dst->axis[1];
+    bool lies = layout->axis_count == 2 && smg_matrix_lays(&k->matrix, SMG_FRAGMENTS_SUMS, layout, row, col);
+    if (!lies || smg_layout_replicas(layout) != 0 || !covers(k, layout, row, col)) return false;
+    *out_wide = (smg_wide){.width = SMG_WIDE, .axis = col};
+    return smg_tile_run(k, dst) % SMG_WIDEST == 0; /* rows of 16 bytes, as matrices want them */
+}
+
 /* ---- stores by neighbours ---------------------------------------------------------------------------------- */
 
 /* Neighbours along the axis lie side by side, 16 bits each, where the access says and in no blocks. */

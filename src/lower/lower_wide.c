@@ -37,12 +37,17 @@ static int last_axis(const smg_tile *tile) {
     return tile->axis_count > 0 ? tile->axis[tile->axis_count - 1] : -1;
 }
 
-/* Of a lane's own elements: what it loads, stores, or leaves in shared memory. */
+/* Of a lane's own elements: what it loads, stores, or leaves in shared memory. Whole matrices go there by words, where
+ * a lane that has pairs of columns would write one half of a word after the other; lanes with a column each write side
+ * by side as it is, and their compilers need more registers for matrices. */
 static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     int axis = smg_kernel_run_axis(k, in);
     if (in->kind == SMG_I_SPILL) {
         const smg_tile *dst = &k->tiles.items[in->dst];
-        if (axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis) in->wide[0] = along(axis);
+        if (axis >= 0 && smg_tile_wide(k, dst) && last_axis(dst) == axis)
+            in->wide[0] = along(axis);
+        else if (smg_kernel_pair_axis(k, in) == last_axis(dst))
+            in->matrices = smg_kernel_spills_matrices(k, in, &in->wide[0]);
         return;
     }
     int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
