@@ -398,8 +398,8 @@ bool sched_side_fits(int64_t side, int64_t extent, int64_t least) {
  * lanes enough for each result: larger tiles of registers read less for each product. */
 static double most_of_few(const block_wants *w, const lane_shape *s, int64_t rows, int64_t cols) {
     if (s->depth == 1 || w->beside != 1) return FEW_SUMS;
-    double blocks = w->others * (double)((w->rows + rows - 1) / rows) * (double)((w->cols + cols - 1) / cols);
-    return blocks <= w->cores ? SHARED_SUMS : FEW_SUMS;
+    int64_t down = (w->rows + rows - 1) / rows, across = (w->cols + cols - 1) / cols;
+    return w->others * (double)down * (double)across <= w->cores ? SHARED_SUMS : FEW_SUMS;
 }
 
 /* Few results want small tiles of registers and many lanes a result, many results large tiles. */
