@@ -1,7 +1,8 @@
 """How much code each stored model is: kernels a model, and operations of its largest kernel after all unrolling, for a
 CPU's driver and one GPU's. A driver takes time by both, and CI must not find out by waiting.
 
-    ctest -R golden.code           more kernels, or more operations in one, than the table says fails
+    ctest -R golden.code           more kernels, or more operations in one, than the table says fails; two of the three
+                                   cases of each model, in turns, or all with SMG_ALL_CASES
     tests/golden/code.py --write   writes the table, tests/golden/code.txt; look at the difference before committing it
 
 Planning is pure, so the numbers are the same on every machine. Widths that are no power of two are in it, because
@@ -43,6 +44,10 @@ def budget(target):
     return int(re.search(r"code_budget = (\d+)", facts).group(1))
 
 
+def row_of(name, target, batch, sequence):
+    return f"{name} {target} {batch}x{sequence}"
+
+
 def count(name, path, target, batch, sequence):
     sizes = json.loads(smg("info", path, "--json").stdout)["sizes"]
     given = [word for size, facts in sizes.items() for word in
@@ -52,17 +57,24 @@ def count(name, path, target, batch, sequence):
         sys.exit(f"{path}: {done.stderr}")
     plan = json.loads(done.stdout)
     most = max(kernel["operations"] for kernel in plan["kernels"] + plan["prepare"])
-    return f"{name} {target} {batch}x{sequence}", (len(plan["kernels"]), most)
+    return row_of(name, target, batch, sequence), (len(plan["kernels"]), most)
 
 
-def counted():
+def counted(every):
+    """What was found, and which rows were left out."""
+    jobs, left = [], set()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(count, name, path, *case) for name, path in models() for case in CASES]
-        return dict(job.result() for job in jobs)
+        for i, (name, path) in enumerate(models()):
+            for n, (target, batch, sequence) in enumerate(CASES):
+                if every or (i + n) % len(CASES) != 0:
+                    jobs.append(pool.submit(count, name, path, target, batch, sequence))
+                else:
+                    left.add(row_of(name, target, batch, sequence))
+        return dict(job.result() for job in jobs), left
 
 
 def main():
-    found = counted()
+    found, left = counted("--write" in sys.argv or "SMG_ALL_CASES" in os.environ)
     if "--write" in sys.argv:
         with open(TABLE, "w", encoding="utf-8") as out:
             out.writelines(f"{row} kernels {kernels} largest {most}\n" for row, (kernels, most) in found.items())
@@ -79,7 +91,7 @@ def main():
         if kernels > limit[0] or most > max(limit[1], 1) * 1.25 or most > limits[row.split()[-2]]:
             print(f"{row}: {kernels} kernels, the largest of {most} operations; the table has {limit[0]} and {limit[1]}")
             wrong += 1
-    gone = sorted(set(known) - set(found))
+    gone = sorted(set(known) - set(found) - left)
     print("".join(f"{row} is in the table only\n" for row in gone) + f"{len(found) - wrong} of {len(found)} rows hold")
     return 1 if wrong or gone else 0
 
