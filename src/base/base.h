@@ -112,7 +112,8 @@ void smg_bf16_values(const uint16_t *bf16s, size_t count, void *out_floats);
 bool smg_add_i64(int64_t a, int64_t b, int64_t *out);
 int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most); /* `most` where the product is larger */
 bool smg_is_power_of_two(int64_t value);
-int smg_log2(int64_t value); /* rounded up; 0 for 1 and less */
+int64_t smg_greatest_divisor(int64_t a, int64_t b); /* of both; not negative, 0 of 0 and 0 */
+int smg_log2(int64_t value);                        /* rounded up; 0 for 1 and less */
 
 /* ---- text --------------------------------------------------------------------------------- */
 

@@ -270,6 +270,15 @@ int64_t smg_mul_at_most(int64_t a, int64_t b, int64_t most) {
     return smg_mul_i64(a, b, &product) && product < most ? product : most;
 }
 
+int64_t smg_greatest_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = b == -1 ? 0 : a % b; /* the least number has no remainder by -1 */
+        a = b;
+        b = rest;
+    }
+    return a < 0 && a != INT64_MIN ? -a : a;
+}
+
 bool smg_is_power_of_two(int64_t value) {
     return value > 0 && (value & (value - 1)) == 0;
 }

@@ -396,15 +396,6 @@ bool smg_size_solve(smg_sizes *s, smg_size a, int symbol, smg_size *out_value) {
     return smg_size_divide_exact(s, rest, by, out_value);
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void take_period(const smg_sizes *s, smg_size a, int symbol, int64_t *io_period) {
     const size_node *node = &s->nodes.items[a];
     for (int i = 0; i < node->count; i++)
@@ -414,7 +405,7 @@ static void take_period(const smg_sizes *s, smg_size a, int symbol, int64_t *io_
             if (atom->is_symbol) continue;
             bool divides = atom->op == SMG_SIZE_DIV || atom->op == SMG_SIZE_MOD;
             if (!divides || !mentions(s, atom->a, symbol) || !smg_size_is_const(s, atom->b, &by)) by = 1;
-            by /= greatest_divisor(*io_period, by);
+            by /= smg_greatest_divisor(*io_period, by);
             if (by <= SMG_SIZE_UNBOUNDED / *io_period) *io_period *= by;
             take_period(s, atom->a, symbol, io_period);
             take_period(s, atom->b, symbol, io_period);

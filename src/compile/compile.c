@@ -114,7 +114,7 @@ static smg_status rewrite(smg_compilation *c) {
     SMG_TRY(add_count(c, "constant in parts that a binding reaches", c->split));
     SMG_TRY(end_masks(c));
     SMG_TRY(smg_compile_copy_outputs(c->graph));
-    SMG_TRY(smg_plan_copy_tables(c->graph, &tables));
+    SMG_TRY(smg_compile_copy_tables(c->graph, &tables));
     SMG_TRY(add_count(c, "table that is gathered from copied as its view lays it", tables));
     SMG_TRY(choose_sizes(c));
     SMG_TRY(store_weights(c));

@@ -228,6 +228,8 @@ smg_status smg_compile_prepared(const smg_bundle *bundle, const smg_target *made
 
 /* compile_output.c: gives every output a buffer of its own; see there. */
 smg_status smg_compile_copy_outputs(smg_graph *g);
+/* compile_tables.c: copies tables that gathers cannot read through their views. *out_copied: gathers that read one. */
+smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied);
 /* compile_variants.c: the measure, the ranges and their nominal sizes, from those of variant 0. */
 smg_status smg_compile_choose_variants(smg_compilation *c);
 /* compile_bundle.c: the bundle with variant 0; later, the run list of another planned variant. */

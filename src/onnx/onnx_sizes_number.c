@@ -63,16 +63,6 @@ static smg_size negative(smg_onnx_build *b, smg_size x) {
     return smg_size_sub(b->sizes, smg_onnx_int(b, 0), x);
 }
 
-static int64_t gcd(int64_t x, int64_t y) {
-    if (x < 0) x = -x;
-    while (y != 0) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
 /* num / den in lowest terms as far as that can be seen. den is positive. */
 static bool reduced(smg_onnx_build *b, smg_size num, smg_size den, onnx_number *out) {
     int64_t x = 0, y = 0;
@@ -86,7 +76,7 @@ static bool reduced(smg_onnx_build *b, smg_size num, smg_size den, onnx_number *
     if (smg_size_divide_exact(b->sizes, num, den, &quotient)) {
         *out = (onnx_number){quotient, smg_onnx_int(b, 1)};
     } else if (smg_size_is_const(b->sizes, num, &x) && smg_size_is_const(b->sizes, den, &y)) {
-        int64_t common = gcd(x, y);
+        int64_t common = smg_greatest_divisor(x, y);
         *out = (onnx_number){smg_onnx_int(b, x / common), smg_onnx_int(b, y / common)};
     }
     return true;

@@ -236,9 +236,6 @@ typedef struct smg_plan {
     int joinable; /* neighbours in the order that some kernel of the search has together */
 } smg_plan;
 
-/* Edits a finished graph that nothing was planned of: tables that gathers cannot read through their views are copied.
- * *out_copied: gathers that read a copy now. */
-smg_status smg_plan_copy_tables(smg_graph *g, int *out_copied);
 smg_status smg_plan_make(const smg_graph *g, const smg_target *target, const smg_plan_options *options,
                          smg_arena *arena, smg_plan **out_plan);
 /* Sizes that prices assume when the user gives none: min(max, 128) for bounded symbols, else 1; more where an

@@ -6,8 +6,7 @@
 
 #include "plan/plan_moves.h"
 
-#define ANEW_PASSES 4.0 /* times that a kernel may ask for one element, as in plan_inline.c */
-#define MOST_READERS 8  /* groups */
+#define MOST_READERS 8 /* groups */
 #define SMALL_SHARE 0.25
 
 /* What is tried: these nodes, one behind the other in a group; or one that has no place, in front of its readers. */
@@ -22,7 +21,7 @@ typedef struct anew {
 /* ---- what is near --------------------------------------------------------------------------------- */
 
 static bool is_own(const mover *m, span nodes, smg_node_id id) {
-    return m->p->place[id] >= nodes.from && m->p->place[id] < nodes.to;
+    return moves_is_in(nodes, m->p->place[id]);
 }
 
 static bool reads_them(const mover *m, const anew *a, smg_node_id id) {
@@ -89,7 +88,7 @@ static bool may_pay(const mover *m, const anew *a, bool whole) {
     saved = whole ? m->made[a->group]->price.seconds : 0;
     saved += (4 + a->readers) * made / p->target->bandwidth;
     double more = fmax(0, bytes_read(m, a) - made) / p->target->bandwidth;
-    double lost = a->readers * (more + 2 * ANEW_PASSES * work / p->target->fma_rate);
+    double lost = a->readers * (more + 2 * PLAN_ANEW_PASSES * work / p->target->fma_rate);
     return lost < saved || p->options->objective == SMG_OBJECTIVE_DISPATCHES;
 }
 

@@ -11,7 +11,6 @@
 #define PLAN_INLINE_COST 8.0 /* multiply-adds per element, operands included: never worth a kernel */
 #define PLAN_INLINE_LOADS 1
 #define PLAN_ANEW_COST 80.0   /* beyond this nothing is computed more than once */
-#define PLAN_ANEW_PASSES 4.0  /* times that a kernel may ask for one element: passes, blocks of the other side */
 #define PLAN_GATHER_COST 4.0  /* an index: from which end, inside or not, where */
 #define PLAN_BOUND_SHARE 0.25 /* of its own bytes, at most, are results of kernels that it is made of */
 #define PLAN_REUSE 64.0       /* products that a staged element serves */

@@ -138,6 +138,8 @@ smg_status plan_mark_prepared(planner *p);
 smg_status plan_order(planner *p);
 /* Places and last uses of p->order; live: of smg_graph_mark_live. */
 void plan_mark_places(planner *p, const bool *live);
+/* Times that a kernel may ask for one element of what it computes anew: passes, blocks of the other side. */
+#define PLAN_ANEW_PASSES 4.0
 /* plan_inline.c: fills p->inlined. */
 smg_status plan_mark_inlined(planner *p);
 /* These are computed anew by who reads them, or not any more. */

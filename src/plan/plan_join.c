@@ -54,10 +54,6 @@ static span behind_of(span whole, span part) {
     return (span){part.to, whole.to};
 }
 
-static bool is_in(span s, int place) {
-    return place >= s.from && place < s.to;
-}
-
 /* ---- what ties two groups ------------------------------------------------------------------------- */
 
 static void mark_one(joiner *j, smg_node_id id, int place) {
@@ -73,7 +69,7 @@ static void mark_group(joiner *j) {
     for (int i = whole.from; i < whole.to; i++) {
         smg_node_id id = m->p->order[i];
         for (int k = m->first[id]; k < m->first[id + 1]; k++)
-            if (!is_in(whole, m->p->place[m->sources.items[k]])) mark_one(j, m->sources.items[k], i);
+            if (!moves_is_in(whole, m->p->place[m->sources.items[k]])) mark_one(j, m->sources.items[k], i);
         mark_one(j, id, i);
     }
 }
@@ -108,7 +104,7 @@ static span extend(const mover *m, span whole, span part) {
         smg_node_id id = m->p->order[part.to];
         goes_on = false;
         for (int k = m->first[id]; k < m->first[id + 1]; k++)
-            goes_on = goes_on || is_in(part, m->p->place[m->sources.items[k]]);
+            goes_on = goes_on || moves_is_in(part, m->p->place[m->sources.items[k]]);
         goes_on = goes_on && smg_node_class(smg_graph_node(m->p->g, id)) == SMG_CLASS_MAP;
         part.to += goes_on;
     }
@@ -131,8 +127,8 @@ static bool hangs_on(const joiner *j, span nodes, int b, bool reading) {
         smg_node_id id = m->p->order[i];
         for (int k = m->first[id]; k < m->first[id + 1]; k++) {
             int place = m->p->place[m->sources.items[k]];
-            if (place < 0 || is_in(nodes, place)) continue;
-            if (is_in(j->one, place) ? reading : is_behind(j, place, b)) return true;
+            if (place < 0 || moves_is_in(nodes, place)) continue;
+            if (moves_is_in(j->one, place) ? reading : is_behind(j, place, b)) return true;
         }
     }
     return false;
@@ -237,7 +233,7 @@ static bool reads(const mover *m, span nodes, span other) {
     for (int i = nodes.from; i < nodes.to; i++) {
         smg_node_id id = m->p->order[i];
         for (int k = m->first[id]; k < m->first[id + 1]; k++)
-            if (is_in(other, m->p->place[m->sources.items[k]])) return true;
+            if (moves_is_in(other, m->p->place[m->sources.items[k]])) return true;
     }
     return false;
 }

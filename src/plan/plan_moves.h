@@ -30,6 +30,10 @@ static inline span moves_group(const mover *m, int group) {
     return (span){group > 0 ? m->ends[group - 1] : 0, m->ends[group]};
 }
 
+static inline bool moves_is_in(span s, int place) {
+    return place >= s.from && place < s.to;
+}
+
 smg_status moves_find_sources(mover *m);
 /* Begins the order of the trial, and adds these nodes to it as a group; none when there are none. */
 void moves_begin(mover *m);

@@ -1,6 +1,7 @@
 /* Tables that no gather reads as they are. Behind an index that is data each reshape that does not keep it whole takes
  * indices of its own, of which an access has a few. Such a table gets a kernel: a copy, laid as the view says. */
-#include "plan/plan_internal.h"
+#include "compile/compile.h"
+#include "space/space.h"
 
 typedef struct table_copies {
     smg_graph *g;
@@ -70,7 +71,7 @@ static smg_status rebuild(table_copies *t, const bool *refused) {
     return SMG_OK;
 }
 
-smg_status smg_plan_copy_tables(smg_graph *g, int *out_copied) {
+smg_status smg_compile_copy_tables(smg_graph *g, int *out_copied) {
     size_t count = (size_t)g->nodes.count + 1;
     table_copies t = {.g = g, .old = g->nodes.items, .count = g->nodes.count};
     bool *refused = SMG_ARENA_ARRAY(g->arena, bool, count);
