@@ -19,7 +19,7 @@ static smg_status add_count(smg_compilation *c, const char *rule, int applied) {
 #define WEIGHTS_TWICE (64 << 20) /* bytes */
 
 static smg_status store_weights(smg_compilation *c) {
-    int across = 0, along = 0, joined = 0;
+    int across = 0, along = 0, joined = 0, laid = 0;
     smg_store_options o = {
         .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
     if (c->options.precision == SMG_TYPE_F16) {
@@ -30,7 +30,10 @@ static smg_status store_weights(smg_compilation *c) {
         o.blocks = (smg_weight_blocks){.rows = best.block_rows, .cols = best.block_cols, .least = best.rows};
     }
     /* Others want kernels that reach further, and read what is sliced where it is made. */
-    if (c->options.objective == SMG_OBJECTIVE_TIME) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
+    bool time = c->options.objective == SMG_OBJECTIVE_TIME;
+    if (time && !c->options.unfused) SMG_TRY(smg_rewrite_lay_rows(c->graph, &laid));
+    SMG_TRY(add_count(c, "factor laid out as rows", laid));
+    if (time) SMG_TRY(smg_rewrite_join_products(c->graph, &o, &joined));
     SMG_TRY(add_count(c, "product joined with others of its left operand", joined));
     SMG_TRY(smg_rewrite_store_weights(c->graph, &o, &across, &along));
     c->report.nodes_after = c->graph->nodes.count;

@@ -56,6 +56,9 @@ typedef struct smg_store_options {
     int64_t few_joined; /* results of a product that others of its left operand make */
     const int64_t *nominal;
 } smg_store_options;
+/* Edits a finished graph: products whose factor has the axes that they contract apart in memory, the other one being a
+ * constant, read it through a copy that has them as one (rewrite_rows.c). How many there were. */
+smg_status smg_rewrite_lay_rows(smg_graph *g, int *out_laid);
 /* Edits a finished graph: products of one left operand, each with a constant, become one with all columns, where
  * nothing elementwise follows (rewrite_join.c); only such whose constants may lie in blocks. How many there were. */
 smg_status smg_rewrite_join_products(smg_graph *g, const smg_store_options *options, int *out_joined);

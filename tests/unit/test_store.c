@@ -343,6 +343,65 @@ static void what_goes_on_is_left_alone(void **state) {
     }
 }
 
+/* ---- factors laid out as rows -------------------------------------------------------------------------------- */
+
+static stored lay(const char *text) {
+    stored s = {0};
+    assert_int_equal(smg_context_create(NULL, &s.ctx), SMG_OK);
+    if (smg_graph_parse(s.ctx, text, strlen(text), "text", &s.g) != SMG_OK) fail_msg("%s", smg_context_error(s.ctx));
+    assert_int_equal(smg_rewrite_lay_rows(s.g, &s.copies), SMG_OK);
+    return s;
+}
+
+/* Channels, then lines and columns of patches: c _ p _ q. */
+#define PATCHES HEAD "v = reshape(x) : f32[n, 2, 2, 3, 1, 2]\n"
+
+static void patches_become_rows(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        PATCHES "w = constant f32[64, 2, 3, 2] random seed=1\n"
+                "y = contract(v, w) \"ncgphq,ocpq->ngho\"\noutput y = y\n",
+        PATCHES "w = constant f32[3, 2, 64, 2] random seed=1\n"
+                "y = contract(w, v) \"pcoq,ncgphq->ongh\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = lay(texts[i]);
+        assert_int_equal(s.copies, 1);
+        const smg_node *product = find(&s, "y"), *rows = &s.g->nodes.items[product->operand[i]];
+        int64_t depth = 0;
+        assert_true(rows->op == SMG_OP_COPY && rows->rank == 4);
+        assert_true(smg_size_is_const(s.g->sizes, rows->dims[3], &depth) && depth == 12);
+        assert_int_equal(strlen(product->label[1 - i]), 2);
+        expect_same_value(texts[i], &s, 0);
+        drop(&s);
+    }
+}
+
+static void what_lies_together_is_left_alone(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        /* one contracted axis; several that lie together */
+        HEAD "w = constant f32[64, 24] random seed=1\ny = contract(x, w) \"ni,oi->no\"\noutput y = y\n",
+        PATCHES "w = constant f32[64, 2, 3] random seed=1\n"
+                "y = contract(v, w) \"nacphq,ocp->naohq\"\noutput y = y\n",
+        /* few columns */
+        PATCHES "w = constant f32[63, 2, 3, 2] random seed=1\n"
+                "y = contract(v, w) \"ncgphq,ocpq->ngho\"\noutput y = y\n",
+        /* windows that overlap: a copy of more than there is */
+        HEAD "v = reshape(x) : f32[n, 2, 12]\n"
+             "p = window(v) axis=2 begin=0 step=1 dilation=1 fill=0 : f32[n, 2, 10, 3]\n"
+             "w = constant f32[64, 2, 3] random seed=1\n"
+             "y = contract(p, w) \"nctk,ock->nto\"\noutput y = y\n",
+        /* both factors are of the run */
+        PATCHES "w = input f32[64, 2, 3, 2]\ny = contract(v, w) \"ncgphq,ocpq->ngho\"\noutput y = y\n",
+    };
+    for (size_t i = 0; i < SMG_COUNT_OF(texts); i++) {
+        stored s = lay(texts[i]);
+        if (s.copies != 0) fail_msg("text %zu: a copy", i);
+        drop(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_linear_layer),
@@ -356,6 +415,8 @@ int main(void) {
         cmocka_unit_test(blocks_are_whole),
         cmocka_unit_test(products_of_one_operand_are_joined),
         cmocka_unit_test(what_goes_on_is_left_alone),
+        cmocka_unit_test(patches_become_rows),
+        cmocka_unit_test(what_lies_together_is_left_alone),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
