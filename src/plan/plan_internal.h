@@ -202,6 +202,7 @@ typedef struct plan_costs {
     double idle;         /* share of its time that a core with no more lanes than it runs at a time has none ready */
     double overlap;      /* norm in which arithmetic, near memory and memory add up: 1 not at all, large wholly */
     double near_overlap; /* the same of arithmetic and near memory alone */
+    double lone_overlap; /* of these, where a scheduler has one subgroup, which reads what it multiplies */
     double registers, spared; /* that the driver's compiler adds; those of them that it needs */
     double group;             /* elements that one load of a walk takes where they lie side by side */
 } plan_costs;

@@ -40,6 +40,7 @@ static const plan_costs switching = {.product = 1.1,
                                      .idle = 0.1,
                                      .overlap = 2.0,
                                      .near_overlap = 3.0,
+                                     .lone_overlap = 1.35,
                                      .registers = 27.0,
                                      .spared = 16.0,
                                      .group = 4.0};
@@ -66,6 +67,7 @@ static const plan_costs spreading = {.product = 1.0,
                                      .barrier = 1.0,
                                      .overlap = 8.0,
                                      .near_overlap = 5.0,
+                                     .lone_overlap = 5.0,
                                      .group = 1.0};
 
 bool plan_has_room(const smg_target *t, const smg_price *needs, const char **out_refused) {
@@ -150,13 +152,21 @@ static double together_seconds(double count, double work, double wait) {
     return seconds;
 }
 
+/* How well reads of near memory hide behind arithmetic. Where factors come straight from memory, lanes wait for those
+ * of earlier steps as well: a scheduler of the core, which runs one subgroup at a time, needs another meanwhile. */
+static double near_overlap(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
+    bool lone = c->streamed + c->hidden > 0 && c->lanes * residents < 2 * plan_width(t);
+    return lone ? cost->lone_overlap : cost->near_overlap;
+}
+
 #define FEW_WAVES 4.0 /* of more, the last one starts where the others end */
 
 /* Seconds of the cores alone. */
 static double cores_seconds(const smg_target *t, const plan_costs *cost, const plan_counts *c, double residents) {
     double cores = (double)t->cores, of_core = ceil(c->workgroups / cores), together = fmin(of_core, residents);
     double near = c->near * cost->near / core_rate(t);
-    double work = norm(c->slots / (core_rate(t) * busy(t, c->lanes * together)), near, cost->near_overlap);
+    double slots = c->slots / (core_rate(t) * busy(t, c->lanes * together));
+    double work = norm(slots, near, near_overlap(t, cost, c, residents));
     work *= 1.0 + cost->idle * plan_width(t) / (c->lanes * together);
     double moved = c->traffic - c->hidden - c->streamed;
     double transfer = cost->transfer * moved / c->workgroups / (t->cache_bandwidth / cores);
