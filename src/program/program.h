@@ -117,6 +117,7 @@ bool smg_program_ends(const smg_program *program, const int64_t **out_low, const
  * checked against the bound sizes; an i64 outside the range of 32 bits is INVALID with its position. */
 smg_status smg_program_write_input(smg_program *program, const char *name, const void *data, int rank,
                                    const int64_t *dims);
+bool smg_program_has_input(const smg_program *program, int buffer); /* written since sizes were bound, or given */
 /* Submits the list once. Every input must have been written since sizes were bound. `wanted`: buffers of outputs that
  * will be read afterwards. sync (may be NULL) as smg_vk_submit_with takes it. After a failure sizes are to be bound
  * again. INVALID: a run is in flight already. */

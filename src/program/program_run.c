@@ -61,6 +61,10 @@ smg_status smg_program_write_input(smg_program *p, const char *name, const void 
     return SMG_OK;
 }
 
+bool smg_program_has_input(const smg_program *p, int buffer) {
+    return p->bound != NULL && p->written[buffer];
+}
+
 smg_status smg_program_check_diagnostics(smg_program *p) {
     if (p->diagnostics == NULL) return SMG_OK;
     int32_t *words = smg_vk_buffer_map(p->diagnostics);

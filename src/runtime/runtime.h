@@ -29,6 +29,7 @@ typedef struct smg_inputs {
     smg_room *kept_room;
     smg_room *lengths; /* per input: of its rows */
     int *length_counts;
+    bool *lasting;   /* per input: what was written is of no run's array, so that the next run would write it again */
     smg_tensor *all; /* per input: of one run; smg_tensor_is_given */
     int64_t *values; /* per symbol */
 } smg_inputs;

@@ -17,11 +17,12 @@ smg_status smg_inputs_make(smg_context *ctx, const smg_interface *n, smg_arena *
     out->kept_room = SMG_ARENA_ARRAY(arena, smg_room, inputs);
     out->lengths = SMG_ARENA_ARRAY(arena, smg_room, inputs);
     out->length_counts = SMG_ARENA_ARRAY(arena, int, inputs);
+    out->lasting = SMG_ARENA_ARRAY(arena, bool, inputs);
     out->all = SMG_ARENA_ARRAY(arena, smg_tensor, inputs);
     out->values = SMG_ARENA_ARRAY(arena, int64_t, (size_t)smg_size_symbol_count(n->sizes) + 1);
-    if (!out->kept || !out->kept_room || !out->lengths || !out->length_counts || !out->all || !out->values) {
+    if (!out->kept || !out->kept_room || !out->lengths || !out->length_counts || !out->lasting || !out->all ||
+        !out->values)
         return SMG_MEMORY;
-    }
     out->interface = n; /* all tables are there */
     return SMG_OK;
 }
@@ -111,6 +112,7 @@ static smg_status set_input(smg_model *m, const smg_tensor *input) {
                         port->name);
     SMG_TRY(smg_port_check(m->ctx, port, input, &type, &count));
     SMG_TRY(smg_room_grow(m->ctx, &in->kept_room[index], smg_model_room(m, port, count, type)));
+    in->lasting[index] = false;
     memcpy(in->kept_room[index].data, input->data, (size_t)(count * smg_storage_host_bytes(type)));
     in->kept[index] = *input;
     in->kept[index].name = port->name;
@@ -138,6 +140,7 @@ static smg_status set_lengths(smg_model *m, const char *name, const int64_t *len
     SMG_TRY(smg_lengths_check(m->ctx, in->interface, &in->interface->inputs[index], given));
     size_t bytes = (size_t)count * sizeof(*lengths);
     SMG_TRY(smg_room_grow(m->ctx, &in->lengths[index], bytes + 1));
+    in->lasting[index] = false;
     if (count > 0) memcpy(in->lengths[index].data, lengths, bytes);
     in->length_counts[index] = count;
     return SMG_OK;

@@ -61,23 +61,32 @@ static smg_status write_made(smg_model *m, int index) {
     return filled ? smg_program_write_input(m->program, made.name, made.data, made.rank, made.dims) : SMG_OK;
 }
 
+static smg_status write_array(smg_model *m, int index) {
+    const smg_inputs *in = &m->inputs;
+    const smg_port *port = &in->interface->inputs[index];
+    const smg_tensor *array = &in->all[index];
+    const void *data = NULL;
+    SMG_TRY(convert_input(m, port, array, &data));
+    if (in->length_counts[index] > 0) {
+        const smg_lengths lengths = {.rows = in->lengths[index].data, .count = in->length_counts[index]};
+        SMG_TRY(smg_lengths_compare(m->ctx, in->interface, port, lengths, array));
+    }
+    if (m->input_buffers[index] < 0) return SMG_OK;
+    return smg_program_write_input(m->program, port->name, data, array->rank, array->dims);
+}
+
+/* What was given ahead, or has a value of its own, stays where it was written for as long as sizes do. */
 static smg_status write_inputs(smg_model *m) {
     const smg_inputs *in = &m->inputs;
     for (int i = 0; i < in->interface->input_count; i++) {
-        const smg_port *port = &in->interface->inputs[i];
-        const void *data = NULL;
-        bool used = m->input_buffers[i] >= 0;
-        bool kept = in->all[i].data == NULL && port->absent == SMG_ABSENT_STATE;
-        if (in->all[i].on != NULL || kept) continue;
-        if (in->all[i].data == NULL && used) SMG_TRY(write_made(m, i));
-        if (in->all[i].data == NULL) continue;
-        SMG_TRY(convert_input(m, port, &in->all[i], &data));
-        if (in->length_counts[i] > 0) {
-            const smg_lengths lengths = {.rows = in->lengths[i].data, .count = in->length_counts[i]};
-            SMG_TRY(smg_lengths_compare(m->ctx, in->interface, port, lengths, &in->all[i]));
-        }
-        if (!used) continue;
-        SMG_TRY(smg_program_write_input(m->program, port->name, data, in->all[i].rank, in->all[i].dims));
+        const smg_tensor *array = &in->all[i];
+        bool used = m->input_buffers[i] >= 0, lasts = array->data == in->kept[i].data;
+        bool kept = array->data == NULL && in->interface->inputs[i].absent == SMG_ABSENT_STATE;
+        if (array->on != NULL || kept || (array->data == NULL && !used)) continue;
+        if (lasts && in->lasting[i] && used && smg_program_has_input(m->program, m->input_buffers[i])) continue;
+        in->lasting[i] = false;
+        SMG_TRY(array->data == NULL ? write_made(m, i) : write_array(m, i));
+        in->lasting[i] = lasts;
     }
     return SMG_OK;
 }
@@ -247,9 +256,17 @@ smg_status smg_flight_start(smg_model *m, const smg_tensor *inputs, int input_co
     return SMG_OK;
 }
 
+/* A command buffer of the application's may run when something else lies there, or never: it brings all inputs, and
+ * leaves none. */
+static void forget_lasting(smg_model *m) {
+    memset(m->inputs.lasting, 0, (size_t)m->inputs.interface->input_count * sizeof(*m->inputs.lasting));
+}
+
 smg_status smg_flight_record(smg_model *m, const smg_tensor *inputs, int input_count, smg_tensor *outputs,
                              int output_count, const void *commands) {
+    forget_lasting(m);
     SMG_TRY(make_ready(m, inputs, input_count, outputs, output_count));
+    forget_lasting(m);
     SMG_TRY(smg_program_record_in(m->program, commands, m->flight.wanted, m->flight.wanted_count));
     take_off(m, outputs, output_count);
     return SMG_OK;

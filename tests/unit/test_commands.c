@@ -15,6 +15,8 @@
 #include "support/runs.h"
 
 #if SMG_VULKAN
+#include "program/program_private.h"
+#include "runtime/runtime.h"
 #include "smg/vulkan.h"
 #include "vulkan/vulkan_private.h"
 
@@ -221,6 +223,40 @@ static void a_run_that_fails(void **state) {
     expect_wanted(f, ROWS);
 }
 
+/* A command buffer brings them whatever lies there; one that never ran has brought none. */
+static void inputs_set_ahead(void **state) {
+    runs *f = *state;
+    static const float zeros[ALL];
+    smg_model *m = NULL;
+    smg_vk_buffer *memory = NULL;
+    int buffer = 0;
+    if (f->missing) skip();
+    find_wanted(f, ROWS);
+    arrays a = arrays_of(f, ROWS, NULL, NULL);
+    expect_ok(f, runs_open(f, &m));
+    expect_ok(f, smg_model_set_input(m, &a.in[1]));
+    for (int ran = 0; ran < 2; ran++) {
+        smg_ticket ticket;
+        VkCommandBuffer commands = begin(f);
+        if (ran) {
+            const smg_program *p = smg_model_program(m);
+            expect_ok(f, smg_program_find(smg_model_program(m), SMG_BUFFER_INPUT, "x", &buffer));
+            const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
+            expect_ok(f, smg_vk_upload(memory, place->offset, zeros, sizeof(zeros)));
+        }
+        expect_ok(f, smg_vk_model_record(m, a.in, 1, a.out, 2, commands, &ticket));
+        end(f, commands);
+        if (ran) execute(f, commands);
+        expect_ok(f, smg_vk_ticket_over(ticket, ran));
+        drop(f, commands);
+        if (ran) expect_wanted(f, ROWS);
+        memset(f->got, 0, sizeof(f->got));
+        expect_ok(f, smg_model_run(m, a.in, 1, a.out, 2));
+        expect_wanted(f, ROWS);
+    }
+    smg_model_close(m);
+}
+
 /* A model and a tensor go while a command buffer has them that never runs. */
 static void what_goes_early(void **state) {
     runs *f = *state;
@@ -248,6 +284,7 @@ int main(void) {
         cmocka_unit_test(budgets),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(a_run_that_fails),
+        cmocka_unit_test(inputs_set_ahead),
         cmocka_unit_test(what_goes_early),
     };
     int failed = cmocka_run_group_tests_name("commands, seen memory", tests, runs_setup, runs_teardown);

@@ -17,6 +17,8 @@
 #include "support/device.h"
 
 #if SMG_VULKAN
+#include "program/program_private.h"
+#include "runtime/runtime.h"
 #include "vulkan/vulkan.h"
 
 static const char layer[] = "graph layer\ndim n max 64\nx = input f32[n, 96]\n"
@@ -211,6 +213,67 @@ static void integers_and_bools(void **state) {
     smg_tensor_destroy(mask);
 }
 
+static void overwrite_mask(const fixture *f) {
+    static const int32_t zeros[ALL];
+    smg_program *p = smg_model_program(f->table);
+    smg_vk_buffer *memory = NULL;
+    int buffer = 0;
+    expect_ok(f, smg_program_find(p, SMG_BUFFER_INPUT, "mask", &buffer));
+    const smg_place *place = smg_program_place(p, p->bound, buffer, &memory);
+    expect_ok(f, smg_vk_upload(memory, place->offset, zeros, sizeof(zeros)));
+}
+
+/* The first `rows` of ids, with a mask (NULL: as it was set). */
+static void look_up(fixture *f, int64_t rows, uint8_t *mask, smg_device_tensor *on, float *y) {
+    static int64_t ids[ROWS];
+    for (int i = 0; i < ROWS; i++) ids[i] = i % 6;
+    const smg_tensor in[] = {{.name = "ids", .rank = 1, .dims = {rows}, .data = ids},
+                             {.name = "mask", .rank = 2, .dims = {rows, WIDTH}, .data = mask, .on = on}};
+    smg_tensor out = {.name = "y", .data = y, .bytes = sizeof(f->got)};
+    expect_ok(f, smg_model_run(f->table, in, mask != NULL || on != NULL ? 2 : 1, &out, 1));
+}
+
+/* What was set ahead is written once, until something else is given, said or bound. */
+static void inputs_that_last(void **state) {
+    fixture *f = *state;
+    static const float zeros[ALL];
+    uint8_t keep[ALL], other[ALL];
+    int64_t lengths[ROWS], longer[ROWS];
+    smg_device_tensor *on = NULL;
+    if (f->missing) skip();
+    for (int i = 0; i < ROWS; i++) lengths[i] = 1 + i * 37 % WIDTH, longer[i] = 1 + lengths[i] % WIDTH;
+    for (int i = 0; i < ALL; i++) keep[i] = i % WIDTH < lengths[i / WIDTH], other[i] = i % 5 == 0;
+    const smg_tensor mask = {.name = "mask", .rank = 2, .dims = {ROWS, WIDTH}, .data = keep};
+    look_up(f, ROWS, keep, NULL, f->want);
+    expect_ok(f, smg_model_create_tensor(f->table, "mask", ALL, &on));
+    expect_ok(f, smg_tensor_upload(on, 0, other, ALL));
+    for (int change = 0; change < 6; change++) {
+        if (change == 0) expect_ok(f, smg_model_set_input(f->table, &mask));
+        if (change == 1) expect_ok(f, smg_model_set_lengths(f->table, "mask", lengths, ROWS));
+        if (change == 2) expect_ok(f, smg_model_set_lengths(f->table, "mask", NULL, 0));
+        if (change == 3) look_up(f, ROWS, other, NULL, f->got);
+        if (change == 4) look_up(f, 7, other, NULL, f->got);
+        if (change == 5) look_up(f, ROWS, NULL, on, f->got);
+        for (int i = 0; i < 2; i++) {
+            look_up(f, ROWS, NULL, NULL, f->got);
+            assert_memory_equal(f->got, f->want, sizeof(f->want));
+        }
+        overwrite_mask(f);
+        look_up(f, ROWS, NULL, NULL, f->got);
+        assert_memory_equal(f->got, zeros, sizeof(zeros));
+    }
+    /* Lengths that say otherwise are found although the mask lies there. */
+    expect_ok(f, smg_model_set_lengths(f->table, "mask", longer, ROWS));
+    int64_t ids[ROWS] = {0};
+    const smg_tensor in = {.name = "ids", .rank = 1, .dims = {ROWS}, .data = ids};
+    smg_tensor out = {.name = "y", .data = f->got, .bytes = sizeof(f->got)};
+    expect_refused(f, smg_model_run(f->table, &in, 1, &out, 1), SMG_INVALID, "length");
+    expect_ok(f, smg_model_set_lengths(f->table, "mask", NULL, 0));
+    look_up(f, ROWS, NULL, NULL, f->got);
+    assert_memory_equal(f->got, f->want, sizeof(f->want));
+    smg_tensor_destroy(on);
+}
+
 /* Values of 16 bits lie so in tensors, too. */
 static void halves(void **state) {
     fixture *f = *state;
@@ -392,6 +455,7 @@ int main(void) {
         cmocka_unit_test(any_mix),
         cmocka_unit_test(a_chain),
         cmocka_unit_test(integers_and_bools),
+        cmocka_unit_test(inputs_that_last),
         cmocka_unit_test(halves),
         cmocka_unit_test(ranges),
         cmocka_unit_test(many_that_come_and_go),
