@@ -22,6 +22,11 @@ smg_status smg_descriptor_copy(smg_context *ctx, int descriptor, int *out_copy) 
                     smg_os_error_text(error, reason, sizeof(reason)));
 }
 
+bool smg_descriptor_bytes(int descriptor, int64_t *out_bytes) {
+    *out_bytes = (int64_t)lseek(descriptor, 0, SEEK_END);
+    return *out_bytes >= 0 && lseek(descriptor, 0, SEEK_SET) == 0;
+}
+
 void smg_descriptor_close(int descriptor) {
     if (descriptor >= 0) (void)close(descriptor);
 }
@@ -32,6 +37,12 @@ smg_status smg_descriptor_copy(smg_context *ctx, int descriptor, int *out_copy) 
     *out_copy = -1;
     return smg_fail(ctx, SMG_UNSUPPORTED, "file descriptor %d: this system shares memory by handles of its own",
                     descriptor);
+}
+
+bool smg_descriptor_bytes(int descriptor, int64_t *out_bytes) {
+    (void)descriptor;
+    *out_bytes = 0;
+    return false;
 }
 
 void smg_descriptor_close(int descriptor) {

@@ -59,6 +59,18 @@ static smg_status create_handle(smg_vk_buffer *buffer, const smg_vulkan_fd *from
     return smg_vk_result(dev, result, "vkCreateBuffer", buffer->label);
 }
 
+/* A dma-buf tells its size, behind which a driver may map what is not there. */
+static smg_status check_bytes(const smg_vk_buffer *buffer, const smg_vulkan_fd *from) {
+    int64_t bytes = 0;
+    if (from->kind != SMG_VULKAN_FD_DMA_BUF) return SMG_OK;
+    if (!smg_descriptor_bytes(from->fd, &bytes))
+        return smg_fail(buffer->dev->ctx, SMG_INVALID, "buffer '%s': file descriptor %d is no dma-buf", buffer->label,
+                        from->fd);
+    if ((uint64_t)bytes >= from->memory_bytes) return SMG_OK;
+    return smg_fail(buffer->dev->ctx, SMG_INVALID, "buffer '%s': file descriptor %d has %lld bytes, %llu were said",
+                    buffer->label, from->fd, (long long)bytes, (unsigned long long)from->memory_bytes);
+}
+
 /* Of an opaque descriptor it is the one that the memory was made with; of a dma-buf one that the driver allows. */
 static smg_status choose_type(const smg_vk_buffer *buffer, const smg_vulkan_fd *from, uint32_t allowed,
                               uint32_t *out_type) {
@@ -118,7 +130,8 @@ static smg_status import(smg_vk_buffer *buffer, const smg_vulkan_fd *from) {
         return smg_fail(dev->ctx, SMG_INVALID, "buffer '%s' needs %llu bytes, the memory has %llu", buffer->label,
                         (unsigned long long)needs.size, (unsigned long long)from->memory_bytes);
     SMG_TRY(smg_descriptor_copy(dev->ctx, from->fd, &copy));
-    smg_status status = choose_type(buffer, from, needs.memoryTypeBits, &type);
+    smg_status status = check_bytes(buffer, from);
+    if (status == SMG_OK) status = choose_type(buffer, from, needs.memoryTypeBits, &type);
     if (status == SMG_OK) status = allocate(buffer, from, type, copy);
     if (status != SMG_OK) {
         smg_descriptor_close(copy);

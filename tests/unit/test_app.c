@@ -484,6 +484,25 @@ static void descriptors_that_are_wrong(void **state) {
         close(e.fd.fd);
         f->app.FreeMemory(f->app.device, e.memory, NULL);
     }
+    if (stand_in(f, SMG_VULKAN_FD_DMA_BUF, 4096, &e)) {
+        int ends[2], before = next_descriptor();
+        fd = e.fd;
+        fd.bytes = 1024;
+        fd.memory_bytes = 4097;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID,
+                       " has 4096 bytes, 4097 were said");
+        fd.memory_bytes = 4096;
+        fd.fd = -1;
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "file descriptor -1: ");
+        assert_int_equal(pipe(ends), 0);
+        fd.fd = ends[0];
+        expect_refused(f, smg_vk_tensor_import_fd(device, &desc, &fd, &none), SMG_INVALID, "is no dma-buf");
+        close(ends[0]);
+        close(ends[1]);
+        assert_int_equal(next_descriptor(), before);
+        munmap(e.data, e.mapped);
+        close(e.fd.fd);
+    }
     assert_null(none);
     smg_device_close(device);
     smg_vk_wishes_free(wishes);
