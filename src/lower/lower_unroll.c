@@ -9,6 +9,9 @@
  * slices, behind which a CPU's driver no longer knows that all lanes run: it tests each of them for each load, in the
  * kernel five times the products (bench/NOTES.md), in its compiler seconds. */
 #define VIEW_PRODUCTS 512
+/* Of a kernel that is much code. A CPU's driver has more of a lane in memory, written out or not, and builds it in time
+ * that grows with the square. */
+#define FEW_REGISTERS 32
 #define MATRIX_STEPS 4 /* of a slice whose matrices may be read ahead */
 
 typedef struct body {
@@ -134,5 +137,7 @@ void smg_kernel_unroll(smg_kernel *k, const smg_target *target) {
         if (k->code.items[i].kind == SMG_I_MMA) unroll_product(k, target, i);
     for (int i = 0; i < k->code.count; i++)
         if (k->code.items[i].kind == SMG_I_LOOP) unroll_loop(k, i);
+    bool much = smg_kernel_operations(k) > target->code_budget / 2;
+    if (much && !smg_target_hides_loads(target) && k->written > FEW_REGISTERS) k->written = FEW_REGISTERS;
     while (smg_kernel_operations(k) > target->code_budget && unroll_less(k)) continue;
 }

@@ -3,7 +3,7 @@
  * overlap. All calls block until the bytes are where they belong. */
 #include "vulkan/vulkan_private.h"
 
-enum { CHUNK_BYTES = 16 * 1024 * 1024, SLOTS = 2 };
+enum { CHUNK_BYTES = 16 * 1024 * 1024, COPY_BYTES = 4 * 1024 * 1024, SLOTS = 2 };
 
 static const uint64_t no_timeout = UINT64_MAX;
 
@@ -158,6 +158,22 @@ static smg_status drain(smg_vk_device *dev, smg_status status) {
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
+typedef struct copying {
+    char *to;
+    const char *from;
+} copying;
+
+static void copy_part(void *user, int64_t begin, int64_t end) {
+    const copying *c = user;
+    memcpy(c->to + begin, c->from + begin, (size_t)(end - begin));
+}
+
+/* Pages that nobody has touched take longer than the bytes, and every core has its own of them. */
+static void copy(void *to, const void *from, int64_t bytes) {
+    copying c = {to, from};
+    smg_parallel_for(bytes, COPY_BYTES, copy_part, &c);
+}
+
 static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const char *data, int64_t bytes) {
     smg_vk_device *dev = buffer->dev;
     SMG_TRY(need_staging(dev));
@@ -165,7 +181,7 @@ static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const cha
     for (int i = 0; done < bytes; i = (i + 1) % SLOTS) {
         int64_t chunk = chunk_at(done, bytes), at = (int64_t)i * CHUNK_BYTES;
         SMG_TRY(slot_wait(dev, &dev->transfer[i]));
-        memcpy((char *)dev->staging->mapped + at, data + done, (size_t)chunk);
+        copy((char *)dev->staging->mapped + at, data + done, chunk);
         SMG_TRY(slot_copy(dev, &dev->transfer[i], dev->staging->handle, at, buffer->handle, offset + done, chunk));
         done += chunk;
     }
@@ -176,7 +192,7 @@ smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data
     SMG_TRY(check_range(buffer, "upload", offset, bytes));
     if (bytes == 0) return SMG_OK;
     if (buffer->mapped) {
-        memcpy((char *)buffer->mapped + offset, data, (size_t)bytes);
+        copy((char *)buffer->mapped + offset, data, bytes);
         return SMG_OK;
     }
     return drain(buffer->dev, upload_chunks(buffer, offset, data, bytes));

@@ -210,6 +210,39 @@ static void check_text(const char *kernel, int64_t budget, const char *line) {
     bench_close(&f);
 }
 
+/* 64 elements a lane are written out where they would be registers, or are not much code. */
+static void test_long_inner_loops(void **state) {
+    (void)state;
+    static const char *const names[] = {"lavapipe", "h200"};
+    bench f;
+    smg_target target;
+    bench_open(&f, "kernel wide\n"
+                   "lanes 8 subgroup 8\n"
+                   "axis i = 8 tile 8 grid\n"
+                   "axis k = 64 tile 64\n"
+                   "grid i\n"
+                   "layout 0 = [i, k] registers k*64 lanes i*8\n"
+                   "buffer x f32 [512] value 0\n"
+                   "buffer y f32 [512] value 1 written\n"
+                   "access 0 = x at [0] i*[64] k*[1]\n"
+                   "access 1 = y at [0] i*[64] k*[1]\n"
+                   "code\n"
+                   "  store 1 over [i, k] layout 0 = load(0)\n");
+    for (int gpu = 0; gpu < 2; gpu++) {
+        assert_int_equal(smg_target_named(f.ctx, names[gpu], &target), SMG_OK);
+        target.code_budget = INT64_MAX;
+        smg_kernel_unroll(f.k, &target);
+        int64_t all = smg_kernel_operations(f.k);
+        for (int less = 0; less < 2; less++) {
+            target.code_budget = 2 * (all - less);
+            smg_kernel_unroll(f.k, &target);
+            assert_int_equal(smg_kernel_inner_written(f.k, 64), gpu || !less);
+            assert_true(smg_kernel_inner_written(f.k, 32));
+        }
+    }
+    bench_close(&f);
+}
+
 /* What is written out is part of the text. */
 static void test_text(void **state) {
     (void)state;
@@ -221,9 +254,13 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),           cmocka_unit_test(test_index),
-        cmocka_unit_test(test_loop_budget),     cmocka_unit_test(test_product_budget),
-        cmocka_unit_test(test_loaded_in_front), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_loop_budget),
+        cmocka_unit_test(test_product_budget),
+        cmocka_unit_test(test_loaded_in_front),
+        cmocka_unit_test(test_long_inner_loops),
+        cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
