@@ -290,6 +290,47 @@ static void attention_within_a_budget(void **state) {
     free(got);
 }
 
+/* A sum that a plan shares out to parts has them as workgroups, so that ranges of these are the parts in sequence. */
+static void parts_of_a_sum(void **state) {
+    runs *f = *state;
+    enum { LENGTH = 1 << 18 };
+    static const char text[] = "graph parts\ndim n max 4\nx = input f32[n, 262144]\nm = reduce_max(x) axis=1 keep\n"
+                               "d = sub(x, m)\ne = exp(d)\ns = sum(e) axis=1\noutput s = s\n";
+    smg_graph *graph = NULL;
+    smg_model *m = NULL;
+    float want = 0, got = 0;
+    if (f->missing) skip();
+    float *x = malloc(LENGTH * sizeof(*x));
+    for (int i = 0; i < LENGTH; i++) x[i] = (float)(i * 7919 % 1000) / 500 - 1;
+    expect_ok(f, smg_graph_parse(f->ctx, text, strlen(text), "text", &graph));
+    smg_target *target = (smg_target *)smg_vk_target(f->device);
+    const int64_t cores = target->cores;
+    target->cores = 64; /* on which one workgroup leaves most idle */
+    const smg_dim one = {"n", 1};
+    const smg_model_desc desc = {.no_calibrate = true, .on = f->device, .dims = &one, .dim_count = 1};
+    expect_ok(f, smg_model_open_graph(f->ctx, graph, &desc, &m));
+    target->cores = cores;
+    const smg_tensor in = {.name = "x", .rank = 2, .dims = {1, LENGTH}, .data = x};
+    smg_tensor out = {.name = "s", .data = &want, .bytes = sizeof(want)};
+    expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+    const smg_program_pieces whole = pieces(m);
+    assert_true(whole.dispatches > 1);
+    for (int way = 1; way < 4; way++) {
+        expect_ok(f, smg_model_set_budget(m, way & 1 ? tiny : 0, way & 2 ? tiny : 0));
+        for (int i = 0; i < 2; i++) {
+            out.data = &got;
+            got = 0;
+            expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+            assert_memory_equal(&got, &want, sizeof(got));
+        }
+        print_message("%d dispatches, %d with a budget\n", whole.dispatches, pieces(m).dispatches);
+        assert_true(pieces(m).dispatches > whole.dispatches + 2);
+    }
+    smg_model_close(m);
+    smg_graph_destroy(graph);
+    free(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_bits),
@@ -301,6 +342,7 @@ int main(void) {
         cmocka_unit_test(taken_back),
         cmocka_unit_test(budgets_that_are_refused),
         cmocka_unit_test(attention_within_a_budget),
+        cmocka_unit_test(parts_of_a_sum),
     };
     int failed = cmocka_run_group_tests_name("budget, seen memory", tests, runs_setup, runs_teardown);
     runs_flags = SMG_VK_UNSEEN_MEMORY;
