@@ -3,7 +3,7 @@
  * overlap. All calls block until the bytes are where they belong. */
 #include "vulkan/vulkan_private.h"
 
-enum { CHUNK_BYTES = 16 * 1024 * 1024, COPY_BYTES = 4 * 1024 * 1024, SLOTS = 2 };
+enum { CHUNK_BYTES = 16 * 1024 * 1024, COPY_BYTES = 1024 * 1024, SLOTS = 2 };
 
 static const uint64_t no_timeout = UINT64_MAX;
 
