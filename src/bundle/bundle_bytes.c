@@ -334,7 +334,8 @@ smg_status smg_bundle_read(smg_arena *arena, const void *bytes, size_t size, con
     reading in = {.r = {.at = bytes, .left = size}, .ctx = ctx, .arena = arena, .from = from};
     *out_bundle = NULL;
     if (!header_is_valid(&in.r)) {
-        return smg_fail(ctx, SMG_FORMAT, "these %zu bytes are no bundle of version %d", size, SMG_BUNDLE_VERSION);
+        return smg_fail(ctx, SMG_FORMAT, "these %zu bytes are no bundle of version %d, or damaged", size,
+                        SMG_BUNDLE_VERSION);
     }
     in.bundle = SMG_ARENA_NEW(arena, smg_bundle);
     if (in.bundle == NULL) return SMG_MEMORY;
