@@ -204,7 +204,8 @@ SMG_API smg_status smg_model_reset_state(smg_model *model, const char *input);
  * NO_FIT, told by the first run. */
 SMG_API smg_status smg_model_set_range(smg_model *model, const char *dim, int64_t low, int64_t high);
 /* Gives an input ahead of smg_model_run, which then need not name it (weights of an adapter, a fixed
- * mask). It is copied, and kept while sizes stay the same. */
+ * mask). It is copied, and kept while sizes stay the same; the device gets it with the first run of those, not with
+ * each. */
 SMG_API smg_status smg_model_set_input(smg_model *model, const smg_tensor *input);
 /* From now on an input of integers or bools is made of lengths of its rows (axis 0): a mask [rows, .., n] is 1 up to
  * the row's length along its last axis and 0 behind it, an input [rows] or [rows, 1, ..] has the lengths themselves.
