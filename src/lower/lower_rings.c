@@ -24,10 +24,12 @@ static int count(const smg_kernel *k, const ring_loop *r, smg_instr_kind kind) {
     return n;
 }
 
-/* The body is two slices that are put, a barrier, their successors that are fetched, and the product of the slices. */
+/* The body is two slices that are put, a barrier, their successors that are fetched, and the product of the slices,
+ * which go along the loop. */
 static bool is_plain(const smg_kernel *k, ring_loop *r) {
     r->product = find(k, r->begin, r->end, SMG_I_MMA, -1);
     r->barrier = find(k, r->begin, r->end, SMG_I_BARRIER, -1);
+    if (r->product < 0 || k->code.items[r->product].axes[0] != k->code.items[r->begin].axes[0]) return false;
     if (count(k, r, SMG_I_PUT) != FACTORS || count(k, r, SMG_I_FETCH) != FACTORS || count(k, r, SMG_I_MMA) != 1 ||
         2 * FACTORS + 1 + count(k, r, SMG_I_BARRIER) != r->end - r->begin - 1)
         return false;
