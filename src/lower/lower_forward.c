@@ -116,6 +116,42 @@ static bool left_layout(lower_sized *l, int row, int depth, int *out_layout) {
     return *out_layout >= 0;
 }
 
+typedef struct load_seek {
+    const smg_kernel *k;
+    const smg_instr *set;
+    smg_expr load; /* that lies in memory as the matrices do; SMG_EXPR_NONE */
+} load_seek;
+
+static void seek_whole(void *user, int leaf) {
+    load_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || s->load != SMG_EXPR_NONE) return;
+    smg_instr alone = *s->set;
+    smg_wide wide;
+    int row;
+    alone.expr = smg_expr_leaf(s->k->exprs, f->kind, leaf);
+    if (smg_kernel_whole_matrices(s->k, &alone, &wide, &row)) s->load = alone.expr;
+}
+
+/* What is computed from elements that lie in memory as the matrices do begins with these: they are loaded whole, and
+ * the rest is done in their place. Loaded one by one they would be as many loads and addresses as a lane has elements
+ * (lower_wide.c). */
+static smg_status load_first(smg_kernel *k, int at) {
+    load_seek s = {.k = k, .set = &k->code.items[at], .load = SMG_EXPR_NONE};
+    if (smg_kernel_plain_load(k, s.set->expr) >= 0) return SMG_OK;
+    smg_expr_leaves(k->exprs, s.set->expr, seek_whole, &s);
+    if (s.load == SMG_EXPR_NONE) return SMG_OK;
+    int tile = k->code.items[at].dst;
+    int leaf = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = SMG_KIND_FLOAT, .index = tile});
+    if (leaf < 0 || SMG_ARRAY_PUSH(k->arena, &k->code) == NULL) return SMG_MEMORY;
+    smg_instr *in = &k->code.items[at];
+    memmove(in + 1, in, (size_t)(k->code.count - 1 - at) * sizeof *in);
+    smg_expr held = smg_expr_leaf(k->exprs, SMG_KIND_FLOAT, leaf);
+    in[0].expr = s.load;
+    in[1].expr = held == SMG_EXPR_NONE ? held : lower_replace(k->exprs, in[1].expr, s.load, held);
+    return in[1].expr == SMG_EXPR_NONE ? SMG_MEMORY : SMG_OK;
+}
+
 /* What is staged once in front of all loops becomes a tile of matrices. */
 static smg_status load_once(lower_sized *l, int stage, bool *out_done) {
     smg_kernel *k = l->k;
@@ -143,7 +179,7 @@ static smg_status load_once(lower_sized *l, int stage, bool *out_done) {
                                         .fragments = SMG_FRAGMENTS_LEFT};
     memcpy(k->tiles.items[shared].axis, t.axis, sizeof t.axis);
     *out_done = true;
-    return SMG_OK;
+    return load_first(k, stage);
 }
 
 smg_status lower_forward(lower_sized *l) {
