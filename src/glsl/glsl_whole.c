@@ -57,18 +57,28 @@ static void open_block(glsl_writer *w, glsl_iter *it, const smg_instr *instr, in
 
 void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole) {
     int a = smg_kernel_plain_load(w->k, instr->expr), buffer = w->k->accesses.items[a].buffer;
-    int64_t elements = smg_matrix_elements(&w->k->matrix, w->k->tiles.items[instr->dst].fragments);
-    const char *stride = rows_apart(w, instr, a);
+    smg_fragments use = w->k->tiles.items[instr->dst].fragments;
+    smg_type type = w->k->buffers.items[buffer].type;
+    int64_t elements = smg_matrix_elements(&w->k->matrix, use);
+    const char *stride = rows_apart(w, instr, a), *narrow = NULL;
     glsl_iter it;
     open_block(w, &it, instr, a, whole);
     if (w->status != SMG_OK) return;
     w->buffer_read[buffer] = w->buffer_words[buffer] = true;
+    if (type != w->k->tiles.items[instr->dst].type) {
+        narrow = glsl_matrix_word(w, use, glsl_element_word(w, type));
+        w->uses[GLSL_USE_16BIT] = true;
+    }
     int row = -1, col = -1;
     bool turned = smg_matrix_sides(w->k, &w->k->tiles.items[instr->dst], &row, &col) && instr->wide[0].axis == row;
-    for (int64_t n = 0; n < smg_layout_registers(&it.layout) / elements; n++)
-        GLSL_LINE(w, "coopMatLoad(t_%s[%lld], g_%s, %s, %s, gl_CooperativeMatrixLayout%sMajor);",
-                  w->tile_name[instr->dst], (long long)n, w->buffer_name[buffer], begin_of(w, &it, a, n, elements),
-                  stride, turned ? "Column" : "Row");
+    for (int64_t n = 0; n < smg_layout_registers(&it.layout) / elements; n++) {
+        const char *to = GLSL_STRING(w, "t_%s[%lld]", w->tile_name[instr->dst], (long long)n);
+        const char *loaded = narrow == NULL ? to : GLSL_STRING(w, "narrow%lld", (long long)n);
+        if (narrow != NULL) GLSL_LINE(w, "%s %s;", narrow, loaded);
+        GLSL_LINE(w, "coopMatLoad(%s, g_%s, %s, %s, gl_CooperativeMatrixLayout%sMajor);", loaded,
+                  w->buffer_name[buffer], begin_of(w, &it, a, n, elements), stride, turned ? "Column" : "Row");
+        if (narrow != NULL) GLSL_LINE(w, "%s = %s(%s);", to, glsl_matrix_word(w, use, "float"), loaded);
+    }
     glsl_close(w);
 }
 

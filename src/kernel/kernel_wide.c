@@ -192,8 +192,10 @@ static const smg_access *access_of(const smg_kernel *k, const smg_instr *in, int
 
 /* Is the buffer of what a matrix can take from it or give to it? */
 static bool takes_type(const smg_kernel *k, const smg_instr *in, const smg_kbuffer *buffer) {
-    if (in->kind == SMG_I_STORE) return buffer->type == SMG_TYPE_F32 || buffer->type == SMG_TYPE_F16;
-    return !buffer->written && buffer->type == k->tiles.items[in->dst].type;
+    const smg_tile *dst = in->kind == SMG_I_SET ? &k->tiles.items[in->dst] : NULL;
+    if (dst != NULL && buffer->written) return false;
+    if (dst != NULL && dst->fragments != SMG_FRAGMENTS_SUMS) return buffer->type == dst->type;
+    return buffer->type == SMG_TYPE_F32 || buffer->type == SMG_TYPE_F16;
 }
 
 static bool moves(const smg_access *access, int axis) {
@@ -217,7 +219,7 @@ bool smg_kernel_whole_matrices(const smg_kernel *k, const smg_instr *in, smg_wid
     const smg_access *access = access_of(k, in, &number);
     smg_fragments use = in->kind == SMG_I_SET ? k->tiles.items[in->dst].fragments : SMG_FRAGMENTS_SUMS;
     bool factor = use == SMG_FRAGMENTS_LEFT || use == SMG_FRAGMENTS_RIGHT;
-    bool known = factor || (in->kind == SMG_I_STORE && !k->matrix.opaque);
+    bool known = factor || (use == SMG_FRAGMENTS_SUMS && !k->matrix.opaque);
     if (k->matrix.rows == 0 || access == NULL || access->buffer < 0 || !known) return false;
     const smg_kbuffer *buffer = &k->buffers.items[access->buffer];
     const smg_layout *layout = smg_kernel_layout(k, in);

@@ -1,0 +1,197 @@
+/* What stands beside products by matrices and lies in memory as they do: it is loaded as matrices, before it is
+ * computed with or added to. Schedules of small graphs in f16 are lowered, verified and run by the interpreter in both
+ * modes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lower/lower.h"
+#include "precision/precision.h"
+#include "support/check_plan.h"
+
+enum { NODES = 64, ONE_IN = 11 * CHECK_ONE_IN /* schedules that is lowered */, RUN_IN = 4, LANES_IN = 3 };
+
+#define LINEAR                                                                                                         \
+    "dim rows max 65536\n"                                                                                             \
+    "x = input f32[rows, 96]\n"                                                                                        \
+    "r = input f32[rows, 192]\n"                                                                                       \
+    "w = constant f32[192, 96] random seed=1 scale=0.1\n"                                                              \
+    "bias = constant f32[192] random seed=2\n"                                                                         \
+    "product = contract(x, w) \"ri,oi->ro\"\n"                                                                         \
+    "z = add(product, bias)\n"
+static const char residual[] = "graph residual\n" LINEAR "y = add(z, r)\noutput y = y\n";
+static const char scaled[] = "graph scaled\n" LINEAR "half = fill 0.5 : f32[]\nh = mul(z, half)\n"
+                             "y = add(h, r)\noutput y = y\n";
+static const char doubled[] = "graph doubled\n" LINEAR "s = mul(z, r)\ny = add(s, r)\noutput y = y\n";
+/* Queries get their bias in the kernel that multiplies them. */
+static const char biased[] = "graph biased\n"
+                             "dim s max 512\n"
+                             "q = input f32[2, s, 32]\n"
+                             "k = input f32[2, s, 32]\n"
+                             "v = input f32[2, s, 32]\n"
+                             "bias = constant f32[32] random seed=2\n"
+                             "a = add(q, bias)\n"
+                             "scores = contract(a, k) \"hsd,htd->hst\"\n"
+                             "m = reduce_max(scores) axis=2 keep\n"
+                             "d = sub(scores, m)\n"
+                             "e = exp(d)\n"
+                             "sum = sum(e) axis=2 keep\n"
+                             "p = div(e, sum)\n"
+                             "y = contract(p, v) \"hst,htd->hsd\"\n"
+                             "output y = y\n";
+/* A loop over one contracted axis, and slices of the other: what is between them in memory is neither. */
+static const char apart[] = "graph apart\n"
+                            "dim rows max 65536\n"
+                            "x = input f32[rows, 16, 3, 16]\n"
+                            "w = constant f32[128, 16, 16] random seed=1 scale=0.1\n"
+                            "y = contract(x, w) \"rcud,ocd->ruo\"\n"
+                            "output y = y\n";
+
+typedef struct tally {
+    int lowered, run;
+    int starts; /* programs whose sums start with what is loaded */
+    int parts;  /* of those lanes or subgroups share out the contraction */
+    int mapped; /* programs that compute with a left factor in its place */
+    int rings;  /* slices of an axis that are on their way in rings */
+} tally;
+
+static void look_at(const smg_kernel *k, const smg_schedule *s, tally *t) {
+    bool starts = false, mapped = false, rings = false;
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        if (in->kind == SMG_I_TAKE) rings = s->rings > 1 && !s->streams;
+        if (in->kind != SMG_I_SET) continue;
+        bool loads = smg_kernel_plain_load(k, in->expr) >= 0;
+        smg_fragments use = k->tiles.items[in->dst].fragments;
+        starts = starts || (use == SMG_FRAGMENTS_SUMS && loads && in->matrices);
+        bool before = i > 0 && k->code.items[i - 1].dst == in->dst && k->code.items[i - 1].matrices;
+        mapped = mapped || (use == SMG_FRAGMENTS_LEFT && !loads && before);
+    }
+    t->lowered++;
+    t->starts += starts;
+    t->parts += starts && s->lane_depth > 1;
+    t->mapped += mapped;
+    t->rings += rings;
+}
+
+static void run(const smg_graph *g, const smg_kernel *k, check_options o, bool by_lane, check_arrays *a) {
+    check_result r = {0};
+    o.by_lane = by_lane;
+    check_arrays_reset(g, a);
+    smg_status status = check_kernel(g->ctx, k, &o, a);
+    if (status == SMG_OK) check_compare(g, &o, a, &r);
+    if (status == SMG_OK && r.pass) return;
+    smg_text text;
+    smg_text_init(&text, g->ctx);
+    smg_kernel_print(k, &text);
+    fail_msg("%s on %s: %s\n%s", g->name, o.target,
+             status != SMG_OK ? smg_context_error(g->ctx) : "differs from the reference", smg_text_cstr(&text));
+}
+
+static void try_schedule(const smg_graph *g, const smg_schedule *s, const smg_target *target, check_options o,
+                         check_arrays *a, tally *t) {
+    smg_kernel *kernel;
+    const char *refused;
+    smg_arena *arena;
+    assert_int_equal(smg_arena_create(g->ctx, &arena), SMG_OK);
+    const smg_lower_options options = {.name = "terms", .target = target, .verify = true};
+    if (smg_kernel_lower(s, &options, arena, &kernel, &refused) != SMG_OK)
+        fail_msg("%s on %s: %s", g->name, o.target, smg_context_error(g->ctx));
+    if (kernel != NULL) {
+        look_at(kernel, s, t);
+        if (t->lowered % RUN_IN == 0) {
+            t->run++;
+            run(g, kernel, o, false, a);
+            if (t->run % LANES_IN == 0) run(g, kernel, o, true, a);
+        }
+    }
+    smg_arena_destroy(arena);
+}
+
+/* One in `each` of the graph's schedules by matrices, of so many rows. */
+static tally try_graph(smg_context *ctx, const char *text, const char *name, int64_t rows, int each) {
+    static const int64_t symbols[] = {77};
+    check_options o = {.target = name, .tolerance = 4e-3, .symbols = symbols};
+    smg_target target;
+    smg_space *space;
+    smg_arena *arena;
+    smg_schedules schedules;
+    smg_precision_plan precision;
+    smg_graph *g;
+    check_arrays a;
+    smg_node_id nodes[NODES];
+    int64_t nominal[SMG_SPACE_AXES];
+    int count = 0, seen = 0;
+    tally t = {0};
+    assert_int_equal(smg_graph_parse(ctx, text, strlen(text), "terms", &g), SMG_OK);
+    assert_int_equal(smg_arena_create(ctx, &arena), SMG_OK);
+    assert_int_equal(check_target(ctx, name, &target), SMG_OK);
+    assert_int_equal(smg_precision_make(g, SMG_TYPE_F16, NULL, arena, &precision), SMG_OK);
+    bool *needed = SMG_ARENA_ARRAY(arena, bool, (size_t)g->nodes.count + 1);
+    assert_non_null(needed);
+    for (smg_node_id i = 0; i < g->nodes.count && count < NODES; i++)
+        if (smg_node_computes(smg_graph_node(g, i))) nodes[count++] = i;
+    for (int i = 0; i < g->outputs.count; i++) needed[smg_space_source(g, g->outputs.items[i].node)] = true;
+    assert_int_equal(smg_space_build(g, arena, nodes, count, needed, &space), SMG_OK);
+    assert_null(space->refused);
+    for (int i = 0; i < space->axes.count; i++)
+        if (!smg_size_is_const(g->sizes, space->axes.items[i].extent, &nominal[i])) nominal[i] = rows;
+    assert_int_equal(smg_sched_candidates(space, &target, nominal, (smg_sched_room){0}, arena, &schedules), SMG_OK);
+    assert_int_equal(check_arrays_make(g, &o, arena, &a), SMG_OK);
+    for (int i = 0; i < schedules.items.count; i++) {
+        const smg_schedule *s = &schedules.items.items[i];
+        if (s->matrix == NULL) continue;
+        if (seen++ % each == 0) try_schedule(g, s, &target, o, &a, &t);
+    }
+    smg_arena_destroy(arena);
+    smg_graph_destroy(g);
+    return t;
+}
+
+/* What is added to sums is what they start with, where no parts of them would each add it and cores hide loads; what is
+ * added to something that was made of them is not. */
+static void test_starts(void **state) {
+    static const char *const names[] = {"h200", "navi31"};
+    for (size_t i = 0; i < SMG_COUNT_OF(names); i++) {
+        tally t = try_graph(*state, residual, names[i], 77, ONE_IN);
+        assert_true(t.run >= 4 && 2 * t.starts > t.lowered && t.parts == 0);
+    }
+    assert_int_equal(try_graph(*state, residual, "lavapipe", 77, 3 * ONE_IN).starts, 0);
+    assert_int_equal(try_graph(*state, scaled, "h200", 77, 3 * ONE_IN).starts, 0);
+    assert_int_equal(try_graph(*state, doubled, "h200", 77, 3 * ONE_IN).starts, 0);
+}
+
+static void test_left_factors(void **state) {
+    tally t = try_graph(*state, biased, "h200", 77, ONE_IN);
+    assert_true(t.run >= 4 && 4 * t.mapped > t.lowered);
+}
+
+/* Rings go along the axis of the loop, and there are none where slices go along another. */
+static void test_rings_apart(void **state) {
+    tally t = try_graph(*state, apart, "h200", 4096, ONE_IN);
+    assert_true(t.lowered >= 20 && t.run >= 4);
+    assert_int_equal(t.rings, 0);
+}
+
+static int open_context(void **state) {
+    smg_context *ctx;
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return -1;
+    *state = ctx;
+    return 0;
+}
+
+static int close_context(void **state) {
+    smg_context_destroy(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_starts), cmocka_unit_test(test_left_factors),
+                                       cmocka_unit_test(test_rings_apart)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
