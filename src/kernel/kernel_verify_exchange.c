@@ -211,6 +211,7 @@ static smg_status check_gather_matrices(kernel_verifier *v, const smg_instr *ins
     state->gathered += instr->registers;
     state->partial = parts;
     state->set = state->gathered == smg_tile_registers(v->k, &v->k->tiles.items[instr->dst]);
+    if (state->set) state->gathered = 0; /* what joins their parts begins anew */
     return SMG_OK;
 }
 

@@ -1,5 +1,7 @@
 /* Schedules that multiply by matrices: subgroups share out a block's rows and columns, and each has as many matrices of
  * both as its registers hold. What else a schedule decides is as on the scalar tier. */
+#include <math.h>
+
 #include "sched/sched_internal.h"
 
 #define MOST_SUBGROUPS 8       /* of a workgroup */
@@ -15,6 +17,8 @@
 #define MOST_STREAMED 2        /* of them behind each other in one slice of a contraction */
 #define FACTOR_BYTES 2.0       /* of an element */
 #define CACHE_SHARE 0.5        /* that right factors may take */
+#define THAN_LARGER 0.95       /* blocks between powers of two leave cores at most that of the work of larger ones */
+#define THAN_SMALLER 1.1       /* and of smaller ones, which read more for each product */
 #define RINGS 2                /* slots of factors that are on their way for several steps; more spill */
 #define RING_SUMS 64           /* of a lane, at least */
 
@@ -269,6 +273,39 @@ static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t resu
     return blocks / (double)results * subgroups < ENOUGH_SUBGROUPS * (double)e->target->cores ? most : 1;
 }
 
+/* Matrices of a subgroup along one side: 1, 2, 3, 4, 6, 8, 12 ... */
+static int64_t next_count(int64_t n) {
+    return n < 3 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3;
+}
+
+/* Elements that one core works on after the other, were all blocks so high and wide: cores run whole waves of blocks,
+ * and what is behind the end of an axis counts. Slices of a temporal axis are as wide. */
+static double worked_on(const enumerator *e, const smg_schedule *s, int64_t height, int64_t width) {
+    const smg_target *t = e->target;
+    int64_t lanes = (int64_t)s->matrix_rows * s->matrix_cols * s->subgroup;
+    double blocks = 1, slices = 1, held = floor((double)t->registers_core / (double)(t->registers_lane * lanes));
+    double places = (double)t->cores * fmax(1, held);
+    for (int a = 0; a < e->space->axes.count; a++) {
+        int64_t tile = a == s->row_axis ? height : a == s->col_axis ? width : 1;
+        if (s->grid & SMG_AXIS_BIT(a)) blocks *= ceil((double)e->nominal[a] / (double)tile);
+    }
+    if (s->col_axis < 0 && s->temporal >= 0) slices = ceil((double)e->nominal[s->temporal] / (double)width);
+    return ceil(blocks / places) * slices * (double)height * (double)width;
+}
+
+/* Powers of two are a coarse choice: three times such ones come between them, along one side, where they leave cores
+ * idle for less than the next larger ones do. */
+static bool worth_trying(const enumerator *e, const smg_schedule *s, int64_t down, int64_t across) {
+    bool high = down % 3 == 0, wide = across % 3 == 0;
+    if (!high && !wide) return true;
+    if (high && wide) return false;
+    int64_t height = down * s->matrix->m * s->matrix_rows, width = across * s->matrix->n * s->matrix_cols;
+    double own = worked_on(e, s, height, width);
+    double smaller = worked_on(e, s, high ? height / 3 * 2 : height, wide ? width / 3 * 2 : width);
+    double larger = worked_on(e, s, high ? height / 3 * 4 : height, wide ? width / 3 * 4 : width);
+    return own <= THAN_LARGER * larger && own <= THAN_SMALLER * smaller;
+}
+
 /* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
 static smg_status add_blocks(enumerator *e, smg_schedule s) {
     const smg_layout of = smg_sched_sums(&s);
@@ -276,12 +313,13 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
-    for (int64_t down = 1; down * sums <= most; down *= 2) {
-        for (int64_t across = 1; down * across * sums <= most; across *= 2) {
+    for (int64_t down = 1; down * sums <= most; down = next_count(down)) {
+        for (int64_t across = 1; down * across * sums <= most; across = next_count(across)) {
             if (across > 1 && e->space->repeat.count > 0) break; /* a block has all columns */
             int64_t height = down * s.matrix->m * s.matrix_rows;
             int64_t width = across * s.matrix->n * s.matrix_cols;
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
+            if (!worth_trying(e, &s, down, across)) continue;
             shape.row_registers = (int)(height / s.lane_rows);
             shape.col_registers = (int)(width / s.lane_cols);
             for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {
