@@ -1,9 +1,9 @@
 /* glsl_access.c: where elements are: addresses in buffers, places in tiles.
  *
- * An address is built in three steps, each where it stops changing: p at the start of the
- * instruction (offset and bases), q in the loop over rows, and the columns' part at the element. An
- * invalid element is loaded from address 0, which always exists, and replaced by 0: no branch, so
- * loads stay together. */
+ * An address is built in steps, each where it stops changing: p at the start of the instruction (offset and
+ * bases), q in the loop over rows, i with what an index from data adds there, and the columns' part at the
+ * element. An invalid element is loaded from address 0, which always exists, and replaced by 0: no branch,
+ * so loads stay together. */
 #include "glsl_private.h"
 
 const char *glsl_base(glsl_writer *w, int axis) {
@@ -32,22 +32,19 @@ void glsl_hoist(glsl_writer *w, glsl_iter *it) {
     }
 }
 
-void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
-    for (int a = 0; a < w->k->accesses.count && it->outer_count > 0 && w->status == SMG_OK; a++) {
-        if (!it->access_used[a]) continue;
-        const smg_access *access = &w->k->accesses.items[a];
-        const char *sum = it->address[a];
-        bool any = false;
-        for (int n = 0; n < access->axis_count; n++) {
-            int axis = access->axis[n];
-            if (!glsl_is_outer(it, axis) || strcmp(it->coord[axis], "0") == 0) continue;
-            sum = glsl_plus(w, sum, glsl_address_part(w, access, axis, it->coord[axis]));
-            any = true;
-        }
-        if (!any) continue;
-        GLSL_LINE(w, "int q%d = %s;", a, sum);
-        it->address[a] = GLSL_STRING(w, "q%d", a);
+static void hoist_direct(glsl_writer *w, glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *sum = it->address[a];
+    bool any = false;
+    for (int n = 0; n < access->axis_count; n++) {
+        int axis = access->axis[n];
+        if (!glsl_is_outer(it, axis) || strcmp(it->coord[axis], "0") == 0) continue;
+        sum = glsl_plus(w, sum, glsl_address_part(w, access, axis, it->coord[axis]));
+        any = true;
     }
+    if (!any) return;
+    GLSL_LINE(w, "int q%d = %s;", a, sum);
+    it->address[a] = GLSL_STRING(w, "q%d", a);
 }
 
 /* The address without the index from data, as if its buffer were in no blocks where these want all of it. */
@@ -81,30 +78,69 @@ static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
     return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
 }
 
-/* Adds index * index_stride with the index clamped, and reports it when it is bad. An index that may be absent
- * adds to *io_valid. */
-static const char *indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
+/* What the index adds to the address, clamped. *out_report: the line that reports it where it is bad; NULL: none has
+ * to. Where it may be absent, *out_present is the condition that it is not: of a load; what is stored has its place. */
+static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *valid, const char **out_report,
+                              const char **out_present) {
     const smg_access *access = &w->k->accesses.items[a];
-    if (access->index == SMG_EXPR_NONE) return glsl_address(w, it, a);
-    const char *address = direct_address(w, it, a), *limit = glsl_size(w, access->index_limit);
+    const char *limit = glsl_size(w, access->index_limit), *text = glsl_expr_text(w, it, access->index);
     int number = w->serial++;
-    GLSL_LINE(w, "int x%d = %s;", number, glsl_expr_text(w, it, access->index));
-    int64_t most;
-    bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
-    if (io_valid != NULL && may_be_absent(w->k->exprs, access->index)) {
-        GLSL_LINE(w, "bool on%d = x%d != %d;", number, number, SMG_INDEX_ABSENT); /* before it is clamped */
-        *io_valid = glsl_both(w, *io_valid, GLSL_STRING(w, "on%d", number));
+    GLSL_LINE(w, "int x%d = %s;", number, text);
+    text = GLSL_STRING(w, "x%d", number);
+    *out_report = NULL;
+    if (out_present != NULL && may_be_absent(w->k->exprs, access->index)) {
+        GLSL_LINE(w, "bool on%d = %s != %d;", number, text, SMG_INDEX_ABSENT);
+        *out_present = GLSL_STRING(w, "on%d", number);
+        valid = glsl_both(w, valid, *out_present);
     }
     if (smg_access_reports(w->k, access)) {
-        const char *bad = bounded ? GLSL_STRING(w, "(x%d < 0 || x%d >= %s)", number, number, limit)
-                                  : GLSL_STRING(w, "(x%d < 0)", number);
-        const char *valid = io_valid != NULL ? *io_valid : NULL;
-        GLSL_LINE(w, "if (%s) smg_report(x%d, %s);", glsl_both(w, valid, bad), number, limit);
-        GLSL_LINE(w, "x%d = clamp(x%d, 0, %s - 1);", number, number, limit);
+        int64_t most;
+        bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
+        const char *bad =
+            bounded ? GLSL_STRING(w, "(%s < 0 || %s >= %s)", text, text, limit) : GLSL_STRING(w, "(%s < 0)", text);
+        *out_report = GLSL_STRING(w, "if (%s) smg_report(%s, %s);", glsl_both(w, valid, bad), text, limit);
+        text = GLSL_STRING(w, "clamp(%s, 0, %s - 1)", text, limit);
         w->uses[GLSL_USE_DIAGNOSTICS] = true;
     }
-    const char *indexed = glsl_times(w, GLSL_STRING(w, "x%d", number), access->index_stride);
-    return glsl_place(w, access, glsl_plus(w, address, indexed));
+    return glsl_times(w, text, access->index_stride);
+}
+
+/* An index is taken out of a loop over columns that it does not hang on. Returns what reports it; NULL. */
+static const char *hoist_index(glsl_writer *w, glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *report;
+    bool moves = access->index == SMG_EXPR_NONE || w->k->buffers.items[access->buffer].written;
+    for (int n = 0; n < it->inner_count; n++) moves = moves || smg_access_index_moves(w->k, access, it->inner_axes[n]);
+    if (moves) return NULL;
+    const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
+    const char *part = index_part(w, it, a, valid, &report, &it->present[a]);
+    GLSL_LINE(w, "int i%d = %s;", a, glsl_plus(w, it->address[a], part));
+    it->address[a] = GLSL_STRING(w, "i%d", a);
+    it->indexed[a] = true;
+    return report;
+}
+
+/* A report is a branch, and no driver moves a load in front of that: all indices are loaded first. */
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
+    const char **report = glsl_zeroed(w, w->k->accesses.count, sizeof(char *));
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (it->access_used[a]) hoist_direct(w, it, a);
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (it->access_used[a]) report[a] = hoist_index(w, it, a);
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (report[a] != NULL) GLSL_LINE(w, "%s", report[a]);
+}
+
+const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
+    const smg_access *access = &w->k->accesses.items[a];
+    if (access->index == SMG_EXPR_NONE) return glsl_address(w, it, a);
+    const char *address = direct_address(w, it, a), *present = it->present[a], *report = NULL;
+    const char *valid = io_valid != NULL ? *io_valid : NULL;
+    if (!it->indexed[a])
+        address = glsl_plus(w, address, index_part(w, it, a, valid, &report, io_valid != NULL ? &present : NULL));
+    if (report != NULL) GLSL_LINE(w, "%s", report);
+    if (io_valid != NULL) *io_valid = glsl_both(w, valid, present);
+    return glsl_place(w, access, address);
 }
 
 /* The name of a local that holds the validity, where there is a condition at all. */
@@ -120,7 +156,7 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
     if (it->vector[leaf->index] != NULL)
         return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
     const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
-    const char *address = indexed_address(w, it, leaf->index, &valid);
+    const char *address = glsl_indexed_address(w, it, leaf->index, &valid);
     int number = w->serial++;
     if (valid != NULL) {
         valid = glsl_named_condition(w, valid, number);
@@ -136,7 +172,7 @@ const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
 void glsl_store(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kind kind) {
     const smg_access *access = &w->k->accesses.items[a];
     smg_type type = w->k->buffers.items[access->buffer].type;
-    const char *address = indexed_address(w, it, a, NULL);
+    const char *address = glsl_indexed_address(w, it, a, NULL);
     const char *text = glsl_buffer_value(w, type, value, kind);
     w->buffer_words[access->buffer] = true;
     GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);

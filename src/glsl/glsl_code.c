@@ -26,12 +26,7 @@ static void write_set(glsl_writer *w, const smg_instr *instr) {
         const char *array = GLSL_STRING(w, "t_%s", w->tile_name[instr->dst]);
         glsl_load_inner(w, &it, load, instr->wide[0], array, smg_tile_kind(dst));
     } else {
-        glsl_inner_open(w, &it);
-        const char *value = glsl_expr_text(w, &it, instr->expr);
-        value = glsl_convert(w, value, smg_expr_get(w->k->exprs, instr->expr)->kind, smg_tile_kind(dst));
-        value = glsl_element_memory(w, dst->type, value);
-        GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, &it, instr->dst), value);
-        glsl_inner_close(w, &it);
+        glsl_set_inner(w, &it, instr);
     }
     glsl_outer_close(w, &it);
     glsl_close(w);

@@ -26,8 +26,9 @@ static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as)
     int number = w->serial++;
     int width = it->group == SMG_WIDEST ? SMG_WIDEST : it->j_step == SMG_PAIR ? SMG_PAIR : SMG_WIDE;
     const char *words = memory_of(w, access->buffer, width);
-    const char *valid = glsl_named_condition(w, glsl_all_valid(w, it, access->axis, access->axis_count), number);
-    const char *address = glsl_address(w, it, a);
+    const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
+    const char *address = glsl_indexed_address(w, it, a, &valid);
+    valid = glsl_named_condition(w, valid, number);
     GLSL_LINE(w, "int a%d = (%s) >> %d;", number, address, smg_log2(width));
     address = GLSL_STRING(w, valid != NULL ? "%s ? a%d : 0" : "%sa%d", valid != NULL ? valid : "", number);
     const char *memory = GLSL_STRING(w, "%s[%s]", words, address);
@@ -38,8 +39,54 @@ static const char *load_group(glsl_writer *w, glsl_iter *it, int a, smg_type as)
     return name;
 }
 
-void glsl_load_group(glsl_writer *w, glsl_iter *it, int a) {
-    it->vector[a] = load_group(w, it, a, SMG_TYPE_F32);
+typedef struct group_loads {
+    glsl_writer *w;
+    glsl_iter *it;
+    smg_wide wide;
+} group_loads;
+
+static void load_if_group(void *user, int leaf) {
+    group_loads *s = user;
+    const smg_kleaf *f = &s->w->k->leaves.items[leaf];
+    if (!smg_kernel_loads_groups(s->w->k, leaf, s->wide)) return;
+    if (s->it->vector[f->index] == NULL) s->it->vector[f->index] = load_group(s->w, s->it, f->index, SMG_TYPE_F32);
+}
+
+void glsl_load_groups(glsl_writer *w, glsl_iter *it, smg_expr expr, smg_wide wide) {
+    group_loads s = {.w = w, .it = it, .wide = wide};
+    smg_expr_leaves(w->k->exprs, expr, load_if_group, &s);
+}
+
+/* What was loaded for the group at hand is of no use for the next. */
+static void forget_groups(glsl_writer *w, glsl_iter *it) {
+    for (int a = 0; a < w->k->accesses.count; a++) it->vector[a] = NULL;
+}
+
+void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set) {
+    const smg_tile *dst = &w->k->tiles.items[set->dst];
+    int run = set->wide[0].axis;
+    bool groups = set->wide[0].width > 0 && dst->fragments == SMG_FRAGMENTS_NONE; /* factors have runs of their own */
+    it->j_step = groups ? set->wide[0].width : 1;
+    glsl_inner_open(w, it);
+    const char *first = groups ? it->coord[run] : NULL, *j = it->j;
+    if (groups) glsl_load_groups(w, it, set->expr, set->wide[0]);
+    for (it->member = 0; it->member < it->j_step; it->member++) {
+        if (it->member > 0) {
+            glsl_expr_forget(w, it);
+            it->coord[run] = GLSL_STRING(w, "(%s + %d)", first, it->member);
+            it->j = GLSL_STRING(w, "(%s + %d)", j, it->member);
+        }
+        const char *value = glsl_expr_text(w, it, set->expr);
+        value = glsl_convert(w, value, smg_expr_get(w->k->exprs, set->expr)->kind, smg_tile_kind(dst));
+        value = glsl_element_memory(w, dst->type, value);
+        GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, set->dst), value);
+    }
+    if (groups) it->coord[run] = first;
+    it->j = j;
+    it->member = 0;
+    forget_groups(w, it);
+    glsl_inner_close(w, it);
+    it->j_step = 1;
 }
 
 const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int a) {
@@ -69,7 +116,7 @@ static void load_step(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_
     smg_kleaf typed = *leaf;
     typed.kind = kind;
     glsl_inner_open(w, it);
-    if (it->j_step > 1) glsl_load_group(w, it, leaf->index);
+    if (it->j_step > 1) it->vector[leaf->index] = load_group(w, it, leaf->index, SMG_TYPE_F32);
     const char *place = glsl_register_place(w, it, &it->layout);
     for (it->member = 0; it->member < it->j_step; it->member++) {
         const char *at = it->member > 0 ? GLSL_STRING(w, "%s + %d", place, it->member) : place;

@@ -12,6 +12,8 @@ void glsl_iter_init(glsl_writer *w, glsl_iter *it) {
     it->access_used = glsl_zeroed(w, k->accesses.count, sizeof(bool));
     it->address = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->start = glsl_zeroed(w, k->accesses.count, sizeof(char *));
+    it->indexed = glsl_zeroed(w, k->accesses.count, sizeof(bool));
+    it->present = glsl_zeroed(w, k->accesses.count, sizeof(char *));
     it->memo = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(char *));
     it->uses = glsl_zeroed(w, smg_expr_count(k->exprs), sizeof(int));
     it->vector = glsl_zeroed(w, k->accesses.count, sizeof(char *));
@@ -115,9 +117,12 @@ void glsl_outer_open(glsl_writer *w, glsl_iter *it) {
 
 void glsl_outer_close(glsl_writer *w, glsl_iter *it) {
     for (; it->outer_braces > 0; it->outer_braces--) glsl_close(w);
-    if (it->outer_count == 0) return;
     for (int n = 0; n < it->outer_count; n++) it->valid[it->outer_axes[n]] = NULL; /* names of the loop's scope */
-    for (int a = 0; a < w->k->accesses.count; a++) it->address[a] = it->start[a];
+    for (int a = 0; a < w->k->accesses.count; a++) {
+        it->address[a] = it->start[a];
+        it->indexed[a] = false;
+        it->present[a] = NULL;
+    }
 }
 
 static void open_if(glsl_writer *w, glsl_iter *it, const char *condition) {

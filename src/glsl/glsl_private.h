@@ -75,6 +75,8 @@ typedef struct glsl_iter {
     bool *access_used;
     const char **address; /* by access: what is known so far */
     const char **start;   /* by access: the same before the loop over i */
+    bool *indexed;        /* by access: what the index adds is in the address */
+    const char **present; /* by access: then the condition that it is none that is absent; NULL: always */
     const char **memo;    /* by expression: its text */
     int *uses;            /* by expression: parents */
     int outer_braces, inner_braces;
@@ -202,10 +204,12 @@ const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
 /* glsl_access.c */
 const char *glsl_base(glsl_writer *w, int axis);      /* at_..., "0" for a whole axis */
 void glsl_hoist(glsl_writer *w, glsl_iter *it);       /* p of every access used */
-void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q: with the outer axes' part */
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q: with the outer axes' part, and indices that hang on them */
 const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
 /* The address without an index from data. */
 const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
+/* The same with what its index adds, if it has one. That it may be absent adds to *io_valid; NULL: of a store. */
+const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int access, const char **io_valid);
 /* glsl_blocks.c: what the base of a term adds to it, what an element of the tile does along the axis, a literal number
  * of them, and the place of the sum in memory. */
 const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
@@ -272,7 +276,10 @@ const char *glsl_aligned(glsl_writer *w, int access, smg_wide wide);
 void glsl_load_inner(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf, smg_wide wide, const char *array,
                      smg_kind kind);
 void glsl_store_group(glsl_writer *w, glsl_iter *it, int access, int width, const char *value);
-void glsl_load_group(glsl_writer *w, glsl_iter *it, int access);
+/* The groups among an expression's loads, of the elements at hand. */
+void glsl_load_groups(glsl_writer *w, glsl_iter *it, smg_expr expr, smg_wide wide);
+/* SET of what the lane owns of one outer register, by elements or by groups; opens and closes the inner loop. */
+void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set);
 /* What a plain load reads of one element or a group, as the buffer has it. */
 const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int access);
 

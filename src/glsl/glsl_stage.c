@@ -3,23 +3,6 @@
  * walk takes at once is stored as one where the shared tile keeps it together. */
 #include "glsl_private.h"
 
-typedef struct stage_leaves {
-    glsl_writer *w;
-    glsl_iter *it;
-    smg_wide wide;
-} stage_leaves;
-
-/* Of the loads in a step by groups, those that are groups themselves. */
-static void load_groups(void *user, int leaf) {
-    stage_leaves *s = user;
-    const smg_kernel *k = s->w->k;
-    const smg_kleaf *f = &k->leaves.items[leaf];
-    if (f->what != SMG_KLEAF_LOAD || s->it->vector[f->index] != NULL) return;
-    bool written = k->buffers.items[k->accesses.items[f->index].buffer].written;
-    if (!written && smg_access_aligned(k, f->index, s->wide) == SMG_ALIGNED_ALWAYS)
-        glsl_load_group(s->w, s->it, f->index);
-}
-
 /* What the step loads and nothing else, of the tile's own 16 bits: it is not made wider on its way. */
 static bool loads_memory(const glsl_writer *w, const smg_instr *instr, int group) {
     int access = smg_kernel_plain_load(w->k, instr->expr);
@@ -41,10 +24,7 @@ static const char *step_value(glsl_writer *w, glsl_iter *it, const smg_instr *in
         value = glsl_load_memory(w, it, smg_kernel_plain_load(w->k, instr->expr));
         return valid != NULL ? GLSL_STRING(w, "%s ? %s : %s", valid, value, zero) : value;
     }
-    if (it->group == 4) {
-        stage_leaves s = {.w = w, .it = it, .wide = instr->wide[0]};
-        smg_expr_leaves(w->k->exprs, instr->expr, load_groups, &s);
-    }
+    if (it->group == SMG_WIDE) glsl_load_groups(w, it, instr->expr, instr->wide[0]);
     for (it->member = 0; it->member < it->group; it->member++) {
         if (it->member > 0) it->coord[last] = GLSL_STRING(w, "(%s + %d)", first, it->member);
         part[it->member] = glsl_convert(w, glsl_expr_text(w, it, instr->expr), kind, smg_tile_kind(dst));

@@ -396,6 +396,8 @@ int64_t smg_kernel_registers_around(const smg_kernel *k, int at);
 /* May a load have an index that is out of range? Its kernel then has one binding more, for the report. */
 bool smg_kernel_reports(const smg_kernel *k);
 bool smg_access_reports(const smg_kernel *k, const smg_access *access);
+/* Has the access an index that is another one for another element of the axis? */
+bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis);
 /* Number of workgroups for symbol values. false on overflow. */
 bool smg_kernel_grid(const smg_kernel *k, const int64_t *symbols, int64_t *out_workgroups);
 
@@ -446,6 +448,8 @@ bool smg_access_by_blocks(const smg_kernel *k, const smg_access *access, int *ou
 /* Are the access's neighbours along the axis aligned groups of that width? */
 typedef enum smg_aligned { SMG_ALIGNED_NEVER, SMG_ALIGNED_BY_SIZES, SMG_ALIGNED_ALWAYS } smg_aligned;
 smg_aligned smg_access_aligned(const smg_kernel *k, int access, smg_wide wide);
+/* Does the leaf load such groups of an input, whatever the sizes? */
+bool smg_kernel_loads_groups(const smg_kernel *k, int leaf, smg_wide wide);
 /* BY_SIZES: they are where each of these sizes is a multiple of the width. How many they are. */
 int smg_access_asked(const smg_kernel *k, int access, smg_wide wide, smg_size out_sizes[SMG_ACCESS_AXES + 2]);
 /* Does shared memory under the tile consist of groups of SMG_WIDE? One memory has one type: every tile on it does. */

@@ -322,6 +322,31 @@ bool smg_access_reports(const smg_kernel *k, const smg_access *access) {
     return data.found;
 }
 
+typedef struct axis_seek {
+    const smg_kernel *k;
+    int axis;
+    bool found;
+} axis_seek;
+
+static void seek_axis(void *user, int leaf) {
+    axis_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    if (f->what == SMG_KLEAF_SIZE) return;
+    if (f->what == SMG_KLEAF_TILE) {
+        s->found = s->found || smg_tile_has(&s->k->tiles.items[f->index], s->axis);
+        return;
+    }
+    const smg_access *access = &s->k->accesses.items[f->index];
+    s->found = s->found || listed(access->axis, access->axis_count, s->axis);
+    s->found = s->found || smg_access_index_moves(s->k, access, s->axis);
+}
+
+bool smg_access_index_moves(const smg_kernel *k, const smg_access *access, int axis) {
+    axis_seek s = {.k = k, .axis = axis};
+    if (access->index != SMG_EXPR_NONE) smg_expr_leaves(k->exprs, access->index, seek_axis, &s);
+    return s.found;
+}
+
 bool smg_kernel_reports(const smg_kernel *k) {
     for (int a = 0; a < k->accesses.count; a++)
         if (smg_access_reports(k, &k->accesses.items[a])) return true;

@@ -43,15 +43,29 @@ static smg_status check_shared(const kernel_verifier *v, smg_wide wide, int tile
                         axis_name(v, wide.axis));
 }
 
-/* A SET that loads, and does nothing else. */
+typedef struct group_seek {
+    const smg_kernel *k;
+    smg_wide wide;
+    bool found;
+} group_seek;
+
+static void seek_group(void *user, int leaf) {
+    group_seek *s = user;
+    s->found = s->found || smg_kernel_loads_groups(s->k, leaf, s->wide);
+}
+
+/* Loads that are groups whatever the sizes, among others; or a plain one, which may go either way where they decide. */
 static smg_status check_set(const kernel_verifier *v, const smg_instr *in) {
     smg_wide run;
     if (in->wide[0].width == SMG_WIDEST && smg_kernel_loads_runs(v->k, in, &run) && run.axis == in->wide[0].axis)
         return SMG_OK;
     int access = smg_kernel_plain_load(v->k, in->expr);
-    if (access < 0 || v->k->buffers.items[v->k->accesses.items[access].buffer].written)
-        return KERNEL_WRONG(v, "neighbours at once of what is no plain load of an input");
+    group_seek s = {.k = v->k, .wide = in->wide[0]};
     SMG_TRY(check_run(v, in));
+    if (access < 0) smg_expr_leaves(v->k->exprs, in->expr, seek_group, &s);
+    if (s.found) return SMG_OK;
+    if (access < 0 || v->k->buffers.items[v->k->accesses.items[access].buffer].written)
+        return KERNEL_WRONG(v, "neighbours at once of what loads no groups of an input");
     return check_access(v, in->wide[0], access, SMG_ALIGNED_BY_SIZES);
 }
 

@@ -12,11 +12,18 @@ static smg_aligned multiple_of(const smg_kernel *k, smg_size size, int width) {
     return smg_size_is_const(k->sizes, size, NULL) ? SMG_ALIGNED_NEVER : SMG_ALIGNED_BY_SIZES;
 }
 
+/* Has a group one index, and does each index begin a group? */
+static bool indexes_groups(const smg_kernel *k, const smg_access *access, smg_wide wide) {
+    return multiple_of(k, access->index_stride, wide.width) == SMG_ALIGNED_ALWAYS &&
+           !smg_access_index_moves(k, access, wide.axis);
+}
+
 smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
     const smg_access *access = &k->accesses.items[number];
     const smg_kaxis *along = &k->axes.items[wide.axis];
     bool unit = false;
-    if (access->buffer < 0 || access->index != SMG_EXPR_NONE || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
+    if (access->buffer < 0 || along->tile % wide.width != 0) return SMG_ALIGNED_NEVER;
+    if (access->index != SMG_EXPR_NONE && !indexes_groups(k, access, wide)) return SMG_ALIGNED_NEVER;
     smg_type type = k->buffers.items[access->buffer].type;
     int64_t bytes = wide.width * smg_type_device_bytes(type);
     if (smg_type_kind(type) != SMG_KIND_FLOAT || bytes > GROUP_BYTES || (wide.width == SMG_PAIR && bytes != PAIR_BYTES))
@@ -33,6 +40,12 @@ smg_aligned smg_access_aligned(const smg_kernel *k, int number, smg_wide wide) {
             least = stride;
     }
     return unit ? least : SMG_ALIGNED_NEVER;
+}
+
+bool smg_kernel_loads_groups(const smg_kernel *k, int leaf, smg_wide wide) {
+    const smg_kleaf *f = &k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || k->buffers.items[k->accesses.items[f->index].buffer].written) return false;
+    return smg_access_aligned(k, f->index, wide) == SMG_ALIGNED_ALWAYS;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------ */
@@ -133,7 +146,8 @@ bool smg_walk_widest(const smg_kernel *k, const smg_instr *walk, int axis) {
     if (access < 0 || walk->axis_count == 0 || walk->axes[walk->axis_count - 1] != axis) return false;
     const smg_kbuffer *buffer = &k->buffers.items[k->accesses.items[access].buffer];
     return !buffer->written && buffer->type == k->tiles.items[walk->dst].type &&
-           smg_type_device_bytes(buffer->type) == 2 && k->axes.items[axis].tile % SMG_WIDEST == 0 &&
+           k->accesses.items[access].index == SMG_EXPR_NONE && smg_type_device_bytes(buffer->type) == 2 &&
+           k->axes.items[axis].tile % SMG_WIDEST == 0 &&
            smg_size_divide_exact(k->sizes, k->axes.items[axis].extent, width, &quotient) &&
            smg_access_aligned(k, access, wide) == SMG_ALIGNED_ALWAYS;
 }
@@ -185,9 +199,11 @@ bool smg_kernel_owns_rows(const smg_kernel *k, const smg_instr *product, int axi
 
 /* ---- whole matrices --------------------------------------------------------------------------------------- */
 
+/* NULL: it has none, or data decide where it begins. */
 static const smg_access *access_of(const smg_kernel *k, const smg_instr *in, int *out_number) {
     *out_number = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
-    return *out_number >= 0 ? &k->accesses.items[*out_number] : NULL;
+    const smg_access *access = *out_number >= 0 ? &k->accesses.items[*out_number] : NULL;
+    return access != NULL && access->index == SMG_EXPR_NONE ? access : NULL;
 }
 
 /* Is the buffer of what a matrix can take from it or give to it? */

@@ -19,7 +19,7 @@ bool lower_lies_along(const smg_kernel *k, const smg_instr *stage, int axis) {
     smg_wide wide = {.width = SMG_WIDEST, .axis = axis};
     if (access < 0) return false;
     const smg_kbuffer *buffer = &k->buffers.items[k->accesses.items[access].buffer];
-    return !buffer->written && buffer->type == k->matrix.type &&
+    return !buffer->written && buffer->type == k->matrix.type && k->accesses.items[access].index == SMG_EXPR_NONE &&
            smg_access_aligned(k, access, wide) == SMG_ALIGNED_ALWAYS;
 }
 

@@ -37,6 +37,27 @@ static int last_axis(const smg_tile *tile) {
     return tile->axis_count > 0 ? tile->axis[tile->axis_count - 1] : -1;
 }
 
+typedef struct group_seek {
+    const smg_kernel *k;
+    const smg_target *target;
+    smg_wide wide;
+    bool found;
+} group_seek;
+
+static void seek_group(void *user, int leaf) {
+    group_seek *s = user;
+    const smg_kleaf *f = &s->k->leaves.items[leaf];
+    if (f->what != SMG_KLEAF_LOAD || !has_elements(s->k, s->target, f->index)) return;
+    s->found = s->found || smg_kernel_loads_groups(s->k, leaf, s->wide);
+}
+
+/* Does some load of the expression gain by groups? */
+static bool gains(const smg_kernel *k, const smg_target *target, smg_expr expr, smg_wide wide) {
+    group_seek s = {.k = k, .target = target, .wide = wide};
+    if (wide.axis >= 0) smg_expr_leaves(k->exprs, expr, seek_group, &s);
+    return s.found;
+}
+
 /* Of a lane's own elements: what it loads, stores, or leaves in shared memory. Whole matrices go there by words, where
  * a lane that has pairs of columns would write one half of a word after the other; lanes with a column each write side
  * by side as it is, and their compilers need more registers for matrices. */
@@ -51,8 +72,14 @@ static void widen_map(const smg_kernel *k, const smg_target *target, smg_instr *
         return;
     }
     int access = in->kind == SMG_I_STORE ? in->a : smg_kernel_plain_load(k, in->expr);
-    if (access < 0 || (in->kind == SMG_I_SET && !never_written(k, access))) return;
     smg_wide pair = along_by(smg_kernel_pair_axis(k, in), SMG_PAIR);
+    if (access < 0 && k->tiles.items[in->dst].fragments == SMG_FRAGMENTS_NONE) {
+        if (gains(k, target, in->expr, along(axis)))
+            in->wide[0] = along(axis);
+        else if (gains(k, target, in->expr, pair))
+            in->wide[0] = pair;
+    }
+    if (access < 0 || (in->kind == SMG_I_SET && !never_written(k, access))) return;
     if (aligned(k, target, access, axis, SMG_ALIGNED_BY_SIZES))
         in->wide[0] = along(axis);
     else if (aligned_by(k, target, access, pair, SMG_ALIGNED_BY_SIZES))
@@ -88,33 +115,18 @@ static bool widen_factor(const smg_kernel *k, const smg_target *target, smg_inst
     return true;
 }
 
-typedef struct group_seek {
-    const smg_kernel *k;
-    const smg_target *target;
-    int axis;
-    bool found;
-} group_seek;
-
-static void seek_group(void *user, int leaf) {
-    group_seek *s = user;
-    const smg_kleaf *f = &s->k->leaves.items[leaf];
-    if (f->what != SMG_KLEAF_LOAD || !never_written(s->k, f->index)) return;
-    s->found = s->found || aligned(s->k, s->target, f->index, s->axis, SMG_ALIGNED_ALWAYS);
-}
-
 /* A walk goes by groups where some load gains by it, and the axis ends with one. */
 static void widen_walk(const smg_kernel *k, const smg_target *target, smg_instr *in) {
     if (in->axis_count == 0 || smg_tile_kind(&k->tiles.items[in->dst]) != SMG_KIND_FLOAT) return;
     smg_size quotient, width = smg_size_const(k->sizes, SMG_WIDE);
-    group_seek s = {.k = k, .target = target, .axis = in->axes[in->axis_count - 1]};
-    const smg_kaxis *axis = &k->axes.items[s.axis];
+    smg_wide wide = along(in->axes[in->axis_count - 1]);
+    const smg_kaxis *axis = &k->axes.items[wide.axis];
     if (axis->tile % SMG_WIDE != 0 || !smg_size_divide_exact(k->sizes, axis->extent, width, &quotient)) return;
-    smg_expr_leaves(k->exprs, in->expr, seek_group, &s);
-    if (!s.found) return;
+    if (!gains(k, target, in->expr, wide)) return;
     int64_t lanes = k->lanes, groups = smg_tile_elements(k, &k->tiles.items[in->dst]) / SMG_WIDEST;
     bool widest = in->kind == SMG_I_FETCH && k->tiles.items[in->dst].type == SMG_TYPE_F16 && k->matrix.rows == 0 &&
-                  groups >= lanes && smg_walk_widest(k, in, s.axis);
-    in->wide[0] = along_by(s.axis, widest ? SMG_WIDEST : SMG_WIDE);
+                  groups >= lanes && smg_walk_widest(k, in, wide.axis);
+    in->wide[0] = along_by(wide.axis, widest ? SMG_WIDEST : SMG_WIDE);
 }
 
 static void widen_put(const smg_kernel *k, smg_instr *put) {

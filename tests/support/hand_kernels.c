@@ -373,16 +373,18 @@ smg_kernel *hand_strided_bf16(smg_arena *arena, hand_lanes l) {
 
 smg_kernel *hand_gather(smg_arena *arena, hand_lanes l) {
     smg_kernel *k = hand_kernel(arena, "gather");
-    int i = hand_axis(k, "i", "s", l.rows, true), d = hand_axis(k, "d", "20", 20, false);
+    int i = hand_axis(k, "i", "s", 2 * l.rows, true), d = hand_axis(k, "d", "20", 20, false);
     int id = hand_buffer(k, "id", SMG_TYPE_I64, "s", false);
     int table = hand_buffer(k, "table", SMG_TYPE_F32, "100", false),
-        y = hand_buffer(k, "y", SMG_TYPE_F32, "20*s", true);
+        y = hand_buffer(k, "y", SMG_TYPE_F32, "20*s", true), bias = hand_buffer(k, "bias", SMG_TYPE_F32, "20", false);
     int ids = hand_access(k, id, 1, i, "1"), rows = hand_access(k, table, 1, d, "1"),
-        to = hand_access(k, y, 2, i, "20", d, "1");
+        to = hand_access(k, y, 2, i, "20", d, "1"), from = hand_access(k, bias, 1, d, "1");
+    int sum = hand_tile(k, "sum", SMG_REGISTER, 0, 2, i, d);
     k->accesses.items[rows].index = hand_load(k, ids);
     k->accesses.items[rows].index_stride = hand_size_of(k, "20");
     k->accesses.items[rows].index_limit = hand_size_of(k, "5");
-    hand_instr(k, SMG_I_STORE, -1, hand_load(k, rows), 2, i, d)->a = to;
+    hand_instr(k, SMG_I_SET, sum, hand_make2(k, SMG_PRIM_ADD, hand_load(k, rows), hand_load(k, from)), 0);
+    hand_instr(k, SMG_I_STORE, -1, hand_of_tile(k, sum), 2, i, d)->a = to;
     return hand_distributed(k, l, 1, i);
 }
 

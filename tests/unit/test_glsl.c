@@ -156,7 +156,22 @@ static void test_strided_rows(void **state) {
     glsl_check(state, strided_rows);
 }
 
+/* An index is loaded and checked once a row, in front of the loop over columns; rows of the table come by fours. */
 static void test_gather(void **state) {
+    glsl_fixture *f = *state;
+    static const char *const parts[] = {"w_table[", "w_bias[", NULL};
+    smg_arena *arena;
+    smg_text text;
+    smg_target target = glsl_full_target(8, false);
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    smg_kernel *k = hand_gather(arena, (hand_lanes){2, 4, 4, 8});
+    glsl_expect_parts(f, k, &target, parts);
+    glsl_write_text(f, k, &target, &text);
+    const char *loaded = strstr(smg_text_cstr(&text), "= g_id["), *inner = strstr(smg_text_cstr(&text), "for (int j");
+    assert_true(loaded != NULL && inner != NULL && loaded < inner && strstr(loaded + 1, "= g_id[") == NULL);
+    assert_true(strstr(inner, "smg_report(") == NULL);
+    smg_text_free(&text);
+    smg_arena_destroy(arena);
     glsl_check(state, hand_gather);
 }
 
@@ -185,8 +200,8 @@ static void test_bad_index(void **state) {
     assert_int_equal(bad[0], 1);
     assert_int_equal(bad[1], 77);
     assert_int_equal(bad[2], 5);
-    assert_true(fabs(v.data[2][4 * 20] - v.data[1][4 * 20]) < 1e-6); /* row 4, the last */
-    for (int b = 0; b < 3; b++) free(v.data[b]);
+    assert_true(fabs(v.data[2][4 * 20] - v.data[1][4 * 20] - v.data[3][0]) < 1e-6); /* row 4, the last */
+    for (int b = 0; b < 4; b++) free(v.data[b]);
     smg_arena_destroy(arena);
 #endif
 }

@@ -488,7 +488,11 @@ static void test_wide(void **state) {
                                "access 2 = p at [0] r*[s] i*[1]\naccess 3 = y at [0] r*[32] i*[1]\n"
                                "access 4 = a at [0] k*[8] i*[1]\naccess 5 = a at [0] j*[8] k*[1]\n"
                                "access 6 = a at [0] r*[1] i*[2]\naccess 7 = h at [0] r*[32] i*[1]\n"
-                               "access 8 = z at [0] r*[32] i*[1]\naccess 9 = h at [1] r*[32] i*[1]\ncode\n";
+                               "access 8 = z at [0] r*[32] i*[1]\naccess 9 = h at [1] r*[32] i*[1]\n"
+                               "access 10 = a at [0] i*[1] : index*[32] below [2] of iota(13)\n"
+                               "access 11 = a at [0] i*[1] : index*[2] below [2] of iota(13)\n"
+                               "access 12 = a at [0] i*[1] : index*[32] below [2] of iota(14)\n"
+                               "access 13 = - at [0] r*[1]\naccess 14 = - at [0] i*[1]\ncode\n";
 #define STAGED "  stage w walk [j, k] = load(5)\n  stage b by 4 i walk [k, i] = load(4)\n  set c = 0\n  barrier\n"
     static const char *const bodies[][2] = {
         {"  set runs by 4 i = load(0)\n  store 3 by 4 i over [i] layout 0 = runs\n", ""},
@@ -498,7 +502,12 @@ static void test_wide(void **state) {
         {"  set apart by 4 i = load(0)\n", "no lane owns runs of 4 along axis 'i'"},
         {"  set runs by 4 k = load(0)\n", "no lane owns runs of 4 along axis 'k'"},
         {"  set runs by 4 n = load(0)\n", "4 neighbours at once along axis 'n', whose tile is 6"},
-        {"  set runs by 4 i = neg(load(0))\n", "of what is no plain load of an input"},
+        {"  set runs by 4 i = add(load(0), load(1))\n", ""}, /* one of them */
+        {"  set runs by 4 i = neg(load(1))\n", "of what loads no groups of an input"},
+        {"  set runs by 4 i = add(load(2), load(2))\n", "of what loads no groups of an input"}, /* s decides */
+        {"  set runs by 4 i = load(10)\n", ""},
+        {"  set runs by 4 i = load(11)\n", "access 11 has no aligned groups of 4 along axis 'i'"},
+        {"  set runs by 4 i = load(12)\n", "access 12 has no aligned groups of 4 along axis 'i'"},
         {"  set apart = 0\n  store 3 by 4 i over [i] layout 1 = apart\n", "no lane owns runs of 4 along axis 'i'"},
         {"  set runs by 2 i = load(7)\n  store 8 by 2 i over [i] layout 0 = runs\n", ""},
         {"  set runs by 2 i = load(0)\n", "access 0 has no aligned groups of 2 along axis 'i'"},
