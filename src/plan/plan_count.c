@@ -62,7 +62,7 @@ static plan_runs runs_of(const walk *w, const smg_access *a) {
     for (int i = 0; i < a->axis_count; i++) {
         if (a->stride[i] != one) continue;
         int axis = a->axis[i];
-        double tile = tile_of(w, axis), walked = axis == w->last ? w->round : 1;
+        double tile = fmin(tile_of(w, axis), extent_of(w, axis)), walked = axis == w->last ? w->round : 1;
         double lanes = w->layout != NULL ? (double)smg_layout_neighbours(w->layout, axis) : walked;
         double own = lanes * (double)(w->layout != NULL ? smg_layout_registers_along(w->layout, axis) : 1);
         double group = comes_soon(w, axis) ? tile : fmin(tile, own);
@@ -117,22 +117,41 @@ static double count_bytes(walk *w, const smg_access *a, plan_runs run, bool agai
 typedef struct load_walk {
     walk *w;
     int loads;
+    int turns; /* of loads that wait for each other: an index is there before what it says */
 } load_walk;
+
+static load_walk count_loads(walk *w, smg_expr expr);
+
+/* A lane has an index for each of its elements along the axes on which it hangs. Where all invocations walk there is
+ * one for each step, which its price has already. */
+static int count_index(walk *w, const smg_access *a) {
+    double indices = 1;
+    for (int i = 0; w->layout != NULL && i < w->layout->axis_count; i++) {
+        int axis = w->layout->axes[i].axis;
+        if (smg_access_index_moves(w->k, a, axis)) indices *= (double)smg_layout_registers_along(w->layout, axis);
+    }
+    load_walk l = count_loads(w, a->index);
+    double each = w->cost->map * smg_expr_cost(w->k->exprs, a->index) + w->cost->load * l.loads + w->cost->element;
+    if (w->layout != NULL) w->out->slots += w->trips * indices * w->out->lanes * each;
+    return l.turns;
+}
 
 static void count_leaf(void *user, int leaf) {
     load_walk *l = user;
     const smg_kleaf *f = &l->w->k->leaves.items[leaf];
     if (f->what != SMG_KLEAF_LOAD) return;
     const smg_access *a = &l->w->k->accesses.items[f->index];
+    int turns = a->index != SMG_EXPR_NONE ? 1 + count_index(l->w, a) : 1;
     count_bytes(l->w, a, runs_of(l->w, a), false);
+    if (turns > l->turns) l->turns = turns;
     l->loads++;
 }
 
-/* The loads of an expression; how many they are. */
-static int count_loads(walk *w, smg_expr expr) {
+/* The loads of an expression, without those of their indices. */
+static load_walk count_loads(walk *w, smg_expr expr) {
     load_walk l = {.w = w};
     if (expr != SMG_EXPR_NONE) smg_expr_leaves(w->k->exprs, expr, count_leaf, &l);
-    return l.loads;
+    return l;
 }
 
 static void wait_for_loads(walk *w, double share) {
@@ -157,9 +176,9 @@ static double map_wait(const walk *w) {
 static void count_map(walk *w, const smg_instr *in) {
     double elements = (double)smg_layout_registers(w->layout) * w->out->lanes;
     double cost = smg_expr_cost(w->k->exprs, in->expr);
-    int loads = count_loads(w, in->expr);
-    if (loads > 0) wait_for_loads(w, map_wait(w) + w->cost->next_wait * loads * elements / w->out->lanes);
-    double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * loads;
+    load_walk l = count_loads(w, in->expr);
+    if (l.loads > 0) wait_for_loads(w, l.turns * map_wait(w) + w->cost->next_wait * l.loads * elements / w->out->lanes);
+    double each = w->cost->map * cost + (copies(w, in) ? 0 : w->cost->element) + w->cost->load * l.loads;
     w->out->slots += w->trips * elements * each;
     w->out->flops += 2.0 * w->trips * elements * cost * w->out->workgroups;
 }

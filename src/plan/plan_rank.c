@@ -204,7 +204,8 @@ static double shared_of(const guess *g) {
 /* walked: by all invocations, as they come; again: from the core's own cache, but for the first time. */
 static void count_bytes(guess *g, const outline_access *a, double trips, bool walked, bool again) {
     const smg_schedule *s = g->s;
-    double tile = 1, whole = a->size, side = a->unit >= 0 ? (double)s->tile[a->unit] : 1;
+    double tile = 1, whole = a->size;
+    double side = a->unit >= 0 ? fmin((double)g->o->extent[a->unit], (double)s->tile[a->unit]) : 1;
     for (smg_axis_set set = a->axes; set != 0;) {
         int axis = next_axis(&set);
         tile *= fmin((double)g->o->extent[axis], (double)s->tile[axis]);
