@@ -58,7 +58,7 @@ static const pass passes[] = {
     {{"barriers", "barriers that order nothing go"}, .sized = lower_barriers},
     {{"live", "what is needed at once is noted for the count of registers"}, .sized = keep_live},
     {{"unroll", "short loops and products are written out within the budget of code"}, .sized = unroll},
-    {{"early", "what a store loads is loaded in front of it"}, .last = lower_early},
+    {{"early", "what a store loads is loaded in front of it, or of the loop before"}, .last = lower_early},
     {{"wide", "neighbours that lie side by side are loaded and stored at once"}, .last = widen},
     {{"even", "sizes are named whose multiples need fewer checks"}, .last = find_evens},
 };

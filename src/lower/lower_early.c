@@ -1,6 +1,7 @@
 /* Loads in front of stores. A driver moves no load over a store that may change what it reads, so what a store's
  * expression loads is loaded first, for all of the lane's elements: the loads are under way together. As many as find
- * room beside the tiles that the program needs. */
+ * room beside the tiles that the program needs. Where a core has registers to spare they are under way during the loop
+ * in front of the stores, too: workgroups that began together end together, and have nothing else to do then. */
 #include "lower/lower_internal.h"
 
 #define EARLY_REGISTERS 96 /* at most, that loads ahead of the stores take */
@@ -59,7 +60,27 @@ static int add_tile(lower_sized *l, const smg_instr *store, int leaf) {
     return k->tiles.count - 1;
 }
 
-static smg_status move_load(lower_sized *l, int at, int leaf) {
+/* The last loop in front of the instruction, neither of them inside of a loop; -1. */
+static int loop_before(const smg_kernel *k, int at) {
+    int depth = 0, loop = -1;
+    for (int i = 0; i < at; i++) {
+        smg_instr_kind kind = k->code.items[i].kind;
+        if (kind == SMG_I_LOOP && depth++ == 0) loop = i;
+        if (kind == SMG_I_END) depth--;
+    }
+    return depth == 0 ? loop : -1;
+}
+
+/* Where loads that need so many registers go: lanes that have half of theirs for others leave a core as many
+ * workgroups as hide its waits. Compilers need more beside matrices, and were not asked. */
+static int place_of(const lower_sized *l, int at, int64_t registers) {
+    const smg_target *t = l->target;
+    int loop = smg_target_switches_lanes(t) && l->k->matrix.rows == 0 ? loop_before(l->k, at) : -1;
+    return loop >= 0 && 2 * (smg_kernel_registers(l->k) + registers) <= t->registers_lane ? loop : at;
+}
+
+/* What the store at `at` loads is loaded at `to`. */
+static smg_status move_load(lower_sized *l, int at, int to, int leaf) {
     smg_kernel *k = l->k;
     smg_kind kind = k->leaves.items[leaf].kind;
     int tile = add_tile(l, &k->code.items[at], leaf);
@@ -75,8 +96,9 @@ static smg_status move_load(lower_sized *l, int at, int leaf) {
     smg_instr *store = &k->code.items[at];
     store->expr = lower_replace(k->exprs, store->expr, set.expr, with);
     if (store->expr == SMG_EXPR_NONE) return SMG_MEMORY;
-    memmove(store + 1, store, (size_t)(k->code.count - 1 - at) * sizeof(*store));
-    *store = set;
+    smg_instr *place = &k->code.items[to];
+    memmove(place + 1, place, (size_t)(k->code.count - 1 - to) * sizeof(*place));
+    *place = set;
     return SMG_OK;
 }
 
@@ -94,7 +116,8 @@ smg_status lower_early(lower_sized *l) {
         if (in->kind != SMG_I_STORE || smg_layout_registers(&k->layouts.items[in->layout]) == 1) continue;
         early e = {.l = l, .at = i, .registers = registers};
         smg_expr_leaves(k->exprs, in->expr, take_load, &e);
-        for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, i++, e.loads[n]));
+        int to = place_of(l, i, registers - e.registers);
+        for (int n = 0; n < e.count; n++) SMG_TRY(move_load(l, i++, to++, e.loads[n]));
     }
     return SMG_OK;
 }

@@ -223,6 +223,50 @@ static void a_sum_of_products_has_one_tile(void **state) {
     finish(&f);
 }
 
+/* ---- loads ----------------------------------------------------------------------------------------- */
+
+/* The first SET that is a load of the access's buffer, in front of the instruction; -1. */
+static int load_of(const smg_kernel *k, const char *buffer) {
+    for (int i = 0; i < k->code.count; i++) {
+        const smg_instr *in = &k->code.items[i];
+        int access = in->kind == SMG_I_SET ? smg_kernel_plain_load(k, in->expr) : -1;
+        if (access >= 0 && strcmp(k->buffers.items[k->accesses.items[access].buffer].name, buffer) == 0) return i;
+    }
+    return -1;
+}
+
+/* What is added to a product is loaded in front of its loop where lanes have half of their registers left then, where a
+ * core has other lanes to run meanwhile; else behind the loop. Counts those in front. */
+static int count_loaded_ahead(const char *target, int *out_behind) {
+    static const char text[] =
+        "graph g\nx = input f32[4096, 256]\nw = constant f32[256, 4096] random seed=1\n"
+        "r = input f32[4096, 4096]\np = contract(x, w) \"sk,ko->so\"\ny = add(p, r)\noutput y = y\n";
+    fixture f;
+    int ahead = 0;
+    *out_behind = 0;
+    start(&f, NULL, text, target);
+    for (int s = 0; s < f.schedules.items.count; s++) {
+        smg_kernel *k = f.schedules.items.items[s].matrix == NULL ? lower(&f, s) : NULL;
+        if (k == NULL) continue;
+        int load = load_of(k, "r"), loop = 0;
+        while (loop < k->code.count && k->code.items[loop].kind != SMG_I_LOOP) loop++;
+        if (load < 0 || loop == k->code.count) continue;
+        if (load < loop) assert_true(2 * smg_kernel_registers(k) <= f.target.registers_lane);
+        ahead += load < loop;
+        *out_behind += load > loop;
+    }
+    finish(&f);
+    return ahead;
+}
+
+static void what_is_added_is_loaded_ahead(void **state) {
+    (void)state;
+    int behind;
+    assert_true(count_loaded_ahead("h200", &behind) > 0);
+    assert_true(behind > 0);
+    assert_int_equal(count_loaded_ahead("lavapipe", &behind), 0);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
 /* The same schedule that does not reuse memory; it stands behind the ones that do. */
@@ -623,6 +667,7 @@ int main(void) {
         cmocka_unit_test(slices_run_along_memory),
         cmocka_unit_test(slots_save_a_barrier),
         cmocka_unit_test(a_sum_of_products_has_one_tile),
+        cmocka_unit_test(what_is_added_is_loaded_ahead),
         cmocka_unit_test(a_chain_reuses_memory),
         cmocka_unit_test(columns_lie_last_for_runs_of_columns),
         cmocka_unit_test(rows_lie_last_for_runs_of_rows),
