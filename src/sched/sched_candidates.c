@@ -1,5 +1,6 @@
 /* Enumeration. Three shapes of block cover everything: plain maps, rows with reductions, and tiles with
  * contractions. They differ in which lane grids and tile sizes are worth trying, not in how they are lowered. */
+#include <limits.h>
 #include <math.h>
 
 #include "sched/sched_internal.h"
@@ -406,7 +407,6 @@ static double most_of_few(const block_wants *w, const lane_shape *s, int64_t row
 static bool suits(const block_wants *w, const lane_shape *s) {
     int64_t rows = (int64_t)s->rows * s->row_registers, cols = (int64_t)s->cols * s->col_registers;
     double sums = (double)s->row_registers * s->col_registers * (double)w->held;
-    if (!sched_side_fits(rows, w->rows, 1) || !sched_side_fits(cols, w->cols, 16)) return false;
     int64_t all = cols * w->held;
     if (rows < w->rows && (rows > MOST_RATIO * all || all > MOST_RATIO * rows)) return false;
     if (sums > 4 * w->results && sums > most_of_few(w, s, rows, cols)) return false;
@@ -438,20 +438,25 @@ static bool too_deep(const enumerator *e, const smg_schedule *base, const lane_s
     return loops && written > smg_target_most_written(t, sums);
 }
 
-static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape) {
+/* *io_crowded: with fewer rows slices of so many k had no room; fewer k where that shows now. */
+static smg_status add_slices(enumerator *e, const smg_schedule *base, const block_wants *w, lane_shape shape,
+                             int *io_crowded) {
     int64_t invocations = (int64_t)shape.rows * shape.cols * shape.depth;
     int64_t columns = (int64_t)shape.cols * shape.col_registers * w->held;
     int64_t sides = (int64_t)shape.rows * shape.row_registers + columns;
     bool few = shape.rows * shape.row_registers < FEW_ROWS || base->columns != 0 || w->results < FEW_RESULTS;
     int64_t least = shape.depth > 1 ? LEAST_STAGED / 2 : LEAST_STAGED, most = few ? MOST_STREAMED : MOST_STAGED;
     int shortest = smg_target_switches_lanes(e->target) ? 8 : 16;
-    for (shape.inner = shortest; shape.inner <= 256; shape.inner *= 2) {
+    for (shape.inner = shortest; shape.inner <= 256 && shape.inner < *io_crowded; shape.inner *= 2) {
         int64_t staged = in_pairs(e, &shape) ? sides * shape.inner / 2 : sides * shape.inner;
         if (staged < least * invocations || staged > most * invocations) continue;
         if (4 * staged > e->target->shared_bytes || shape.inner < 4 * shape.depth) continue;
         if (too_deep(e, base, &shape, w->held)) break;
+        int before = e->out->items.count;
         SMG_TRY(add_rows_of(e, base, shape));
-        if (e->crowded && !e->pairs) break; /* pairs take half of the room, from so many k on */
+        if (!e->crowded || e->pairs) continue; /* pairs take half of the room, from so many k on */
+        if (e->out->items.count == before) *io_crowded = shape.inner;
+        break;
     }
     return SMG_OK;
 }
@@ -461,10 +466,13 @@ static smg_status add_tiles(enumerator *e, const smg_schedule *base, const block
     /* Single columns of parts that are read as one group are turned on their way, word by word. */
     bool narrow = w->held > 1 && w->rows <= FEW_ROWS;
     for (shape.col_registers = narrow ? 1 : 4; shape.col_registers <= 8; shape.col_registers *= 2) {
+        int crowded = INT_MAX;
+        if (!sched_side_fits((int64_t)shape.cols * shape.col_registers, w->cols, 16)) break;
         for (shape.row_registers = 1; shape.row_registers <= 16; shape.row_registers *= 2) {
             int64_t sums = (int64_t)shape.row_registers * shape.col_registers * w->held;
-            if (sums > most || !suits(w, &shape)) continue;
-            SMG_TRY(add_slices(e, base, w, shape));
+            if (sums > most || !sched_side_fits((int64_t)shape.rows * shape.row_registers, w->rows, 1)) break;
+            if (!suits(w, &shape)) continue;
+            SMG_TRY(add_slices(e, base, w, shape, &crowded));
             if (base->row_axis < 0) break;
         }
     }
