@@ -80,20 +80,54 @@ static void trim_message(const char *message, char out[MESSAGE_BYTES + 8]) {
 
 /* ---- validation and listing ------------------------------------------------------------------ */
 
+/* Is bfloat16 in the grammar of this SPIRV-Tools? */
+static bool knows_bf16(spv_context tools) {
+    static const char text[] = "OpCapability BFloat16TypeKHR";
+    spv_binary words = NULL;
+    bool known = spvTextToBinary(tools, text, sizeof text - 1, &words, NULL) == SPV_SUCCESS;
+    spvBinaryDestroy(words);
+    return known;
+}
+
+/* A module as the tools know it: its words, or a copy. */
+typedef struct known_words {
+    const uint32_t *words;
+    size_t count, room; /* of the copy; 0: there is none */
+    uint32_t *copy;
+} known_words;
+
+static smg_status take_known(smg_context *ctx, spv_context tools, const uint32_t *words, size_t count,
+                             known_words *out) {
+    *out = (known_words){.words = words, .count = count};
+    if (!smg_spirv_has_bf16(words, count) || knows_bf16(tools)) return SMG_OK;
+    out->copy = smg_alloc(ctx, count, sizeof *out->copy);
+    if (!out->copy) return SMG_MEMORY;
+    out->room = count;
+    out->words = out->copy;
+    out->count = smg_spirv_without_bf16(words, count, out->copy);
+    return SMG_OK;
+}
+
+static void free_known(smg_context *ctx, const known_words *known) {
+    smg_free(ctx, known->copy, known->room * sizeof *known->copy);
+}
+
 static smg_status validate(smg_context *ctx, const char *name, const uint32_t *words, size_t word_count,
                            spv_target_env target) {
     spv_context tools = spvContextCreate(target);
     if (!tools) return smg_fail(ctx, SMG_MEMORY, "SPIRV-Tools could not be initialised");
-    spv_const_binary_t binary = {words, word_count};
+    known_words known;
     spv_diagnostic diagnostic = NULL;
-    smg_status status = SMG_OK;
-    if (spvValidate(tools, &binary, &diagnostic) != SPV_SUCCESS) {
+    smg_status status = take_known(ctx, tools, words, word_count, &known);
+    spv_const_binary_t binary = {known.words, known.count};
+    if (status == SMG_OK && spvValidate(tools, &binary, &diagnostic) != SPV_SUCCESS) {
         char message[MESSAGE_BYTES + 8];
         trim_message(diagnostic && diagnostic->error ? diagnostic->error : "no reason given", message);
         status = smg_fail(ctx, SMG_INTERNAL, "kernel '%s': invalid SPIR-V: %s", name, message);
     }
     spvDiagnosticDestroy(diagnostic);
     spvContextDestroy(tools);
+    free_known(ctx, &known);
     return status;
 }
 
@@ -111,14 +145,17 @@ smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *w
     spv_text listing = NULL;
     spv_diagnostic diagnostic = NULL;
     const uint32_t options = SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
-    smg_status status = SMG_OK;
-    if (spvBinaryToText(tools, words, word_count, options, &listing, &diagnostic) == SPV_SUCCESS)
+    known_words known;
+    smg_status status = take_known(compiler->ctx, tools, words, word_count, &known);
+    if (status == SMG_OK &&
+        spvBinaryToText(tools, known.words, known.count, options, &listing, &diagnostic) == SPV_SUCCESS)
         smg_text_add_n(text, listing->str, listing->length);
-    else
+    else if (status == SMG_OK)
         status = smg_fail(compiler->ctx, SMG_FORMAT, "these %zu words are not SPIR-V", word_count);
     spvTextDestroy(listing);
     spvDiagnosticDestroy(diagnostic);
     spvContextDestroy(tools);
+    free_known(compiler->ctx, &known);
     return status == SMG_OK ? smg_text_status(text) : status;
 }
 

@@ -49,7 +49,7 @@ smg_status smg_spirv_validate(smg_spirv_compiler *compiler, const char *name, co
                               int version);
 /* The compiler and what it links: words made by another one may differ. */
 uint64_t smg_spirv_revision(uint64_t seed);
-/* A listing for people. */
+/* A listing for people; bfloat16 is shown as a signed integer where SPIRV-Tools does not know it. */
 smg_status smg_spirv_disassemble(smg_spirv_compiler *compiler, const uint32_t *words, size_t word_count,
                                  smg_text *text);
 

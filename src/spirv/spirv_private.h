@@ -19,4 +19,9 @@ bool smg_spirv_cache_read(smg_context *ctx, smg_arena *arena, smg_spirv_key key,
 /* Never a failure: the cache is optional. */
 void smg_spirv_cache_write(smg_context *ctx, smg_arena *arena, smg_spirv_key key, const smg_spirv_module *module);
 
+/* spirv_bf16.c: does the module have bfloat16? The same words without it, for tools that do not know it: at most as
+ * many. Returns how many. */
+bool smg_spirv_has_bf16(const uint32_t *words, size_t count);
+size_t smg_spirv_without_bf16(const uint32_t *words, size_t count, uint32_t *out_words);
+
 #endif

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "spirv/spirv.h"
+#include "spirv/spirv_private.h"
 #include "support/output.h"
 
 static const char good_text[] = "#version 450\n"
@@ -114,29 +114,100 @@ static void test_versions(void **state) {
     end(&f);
 }
 
+/* A product of 16x16x16 of factors of that type, which memory has as the other one; `more` stands before its end. */
+static const char *matrix_text(fixture *f, const char *head, const char *type, const char *memory, const char *more) {
+    return smg_arena_format(f->arena,
+                            "#version 450\n"
+                            "#extension GL_KHR_cooperative_matrix : require\n"
+                            "#extension GL_KHR_memory_scope_semantics : require\n"
+                            "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+                            "%s"
+                            "layout(local_size_x = 32) in;\n"
+                            "layout(std430, binding = 0) buffer A { %s a[]; };\n"
+                            "layout(std430, binding = 1) buffer C { float c[]; };\n"
+                            "void main() {\n"
+                            "    coopmat<%s, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> x;\n"
+                            "    coopmat<%s, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> y;\n"
+                            "    coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> z =\n"
+                            "        coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);\n"
+                            "    coopMatLoad(x, a, 0, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
+                            "    coopMatLoad(y, a, 256, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
+                            "%s"
+                            "    coopMatStore(coopMatMulAdd(x, y, z), c, 0, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
+                            "}\n",
+                            head, memory, type, type, more);
+}
+
 static void test_matrix(void **state) {
     (void)state;
     fixture f;
     begin(&f, false);
-    static const char text[] =
-        "#version 450\n"
-        "#extension GL_KHR_cooperative_matrix : require\n"
-        "#extension GL_KHR_memory_scope_semantics : require\n"
-        "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n"
-        "layout(local_size_x = 32) in;\n"
-        "layout(std430, binding = 0) buffer A { float16_t a[]; };\n"
-        "layout(std430, binding = 1) buffer C { float c[]; };\n"
-        "void main() {\n"
-        "    coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> x;\n"
-        "    coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> y;\n"
-        "    coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> z =\n"
-        "        coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);\n"
-        "    coopMatLoad(x, a, 0, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
-        "    coopMatLoad(y, a, 256, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
-        "    coopMatStore(coopMatMulAdd(x, y, z), c, 0, 16, gl_CooperativeMatrixLayoutRowMajor);\n"
-        "}\n";
     const smg_spirv_options options = {.version = 16};
-    (void)compile(&f, text, &options);
+    (void)compile(&f, matrix_text(&f, "", "float16_t", "float16_t", ""), &options);
+    end(&f);
+}
+
+/* ---- bfloat16 ---------------------------------------------------------------------------------------- */
+
+static const char bf16_head[] =
+    "#extension GL_EXT_spirv_intrinsics : require\n"
+    "#define bf16 spirv_type(extensions = [\"SPV_KHR_bfloat16\"], capabilities = [5116, 5118], id = 22, 16, 0)\n"
+    "spirv_instruction(id = 124) bf16 of_bits(uint16_t bits);\n"
+    "spirv_instruction(id = 129) bf16 sum(bf16 a, bf16 b);\n";
+
+/* How often one instruction stands in the module. */
+static int count_of(const uint32_t *words, size_t count, const uint32_t *instruction, size_t length) {
+    int found = 0;
+    for (size_t at = 5; at < count; at += words[at] >> 16) {
+        assert_true(words[at] >> 16 > 0 && words[at] >> 16 <= count - at);
+        bool same = words[at] >> 16 == length;
+        for (size_t i = 0; i < length && same; i++)
+            same = instruction[i] == UINT32_MAX || instruction[i] == words[at + i];
+        found += same;
+    }
+    return found;
+}
+
+static const uint32_t has_type[] = {2u << 16 | 17, 5116}, has_matrix[] = {2u << 16 | 17, 5118},
+                      bf16_type[] = {4u << 16 | 22, UINT32_MAX, 16, 0}, stand_in[] = {4u << 16 | 21, UINT32_MAX, 16, 1};
+
+/* The compiler's words are bfloat16's; tools that do not know it see the rest of them, with an integer in its place. */
+static void test_bf16(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, false);
+    smg_spirv_module made =
+        compile(&f, matrix_text(&f, bf16_head, "bf16", "uint16_t", "    x[0] = of_bits(a[7]);\n"), NULL);
+    const uint32_t *w = made.words;
+    size_t n = made.word_count;
+    assert_true(smg_spirv_has_bf16(w, n));
+    assert_int_equal(count_of(w, n, has_type, 2) + count_of(w, n, has_matrix, 2) + count_of(w, n, bf16_type, 4), 3);
+    assert_int_equal(count_of(w, n, stand_in, 4), 0);
+    uint32_t *out = SMG_ARENA_ARRAY(f.arena, uint32_t, n);
+    assert_non_null(out);
+    assert_int_equal(smg_spirv_without_bf16(w, n, out), n - 2 - 6); /* a capability and the extension's name */
+    assert_false(smg_spirv_has_bf16(out, n - 8));
+    assert_int_equal(count_of(out, n - 8, has_matrix, 2) + count_of(out, n - 8, bf16_type, 4), 0);
+    assert_int_equal(count_of(out, n - 8, stand_in, 4), 1);
+    for (size_t cut = 0; cut < n; cut++) assert_true(smg_spirv_without_bf16(w, cut, out) <= cut);
+    smg_text text;
+    smg_text_init(&text, f.ctx);
+    assert_int_equal(smg_spirv_disassemble(f.compiler, w, n, &text), SMG_OK);
+    assert_non_null(strstr(smg_text_cstr(&text), "OpCooperativeMatrixMulAddKHR"));
+    smg_text_free(&text);
+    end(&f);
+}
+
+/* It has no arithmetic: whoever validates says so, also with the integer in its place. */
+static void test_bf16_sum(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f, false);
+    smg_spirv_module module;
+    const char *text =
+        matrix_text(&f, bf16_head, "bf16", "uint16_t", "    x[0] = sum(of_bits(a[7]), of_bits(a[8]));\n");
+    assert_int_equal(smg_spirv_compile(f.compiler, f.arena, "sum", text, NULL, &module), SMG_INTERNAL);
+    assert_non_null(strstr(smg_context_error(f.ctx), "kernel 'sum': invalid SPIR-V"));
     end(&f);
 }
 
@@ -277,7 +348,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_versions),   cmocka_unit_test(test_matrix),        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_listing),    cmocka_unit_test(test_cache),         cmocka_unit_test(test_corruption),
-        cmocka_unit_test(test_unwritable), cmocka_unit_test(test_two_processes),
+        cmocka_unit_test(test_unwritable), cmocka_unit_test(test_two_processes), cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_bf16_sum),
     };
     return cmocka_run_group_tests_name("spirv", tests, NULL, NULL);
 }
