@@ -36,6 +36,8 @@ static const struct {
     {4466, FACT(nan_preserve)},
     {5345, 0, 0}, /* VulkanMemoryModel, with matrices */
     {5346, 0, 0}, /* at device scope */
+    {5116, 0, 0}, /* BFloat16TypeKHR, of matrices alone */
+    {5118, 0, 0}, /* and these */
     {5347, FACT(buffer_addresses)},
     {CAPABILITY_MATRICES, 0, 0},
 #undef FACT

@@ -1,8 +1,10 @@
 // One matrix shape on one subgroup: which row and column each element of each lane is, for every operand, and the product
 // of what the operands hold, once from and to memory and once through shared memory, turned.
 //
+// f16_f32 is that of bf16, too, with another type of 16 bits (vulkan_words.c): no arithmetic of f16 stands in it.
+//
 // variant: f16_f16 -DT=float16_t -DC=float16_t
-// variant: f16_f32 -DT=float16_t -DC=float
+// variant: f16_f32 -DT=float16_t -DC=float -DWHOLE=float
 // variant: i8_i32 -DT=int8_t -DC=int
 // variant: u8_u32 -DT=uint8_t -DC=uint
 #version 460
@@ -34,10 +36,13 @@ layout(std430, binding = 3) writeonly buffer Places { uint places[]; };
 
 shared T turned[SIZE_A + SIZE_B];
 
+#ifndef WHOLE
+#define WHOLE // what an element becomes on its way to a whole number
+#endif
 #define TELL(operand, rows, columns)                                                                                   \
     if (first && lane == 0) places[operand] = rows.length();                                                           \
     for (uint e = 0; first && e < min(uint(rows.length()), MOST); e++)                                                 \
-        places[3 + (operand * MOST + e) * LANES + lane] = uint(rows[e]) | uint(columns[e]) << 16;
+        places[3 + (operand * MOST + e) * LANES + lane] = uint(WHOLE(rows[e])) | uint(WHOLE(columns[e])) << 16;
 
 void main() {
     const uint lane = gl_SubgroupInvocationID;

@@ -27,9 +27,18 @@ static void add_plain_extensions(uint32_t api_version, const smg_vk_extensions *
             smg_vk_features_add(features, plain_extensions[i].name);
 }
 
-static bool offered(uint32_t api_version, const smg_vk_extensions *extensions, const char *name,
-                    uint32_t core_version) {
-    return api_version >= core_version || smg_vk_has_extension(extensions, name);
+/* A validation layer that is as old as headers without the extension calls each use of it an error. */
+static bool is_unknown(const smg_vk_instance *instance, const char *name) {
+#ifdef SMG_VK_OLD_HEADERS
+    return instance->validation && strcmp(name, "VK_KHR_shader_bfloat16") == 0;
+#else
+    return (void)instance, (void)name, false;
+#endif
+}
+
+static bool offered(const smg_vk_instance *instance, uint32_t api_version, const smg_vk_extensions *extensions,
+                    const char *name, uint32_t core_version) {
+    return api_version >= core_version || (smg_vk_has_extension(extensions, name) && !is_unknown(instance, name));
 }
 
 void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical, uint32_t api_version,
@@ -44,12 +53,12 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
     memset(&have, 0, sizeof have);
     have.core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
 #define CHAIN(field, type, stype, extension, version)                                                                  \
-    if (offered(api_version, extensions, extension, version)) {                                                        \
+    if (offered(instance, api_version, extensions, extension, version)) {                                              \
         have.field.sType = stype;                                                                                      \
         have.field.pNext = have.core.pNext;                                                                            \
         have.core.pNext = &have.field;                                                                                 \
     }
-    SMG_VK_FEATURE_STRUCTS(CHAIN)
+    SMG_VK_FEATURE_STRUCTS(CHAIN) /* NOLINT: types of structures may be younger than the header */
 #undef CHAIN
     instance->fn.GetPhysicalDeviceFeatures2(physical, &have.core);
 
@@ -68,7 +77,7 @@ void smg_vk_features_choose(smg_vk_instance *instance, VkPhysicalDevice physical
         chosen->core.pNext = &chosen->field;                                                                           \
         if (api_version < (version)) smg_vk_features_add(chosen, extension);                                           \
     }
-    SMG_VK_FEATURE_STRUCTS(CHAIN)
+    SMG_VK_FEATURE_STRUCTS(CHAIN) /* NOLINT: types of structures may be younger than the header */
 #undef CHAIN
 }
 

@@ -102,6 +102,20 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
 
 /* ---- features ------------------------------------------------------------------------------ */
 
+/* VK_KHR_shader_bfloat16, for headers older than it. */
+#ifndef VK_KHR_shader_bfloat16
+#define SMG_VK_OLD_HEADERS
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR 1000141000
+#define VK_COMPONENT_TYPE_BFLOAT16_KHR 1000141000
+typedef struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 shaderBFloat16Type;
+    VkBool32 shaderBFloat16DotProduct;
+    VkBool32 shaderBFloat16CooperativeMatrix;
+} VkPhysicalDeviceShaderBfloat16FeaturesKHR;
+#endif
+
 /* X(field, structure, structure type, extension, version that has it without the extension) */
 #define SMG_VK_FEATURE_STRUCTS(X)                                                                                      \
     X(storage16, VkPhysicalDevice16BitStorageFeatures, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,       \
@@ -133,6 +147,8 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
       "VK_KHR_pipeline_executable_properties", UINT32_MAX)                                                             \
     X(matrix, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,                                                            \
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, "VK_KHR_cooperative_matrix", UINT32_MAX)      \
+    X(bf16, VkPhysicalDeviceShaderBfloat16FeaturesKHR, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, \
+      "VK_KHR_shader_bfloat16", UINT32_MAX)                                                                            \
     X(matrix2, VkPhysicalDeviceCooperativeMatrix2FeaturesNV,                                                           \
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV, "VK_NV_cooperative_matrix2", UINT32_MAX)
 
@@ -153,6 +169,8 @@ bool smg_vk_has_extension(const smg_vk_extensions *extensions, const char *name)
     X(addresses, bufferDeviceAddress)                                                                                  \
     X(statistics, pipelineExecutableInfo)                                                                              \
     X(matrix, cooperativeMatrix)                                                                                       \
+    X(bf16, shaderBFloat16Type)                                                                                        \
+    X(bf16, shaderBFloat16CooperativeMatrix)                                                                           \
     X(matrix2, cooperativeMatrixWorkgroupScope)                                                                        \
     X(matrix2, cooperativeMatrixFlexibleDimensions)                                                                    \
     X(matrix2, cooperativeMatrixReductions)                                                                            \
@@ -310,6 +328,11 @@ struct smg_vk_pipeline {
  * *out_words, of word_count + SMG_VK_BLOCK_WORDS. INVALID: it has no push constants, or is damaged. */
 enum { SMG_VK_BLOCK_WORDS = 8 };
 smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_desc *desc, uint32_t **out_words);
+/* The module's words with bfloat16 in the place of f16: one of our own, with no arithmetic of f16. There are at most so
+ * many more; the caller frees count + SMG_VK_BF16_WORDS. */
+enum { SMG_VK_BF16_WORDS = 9 };
+smg_status smg_vk_words_of_bf16(smg_context *ctx, const uint32_t *words, size_t count, uint32_t **out_words,
+                                size_t *out_count);
 
 /* In three steps, of which only the second takes time and may run on any thread: it touches neither context nor
  * device. A pipeline that began is destroyed like any other. */

@@ -23,10 +23,9 @@ typedef struct matrix_kernel {
     {types, smg_prove_matrix_##variant, sizeof smg_prove_matrix_##variant, smg_prove_rate_matrix_##variant,            \
      sizeof smg_prove_rate_matrix_##variant}
 static const matrix_kernel kernels[] = {
-    KERNEL("f16 f16 f16 f16", f16_f16),
-    KERNEL("f16 f16 f32 f32", f16_f32),
-    KERNEL("i8 i8 i32 i32", i8_i32),
-    KERNEL("u8 u8 u32 u32", u8_u32),
+    KERNEL("f16 f16 f16 f16", f16_f16),   KERNEL("f16 f16 f32 f32", f16_f32),
+    KERNEL("bf16 bf16 f32 f32", f16_f32), /* with another type of 16 bits: words_of */
+    KERNEL("i8 i8 i32 i32", i8_i32),      KERNEL("u8 u8 u32 u32", u8_u32),
 };
 
 static const matrix_kernel *kernel_of(const smg_matrix_shape *shape) {
@@ -37,15 +36,38 @@ static const matrix_kernel *kernel_of(const smg_matrix_shape *shape) {
     return NULL;
 }
 
+/* A kernel's words, or for matrices of bf16 a copy. */
+typedef struct module {
+    const uint32_t *words;
+    size_t count, room; /* of the copy; 0: there is none */
+    uint32_t *copy;
+} module;
+
+static smg_status words_of(smg_context *ctx, const smg_matrix_shape *shape, const uint32_t *words, size_t bytes,
+                           module *out) {
+    *out = (module){.words = words, .count = bytes / sizeof *words};
+    if (strcmp(shape->a, "bf16") != 0) return SMG_OK;
+    out->room = out->count + SMG_VK_BF16_WORDS;
+    SMG_TRY(smg_vk_words_of_bf16(ctx, words, out->count, &out->copy, &out->count));
+    out->words = out->copy;
+    return SMG_OK;
+}
+
+static void free_words(smg_context *ctx, const module *m) {
+    smg_free(ctx, m->copy, m->room * sizeof *m->copy);
+}
+
 /* ---- whole numbers in memory ------------------------------------------------------------------------- */
 
 static int bytes_of(const char *type) {
-    return strcmp(type, "f16") == 0 ? 2 : type[1] == '8' ? 1 : 4;
+    return strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0 ? 2 : type[1] == '8' ? 1 : 4;
 }
 
 static void put(void *memory, const char *type, int at, int value) {
     if (strcmp(type, "f16") == 0) {
         ((uint16_t *)memory)[at] = smg_half_of(value);
+    } else if (strcmp(type, "bf16") == 0) {
+        ((uint16_t *)memory)[at] = smg_bf16_of(value);
     } else if (strcmp(type, "f32") == 0) {
         ((float *)memory)[at] = (float)value;
     } else if (type[1] == '8') {
@@ -199,19 +221,24 @@ smg_status smg_vk_prove_matrix(smg_vk_proof *proof, const smg_matrix_shape *shap
     const smg_target *target = &proof->dev->target;
     smg_fragment operands[SMG_MATRIX_USES];
     const matrix_kernel *kernel = kernel_of(shape);
+    smg_context *ctx = proof->dev->ctx;
+    module m;
+    for (int use = 0; use < SMG_MATRIX_USES; use++) operands[use] = smg_matrix_operand(shape, (smg_matrix_use)use);
+    SMG_TRY(put_operands(proof, operands));
+    SMG_TRY(words_of(ctx, shape, kernel->words, kernel->bytes, &m));
     const smg_vk_proof_kernel run = {
         .name = "proof of a matrix",
-        .words = kernel->words,
-        .bytes = kernel->bytes,
+        .words = m.words,
+        .bytes = m.count * sizeof *m.words,
         .subgroups = true,
         .constants = {(uint32_t)workgroup_of(target, 1), (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k,
                       (uint32_t)target->subgroup_size},
         .constant_count = 5,
         .binding_count = SMG_COUNT_OF(proof->buffers),
     };
-    for (int use = 0; use < SMG_MATRIX_USES; use++) operands[use] = smg_matrix_operand(shape, (smg_matrix_use)use);
-    SMG_TRY(put_operands(proof, operands));
-    SMG_TRY(smg_vk_proof_run(proof, &run));
+    smg_status status = smg_vk_proof_run(proof, &run);
+    free_words(ctx, &m);
+    SMG_TRY(status);
     SMG_TRY(check_product(proof, shape));
     return proof->why[0] ? SMG_OK : keep_layouts(proof, operands);
 }
@@ -224,10 +251,12 @@ smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape
     const matrix_kernel *kernel = kernel_of(shape);
     int64_t lanes = target->subgroup_size, size = workgroup_of(target, SUBGROUPS);
     const uint32_t constants[4] = {(uint32_t)size, (uint32_t)shape->m, (uint32_t)shape->n, (uint32_t)shape->k};
+    module m;
+    SMG_TRY(words_of(proof->dev->ctx, shape, kernel->rate_words, kernel->rate_bytes, &m));
     const smg_vk_pipeline_desc desc = {
         .name = "rate of a matrix",
-        .words = kernel->rate_words,
-        .word_count = kernel->rate_bytes / sizeof *kernel->rate_words,
+        .words = m.words,
+        .word_count = m.count,
         .local_size = {(int)size, 1, 1},
         .binding_count = 3,
         .push_bytes = SMG_VK_BENCH_PUSH_BYTES,
@@ -238,8 +267,10 @@ smg_status smg_vk_matrix_rate(smg_vk_proof *proof, const smg_matrix_shape *shape
     };
     double flops = 2.0 * shape->m * shape->n * shape->k * CHAINS * ((double)size / (double)lanes);
     smg_vk_pipeline *pipeline = NULL;
-    SMG_TRY(smg_vk_pipeline_create(proof->dev, &desc, &pipeline));
-    smg_status status = smg_vk_bench_matrix(proof->dev, pipeline, proof->buffers, flops, out_rate);
+    smg_status status = smg_vk_pipeline_create(proof->dev, &desc, &pipeline);
+    free_words(proof->dev->ctx, &m);
+    SMG_TRY(status);
+    status = smg_vk_bench_matrix(proof->dev, pipeline, proof->buffers, flops, out_rate);
     smg_vk_pipeline_destroy(pipeline);
     /* In quarters of an octave, so that a machine gives the same answer each time. */
     if (status == SMG_OK && *out_rate > 0) *out_rate = pow(2.0, floor(4 * log2(*out_rate) + 0.5) / 4);

@@ -120,7 +120,9 @@ static void query_properties(smg_vk_device *dev, const smg_vk_extensions *extens
 
 /* ---- matrix shapes --------------------------------------------------------------------------- */
 
-static const char *component_word(VkComponentTypeKHR type) {
+static const char *component_word(const smg_vk_features *features, VkComponentTypeKHR type) {
+    if (type == VK_COMPONENT_TYPE_BFLOAT16_KHR)
+        return features->bf16.shaderBFloat16Type && features->bf16.shaderBFloat16CooperativeMatrix ? "bf16" : NULL;
     switch (type) {
     case VK_COMPONENT_TYPE_FLOAT16_KHR: return "f16";
     case VK_COMPONENT_TYPE_FLOAT32_KHR: return "f32";
@@ -135,9 +137,11 @@ static const char *component_word(VkComponentTypeKHR type) {
     }
 }
 
-static void add_matrix(smg_target *target, const VkCooperativeMatrixPropertiesKHR *offered) {
-    const char *a = component_word(offered->AType), *b = component_word(offered->BType);
-    const char *c = component_word(offered->CType), *result = component_word(offered->ResultType);
+static void add_matrix(smg_vk_device *dev, const VkCooperativeMatrixPropertiesKHR *offered) {
+    smg_target *target = &dev->target;
+    const smg_vk_features *features = &dev->features;
+    const char *a = component_word(features, offered->AType), *b = component_word(features, offered->BType);
+    const char *c = component_word(features, offered->CType), *result = component_word(features, offered->ResultType);
     if (offered->scope != VK_SCOPE_SUBGROUP_KHR || offered->saturatingAccumulation) return;
     if (!a || !b || !c || !result || target->matrix_count >= SMG_MAX_MATRIX_SHAPES) return;
     smg_matrix_shape *shape = &target->matrix[target->matrix_count++];
@@ -161,7 +165,7 @@ static smg_status query_matrices(smg_vk_device *dev) {
     if (!offered) return SMG_MEMORY;
     for (uint32_t i = 0; i < count; i++) offered[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
     if (list(dev->physical, &count, offered) < VK_SUCCESS) return SMG_OK;
-    for (uint32_t i = 0; i < count; i++) add_matrix(&dev->target, &offered[i]);
+    for (uint32_t i = 0; i < count; i++) add_matrix(dev, &offered[i]);
     return SMG_OK;
 }
 

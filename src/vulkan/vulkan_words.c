@@ -1,17 +1,28 @@
-/* A module that reads its push constants from memory. One recording then serves many sizes: what a command buffer
+/* Modules that are others' with a few words changed.
+ *
+ * One that reads its push constants from memory. One recording then serves many sizes: what a command buffer
  * holds of push constants is fixed, what lies in memory is not. The block is laid out the same in both (scalars, each
  * at a multiple of its size), so the words differ in the storage class of the variable and of the pointers into it,
- * and in two decorations that name the binding. */
+ * and in two decorations that name the binding.
+ *
+ * One whose floats of 16 bits are bfloat16 (SPV_KHR_bfloat16): the type has one word more, and its needs are named. */
 #include "vulkan/vulkan_private.h"
 
 enum {
     HEADER_WORDS = 5,
+    OP_EXTENSION = 10,
+    OP_CAPABILITY = 17,
+    OP_TYPE_FLOAT = 22,
     OP_TYPE_POINTER = 32,
     OP_VARIABLE = 59,
     OP_DECORATE = 71,
     OP_MEMBER_DECORATE = 72,
     DECORATION_BINDING = 33,
     DECORATION_SET = 34,
+    CAPABILITY_FLOAT16 = 9,
+    CAPABILITY_BF16 = 5116,
+    CAPABILITY_BF16_MATRICES = 5118,
+    ENCODING_BF16 = 0,
     CLASS_UNIFORM = 2,
     CLASS_PUSH_CONSTANT = 9
 };
@@ -65,5 +76,41 @@ smg_status smg_vk_words_from_memory(smg_vk_device *dev, const smg_vk_pipeline_de
         if (position != 0 && words[at + position] == CLASS_PUSH_CONSTANT) words[at + position] = CLASS_UNIFORM;
     }
     *out_words = words;
+    return SMG_OK;
+}
+
+smg_status smg_vk_words_of_bf16(smg_context *ctx, const uint32_t *words, size_t count, uint32_t **out_words,
+                                size_t *out_count) {
+    static const uint32_t needs[] = {2u << 16 | OP_CAPABILITY, CAPABILITY_BF16, 2u << 16 | OP_CAPABILITY,
+                                     CAPABILITY_BF16_MATRICES};
+    uint32_t extension[6] = {6u << 16 | OP_EXTENSION};
+    memcpy(extension + 1, "SPV_KHR_bfloat16", sizeof "SPV_KHR_bfloat16");
+    bool said = false;
+    size_t made = HEADER_WORDS;
+    uint32_t *out = smg_alloc(ctx, count + SMG_VK_BF16_WORDS, sizeof *out);
+    if (!out) return SMG_MEMORY;
+    memcpy(out, words, HEADER_WORDS * sizeof *out);
+    for (size_t at = HEADER_WORDS, length; at < count; at += length) {
+        uint32_t op = words[at] & 0xffffu;
+        length = words[at] >> 16;
+        if (op == OP_CAPABILITY && words[at + 1] == CAPABILITY_FLOAT16) {
+            memcpy(out + made, needs, sizeof needs);
+            made += SMG_COUNT_OF(needs);
+            continue;
+        }
+        if (op == OP_EXTENSION && !said) { /* extensions follow capabilities */
+            memcpy(out + made, extension, sizeof extension);
+            made += SMG_COUNT_OF(extension);
+            said = true;
+        }
+        memcpy(out + made, words + at, length * sizeof *out);
+        if (op == OP_TYPE_FLOAT && words[at + 2] == 16) {
+            out[made] = 4u << 16 | OP_TYPE_FLOAT;
+            out[made++ + 3] = ENCODING_BF16;
+        }
+        made += length;
+    }
+    *out_words = out;
+    *out_count = made;
     return SMG_OK;
 }

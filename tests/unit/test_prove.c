@@ -18,6 +18,7 @@
 #include "support/device.h"
 #include "support/output.h"
 #include "support/witness.h"
+#include "vulkan/prove_matrix_spirv.h"
 #include "vulkan/prove_small_spirv.h"
 #include "vulkan/vulkan_prove.h"
 
@@ -79,6 +80,50 @@ static void test_layouts(void **state) {
     assert_false(find(0, far_row, near_column, &f));     /* nothing was told */
     assert_false(find(256, same_row, element, &f));      /* more than there is room for */
     assert_false(find(8, near_column, near_column, &f)); /* a bit of both */
+}
+
+/* ---- words of bf16 ---------------------------------------------------------------------------------------- */
+
+static bool is(const uint32_t *at, uint32_t op, uint32_t first) {
+    return (at[0] & 0xffffu) == op && at[1] == first;
+}
+
+/* The experiment of f16 with another type and what that needs, in its place; nothing else is changed. */
+static void test_words_of_bf16(void **state) {
+    (void)state;
+    smg_context *ctx;
+    uint32_t *made = NULL;
+    const uint32_t *from = smg_prove_matrix_f16_f32;
+    const size_t count = SMG_COUNT_OF(smg_prove_matrix_f16_f32);
+    size_t n = 0, at = 5, i = 5;
+    int types = 0, capabilities = 0, extensions = 0;
+    assert_int_equal(smg_context_create(NULL, &ctx), SMG_OK);
+    assert_int_equal(smg_vk_words_of_bf16(ctx, from, count, &made, &n), SMG_OK);
+    assert_int_equal(n, count + SMG_VK_BF16_WORDS);
+    assert_memory_equal(made, from, 5 * sizeof *made);
+    for (size_t length; at < count; at += length, i += made[i] >> 16) {
+        length = from[at] >> 16;
+        if (is(made + i, 10, 0x5f565053) && memcmp(made + i + 1, "SPV_KHR_bfloat16", 17) == 0) {
+            extensions++;
+            assert_int_equal(made[i] >> 16, 6);
+            i += 6;
+        }
+        if (is(from + at, 17, 9)) { /* Float16 */
+            capabilities++;
+            assert_true(is(made + i, 17, 5116) && is(made + i + 2, 17, 5118));
+            i += 2;
+        } else if ((from[at] & 0xffffu) == 22 && from[at + 2] == 16) {
+            const uint32_t want[] = {4u << 16 | 22, from[at + 1], 16, 0};
+            types++;
+            assert_memory_equal(made + i, want, sizeof want);
+        } else {
+            assert_memory_equal(made + i, from + at, length * sizeof *made);
+        }
+    }
+    assert_int_equal(i, n);
+    assert_true(types == 1 && capabilities == 1 && extensions == 1);
+    smg_free(ctx, made, (count + SMG_VK_BF16_WORDS) * sizeof *made);
+    smg_context_destroy(ctx);
 }
 
 /* ---- on a device ------------------------------------------------------------------------------------------ */
@@ -496,10 +541,10 @@ int main(void) {
     int found = find_device();
     if (found != 0) return found;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_proved), cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_other_layout),     cmocka_unit_test(test_failed), cmocka_unit_test(test_not_built),
-        cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_built),  cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_allocations_fail),
+        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_words_of_bf16),    cmocka_unit_test(test_proved),
+        cmocka_unit_test(test_rates),     cmocka_unit_test(test_other_layout),     cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_not_built), cmocka_unit_test(test_other_driver),     cmocka_unit_test(test_built),
+        cmocka_unit_test(test_modules),   cmocka_unit_test(test_allocations_fail),
     };
     return cmocka_run_group_tests_name("prove", tests, NULL, NULL);
 }

@@ -203,7 +203,7 @@ static void place_gfx1201(int use, const smg_fragment *f, int lanes, int e, int 
 }
 
 static void place_intel(int use, const smg_fragment *f, int lanes, int e, int l, int *out_row, int *out_column) {
-    int p = strcmp(f->type, "f16") == 0 ? 2 : 1;
+    int p = strcmp(f->type, "f32") == 0 ? 1 : 2;
     int c = use == SMG_MATRIX_B ? f->columns : f->columns / p, row = l / c + e / p * (lanes / c);
     *out_row = use == SMG_MATRIX_B ? row * p + e % p : row;
     *out_column = use == SMG_MATRIX_B ? l % c : l % c * p + e % p;
@@ -240,8 +240,8 @@ static void test_fragments(void **state) {
         must(ctx, smg_target_named(ctx, rows[i].name, &target));
         for (int j = 0; j < target.fragment_count; j++) check_fragment(&target.fragments[j], rows[i].place);
         int known = 0;
-        for (int j = 0; j < target.matrix_count; j++) { /* every product of f16 has layouts */
-            if (strcmp(target.matrix[j].a, "f16") != 0) continue;
+        for (int j = 0; j < target.matrix_count; j++) { /* every product of floats has layouts */
+            if (strcmp(target.matrix[j].a, "f16") != 0 && strcmp(target.matrix[j].a, "bf16") != 0) continue;
             for (int use = 0; use < SMG_MATRIX_USES; use++, known++)
                 assert_non_null(smg_target_fragment(&target, &target.matrix[j], (smg_matrix_use)use));
         }
