@@ -22,8 +22,8 @@ static smg_status store_weights(smg_compilation *c) {
     int across = 0, along = 0, joined = 0, laid = 0;
     smg_store_options o = {
         .limit = smg_target_largest_buffer(&c->target), .twice = WEIGHTS_TWICE, .nominal = c->nominal};
-    if (c->options.precision == SMG_TYPE_F16) {
-        smg_along best = smg_sched_along(&c->target);
+    if (c->options.precision != SMG_TYPE_F32) {
+        smg_along best = smg_sched_along(&c->target, c->options.precision);
         o.few = best.results;
         o.few_products = best.products;
         o.few_joined = best.streamed;

@@ -78,7 +78,7 @@ void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set) {
         }
         const char *value = glsl_expr_text(w, it, set->expr);
         value = glsl_convert(w, value, smg_expr_get(w->k->exprs, set->expr)->kind, smg_tile_kind(dst));
-        value = glsl_element_memory(w, dst->type, value);
+        value = glsl_register_element(w, dst, glsl_element_memory(w, dst->type, value));
         GLSL_LINE(w, "%s = %s;", glsl_tile_element(w, it, set->dst), value);
     }
     if (groups) it->coord[run] = first;

@@ -69,10 +69,16 @@ static void write_extensions(const glsl_writer *w, smg_text *out) {
     smg_text_add(out, "#extension GL_EXT_control_flow_attributes : require\n");
     for (size_t i = 0; i < SMG_COUNT_OF(rows); i++)
         if (w->uses[rows[i].use]) smg_text_addf(out, "#extension %s : require\n", rows[i].name);
+    if (w->target->nan_preserve || w->uses[GLSL_USE_BF16])
+        smg_text_add(out, "#extension GL_EXT_spirv_intrinsics : require\n");
+    if (w->uses[GLSL_USE_BF16])
+        /* BFloat16TypeKHR, BFloat16CooperativeMatrixKHR; OpTypeFloat of 16 bits, encoded as BFloat16KHR; OpBitcast. */
+        smg_text_add(out, "#define smg_bfloat16 spirv_type(extensions = [\"SPV_KHR_bfloat16\"], "
+                          "capabilities = [5116, 5118], id = 22, 16, 0)\n"
+                          "spirv_instruction(id = 124) smg_bfloat16 smg_bf16_of_bits(uint16_t bits);\n");
     if (w->target->nan_preserve) {
         /* SignedZeroInfNanPreserve for 32 bits: constants and comparisons with infinity mean it. */
-        smg_text_add(out, "#extension GL_EXT_spirv_intrinsics : require\n"
-                          "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], "
+        smg_text_add(out, "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], "
                           "capabilities = [4466], 4461, 32);\n");
     }
 }

@@ -13,8 +13,26 @@ const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *elem
                        uses[use]);
 }
 
+/* bf16 is the bits of 16 everywhere else; today's language has no word for the number. */
+static const char *factor_word(glsl_writer *w) {
+    if (w->k->matrix.type != SMG_TYPE_BF16) return glsl_element_word(w, w->k->matrix.type);
+    w->uses[GLSL_USE_BF16] = w->uses[GLSL_USE_INT16] = true;
+    return "smg_bfloat16";
+}
+
+const char *glsl_register_element(glsl_writer *w, const smg_tile *tile, const char *memory) {
+    bool factor = tile->fragments == SMG_FRAGMENTS_LEFT || tile->fragments == SMG_FRAGMENTS_RIGHT;
+    return factor && tile->type == SMG_TYPE_BF16 ? GLSL_STRING(w, "smg_bf16_of_bits(%s)", memory) : memory;
+}
+
+const char *glsl_factor_half(glsl_writer *w, const char *word, int half) {
+    w->uses[GLSL_USE_FLOAT16] = w->uses[GLSL_USE_FLOAT16] || w->k->matrix.type == SMG_TYPE_F16;
+    if (w->k->matrix.type == SMG_TYPE_F16) return GLSL_STRING(w, "unpackFloat2x16(%s)[%d]", word, half);
+    return GLSL_STRING(w, "smg_bf16_of_bits(unpackUint2x16(%s)[%d])", word, half);
+}
+
 static const char *matrix_of(glsl_writer *w, smg_fragments use) {
-    return glsl_matrix_word(w, use, use == SMG_FRAGMENTS_SUMS ? "float" : glsl_element_word(w, w->k->matrix.type));
+    return glsl_matrix_word(w, use, use == SMG_FRAGMENTS_SUMS ? "float" : factor_word(w));
 }
 
 void glsl_registers(glsl_writer *w, int t) {

@@ -17,6 +17,7 @@ typedef enum glsl_use {
     GLSL_USE_16BIT,   /* floats of 16 bits in buffers */
     GLSL_USE_FLOAT16, /* and elsewhere, f16 */
     GLSL_USE_INT16,   /* bf16 */
+    GLSL_USE_BF16,    /* as a type of its own: factors of matrices */
     GLSL_USE_DIAGNOSTICS,
     GLSL_USE_ADDRESSES,
     GLSL_USE_MATRICES,
@@ -129,6 +130,9 @@ const char *glsl_sharer(glsl_writer *w, const glsl_iter *it, int copy);
 /* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices, and its factors. */
 void glsl_registers(glsl_writer *w, int tile);
 const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *element); /* the type */
+/* An element of a register tile, from what memory has of it; of a factor, from one half of a word. */
+const char *glsl_register_element(glsl_writer *w, const smg_tile *tile, const char *memory);
+const char *glsl_factor_half(glsl_writer *w, const char *word, int half);
 const char *glsl_register(glsl_writer *w, int tile, const char *place);
 void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
 void glsl_take(glsl_writer *w, const smg_instr *instr, int at);

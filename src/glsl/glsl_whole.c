@@ -260,7 +260,7 @@ static void take_run(glsl_writer *w, const smg_instr *instr, int64_t first, cons
     for (int n = 0; n < SMG_WIDEST; n++) {
         int64_t place = register_on(layout, instr->wide[0].axis, first, n);
         const char *element = glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)place));
-        GLSL_LINE(w, "%s = unpackFloat2x16(%s[%d])[%d];", element, name, n / 2, n % 2);
+        GLSL_LINE(w, "%s = %s;", element, glsl_factor_half(w, GLSL_STRING(w, "%s[%d]", name, n / 2), n % 2));
     }
 }
 
@@ -291,7 +291,6 @@ int glsl_load_runs(glsl_writer *w, int at) {
     int end = at, number = 0;
     while (end < w->k->code.count && loads_runs(w->k, &code[end])) end++;
     if (end == at) return at;
-    w->uses[GLSL_USE_FLOAT16] = true;
     glsl_open(w, "");
     for (int i = at; i < end; i++) number = each_run(w, &code[i], number, true);
     number = 0;
@@ -324,13 +323,12 @@ void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name
     int64_t elements = smg_matrix_elements(&w->k->matrix, w->k->tiles.items[tile].fragments);
     int along = setter_of(w->k, tile)->wide[0].axis;
     int64_t first = next_run(layout, along, 0);
-    w->uses[GLSL_USE_FLOAT16] = true;
     for (int run = 0; first < smg_layout_registers(layout); run++, first = next_run(layout, along, first + 1))
         for (int n = 0; n < SMG_WIDEST; n++) {
             int64_t place = register_on(layout, along, first, n);
             if (place / elements != number) continue;
-            GLSL_LINE(w, "%s[%lld] = unpackFloat2x16(%s[%d][%d])[%d];", name, (long long)(place % elements),
-                      glsl_slice(w, tile), run, n / 2, n % 2);
+            const char *word = GLSL_STRING(w, "%s[%d][%d]", glsl_slice(w, tile), run, n / 2);
+            GLSL_LINE(w, "%s[%lld] = %s;", name, (long long)(place % elements), glsl_factor_half(w, word, n % 2));
         }
 }
 
@@ -350,12 +348,14 @@ static void take_shared(glsl_writer *w, const smg_instr *instr, int64_t first, c
         return;
     }
     for (int half = 0; wide && half < SMG_WIDEST / SMG_WIDE; half++)
-        GLSL_LINE(w, "f16vec4 %s_%d = %s[((%s) >> 2) + %d];", name, half, memory, place, half);
+        GLSL_LINE(w, "%s %s_%d = %s[((%s) >> 2) + %d];", glsl_local_word(w, w->k->matrix.type, SMG_WIDE), name, half,
+                  memory, place, half);
     for (int n = 0; n < SMG_WIDEST; n++) {
         int64_t to = register_on(layout, instr->wide[0].axis, first, n);
         value = wide ? GLSL_STRING(w, "%s_%d[%d]", name, n / SMG_WIDE, n % SMG_WIDE)
                      : GLSL_STRING(w, "%s[%s + %d]", memory, place, n);
-        GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)to)), value);
+        GLSL_LINE(w, "%s = %s;", glsl_register(w, instr->dst, GLSL_STRING(w, "%lld", (long long)to)),
+                  glsl_register_element(w, &w->k->tiles.items[instr->dst], value));
     }
 }
 
@@ -363,7 +363,6 @@ void glsl_take_runs(glsl_writer *w, const smg_instr *instr) {
     const smg_tile *from = &w->k->tiles.items[instr->a];
     const smg_layout *layout = smg_kernel_layout(w->k, instr);
     int along = instr->wide[0].axis;
-    w->uses[GLSL_USE_FLOAT16] = true;
     glsl_open(w, "");
     for (int64_t first = next_run(layout, along, 0); first < smg_layout_registers(layout) && w->status == SMG_OK;
          first = next_run(layout, along, first + 1)) {

@@ -344,7 +344,7 @@ bool smg_kernel_loads_runs(const smg_kernel *k, const smg_instr *in, smg_wide *o
     const smg_access *access = access_of(k, in, &number);
     const smg_tile *dst = in->kind == SMG_I_SET ? &k->tiles.items[in->dst] : NULL;
     bool factor = dst != NULL && (dst->fragments == SMG_FRAGMENTS_LEFT || dst->fragments == SMG_FRAGMENTS_RIGHT);
-    if (!factor || access == NULL || access->buffer < 0 || dst->type != SMG_TYPE_F16 ||
+    if (!factor || access == NULL || access->buffer < 0 || smg_type_device_bytes(dst->type) != 2 ||
         !takes_type(k, in, &k->buffers.items[access->buffer]))
         return false;
     for (int i = 0; i < dst->axis_count; i++) {

@@ -111,6 +111,7 @@ void lower_take_matrices(lower_sized *l) {
         l->refused = objection(l);
         if (l->refused != NULL) k->matrix = (smg_matrix){0}; /* it is only counted, with layouts of lanes */
     }
+    if (k->matrix.rows > 0) lower_type_staging(k, l->target, k->matrix.type);
     for (int i = 0; i < k->code.count; i++) {
         const smg_instr *in = &k->code.items[i];
         if (in->kind != SMG_I_MMA) continue;

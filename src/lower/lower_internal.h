@@ -247,6 +247,9 @@ smg_status lower_alone(lowering *l);
 smg_status lower_clamp(lowering *l);
 /* lower_types.c: element types of tiles. */
 smg_status lower_types(lowering *l);
+/* What is fetched from buffers of the type, of 16 bits, and nothing else stays of it on its way, where the target
+ * (NULL: not known) has such. */
+void lower_type_staging(smg_kernel *k, const smg_target *target, smg_type type);
 /* The factors of a product, in shared memory, have its type and rows as far apart as it reads them best. */
 void lower_type_factors(smg_kernel *k, const smg_instr *product);
 /* Products whose tiles do not allow partial sums have none. */

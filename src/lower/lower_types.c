@@ -11,21 +11,23 @@
 #define PARTIAL_TERMS 32 /* their error is four times that of storing the sum */
 #define LEAST_TERMS 16   /* fewer cost more to add than pairs gain */
 
-/* Has memory a type of 16 bits that lanes hold as it is, of what the instruction loads and does nothing else with? */
-static bool loads_half(const lowering *l, const smg_instr *in) {
-    int access = smg_kernel_plain_load(l->k, in->expr);
-    if (access < 0 || l->k->accesses.items[access].index != SMG_EXPR_NONE) return false;
-    bool held = l->target != NULL && l->target->fp16 && l->target->storage16;
-    return held && l->k->buffers.items[l->k->accesses.items[access].buffer].type == SMG_TYPE_F16;
+/* Has memory the type of 16 bits of what the instruction loads and does nothing else with, and do lanes hold it so? */
+static bool loads_halves(const smg_kernel *k, const smg_target *target, const smg_instr *in, smg_type type) {
+    int access = smg_kernel_plain_load(k, in->expr);
+    if (access < 0 || k->accesses.items[access].index != SMG_EXPR_NONE) return false;
+    bool held = target != NULL && target->storage16 && (target->fp16 || type != SMG_TYPE_F16);
+    return held && k->buffers.items[k->accesses.items[access].buffer].type == type;
 }
 
-static bool fetches_halves(const lowering *l, int tile) {
-    bool all = l->k->tiles.items[tile].residence == SMG_STAGING;
-    for (int i = 0; i < l->k->code.count; i++) {
-        const smg_instr *in = &l->k->code.items[i];
-        if (in->kind == SMG_I_FETCH && in->dst == tile) all = all && loads_half(l, in);
+void lower_type_staging(smg_kernel *k, const smg_target *target, smg_type type) {
+    for (int t = 0; t < k->tiles.count; t++) {
+        bool all = k->tiles.items[t].residence == SMG_STAGING;
+        for (int i = 0; i < k->code.count && all; i++) {
+            const smg_instr *in = &k->code.items[i];
+            if (in->kind == SMG_I_FETCH && in->dst == t) all = loads_halves(k, target, in, type);
+        }
+        if (all) k->tiles.items[t].type = type;
     }
-    return all;
 }
 
 /* Is the shared tile filled with nothing but halves? */
@@ -33,7 +35,7 @@ static bool holds_halves(const lowering *l, int tile) {
     bool all = l->k->tiles.items[tile].residence == SMG_SHARED;
     for (int i = 0; i < l->k->code.count && all; i++) {
         const smg_instr *in = &l->k->code.items[i];
-        if (in->kind == SMG_I_STAGE && in->dst == tile) all = loads_half(l, in);
+        if (in->kind == SMG_I_STAGE && in->dst == tile) all = loads_halves(l->k, l->target, in, SMG_TYPE_F16);
         if (in->kind == SMG_I_PUT && in->dst == tile) all = l->k->tiles.items[in->a].type == SMG_TYPE_F16;
     }
     return all;
@@ -71,8 +73,7 @@ static void set_partial(smg_kernel *k, int terms) {
 }
 
 smg_status lower_types(lowering *l) {
-    for (int t = 0; t < l->k->tiles.count; t++)
-        if (fetches_halves(l, t)) l->k->tiles.items[t].type = SMG_TYPE_F16;
+    lower_type_staging(l->k, l->target, SMG_TYPE_F16);
     if (may_be_partial(l)) set_partial(l->k, SMG_TERMS_OPEN);
     return SMG_OK;
 }

@@ -76,7 +76,7 @@ smg_status smg_sched_candidates(const smg_space *space, const smg_target *target
 smg_layout smg_sched_sums(const smg_schedule *schedule);
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
-/* Products of 16-bit factors that read a constant one best where it lies along what is contracted. */
+/* Products of 16-bit factors of one type that read a constant one best where it lies along what is contracted. */
 typedef struct smg_along {
     int64_t results, products; /* those of at most so many results, or multiply-adds; 0: none */
     /* Where they have so many rows, in blocks of so many of its rows and so much of what is contracted: a subgroup's
@@ -85,7 +85,7 @@ typedef struct smg_along {
     int block_rows, block_cols;
     int64_t streamed; /* results of a product that is one block for each core at most, read straight from memory */
 } smg_along;
-smg_along smg_sched_along(const smg_target *target);
+smg_along smg_sched_along(const smg_target *target, smg_type factor);
 /* Tells schedules of one space apart; equal ones have equal hashes, in every run and on every machine. */
 uint64_t smg_schedule_hash(uint64_t seed, const smg_schedule *schedule);
 void smg_sched_print(const smg_schedule *schedule, smg_text *text);

@@ -58,10 +58,9 @@ static bool is_known(const enumerator *e, const smg_matrix_shape *shape) {
 }
 
 /* Where nobody knows which lane has which sum, they come by shared memory. */
-static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
+static bool serves(const enumerator *e, const smg_matrix_shape *shape, smg_type factor) {
     smg_layout dealt;
-    /* GLSL of today's compilers has no others. */
-    if (!is_of(shape, SMG_TYPE_F16) || e->target->subgroup_size < 2) return false;
+    if (!is_of(shape, factor) || e->target->subgroup_size < 2) return false;
     return is_known(e, shape) || smg_matrix_dealt(shape, e->target->subgroup_size, &dealt);
 }
 
@@ -69,9 +68,10 @@ static bool serves(const enumerator *e, const smg_matrix_shape *shape) {
  * none. */
 static const smg_matrix_shape *matrix_of(const enumerator *e) {
     const smg_matrix_shape *best = NULL;
-    for (int i = 0; i < e->target->matrix_count && factors_are(e, SMG_TYPE_F16); i++) {
+    smg_type factor = factors_are(e, SMG_TYPE_F16) ? SMG_TYPE_F16 : SMG_TYPE_BF16;
+    for (int i = 0; i < e->target->matrix_count && factors_are(e, factor); i++) {
         const smg_matrix_shape *shape = &e->target->matrix[i];
-        if (!serves(e, shape)) continue;
+        if (!serves(e, shape, factor)) continue;
         bool better =
             best == NULL || (is_known(e, shape) == is_known(e, best) ? is_larger(shape, best) : is_known(e, shape));
         if (better) best = shape;
@@ -95,12 +95,12 @@ static int lanes_along(const smg_layout *of, int side) {
 
 /* Products of few results for each core by matrices read their factors along what is contracted: slices of them are
  * deeper than they are wide, and so are runs of memory. Of fewer rows than a matrix has, subgroups stream along it. */
-smg_along smg_sched_along(const smg_target *t) {
+smg_along smg_sched_along(const smg_target *t, smg_type factor) {
     const smg_matrix_shape *shape = NULL;
     smg_along along = {0};
     for (int i = 0; i < t->matrix_count && smg_target_hides_loads(t); i++) {
         const smg_matrix_shape *s = &t->matrix[i];
-        bool known = is_of(s, SMG_TYPE_F16) && smg_target_fragment(t, s, SMG_MATRIX_ACCUMULATOR) != NULL;
+        bool known = is_of(s, factor) && smg_target_fragment(t, s, SMG_MATRIX_ACCUMULATOR) != NULL;
         if (known && (shape == NULL || is_larger(s, shape))) shape = s;
     }
     if (shape == NULL) return along;

@@ -536,6 +536,56 @@ static void bundles_store_what_the_plan_says(void **state) {
     smg_compilation_destroy(c);
 }
 
+static void leave_out_bf16(smg_target *target) {
+    int kept = 0;
+    for (int i = 0; i < target->matrix_count; i++)
+        if (strcmp(target->matrix[i].a, "bf16") != 0) target->matrix[kept++] = target->matrix[i];
+    target->matrix_count = kept;
+    smg_target_keep_operands(target);
+}
+
+static int made_by_bf16(const smg_compilation *c) {
+    int made = 0;
+    for (int s = 0; s < c->plan->steps.count; s++)
+        made += c->plan->steps.items[s].kernel->matrix.rows > 0 &&
+                c->plan->steps.items[s].kernel->matrix.type == SMG_TYPE_BF16;
+    return made;
+}
+
+/* Products are, where the target has matrices of bf16, and what is compiled then says that it needs them. */
+static void bf16_is_multiplied_by_matrices(void **state) {
+    fixture *f = *state;
+    static const char *const graphs[] = {"tests/graphs/attention.smg", "tests/graphs/linear_gelu.smg"};
+    const smg_compile_options options = {.precision = SMG_TYPE_BF16};
+    for (size_t i = 0; i < SMG_COUNT_OF(graphs); i++) {
+        smg_target target, without, needs;
+        smg_compilation *c = NULL;
+        smg_text missing;
+        smg_graph_destroy(f->g);
+        f->g = NULL;
+        assert_int_equal(check_load(f->ctx, graphs[i], &f->g), SMG_OK);
+        assert_int_equal(check_target(f->ctx, "h200", &target), SMG_OK);
+        without = target;
+        leave_out_bf16(&without);
+        assert_int_equal(smg_compile_plan(f->ctx, f->g, &without, &options, &c), SMG_OK);
+        assert_int_equal(made_by_bf16(c), 0);
+        smg_compilation_destroy(c);
+        assert_int_equal(smg_compile_plan(f->ctx, f->g, &target, &options, &c), SMG_OK);
+        assert_int_equal(made_by_bf16(c), 1);
+        if (smg_compile_modules(c) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+        assert_int_equal(smg_bundle_needs(f->ctx, c->bundle, &c->target, &needs), SMG_OK);
+        assert_int_equal(needs.matrix_count, 1);
+        assert_int_equal(needs.fragment_count, 3);
+        smg_text_init(&missing, f->ctx);
+        assert_true(smg_target_meets(&target, &needs, NULL));
+        assert_false(smg_target_meets(&without, &needs, &missing));
+        assert_non_null(strstr(smg_text_cstr(&missing), "matrices 16x16x16 bf16 bf16 f32 f32"));
+        assert_non_null(strstr(smg_text_cstr(&missing), "the layout of fragment a 16x16 bf16"));
+        smg_text_free(&missing);
+        smg_compilation_destroy(c);
+    }
+}
+
 /* Weights of 16 bits take 16 bits on the device in every precision, as they are and in every order that is stored of
  * them, for few rows, many, and as a table. */
 static void narrow_weights_stay_narrow(void **state) {
@@ -577,6 +627,7 @@ static void narrow_weights_stay_narrow(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_planned_for_f32),
+        cmocka_unit_test(bf16_is_multiplied_by_matrices),
         cmocka_unit_test(masks),
         cmocka_unit_test(constants),
         cmocka_unit_test(positions),
