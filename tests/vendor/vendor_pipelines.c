@@ -1,6 +1,6 @@
 /* vendor_pipelines: what a vendor's shader compiler makes of our kernels.
  *
- *     vendor_pipelines [--precision f16 | --opaque] MODEL ...
+ *     vendor_pipelines [--precision f16|bf16 | --opaque] MODEL ...
  *
  * Opens the device that the environment gives, plans each model for its queried limits with both
  * objectives and builds every pipeline of a run; where some spill, it plans again without them, as opening a model
@@ -233,7 +233,7 @@ int main(int argc, char **argv) {
     bool opaque = argc > 1 && strcmp(argv[1], "--opaque") == 0;
     int first = opaque ? 2 : argc > 2 && strcmp(argv[1], "--precision") == 0 ? 3 : 1;
     if (argc <= first) {
-        fprintf(stderr, "usage: vendor_pipelines [--precision f16 | --opaque] MODEL ...\n");
+        fprintf(stderr, "usage: vendor_pipelines [--precision f16|bf16 | --opaque] MODEL ...\n");
         return 2;
     }
     if (smg_context_create(NULL, &v.ctx) != SMG_OK) return 1;

@@ -34,8 +34,14 @@ DEVICES = {
     "ampere": ("NVIDIA Ampere (NVK)", "nouveau", "nouveau", {"NOUVEAU_CHIPSET": "170"}),
 }
 
-MATRICES = ("navi31", "gfx1201", "dg2", "bmg", "ampere")  # have such, in layouts that are known
-OPAQUE = ("ampere",)  # and are tried as if these were not; with --write all of them
+# Kernels by matrices, in 16 bits: whose drivers have such, in layouts that are known; of bf16; and those that are tried as
+# if these were not known. What it is: (words for vendor_pipelines, devices, of which without --write these alone).
+MATRICES = ("navi31", "gfx1201", "dg2", "bmg", "ampere")
+KINDS = {
+    "f16": (["--precision", "f16"], MATRICES, MATRICES),
+    "bf16": (["--precision", "bf16"], ("gfx1201", "dg2", "bmg"), ("gfx1201",)),
+    "f16, opaque": (["--opaque"], MATRICES, ("ampere",)),
+}
 
 # What each compiler calls it; the values of one list are added. (NVK's "SLM size" is what a lane
 # spills to, not shared memory.)
@@ -197,7 +203,8 @@ def matrix_kernels(result):
 KNOWN = ("Every kernel that multiplies by matrices of a layer of MiniLM, of a layer of BERT-base and of hf-llama-tiny, "
          "`--precision f16`, where a matrix's elements lie is known. Kernels that are the same for several "
          "objectives stand once.")
-HIDDEN = ("The same, planned as if nobody knew where a matrix's elements lie: sums come by shared memory "
+BRAINS = ("The same with `--precision bf16`, where the driver has matrices of it.")
+HIDDEN = ("The first again, planned as if nobody knew where a matrix's elements lie: sums come by shared memory "
           "([0047](decisions/0047-opaque-sums.md)).")
 
 
@@ -232,10 +239,9 @@ def built(build, device, words):
     return parse(done.stdout), done.returncode, done.stderr.strip()
 
 
-def run_halves(build, device, models, opaque):
+def run_halves(build, device, models, what):
     """(result or None, exit status) of the same in 16 bits, for a device with matrices"""
-    result, code, why = built(build, device, [*(["--opaque"] if opaque else ["--precision", "f16"]), *models])
-    what = "f16, opaque" if opaque else "f16"
+    result, code, why = built(build, device, [*KINDS[what][0], *models])
     if result is None or code == 77:
         return None, 77
     if code == 0 and not matrix_kernels(result):
@@ -280,27 +286,28 @@ def main():
     models = [LAYER]
     if write:
         models += sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, SMALL)))
-    results, halves, codes = {}, {False: {}, True: {}}, []
+    results, halves, codes = {}, {what: {} for what in KINDS}, []
     devices = arguments[1:] or list(DEVICES)
     with concurrent.futures.ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
         runs = [pool.submit(run, build, device, models) for device in devices]
-        matrices = [(device, opaque, pool.submit(run_halves, build, device, HALVES if write else HALVES[:1], opaque))
-                    for device in devices if device in MATRICES
-                    for opaque in halves if not opaque or write or device in OPAQUE]
+        matrices = [(device, what, pool.submit(run_halves, build, device, HALVES if write else HALVES[:1], what))
+                    for device in devices for what, (_, every, some) in KINDS.items()
+                    if device in (every if write else some)]
         for device, done in zip(devices, runs):
             result, code = done.result()
             codes.append(code)
             if result and result["models"]:
                 results[device] = result
-        for device, opaque, done in matrices:
-            halves[opaque][device], code = done.result()
+        for device, what, done in matrices:
+            halves[what][device], code = done.result()
             codes.append(code)
     if write:
         if any(codes):
             print("docs/vendors.md is not written: a device failed or was skipped")
             return 1
-        parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results)), "\n".join(halves_of("Products by matrices", KNOWN, halves[False])),
-                 "\n".join(halves_of("Products by opaque matrices", HIDDEN, halves[True]))]
+        parts = [HEAD, "\n".join(summary_of(results)), "\n".join(small_models(results)), "\n".join(halves_of("Products by matrices", KNOWN, halves["f16"])),
+                 "\n".join(halves_of("Products by matrices of bf16", BRAINS, halves["bf16"])),
+                 "\n".join(halves_of("Products by opaque matrices", HIDDEN, halves["f16, opaque"]))]
         parts += ["\n".join(lines_of(d, r)) for d, r in results.items()]
         with open(DOC, "w", encoding="utf-8") as file:
             file.write("\n".join(parts).rstrip() + "\n")
