@@ -294,11 +294,12 @@ static double worked_on(const enumerator *e, const smg_schedule *s, int64_t heig
 }
 
 /* Powers of two are a coarse choice: three times such ones come between them, along one side, where they leave cores
- * idle for less than the next larger ones do. */
-static bool worth_trying(const enumerator *e, const smg_schedule *s, int64_t down, int64_t across) {
+ * idle for less than the next larger ones do. Not where products side by side have more than `most` matrices of sums
+ * together: these fit into registers by count, and spill. */
+static bool worth_trying(const enumerator *e, const smg_schedule *s, int64_t down, int64_t across, int64_t most) {
     bool high = down % 3 == 0, wide = across % 3 == 0;
     if (!high && !wide) return true;
-    if (high && wide) return false;
+    if ((high && wide) || down * across * e->beside > most) return false;
     int64_t height = down * s->matrix->m * s->matrix_rows, width = across * s->matrix->n * s->matrix_cols;
     double own = worked_on(e, s, height, width);
     double smaller = worked_on(e, s, high ? height / 3 * 2 : height, wide ? width / 3 * 2 : width);
@@ -319,7 +320,7 @@ static smg_status add_blocks(enumerator *e, smg_schedule s) {
             int64_t height = down * s.matrix->m * s.matrix_rows;
             int64_t width = across * s.matrix->n * s.matrix_cols;
             if (!sched_side_fits(height, rows, s.matrix->m) || !sched_side_fits(width, cols, s.matrix->n)) continue;
-            if (!worth_trying(e, &s, down, across)) continue;
+            if (!worth_trying(e, &s, down, across, most / sums)) continue;
             shape.row_registers = (int)(height / s.lane_rows);
             shape.col_registers = (int)(width / s.lane_cols);
             for (s.lane_depth = 1; s.lane_depth <= most_sharing(e, &s, height * width); s.lane_depth *= 2) {

@@ -59,13 +59,25 @@ static const char plain[] = "graph plain\n"
                             "y = contract(x, w) \"ri,oi->ro\"\n"
                             "output y = y\n";
 
+/* Two products side by side have as many sums each. */
+static const char gated[] = "graph gated\n"
+                            "dim rows max 65536\n"
+                            "x = input f32[rows, 96]\n"
+                            "w = constant f32[192, 96] random seed=1 scale=0.1\n"
+                            "u = constant f32[192, 96] random seed=2 scale=0.1\n"
+                            "a = contract(x, w) \"ri,oi->ro\"\n"
+                            "b = contract(x, u) \"ri,oi->ro\"\n"
+                            "y = mul(a, b)\n"
+                            "output y = y\n";
+
 typedef struct tally {
     int lowered, run;
-    int starts; /* programs whose sums start with what is loaded */
-    int parts;  /* of those lanes or subgroups share out the contraction */
-    int mapped; /* programs that compute with a left factor in its place */
-    int rings;  /* slices of an axis that are on their way in rings */
-    int thirds; /* blocks of three matrices, or of three times as many */
+    int starts;        /* programs whose sums start with what is loaded */
+    int parts;         /* of those lanes or subgroups share out the contraction */
+    int mapped;        /* programs that compute with a left factor in its place */
+    int rings;         /* slices of an axis that are on their way in rings */
+    int thirds;        /* blocks of three matrices, or of three times as many */
+    int64_t most_sums; /* that a lane has of one product in these */
 } tally;
 
 static bool is_third(const smg_schedule *s, int axis) {
@@ -158,7 +170,13 @@ static tally try_graph(smg_context *ctx, const char *text, const char *name, int
     for (int i = 0; i < schedules.items.count; i++) {
         const smg_schedule *s = &schedules.items.items[i];
         if (s->matrix == NULL) continue;
-        t.thirds += is_third(s, s->row_axis) || is_third(s, s->col_axis);
+        bool third = is_third(s, s->row_axis) || is_third(s, s->col_axis);
+        t.thirds += third;
+        if (third && s->col_axis >= 0) {
+            int64_t results = s->tile[s->row_axis] * s->tile[s->col_axis];
+            int64_t sums = results / (s->lane_rows * s->lane_cols);
+            if (sums > t.most_sums) t.most_sums = sums;
+        }
         if (each > 0 && seen++ % each == 0) try_schedule(g, s, &target, o, &a, &t);
     }
     smg_arena_destroy(arena);
@@ -196,7 +214,10 @@ static void test_rings_apart(void **state) {
 static void test_thirds(void **state) {
     assert_true(try_graph(*state, plain, "h200", 12000, 0).thirds > 0);
     assert_int_equal(try_graph(*state, plain, "h200", 1 << 22, 0).thirds, 0);
-    assert_true(try_graph(*state, residual, "h200", 65536, 0).thirds > 0); /* 192 columns */
+    tally residuals = try_graph(*state, residual, "h200", 65536, 0); /* 192 columns */
+    assert_true(residuals.thirds > 0 && residuals.most_sums > 64);
+    tally gates = try_graph(*state, gated, "h200", 65536, 0);
+    assert_true(gates.thirds > 0 && gates.most_sums <= 64); /* half of 128 */
 }
 
 static int open_context(void **state) {
