@@ -160,6 +160,11 @@ def error_of(pairs):
     return (off / all_of) ** 0.5 if all_of > 0 else float("inf")
 
 
+def rounding_of(pairs):
+    """error_of the best results that the type holds: 16 bits hold few digits of a millionth."""
+    return error_of([(want.to(got.dtype), want) for got, want in pairs])
+
+
 def load(path, device):
     array = numpy.load(path)
     return torch.from_numpy(array).to(device)
@@ -185,11 +190,11 @@ class Subgraph:
         return typed(self.tensors, torch.float16 if precision == "f16" else torch.float32)
 
     def check(self, precision):
-        """(error, every element is finite)"""
+        """([(got, want)] of sampled rows, every element is finite)"""
         outputs = [load(os.path.join(self.work, name + ".npy"), self.device) for name in self.outputs]
         finite = all(bool(torch.isfinite(o).all()) for o in outputs)
         generator = torch.Generator().manual_seed(1)
-        return error_of(sampled(self.row["graph"], self.stored(precision), outputs, generator)), finite
+        return sampled(self.row["graph"], self.stored(precision), outputs, generator), finite
 
     def peers(self, precision):
         return peers(self.row["graph"], self.stored(precision))

@@ -116,7 +116,8 @@ TIMED = """Medians in microseconds. smg: `smg bench`, fused and unfused plans in
 timestamps. """
 JUDGED = """Error:
 ||result - reference|| / ||reference|| over 64 sampled rows against double, the whole result scanned for what is not finite;
-WRONG where it is above the row's limit"""
+WRONG where it is above the row's limit, or above 1.05 times what rounding the reference to the result's type costs where that is
+more (16 bits hold few digits of a millionth)"""
 ROWS_SAID = """Random weights and inputs. Clock and power: medians while smg ran.
 Rows with a commit in brackets are a run of that commit, peers and all.
 """
