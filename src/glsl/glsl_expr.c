@@ -1,72 +1,13 @@
-/* glsl_expr.c: scalar expressions at the current element. A node with several parents, and any that
- * grows long, becomes a temporary; everything else is written where it is used. The text of each
- * primitive is its row in op/prim.def. */
-#include <float.h>
+/* glsl_expr.c: scalar expressions at the current element, and the loads in them. A node with several parents, and any
+ * that grows long, becomes a temporary; everything else is written where it is used.
+ *
+ * An invalid element is loaded from address 0, which always exists, and replaced by 0: no branch, so loads stay
+ * together. */
 #include <math.h>
 
 #include "glsl_private.h"
 
 #define LONG_TEXT 80
-
-const char *glsl_kind(smg_kind kind) {
-    return kind == SMG_KIND_FLOAT ? "float" : kind == SMG_KIND_INT ? "int" : "bool";
-}
-
-const char *glsl_zero(smg_kind kind) {
-    return kind == SMG_KIND_FLOAT ? "0.0" : kind == SMG_KIND_INT ? "0" : "false";
-}
-
-const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to) {
-    if (from == to) return text;
-    if (to == SMG_KIND_BOOL) return GLSL_STRING(w, "(%s != %s)", text, glsl_zero(from));
-    return GLSL_STRING(w, "%s(%s)", glsl_kind(to), text);
-}
-
-const char *glsl_float(glsl_writer *w, double value) {
-    if (isnan(value)) return "uintBitsToFloat(0x7fc00000u)";
-    if (value > FLT_MAX) return "uintBitsToFloat(0x7f800000u)";
-    if (value < -FLT_MAX) return "uintBitsToFloat(0xff800000u)";
-    smg_text text;
-    smg_text_init(&text, w->ctx);
-    smg_text_add_f32(&text, (float)value);
-    const char *digits = smg_text_cstr(&text);
-    const char *point = strpbrk(digits, ".e") == NULL ? ".0" : "";
-    const char *result = GLSL_STRING(w, digits[0] == '-' ? "(%s%s)" : "%s%s", digits, point);
-    if (smg_text_status(&text) != SMG_OK && w->status == SMG_OK) w->status = SMG_MEMORY;
-    smg_text_free(&text);
-    return result;
-}
-
-const char *glsl_constant(glsl_writer *w, smg_kind kind, double value) {
-    if (kind == SMG_KIND_FLOAT) return glsl_float(w, value);
-    if (kind == SMG_KIND_BOOL) return value != 0 ? "true" : "false";
-    if (!(value > -2147483648.0 && value <= 2147483647.0)) {
-        if (value <= -2147483648.0) return "(-2147483647 - 1)"; /* also -inf: identity of max */
-        return "2147483647";
-    }
-    return GLSL_STRING(w, value < 0 ? "(%lld)" : "%lld", (long long)value);
-}
-
-const char *glsl_apply(glsl_writer *w, smg_prim prim, const char *x, const char *y, const char *z) {
-    const char *arg[3] = {x, y, z};
-    smg_text text;
-    smg_text_init(&text, w->ctx);
-    for (const char *at = smg_prim_glsl(prim); *at != 0; at++) {
-        if (at[0] == '$' && at[1] >= '0' && at[1] <= '2') {
-            smg_text_add(&text, arg[at[1] - '0']);
-            at++;
-        } else {
-            smg_text_add_n(&text, at, 1);
-        }
-    }
-    if (smg_text_status(&text) != SMG_OK && w->status == SMG_OK) w->status = SMG_MEMORY;
-    const char *result = GLSL_STRING(w, "%s", smg_text_cstr(&text));
-    smg_text_free(&text);
-    return result;
-}
-
-/* ---- what an expression needs before its loops open
- * ----------------------------------------------- */
 
 static void prepare_leaf(glsl_writer *w, glsl_iter *it, int index) {
     if (index < 0 || index >= w->k->leaves.count) {
@@ -93,6 +34,100 @@ void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr) {
 void glsl_expr_forget(glsl_writer *w, glsl_iter *it) {
     int count = smg_expr_count(w->k->exprs);
     if (it->memo != NULL && count > 0) memset(it->memo, 0, (size_t)count * sizeof *it->memo);
+}
+
+/* ---- loads: an index from data is an expression too
+ * ------------------------------------------------------- */
+
+static bool may_be_absent(const smg_exprs *pool, smg_expr expr) {
+    smg_expr_node n = *smg_expr_get(pool, expr);
+    if (n.prim == SMG_PRIM_CONST) return n.value <= (double)SMG_INDEX_ABSENT;
+    if (n.prim != SMG_PRIM_SELECT) return false;
+    return may_be_absent(pool, n.arg[1]) || may_be_absent(pool, n.arg[2]);
+}
+
+/* What the index adds to the address, clamped. *out_report: the line that reports it where it is bad; NULL: none has
+ * to. Where it may be absent, *out_present is the condition that it is not: of a load; what is stored has its place. */
+static const char *index_part(glsl_writer *w, glsl_iter *it, int a, const char *valid, const char **out_report,
+                              const char **out_present) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *limit = glsl_size(w, access->index_limit), *text = glsl_expr_text(w, it, access->index);
+    int number = w->serial++;
+    GLSL_LINE(w, "int x%d = %s;", number, text);
+    text = GLSL_STRING(w, "x%d", number);
+    *out_report = NULL;
+    if (out_present != NULL && may_be_absent(w->k->exprs, access->index)) {
+        GLSL_LINE(w, "bool on%d = %s != %d;", number, text, SMG_INDEX_ABSENT);
+        *out_present = GLSL_STRING(w, "on%d", number);
+        valid = glsl_both(w, valid, *out_present);
+    }
+    if (smg_access_reports(w->k, access)) {
+        int64_t most;
+        bool bounded = !smg_size_is_const(w->k->sizes, access->index_limit, &most) || most < SMG_SIZE_UNBOUNDED;
+        const char *bad =
+            bounded ? GLSL_STRING(w, "(%s < 0 || %s >= %s)", text, text, limit) : GLSL_STRING(w, "(%s < 0)", text);
+        *out_report = GLSL_STRING(w, "if (%s) smg_report(%s, %s);", glsl_both(w, valid, bad), text, limit);
+        text = GLSL_STRING(w, "clamp(%s, 0, %s - 1)", text, limit);
+        w->uses[GLSL_USE_DIAGNOSTICS] = true;
+    }
+    return glsl_times(w, text, access->index_stride);
+}
+
+/* An index is taken out of a loop over columns that it does not hang on. Returns what reports it; NULL. */
+static const char *hoist_index(glsl_writer *w, glsl_iter *it, int a) {
+    const smg_access *access = &w->k->accesses.items[a];
+    const char *report;
+    bool moves = access->index == SMG_EXPR_NONE || w->k->buffers.items[access->buffer].written;
+    for (int n = 0; n < it->inner_count; n++) moves = moves || smg_access_index_moves(w->k, access, it->inner_axes[n]);
+    if (moves) return NULL;
+    const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
+    const char *part = index_part(w, it, a, valid, &report, &it->present[a]);
+    GLSL_LINE(w, "int i%d = %s;", a, glsl_plus(w, it->address[a], part));
+    it->address[a] = GLSL_STRING(w, "i%d", a);
+    it->indexed[a] = true;
+    return report;
+}
+
+/* A report is a branch, and no driver moves a load in front of that: all indices are loaded first. */
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it) {
+    const char **report = glsl_zeroed(w, w->k->accesses.count, sizeof(char *));
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (it->access_used[a]) glsl_hoist_direct(w, it, a);
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (it->access_used[a]) report[a] = hoist_index(w, it, a);
+    for (int a = 0; a < w->k->accesses.count && w->status == SMG_OK; a++)
+        if (report[a] != NULL) GLSL_LINE(w, "%s", report[a]);
+}
+
+const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int a, const char **io_valid) {
+    const smg_access *access = &w->k->accesses.items[a];
+    if (access->index == SMG_EXPR_NONE) return glsl_address(w, it, a);
+    const char *address = glsl_direct_address(w, it, a), *present = it->present[a], *report = NULL;
+    const char *valid = io_valid != NULL ? *io_valid : NULL;
+    if (!it->indexed[a])
+        address = glsl_plus(w, address, index_part(w, it, a, valid, &report, io_valid != NULL ? &present : NULL));
+    if (report != NULL) GLSL_LINE(w, "%s", report);
+    if (io_valid != NULL) *io_valid = glsl_both(w, valid, present);
+    return glsl_place(w, access, address);
+}
+
+const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf) {
+    const smg_access *access = &w->k->accesses.items[leaf->index];
+    smg_kind kind = smg_type_kind(w->k->buffers.items[access->buffer].type);
+    if (it->vector[leaf->index] != NULL)
+        return glsl_convert(w, GLSL_STRING(w, "%s[%d]", it->vector[leaf->index], it->member), kind, leaf->kind);
+    const char *valid = glsl_all_valid(w, it, access->axis, access->axis_count);
+    const char *address = glsl_indexed_address(w, it, leaf->index, &valid);
+    int number = w->serial++;
+    if (valid != NULL) {
+        valid = glsl_named_condition(w, valid, number);
+        GLSL_LINE(w, "int a%d = %s;", number, address);
+        address = GLSL_STRING(w, "%s ? a%d : 0", valid, number);
+    }
+    GLSL_LINE(w, "%s v%d = %s;", glsl_kind(kind), number, glsl_buffer_element(w, access->buffer, address));
+    const char *value = GLSL_STRING(w, "v%d", number);
+    if (valid != NULL) GLSL_LINE(w, "%s = %s ? %s : %s;", value, valid, value, glsl_zero(kind));
+    return glsl_convert(w, value, kind, leaf->kind);
 }
 
 /* ---- text

@@ -12,18 +12,6 @@ typedef struct product_form {
     int b_columns; /* b: runs along so many columns of one lane; 0: none */
 } product_form;
 
-void glsl_split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k) {
-    int64_t below = 1;
-    for (int n = instr->axis_count - 1; n >= 0; n--) {
-        int a = instr->axes[n];
-        int64_t size = w->k->axes.items[a].tile;
-        const char *text = below > 1 ? GLSL_STRING(w, "(%s / %lld)", k, (long long)below) : k;
-        if (n > 0) text = GLSL_STRING(w, "(%s %% %lld)", text, (long long)size);
-        it->coord[a] = text;
-        below *= size;
-    }
-}
-
 static product_form form_of(const smg_kernel *k, const smg_instr *instr) {
     smg_wide left = instr->wide[0], right = instr->wide[1];
     int inner = instr->axes[instr->axis_count - 1];
@@ -46,18 +34,6 @@ static void open_steps(glsl_writer *w, const char *name, int count, int by) {
 
 static void open_count(glsl_writer *w, const char *name, int count) {
     open_steps(w, name, count, 1);
-}
-
-void glsl_row_coordinates(glsl_writer *w, glsl_iter *it) {
-    for (int n = 0; n < it->outer_count; n++) {
-        int axis = it->outer_axes[n];
-        int64_t tile = w->k->axes.items[axis].tile;
-        const char *row =
-            glsl_plus(w, glsl_register_part(w, &it->outer, axis, it->i), glsl_lane_part(w, &it->layout, axis));
-        if (smg_layout_span(&it->layout, axis) > tile) row = GLSL_STRING(w, "min(%s, %lld)", row, (long long)tile - 1);
-        GLSL_LINE(w, "int c_%s = %s;", w->axis_name[axis], row);
-        it->coord[axis] = GLSL_STRING(w, "c_%s", w->axis_name[axis]);
-    }
 }
 
 static smg_type type_of_view(glsl_writer *w, int tile) {

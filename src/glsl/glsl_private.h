@@ -97,6 +97,8 @@ typedef struct glsl_iter {
 /* A string in the writer's arena; "" once memory is out (the writer's status says so). */
 #define GLSL_STRING(w, ...) glsl_kept((w), smg_arena_format((w)->arena, __VA_ARGS__))
 
+/* The parts from the bottom up: each uses those above it in this file, none the ones below. */
+
 /* glsl_write.c */
 void glsl_indent(glsl_writer *w);
 const char *glsl_kept(glsl_writer *w, const char *text);
@@ -105,70 +107,17 @@ void *glsl_zeroed(glsl_writer *w, int count, size_t size); /* never a zero-sized
 void glsl_open(glsl_writer *w, const char *head);          /* "head {" */
 void glsl_close(glsl_writer *w);
 
-/* glsl_layout.c */
-void glsl_lanes(glsl_writer *w); /* local, and what lanes add to coordinates */
-/* What the lane adds to the coordinate along an axis, by its number in the workgroup, and as it is known best; and what
- * a register's number does. */
-const char *glsl_local_part(glsl_writer *w, const smg_layout *layout, int axis);
-const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
-/* What its subgroup adds, in kernels whose lanes are numbered. */
-const char *glsl_subgroup_part(glsl_writer *w, const smg_layout *layout, int axis);
-const char *glsl_register_part(glsl_writer *w, const smg_layout *layout, int axis, const char *number);
-/* The register, in a tile of this layout, of the element at hand. */
-const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of);
-/* The same for what the leaf, of a tile of that layout, reads for the element at hand. */
-const char *glsl_register_at(glsl_writer *w, const glsl_iter *it, const smg_layout *of, const smg_kleaf *leaf);
-/* The condition that picks one of the lanes that hold the same element; NULL when there is only one. */
-const char *glsl_once(glsl_writer *w, const glsl_iter *it);
-/* Where the uppermost lanes are whole copies of the others, they may share out what is done once: the condition that
- * picks one lane of a copy (NULL: always), how many copies take turns with the outer registers, and the condition
- * that picks one of them (NULL: there is one). */
-const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
-int glsl_sharers(const glsl_writer *w, const glsl_iter *it);
-const char *glsl_sharer(glsl_writer *w, const glsl_iter *it, int copy);
-
-/* glsl_matrix.c: the registers of a tile, declared, and one of them; a product by matrices, and its factors. */
-void glsl_registers(glsl_writer *w, int tile);
-const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *element); /* the type */
-/* An element of a register tile, from what memory has of it; of a factor, from one half of a word. */
-const char *glsl_register_element(glsl_writer *w, const smg_tile *tile, const char *memory);
-const char *glsl_factor_half(glsl_writer *w, const char *word, int half);
-const char *glsl_register(glsl_writer *w, int tile, const char *place);
-void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
-void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
-
-/* glsl_whole.c: whole matrices between memory and registers. The condition under which all of the instruction's
- * elements are valid and aligned; NULL: always. What runs then, in a block of its own. */
-const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
-void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
-void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
-void glsl_spill_matrices(glsl_writer *w, const smg_instr *spill, const char *whole);
-/* Opaque sums: SET to a number, LEAVE and GATHER. */
-void glsl_set_matrices(glsl_writer *w, const smg_instr *instr);
-void glsl_leave_matrices(glsl_writer *w, const smg_instr *instr);
-void glsl_gather_matrices(glsl_writer *w, const smg_instr *instr);
-/* Factors that are loaded by runs from instruction `at` on: the loads of all of them stand in front of what becomes of
- * the first, since drivers do not move them there. Returns the instruction behind them; `at`: there are none. */
-int glsl_load_runs(glsl_writer *w, int at);
-bool glsl_is_loaded_ahead(const glsl_writer *w, int tile);
-/* The matrix of that number, of a factor that was loaded ahead. */
-void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name);
-void glsl_set_ahead(glsl_writer *w, const smg_instr *instr, int at);
-void glsl_take_runs(glsl_writer *w, const smg_instr *instr);
-
-/* glsl_direct.c */
-void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
-
-/* glsl_own.c: the left factor is a register tile of the scalar tier */
-void glsl_own_mma(glsl_writer *w, const smg_instr *instr);
-
-/* glsl_head.c: everything in front of the inside of main */
-void glsl_head(glsl_writer *w, smg_text *out);
-smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface);
-
 /* glsl_name.c */
 smg_status glsl_names(glsl_writer *w);
 const char *glsl_comment(glsl_writer *w, const char *text); /* one harmless line */
+
+/* glsl_prim.c: numbers, kinds ("float") and primitives */
+const char *glsl_kind(smg_kind kind);
+const char *glsl_zero(smg_kind kind);
+const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to);
+const char *glsl_float(glsl_writer *w, double value);
+const char *glsl_constant(glsl_writer *w, smg_kind kind, double value);
+const char *glsl_apply(glsl_writer *w, smg_prim prim, const char *x, const char *y, const char *z);
 
 /* glsl_size.c */
 /* The condition, which the even form knows to be true where it relies on `size` being a multiple of `by`. */
@@ -181,63 +130,6 @@ const char *glsl_plus(glsl_writer *w, const char *a, const char *b);
 const char *glsl_times(glsl_writer *w, const char *text, smg_size stride);
 const char *glsl_times_literal(glsl_writer *w, const char *text, int64_t factor);
 const char *glsl_both(glsl_writer *w, const char *a, const char *b); /* a && b; NULL is true */
-
-/* glsl_iter.c */
-void glsl_iter_init(glsl_writer *w, glsl_iter *it);
-/* The elements of a layout: registers of the outer axes by i, of the others by j. */
-void glsl_iter_over(glsl_writer *w, glsl_iter *it, const smg_layout *layout, const int *outer, int outer_count);
-/* Those of the instruction. */
-void glsl_iter_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr);
-/* The sums of a product: rows by i, columns by j; the loop over k stands around both. */
-void glsl_iter_of_sums(glsl_writer *w, glsl_iter *it, const smg_instr *product);
-void glsl_check_axes(glsl_iter *it, const int *axes, int count);
-void glsl_outer_open(glsl_writer *w, glsl_iter *it);
-void glsl_outer_close(glsl_writer *w, glsl_iter *it);
-void glsl_inner_open(glsl_writer *w, glsl_iter *it);
-void glsl_inner_close(glsl_writer *w, glsl_iter *it);
-bool glsl_is_outer(const glsl_iter *it, int axis);
-/* All invocations walk over a tile's elements together, it->group neighbours a step. */
-void glsl_walk_open(glsl_writer *w, glsl_iter *it, const smg_instr *walk);
-void glsl_walk_close(glsl_writer *w, glsl_iter *it);
-const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
-/* Is every element of a tile of the axis valid, whatever the symbols are? */
-bool glsl_always_valid(const glsl_writer *w, int axis);
-/* Is the element `coord` of the axis' tile inside the axis? */
-const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
-
-/* glsl_access.c */
-const char *glsl_base(glsl_writer *w, int axis);      /* at_..., "0" for a whole axis */
-void glsl_hoist(glsl_writer *w, glsl_iter *it);       /* p of every access used */
-void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q: with the outer axes' part, and indices that hang on them */
-const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
-/* The address without an index from data. */
-const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
-/* The same with what its index adds, if it has one. That it may be absent adds to *io_valid; NULL: of a store. */
-const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int access, const char **io_valid);
-/* glsl_blocks.c: what the base of a term adds to it, what an element of the tile does along the axis, a literal number
- * of them, and the place of the sum in memory. */
-const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
-const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number);
-const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at);
-const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address);
-/* The name of a local that holds the condition; NULL stays NULL: always true. */
-const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
-const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
-void glsl_store(glsl_writer *w, glsl_iter *it, int access, const char *value, smg_kind kind);
-/* The slot of the step at hand, where it is known; -1: the loop's step decides. */
-int glsl_slot_number(const glsl_writer *w, const smg_tile *tile);
-const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]", of one slot; "t_next" */
-/* What is to be added to the place of an element of a shared tile: where a slot begins that the loop's step decides. */
-const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
-/* The place of the current element, and of the group of a wide shared tile that starts there, as its type has it. */
-const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
-const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
-/* The same as values: a float, a vec4; also of a view. */
-const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int tile);
-const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile);
-/* Eight of a view's 16-bit elements, from the current one on, as a uvec4; and one of them as a float. */
-const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
-const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member);
 
 /* glsl_type.c: memory that is read by 64-bit addresses, as the language has it: its word, the macro that reads the
  * lane's element, what an element is, what stands around it to make it a float, bytes of one. */
@@ -272,6 +164,116 @@ const char *glsl_memory_as(glsl_writer *w, smg_type from, smg_type to, int group
 const char *glsl_buffer_group_word(const glsl_writer *w, smg_type type, int width);
 const char *glsl_buffer_group_as(glsl_writer *w, smg_type from, smg_type to, int width, const char *memory);
 const char *glsl_buffer_group_memory(glsl_writer *w, smg_type type, int width, const char *value);
+/* One of eight 16-bit elements that are a uvec4, as a float. */
+const char *glsl_eight_value(glsl_writer *w, smg_type type, const char *eight, int member);
+
+/* glsl_base.c */
+const char *glsl_base(glsl_writer *w, int axis); /* at_..., "0" for a whole axis */
+/* The slot of the step at hand, where it is known; -1: the loop's step decides. */
+int glsl_slot_number(const glsl_writer *w, const smg_tile *tile);
+const char *glsl_slice(glsl_writer *w, int tile); /* "t_next[1]", of one slot; "t_next" */
+/* What is to be added to the place of an element of a shared tile: where a slot begins that the loop's step decides. */
+const char *glsl_slot(glsl_writer *w, const smg_tile *tile);
+
+/* glsl_blocks.c: what the base of a term adds to it, what an element of the tile does along the axis, a literal number
+ * of them, and the place of the sum in memory. */
+const char *glsl_base_part(glsl_writer *w, const smg_access *access, int term);
+const char *glsl_address_number(glsl_writer *w, const smg_access *access, int axis, int64_t number);
+const char *glsl_address_part(glsl_writer *w, const smg_access *access, int axis, const char *at);
+const char *glsl_place(glsl_writer *w, const smg_access *access, const char *address);
+
+/* glsl_range.c */
+void glsl_range(glsl_writer *w, int loop); /* first_ and end_ of a loop with a range, once; by instruction */
+const char *glsl_loop_first(glsl_writer *w, int loop);
+const char *glsl_loop_end(glsl_writer *w, int loop);
+
+/* glsl_layout.c */
+void glsl_lanes(glsl_writer *w); /* local, and what lanes add to coordinates */
+/* What the lane adds to the coordinate along an axis, by its number in the workgroup, and as it is known best; and what
+ * a register's number does. */
+const char *glsl_local_part(glsl_writer *w, const smg_layout *layout, int axis);
+const char *glsl_lane_part(glsl_writer *w, const smg_layout *layout, int axis);
+/* What its subgroup adds, in kernels whose lanes are numbered. */
+const char *glsl_subgroup_part(glsl_writer *w, const smg_layout *layout, int axis);
+const char *glsl_register_part(glsl_writer *w, const smg_layout *layout, int axis, const char *number);
+/* The register, in a tile of this layout, of the element at hand. */
+const char *glsl_register_place(glsl_writer *w, const glsl_iter *it, const smg_layout *of);
+/* The same for what the leaf, of a tile of that layout, reads for the element at hand. */
+const char *glsl_register_at(glsl_writer *w, const glsl_iter *it, const smg_layout *of, const smg_kleaf *leaf);
+/* The condition that picks one of the lanes that hold the same element; NULL when there is only one. */
+const char *glsl_once(glsl_writer *w, const glsl_iter *it);
+/* Where the uppermost lanes are whole copies of the others, they may share out what is done once: the condition that
+ * picks one lane of a copy (NULL: always), how many copies take turns with the outer registers, and the condition
+ * that picks one of them (NULL: there is one). */
+const char *glsl_once_a_copy(glsl_writer *w, const glsl_iter *it);
+int glsl_sharers(const glsl_writer *w, const glsl_iter *it);
+const char *glsl_sharer(glsl_writer *w, const glsl_iter *it, int copy);
+
+/* glsl_register.c */
+const char *glsl_matrix_word(glsl_writer *w, smg_fragments use, const char *element); /* the type */
+const char *glsl_matrix_of(glsl_writer *w, smg_fragments use);                        /* of the kernel's elements */
+/* An element of a register tile, from what memory has of it; of a factor, from one half of a word. */
+const char *glsl_register_element(glsl_writer *w, const smg_tile *tile, const char *memory);
+const char *glsl_factor_half(glsl_writer *w, const char *word, int half);
+const char *glsl_register(glsl_writer *w, int tile, const char *place);
+
+/* glsl_iter.c */
+void glsl_iter_init(glsl_writer *w, glsl_iter *it);
+/* The elements of a layout: registers of the outer axes by i, of the others by j. */
+void glsl_iter_over(glsl_writer *w, glsl_iter *it, const smg_layout *layout, const int *outer, int outer_count);
+/* Those of the instruction. */
+void glsl_iter_of(glsl_writer *w, glsl_iter *it, const smg_instr *instr);
+/* The sums of a product: rows by i, columns by j; the loop over k stands around both. */
+void glsl_iter_of_sums(glsl_writer *w, glsl_iter *it, const smg_instr *product);
+void glsl_check_axes(glsl_iter *it, const int *axes, int count);
+bool glsl_is_outer(const glsl_iter *it, int axis);
+/* Is every element of a tile of the axis valid, whatever the symbols are? */
+bool glsl_always_valid(const glsl_writer *w, int axis);
+/* Is the element `coord` of the axis' tile inside the axis? */
+const char *glsl_valid_text(glsl_writer *w, int axis, const char *coord);
+const char *glsl_all_valid(glsl_writer *w, const glsl_iter *it, const int *axes, int count);
+
+/* glsl_tile.c: the place of the current element, and of the group of a wide shared tile that starts there, as its type
+ * has it. */
+const char *glsl_tile_element(glsl_writer *w, const glsl_iter *it, int tile);
+const char *glsl_tile_group(glsl_writer *w, const glsl_iter *it, int tile);
+/* The same as values: a float, a vec4; also of a view. */
+const char *glsl_tile_value(glsl_writer *w, const glsl_iter *it, int tile);
+const char *glsl_tile_group_value(glsl_writer *w, const glsl_iter *it, int tile);
+/* Eight of a view's 16-bit elements, from the current one on, as a uvec4. */
+const char *glsl_view_eight(glsl_writer *w, const glsl_iter *it, int tile);
+
+/* glsl_access.c */
+void glsl_hoist(glsl_writer *w, glsl_iter *it);                    /* p of every access used */
+void glsl_hoist_direct(glsl_writer *w, glsl_iter *it, int access); /* q: with the outer axes' part */
+/* The address without an index from data: of a buffer in no blocks; and wherever it lies. */
+const char *glsl_direct_address(glsl_writer *w, const glsl_iter *it, int access);
+const char *glsl_address(glsl_writer *w, const glsl_iter *it, int access);
+const char *glsl_iota(glsl_writer *w, glsl_iter *it, int access);
+/* The name of a local that holds the condition; NULL stays NULL: always true. */
+const char *glsl_named_condition(glsl_writer *w, const char *condition, int number);
+
+/* glsl_expr.c */
+void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);
+const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr);
+void glsl_expr_forget(glsl_writer *w, glsl_iter *it); /* temporaries went out of scope */
+const char *glsl_load(glsl_writer *w, glsl_iter *it, const smg_kleaf *leaf);
+void glsl_hoist_outer(glsl_writer *w, glsl_iter *it); /* q of every access used, and indices that hang on outer axes */
+/* The address with what its index adds, if it has one. That it may be absent adds to *io_valid; NULL: of a store. */
+const char *glsl_indexed_address(glsl_writer *w, glsl_iter *it, int access, const char **io_valid);
+
+/* glsl_loops.c */
+void glsl_outer_open(glsl_writer *w, glsl_iter *it);
+void glsl_outer_close(glsl_writer *w, glsl_iter *it);
+void glsl_inner_open(glsl_writer *w, glsl_iter *it);
+void glsl_inner_close(glsl_writer *w, glsl_iter *it);
+/* All invocations walk over a tile's elements together, it->group neighbours a step. */
+void glsl_walk_open(glsl_writer *w, glsl_iter *it, const smg_instr *walk);
+void glsl_walk_close(glsl_writer *w, glsl_iter *it);
+/* Splits the flat k of a product into the coordinates of the contracted axes. */
+void glsl_split_k(glsl_writer *w, glsl_iter *it, const smg_instr *product, const char *k);
+/* Those of the row at hand. Rows beyond a ragged tile repeat its last row: their sums are not used. */
+void glsl_row_coordinates(glsl_writer *w, glsl_iter *it);
 
 /* glsl_group.c */
 /* The condition on the run's sizes under which the access's groups are aligned; NULL: they always are. */
@@ -287,24 +289,6 @@ void glsl_set_inner(glsl_writer *w, glsl_iter *it, const smg_instr *set);
 /* What a plain load reads of one element or a group, as the buffer has it. */
 const char *glsl_load_memory(glsl_writer *w, glsl_iter *it, int access);
 
-/* glsl_expr.c */
-void glsl_expr_prepare(glsl_writer *w, glsl_iter *it, smg_expr expr);
-const char *glsl_expr_text(glsl_writer *w, glsl_iter *it, smg_expr expr);
-/* STORE (glsl_store.c) */
-void glsl_write_store(glsl_writer *w, const smg_instr *instr);
-void glsl_expr_forget(glsl_writer *w, glsl_iter *it); /* temporaries went out of scope */
-const char *glsl_apply(glsl_writer *w, smg_prim prim, const char *x, const char *y, const char *z);
-const char *glsl_float(glsl_writer *w, double value);
-const char *glsl_constant(glsl_writer *w, smg_kind kind, double value);
-const char *glsl_kind(smg_kind kind); /* "float" */
-const char *glsl_zero(smg_kind kind);
-const char *glsl_convert(glsl_writer *w, const char *text, smg_kind from, smg_kind to);
-
-/* glsl_range.c */
-void glsl_range(glsl_writer *w, int loop); /* first_ and end_ of a loop with a range, once; by instruction */
-const char *glsl_loop_first(glsl_writer *w, int loop);
-const char *glsl_loop_end(glsl_writer *w, int loop);
-
 /* glsl_stage.c */
 void glsl_stage(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_fetch(glsl_writer *w, const smg_instr *instr, int at);
@@ -313,19 +297,51 @@ void glsl_ahead(glsl_writer *w, const smg_instr *instr, int at, void (*write)(gl
 void glsl_put(glsl_writer *w, const smg_instr *instr, int at);
 void glsl_staging(glsl_writer *w, int tile); /* declares the registers of a staging tile */
 
-/* glsl_reduce.c, glsl_exchange.c, glsl_mma.c, glsl_code.c */
+/* glsl_whole.c: whole matrices between memory and registers. The condition under which all of the instruction's
+ * elements are valid and aligned; NULL: always. What runs then, in a block of its own. */
+const char *glsl_whole(glsl_writer *w, const smg_instr *instr, int access);
+void glsl_load_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+void glsl_store_matrices(glsl_writer *w, const smg_instr *instr, const char *whole);
+void glsl_spill_matrices(glsl_writer *w, const smg_instr *spill, const char *whole);
+/* Opaque sums: SET to a number, LEAVE and GATHER. */
+void glsl_set_matrices(glsl_writer *w, const smg_instr *instr);
+void glsl_leave_matrices(glsl_writer *w, const smg_instr *instr);
+void glsl_gather_matrices(glsl_writer *w, const smg_instr *instr);
+/* Factors that are loaded by runs from instruction `at` on: the loads of all of them stand in front of what becomes of
+ * the first, since drivers do not move them there. Returns the instruction behind them; `at`: there are none. */
+int glsl_load_runs(glsl_writer *w, int at);
+bool glsl_is_loaded_ahead(const glsl_writer *w, int tile);
+/* The matrix of that number, of a factor that was loaded ahead. */
+void glsl_make_matrix(glsl_writer *w, int tile, int64_t number, const char *name);
+void glsl_set_ahead(glsl_writer *w, const smg_instr *instr, int at);
+void glsl_take_runs(glsl_writer *w, const smg_instr *instr);
+
+/* glsl_matrix.c: the registers of a tile, declared; a product by matrices, and its factors */
+void glsl_registers(glsl_writer *w, int tile);
+void glsl_matrix_mma(glsl_writer *w, const smg_instr *instr);
+void glsl_take(glsl_writer *w, const smg_instr *instr, int at);
+
+/* MMA of other kinds: glsl_direct.c, of factors by address; glsl_own.c, whose left factor is a register tile of the
+ * scalar tier; glsl_pairs.c, with partial sums. glsl_mma.c: all of them, and that of shared tiles and views. */
+void glsl_direct_mma(glsl_writer *w, const smg_instr *instr);
+void glsl_own_mma(glsl_writer *w, const smg_instr *instr);
+void glsl_pairs(glsl_writer *w, const smg_instr *instr);
+void glsl_mma(glsl_writer *w, const smg_instr *instr);
+
+/* glsl_store.c: STORE */
+void glsl_write_store(glsl_writer *w, const smg_instr *instr);
+
+/* glsl_reduce.c, glsl_exchange.c */
 void glsl_reduce(glsl_writer *w, const smg_instr *instr);
 const char *glsl_combined(glsl_writer *w, smg_combine combine, const char *a, const char *b);
-void glsl_mma(glsl_writer *w, const smg_instr *instr);
-/* Splits the flat k into the coordinates of the contracted axes. */
-void glsl_split_k(glsl_writer *w, glsl_iter *it, const smg_instr *instr, const char *k);
-/* Those of the row at hand. Rows beyond a ragged tile repeat its last row: their sums are not used. */
-void glsl_row_coordinates(glsl_writer *w, glsl_iter *it);
-void glsl_pairs(glsl_writer *w, const smg_instr *instr); /* glsl_pairs.c: an MMA with partial sums */
 void glsl_join(glsl_writer *w, const smg_instr *instr);
 void glsl_leave(glsl_writer *w, const smg_instr *instr);
 void glsl_fold(glsl_writer *w, const smg_instr *instr);
 void glsl_gather(glsl_writer *w, const smg_instr *instr);
+
+/* glsl_code.c: the inside of main; glsl_head.c: everything in front of it */
 void glsl_code(glsl_writer *w);
+void glsl_head(glsl_writer *w, smg_text *out);
+smg_status glsl_interface_of(glsl_writer *w, smg_glsl_interface *out_interface);
 
 #endif

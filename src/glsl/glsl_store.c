@@ -1,6 +1,15 @@
 /* glsl_store.c: STORE. Lanes that hold copies share out the rows. */
 #include "glsl_private.h"
 
+static void store_element(glsl_writer *w, glsl_iter *it, int a, const char *value, smg_kind kind) {
+    const smg_access *access = &w->k->accesses.items[a];
+    smg_type type = w->k->buffers.items[access->buffer].type;
+    const char *address = glsl_indexed_address(w, it, a, NULL);
+    const char *text = glsl_buffer_value(w, type, value, kind);
+    w->buffer_words[access->buffer] = true;
+    GLSL_LINE(w, "g_%s[%s] = %s;", w->buffer_name[access->buffer], address, text);
+}
+
 /* What the lane owns of one outer register: by elements, or by groups along the run axis, whose members are
  * valid together. */
 static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, int group) {
@@ -11,7 +20,7 @@ static void store_inner(glsl_writer *w, glsl_iter *it, const smg_instr *instr, i
     glsl_inner_open(w, it);
     const char *valid = glsl_all_valid(w, it, instr->axes, instr->axis_count);
     if (valid != NULL) glsl_open(w, GLSL_STRING(w, "if (%s)", valid));
-    if (group == 1) glsl_store(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
+    if (group == 1) store_element(w, it, instr->a, glsl_expr_text(w, it, instr->expr), kind);
     const char *first = run >= 0 ? it->coord[run] : NULL, *j = it->j;
     for (int m = 0; m < group && group > 1; m++) {
         if (m > 0) {
