@@ -90,12 +90,15 @@ typedef struct cli_command {
 /* cli_args.c: io_options has its context and place for problems. */
 smg_status cli_parse(const cli_command *command, int argc, char **argv, cli_options *io_options);
 
-/* main.c: something is wrong with the command line or what it names; returns the status. */
+/* cli_message.c: something is wrong with the command line or what it names; returns the status. */
 smg_status cli_error(const cli_options *o, smg_status status, const char *format, ...) CLI_PRINTF(3, 4);
 /* Prints that sentence, else the context's; returns the exit status. */
 int cli_fail(const cli_options *o);
 /* What long work of the command's own has come to, on a terminal. */
 void cli_progress(const char *phase, size_t done, size_t total);
+/* The context's callbacks. */
+void cli_on_progress(void *user, const char *phase, size_t done, size_t total, const char *unit);
+void cli_on_log(void *user, smg_log_level level, const char *line);
 
 /* cli_inputs.c: arrays for every input of a model, from files or empty, and the sizes that options and
  * files give. */

@@ -1,7 +1,5 @@
-/* main.c: which command, and what it says when something is wrong. */
-#include <stdarg.h>
+/* main.c: the commands, and which one it is. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -113,52 +111,6 @@ static const cli_command commands[] = {
      "the directory's maximum, or that of --max-dim sequence, is cut."},
 };
 
-/* Progress stands on a line of the terminal that the next message takes over. */
-static const char *fresh_line(void) {
-    return smg_command_errors_on_terminal() ? "\r\033[K" : "";
-}
-
-static void add_sentence(cli_text *problem, const char *format, va_list args) CLI_PRINTF(2, 0);
-static void add_sentence(cli_text *problem, const char *format, va_list args) {
-    char sentence[4096];
-    vsnprintf(sentence, sizeof(sentence), format, args);
-    cli_text_add(problem, sentence);
-}
-
-smg_status cli_error(const cli_options *o, smg_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    if (o->problem->length == 0) add_sentence(o->problem, format, args);
-    va_end(args);
-    return status;
-}
-
-int cli_fail(const cli_options *o) {
-    fflush(stdout);
-    const char *sentence = o->problem->length > 0 ? cli_text_cstr(o->problem) : smg_context_error(o->ctx);
-    fprintf(stderr, "%ssmg: %s\n", fresh_line(), sentence[0] != '\0' ? sentence : "out of memory");
-    return CLI_ERROR;
-}
-
-static void on_progress(void *user, const char *phase, size_t done, size_t total, const char *unit) {
-    (void)user;
-    if (done < total) {
-        fprintf(stderr, "\r\033[K%s %zu of %zu %s", phase, done + 1, total, unit);
-    } else {
-        fprintf(stderr, "\r\033[K");
-    }
-    fflush(stderr);
-}
-
-void cli_progress(const char *phase, size_t done, size_t total) {
-    if (smg_command_errors_on_terminal()) on_progress(NULL, phase, done, total, "");
-}
-
-static void on_log(void *user, smg_log_level level, const char *line) {
-    (void)user;
-    if (level == SMG_LOG_WARNING) fprintf(stderr, "%ssmg: warning: %s\n", fresh_line(), line);
-}
-
 static void print_usage(FILE *out) {
     fprintf(out, "smg %s: Transformers as fused kernels on any Vulkan device\n\n", smg_version());
     for (size_t i = 0; i < CLI_COUNT_OF(commands); i++) fprintf(out, "%s\n", commands[i].usage);
@@ -214,8 +166,8 @@ static int finish(int result) {
 }
 
 static int run_command(const cli_command *command, int argc, char **argv) {
-    static const smg_context_desc quiet = {.log = on_log};
-    static const smg_context_desc loud = {.log = on_log, .progress = on_progress};
+    static const smg_context_desc quiet = {.log = cli_on_log};
+    static const smg_context_desc loud = {.log = cli_on_log, .progress = cli_on_progress};
     smg_context *ctx = NULL;
     if (smg_context_create(smg_command_errors_on_terminal() ? &loud : &quiet, &ctx) != SMG_OK) {
         fprintf(stderr, "smg: out of memory\n");

@@ -2,27 +2,6 @@
  * remains. The order matters in one way only: a failure names the edge. */
 #include "space/space_internal.h"
 
-smg_status smg_space_refuse(smg_space_builder *b, const char *why, smg_node_id id) {
-    if (b->space->refused == NULL) {
-        b->space->refused = smg_arena_format(b->arena, "%s (%s)", why, smg_graph_describe(b->g, id));
-        if (b->space->refused == NULL) return SMG_MEMORY;
-    }
-    return SMG_OK;
-}
-
-int smg_space_position(const smg_space_builder *b, smg_node_id id) {
-    int low = 0, high = b->count - 1;
-    while (low <= high) {
-        int mid = (low + high) / 2;
-        if (b->nodes[mid] == id) return mid;
-        if (b->nodes[mid] < id)
-            low = mid + 1;
-        else
-            high = mid - 1;
-    }
-    return -1;
-}
-
 /* A dimension of extent 1 has no atom: nothing moves along it. */
 static bool fresh(smg_space_builder *b, smg_size extent, smg_atom_list *out) {
     *out = (smg_atom_list){0};

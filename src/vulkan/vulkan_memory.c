@@ -204,3 +204,7 @@ int64_t smg_vk_memory_available(const smg_vk_device *dev) {
     }
     return best > INT64_MAX ? INT64_MAX : (int64_t)best;
 }
+
+bool smg_vk_host_is_device(const smg_vk_device *dev) {
+    return dev->target.type == SMG_DEVICE_CPU || dev->target.type == SMG_DEVICE_INTEGRATED;
+}
