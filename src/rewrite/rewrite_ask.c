@@ -1,5 +1,32 @@
-/* Questions that passes over a finished graph ask of its nodes as they were. */
+/* Questions that rules ask of nodes while the graph is rewritten, and passes over a finished graph of its nodes as they
+ * were. */
 #include "rewrite/rewrite_internal.h"
+
+const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k) {
+    return &r->g->nodes.items[node->operand[k]];
+}
+
+bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value) {
+    if (k >= node->operand_count) return false;
+    const smg_node *operand = smg_rewriter_operand(r, node, k);
+    if (smg_op_leaf(operand->op) != SMG_LEAF_NUMBER) return false;
+    *out_value = operand->value;
+    return true;
+}
+
+bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without) {
+    for (int i = 0; i < node->rank; i++) {
+        bool given = false;
+        for (int k = 0; k < node->operand_count && !given; k++) {
+            if (k == without) continue;
+            const smg_node *operand = smg_rewriter_operand(r, node, k);
+            int own = i - (node->rank - operand->rank);
+            given = own >= 0 && operand->dims[own] == node->dims[i];
+        }
+        if (!given) return false;
+    }
+    return true;
+}
 
 smg_node_id smg_rewrite_source(const smg_node *nodes, smg_node_id id) {
     while (smg_node_class(&nodes[id]) == SMG_CLASS_VIEW) id = nodes[id].operand[0];

@@ -47,7 +47,7 @@ bool smg_rule_fold_numbers(rewriter *r, smg_node *node, smg_node_id *out_same);
 smg_node_id smg_rewrite_source(const smg_node *nodes, smg_node_id id);
 int64_t smg_rewrite_elements_at(smg_sizes *sizes, const smg_node *node, const int64_t *symbols);
 
-/* Questions that many rules ask. */
+/* Questions that many rules ask; those of operands are in rewrite_ask.c too. */
 const smg_node *smg_rewriter_operand(const rewriter *r, const smg_node *node, int k);
 bool smg_rewriter_is_number(const rewriter *r, const smg_node *node, int k, double *out_value);
 /* The node becomes one literal everywhere, with the dims and the type it has. */
@@ -58,16 +58,15 @@ bool smg_same_dims(const smg_node *a, const smg_node *b);
 /* The operands of a map, all but `without`, give the dims that it has. */
 bool smg_map_keeps_dims(const rewriter *r, const smg_node *node, int without);
 
-/* rewrite_known.c: what integers and truths are at each position. The indices of a node's value are its axes. */
-smg_affine_scope smg_known_scope(const rewriter *r, const smg_node *node);
+/* rewrite_known.c: what integers and truths are at each position. */
 /* `node` need not be in the graph yet; its operands are. False: memory is out. */
 bool smg_rewriter_known(rewriter *r, const smg_node *node, smg_affine_value *out);
-/* Of an operand, when that was asked of the node. */
-const smg_affine_value *smg_known_operand(const rewriter *r, const smg_node *node, int k);
 /* A map of operands of which this is known, at the positions of the node. */
 smg_affine_value smg_known_map(rewriter *r, const smg_node *node, const smg_affine_value *operand);
 
-/* rewrite_known_views.c */
+/* rewrite_known_views.c: the indices of a node's value are its axes; what was found of an operand. */
+smg_affine_scope smg_known_scope(const rewriter *r, const smg_node *node);
+const smg_affine_value *smg_known_operand(const rewriter *r, const smg_node *node, int k);
 smg_affine_value smg_known_view(const rewriter *r, const smg_node *node);
 /* What is known along axis d of `from` is so along axis `to`, which is as long. */
 void smg_known_carry(const smg_affine_scope *scope, const smg_affine_value *from, int d, smg_affine_value *io, int to);

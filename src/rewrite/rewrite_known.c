@@ -6,19 +6,6 @@
 
 #define MAX_ELEMENTS 4096 /* of a constant that is looked at; not more than SMG_HOST_ELEMENTS */
 
-static smg_size extent_of(const void *user, int index) {
-    const smg_node *node = user;
-    return node->dims[index];
-}
-
-smg_affine_scope smg_known_scope(const rewriter *r, const smg_node *node) {
-    return (smg_affine_scope){.sizes = r->g->sizes, .extent = extent_of, .user = node};
-}
-
-const smg_affine_value *smg_known_operand(const rewriter *r, const smg_node *node, int k) {
-    return &r->known.items[node->operand[k]];
-}
-
 static smg_size number_of(const rewriter *r, int64_t value) {
     return smg_size_const(r->g->sizes, value);
 }
