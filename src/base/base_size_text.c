@@ -1,8 +1,68 @@
 /* The text form of sizes: "2*b*s+1", "floor((s+1)/2)", "mod(a,4)", "min(a,b)", "max(a,b)". A '/' in
- * text is floor division, with or without floor(). */
+ * text is floor division, with or without floor(). Equal sizes have one text in all pools whose symbols have one order:
+ * it does not hang on which atom a pool met first. */
 #include "base/size_private.h"
 
 #define MAX_DEPTH 64
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static int compare_sizes(const smg_sizes *s, smg_size a, smg_size b);
+
+/* Symbols in their order, then operations by what they are of. */
+static int compare_atoms(const smg_sizes *s, int32_t a, int32_t b) {
+    const size_atom *x = &s->atoms.items[a], *y = &s->atoms.items[b];
+    if (a == b) return 0;
+    if (x->is_symbol || y->is_symbol)
+        return x->is_symbol && y->is_symbol ? x->symbol - y->symbol : x->is_symbol ? -1 : 1;
+    if (x->op != y->op) return (int)x->op - (int)y->op;
+    int order = compare_sizes(s, x->a, y->a);
+    return order != 0 ? order : compare_sizes(s, x->b, y->b);
+}
+
+static void sort_atoms(const smg_sizes *s, const size_term *term, int32_t out_atom[SIZE_MAX_DEGREE]) {
+    for (int k = 0; k < term->degree; k++) {
+        int at = k;
+        for (; at > 0 && compare_atoms(s, term->atom[k], out_atom[at - 1]) < 0; at--) out_atom[at] = out_atom[at - 1];
+        out_atom[at] = term->atom[k];
+    }
+}
+
+/* Graded lexicographic, as in a pool. */
+static int compare_monomials(const smg_sizes *s, const size_term *x, const size_term *y) {
+    int32_t a[SIZE_MAX_DEGREE], b[SIZE_MAX_DEGREE];
+    int order = y->degree - x->degree;
+    if (order != 0) return order;
+    sort_atoms(s, x, a);
+    sort_atoms(s, y, b);
+    for (int k = 0; k < x->degree && order == 0; k++) order = compare_atoms(s, a[k], b[k]);
+    return order;
+}
+
+/* The numbers of its terms, in their order. */
+static void sort_terms(const smg_sizes *s, const size_node *node, uint8_t out_order[SIZE_MAX_TERMS]) {
+    for (int i = 0; i < node->count; i++) {
+        int at = i;
+        for (; at > 0 && compare_monomials(s, &node->terms[i], &node->terms[out_order[at - 1]]) < 0; at--)
+            out_order[at] = out_order[at - 1];
+        out_order[at] = (uint8_t)i;
+    }
+}
+
+static int compare_sizes(const smg_sizes *s, smg_size a, smg_size b) {
+    const size_node *x = &s->nodes.items[a], *y = &s->nodes.items[b];
+    uint8_t left[SIZE_MAX_TERMS], right[SIZE_MAX_TERMS];
+    if (a == b) return 0;
+    sort_terms(s, x, left);
+    sort_terms(s, y, right);
+    for (int i = 0; i < x->count && i < y->count; i++) {
+        const size_term *p = &x->terms[left[i]], *q = &y->terms[right[i]];
+        int order = compare_monomials(s, p, q);
+        if (order != 0) return order;
+        if (p->coefficient != q->coefficient) return p->coefficient < q->coefficient ? -1 : 1;
+    }
+    return x->count - y->count;
+}
 
 /* ---- printing ------------------------------------------------------------------------------- */
 
@@ -42,9 +102,13 @@ void smg_size_print(const smg_sizes *s, smg_size a, smg_text *text) {
         return;
     }
     const size_node *node = &s->nodes.items[a];
+    uint8_t order[SIZE_MAX_TERMS];
     if (node->count == 0) smg_text_add(text, "0");
+    sort_terms(s, node, order);
     for (int i = 0; i < node->count; i++) {
-        const size_term *term = &node->terms[i];
+        const size_term *term = &node->terms[order[i]];
+        int32_t atom[SIZE_MAX_DEGREE];
+        sort_atoms(s, term, atom);
         bool unit = term->coefficient == 1 || term->coefficient == -1;
         if (term->coefficient > 0 && i > 0) smg_text_add(text, "+");
         if (unit && term->degree > 0)
@@ -53,7 +117,7 @@ void smg_size_print(const smg_sizes *s, smg_size a, smg_text *text) {
             smg_text_addf(text, "%lld%s", (long long)term->coefficient, term->degree > 0 ? "*" : "");
         for (int k = 0; k < term->degree; k++) {
             if (k > 0) smg_text_add(text, "*");
-            print_atom(s, term->atom[k], text);
+            print_atom(s, atom[k], text);
         }
     }
 }

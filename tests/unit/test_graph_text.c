@@ -96,6 +96,15 @@ static void every_statement_round_trips(void **state) {
                       "all");
 }
 
+/* It is the same whatever lines met first: symbols, or sizes that are made of them. */
+static void sizes_have_one_text(void **state) {
+    assert_round_trip(*state, "x = input f32[floor(m/2)+q]\noutput y = x\n", "symbols");
+    assert_round_trip(*state,
+                      "dim m\ndim q\nx = input f32[min(m,q)*2]\nz = input f32[floor(m/2)+min(m,q), "
+                      "floor(m/2)*q+mod(min(q,m)+floor(m/3),q)]\noutput y = x\noutput w = z\n",
+                      "operations");
+}
+
 static void long_names_and_data(void **state) {
     smg_graph *g = parse(*state,
                          "x = constant f32[2] data=[1.5, -0.25]\ny = constant f16[2] random seed=3 scale=0.5\n"
@@ -181,6 +190,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(every_statement_round_trips, setup, teardown),
+        cmocka_unit_test_setup_teardown(sizes_have_one_text, setup, teardown),
         cmocka_unit_test_setup_teardown(long_names_and_data, setup, teardown),
         cmocka_unit_test_setup_teardown(broken_text_is_refused_with_its_line, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_text_is_harmless, setup, teardown),

@@ -114,7 +114,7 @@ static void text_round_trips(void **state) {
     fixture *f = *state;
     assert_prints(f, parse(f, "1+2*s"), "2*s+1");
     assert_prints(f, parse(f, "s / 2"), "floor(s/2)");
-    assert_prints(f, parse(f, "floor((s+1)/2)*b"), "floor((s+1)/2)*b");
+    assert_prints(f, parse(f, "floor((s+1)/2)*b"), "b*floor((s+1)/2)");
     assert_prints(f, parse(f, "s/(b+1)-3"), "floor(s/(b+1))-3");
     assert_prints(f, parse(f, "mod(s,4)+min(s,t*b)"), "mod(s,4)+min(s,b*t)");
     assert_prints(f, parse(f, "0"), "0");
