@@ -98,23 +98,25 @@ static int64_t element_of(const kernel_worker *w, const kernel_space *s, const i
 }
 
 /* SPILL, whose elements outside an axis are 0, PUT and TAKE: what they move was 0 where invalid when it was fetched,
- * but for axes that were clamped. */
-static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
+ * but for axes that were clamped. And GATHER of matrices, which may add. */
+static void run_move(const kernel_machine *m, kernel_worker *w, const smg_instr *instr, int moved) {
     const smg_tile *dst = &m->k->tiles.items[instr->dst];
     kernel_space s = {.elements = 1};
     int64_t stride[KERNEL_SPACE_AXES];
     double *out = slot_at(m, w, instr->dst);
-    const double *from = slot_at(m, w, instr->a);
+    const double *from = slot_at(m, w, moved);
     kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
-    tile_strides(m->k, &m->k->tiles.items[instr->a], &s, stride);
+    tile_strides(m->k, &m->k->tiles.items[moved], &s, stride);
     for (int64_t first = 0; first < s.elements; first += KERNEL_BLOCK) {
         int n = block_size(&s, first);
         kernel_block_begin(m, w, &s, first, n);
         bool kept[KERNEL_BLOCK];
         for (int i = 0; i < n; i++) kept[i] = instr->kind != SMG_I_SPILL || w->inside[i];
         if (instr->kind == SMG_I_PUT) kernel_block_put(m, w, &s, instr, n, kept);
-        for (int i = 0; i < n; i++)
-            out[first + i] = kept[i] ? kernel_rounded(m, dst->type, from[element_of(w, &s, stride, i)]) : 0.0;
+        for (int i = 0; i < n; i++) {
+            double value = kept[i] ? from[element_of(w, &s, stride, i)] : 0.0;
+            out[first + i] = kernel_rounded(m, dst->type, instr->accumulate ? out[first + i] + value : value);
+        }
     }
 }
 
@@ -208,30 +210,12 @@ static void run_store(const kernel_machine *m, kernel_worker *w, const smg_instr
     }
 }
 
-/* Sums as they were left: all of them with the first registers. */
-static void run_gather_matrices(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
-    const smg_tile *dst = &m->k->tiles.items[instr->dst];
-    kernel_space s = {.elements = 1};
-    int64_t stride[KERNEL_SPACE_AXES];
-    double *out = slot_at(m, w, instr->dst);
-    const double *from = slot_at(m, w, instr->b);
-    kernel_space_add(m->k, &s, dst->axis_count, dst->axis);
-    tile_strides(m->k, &m->k->tiles.items[instr->b], &s, stride);
-    for (int64_t first = 0; instr->first == 0 && first < s.elements; first += KERNEL_BLOCK) {
-        int n = block_size(&s, first);
-        kernel_block_begin(m, w, &s, first, n);
-        for (int i = 0; i < n; i++) {
-            double value = from[element_of(w, &s, stride, i)], old = instr->accumulate ? out[first + i] : 0;
-            out[first + i] = kernel_rounded(m, dst->type, old + value);
-        }
-    }
-}
-
-/* A tile is kept once, whole; shares of it are another one. */
+/* A tile is kept once, whole; shares of it are another one, and sums of matrices, all of which come with the first
+ * registers. */
 static void run_gather(const kernel_machine *m, kernel_worker *w, const smg_instr *instr) {
     if (instr->b < 0) return;
     if (instr->matrices) {
-        run_gather_matrices(m, w, instr);
+        if (instr->first == 0) run_move(m, w, instr, instr->b);
         return;
     }
     int64_t elements = smg_tile_elements(m->k, &m->k->tiles.items[instr->dst]);
@@ -248,7 +232,7 @@ static void run_instr(const kernel_machine *m, kernel_worker *w, int at) {
     case SMG_I_REDUCE: run_reduce(m, w, instr, &m->tapes[at]); break;
     case SMG_I_PUT:
     case SMG_I_TAKE:
-    case SMG_I_SPILL: run_move(m, w, instr); break;
+    case SMG_I_SPILL: run_move(m, w, instr, instr->a); break;
     case SMG_I_GATHER: run_gather(m, w, instr); break;
     case SMG_I_MMA: run_mma(m, w, instr); break;
     case SMG_I_STORE: run_store(m, w, instr, &m->tapes[at]); break;
