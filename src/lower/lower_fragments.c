@@ -104,7 +104,9 @@ void lower_take_matrices(lower_sized *l) {
     smg_kernel *k = l->k;
     k->matrix = (smg_matrix){0};
     if (shape != NULL) {
-        k->matrix = (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = smg_sched_sums(l->s)};
+        smg_layout room;
+        k->matrix =
+            (smg_matrix){.rows = shape->m, .cols = shape->n, .depth = shape->k, .sums = *smg_sched_sums(l->s, &room)};
         if (l->s->matrix_left != NULL) k->matrix.left = *l->s->matrix_left;
         if (l->s->matrix_right != NULL && (l->s->rings > 1 || l->s->streams)) k->matrix.right = *l->s->matrix_right;
         (void)smg_type_find(shape->a, &k->matrix.type);

@@ -363,11 +363,12 @@ static double factor_slots(guess *g, const block *b, double written) {
 
 static void count_matrices(guess *g, const block *b) {
     const smg_matrix_shape *m = g->s->matrix;
-    const smg_layout sums = smg_sched_sums(g->s);
+    smg_layout room;
+    const smg_layout *sums = smg_sched_sums(g->s, &room);
     plan_matrices p = {
         .rows = m->m, .cols = m->n, .depth = m->k, .rate = m->rate > 0 ? m->rate : g->o->target->fma_rate};
-    p.down = (double)b->rows / (double)smg_layout_registers_along(&sums, SMG_FRAGMENT_ROW);
-    p.across = (double)b->columns / (double)smg_layout_registers_along(&sums, SMG_FRAGMENT_COLUMN);
+    p.down = (double)b->rows / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_ROW);
+    p.across = (double)b->columns / (double)smg_layout_registers_along(sums, SMG_FRAGMENT_COLUMN);
     p.subgroups = (double)(g->s->matrix_rows * g->s->matrix_cols * g->s->lane_depth);
     p.taken = g->s->streams;
     plan_round round = plan_matrix_round(g->o->target, g->o->cost, &p);
@@ -446,8 +447,9 @@ static void add_barriers(guess *g, double count) {
 
 /* Matrices of a lane's sums, down and across. */
 static int64_t matrices_along(const guess *g, const block *b, int side) {
-    const smg_layout sums = smg_sched_sums(g->s);
-    return (side == SMG_FRAGMENT_ROW ? b->rows : b->columns) / smg_layout_registers_along(&sums, side);
+    smg_layout room;
+    return (side == SMG_FRAGMENT_ROW ? b->rows : b->columns) /
+           smg_layout_registers_along(smg_sched_sums(g->s, &room), side);
 }
 
 /* Matrices of both factors, one behind each other along k, two elements a register. */

@@ -72,8 +72,9 @@ typedef struct smg_sched_room {
 /* nominal[axis of space]: the extent to prefer for; at least 1. */
 smg_status smg_sched_candidates(const smg_space *space, const smg_target *target, const int64_t *nominal,
                                 smg_sched_room room, smg_arena *arena, smg_schedules *out_schedules);
-/* Of a schedule with a matrix: where a subgroup has its sums, opaque ones once they have been in shared memory. */
-smg_layout smg_sched_sums(const smg_schedule *schedule);
+/* Of a schedule with a matrix: where a subgroup has its sums, opaque ones once they have been in shared memory. *room
+ * is for the layout of these. */
+const smg_layout *smg_sched_sums(const smg_schedule *schedule, smg_layout *room);
 /* May products sum up in pairs of f16? Their factors and results are f16 in memory, and nothing is reduced. */
 bool smg_sched_pairs(const smg_space *space, const smg_target *target);
 /* Products of 16-bit factors of one type that read a constant one best where it lies along what is contracted. */

@@ -24,7 +24,7 @@
 
 /* ---- which products --------------------------------------------------------------------------------- */
 
-static bool is_16bit(const enumerator *e, const smg_soperand *operand, smg_type type) {
+static bool is_stored_as(const enumerator *e, const smg_soperand *operand, smg_type type) {
     const smg_space *s = e->space;
     if (operand->producer < 0 && operand->view < 0) return false; /* a number */
     smg_node_id id =
@@ -32,14 +32,24 @@ static bool is_16bit(const enumerator *e, const smg_soperand *operand, smg_type 
     return id >= 0 && smg_graph_storage(s->graph, id) == type;
 }
 
-/* Are the factors of all products values of that type? Then nothing is lost where a matrix takes them. */
+/* Are the factors of all products values of that type? */
 static bool factors_are(const enumerator *e, smg_type type) {
     for (int i = 0; i < e->space->nodes.count; i++) {
         const smg_snode *n = &e->space->nodes.items[i];
         if (n->class_ != SMG_CLASS_CONTRACT) continue;
-        if (!is_16bit(e, &n->operand[0], type) || !is_16bit(e, &n->operand[1], type)) return false;
+        if (!is_stored_as(e, &n->operand[0], type) || !is_stored_as(e, &n->operand[1], type)) return false;
     }
     return true;
+}
+
+/* The type of 16 bits that all factors have: then nothing is lost where a matrix takes them. False: there is none. */
+static bool factor_type(const enumerator *e, smg_type *out_type) {
+    static const smg_type types[] = {SMG_TYPE_F16, SMG_TYPE_BF16};
+    for (size_t i = 0; i < SMG_COUNT_OF(types); i++) {
+        *out_type = types[i];
+        if (factors_are(e, *out_type)) return true;
+    }
+    return false;
 }
 
 /* Are its factors of the type, and its sums f32? */
@@ -68,8 +78,9 @@ static bool serves(const enumerator *e, const smg_matrix_shape *shape, smg_type 
  * none. */
 static const smg_matrix_shape *matrix_of(const enumerator *e) {
     const smg_matrix_shape *best = NULL;
-    smg_type factor = factors_are(e, SMG_TYPE_F16) ? SMG_TYPE_F16 : SMG_TYPE_BF16;
-    for (int i = 0; i < e->target->matrix_count && factors_are(e, factor); i++) {
+    smg_type factor;
+    if (!factor_type(e, &factor)) return NULL;
+    for (int i = 0; i < e->target->matrix_count; i++) {
         const smg_matrix_shape *shape = &e->target->matrix[i];
         if (!serves(e, shape, factor)) continue;
         bool better =
@@ -79,11 +90,10 @@ static const smg_matrix_shape *matrix_of(const enumerator *e) {
     return best;
 }
 
-smg_layout smg_sched_sums(const smg_schedule *s) {
-    smg_layout dealt = smg_layout_one();
-    if (s->matrix_sums != NULL) return *s->matrix_sums;
-    (void)smg_matrix_dealt(s->matrix, s->subgroup, &dealt);
-    return dealt;
+const smg_layout *smg_sched_sums(const smg_schedule *s, smg_layout *room) {
+    if (s->matrix_sums != NULL) return s->matrix_sums;
+    (void)smg_matrix_dealt(s->matrix, s->subgroup, room); /* serves: they are */
+    return room;
 }
 
 /* Lanes of a subgroup that lie along one side of the matrix. */
@@ -190,14 +200,26 @@ static smg_status push(enumerator *e, const lane_shape *shape, bool whole, smg_s
 
 /* ---- straight from memory ------------------------------------------------------------------------------- */
 
+/* Elements of all axes of the grid together. */
+static double results_of(const enumerator *e, const smg_schedule *s) {
+    double results = 1;
+    for (int a = 0; a < e->space->axes.count; a++)
+        if (s->grid & SMG_AXIS_BIT(a)) results *= (double)e->nominal[a];
+    return results;
+}
+
+/* Have cores subgroups enough, one workgroup for each block of so many results? */
+static bool has_subgroups(const enumerator *e, const smg_schedule *s, int64_t block) {
+    double subgroups = (double)(s->matrix_rows * s->matrix_cols);
+    return results_of(e, s) / (double)block * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
+}
+
 /* Where all subgroups of a workgroup share out k no factor is read twice by it, and there are enough of them for loads
  * to be on their way: of one block for each core, and of few sums beside them. */
 static bool may_stream(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
-    double results = 1, sums = (double)shape->row_registers * shape->col_registers;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (s->grid & SMG_AXIS_BIT(a)) results *= (double)e->nominal[a];
+    double sums = (double)shape->row_registers * shape->col_registers;
     return s->matrix_left != NULL && s->matrix_right != NULL && s->lane_depth == MOST_SUBGROUPS &&
-           sums <= STREAM_SUMS && results <= (double)e->target->cores * sums * shape->rows * shape->cols;
+           sums <= STREAM_SUMS && results_of(e, s) <= (double)e->target->cores * sums * shape->rows * shape->cols;
 }
 
 /* Neighbours along a contraction that a lane's runs of both factors take together. */
@@ -221,22 +243,15 @@ static smg_status add_streams(enumerator *e, lane_shape shape, smg_schedule s) {
     return SMG_OK;
 }
 
-/* Are there subgroups enough that loads which are on their way for one step are there behind it? */
-static bool hides_a_step(const enumerator *e, const lane_shape *shape, const smg_schedule *s) {
-    double blocks = 1, subgroups = (double)(s->matrix_rows * s->matrix_cols);
-    double results = (double)shape->row_registers * shape->col_registers * shape->rows * shape->cols;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (s->grid & SMG_AXIS_BIT(a)) blocks *= (double)e->nominal[a];
-    return blocks / results * subgroups >= ENOUGH_SUBGROUPS * (double)e->target->cores;
-}
-
-/* Left factors through shared memory, right ones straight from there (lower_beside.c). */
+/* Left factors through shared memory, right ones straight from there (lower_beside.c): where enough subgroups run that
+ * loads which are on their way for one step are there behind it. */
 static smg_status add_beside(enumerator *e, lane_shape shape, smg_schedule s) {
     int64_t sums = (int64_t)shape.row_registers * shape.col_registers;
     bool known = s.matrix_left != NULL && s.matrix_right != NULL;
     bool plain = s.lane_depth == 1 && s.temporal < 0 && s.columns == 0 && s.held == 0;
     if (!known || !plain || !smg_target_hides_loads(e->target) || sums * e->beside > BESIDE_SUMS) return SMG_OK;
-    if (s.matrix_rows * s.matrix_cols > BESIDE_SUBGROUPS || !hides_a_step(e, &shape, &s)) return SMG_OK;
+    if (s.matrix_rows * s.matrix_cols > BESIDE_SUBGROUPS) return SMG_OK;
+    if (!has_subgroups(e, &s, sums * shape.rows * shape.cols)) return SMG_OK;
     s.streams = true;
     for (int n = 1; n <= MOST_STREAMED; n *= 2) {
         shape.inner = n * stream_run(&s);
@@ -263,14 +278,11 @@ static smg_status add_depths(enumerator *e, lane_shape shape, const smg_schedule
  * then as many times deeper. Not beside other products, whose slices fill shared memory, and not where running sums are
  * corrected in between: their parts would be joined in each slice. */
 static int most_sharing(const enumerator *e, const smg_schedule *s, int64_t results) {
-    double blocks = 1, subgroups = (double)(s->matrix_rows * s->matrix_cols);
-    int most = MOST_SUBGROUPS / (s->matrix_rows * s->matrix_cols);
+    int subgroups = s->matrix_rows * s->matrix_cols, most = MOST_SUBGROUPS / subgroups;
     bool alone = e->roles.contractions == 1 && s->temporal < 0 && s->columns == 0 && s->held == 0 && s->col_axis >= 0;
     if (!alone || !smg_target_hides_loads(e->target)) return 1;
-    while (most > 1 && most * subgroups * s->subgroup > (double)e->target->max_invocations) most /= 2;
-    for (int a = 0; a < e->space->axes.count; a++)
-        if (s->grid & SMG_AXIS_BIT(a)) blocks *= (double)e->nominal[a];
-    return blocks / (double)results * subgroups < ENOUGH_SUBGROUPS * (double)e->target->cores ? most : 1;
+    while (most > 1 && (int64_t)most * subgroups * s->subgroup > e->target->max_invocations) most /= 2;
+    return has_subgroups(e, s, results) ? 1 : most;
 }
 
 /* Matrices of a subgroup along one side: 1, 2, 3, 4, 6, 8, 12 ... */
@@ -309,8 +321,9 @@ static bool worth_trying(const enumerator *e, const smg_schedule *s, int64_t dow
 
 /* Every number of matrices that a subgroup may have, from one to what half of its registers hold. */
 static smg_status add_blocks(enumerator *e, smg_schedule s) {
-    const smg_layout of = smg_sched_sums(&s);
-    int64_t sums = smg_layout_registers(&of) * sets_of(e, &s), most = (e->target->registers_lane + 1) / SUMS_SHARE;
+    smg_layout room;
+    int64_t sums = smg_layout_registers(smg_sched_sums(&s, &room)) * sets_of(e, &s),
+            most = (e->target->registers_lane + 1) / SUMS_SHARE;
     int64_t rows = e->nominal[s.row_axis], cols = s.col_axis >= 0 ? e->nominal[s.col_axis] : INT64_MAX / 2;
     if (s.col_axis < 0 && s.temporal >= 0) cols = e->nominal[s.temporal];
     lane_shape shape = {.rows = s.lane_rows, .cols = s.lane_cols, .depth = 1};
@@ -356,8 +369,9 @@ smg_status sched_add_matrices(enumerator *e, const smg_schedule *base) {
     s.matrix_left = smg_target_fragment(t, s.matrix, SMG_MATRIX_A);
     s.matrix_right = smg_target_fragment(t, s.matrix, SMG_MATRIX_B);
     s.subgroup = (int)t->subgroup_size;
-    const smg_layout sums = smg_sched_sums(&s);
-    int rows = lanes_along(&sums, SMG_FRAGMENT_ROW), cols = lanes_along(&sums, SMG_FRAGMENT_COLUMN);
+    smg_layout room;
+    const smg_layout *sums = smg_sched_sums(&s, &room);
+    int rows = lanes_along(sums, SMG_FRAGMENT_ROW), cols = lanes_along(sums, SMG_FRAGMENT_COLUMN);
     if ((int64_t)rows * cols != t->subgroup_size) return SMG_OK;
     if (!t->subgroup_selectable && t->subgroup_min != t->subgroup_max) return SMG_OK;
     s.lane_depth = s.vec = 1;
