@@ -12,15 +12,12 @@
 #include "base/base.h"
 
 #if SMG_VULKAN
-#include "compile/compile.h"
-#include "program/program.h"
 #include "support/all_cases.h"
 #include "support/device.h"
+#include "support/device_graph.h"
 #include "support/driver_leaks.h"
 
 #define HEAD "graph blocks\ndim rows max 4096\nx = input f32[rows, 128]\n"
-
-enum { MOST_ROWS = 64, COLUMNS = 104 };
 
 typedef struct block_case {
     const char *what, *text;
@@ -42,34 +39,6 @@ static const block_case cases[] = {
                               "p = contract(x, k) \"ri,io->ro\"\ny = add(p, m)\n"},
 };
 
-typedef struct fixture {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_graph *g;
-    smg_compilation *c;
-    smg_vk_device *dev;
-    smg_program *program;
-} fixture;
-
-static void expect_ok(const fixture *f, smg_status status) {
-    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
-
-static void run_and_check(fixture *f, const block_case *c, int64_t rows) {
-    static float got[MOST_ROWS * COLUMNS];
-    smg_tensor x, y = {.name = "y", .rank = 2, .dims = {rows, COLUMNS}, .data = got};
-    smg_check check;
-    expect_ok(f, smg_program_bind_sizes(f->program, &rows));
-    expect_ok(f, smg_tensor_fill(f->ctx, f->g, 0, &rows, SMG_FILL_RANDOM, (uint64_t)rows, f->arena, &x));
-    expect_ok(f, smg_program_write_input(f->program, x.name, x.data, x.rank, x.dims));
-    expect_ok(f, smg_program_run(f->program));
-    expect_ok(f, smg_program_read_output(f->program, "y", got, rows * COLUMNS * 4));
-    expect_ok(f, smg_compile_check(f->ctx, f->g, smg_compile_roundings(f->c), &rows, &x, 1, &y, f->arena, &check));
-    if (!check.pass)
-        fail_msg("%s, %lld rows: %g, must be %g", c->what, (long long)rows, check.rows[0].worst_got,
-                 check.rows[0].worst_want);
-}
-
 static int count_blocked(const smg_graph *g) {
     int blocked = 0;
     for (int i = 0; i < g->nodes.count; i++) blocked += smg_node_is_blocked(&g->nodes.items[i]);
@@ -78,35 +47,22 @@ static int count_blocked(const smg_graph *g) {
 
 static void check(const block_case *c, smg_type precision, bool gpu) {
     static const int64_t rows[] = {64, 37, 1};
-    fixture f = {0};
+    const smg_dim dim = {"rows", rows[0]};
+    const smg_compile_options options = {.precision = precision, .dims = &dim, .dim_count = 1};
+    device_graph f;
     char text[1024];
-    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
-    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
-    smg_status status = smg_vk_open(f.ctx, NULL, 0, &f.dev);
-    bool missing = device_missing(f.ctx, status);
-    if (!missing) {
-        const smg_dim dim = {"rows", rows[0]};
-        expect_ok(&f, status);
-        int length = snprintf(text, sizeof text, "%soutput y = y\n", c->text);
-        expect_ok(&f, smg_graph_parse(f.ctx, text, (size_t)length, "text", &f.g));
-        smg_target target = *smg_vk_target(f.dev);
-        if (gpu) target.load_latency = 5e-7, target.core_lanes = 8 * target.subgroup_max;
-        for (int i = 0; gpu && i < target.matrix_count; i++) target.matrix[i].rate = 1e14;
-        const smg_compile_options options = {.precision = precision, .dims = &dim, .dim_count = 1};
-        expect_ok(&f, smg_compile_plan(f.ctx, f.g, &target, &options, &f.c));
-        expect_ok(&f, smg_compile_modules(f.c));
+    bool found = device_graph_open(&f);
+    if (found) {
+        (void)snprintf(text, sizeof text, "%soutput y = y\n", c->text);
+        device_graph_parse(&f, text);
+        const smg_target target = gpu ? device_graph_gpu(&f) : *smg_vk_target(f.dev);
+        device_graph_compile(&f, &target, &options);
         assert_int_equal(count_blocked(f.c->graph), 1);
-        expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
-        for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) run_and_check(&f, c, rows[i]);
-        assert_int_equal(smg_vk_validation_errors(f.dev), 0);
+        device_graph_expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
+        for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) device_graph_check(&f, c->what, &rows[i], (uint64_t)rows[i]);
     }
-    smg_program_destroy(f.program);
-    smg_compilation_destroy(f.c);
-    smg_graph_destroy(f.g);
-    smg_vk_close(f.dev);
-    smg_arena_destroy(f.arena);
-    smg_context_destroy(f.ctx);
-    if (missing) skip();
+    device_graph_close(&f);
+    if (!found) skip();
 }
 
 static void by_matrices(void **state) {

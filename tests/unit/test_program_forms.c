@@ -9,112 +9,45 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
-
 #include "base/base.h"
 
 #if SMG_VULKAN
-#include "compile/compile.h"
-#include "program/program.h"
 #include "support/check_plan.h"
 #include "support/device.h"
+#include "support/device_graph.h"
 #include "support/driver_leaks.h"
 
 #define RUNS 5
 #define FORMS 2
 
 typedef struct fixture {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_graph *g;
-    smg_compilation *c;
-    smg_vk_device *dev;
-    smg_program *program;
+    device_graph run;
     bool *built;   /* by module and form: what the program must have by now */
     int odd, even; /* steps that ran in each form */
 } fixture;
 
-static void expect_ok(const fixture *f, smg_status status) {
-    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
-
 /* A GPU's load takes longer than the target's threshold. */
 static void compile(fixture *f, smg_target target) {
+    const smg_compile_options options = {0};
     target.load_latency = 5e-7;
     target.fma_rate = 1e11; /* slow enough that tiles of several rows are worth it */
     assert_true(smg_target_hides_loads(&target));
-    const smg_compile_options options = {0};
-    expect_ok(f, smg_compile_plan(f->ctx, f->g, &target, &options, &f->c));
-    expect_ok(f, smg_compile_modules(f->c));
-    f->built = SMG_ARENA_ARRAY(f->arena, bool, (size_t)f->c->bundle->modules.count *FORMS);
+    device_graph_compile(&f->run, &target, &options);
+    f->built = SMG_ARENA_ARRAY(f->run.arena, bool, (size_t)f->run.c->bundle->modules.count *FORMS);
     assert_non_null(f->built);
     f->odd = f->even = 0;
 }
 
-static void drop(fixture *f) {
-    smg_program_destroy(f->program);
-    smg_compilation_destroy(f->c);
-    smg_graph_destroy(f->g);
-    f->program = NULL;
-    f->c = NULL;
-    f->g = NULL;
-}
-
-static void open_context(fixture *f) {
-    *f = (fixture){0};
-    assert_int_equal(smg_context_create(NULL, &f->ctx), SMG_OK);
-    assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
-}
-
-static void finish(fixture *f) {
-    drop(f);
-    if (f->dev != NULL) assert_int_equal(smg_vk_validation_errors(f->dev), 0);
-    smg_vk_close(f->dev);
-    smg_arena_destroy(f->arena);
-    smg_context_destroy(f->ctx);
-}
-
-static bool start(fixture *f) {
-    open_context(f);
-    smg_status status = smg_vk_open(f->ctx, NULL, 0, &f->dev);
-    if (device_missing(f->ctx, status)) return false;
-    expect_ok(f, status);
-    return true;
-}
-
-static void run_and_check(fixture *f, const int64_t *sizes, uint64_t seed) {
-    smg_tensor inputs[CHECK_TENSORS], outputs[CHECK_TENSORS];
-    const smg_bundle *bundle = f->c->bundle;
-    int count = 0, results = f->g->outputs.count;
-    smg_check check;
-    for (smg_node_id id = 0; id < f->g->nodes.count; id++) {
-        if (strcmp(smg_op_get(smg_graph_node(f->g, id)->op)->word, "input") != 0) continue;
-        smg_tensor *x = &inputs[count++];
-        expect_ok(f, smg_tensor_fill(f->ctx, f->g, id, sizes, SMG_FILL_RANDOM, seed + (uint64_t)id, f->arena, x));
-        expect_ok(f, smg_program_write_input(f->program, x->name, x->data, x->rank, x->dims));
-    }
-    expect_ok(f, smg_program_run(f->program));
-    for (int i = 0; i < results; i++) {
-        const char *name = f->g->outputs.items[i].name;
-        int buffer;
-        expect_ok(f, smg_program_find(f->program, SMG_BUFFER_OUTPUT, name, &buffer));
-        outputs[i] = (smg_tensor){.name = name, .rank = bundle->buffers.items[buffer].rank};
-        int64_t elements = smg_program_dims(f->program, buffer, outputs[i].dims);
-        outputs[i].data = SMG_ARENA_ARRAY(f->arena, float, (size_t)elements);
-        expect_ok(f, smg_program_read_output(f->program, name, outputs[i].data, elements * 4));
-    }
-    expect_ok(f, smg_compile_check(f->ctx, f->g, (smg_roundings){0}, sizes, inputs, count, outputs, f->arena, &check));
-    assert_int_equal(check.count, results);
-    for (int i = 0; i < results; i++) {
-        if (check.rows[i].pass) continue;
-        fail_msg("%s at %lld %lld..: %s is %g, must be %g", f->g->name, (long long)sizes[0], (long long)sizes[1],
-                 outputs[i].name, check.rows[i].worst_got, check.rows[i].worst_want);
-    }
+/* What follows this in a test needs the device. */
+static void start(fixture *f) {
+    if (device_graph_open(&f->run)) return;
+    device_graph_close(&f->run);
+    skip();
 }
 
 /* Pipelines that the program must have: those it had, and the forms that these sizes ask for. */
 static int wanted(fixture *f, const int64_t *sizes, bool count_steps) {
-    const smg_bundle *bundle = f->c->bundle;
+    const smg_bundle *bundle = f->run.c->bundle;
     const smg_bvariant *list = &bundle->variants.items[0];
     int count = 0;
     for (int i = 0; i < bundle->prepare.count; i++) f->built[bundle->prepare.items[i].module * FORMS] = true;
@@ -130,44 +63,42 @@ static int wanted(fixture *f, const int64_t *sizes, bool count_steps) {
 
 static int pipelines(const fixture *f) {
     smg_program_memory used;
-    smg_program_memory_used(f->program, &used);
+    smg_program_memory_used(f->run.program, &used);
     return used.pipelines;
 }
 
 /* Runs all sizes on one program; the first of them are even, so the program is made for them when `expected`. */
 static void run_sizes(fixture *f, const int64_t sizes[RUNS][4], bool expected) {
     const smg_program_options options = {.expected = expected ? sizes[0] : NULL};
-    memset(f->built, 0, (size_t)f->c->bundle->modules.count * FORMS * sizeof(bool));
-    expect_ok(f, smg_program_create(f->ctx, f->c->bundle, f->dev, &options, &f->program));
+    memset(f->built, 0, (size_t)f->run.c->bundle->modules.count * FORMS * sizeof(bool));
+    device_graph_expect_ok(&f->run,
+                           smg_program_create(f->run.ctx, f->run.c->bundle, f->run.dev, &options, &f->run.program));
     assert_int_equal(pipelines(f), wanted(f, options.expected, false));
     int least = pipelines(f);
     for (int i = 0; i < RUNS; i++) {
-        expect_ok(f, smg_program_bind_sizes(f->program, sizes[i]));
+        device_graph_expect_ok(&f->run, smg_program_bind_sizes(f->run.program, sizes[i]));
         assert_int_equal(pipelines(f), wanted(f, sizes[i], true));
         if (i == 0) assert_int_equal(pipelines(f) == least, expected);
-        run_and_check(f, sizes[i], (uint64_t)i);
+        device_graph_check(&f->run, f->run.g->name, sizes[i], (uint64_t)i);
     }
     int most = pipelines(f);
     assert_true(most > least);
-    expect_ok(f, smg_program_bind_sizes(f->program, sizes[0]));
+    device_graph_expect_ok(&f->run, smg_program_bind_sizes(f->run.program, sizes[0]));
     assert_int_equal(pipelines(f), most);
-    smg_program_destroy(f->program);
-    f->program = NULL;
+    smg_program_destroy(f->run.program);
+    f->run.program = NULL;
 }
 
 static void check_graph(const char *path, const char *text, const int64_t sizes[RUNS][4]) {
     fixture f;
-    if (!start(&f)) {
-        finish(&f);
-        skip();
-    }
-    expect_ok(&f,
-              path != NULL ? check_load(f.ctx, path, &f.g) : smg_graph_parse(f.ctx, text, strlen(text), "text", &f.g));
-    compile(&f, *smg_vk_target(f.dev));
+    start(&f);
+    if (path != NULL) device_graph_expect_ok(&f.run, check_load(f.run.ctx, path, &f.run.g));
+    if (path == NULL) device_graph_parse(&f.run, text);
+    compile(&f, *smg_vk_target(f.run.dev));
     run_sizes(&f, sizes, true);
     run_sizes(&f, sizes, false);
     assert_true(f.even > 0 && f.odd > 0);
-    finish(&f);
+    device_graph_close(&f.run);
 }
 
 static void attention(void **state) {
@@ -215,36 +146,31 @@ static void strides_by_a_symbol(void **state) {
 static void groups_are_asked_for(void **state) {
     (void)state;
     fixture f;
-    if (!start(&f)) {
-        finish(&f);
-        skip();
-    }
-    expect_ok(&f, smg_graph_parse(f.ctx, strided, sizeof(strided) - 1, "text", &f.g));
-    smg_target target = *smg_vk_target(f.dev);
+    start(&f);
+    device_graph_parse(&f.run, strided);
+    smg_target target = *smg_vk_target(f.run.dev);
     target.load_latency = 1e-8;
     const smg_compile_options options = {0};
-    expect_ok(&f, smg_compile_plan(f.ctx, f.g, &target, &options, &f.c));
-    expect_ok(&f, smg_compile_modules(f.c));
-    const smg_bvariant *list = &f.c->bundle->variants.items[0];
+    device_graph_compile(&f.run, &target, &options);
+    const smg_bvariant *list = &f.run.c->bundle->variants.items[0];
     for (int i = 0; i < list->run.count; i++) assert_int_equal(list->run.items[i].even_count, 0);
-    expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
+    device_graph_expect_ok(&f.run, smg_program_create(f.run.ctx, f.run.c->bundle, f.run.dev, NULL, &f.run.program));
     int before = pipelines(&f);
     static const int64_t sizes[][2] = {{64, 64}, {64, 65}, {65, 66}, {7, 68}, {9, 3}, {1, 4}};
-    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) {
-        expect_ok(&f, smg_program_bind_sizes(f.program, sizes[i]));
-        run_and_check(&f, sizes[i], i);
-    }
+    for (size_t i = 0; i < SMG_COUNT_OF(sizes); i++) device_graph_check(&f.run, "strided", sizes[i], i);
     assert_int_equal(pipelines(&f), before);
-    finish(&f);
+    device_graph_close(&f.run);
 }
 
 /* ---- without a device ----------------------------------------------------------------------------- */
 
 static void start_without_device(fixture *f) {
     smg_target target;
-    open_context(f);
-    expect_ok(f, check_load(f->ctx, "tests/graphs/linear_gelu.smg", &f->g));
-    expect_ok(f, check_target(f->ctx, "h200", &target));
+    f->run = (device_graph){0};
+    assert_int_equal(smg_context_create(NULL, &f->run.ctx), SMG_OK);
+    assert_int_equal(smg_arena_create(f->run.ctx, &f->run.arena), SMG_OK);
+    device_graph_expect_ok(&f->run, check_load(f->run.ctx, "tests/graphs/linear_gelu.smg", &f->run.g));
+    device_graph_expect_ok(&f->run, check_target(f->run.ctx, "h200", &target));
     compile(f, target);
 }
 
@@ -256,7 +182,7 @@ static void even_where_every_size_is(void **state) {
     (void)state;
     fixture f;
     start_without_device(&f);
-    smg_bundle *bundle = f.c->bundle;
+    smg_bundle *bundle = f.run.c->bundle;
     smg_size rows = smg_size_symbol(bundle->sizes, "rows");
     smg_size more = smg_size_add(bundle->sizes, rows, smg_size_const(bundle->sizes, 2));
     smg_size two[2] = {rows, more};
@@ -273,29 +199,29 @@ static void even_where_every_size_is(void **state) {
     assert_true(even_at(bundle, &step, 4));
     assert_false(even_at(bundle, &step, 8)); /* the second is not */
     assert_false(even_at(bundle, &step, 1)); /* the first is not */
-    finish(&f);
+    device_graph_close(&f.run);
 }
 
 static void refuses_a_wrong_form(void **state) {
     (void)state;
     fixture f;
     start_without_device(&f);
-    smg_bundle *bundle = f.c->bundle;
+    smg_bundle *bundle = f.run.c->bundle;
     smg_bstep *step = &bundle->variants.items[0].run.items[0];
     assert_true(step->even_count > 0);
-    expect_ok(&f, smg_bundle_verify(f.ctx, bundle));
+    device_graph_expect_ok(&f.run, smg_bundle_verify(f.run.ctx, bundle));
     int64_t by = step->even_by[0];
     for (int64_t wrong = -1; wrong <= 0; wrong++) {
         step->even_by[0] = wrong;
-        assert_int_equal(smg_bundle_verify(f.ctx, bundle), SMG_INTERNAL);
-        assert_non_null(strstr(smg_context_error(f.ctx), wrong < 0 ? "is even by -1" : "is even by 0"));
-        smg_context_clear_error(f.ctx);
+        assert_int_equal(smg_bundle_verify(f.run.ctx, bundle), SMG_INTERNAL);
+        assert_non_null(strstr(smg_context_error(f.run.ctx), wrong < 0 ? "is even by -1" : "is even by 0"));
+        smg_context_clear_error(f.run.ctx);
     }
     step->even_by[0] = by;
     step->even_size[0] = SMG_SIZE_NONE;
-    assert_int_equal(smg_bundle_verify(f.ctx, bundle), SMG_INTERNAL);
-    smg_context_clear_error(f.ctx);
-    finish(&f);
+    assert_int_equal(smg_bundle_verify(f.run.ctx, bundle), SMG_INTERNAL);
+    smg_context_clear_error(f.run.ctx);
+    device_graph_close(&f.run);
 }
 
 int main(void) {

@@ -13,28 +13,14 @@
 #include "base/base.h"
 
 #if SMG_VULKAN
-#include "compile/compile.h"
-#include "program/program.h"
 #include "support/device.h"
+#include "support/device_graph.h"
 #include "support/driver_leaks.h"
 
 enum { BODIES = 7, WIDTH = 40, TEXT = 8192 };
 
-typedef struct fixture {
-    smg_context *ctx;
-    smg_arena *arena;
-    smg_graph *g;
-    smg_compilation *c;
-    smg_vk_device *dev;
-    smg_program *program;
-} fixture;
-
-static void expect_ok(const fixture *f, smg_status status) {
-    if (status != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
-}
-
 /* Weights are turned by the prepare list where they lie along k. */
-static void make_graph(fixture *f, const char *labels) {
+static void make_graph(device_graph *f, const char *labels) {
     char text[TEXT];
     size_t size = sizeof text;
     int at = snprintf(text, size, "graph bodies\ndim rows max 4096\nx0 = input f32[rows, %d]\n", WIDTH);
@@ -44,25 +30,11 @@ static void make_graph(fixture *f, const char *labels) {
                        "b%d = constant f32[%d] random seed=%d scale=0.1\n"
                        "p%d = contract(x%d, w%d) \"%s\"\nq%d = add(p%d, b%d)\nx%d = relu(q%d)\n",
                        b, WIDTH, WIDTH, b + 1, b, WIDTH, b + 50, b, b, b, labels, b, b, b, b + 1, b);
-    at += snprintf(text + at, size - (size_t)at, "output y = x%d\n", BODIES);
-    expect_ok(f, smg_graph_parse(f->ctx, text, (size_t)at, "text", &f->g));
+    (void)snprintf(text + at, size - (size_t)at, "output y = x%d\n", BODIES);
+    device_graph_parse(f, text);
 }
 
-static void run_and_check(fixture *f, int64_t rows) {
-    static float got[4096 * WIDTH];
-    smg_tensor x, y = {.name = "y", .rank = 2, .dims = {rows, WIDTH}, .data = got};
-    smg_check check;
-    expect_ok(f, smg_program_bind_sizes(f->program, &rows));
-    expect_ok(f, smg_tensor_fill(f->ctx, f->g, 0, &rows, SMG_FILL_RANDOM, (uint64_t)rows, f->arena, &x));
-    expect_ok(f, smg_program_write_input(f->program, x.name, x.data, x.rank, x.dims));
-    expect_ok(f, smg_program_run(f->program));
-    expect_ok(f, smg_program_read_output(f->program, "y", got, rows * WIDTH * 4));
-    expect_ok(f, smg_compile_check(f->ctx, f->g, smg_compile_roundings(f->c), &rows, &x, 1, &y, f->arena, &check));
-    if (!check.pass)
-        fail_msg("%lld rows: %g, must be %g", (long long)rows, check.rows[0].worst_got, check.rows[0].worst_want);
-}
-
-static const smg_kernel *kernel_of(const fixture *f) {
+static const smg_kernel *kernel_of(const device_graph *f) {
     assert_int_equal(f->c->plan->steps.count, 1);
     return f->c->plan->steps.items[0].kernel;
 }
@@ -84,48 +56,36 @@ static int count_stacks(const smg_bundle *bundle) {
 }
 
 /* What the prepare list writes into a stack lies there from the start in a bundle whose list has run. */
-static void check_prepared(fixture *f, const smg_target *target, int64_t rows) {
+static void check_prepared(device_graph *f, const smg_target *target, int64_t rows) {
     smg_bundle *prepared;
-    expect_ok(f, smg_compile_prepared(f->c->bundle, target, f->dev, f->arena, &prepared));
+    device_graph_expect_ok(f, smg_compile_prepared(f->c->bundle, target, f->dev, f->arena, &prepared));
     assert_int_equal(prepared->prepare.count, 0);
     assert_int_equal(count_stacks(prepared), count_stacks(f->c->bundle));
     smg_program_destroy(f->program);
     f->program = NULL;
-    expect_ok(f, smg_program_create(f->ctx, prepared, f->dev, NULL, &f->program));
-    run_and_check(f, rows);
+    device_graph_expect_ok(f, smg_program_create(f->ctx, prepared, f->dev, NULL, &f->program));
+    device_graph_check(f, "prepared", &rows, (uint64_t)rows);
 }
 
 static void check(const char *labels, smg_type precision, bool gpu) {
     static const int64_t rows[] = {37, 64, 1};
-    fixture f = {0};
-    assert_int_equal(smg_context_create(NULL, &f.ctx), SMG_OK);
-    assert_int_equal(smg_arena_create(f.ctx, &f.arena), SMG_OK);
-    smg_status status = smg_vk_open(f.ctx, NULL, 0, &f.dev);
-    bool missing = device_missing(f.ctx, status);
-    if (!missing) {
-        expect_ok(&f, status);
+    const smg_compile_options options = {.objective = SMG_OBJECTIVE_DISPATCHES, .precision = precision};
+    device_graph f;
+    bool found = device_graph_open(&f);
+    if (found) {
         make_graph(&f, labels);
-        smg_target target = *smg_vk_target(f.dev);
-        if (gpu) target.load_latency = 5e-7, target.core_lanes = 8 * target.subgroup_max, target.barrier_cost = 1e-4;
-        for (int i = 0; gpu && i < target.matrix_count; i++) target.matrix[i].rate = 1e14;
-        const smg_compile_options options = {.objective = SMG_OBJECTIVE_DISPATCHES, .precision = precision};
-        expect_ok(&f, smg_compile_plan(f.ctx, f.g, &target, &options, &f.c));
-        expect_ok(&f, smg_compile_modules(f.c));
+        smg_target target = gpu ? device_graph_gpu(&f) : *smg_vk_target(f.dev);
+        if (gpu) target.barrier_cost = 1e-4;
+        device_graph_compile(&f, &target, &options);
         assert_int_equal(count_stacks(f.c->bundle), 2);
         bool halves = gpu && precision == SMG_TYPE_F16 && target.matrix_count > 0;
         assert_int_equal(takes_matrices(kernel_of(&f)), halves);
-        expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
-        for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) run_and_check(&f, rows[i]);
+        device_graph_expect_ok(&f, smg_program_create(f.ctx, f.c->bundle, f.dev, NULL, &f.program));
+        for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) device_graph_check(&f, labels, &rows[i], (uint64_t)rows[i]);
         check_prepared(&f, &target, rows[0]);
-        assert_int_equal(smg_vk_validation_errors(f.dev), 0);
     }
-    smg_program_destroy(f.program);
-    smg_compilation_destroy(f.c);
-    smg_graph_destroy(f.g);
-    smg_vk_close(f.dev);
-    smg_arena_destroy(f.arena);
-    smg_context_destroy(f.ctx);
-    if (missing) skip();
+    device_graph_close(&f);
+    if (!found) skip();
 }
 
 static void by_lanes(void **state) {
