@@ -155,6 +155,7 @@ int plan_add_inlined(const planner *p, smg_node_id *io_nodes, int count);
 /* Nodes [from, to) of the order and what they compute anew as a sorted list, needed[] set. The list has room for
  * PLAN_MAX_MEMBERS; the result is their number, or -1 when there are too many. */
 int plan_members(planner *p, int from, int to, smg_node_id *out_nodes);
+/* plan_segment.c: the segment of nodes [from, to) of the order, and what is known of it. */
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment);
 /* plan_repeat.c: equal bodies from there on, of so many nodes each; count 0: there are none. */
 smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *out_length, smg_srepeat *out_repeat);
@@ -162,9 +163,8 @@ smg_status plan_find_repeat(const planner *p, int from, smg_arena *arena, int *o
 smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment);
 /* Of the structure of these nodes, p->needed included. */
 uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count);
-/* Lowers the chosen schedule of a segment into the plan's arena. */
+/* plan_step.c: lowers the chosen schedule of a segment into the plan's arena. */
 smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step);
-
 /* Adds to the step what the options ask for of other schedules of the segment. */
 smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step);
 /* And how this one was found: the segment is tried once more. */

@@ -1,9 +1,6 @@
-/* One segment: build its space, lower every schedule, price the programs that fit, keep the best. Layers
- * repeat, so the result is kept under a hash of the structure. */
-#include <math.h>
-#include <stdlib.h>
-
-#include "plan/plan_internal.h"
+/* Segments: which nodes they are, by the hash of their structure. Layers repeat, so what is known of a segment is kept
+ * under that. */
+#include "plan/plan_segment.h"
 
 static uint64_t hash_view_chain(const planner *p, uint64_t h, smg_node_id id, const smg_node_id *nodes, int count) {
     for (;;) {
@@ -38,461 +35,21 @@ uint64_t plan_hash_nodes(const planner *p, const smg_node_id *nodes, int count) 
     return h;
 }
 
-static void nominal_extents(const planner *p, const smg_space *space, int64_t *out) {
-    for (int a = 0; a < SMG_SPACE_AXES; a++) {
-        out[a] = 1;
-        if (a < space->axes.count) {
-            if (!smg_size_eval(p->g->sizes, space->axes.items[a].extent, p->nominal, &out[a])) out[a] = 1;
-        }
-    }
-}
-
-/* What decides the structure of a program beside the roles: which axes a tile covers, which are wide. Schedules
- * with equal signatures differ in numbers only, so one lowering prices them all. */
-typedef struct signature {
-    int row_axis, col_axis, temporal, ahead, slots;
-    int64_t slice; /* for alone: what is behind the last slice's end */
-    bool joins, near, direct, alone, rows_next, groups, across, linear;
-    smg_axis_set grid, covered, wide, serial;
-    smg_axis_set even; /* for direct: tiles that divide their axis */
-} signature;
-
-typedef struct lowered {
-    signature key;
-    smg_kernel *structure; /* NULL when refused */
-    smg_kernel *probe;
-    const char *refused;
-} lowered;
-
-#define PLAN_MAX_LOWERED 64
-
-typedef struct ranked {
-    smg_price price;
-    smg_schedule schedule;
-} ranked;
-
-typedef struct trial {
-    planner *p;
-    bool ranks;             /* all that fit are kept, to be ranked */
-    const int64_t *nominal; /* by axis of the space */
-    plan_outline *linear;   /* of the space that smg_slice_linear makes; NULL */
-    smg_arena *scratch;
-    segment *best;
-    lowered done[PLAN_MAX_LOWERED];
-    int count;
-    SMG_ARRAY(ranked) fitted; /* when another than the best is asked for */
-    bool takes_all;           /* also what the options reject */
-    int64_t too_many;         /* registers, for the driver */
-    bool over;                /* one was found that is too much code and fits otherwise */
-    ranked smallest;          /* of those, the one with the least code */
-} trial;
-
-static signature sign(const planner *p, const smg_schedule *s) {
-    signature key;
-    memset(&key, 0, sizeof(key)); /* compared as bytes */
-    key = (signature){.row_axis = s->row_axis,
-                      .col_axis = s->col_axis,
-                      .temporal = s->temporal,
-                      .grid = s->grid,
-                      .serial = s->serial,
-                      .ahead = s->ahead,
-                      .slots = s->slots,
-                      .joins = s->lane_depth > 1,
-                      .near = s->depth_near,
-                      .direct = s->direct,
-                      .alone = s->alone,
-                      .rows_next = s->rows_next,
-                      .groups = s->groups,
-                      .across = s->across,
-                      .linear = s->linear};
-    if (s->alone) key.slice = s->tile[s->temporal];
-    for (int a = 0; a < s->space->axes.count; a++) {
-        int64_t low, high;
-        smg_size_bounds(p->g->sizes, s->space->axes.items[a].extent, &low, &high);
-        if (high <= s->tile[a]) key.covered |= SMG_AXIS_BIT(a);
-        if (s->tile[a] > 1) key.wide |= SMG_AXIS_BIT(a);
-        if (s->direct && low == high && high % s->tile[a] == 0) key.even |= SMG_AXIS_BIT(a);
-    }
-    return key;
-}
-
-static smg_status lower_once(trial *t, const smg_schedule *s, lowered *out) {
-    signature key = sign(t->p, s);
-    for (int i = 0; i < t->count; i++) {
-        if (memcmp(&t->done[i].key, &key, sizeof(key)) != 0) continue;
-        *out = t->done[i];
-        return SMG_OK;
-    }
-    *out = (lowered){.key = key};
-    const smg_lower_options options = {.name = "try", .target = t->p->target};
-    SMG_TRY(smg_kernel_structure(s, &options, t->scratch, &out->structure, &out->refused));
-    if (out->structure != NULL) SMG_TRY(smg_kernel_probe(out->structure, t->scratch, &out->probe));
-    if (t->count < PLAN_MAX_LOWERED) t->done[t->count++] = *out;
+/* repeat.count 0: there are no equal bodies. */
+static smg_status find_bodies(planner *p, int from, smg_arena *arena, segment_members *out) {
+    out->alone = false;
+    out->count = 0;
+    SMG_TRY(plan_find_repeat(p, from, arena, &out->body, &out->repeat));
+    if (out->repeat.count > 0) out->count = plan_members(p, from, from + out->body, out->nodes);
     return SMG_OK;
 }
 
-/* Of two that come out alike, the one that leaves more shared memory: it is the core's cache. */
-static bool is_better(const smg_price *a, const smg_price *b) {
-    if (fabs(a->seconds - b->seconds) > 0.002 * b->seconds) return a->seconds < b->seconds;
-    if (a->shared_bytes != b->shared_bytes) return a->shared_bytes < b->shared_bytes;
-    return a->seconds < b->seconds;
-}
-
-/* Is the program within what the driver builds in good time? The smallest that is not is kept. */
-static bool within_budget(trial *t, const smg_schedule *s, const smg_price *price, const char **out_refused) {
-    if (price->operations <= t->p->target->code_budget) return true;
-    *out_refused = "is more code than the driver builds in good time";
-    if (!t->over || price->operations < t->smallest.price.operations)
-        t->smallest = (ranked){.price = *price, .schedule = *s};
-    t->over = true;
-    return false;
-}
-
-static smg_status keep_ranked(trial *t, const smg_schedule *s, const smg_price *price) {
-    ranked *slot = SMG_ARRAY_PUSH(t->scratch, &t->fitted);
-    if (slot == NULL) return SMG_MEMORY;
-    *slot = (ranked){.price = *price, .schedule = *s};
-    return SMG_OK;
-}
-
-/* A program that fits: its price, and whether it is the best so far. How much code it is takes as long to count as the
- * price, so only those that would be taken are asked. */
-static smg_status try_program(trial *t, const smg_schedule *s, smg_kernel *k, smg_price *price,
-                              const char **out_refused) {
-    segment *best = t->best;
-    plan_price(k, t->p->target, t->p->nominal, price);
-    bool better = !best->possible || is_better(price, &best->price);
-    if (!better && !t->ranks) return SMG_OK;
-    price->operations = smg_kernel_operations(k);
-    if (!within_budget(t, s, price, out_refused)) {
-        price->seconds = HUGE_VAL;
-        return SMG_OK;
-    }
-    if (t->ranks) SMG_TRY(keep_ranked(t, s, price));
-    if (!better) return SMG_OK;
-    best->possible = true;
-    best->price = *price;
-    best->expected = price->seconds;
-    if (t->p->kept < 1) best->expected = plan_expect(k, t->p->target, t->p->nominal, t->p->kept, price);
-    best->schedule = *s;
-    return SMG_OK;
-}
-
-#define FEW_ROWS 16
-
-/* Products of few rows wait for memory. Two kernels of them run at a time, two loops of one kernel one behind the other
- * (18.0 and 19.8 us for the cell of an LSTM of one row on one GPU), which no price of one kernel says. */
-static bool waits_in_turn(const trial *t, const smg_schedule *s) {
-    const smg_target *target = t->p->target;
-    int loops = 0;
-    for (int a = 0; a < s->space->axes.count; a++) loops += (s->inner & SMG_AXIS_BIT(a)) && s->tile[a] > 1;
-    bool few = s->row_axis < 0 || t->nominal[s->row_axis] <= FEW_ROWS;
-    bool plain = s->temporal < 0 && s->columns == 0 && s->col_axis >= 0;
-    return loops > 1 && few && plain && smg_target_switches_lanes(target) && smg_target_hides_loads(target);
-}
-
-/* With nothing else to be had, what was rejected is better than nothing. */
-static bool is_rejected(trial *t, const smg_schedule *s) {
-    const smg_plan_options *o = t->p->options;
-    uint64_t choice = o->rejected_count > 0 && !t->takes_all ? smg_schedule_hash(t->best->key, s) : 0;
-    for (int i = 0; i < o->rejected_count && !t->takes_all; i++)
-        if (o->rejected[i].schedule == choice) return true;
-    return false;
-}
-
-static bool is_among(const smg_node_id *nodes, int count, smg_node_id node) {
-    for (int i = 0; i < count; i++)
-        if (nodes[i] == node) return true;
-    return false;
-}
-
-#define FEW_REJECTED 2 /* of nodes and parts of them; after more they are cut */
-
-/* Registers that were too many for the driver. Of the same nodes, or some of them, the first may have been bad luck; of
- * more nodes even those are too many. */
-static int64_t too_many_registers(const planner *p, uint64_t key, const smg_node_id *nodes, int count) {
-    int64_t least = INT64_MAX, parts = INT64_MAX;
-    int near = 0, within = 0;
-    for (int i = 0; i < p->options->rejected_count; i++) {
-        const smg_choice *r = &p->options->rejected[i];
-        if (r->registers == INT64_MAX || !is_among(nodes, count, r->first)) continue;
-        near++;
-        if (r->registers < least) least = r->registers;
-        if (!is_among(nodes, count, r->last)) continue;
-        within++;
-        if (r->nodes != key && r->registers < parts) parts = r->registers;
-    }
-    return within > FEW_REJECTED ? 0 : near >= FEW_REJECTED ? least : parts;
-}
-
-static void leave_out(segment *s) {
-    s->rejected++;
-    if (s->refused == NULL) s->refused = "the driver made nothing good of its schedules";
-}
-
-/* *out_seconds: its price, infinite when it does not fit; then *out_refused may say why. */
-static smg_status try_lowered(trial *t, const smg_schedule *s, double *out_seconds, smg_price *price,
-                              const char **out_refused) {
-    segment *best = t->best;
-    lowered program;
-    *out_seconds = HUGE_VAL;
-    SMG_TRY(lower_once(t, s, &program));
-    const char *refused = program.refused;
-    if (program.structure != NULL) SMG_TRY(smg_kernel_retile(program.probe, s));
-    /* Tiles take turns and go to registers in passes of their own: before that they are all counted. */
-    bool later = s->reuse || s->matrix != NULL;
-    bool likely = program.structure != NULL && (later || plan_fits(program.probe, t->p->target, price, &refused));
-    if (likely) {
-        smg_kernel *k;
-        const smg_lower_options options = {.name = "try", .target = t->p->target};
-        SMG_TRY(smg_kernel_fit(program.structure, s, &options, t->scratch, &k, &refused));
-        bool fits = k != NULL && plan_fits(k, t->p->target, price, &refused);
-        if (fits && !t->takes_all && price->registers >= t->too_many) {
-            leave_out(best);
-        } else if (fits) {
-            SMG_TRY(try_program(t, s, k, price, &refused));
-            *out_seconds = price->seconds;
-        }
-    }
-    *out_refused = refused;
-    if (!best->possible && refused != NULL && best->refused == NULL) {
-        best->refused = smg_arena_string(t->p->kept_in, refused);
-        if (best->refused == NULL) return SMG_MEMORY;
-    }
-    return SMG_OK;
-}
-
-static const char spoilt[] = "the driver made nothing good of it";
-static const char in_turn[] = "its products wait for memory in turn, apart at a time";
-
-static smg_status try_schedule(trial *t, const smg_schedule *s, double guess, double *out_seconds) {
-    smg_price price = {0};
-    const char *refused = NULL;
-    *out_seconds = HUGE_VAL;
-    if (is_rejected(t, s)) {
-        leave_out(t->best);
-        refused = spoilt;
-    } else if (t->p->options->objective == SMG_OBJECTIVE_TIME && waits_in_turn(t, s)) {
-        if (t->best->refused == NULL) t->best->refused = in_turn;
-        refused = in_turn;
-    } else {
-        SMG_TRY(try_lowered(t, s, out_seconds, &price, &refused));
-        if (isinf(*out_seconds) && refused == NULL) refused = spoilt;
-    }
-    if (t->p->record == NULL) return SMG_OK;
-    if (!isinf(*out_seconds)) refused = NULL;
-    return plan_record_tried(t->p, smg_schedule_hash(t->best->key, s), s, guess, refused, &price);
-}
-
-static int by_price(const void *a, const void *b) {
-    double x = ((const ranked *)a)->price.seconds, y = ((const ranked *)b)->price.seconds;
-    return (x > y) - (x < y);
-}
-
-/* Does some index run along the axis, for conditions to be about? */
-static bool is_indexed(const smg_space *space, int axis) {
-    bool found = false;
-    for (int i = 0; i < space->views.count; i++) {
-        const smg_sview *view = &space->views.items[i];
-        if (view->source < 0 || smg_op_leaf(smg_graph_node(space->graph, view->source)->op) != SMG_LEAF_INDEX) continue;
-        for (int n = 0; n < view->axis_count; n++) found = found || view->axis[n] == axis;
-    }
-    return found;
-}
-
-/* How much of a loop is left out shows in a program only, and hangs on tiles: a program of each temporal axis that has
- * such loops, to be asked with the tiles of any schedule. */
-static smg_status find_loops(trial *t, const smg_schedules *schedules, smg_kernel *out_loops[SMG_SPACE_AXES]) {
-    smg_axis_set seen = 0;
-    for (int i = 0; i < schedules->items.count; i++) {
-        const smg_schedule *s = &schedules->items.items[i];
-        lowered program;
-        if (s->temporal < 0 || (seen & SMG_AXIS_BIT(s->temporal))) continue;
-        seen |= SMG_AXIS_BIT(s->temporal);
-        if (!is_indexed(s->space, s->temporal)) continue;
-        SMG_TRY(lower_once(t, s, &program));
-        if (program.structure != NULL && plan_share(program.structure, t->p->nominal, s->temporal) < 1)
-            out_loops[s->temporal] = program.probe;
-    }
-    return SMG_OK;
-}
-
-static double guess_of(const trial *t, smg_kernel *const loops[SMG_SPACE_AXES], const smg_schedule *s,
-                       plan_outline *outline) {
-    smg_kernel *k = s->temporal >= 0 ? loops[s->temporal] : NULL;
-    for (int a = 0; k != NULL && a < k->axes.count; a++) k->axes.items[a].tile = s->tile[a];
-    if (k != NULL) plan_outline_share(outline, s->temporal, plan_share(k, t->p->nominal, s->temporal));
-    return plan_guess(s->linear ? t->linear : outline, s);
-}
-
-#define FAR_GUESS 1.5 /* times the first guess: what is dearer comes out as the best hardly ever */
-
-/* The schedules in the order of their guesses until enough of them fit. Where the n-th best by price is asked for, or
- * some that are to be measured, it takes so many more. */
-static smg_status try_best(trial *t, const smg_schedules *schedules, plan_outline *outline) {
-    const smg_plan_options *o = t->p->options;
-    int more = o->rank + (t->ranks ? 2 * o->rivals : 0);
-    int count = schedules->items.count, left = o->lowered > 0 ? o->lowered : SMG_PLAN_LOWERED + more;
-    double *guess = SMG_ARENA_ARRAY(t->scratch, double, (size_t)count + 1);
-    if (guess == NULL) return SMG_MEMORY;
-    smg_kernel *loops[SMG_SPACE_AXES] = {NULL};
-    SMG_TRY(find_loops(t, schedules, loops));
-    for (int i = 0; i < count; i++) guess[i] = guess_of(t, loops, &schedules->items.items[i], outline);
-    double first = HUGE_VAL; /* guess of one that fits */
-    while (left > 0) {
-        int best = -1;
-        double seconds;
-        for (int i = 0; i < count; i++)
-            if (!isinf(guess[i]) && (best < 0 || guess[i] < guess[best])) best = i;
-        if (best < 0) break;
-        double guessed = guess[best];
-        if (!t->ranks && o->lowered == 0 && guessed > FAR_GUESS * first) break;
-        guess[best] = HUGE_VAL;
-        SMG_TRY(try_schedule(t, &schedules->items.items[best], guessed, &seconds));
-        if (isinf(seconds)) continue;
-        if (isinf(first)) first = guessed;
-        left--;
-    }
-    plan_record_left(t->p, count, guess, count);
-    return SMG_OK;
-}
-
-/* The n-th best is asked for; behind the last one, the last. */
-static void take_rank(trial *t) {
-    int rank = t->p->options->rank;
-    if (rank <= 0 || t->fitted.count == 0) return;
-    if (rank >= t->fitted.count) rank = t->fitted.count - 1;
-    qsort(t->fitted.items, (size_t)t->fitted.count, sizeof(ranked), by_price);
-    t->best->price = t->fitted.items[rank].price;
-    t->best->expected = t->best->price.seconds;
-    t->best->schedule = t->fitted.items[rank].schedule;
-}
-
-static const smg_measured *find_measured(const smg_plan_options *o, uint64_t at) {
-    int low = 0, high = o->measured_count;
-    if (o->rank > 0 || o->unfused) return NULL;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (o->measured[middle].at == at) return &o->measured[middle];
-        if (o->measured[middle].at < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
-/* What was measured takes the place of the schedule that the price chose; the price stays what cuts are decided by. */
-static smg_status take_measured(trial *t, const smg_schedules *schedules) {
-    segment *best = t->best, other = {.key = best->key};
-    const smg_measured *m = best->possible ? find_measured(t->p->options, best->at) : NULL;
-    double seconds = HUGE_VAL;
-    if (m == NULL || m->schedule == smg_schedule_hash(best->key, &best->schedule)) {
-        best->measured = m;
-        best->measured_price = best->price;
-        return SMG_OK;
-    }
-    t->best = &other;
-    t->takes_all = true;
-    smg_status status = SMG_OK;
-    for (int i = 0; i < schedules->items.count && isinf(seconds) && status == SMG_OK; i++) {
-        const smg_schedule *s = &schedules->items.items[i];
-        if (smg_schedule_hash(best->key, s) == m->schedule) status = try_schedule(t, s, 0, &seconds);
-    }
-    t->best = best;
-    if (status != SMG_OK || !other.possible) return status;
-    best->measured = m;
-    best->measured_price = other.price;
-    best->schedule = other.schedule;
-    return SMG_OK;
-}
-
-/* What cannot be cut any more is built in whatever time it takes. */
-static void take_smallest(trial *t) {
-    if (t->best->possible || !t->over) return;
-    t->best->possible = true;
-    t->best->price = t->smallest.price;
-    t->best->expected = t->best->price.seconds;
-    t->best->schedule = t->smallest.schedule;
-}
-
-/* What cannot be cut any more gets a kernel also where the count over the space says that none has room. */
-static smg_status try_alone(trial *t, const smg_space *space, const int64_t *nominal) {
-    smg_schedules all;
-    double seconds;
-    SMG_TRY(smg_sched_candidates(space, t->p->target, nominal, (smg_sched_room){0}, t->scratch, &all));
-    for (int i = 0; i < all.items.count; i++) SMG_TRY(try_schedule(t, &all.items.items[i], 0, &seconds));
-    plan_record_left(t->p, all.items.count, NULL, 0);
-    return SMG_OK;
-}
-
-static uint64_t at_sizes(uint64_t key, const smg_space *space, const int64_t *nominal) {
-    for (int a = 0; a < space->axes.count; a++) key = smg_hash_u64(key, (uint64_t)nominal[a]);
-    return key;
-}
-
-/* Of a segment: of a repetition those of its first body. */
-typedef struct members {
-    smg_node_id nodes[PLAN_MAX_MEMBERS];
-    int count;
-    bool alone; /* they are no smaller segment's */
-    int body;   /* so many of the order are one body; 0: it is no repetition */
-    smg_srepeat repeat;
-} members;
-
-static smg_status find_members(planner *p, int from, int to, int body, smg_arena *arena, members *out) {
-    out->repeat.count = 0;
-    out->body = body;
-    if (body > 0) SMG_TRY(plan_find_repeat(p, from, arena, &out->body, &out->repeat));
-    out->count = plan_members(p, from, body > 0 ? from + body : to, out->nodes);
+smg_status plan_find_members(planner *p, int from, int to, int body, smg_arena *arena, segment_members *out) {
+    if (body > 0) return find_bodies(p, from, arena, out);
     out->alone = to - from == 1;
+    out->body = out->repeat.count = 0;
+    out->count = plan_members(p, from, to, out->nodes);
     return SMG_OK;
-}
-
-/* What it makes beside *out lasts until it is called again. out_trial (may be NULL): where all schedules are wanted
- * that fit. */
-static smg_status try_all(planner *p, const members *of, segment *out, trial **out_trial) {
-    smg_arena *scratch = p->scratch;
-    const smg_node_id *nodes = of->nodes;
-    int count = of->count;
-    bool alone = of->alone;
-    smg_space *space;
-    smg_arena_reset(scratch);
-    int64_t *nominal = SMG_ARENA_ARRAY(scratch, int64_t, SMG_SPACE_AXES);
-    if (nominal == NULL) return SMG_MEMORY;
-    SMG_TRY(smg_space_build_repeated(p->g, scratch, nodes, count, p->needed, &of->repeat, &space));
-    out->hopeless = space->refused != NULL;
-    if (space->refused != NULL) {
-        out->refused = smg_arena_string(p->kept_in, space->refused);
-        return out->refused != NULL ? SMG_OK : SMG_MEMORY;
-    }
-    nominal_extents(p, space, nominal);
-    out->at = at_sizes(out->key, space, nominal);
-    plan_found f = {.refused = NULL};
-    SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
-    if (f.schedules.items.count == 0 && f.refused == NULL && smg_space_multiply_sums(space) > 0) {
-        out->multiplies_sums = true;
-        SMG_TRY(plan_find_schedules(p, space, nominal, scratch, &f));
-    }
-    out->refused = f.refused != NULL ? f.refused : f.schedules.refused;
-    trial *t = SMG_ARENA_NEW(scratch, trial);
-    if (t == NULL) return SMG_MEMORY;
-    if (!out->multiplies_sums) SMG_TRY(plan_find_linear(p, space, nominal, scratch, &f));
-    t->linear = f.linear;
-    t->p = p;
-    t->nominal = nominal;
-    t->scratch = scratch;
-    t->best = out;
-    t->ranks = p->options->rank > 0 || out_trial != NULL;
-    if (out_trial != NULL) *out_trial = t;
-    t->too_many = too_many_registers(p, out->key, nodes, count);
-    SMG_TRY(try_best(t, &f.schedules, f.outline));
-    if (alone && !out->possible && !t->over) SMG_TRY(try_alone(t, space, nominal));
-    t->takes_all = true;
-    if (alone && !out->possible && out->rejected > 0) SMG_TRY(try_best(t, &f.schedules, f.outline));
-    take_rank(t);
-    if (alone) take_smallest(t);
-    return take_measured(t, &f.schedules);
 }
 
 /* Is it one kernel, or not, because that was measured? */
@@ -514,7 +71,7 @@ static smg_status apply_cut(planner *p, segment *s) {
 }
 
 /* What bodies have in common is a part of their structure. */
-static uint64_t hash_members(const planner *p, const members *of) {
+static uint64_t hash_members(const planner *p, const segment_members *of) {
     const smg_srepeat *r = &of->repeat;
     uint64_t h = plan_hash_nodes(p, of->nodes, of->count);
     if (r->count == 0) return h;
@@ -534,7 +91,7 @@ static uint64_t hash_members(const planner *p, const members *of) {
 }
 
 /* A node alone may always. */
-static bool may_price(const planner *p, const members *of) {
+static bool may_price(const planner *p, const segment_members *of) {
     plan_budget *b = p->budget;
     bool may = b == NULL || b->priced < b->most || of->alone;
     if (b != NULL) b->priced += may;
@@ -542,7 +99,7 @@ static bool may_price(const planner *p, const members *of) {
     return may;
 }
 
-static smg_status segment_of(planner *p, const members *of, const segment **out_segment) {
+static smg_status segment_of(planner *p, const segment_members *of, const segment **out_segment) {
     static const segment crowded = {.refused = "too many nodes for one kernel", .hopeless = true};
     static const segment unpriced = {.refused = "as many segments have a price as may"};
     void *found;
@@ -560,7 +117,7 @@ static smg_status segment_of(planner *p, const members *of, const segment **out_
     segment *s = SMG_ARENA_NEW(p->kept_in, segment);
     if (s == NULL) return SMG_MEMORY;
     s->key = key;
-    smg_status status = try_all(p, of, s, NULL);
+    smg_status status = plan_try_segment(p, of, s, NULL);
     if (status == SMG_OK && !of->alone) status = apply_cut(p, s);
     SMG_TRY(status);
     if (of->repeat.count > 0) s->body = of->body;
@@ -569,211 +126,21 @@ static smg_status segment_of(planner *p, const members *of, const segment **out_
 }
 
 smg_status plan_segment(planner *p, int from, int to, const segment **out_segment) {
-    members of;
-    SMG_TRY(find_members(p, from, to, 0, NULL, &of));
+    segment_members of;
+    SMG_TRY(plan_find_members(p, from, to, 0, NULL, &of));
     return segment_of(p, &of, out_segment);
 }
 
 smg_status plan_repeated_segment(planner *p, int from, int *out_to, const segment **out_segment) {
-    members of = {.alone = false};
+    segment_members of;
     smg_arena *scratch = NULL;
     *out_segment = NULL;
     SMG_TRY(smg_arena_create(p->ctx, &scratch));
-    smg_status status = plan_find_repeat(p, from, scratch, &of.body, &of.repeat);
+    smg_status status = find_bodies(p, from, scratch, &of);
     if (status == SMG_OK && of.repeat.count > 0) {
         *out_to = from + of.repeat.count * of.body;
-        of.count = plan_members(p, from, from + of.body, of.nodes);
         status = segment_of(p, &of, out_segment);
     }
     smg_arena_destroy(scratch);
     return status;
-}
-
-static int by_id(const void *a, const void *b) {
-    smg_node_id x = *(const smg_node_id *)a, y = *(const smg_node_id *)b;
-    return x < y ? -1 : x > y;
-}
-
-typedef struct pass_keeper {
-    planner *p;
-    smg_pstep *step;
-} pass_keeper;
-
-static smg_status keep_pass(void *user, int pass, const smg_kernel *k) {
-    const pass_keeper *keeper = user;
-    smg_arena *arena = keeper->p->arena;
-    smg_pstep *step = keeper->step;
-    smg_text text;
-    smg_text_init(&text, keeper->p->ctx);
-    smg_kernel_print(k, &text);
-    const char *before = step->lowered.count > 0 ? step->lowered.items[step->lowered.count - 1].text : "";
-    smg_status status = smg_text_status(&text);
-    if (status == SMG_OK && strcmp(smg_text_cstr(&text), before) != 0) {
-        smg_lowered *slot = SMG_ARRAY_PUSH(arena, &step->lowered);
-        const char *kept = smg_arena_string(arena, smg_text_cstr(&text));
-        if (slot != NULL) *slot = (smg_lowered){.pass = pass, .text = kept};
-        if (slot == NULL || kept == NULL) status = SMG_MEMORY;
-    }
-    smg_text_free(&text);
-    return status;
-}
-
-static void tell_measured(const segment *s, smg_text *why) {
-    const smg_measured *m = s->measured;
-    if (m->seconds < m->cheapest)
-        smg_text_addf(why, "measured: the fastest took %.2f us, the cheapest by price %.2f us on the device\n",
-                      m->seconds * 1e6, m->cheapest * 1e6);
-    else
-        smg_text_addf(why, "measured: none is faster than the cheapest by price, %.2f us on the device\n",
-                      m->cheapest * 1e6);
-}
-
-smg_status plan_lower(planner *p, int from, int to, const segment *s, smg_text *why, smg_pstep *out_step) {
-    smg_node_id *nodes = SMG_ARENA_ARRAY(p->arena, smg_node_id, (size_t)(to - from));
-    members of;
-    const char *refused;
-    smg_space *space;
-    smg_schedule schedule = s->schedule;
-    if (nodes == NULL) return SMG_MEMORY;
-    SMG_TRY(find_members(p, from, to, s->body, p->arena, &of));
-    memcpy(nodes, p->order + from, (size_t)(to - from) * sizeof *nodes);
-    qsort(nodes, (size_t)(to - from), sizeof *nodes, by_id);
-    SMG_TRY(smg_space_build_repeated(p->g, p->arena, of.nodes, of.count, p->needed, &of.repeat, &space));
-    if (s->multiplies_sums) {
-        smg_space_multiply_sums(space);
-        smg_text_add(why, "sums along what products contract are products with 1: they go by in the same slices\n");
-    }
-    if (schedule.linear) {
-        SMG_TRY(smg_slice_linear(space, p->arena, &space));
-        smg_text_add(why, "factors of sums leave the products: the sums go by in the same slices\n");
-    }
-    schedule.space = space;
-    smg_slice_spatial(space, why);
-    smg_sched_print(&schedule, why);
-    if (s->measured != NULL) tell_measured(s, why);
-    if (s->cut != NULL)
-        smg_text_addf(why, "measured: a run took %.2f us with these as one kernel, %.2f us with them apart\n",
-                      s->cut->seconds * 1e6, s->cut->apart * 1e6);
-    if (s->rejected > 0)
-        smg_text_addf(why, "%d schedules left out: the driver made nothing good of them\n", s->rejected);
-    pass_keeper keeper = {.p = p, .step = out_step};
-    const smg_lower_options options = {.name = out_step->name,
-                                       .target = p->target,
-                                       .why = why,
-                                       .verify = true,
-                                       .after = p->options->keep_passes ? keep_pass : NULL,
-                                       .user = &keeper};
-    SMG_TRY(smg_kernel_lower(&schedule, &options, p->arena, &out_step->kernel, &refused));
-    if (out_step->kernel == NULL) {
-        return smg_fail(p->ctx, SMG_INTERNAL, "plan: %s was lowered before and is refused now: %s", out_step->name,
-                        refused);
-    }
-    out_step->nodes = nodes;
-    out_step->space = space;
-    out_step->node_count = to - from;
-    out_step->price = s->measured != NULL ? s->measured_price : s->price;
-    out_step->measured = s->measured;
-    out_step->choice = (smg_choice){.nodes = s->key,
-                                    .at = s->at,
-                                    .first = nodes[0],
-                                    .last = nodes[to - from - 1],
-                                    .schedule = smg_schedule_hash(s->key, &s->schedule),
-                                    .registers = out_step->price.registers};
-    return SMG_OK;
-}
-
-/* ---- how it was found ----------------------------------------------------------------------------- */
-
-smg_status plan_add_search(planner *p, int from, int to, const segment *s, smg_pstep *step) {
-    members of;
-    segment again = {.key = s->key};
-    void *found;
-    if (!p->options->search) return SMG_OK;
-    if (smg_map_get(p->searches, &s->key, sizeof(s->key), &found)) {
-        step->search = found;
-        return SMG_OK;
-    }
-    smg_search *made = SMG_ARENA_NEW(p->kept_in, smg_search);
-    if (made == NULL) return SMG_MEMORY;
-    p->record = made;
-    smg_status status = find_members(p, from, to, s->body, p->arena, &of);
-    if (status == SMG_OK) status = try_all(p, &of, &again, NULL);
-    p->record = NULL;
-    SMG_TRY(status);
-    step->search = made;
-    return smg_map_set(p->searches, &s->key, sizeof(s->key), made);
-}
-
-/* ---- schedules to be measured --------------------------------------------------------------------- */
-
-#define FAR_RIVAL 1.6 /* of the lowest price: dearer ones are hardly ever faster */
-
-#define RIVAL_STEPS 3 /* of one structure whose rivals are lowered; the other layers tell nothing new */
-
-typedef struct rivals {
-    ranked *items;
-    int count;
-    int steps; /* that have them */
-} rivals;
-
-/* Of the schedules that fit, the next by price behind the one that was taken. */
-static smg_status pick_rivals(const trial *t, const segment *s, rivals *out) {
-    uint64_t taken = smg_schedule_hash(s->key, &s->schedule);
-    int most = t->p->options->rivals;
-    *out = (rivals){.items = SMG_ARENA_ARRAY(t->p->kept_in, ranked, (size_t)most + 1)};
-    if (out->items == NULL) return SMG_MEMORY;
-    if (t->fitted.count > 0) qsort(t->fitted.items, (size_t)t->fitted.count, sizeof(ranked), by_price);
-    for (int i = 0; i < t->fitted.count && out->count < most; i++) {
-        const ranked *r = &t->fitted.items[i];
-        if (r->price.seconds > FAR_RIVAL * s->price.seconds) break;
-        if (smg_schedule_hash(s->key, &r->schedule) != taken) out->items[out->count++] = *r;
-    }
-    return SMG_OK;
-}
-
-static smg_status find_rivals(planner *p, int from, int to, const segment *s, rivals **out_rivals) {
-    members of;
-    segment again = {.key = s->key};
-    void *found;
-    if (smg_map_get(p->rivals, &s->key, sizeof(s->key), &found)) {
-        *out_rivals = found;
-        return SMG_OK;
-    }
-    trial *t = NULL;
-    rivals *made = SMG_ARENA_NEW(p->kept_in, rivals);
-    if (made == NULL) return SMG_MEMORY;
-    smg_status status = find_members(p, from, to, s->body, p->arena, &of);
-    if (status == SMG_OK) status = try_all(p, &of, &again, &t);
-    if (status == SMG_OK && t != NULL) status = pick_rivals(t, s, made);
-    SMG_TRY(status);
-    *out_rivals = made;
-    return smg_map_set(p->rivals, &s->key, sizeof(s->key), made);
-}
-
-smg_status plan_add_rivals(planner *p, int from, int to, const segment *s, smg_pstep *step) {
-    rivals *all;
-    if (p->options->rivals <= 0) return SMG_OK;
-    SMG_TRY(find_rivals(p, from, to, s, &all));
-    if (all->steps++ >= RIVAL_STEPS) return SMG_OK;
-    for (int i = 0; i < all->count; i++) {
-        smg_pstep other = {.name = step->name};
-        segment made = *s;
-        made.schedule = all->items[i].schedule;
-        made.price = all->items[i].price;
-        made.measured = NULL;
-        smg_text why;
-        smg_text_init(&why, p->ctx);
-        smg_status status = plan_lower(p, from, to, &made, &why, &other);
-        smg_text_free(&why);
-        if (status == SMG_INTERNAL) { /* a defect, but not of the schedule that is taken */
-            smg_log(p->ctx, SMG_LOG_WARNING, "a schedule is not measured: %s", smg_context_error(p->ctx));
-            smg_context_clear_error(p->ctx);
-            continue;
-        }
-        SMG_TRY(status);
-        smg_rival *slot = SMG_ARRAY_PUSH(p->arena, &step->rivals);
-        if (slot == NULL) return SMG_MEMORY;
-        *slot = (smg_rival){.kernel = other.kernel, .price = other.price, .choice = other.choice};
-    }
-    return SMG_OK;
 }
