@@ -66,19 +66,45 @@ typedef struct lane_shape {
     int depth; /* lanes that share out the contraction */
 } lane_shape;
 
+#define SCHED_LOAD 4      /* elements of 32 bits that one load takes */
+#define SCHED_FEW_ROWS 16 /* products of no more use each element of a factor for few results */
+
+/* sched_tiles.c: the number, where the axis's extent is one. */
+bool sched_constant(const enumerator *e, int axis, int64_t *out);
+/* Do elements of a product's operand that lie side by side in memory run along the axis? bytes: of one; 0: any. */
+bool sched_runs_along(const enumerator *e, int axis, int64_t bytes);
+/* Axes of which staged operands have slices: of each product the longest that it sums over; where two have one in
+ * common, that one is both's. */
+smg_axis_set sched_sliced_axes(const enumerator *e, const smg_schedule *s);
 /* Sizes of every axis for one lane shape. `whole`: a short contraction that only staged operands have is one slice, so
  * that a left operand is staged once for all slices of the temporal axis. */
 void sched_set_tiles(const enumerator *e, const lane_shape *shape, bool whole, smg_schedule *s);
 /* What a repetition carries has room for whole slices of it. */
 void sched_fill_slices(smg_schedule *s);
+
+/* sched_candidates.c: lanes of a subgroup that may tell each other values; 1: there are none. */
+int sched_subgroup(const smg_target *t);
+bool sched_has_room(const enumerator *e, const smg_schedule *s);
+bool sched_takes_turns(const enumerator *e, const smg_schedule *s); /* may shared tiles lie on the same memory? */
+/* Is a slice summed up in pairs of f16? Its elements are half as large then. */
+bool sched_in_pairs(const enumerator *e, const lane_shape *shape);
+/* Lists the schedule, where it is not listed yet: short extents make one slice of several lengths. */
+smg_status sched_list(enumerator *e, const smg_schedule *s);
 /* The schedule; and with the target's slots, where a slice that is fetched ahead may go into one of its own and tiles
  * take no turns on their memory. */
 smg_status sched_push(enumerator *e, smg_schedule s);
-bool sched_takes_turns(const enumerator *e, const smg_schedule *s); /* may shared tiles lie on the same memory? */
-bool sched_has_room(const enumerator *e, const smg_schedule *s);
+/* All schedules with lanes of that shape: wide and narrow runs, slices that are fetched ahead or not, tiles that take
+ * turns or not. e->crowded says afterwards whether there is no room for any. */
+smg_status sched_add(enumerator *e, const lane_shape *shape, bool whole, smg_schedule base);
+
+/* sched_staged.c: products whose factors are staged. */
+smg_status sched_add_staged(enumerator *e, const smg_schedule *base);
 /* A side of a block is no more than twice as long as its axis, or the least. */
 bool sched_side_fits(int64_t side, int64_t extent, int64_t least);
-
+/* sched_unstaged.c: products that read factors where they lie, lanes having elements or rows; and, of few rows, with
+ * lanes that share out the contraction. */
+smg_status sched_add_unstaged(enumerator *e, const smg_schedule *base);
+smg_status sched_add_streamed(enumerator *e, const smg_schedule *base);
 /* sched_matrices.c: schedules whose products are made by the target's matrices. */
 smg_status sched_add_matrices(enumerator *e, const smg_schedule *base);
 
