@@ -526,6 +526,12 @@ static smg_status propose(tuner *t, const smg_plan *plan, proposals *out) {
     return SMG_OK;
 }
 
+static bool same_kernels(const smg_plan *a, const smg_plan *b) {
+    bool same = a->steps.count == b->steps.count;
+    for (int i = 0; same && i < a->steps.count; i++) same = a->steps.items[i].choice.at == b->steps.items[i].choice.at;
+    return same;
+}
+
 /* Is there another plan with the cut, and its price near? */
 static smg_status is_near(tuner *t, const smg_compilation *now, const smg_tuning *with, bool *out_near) {
     smg_compilation *c = NULL;
@@ -540,10 +546,7 @@ static smg_status is_near(tuner *t, const smg_compilation *now, const smg_tuning
     if (status != SMG_OK) return status == SMG_NO_FIT ? SMG_OK : status;
     smg_compile_work(now, &bytes, &flops, &before);
     smg_compile_work(c, &bytes, &flops, &after);
-    bool same = c->plan->steps.count == now->plan->steps.count;
-    for (int i = 0; same && i < c->plan->steps.count; i++)
-        same = c->plan->steps.items[i].choice.at == now->plan->steps.items[i].choice.at;
-    *out_near = !same && after < FAR_PLAN * before;
+    *out_near = !same_kernels(c->plan, now->plan) && after < FAR_PLAN * before;
     smg_compilation_destroy(c);
     return SMG_OK;
 }
@@ -607,10 +610,9 @@ static smg_status find_plan(tuner *t) {
 /* ---- rates ----------------------------------------------------------------------------------------- */
 
 static bool same_plan(const smg_plan *a, const smg_plan *b) {
-    bool same = a->steps.count == b->steps.count;
+    bool same = same_kernels(a, b);
     for (int i = 0; same && i < a->steps.count; i++)
-        same = a->steps.items[i].choice.at == b->steps.items[i].choice.at &&
-               a->steps.items[i].choice.schedule == b->steps.items[i].choice.schedule;
+        same = a->steps.items[i].choice.schedule == b->steps.items[i].choice.schedule;
     return same;
 }
 

@@ -82,24 +82,16 @@ static int place_of(const lower_sized *l, int at, int64_t registers) {
 /* What the store at `at` loads is loaded at `to`. */
 static smg_status move_load(lower_sized *l, int at, int to, int leaf) {
     smg_kernel *k = l->k;
-    smg_kind kind = k->leaves.items[leaf].kind;
-    int tile = add_tile(l, &k->code.items[at], leaf);
-    smg_kleaf *read = SMG_ARRAY_PUSH(l->arena, &k->leaves);
-    if (tile < 0 || read == NULL || SMG_ARRAY_PUSH(l->arena, &k->code) == NULL) return SMG_MEMORY;
-    *read = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = kind, .index = tile};
-    smg_instr set = lower_blank(SMG_I_SET);
-    set.dst = tile;
-    set.expr = smg_expr_leaf(k->exprs, kind, leaf);
+    smg_instr *store = &k->code.items[at], set = lower_blank(SMG_I_SET);
+    set.dst = add_tile(l, store, leaf);
+    if (set.dst < 0) return SMG_MEMORY;
+    set.expr = smg_expr_leaf(k->exprs, k->leaves.items[leaf].kind, leaf);
     set.note = "in front of the stores";
-    smg_expr with = smg_expr_leaf(k->exprs, kind, k->leaves.count - 1);
+    smg_expr with = lower_tile_element(k, set.dst);
     if (set.expr == SMG_EXPR_NONE || with == SMG_EXPR_NONE) return SMG_MEMORY;
-    smg_instr *store = &k->code.items[at];
     store->expr = lower_replace(k->exprs, store->expr, set.expr, with);
     if (store->expr == SMG_EXPR_NONE) return SMG_MEMORY;
-    smg_instr *place = &k->code.items[to];
-    memmove(place + 1, place, (size_t)(k->code.count - 1 - to) * sizeof(*place));
-    *place = set;
-    return SMG_OK;
+    return lower_insert(k, to, set);
 }
 
 /* Half of what the tiles leave: addresses and values in between need the other half. */

@@ -25,6 +25,13 @@ smg_status lower_insert(smg_kernel *k, int at, smg_instr instr) {
     return SMG_OK;
 }
 
+smg_expr lower_tile_element(smg_kernel *k, int tile) {
+    smg_kleaf *leaf = SMG_ARRAY_PUSH(k->arena, &k->leaves);
+    if (leaf == NULL) return SMG_EXPR_NONE;
+    *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = smg_tile_kind(&k->tiles.items[tile]), .index = tile};
+    return smg_expr_leaf(k->exprs, leaf->kind, k->leaves.count - 1);
+}
+
 smg_status lower_emit_set(lowering *l, int tile, smg_expr expr, const char *note) {
     smg_instr *set = lower_emit(l, SMG_I_SET);
     if (set == NULL || expr == SMG_EXPR_NONE) return SMG_MEMORY;

@@ -149,21 +149,15 @@ static double fold_unscaled(const exchanging *x, smg_instr *fold) {
 /* dst = combine(dst, parts), once these are whole; the parts times their factor, if one was left out. */
 static smg_status accumulate(exchanging *x, int dst, int parts, double factor, const smg_instr *in) {
     smg_kernel *k = x->l->k;
-    smg_expr operand[2];
-    int tile[2] = {dst, parts};
-    for (int i = 0; i < 2; i++) {
-        smg_kleaf *leaf = SMG_ARRAY_PUSH(x->l->arena, &k->leaves);
-        if (leaf == NULL) return SMG_MEMORY;
-        *leaf = (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = smg_tile_kind(&k->tiles.items[tile[i]]), .index = tile[i]};
-        operand[i] = smg_expr_leaf(k->exprs, leaf->kind, k->leaves.count - 1);
-    }
+    smg_expr before = lower_tile_element(k, dst), made = lower_tile_element(k, parts);
+    if (before == SMG_EXPR_NONE || made == SMG_EXPR_NONE) return SMG_MEMORY;
     if (factor != 0)
-        operand[1] = smg_expr_make(k->exprs, SMG_PRIM_MUL, operand[1], smg_expr_const(k->exprs, SMG_KIND_FLOAT, factor),
-                                   SMG_EXPR_NONE);
-    if (operand[1] == SMG_EXPR_NONE) return SMG_MEMORY;
+        made = smg_expr_make(k->exprs, SMG_PRIM_MUL, made, smg_expr_const(k->exprs, SMG_KIND_FLOAT, factor),
+                             SMG_EXPR_NONE);
+    if (made == SMG_EXPR_NONE) return SMG_MEMORY;
     smg_instr set = lower_blank(SMG_I_SET);
     set.dst = dst;
-    set.expr = smg_expr_make(k->exprs, smg_combine_prim(in->combine), operand[0], operand[1], SMG_EXPR_NONE);
+    set.expr = smg_expr_make(k->exprs, smg_combine_prim(in->combine), before, made, SMG_EXPR_NONE);
     set.note = in->note;
     return set.expr != SMG_EXPR_NONE ? push(x, set) : SMG_MEMORY;
 }

@@ -141,15 +141,11 @@ static smg_status load_first(smg_kernel *k, int at) {
     if (smg_kernel_plain_load(k, s.set->expr) >= 0) return SMG_OK;
     smg_expr_leaves(k->exprs, s.set->expr, seek_whole, &s);
     if (s.load == SMG_EXPR_NONE) return SMG_OK;
-    int tile = k->code.items[at].dst;
-    int leaf = add_leaf(k, (smg_kleaf){.what = SMG_KLEAF_TILE, .kind = SMG_KIND_FLOAT, .index = tile});
-    if (leaf < 0 || SMG_ARRAY_PUSH(k->arena, &k->code) == NULL) return SMG_MEMORY;
-    smg_instr *in = &k->code.items[at];
-    memmove(in + 1, in, (size_t)(k->code.count - 1 - at) * sizeof *in);
-    smg_expr held = smg_expr_leaf(k->exprs, SMG_KIND_FLOAT, leaf);
-    in[0].expr = s.load;
-    in[1].expr = held == SMG_EXPR_NONE ? held : lower_replace(k->exprs, in[1].expr, s.load, held);
-    return in[1].expr == SMG_EXPR_NONE ? SMG_MEMORY : SMG_OK;
+    smg_instr load = k->code.items[at], *rest = &k->code.items[at];
+    smg_expr held = lower_tile_element(k, load.dst);
+    load.expr = s.load;
+    rest->expr = held == SMG_EXPR_NONE ? held : lower_replace(k->exprs, rest->expr, s.load, held);
+    return rest->expr == SMG_EXPR_NONE ? SMG_MEMORY : lower_insert(k, at, load);
 }
 
 /* What is staged once in front of all loops becomes a tile of matrices. */
