@@ -493,6 +493,20 @@ static void add_loop(const smg_kernel *k, smg_text *text, const smg_instr *instr
     if (instr->unroll > 1) smg_text_addf(text, " by %d", instr->unroll);
 }
 
+static void add_product(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
+    smg_text_add(text, " += ");
+    add_tile(k, text, instr->a);
+    add_wide(k, text, instr->wide[0]);
+    smg_text_add(text, " * ");
+    add_tile(k, text, instr->b);
+    add_wide(k, text, instr->wide[1]);
+    add_over(k, text, instr);
+    if (instr->addressed) smg_text_add(text, " addressed");
+    if (instr->terms > 0) smg_text_addf(text, " partial f16 %d", instr->terms);
+    if (instr->terms < 0) smg_text_add(text, " partial f16 open");
+    if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
+}
+
 static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *instr) {
     add_word(k, text, instr);
     switch (instr->kind) {
@@ -526,19 +540,7 @@ static void add_operation(const smg_kernel *k, smg_text *text, const smg_instr *
         smg_text_add(text, " = ");
         add_tile(k, text, instr->a);
         break;
-    case SMG_I_MMA:
-        smg_text_add(text, " += ");
-        add_tile(k, text, instr->a);
-        add_wide(k, text, instr->wide[0]);
-        smg_text_add(text, " * ");
-        add_tile(k, text, instr->b);
-        add_wide(k, text, instr->wide[1]);
-        add_over(k, text, instr);
-        if (instr->addressed) smg_text_add(text, " addressed");
-        if (instr->terms > 0) smg_text_addf(text, " partial f16 %d", instr->terms);
-        if (instr->terms < 0) smg_text_add(text, " partial f16 open");
-        if (instr->unroll > 0) smg_text_addf(text, " unroll %d", instr->unroll);
-        break;
+    case SMG_I_MMA: add_product(k, text, instr); break;
     case SMG_I_STORE:
         add_over(k, text, instr);
         add_equals(k, text, instr);

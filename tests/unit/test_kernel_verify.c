@@ -202,6 +202,35 @@ static void assert_verdict(const bench *b, const char *what, const char *sentenc
     if (!strstr(smg_context_error(b->ctx), name)) fail_msg("%s", smg_context_error(b->ctx));
 }
 
+enum { TEXT = 4096 };
+
+/* sentence: of the failure, at least; "": it is right. what: for the message. */
+static void check_text(const char *text, const char *what, const char *sentence) {
+    bench b;
+    bench_open(&b, text);
+    assert_verdict(&b, what, sentence);
+    bench_close(&b);
+}
+
+/* Each body with its sentence. */
+static void check_bodies(const char *head, const char *const bodies[][2], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char text[TEXT];
+        assert_in_range(snprintf(text, sizeof text, "%s%s", head, bodies[i][0]), 1, TEXT - 1);
+        check_text(text, bodies[i][0], bodies[i][1]);
+    }
+}
+
+/* The first of these parts is another one. */
+static void check_changed(const char *text, const char *from, const char *to, const char *sentence) {
+    char changed[TEXT];
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    assert_in_range(length, 1, TEXT - 1);
+    check_text(changed, to[0] ? to : from, sentence);
+}
+
 /* A product of views; then one of them read by something else. */
 static void test_views(void **state) {
     static const struct {
@@ -213,7 +242,6 @@ static void test_views(void **state) {
     (void)state;
     for (size_t i = 0; i < SMG_COUNT_OF(views); i++) {
         static const char shared[] = "tile sb float shared [k, j]\n", product[] = "sa * sb";
-        bench b;
         char first[sizeof good + 256], second[sizeof good + 256], text[sizeof good + 256];
         const char *at = strstr(good, views[i].from);
         (void)snprintf(first, sizeof first, "%.*s%s%s", (int)(at - good), good, views[i].to,
@@ -223,32 +251,18 @@ static void test_views(void **state) {
                        "tile v float view [k, j] of 1\ntile u float view [i, k] of 0\n", at + strlen(shared));
         at = strstr(second, product);
         (void)snprintf(text, sizeof text, "%.*ssa * v%s", (int)(at - second), second, at + strlen(product));
-        bench_open(&b, text);
-        assert_verdict(&b, views[i].sentence[0] ? "read elsewhere" : "a view", views[i].sentence);
-        bench_close(&b);
+        check_text(text, views[i].sentence[0] ? "read elsewhere" : "a view", views[i].sentence);
     }
 }
 
 static void test_good(void **state) {
     (void)state;
-    bench b;
-    bench_open(&b, good);
-    assert_verdict(&b, "good", "");
-    bench_close(&b);
+    check_text(good, "good", "");
 }
 
 static void test_rules(void **state) {
     (void)state;
-    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) {
-        bench b;
-        char text[sizeof good + 256];
-        const char *at = strstr(good, rows[i].from);
-        assert_non_null(at);
-        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, rows[i].to, at + strlen(rows[i].from));
-        bench_open(&b, text);
-        assert_verdict(&b, rows[i].to[0] ? rows[i].to : rows[i].from, rows[i].sentence);
-        bench_close(&b);
-    }
+    for (size_t i = 0; i < SMG_COUNT_OF(rows); i++) check_changed(good, rows[i].from, rows[i].to, rows[i].sentence);
 }
 
 /* ---- what text cannot spoil ------------------------------------------------------------------------- */
@@ -305,14 +319,7 @@ static void test_owners(void **state) {
         {"  set jall = 0\n  set ji = jall\n", ""},
         {"  set ij = 0\n  set ij = neg(ij)\n", ""},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
-        bench b;
-        char text[sizeof head + 128];
-        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
-        bench_open(&b, text);
-        assert_verdict(&b, bodies[i][0], bodies[i][1]);
-        bench_close(&b);
-    }
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
 /* Another element than the instruction's own: along an axis that each lane has whole, and only such. */
@@ -341,14 +348,7 @@ static void test_picks(void **state) {
         {"  set r = gi[g back h]\n", "runs over axis 'h', which the instruction does not"},
         {"  set r = b[g at 0]\n", "tile 'b' is picked from along 'g', which is not held whole in registers"},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
-        bench b;
-        char text[sizeof head + 128];
-        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
-        bench_open(&b, text);
-        assert_verdict(&b, bodies[i][0], bodies[i][1]);
-        bench_close(&b);
-    }
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
 /* Partial sums want f16 factors in shared memory, whole k and runs of columns in each lane, and whole parts of k. */
@@ -380,13 +380,10 @@ static void test_partial(void **state) {
          "a product sums up 3 products in f16: they are no part of its k, or too many"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
-        bench b;
         char text[sizeof format + 256];
         (void)snprintf(text, sizeof text, format, cases[i].sums, cases[i].products, cases[i].type, cases[i].right,
                        cases[i].terms);
-        bench_open(&b, text);
-        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
-        bench_close(&b);
+        check_text(text, cases[i].sentence, cases[i].sentence);
     }
 }
 
@@ -416,14 +413,11 @@ static void test_eights(void **state) {
         {false, "f16", "0", " by 8 k", "b", "no lane multiplies runs of 8 of factor 'v' along axis 'k'"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
-        bench b;
         char text[sizeof format + 128];
         const char *runs = cases[i].fours ? "i*4 i*2:16" : "i*8", *lanes = cases[i].fours ? "i*4:4" : "i*4:8";
         (void)snprintf(text, sizeof text, format, runs, lanes, runs, lanes, cases[i].type, cases[i].offset,
                        cases[i].left, cases[i].right);
-        bench_open(&b, text);
-        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
-        bench_close(&b);
+        check_text(text, cases[i].sentence, cases[i].sentence);
     }
 }
 
@@ -458,13 +452,10 @@ static void test_fetched_eights(void **state) {
         {"f16", "f16", 8, "neg(load(0))", 4, "", "8 neighbours at once, not 4"},
     };
     for (size_t i = 0; i < SMG_COUNT_OF(cases); i++) {
-        bench b;
         char text[sizeof format + 128];
         (void)snprintf(text, sizeof text, format, cases[i].buffer, cases[i].tile, cases[i].pad, cases[i].value,
                        cases[i].width, cases[i].partial);
-        bench_open(&b, text);
-        assert_verdict(&b, cases[i].sentence, cases[i].sentence);
-        bench_close(&b);
+        check_text(text, cases[i].sentence, cases[i].sentence);
     }
 }
 
@@ -526,14 +517,7 @@ static void test_wide(void **state) {
          "'odd' does not lie in groups of 4 along axis 'i'"},
         {STAGED "  mma c += w * b over [k] layout 3 addressed\n", "no views whose columns lie over a subgroup's lanes"},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
-        bench b;
-        char text[sizeof head + 512];
-        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
-        bench_open(&b, text);
-        assert_verdict(&b, bodies[i][0], bodies[i][1]);
-        bench_close(&b);
-    }
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
 /* Two tiles on one memory: the second ends the first, and waits for its readers. */
@@ -592,14 +576,7 @@ static void test_scopes(void **state) {
         {STAGE_B "  barrier\n  loop j\n    spill sa = t\n  end\n",
          "instruction 6: shared tile 'sa' is written without a subgroup barrier after instruction 6 wrote it"},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
-        bench b;
-        char text[sizeof head + 256];
-        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
-        bench_open(&b, text);
-        assert_verdict(&b, bodies[i][0], bodies[i][1]);
-        bench_close(&b);
-    }
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
 /* ---- slots -------------------------------------------------------------------------------------------- */
@@ -643,17 +620,8 @@ static void test_slots(void **state) {
         {"  end\n", "  end\n  fetch next walk [i, k] along k ahead 1 = load(0)\n",
          "tile 'next' is filled for a step of a loop over axis 'k', and none is open or follows"},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(changes); i++) {
-        bench b;
-        char text[2048];
-        const char *at = strstr(bench_ring, changes[i].from);
-        assert_non_null(at);
-        (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - bench_ring), bench_ring, changes[i].to,
-                       at + strlen(changes[i].from));
-        bench_open(&b, text);
-        assert_verdict(&b, changes[i].to, changes[i].sentence);
-        bench_close(&b);
-    }
+    for (size_t i = 0; i < SMG_COUNT_OF(changes); i++)
+        check_changed(bench_ring, changes[i].from, changes[i].to, changes[i].sentence);
 }
 
 /* Slots of what a lane made itself; two loops over one axis, of which nobody knows the steps. */
@@ -681,14 +649,7 @@ static void test_spilled_slots(void **state) {
         {"  spill a = r\n", "'a' has slots along axis 'k', and no loop over it is open"},
         {"  loop k to iota(0)\n" TURN "  end\n", "moves with its own steps"},
     };
-    for (size_t i = 0; i < SMG_COUNT_OF(bodies); i++) {
-        bench b;
-        char text[sizeof head + 512];
-        (void)snprintf(text, sizeof text, "%s%s", head, bodies[i][0]);
-        bench_open(&b, text);
-        assert_verdict(&b, bodies[i][0], bodies[i][1]);
-        bench_close(&b);
-    }
+    check_bodies(head, bodies, SMG_COUNT_OF(bodies));
 }
 
 /* ---- exchanges --------------------------------------------------------------------------------------- */
