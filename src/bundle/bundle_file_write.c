@@ -42,11 +42,11 @@ static smg_status part_of(const file_writer *w, const smg_bbuffer *b, int64_t by
 }
 
 static smg_status hash_constant(const file_writer *w, const smg_bbuffer *b, int64_t bytes, uint64_t *out_hash) {
-    *out_hash = SMG_HASH_SEED;
+    *out_hash = 0;
     for (int64_t at = 0, count = 0; at < bytes; at += count) {
         const void *part = NULL;
         SMG_TRY(part_of(w, b, bytes, at, w->part, &part, &count));
-        *out_hash = smg_hash_bytes(*out_hash, part, (size_t)count);
+        *out_hash += smg_hash_blocks(at / SMG_HASH_BLOCK, part, (size_t)count);
     }
     return SMG_OK;
 }

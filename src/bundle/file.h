@@ -13,7 +13,7 @@
 #include "bundle/bundle.h"
 #include "bundle/interface.h"
 
-#define SMG_BFILE_VERSION 1
+#define SMG_BFILE_VERSION 2
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ typedef struct smg_bfile_source {
 typedef struct smg_bfile_constant {
     int64_t offset, bytes;
     smg_storage storage; /* one that is the same on host and device */
-    uint64_t hash;
+    uint64_t hash;       /* smg_hash_blocks */
 } smg_bfile_constant;
 
 typedef struct smg_bfile_class {
@@ -83,8 +83,10 @@ smg_status smg_bfile_read(smg_arena *arena, const smg_bfile_source *source, cons
 smg_status smg_bfile_read_class(const smg_bfile *file, int index, smg_arena *arena, smg_bundle **out_bundle);
 /* Bytes of the constants of a class that was read, each once. */
 smg_status smg_bfile_weights(const smg_bfile *file, const smg_bundle *bundle, int64_t *out_bytes);
-/* Its bytes into memory of that size. */
-smg_status smg_bfile_read_constant(const smg_bfile *file, int constant, void *into);
+/* Some of a constant's bytes; all of them lie in it. */
+smg_status smg_bfile_read_weight(const smg_bfile *file, int constant, int64_t offset, void *into, size_t bytes);
+/* Is this the hash of a constant as it was written? FORMAT names it, `name` as a class calls it (NULL: not known). */
+smg_status smg_bfile_check_weight(const smg_bfile *file, int constant, const char *name, uint64_t hash);
 /* The JSON text, in the arena. */
 smg_status smg_bfile_read_head(const smg_bfile *file, smg_arena *arena, const char **out_text);
 /* Are the weights those that were written? FORMAT names the first that is not. */

@@ -9,8 +9,8 @@
 #define SMG_BFILE_ORDER UINT32_C(0x01020304)
 #define SMG_BFILE_MOST_CLASSES 256
 #define SMG_BFILE_PAGE 4096
-#define SMG_BFILE_ALIGN 64   /* of smaller constants */
-#define SMG_BFILE_PART 65536 /* bytes of a constant that are hashed at a time */
+#define SMG_BFILE_ALIGN 64            /* of smaller constants */
+#define SMG_BFILE_PART SMG_HASH_BLOCK /* bytes of a constant that are converted, hashed and written at a time */
 
 extern const char smg_bfile_magic[8];
 

@@ -28,9 +28,12 @@ typedef struct smg_program_options {
     /* Called after the bytes of a constant were copied to the device: its pages may be dropped. */
     void (*uploaded)(void *user, const void *data, size_t bytes);
     void *user;
-    /* Asked for the host bytes of a constant that has none: those of its source, which stay until the next call. */
-    smg_status (*fetch)(void *user, int source, size_t bytes, const void **out_data);
-    void *fetch_user;
+    /* Constants that are a file's, whose source is a number in it. `fetch` is asked for those without data, piece by
+     * piece: bytes of the source from offset on, which stay until the next call. `arrived` hears, with their name, what
+     * smg_hash_blocks gives for all that was uploaded of one, and may refuse it. Both or none; user is `file`. */
+    smg_status (*fetch)(void *user, int source, int64_t offset, size_t bytes, const void **out_data);
+    smg_status (*arrived)(void *user, int source, const char *name, uint64_t hash);
+    void *file;
     /* Asked when sizes of a variant are bound that the bundle does not have yet: adds it (buffers, modules, steps
      * behind those that are there) or fails. NULL: variant 0 serves instead. user is `variant_user`. */
     smg_status (*make_variant)(void *user, int variant);

@@ -114,20 +114,38 @@ static smg_status lay_out_constants(smg_program *p, int *out_chunks) {
     return SMG_OK;
 }
 
+/* Of a file, which has it as it lies on the device. */
+static smg_status upload_from_file(smg_program *p, const smg_bbuffer *b, smg_vk_buffer *memory, int64_t offset,
+                                   int64_t bytes) {
+    enum { PIECE = 256 * SMG_HASH_BLOCK }; /* of what is fetched */
+    uint64_t hash = 0;
+    for (int64_t at = 0, piece = bytes; at < bytes; at += piece) {
+        const void *data = b->data;
+        if (data == NULL) {
+            piece = bytes - at < PIECE ? bytes - at : PIECE;
+            SMG_TRY(p->options.fetch(p->options.file, b->source, at, (size_t)piece, &data));
+        }
+        SMG_TRY(smg_vk_upload_hashed(memory, offset + at, data, piece, at / SMG_HASH_BLOCK, &hash));
+    }
+    return p->options.arrived(p->options.file, b->source, b->name, hash);
+}
+
 smg_status smg_program_upload_constant(smg_program *p, int buffer) {
     const smg_bbuffer *b = &p->bundle->buffers.items[buffer];
     smg_vk_buffer *memory = NULL;
     int64_t elements = 0;
     if (b->kind != SMG_BUFFER_CONSTANT) return SMG_OK;
     smg_size_is_const(p->bundle->sizes, b->elements, &elements);
-    const size_t bytes = (size_t)(elements * smg_storage_host_bytes(b->storage));
-    const void *data = b->data;
-    if (data == NULL && p->options.fetch == NULL)
-        return smg_fail(p->ctx, SMG_INTERNAL, "constant '%s' has no data, and there is nobody to ask", b->name);
-    if (data == NULL) SMG_TRY(p->options.fetch(p->options.fetch_user, b->source, bytes, &data));
+    const int64_t bytes = elements * smg_storage_host_bytes(b->storage);
+    const bool in_file = b->source >= 0 && p->options.arrived != NULL;
     const smg_place *place = smg_program_place(p, NULL, buffer, &memory);
-    SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, data, elements));
-    if (p->options.uploaded != NULL && b->data != NULL) p->options.uploaded(p->options.user, data, bytes);
+    if (b->data == NULL && !in_file)
+        return smg_fail(p->ctx, SMG_INTERNAL, "constant '%s' has no data, and there is nobody to ask", b->name);
+    if (in_file)
+        SMG_TRY(upload_from_file(p, b, memory, place->offset, bytes));
+    else
+        SMG_TRY(smg_passage_upload(&p->passage, b->name, b->storage, memory, place->offset, b->data, elements));
+    if (p->options.uploaded != NULL && b->data != NULL) p->options.uploaded(p->options.user, b->data, (size_t)bytes);
     return SMG_OK;
 }
 

@@ -7,7 +7,7 @@
 typedef struct opened {
     smg_arena *arena;
     const smg_bfile *file;
-    smg_room constant; /* bytes on their way, of a file that is read by calls */
+    smg_room piece; /* bytes of a weight on their way, of a file that is read by calls */
     int class_index;
     const smg_bundle *bundle;
     const char *device;      /* that is opened; NULL: the best */
@@ -17,23 +17,28 @@ typedef struct opened {
 static void drop_opened(void *owner) {
     opened *o = owner;
     smg_file_unmap(&o->mapping);
-    smg_free(smg_arena_context(o->arena), o->constant.data, o->constant.bytes);
+    smg_free(smg_arena_context(o->arena), o->piece.data, o->piece.bytes);
     smg_arena_destroy(o->arena);
 }
 
-static smg_status fetch(void *user, int source, size_t bytes, const void **out_data) {
+static smg_status fetch(void *user, int source, int64_t offset, size_t bytes, const void **out_data) {
     opened *o = user;
     smg_context *ctx = smg_arena_context(o->arena);
-    if (o->constant.bytes < bytes) {
-        smg_free(ctx, o->constant.data, o->constant.bytes);
-        o->constant = (smg_room){smg_alloc(ctx, bytes, 1), bytes};
-        if (o->constant.data == NULL) {
-            o->constant.bytes = 0;
+    if (o->piece.bytes < bytes) {
+        smg_free(ctx, o->piece.data, o->piece.bytes);
+        o->piece = (smg_room){smg_alloc(ctx, bytes, 1), bytes};
+        if (o->piece.data == NULL) {
+            o->piece.bytes = 0;
             return SMG_MEMORY;
         }
     }
-    *out_data = o->constant.data;
-    return smg_bfile_read_constant(o->file, source, o->constant.data);
+    *out_data = o->piece.data;
+    return smg_bfile_read_weight(o->file, source, offset, o->piece.data, bytes);
+}
+
+static smg_status arrived(void *user, int source, const char *name, uint64_t hash) {
+    const opened *o = user;
+    return smg_bfile_check_weight(o->file, source, name, hash);
 }
 
 /* ---- description ------------------------------------------------------------------------------------ */
@@ -106,7 +111,8 @@ static smg_status make_model(smg_context *ctx, opened *o, const smg_bundle_desc 
     parts->range_count = desc->range_count;
     parts->program.memory_bytes = desc->memory_bytes;
     parts->program.fetch = fetch;
-    parts->program.fetch_user = o;
+    parts->program.arrived = arrived;
+    parts->program.file = o;
     parts->owner = o;
     parts->drop = drop_opened;
     return smg_model_make(ctx, parts, out_model);

@@ -116,6 +116,10 @@ void *smg_vk_buffer_map(smg_vk_buffer *buffer);
 uint64_t smg_vk_buffer_address(const smg_vk_buffer *buffer);
 /* Blocking; direct where mapped, else in chunks through a staging buffer that the device keeps. */
 smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes);
+/* And adds to *io_hash what smg_hash_blocks gives for the bytes, which begin with block number `first`: found out by
+ * the threads that copy. */
+smg_status smg_vk_upload_hashed(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes, int64_t first,
+                                uint64_t *io_hash);
 smg_status smg_vk_download(smg_vk_buffer *buffer, int64_t offset, void *data, int64_t bytes);
 /* Blocking; offset and bytes are multiples of 4. */
 smg_status smg_vk_fill(smg_vk_buffer *buffer, int64_t offset, int64_t bytes, uint32_t word);

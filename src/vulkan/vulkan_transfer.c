@@ -3,6 +3,8 @@
  * overlap. All calls block until the bytes are where they belong. */
 #include "vulkan/vulkan_private.h"
 
+#include <stdatomic.h>
+
 enum { CHUNK_BYTES = 16 * 1024 * 1024, COPY_BYTES = 1024 * 1024, SLOTS = 2 };
 
 static const uint64_t no_timeout = UINT64_MAX;
@@ -161,41 +163,60 @@ static smg_status drain(smg_vk_device *dev, smg_status status) {
 typedef struct copying {
     char *to;
     const char *from;
+    int64_t bytes;
+    int64_t first;              /* number of the first block */
+    atomic_uint_least64_t hash; /* sum of those of the blocks */
+    bool hashed;
 } copying;
 
-static void copy_part(void *user, int64_t begin, int64_t end) {
-    const copying *c = user;
-    memcpy(c->to + begin, c->from + begin, (size_t)(end - begin));
+static void copy_blocks(void *user, int64_t begin, int64_t end) {
+    copying *c = user;
+    uint64_t sum = 0;
+    for (int64_t i = begin; i < end; i++) { /* the second look at a block finds it in the core's cache */
+        int64_t at = i * SMG_HASH_BLOCK, left = c->bytes - at;
+        size_t bytes = left < SMG_HASH_BLOCK ? (size_t)left : SMG_HASH_BLOCK;
+        if (c->hashed) sum += smg_hash_blocks(c->first + i, c->from + at, bytes);
+        memcpy(c->to + at, c->from + at, bytes);
+    }
+    if (c->hashed) atomic_fetch_add(&c->hash, sum);
 }
 
-/* Pages that nobody has touched take longer than the bytes, and every core has its own of them. */
-static void copy(void *to, const void *from, int64_t bytes) {
-    copying c = {to, from};
-    smg_parallel_for(bytes, COPY_BYTES, copy_part, &c);
+/* Pages that nobody has touched take longer than the bytes, and every core has its own of them. io_hash may be NULL. */
+static void copy(void *to, const void *from, int64_t bytes, int64_t first, uint64_t *io_hash) {
+    copying c = {.to = to, .from = from, .bytes = bytes, .first = first, .hashed = io_hash != NULL};
+    atomic_init(&c.hash, 0);
+    smg_parallel_for((bytes + SMG_HASH_BLOCK - 1) / SMG_HASH_BLOCK, COPY_BYTES / SMG_HASH_BLOCK, copy_blocks, &c);
+    if (io_hash != NULL) *io_hash += atomic_load(&c.hash);
 }
 
-static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const char *data, int64_t bytes) {
+static smg_status upload_chunks(smg_vk_buffer *buffer, int64_t offset, const char *data, int64_t bytes, int64_t first,
+                                uint64_t *io_hash) {
     smg_vk_device *dev = buffer->dev;
     SMG_TRY(need_staging(dev));
     int64_t done = 0;
     for (int i = 0; done < bytes; i = (i + 1) % SLOTS) {
         int64_t chunk = chunk_at(done, bytes), at = (int64_t)i * CHUNK_BYTES;
         SMG_TRY(slot_wait(dev, &dev->transfer[i]));
-        copy((char *)dev->staging->mapped + at, data + done, chunk);
+        copy((char *)dev->staging->mapped + at, data + done, chunk, first + done / SMG_HASH_BLOCK, io_hash);
         SMG_TRY(slot_copy(dev, &dev->transfer[i], dev->staging->handle, at, buffer->handle, offset + done, chunk));
         done += chunk;
     }
     return SMG_OK;
 }
 
-smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes) {
+smg_status smg_vk_upload_hashed(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes, int64_t first,
+                                uint64_t *io_hash) {
     SMG_TRY(check_range(buffer, "upload", offset, bytes));
     if (bytes == 0) return SMG_OK;
     if (buffer->mapped) {
-        copy((char *)buffer->mapped + offset, data, bytes);
+        copy((char *)buffer->mapped + offset, data, bytes, first, io_hash);
         return SMG_OK;
     }
-    return drain(buffer->dev, upload_chunks(buffer, offset, data, bytes));
+    return drain(buffer->dev, upload_chunks(buffer, offset, data, bytes, first, io_hash));
+}
+
+smg_status smg_vk_upload(smg_vk_buffer *buffer, int64_t offset, const void *data, int64_t bytes) {
+    return smg_vk_upload_hashed(buffer, offset, data, bytes, 0, NULL);
 }
 
 static smg_status download_chunks(smg_vk_buffer *buffer, int64_t offset, char *data, int64_t bytes) {

@@ -419,6 +419,35 @@ static void test_json(void **unused) {
 
 /* ---- hash and map -------------------------------------------------------------------------- */
 
+/* Of blocks: whole or in pieces it is the same; any bit, and any two blocks that change places, are another. */
+static void test_hash_blocks(void **unused) {
+    (void)unused;
+    enum { BYTES = 3 * SMG_HASH_BLOCK + 45 };
+    static unsigned char bytes[BYTES];
+    for (size_t i = 0; i < BYTES; i++) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+    const uint64_t want = smg_hash_blocks(0, bytes, BYTES);
+    for (int blocks = 0; blocks <= 3; blocks++) {
+        size_t cut = (size_t)blocks * SMG_HASH_BLOCK;
+        assert_true(smg_hash_blocks(0, bytes, cut) + smg_hash_blocks(blocks, bytes + cut, BYTES - cut) == want);
+    }
+    for (size_t at = 0; at < BYTES; at += at < BYTES - 100 ? 4099 : 1) {
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[at] ^= (unsigned char)(1 << bit);
+            assert_true(smg_hash_blocks(0, bytes, BYTES) != want);
+            bytes[at] ^= (unsigned char)(1 << bit);
+        }
+    }
+    /* The high bits of two words that one lane reads one after the other. */
+    bytes[7] ^= 0x80;
+    bytes[39] ^= 0x80;
+    assert_true(smg_hash_blocks(0, bytes, BYTES) != want);
+    bytes[7] ^= 0x80;
+    bytes[39] ^= 0x80;
+    assert_true(smg_hash_blocks(0, bytes, SMG_HASH_BLOCK) != smg_hash_blocks(1, bytes, SMG_HASH_BLOCK));
+    assert_true(smg_hash_blocks(0, bytes, BYTES - 1) != want);
+    assert_true(smg_hash_blocks(0, bytes, 0) == 0);
+}
+
 static void test_hash(void **unused) {
     (void)unused;
     /* Fixed values: they name cache files, so changing them is a decision. */
@@ -734,6 +763,7 @@ int main(void) {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_hash_blocks),
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_files),
 #if !defined(_WIN32)

@@ -267,8 +267,10 @@ static void damage_is_told(void **state) {
     expect_refused(f, copy, 20, "ends within its header");
     expect_refused(f, copy, f->size - 1, "bytes of");
     copy[8] = 99;
-    expect_refused(f, copy, f->size, "version 99");
-    copy[8] = 1;
+    expect_refused(f, copy, f->size, "version 99, this smg reads version 2");
+    copy[8] = 1; /* whose weights had other hashes */
+    expect_refused(f, copy, f->size, "version 1, this smg reads version 2");
+    copy[8] = SMG_BFILE_VERSION;
     for (int i = 0; i < 4; i++) copy[12 + i] = (char)(i + 1);
     expect_refused(f, copy, f->size, "another byte order");
     memcpy(copy, f->bytes, f->size);

@@ -376,17 +376,25 @@ static facts look(fixture *f, const char *bytes, size_t size) {
     return got;
 }
 
+/* Whose weight the prepare list changes. */
+static void read_graph(fixture *f, smg_source *out_source) {
+    char *graph = NULL;
+    size_t size = 0;
+    *out_source = (smg_source){.ctx = f->ctx, .owns_graph = true};
+    expect_ok(f, smg_file_read(f->ctx, "tests/graphs/prepared_weight.smg", &graph, &size));
+    expect_ok(f, smg_graph_parse(f->ctx, graph, size, "prepared_weight", &out_source->graph));
+    smg_free(f->ctx, graph, size + 1);
+}
+
 static void prepared_weights(void **state) {
     fixture *f = *state;
     static const char *const names[] = {"unprepared.smgb", "prepared.smgb", "prepared-again.smgb"};
     static float y[3][PREPARED_ROWS * TO];
-    smg_source source = {.ctx = f->ctx, .owns_graph = true};
-    char room[512], *graph = NULL, *bytes[3];
-    size_t size = 0, sizes[3];
+    smg_source source;
+    char room[512], *bytes[3];
+    size_t sizes[3];
     skip_without(f);
-    expect_ok(f, smg_file_read(f->ctx, "tests/graphs/prepared_weight.smg", &graph, &size));
-    expect_ok(f, smg_graph_parse(f->ctx, graph, size, "prepared_weight", &source.graph));
-    smg_free(f->ctx, graph, size + 1);
+    read_graph(f, &source);
     for (int i = 0; i < 3; i++) {
         const char *path = test_output(room, sizeof(room), names[i]);
         expect_ok(f, compile_weights(f, &source, i > 0, path));
@@ -425,6 +433,114 @@ static void weights_that_cannot_be_prepared(void **state) {
     smg_vk_close(device);
 }
 
+/* ---- damaged weights ------------------------------------------------------------------------------------ */
+
+/* By a path, from memory, by calls. */
+static smg_status open_one_way(fixture *f, int way, const char *bytes, size_t size, smg_model **out_model) {
+    char room[512];
+    fixture damaged = *f;
+    damaged.bytes = (char *)(uintptr_t)bytes;
+    damaged.size = size;
+    calls c = {.f = &damaged, .fail_at = -1};
+    const smg_bundle_reader reader = {.bytes = (int64_t)size, .read = read_some, .user = &c};
+    if (way == 1) return smg_model_open_bundle_memory(f->ctx, bytes, size, NULL, out_model);
+    if (way == 2) return smg_model_open_bundle_reader(f->ctx, &reader, NULL, out_model);
+    const char *path = test_output(room, sizeof(room), "damaged.smgb");
+    expect_ok(f, smg_file_write_atomic(f->ctx, path, bytes, size));
+    return smg_model_open_bundle(f->ctx, path, NULL, out_model);
+}
+
+/* A bit of every weight of the class is flipped, at its begin, within and at its end: whichever way the bundle comes, the
+ * sentence names the weight. Those of other classes are not read. Returns how many weights the class has. */
+static int flip_weights(fixture *f, char *bytes, size_t size) {
+    smg_bfile *file = NULL;
+    smg_bundle *bundle = NULL;
+    smg_arena *arena = NULL;
+    smg_model *m = NULL;
+    int flips = 0, weights = 0;
+    const smg_bfile_source source = {.bytes = (int64_t)size, .data = (const uint8_t *)bytes};
+    assert_int_equal(smg_arena_create(f->ctx, &arena), SMG_OK);
+    expect_ok(f, smg_bfile_read(arena, &source, "test", &file));
+    expect_ok(f, smg_bfile_read_class(file, 0, arena, &bundle));
+    for (int i = 0; i < file->constant_count; i++) {
+        const smg_bfile_constant *c = &file->constants[i];
+        const char *name = NULL;
+        char sentence[256];
+        for (int b = 0; b < bundle->buffers.count && name == NULL; b++)
+            if (bundle->buffers.items[b].kind == SMG_BUFFER_CONSTANT && bundle->buffers.items[b].source == i)
+                name = bundle->buffers.items[b].name;
+        snprintf(sentence, sizeof(sentence), "weights '%s' (%lld bytes from %lld on) are not what was written",
+                 name != NULL ? name : "", (long long)c->bytes, (long long)c->offset);
+        weights += name != NULL;
+        const int64_t places[] = {0, c->bytes / 2, c->bytes - 1};
+        for (size_t k = 0; k < SMG_COUNT_OF(places); k++, flips++) {
+            char *at = bytes + c->offset + places[k];
+            *at ^= (char)(1 << flips % 8);
+            smg_status status = open_one_way(f, flips % 3, bytes, size, &m);
+            *at ^= (char)(1 << flips % 8);
+            if (name == NULL)
+                expect_ok(f, status);
+            else
+                expect_refused(f, status, SMG_FORMAT, sentence);
+            assert_true((m != NULL) == (name == NULL));
+            smg_model_close(m);
+        }
+    }
+    smg_arena_destroy(arena);
+    return weights;
+}
+
+static void weights_that_are_damaged(void **state) {
+    fixture *f = *state;
+    skip_without(f);
+    assert_true(flip_weights(f, f->bytes, f->size) >= 3);
+}
+
+static void prepared_weights_that_are_damaged(void **state) {
+    fixture *f = *state;
+    smg_source source;
+    char room[512], *bytes = NULL;
+    size_t size = 0;
+    skip_without(f);
+    const char *path = test_output(room, sizeof(room), "prepared.smgb");
+    read_graph(f, &source);
+    expect_ok(f, compile_weights(f, &source, true, path));
+    expect_ok(f, smg_file_read(f->ctx, path, &bytes, &size));
+    assert_true(flip_weights(f, bytes, size) >= 1);
+    smg_free(f->ctx, bytes, size + 1);
+    smg_source_close(&source);
+}
+
+/* One that is larger than what is fetched at a time (16 MiB). */
+static void a_weight_in_pieces(void **state) {
+    fixture *f = *state;
+    static const char graph[] = "graph long\nx = input f32[]\nw = constant f32[5242883] random seed=1\n"
+                                "p = mul(x, w)\nt = sum(p) axis=0\noutput t = t\n";
+    const float one = 1;
+    float t[2] = {0, 1};
+    char room[512], *bytes = NULL;
+    size_t size = 0;
+    smg_source source = {.ctx = f->ctx, .owns_graph = true};
+    smg_model *m = NULL;
+    skip_without(f);
+    expect_ok(f, smg_graph_parse(f->ctx, graph, strlen(graph), "graph", &source.graph));
+    const char *path = test_output(room, sizeof(room), "long.smgb");
+    expect_ok(f, compile_weights(f, &source, false, path));
+    expect_ok(f, smg_file_read(f->ctx, path, &bytes, &size));
+    const smg_tensor in = {.name = "x", .data = (void *)(uintptr_t)&one};
+    for (int way = 1; way <= 2; way++) {
+        smg_tensor out = {.name = "t", .data = &t[way - 1], .bytes = sizeof(t[0])};
+        expect_ok(f, open_one_way(f, way, bytes, size, &m));
+        expect_ok(f, smg_model_run(m, &in, 1, &out, 1));
+        smg_model_close(m);
+    }
+    assert_true(t[0] == t[1]);
+    bytes[size - 1] ^= 1; /* the file ends with its weights */
+    expect_refused(f, open_one_way(f, 2, bytes, size, &m), SMG_FORMAT, "weights 'w' (20971532 bytes");
+    smg_free(f->ctx, bytes, size + 1);
+    smg_source_close(&source);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path),
@@ -436,6 +552,9 @@ int main(void) {
         cmocka_unit_test(memory_that_is_limited),
         cmocka_unit_test(prepared_weights),
         cmocka_unit_test(weights_that_cannot_be_prepared),
+        cmocka_unit_test(weights_that_are_damaged),
+        cmocka_unit_test(prepared_weights_that_are_damaged),
+        cmocka_unit_test(a_weight_in_pieces),
     };
     return device_result(cmocka_run_group_tests_name("runtime", tests, setup, teardown));
 }

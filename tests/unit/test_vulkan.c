@@ -47,12 +47,16 @@ typedef struct add_push {
     float scale;
 } add_push;
 
-static void open_device(fixture *f) {
+static void open_device_with(fixture *f, unsigned flags) {
     memset(f, 0, sizeof *f);
     const smg_context_desc desc = witness_desc(&f->seen);
     assert_int_equal(smg_context_create(&desc, &f->ctx), SMG_OK);
     assert_int_equal(smg_arena_create(f->ctx, &f->arena), SMG_OK);
-    if (smg_vk_open(f->ctx, NULL, 0, &f->dev) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+    if (smg_vk_open(f->ctx, NULL, flags, &f->dev) != SMG_OK) fail_msg("%s", smg_context_error(f->ctx));
+}
+
+static void open_device(fixture *f) {
+    open_device_with(f, 0);
 }
 
 static void close_device(fixture *f) {
@@ -375,11 +379,10 @@ static void test_from_memory_refusals(void **state) {
     close_device(&f);
 }
 
-/* Larger than the staging buffer, odd offsets. */
-static void test_transfers(void **state) {
-    (void)state;
+/* Larger than the staging buffer, odd offsets; what is hashed meanwhile is what the blocks have. */
+static void transfer(unsigned flags) {
     fixture f;
-    open_device(&f);
+    open_device_with(&f, flags);
     const size_t bytes = (size_t)50 * 1024 * 1024 + 12;
     unsigned char *out = malloc(bytes), *in = malloc(bytes);
     assert_non_null(out);
@@ -387,7 +390,9 @@ static void test_transfers(void **state) {
     for (size_t i = 0; i < bytes; i++) out[i] = (unsigned char)(i * 2654435761u >> 13);
     smg_vk_buffer *buffer = NULL;
     must(&f, smg_vk_buffer_create(f.dev, "big", (int64_t)bytes + 64, SMG_VK_DEVICE, &buffer));
-    must(&f, smg_vk_upload(buffer, 3, out, (int64_t)bytes));
+    uint64_t hash = 5;
+    must(&f, smg_vk_upload_hashed(buffer, 3, out, (int64_t)bytes, 9, &hash));
+    assert_true(hash == 5 + smg_hash_blocks(9, out, bytes));
     must(&f, smg_vk_download(buffer, 3, in, (int64_t)bytes));
     assert_memory_equal(out, in, bytes);
     must_fail(&f, smg_vk_upload(buffer, 100, out, (int64_t)bytes), SMG_INVALID, "'big'");
@@ -396,6 +401,12 @@ static void test_transfers(void **state) {
     free(out);
     free(in);
     close_device(&f);
+}
+
+static void test_transfers(void **state) {
+    (void)state;
+    transfer(0);
+    transfer(SMG_VK_UNSEEN_MEMORY);
 }
 
 static void refuse_recordings(fixture *f, smg_vk_pipeline *pipeline, smg_vk_buffer *buffer) {
