@@ -168,12 +168,13 @@ static void memory(void **state) {
 typedef struct calls {
     const fixture *f;
     int done, fail_at; /* -1: never */
+    bool lies;         /* it says that it has read what it has not */
 } calls;
 
 static bool read_some(void *user, int64_t offset, void *into, size_t bytes) {
     calls *c = user;
     assert_true(offset >= 0 && (size_t)offset + bytes <= c->f->size);
-    if (c->done++ == c->fail_at) return false;
+    if (c->done++ == c->fail_at) return c->lies;
     memcpy(into, c->f->bytes + offset, bytes);
     return true;
 }
@@ -192,8 +193,13 @@ static void calls_of_a_reader(void **state) {
         c = (calls){.f = f, .fail_at = i};
         expect_refused(f, smg_model_open_bundle_reader(f->ctx, &reader, NULL, &m), SMG_IO, "its reader failed");
         assert_null(m);
+        c = (calls){.f = f, .fail_at = i, .lies = true};
+        assert_int_equal(smg_model_open_bundle_reader(f->ctx, &reader, NULL, &m), SMG_FORMAT);
+        assert_null(m);
     }
-    reader.bytes--;
+    reader.bytes++;
+    expect_refused(f, smg_model_open_bundle_reader(f->ctx, &reader, NULL, &m), SMG_FORMAT, "bytes of");
+    reader.bytes -= 2;
     expect_refused(f, smg_model_open_bundle_reader(f->ctx, &reader, NULL, &m), SMG_FORMAT, "bytes of");
     reader.bytes = -1;
     expect_refused(f, smg_model_open_bundle_reader(f->ctx, &reader, NULL, &m), SMG_INVALID, "less than no bytes");
