@@ -514,12 +514,25 @@ def bundles():
             refused(["run", out] + option, f"{option[0]} does nothing for a bundle")
     for cut in (9, 63, 64, 1000, len(whole) - 1):
         refused(["info", write(f"{work}/cut.smgb", whole[:cut])], "damaged")
-    refused(["info", write(f"{work}/newer.smgb", whole[:8] + b"\x02" + whole[9:])], "version 2")
+    for version in (1, 3):
+        changed = whole[:8] + bytes([version]) + whole[9:]
+        refused(["info", write(f"{work}/version.smgb", changed)], f"version {version}")
     refused(["info", write(f"{work}/order.smgb", whole[:12] + b"\1\2\3\4" + whole[16:])], "byte order")
     for at in range(100, len(whole), len(whole) // 40):
         changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
         if whole[at:at + 1] != b"\0":
             refused(["info", write(f"{work}/flipped.smgb", changed)], "flipped.smgb")
+
+
+def damaged_weights():
+    """A bit of a weight is told by who runs the model, with the weight's name."""
+    out = f"{work}/table.smgb"
+    report.check(smg("compile", table, "-o", out, "--target", "careful").returncode == 0, "a table is not compiled")
+    whole = read(out)
+    report.check(smg("run", out).returncode == 0, "a bundle with a table does not run")
+    for at in (1, 50, 96):  # from the end: 6 x 4 numbers
+        changed = whole[:-at] + bytes([whole[-at] ^ 4]) + whole[len(whole) - at + 1:]
+        refused(["run", write(f"{work}/flipped.smgb", changed)], "flipped.smgb", "weights 't'", "what was written")
 
 
 arguments()
@@ -538,6 +551,7 @@ if has_device():
     overflows(["run", "--no-calibrate"])
     devices()
     bench()
+    damaged_weights()
 elif VULKAN and os.environ.get("SMG_REQUIRE_DEVICE"):
     report.check(False, "there is no device")
 sys.exit(report.finish())
