@@ -33,7 +33,11 @@ int main(int argc, char **argv) {
     smg_context *ctx = NULL;
     smg_embedder *embedder = NULL;
     smg_tokenizer *tokenizer = NULL;
-    if (argc < 3 || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (argc < 3) {
+        fprintf(stderr, "usage: embed_texts FOLDER TEXT..\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     smg_status status = smg_tokenizer_load(ctx, argv[1], &tokenizer);
     if (status == SMG_OK) status = smg_embedder_open(ctx, argv[1], NULL, &embedder);
     if (status == SMG_OK) status = compare(embedder, tokenizer, (const char *const *)&argv[2], argc - 2);

@@ -66,7 +66,11 @@ int main(int argc, char **argv) {
     smg_source *source = NULL;
     smg_model *model = NULL;
     smg_arrays *arrays = NULL;
-    if (argc != 4 || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (argc != 4) {
+        fprintf(stderr, "usage: make_bundle MODEL BUNDLE TARGET[,TARGET..]\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     smg_status status = smg_source_load(ctx, argv[1], NULL, &source);
     if (status == SMG_OK) status = write_bundle(ctx, source, argv[2], argv[3]);
     if (status == SMG_OK) status = smg_source_open_model(source, NULL, &model);

@@ -129,9 +129,16 @@ int main(int argc, char **argv) {
     smg_device *device = NULL;
     smg_model *model = NULL;
     int32_t ids[512];
-    if (argc < 4 || argc - 3 > 512) return 2;
+    if (argc < 4 || argc - 3 > 512) {
+        fprintf(stderr, "usage: own_device BUNDLE INPUT NUMBER.. (at most 512)\n");
+        return 2;
+    }
     for (int i = 3; i < argc; i++) ids[i - 3] = (int32_t)strtol(argv[i], NULL, 10);
-    if (!find_gpu(&g) || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (!find_gpu(&g)) {
+        fprintf(stderr, "there is no Vulkan device that this program can use\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     smg_status status = adopt(ctx, &g, &device);
     const smg_bundle_desc desc = {.on = device};
     if (status == SMG_OK) status = smg_model_open_bundle(ctx, argv[1], &desc, &model);

@@ -21,7 +21,11 @@ int main(int argc, char **argv) {
     smg_model *model = NULL;
     smg_tensor t;
     FILE *asset = argc == 2 ? fopen(argv[1], "rb") : NULL;
-    if (asset == NULL || fseek(asset, 0, SEEK_END) != 0 || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (asset == NULL || fseek(asset, 0, SEEK_END) != 0) {
+        fprintf(stderr, "usage: read_bundle BUNDLE, a file that there is\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     const smg_bundle_reader reader = {.bytes = ftell(asset), .read = read_asset, .user = asset};
     smg_status status = smg_model_open_bundle_reader(ctx, &reader, NULL, &model);
     fclose(asset); /* the model has what it needs */

@@ -11,7 +11,10 @@ int main(int argc, char **argv) {
     smg_model *model = NULL;
     smg_tensor out = {0};
     int32_t ids[512];
-    if (argc < 4 || argc - 3 > 512) return 2;
+    if (argc < 4 || argc - 3 > 512) {
+        fprintf(stderr, "usage: run_bundle BUNDLE INPUT NUMBER.. (at most 512)\n");
+        return 2;
+    }
     for (int i = 3; i < argc; i++) ids[i - 3] = (int32_t)strtol(argv[i], NULL, 10);
     const smg_tensor in = {.name = argv[2], .type = "i32", .rank = 2, .dims = {1, argc - 3}, .data = ids};
     if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;

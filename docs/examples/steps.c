@@ -43,7 +43,11 @@ int main(int argc, char **argv) {
     smg_model *model = NULL;
     smg_tensor in = {0};
     const char *input, *output;
-    if (argc != 4 || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (argc != 4) {
+        fprintf(stderr, "usage: steps BUNDLE INPUT STEPS\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     smg_status status = smg_model_open_bundle(ctx, argv[1], NULL, &model);
     for (int i = 0; smg_model_state(model, i, &input, &output); i++)
         printf("%s is %s of the step before\n", input, output);

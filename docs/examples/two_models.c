@@ -52,7 +52,11 @@ int main(int argc, char **argv) {
     smg_context *ctx = NULL;
     smg_device *device = NULL;
     smg_model *first = NULL, *second = NULL;
-    if (argc != 3 || smg_context_create(NULL, &ctx) != SMG_OK) return 2;
+    if (argc != 3) {
+        fprintf(stderr, "usage: two_models BUNDLE BUNDLE\n");
+        return 2;
+    }
+    if (smg_context_create(NULL, &ctx) != SMG_OK) return 2;
     smg_status status = smg_device_open(ctx, NULL, &device);
     const smg_bundle_desc desc = {.on = device};
     if (status == SMG_OK) status = smg_model_open_bundle(ctx, argv[1], &desc, &first);

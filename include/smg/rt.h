@@ -61,8 +61,8 @@ typedef struct smg_bundle_desc {
 /* Where a bundle's bytes come from, when they are neither in a file nor in memory. */
 typedef struct smg_bundle_reader {
     int64_t bytes; /* of all of it */
-    /* Puts the `bytes` bytes from `offset` on into memory; they always lie inside. false: it failed, which is IO. Large
-     * weights are asked for one at a time, each as a whole. */
+    /* Puts the `bytes` bytes from `offset` on into memory; they always lie inside. false: it failed, which is IO.
+     * Weights are asked for one at a time, each from its begin to its end in pieces of at most 16 MiB. */
     bool (*read)(void *user, int64_t offset, void *into, size_t bytes);
     void *user;
 } smg_bundle_reader;
@@ -70,8 +70,8 @@ typedef struct smg_bundle_reader {
 /* Opens a device and, of the bundle's classes, the best whose needs it meets; uploads the weights; runs the prepare
  * list. Nothing of the file, the memory or the reader is used after the call, but of a model that is recoverable. desc
  * may be NULL.
- * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one, one of another version
- * or byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks). */
+ * NOT_FOUND: no such file, device or size; IO: reading failed; FORMAT: no bundle, a damaged one (a weight is named), or
+ * one of another version or byte order; UNSUPPORTED: no class for this device (the sentence has what each lacks). */
 SMG_API smg_status smg_model_open_bundle(smg_context *ctx, const char *path, const smg_bundle_desc *desc,
                                          smg_model **out_model);
 SMG_API smg_status smg_model_open_bundle_memory(smg_context *ctx, const void *bytes, size_t size,
